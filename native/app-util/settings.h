@@ -1,0 +1,38 @@
+/*
+ * What qjau tells libqjau.so: three environment variables, inherited across fork and exec.
+ */
+#ifndef QJAU_SETTINGS_H
+#define QJAU_SETTINGS_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#define QJAU_LIBRARY "libqjau.so"
+#define QJAU_PRIORITY "QJAU_PRIORITY" /* 0 to 7, decimal */
+#define QJAU_WINDOW "QJAU_WINDOW"     /* bytes, decimal; absent: the kernel's own buffers */
+#define QJAU_VERBOSE "QJAU_VERBOSE"   /* present: one line per socket on stderr */
+
+#define QJAU_PRIORITY_MAX 7
+#define QJAU_WINDOW_MAX (INT_MAX / 2) /* the kernel doubles it in an int */
+
+/* A whole decimal number without sign, blank or rest, from least to most. Uses neither locale nor errno. */
+static inline bool parse_number(const char *text, int least, int most, int *number)
+{
+	int value = 0;
+
+	if (*text == '\0')
+		return false;
+	for (; *text != '\0'; text++) {
+		int digit = *text - '0';
+
+		if (digit < 0 || digit > 9 || value > (most - digit) / 10)
+			return false;
+		value = 10 * value + digit;
+	}
+	if (value < least || value > most)
+		return false;
+	*number = value;
+	return true;
+}
+
+#endif

@@ -1,0 +1,229 @@
+"""Artefacts kept outside the checkout, each under the hash of everything that made it.
+
+Layout: `<root>/<kind>/<hash>/` is an artefact and is always complete, for it appears by a rename; `<hash>.lock` beside it is
+what builders hold while they build, `<hash>.tmp-*` what they build in. The root is $QJUMP_MN_CACHE, else
+/var/cache/qjump-mn, else ~/.cache/qjump-mn: what root built in /var/cache is used by everybody, whoever may not write there
+builds what is missing in a home of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from qjump_mn.errors import MachineError
+
+SHARED = Path("/var/cache/qjump-mn")
+_MEBI = 1 << 20
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One artefact as `clean` shows it: `size_bytes` as the disk counts it, `used_s` its last change in Unix time."""
+
+    kind: str
+    hash: str
+    path: Path
+    size_bytes: int
+    used_s: float
+
+
+def roots() -> list[Path]:
+    """Where artefacts are looked for, in this order; the first that can be written is where new ones go."""
+    chosen = os.environ.get("QJUMP_MN_CACHE")
+    if chosen:
+        return [Path(chosen).absolute()]
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return [SHARED, Path(base) / "qjump-mn"]
+
+
+def hash_of(*parts: bytes | str) -> str:
+    """A hash of the parts in their order; the length of each counts, so that no two lists collide by concatenation."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.hexdigest()[:32]
+
+
+def hash_of_file(path: Path) -> str:
+    """The sha256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def find(kind: str, inputs_hash: str) -> Path | None:
+    """The artefact if it is complete in any root, else None."""
+    for root in roots():
+        path = root / kind / inputs_hash
+        with contextlib.suppress(PermissionError):
+            if path.is_dir():
+                return path
+    return None
+
+
+def artefact(
+    kind: str,
+    inputs_hash: str,
+    build: Callable[[Path], None],
+    *,
+    needs_bytes: int = 0,
+    progress: Callable[[str], None] = lambda line: None,
+) -> Path:
+    """The folder of an artefact, built now if there is none.
+
+    `build` fills the empty folder that it is given; the folder is published when it returns and vanishes when it raises.
+    Two callers at once, in threads or processes, build once. `needs_bytes` is the room that a build takes. Raises
+    MachineError when no root can be written or there is no room, and whatever `build` raises.
+    """
+    found = find(kind, inputs_hash)
+    if found:
+        return found
+    root = _writable_root()
+    final = root / kind / inputs_hash
+    try:
+        final.parent.mkdir(mode=0o755, exist_ok=True)
+        with _building(final, progress):
+            if final.is_dir():  # built by the one whom we waited for
+                return final
+            _sweep(final)
+            _check_room(root, needs_bytes, kind)
+            _build(final, build)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise MachineError(_no_room(root, kind, needs_bytes)) from error
+        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM) and _is_within(error.filename, root):
+            raise MachineError(f"{error.filename} cannot be written: make {root} yours or set QJUMP_MN_CACHE") from error
+        raise
+    return final
+
+
+def entries() -> list[Entry]:
+    """Everything in every root that can be read, the oldest first."""
+    found = []
+    for root in roots():
+        for path in sorted(root.glob("*/*")):
+            if path.is_dir() and ".tmp-" not in path.name:
+                found.append(Entry(path.parent.name, path.name, path, _size(path), path.stat().st_mtime))
+    return sorted(found, key=lambda entry: entry.used_s)
+
+
+def remove(entry: Entry) -> None:
+    """Remove an artefact; it disappears at once and whole. Raises MachineError when it is not ours to remove."""
+    try:
+        with _building(entry.path, lambda line: None):
+            gone = Path(tempfile.mkdtemp(prefix=f"{entry.hash}.tmp-", dir=entry.path.parent))
+            with contextlib.suppress(FileNotFoundError):
+                entry.path.rename(gone / "gone")
+            shutil.rmtree(gone)
+    except PermissionError as error:
+        raise MachineError(f"{entry.path} belongs to another user: remove it as root") from error
+
+
+def prune(kind: str, keep: int) -> list[Entry]:
+    """Remove the oldest artefacts of a kind until `keep` are left, as far as they are ours; returns what was removed."""
+    of_kind = [entry for entry in entries() if entry.kind == kind and os.access(entry.path.parent, os.W_OK)]
+    surplus = of_kind[: max(0, len(of_kind) - keep)]
+    for entry in surplus:
+        remove(entry)
+    return surplus
+
+
+def sweep() -> None:
+    """Remove what interrupted builds left in the roots that can be written; a build that is going on is left alone."""
+    for root in roots():
+        for lock in root.glob("*/*.lock"):
+            with contextlib.suppress(OSError), lock.open("r+b") as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _sweep(lock.with_suffix(""))
+
+
+def _writable_root() -> Path:
+    reasons = []
+    for root in roots():
+        try:
+            root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        except OSError as error:
+            reasons.append(f"{root} ({(error.strerror or 'cannot be made').lower()})")
+            continue
+        if os.access(root, os.W_OK | os.X_OK):
+            return root
+        reasons.append(f"{root} (not writable)")
+    raise MachineError(f"no folder for built files: {', '.join(reasons)}; set QJUMP_MN_CACHE to a folder that you may write")
+
+
+@contextlib.contextmanager
+def _building(final: Path, progress: Callable[[str], None]) -> Iterator[None]:
+    # The lock file stays for ever: removing it would let two builders hold locks on two files of one name. The kernel drops
+    # the lock when its holder dies, so no lock outlives a killed build.
+    with open(final.parent / f"{final.name}.lock", "ab") as lock:
+        os.set_inheritable(lock.fileno(), False)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(f"waiting for another qjump-mn that builds the same {final.parent.name}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build(final: Path, build: Callable[[Path], None]) -> None:
+    temporary = Path(tempfile.mkdtemp(prefix=f"{final.name}.tmp-", dir=final.parent))
+    try:
+        build(temporary)
+        _open_to_readers(temporary)
+        temporary.rename(final)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _sweep(final: Path) -> None:
+    # Only the holder of the lock comes here: a folder of this name belongs to nobody who lives.
+    for left in final.parent.glob(f"{final.name}.tmp-*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _open_to_readers(folder: Path) -> None:
+    """Let everybody read what its owner may read, whatever umask it was built with."""
+    for base, folders, files in os.walk(folder):
+        for path in (base, *(os.path.join(base, name) for name in (*folders, *files))):
+            status = os.lstat(path)
+            if stat.S_ISLNK(status.st_mode):
+                continue
+            owner = status.st_mode & 0o500
+            wanted = stat.S_IMODE(status.st_mode) | owner >> 3 | owner >> 6
+            if wanted != stat.S_IMODE(status.st_mode):
+                os.chmod(path, wanted)
+
+
+def _check_room(root: Path, needs_bytes: int, kind: str) -> None:
+    if shutil.disk_usage(root).free < needs_bytes:
+        raise MachineError(_no_room(root, kind, needs_bytes))
+
+
+def _no_room(root: Path, kind: str, needs_bytes: int) -> str:
+    free = shutil.disk_usage(root).free // _MEBI
+    needs = f" of the {needs_bytes // _MEBI} MiB that it needs" if needs_bytes else ""
+    return f"no room for the {kind}: {root} has {free} MiB{needs}; make room or set QJUMP_MN_CACHE to a folder on another disk"
+
+
+def _is_within(name: object, root: Path) -> bool:
+    return isinstance(name, str) and Path(name).is_relative_to(root)
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for base, _, files in os.walk(folder):
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(base, name)).st_blocks * 512  # memory images have holes
+    return total

@@ -1,0 +1,1 @@
+"""What an experiment is: typed, strict, and without any I/O beyond loading files."""

@@ -1,0 +1,87 @@
+"""An experiment file: what is asked, of which network, with which arms, and what was published about it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from qjump_mn.model.topology import LinkSpec
+from qjump_mn.model.units import Duration, Size
+from qjump_mn.model.workload import Workload
+
+Mode = Literal["delay", "drop"]
+EpochMode = Literal["rolling", "first-packet", "aligned"]
+LEVELS = range(8)
+
+
+class QJumpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Rate limits. A level's budget is factor x ``budget_packet`` bytes per epoch; a level without a factor is unlimited.
+
+    ``epoch`` is Eq. 2 of ``hosts`` and ``packet`` on this network unless it is given.
+    """
+
+    hosts: int | None = None
+    packet: Size = Size(1500)
+    budget_packet: Size = Size(1550)
+    epoch: Duration | None = None
+    mode: Mode = "delay"
+    epochs: EpochMode = "rolling"
+    limit_packets: int = 1000
+    factors: dict[str, float] = {}
+
+
+class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One treatment. Without ``levels`` every frame has priority 0; without ``qjump`` no host limits anything.
+
+    ``qjump`` names one of the experiment's limiters; ``window`` caps the socket buffers of the workloads in ``windowed``.
+    """
+
+    label: str
+    workloads: list[str]
+    levels: bool = False
+    qjump: str | None = None
+    window: Size | None = None
+    windowed: list[str] = []
+
+
+class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What was published, as a predicate over the arms' measures; see ``qjump_mn.analysis.claims`` for its language.
+
+    A ``gate`` must hold for the run to be believed: where it fails, the run is INVALID. ``shows`` is an expression printed beside it.
+    """
+
+    statement: str
+    source: str
+    predicate: str
+    shows: str = ""
+    gate: bool = False
+
+
+class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which drawing of ``plots/`` shows the experiment, and which arms go into its panels."""
+
+    plot: str
+    workload: str
+    arms: list[str]
+    detail: list[str] = []
+    published: list[str] = []
+
+
+class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An experiment with one preset applied; times are on the clock of the network under test."""
+
+    title: str
+    reproduces: str
+    question: str
+    topology: str
+    link: LinkSpec
+    warmup: Duration
+    duration: Duration
+    replicates: int
+    workloads: dict[str, Workload]
+    qjump: dict[str, QJumpSpec]
+    arms: dict[str, ArmSpec]
+    claims: dict[str, ClaimSpec]
+    figure: FigureSpec
+    remarks: list[str] = []

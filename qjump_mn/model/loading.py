@@ -1,0 +1,150 @@
+"""Experiments and topologies from their files, a preset applied and the user's ``-s key=value`` on top."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+import qjump_mn
+from qjump_mn.errors import UsageError
+from qjump_mn.model import units
+from qjump_mn.model.experiment import ExperimentSpec
+from qjump_mn.model.topology import TopologySpec
+
+DEFAULT_PRESET = "course"
+
+T = TypeVar("T")
+
+
+def folders(kind: str) -> list[Path]:
+    """Where files of ``kind`` ("experiments", "topologies") are looked for: the user's folder first, then ours."""
+    package = Path(qjump_mn.__file__).parent
+    ours = package / kind if (package / kind).is_dir() else package.parent / kind
+    users = os.environ.get("QJUMP_MN_PATH", "")
+    return [Path(folder) / kind for folder in users.split(os.pathsep) if folder] + [Path.cwd() / kind, ours]
+
+
+def names(kind: str) -> list[str]:
+    """The names of all files of ``kind``, each once, sorted."""
+    return sorted({path.stem for folder in folders(kind) for path in folder.glob("*.toml")})
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """A sentence's end that names the known word most like ``word``, or all of them when there are few."""
+    match = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    if match:
+        return f"did you mean {match[0]!r}?"
+    return f"known are {', '.join(known)}" if len(known) <= 12 else "see the file for those there are"
+
+
+def read(kind: str, name: str) -> dict[str, Any]:
+    """The raw content of ``kind``/``name``.toml; raise :class:`UsageError` if there is none or it is no TOML."""
+    singular = {"experiments": "experiment", "topologies": "topology"}[kind]
+    for folder in folders(kind):
+        path = folder / f"{name}.toml"
+        if path.is_file():
+            try:
+                return tomllib.loads(path.read_text(encoding="utf-8"))
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+                raise UsageError(f"{path} is not valid TOML: {error}") from None
+    raise UsageError(f"there is no {singular} {name!r}: {nearest(name, names(kind))}")
+
+
+def convert(raw: dict[str, Any], kind: type[T], where: str) -> T:
+    """``raw`` as ``kind``; raise :class:`UsageError` with the place of what does not fit."""
+    try:
+        return msgspec.convert(raw, kind, dec_hook=units.decode)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{where}: {_with_place(str(error))}") from None
+
+
+def _with_place(message: str) -> str:
+    text, _, place = message.partition(" - at ")
+    place = place.strip("`").removeprefix("$.")
+    return f"{place}: {text}" if place else text
+
+
+def topology(name: str) -> TopologySpec:
+    """The topology called ``name``."""
+    return convert(read("topologies", name), TopologySpec, f"topology {name!r}")
+
+
+def presets(name: str) -> dict[str, str]:
+    """The presets of the experiment called ``name``, each with the line that says what it is."""
+    return {preset: table.get("about", "") for preset, table in read("experiments", name).get("presets", {}).items()}
+
+
+def experiment(name: str, preset: str, settings: list[str]) -> ExperimentSpec:
+    """The experiment called ``name`` with ``preset`` and then each "key=value" of ``settings`` applied."""
+    raw = read("experiments", name)
+    where = f"experiment {name!r}"
+    table = raw.pop("presets", {})
+    if preset not in table:
+        raise UsageError(f"{where} has no preset {preset!r}: {nearest(preset, list(table))}")
+    changes = {key: value for key, value in table[preset].items() if key != "about"}
+    network = read("topologies", raw.get("topology", "")) if isinstance(raw.get("topology"), str) else {}
+    raw["link"] = {**network.get("link", {}), **raw.get("link", {})}
+    merge(raw, changes)
+    spec = convert(raw, ExperimentSpec, where)
+    if not settings:
+        return spec
+    plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
+    for setting in settings:
+        _apply(plain, setting, where)
+    if plain["topology"] != spec.topology:
+        plain["link"] = {**plain["link"], **read("topologies", plain["topology"]).get("link", {})}
+        for setting in (item for item in settings if item.startswith("link.")):
+            _apply(plain, setting, where)
+    return convert(plain, ExperimentSpec, where)
+
+
+def merge(base: dict[str, Any], changes: dict[str, Any]) -> None:
+    """Lay ``changes`` over ``base``, table by table."""
+    for key, value in changes.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            merge(base[key], value)
+        else:
+            base[key] = value
+
+
+def _apply(plain: dict[str, Any], setting: str, where: str) -> None:
+    key, equals, text = setting.partition("=")
+    key = key.strip()
+    if not equals or not key:
+        raise UsageError(f"-s {setting!r} is no setting: write key=value, such as -s link.rate=100Mbit")
+    *folder, last = key.split(".")
+    place: Any = plain
+    for part in folder:
+        place = place.get(part) if isinstance(place, dict) else None
+    levels = bool(folder) and folder[-1] == "factors"
+    if not isinstance(place, dict) or (last not in place and not levels) or isinstance(place.get(last), dict):
+        raise UsageError(f"{where} has no setting {key!r}: {nearest(key, _paths(plain))}")
+    place[last] = _value(text.strip(), place.get(last))
+
+
+def _value(text: str, before: Any) -> Any:
+    """What the user meant: text where text stood, else a TOML value, else text."""
+    if isinstance(before, str):
+        return text.strip("\"'")
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        if isinstance(before, list):
+            return [part for part in re.split(r"\s*,\s*", text) if part]
+        return text
+
+
+def _paths(plain: dict[str, Any], prefix: str = "") -> list[str]:
+    paths = []
+    for key, value in plain.items():
+        if isinstance(value, dict):
+            paths += _paths(value, f"{prefix}{key}.")
+        else:
+            paths.append(f"{prefix}{key}")
+    return paths

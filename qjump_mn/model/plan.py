@@ -1,0 +1,105 @@
+"""A plan: an experiment with everything resolved to plain numbers, hashable, and all that a backend needs."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Mode
+from qjump_mn.model.topology import Network
+
+
+class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """sch_qjump as every host runs it. ``budget_bytes`` is indexed by 802.1Q priority; 0 is unlimited."""
+
+    epoch_ns: int
+    budget_bytes: tuple[int, ...]
+    mode: Mode
+    epochs: EpochMode
+    limit_packets: int
+
+
+class PingPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program", tag="ping"):
+    """``count`` echo requests for each flow, one every ``interval_ns``."""
+
+    name: str
+    label: str
+    flows: tuple[tuple[str, str], ...]
+    level: int
+    window_bytes: int | None
+    interval_ns: int
+    payload_bytes: int
+    count: int
+
+
+class IperfPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program", tag="iperf"):
+    """``streams`` TCP connections for each flow; the first ``warmup_ns`` are not counted."""
+
+    name: str
+    label: str
+    flows: tuple[tuple[str, str], ...]
+    level: int
+    window_bytes: int | None
+    streams: int
+    congestion_control: str
+
+
+WorkloadPlan = PingPlan | IperfPlan
+
+
+class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One treatment, resolved; ``uses_levels`` tells whether the workloads are marked with their levels."""
+
+    name: str
+    label: str
+    uses_levels: bool
+    qjump: QJumpPlan | None
+    workloads: tuple[WorkloadPlan, ...]
+
+
+class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One arm with one seed on one network: what a backend runs at a time, and what travels into the guest."""
+
+    network: Network
+    arm: ArmPlan
+    seed: int
+    warmup_ns: int
+    duration_ns: int
+
+    @property
+    def name(self) -> str:
+        """Where the trial lies below ``trials/`` in the run directory."""
+        return f"{self.arm.name}/{self.seed}"
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Everything that decides what a run does; two plans with one hash ask for the same run."""
+
+    experiment: str
+    preset: str
+    title: str
+    reproduces: str
+    question: str
+    network: Network
+    warmup_ns: int
+    duration_ns: int
+    seeds: tuple[int, ...]
+    arms: tuple[ArmPlan, ...]
+    claims: dict[str, ClaimSpec]
+    figure: FigureSpec
+    constants: dict[str, float]
+    remarks: tuple[str, ...]
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the plan's canonical JSON, in hexadecimal."""
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+
+    def trials(self) -> tuple[Trial, ...]:
+        """Every trial, arm by arm within each seed, so that an interrupted run holds complete replicates."""
+        return tuple(
+            Trial(network=self.network, arm=arm, seed=seed, warmup_ns=self.warmup_ns, duration_ns=self.duration_ns)
+            for seed in self.seeds
+            for arm in self.arms
+        )

@@ -1,0 +1,120 @@
+"""A network as data: switches, what hangs on each, and the link between any two of them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model.units import Duration, Rate, Size
+
+LinkModel = Literal["wire", "htb", "tbf"]
+
+
+class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How every link of the network behaves; ``buffer`` is in bytes per level and port, ``delay`` is propagation, one way."""
+
+    model: LinkModel
+    rate: Rate
+    buffer: Size
+    delay: Duration
+
+
+class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A topology file. A switch's list names the hosts and switches below it; together they form one tree."""
+
+    description: str
+    vlan: int
+    mtu: Size
+    static_arp: bool
+    switches: dict[str, list[str]]
+    link: LinkSpec
+
+
+class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order."""
+
+    topology: str
+    vlan: int
+    mtu_bytes: int
+    static_arp: bool
+    edges: tuple[tuple[str, str], ...]
+    model: LinkModel
+    rate_bps: int
+    buffer_bytes: int
+    delay_ns: int
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """Every switch, the root first."""
+        return tuple(dict.fromkeys(switch for switch, _ in self.edges))
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Every host, in the file's order."""
+        switches = set(self.switches)
+        return tuple(node for _, node in self.edges if node not in switches)
+
+    def path(self, source: str, destination: str) -> tuple[tuple[str, str], ...]:
+        """The directed links (from, to) that a frame crosses from host ``source`` to host ``destination``."""
+        parent = {node: switch for switch, node in self.edges}
+
+        def ancestors(node: str) -> list[str]:
+            chain = [node]
+            while chain[-1] in parent:
+                chain.append(parent[chain[-1]])
+            return chain
+
+        up, down = ancestors(source), ancestors(destination)
+        top = next(node for node in up if node in down)
+        nodes = up[: up.index(top) + 1] + list(reversed(down[: down.index(top)]))
+        return tuple(zip(nodes, nodes[1:], strict=False))
+
+
+def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
+    """Check ``spec`` and make it plain; raise :class:`UsageError` naming the file's entry that is wrong."""
+    where = f"topology {name!r}"
+    if not 1 <= spec.vlan <= 4094:
+        raise UsageError(f"{where}: vlan {spec.vlan} is not a VLAN id: use 1 to 4094")
+    if not 576 <= spec.mtu <= 9000:
+        raise UsageError(f"{where}: mtu {spec.mtu} is out of range: use 576B to 9000B")
+    if not 10**5 <= link.rate <= 10**10:
+        raise UsageError(f"{where}: a link rate of {link.rate} is out of range: use 100kbit to 10Gbit")
+    if link.buffer < spec.mtu + 22:
+        raise UsageError(f"{where}: a buffer of {link.buffer} holds no full-size frame: use at least {spec.mtu + 22}B")
+    if link.delay > 10**9:
+        raise UsageError(f"{where}: a propagation delay of {link.delay} is out of range: use at most 1s")
+    seen: dict[str, str] = {}
+    for switch, below in spec.switches.items():
+        for node in below:
+            if node in seen:
+                raise UsageError(f"{where}: {node!r} hangs below both {seen[node]!r} and {switch!r}: give it one place")
+            seen[node] = switch
+            if not node.isalnum() or len(node) > 8:
+                raise UsageError(f"{where}: {node!r} is no node name: use at most 8 letters and digits")
+    for node in seen:
+        above = [node]
+        while above[-1] in seen:
+            above.append(seen[above[-1]])
+            if above.count(above[-1]) > 1:
+                raise UsageError(f"{where}: {' > '.join(reversed(above))} is a loop: the switches must form a tree")
+    roots = [switch for switch in spec.switches if switch not in seen]
+    if len(roots) != 1:
+        raise UsageError(f"{where}: the switches form no single tree: {', '.join(roots) or 'none'} hang below nothing")
+    network = Network(
+        topology=name,
+        vlan=spec.vlan,
+        mtu_bytes=int(spec.mtu),
+        static_arp=spec.static_arp,
+        edges=tuple((switch, node) for switch, below in spec.switches.items() for node in below),
+        model=link.model,
+        rate_bps=int(link.rate),
+        buffer_bytes=int(link.buffer),
+        delay_ns=int(link.delay),
+    )
+    if len(network.hosts) < 2:
+        raise UsageError(f"{where}: {len(network.hosts)} hosts make no network: give at least two")
+    if len(network.hosts) > 250:
+        raise UsageError(f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250")
+    return network
