@@ -3,16 +3,16 @@
  *
  * Loaded by LD_PRELOAD, it stands before the C library's socket(), accept(), accept4() and setsockopt():
  *
- *   socket()           SO_PRIORITY on AF_INET, AF_INET6 and AF_PACKET; SO_SNDBUF and SO_RCVBUF on the first two. Before
- *                      connect() or listen(), since TCP chooses its window scale then.
+ *   socket()             SO_PRIORITY on AF_INET, AF_INET6 and AF_PACKET; SO_SNDBUF and SO_RCVBUF on the first two,
+ *                        before connect() or listen(), since TCP chooses its window scale then.
  *   accept(), accept4()  the same. Linux gives an accepted socket priority 0 whatever its listener has (sk_clone_lock),
- *                      but the listener's buffers; so these are set only if nobody has chosen them (SO_BUF_LOCK).
- *   setsockopt()       IP_TOS moves a socket's priority by a table in the kernel (rt_tos2prio: 0x08 to 2, 0x10 to 6);
- *                      the priority from before is put back. A program's own SO_PRIORITY is left alone, and so wins.
+ *                        but the listener's buffers; so these are set only if nobody has chosen them (SO_BUF_LOCK).
+ *   setsockopt()         IP_TOS moves a socket's priority by a table in the kernel (rt_tos2prio: 0x08 to 2, 0x10 to 6);
+ *                        the priority from before is put back. A program's own SO_PRIORITY is left alone, and so wins.
  *
- * A program under it must not be able to tell, except by asking for the priority: no failure is passed on, errno is kept,
- * nothing is allocated, no descriptor is held, and all state is constant once start() is done, so that threads, forks
- * and signal handlers need no lock.
+ * A program under it must not be able to tell, except by asking for the options: no failure is passed on, errno is
+ * kept, nothing is allocated, no descriptor is held, and all state is constant once start() is done, so that threads,
+ * forks and signal handlers need no lock.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -41,12 +41,12 @@
 #define EXPORTED __attribute__((visibility("default")))
 
 static struct {
-	bool active;	   /* QJAU_PRIORITY was there and right */
-	int priority;	   /* 0 to 7 */
-	int window;	   /* bytes as given to setsockopt (the kernel doubles them); 0: leave the buffers alone */
-	bool verbose;	   /* and stderr was open when the program started */
-	dev_t stderr_dev;  /* which file stderr was: a program may */
-	ino_t stderr_inode; /* close it and get 2 for a file of its own */
+	bool active;	    /* QJAU_PRIORITY was there and right */
+	int priority;	    /* 0 to 7 */
+	int window;	    /* bytes as given to setsockopt (the kernel doubles them); 0: leave the buffers alone */
+	bool verbose;	    /* and stderr was open when the program started */
+	dev_t stderr_dev;   /* which file stderr was then: a program may */
+	ino_t stderr_inode; /* close it and be given 2 for a file of its own */
 } settings;
 
 /* The next library's functions; NULL if there is none, and then the system call is made directly. */
@@ -84,7 +84,7 @@ static void start_once(void)
 	errno = saved;
 }
 
-/* True if the settings may be used. Called by the constructor, or by a hook that another library's constructor calls. */
+/* True if there is a priority to set. Called first by the constructor, or by a hook if a library starts earlier. */
 static bool start(void)
 {
 	if (starting)
@@ -320,7 +320,6 @@ EXPORTED int setsockopt(int fd, int level, int option, const void *value, sockle
 		return call_setsockopt(fd, level, option, value, length);
 
 	before = get_option(fd, SO_PRIORITY);
-	errno = saved;
 	result = call_setsockopt(fd, level, option, value, length);
 	if (result == 0) {
 		after = get_option(fd, SO_PRIORITY);

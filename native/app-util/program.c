@@ -1,0 +1,272 @@
+#define _GNU_SOURCE
+#include "program.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define SCRIPT_LINE 256	 /* BINPRM_BUF_SIZE: how much of a script's first line the kernel reads */
+#define SCRIPT_DEPTH 5	 /* how many interpreters of interpreters it follows (fs/exec.c) */
+#define NOTE_MAX 65536	 /* no sane note segment is larger */
+#define GO_NOTE "Go"	 /* owner of the note with a Go program's build id */
+
+static int check_executable(const char *path)
+{
+	struct stat file;
+
+	if (stat(path, &file) != 0)
+		return errno;
+	if (!S_ISREG(file.st_mode))
+		return EACCES;
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+/* Like execvp(): a name with a slash is a path; a file that may not be run is passed over, but remembered. */
+int find_program(const char *name, char path[PATH_MAX])
+{
+	const char *folder = getenv("PATH");
+	int error = ENOENT;
+
+	if (*name == '\0')
+		return ENOENT;
+	if (strchr(name, '/')) {
+		if (snprintf(path, PATH_MAX, "%s", name) >= PATH_MAX)
+			return ENAMETOOLONG;
+		return check_executable(path);
+	}
+	if (!folder)
+		folder = "/bin:/usr/bin";
+	for (;;) {
+		size_t length = strcspn(folder, ":");
+		int written = snprintf(path, PATH_MAX, "%.*s%s%s", (int)length, folder, length ? "/" : "./", name);
+		int result = written < PATH_MAX ? check_executable(path) : ENAMETOOLONG;
+
+		if (result == 0)
+			return 0;
+		if (result == EACCES)
+			error = EACCES;
+		if (folder[length] == '\0')
+			return error;
+		folder += length + 1;
+	}
+}
+
+__attribute__((format(printf, 3, 4)))
+static bool refuse(struct obstacle *why, const char *file, const char *format, ...)
+{
+	va_list arguments;
+
+	snprintf(why->file, sizeof(why->file), "%s", file);
+	va_start(arguments, format);
+	vsnprintf(why->reason, sizeof(why->reason), format, arguments);
+	va_end(arguments);
+	return false;
+}
+
+/* True if the file's capabilities (struct vfs_cap_data, little-endian) give something to whoever is not root. */
+static bool has_capabilities(const char *path)
+{
+	struct vfs_ns_cap_data data = { 0 };
+
+	if (getxattr(path, "security.capability", &data, sizeof(data)) < (ssize_t)XATTR_CAPS_SZ_2)
+		return false;
+	/* All of the words are tested for zero, or for a flag in a low byte: only that one needs swapping. */
+	return (((unsigned char *)&data.magic_etc)[0] & VFS_CAP_FLAGS_EFFECTIVE) || data.data[0].permitted ||
+	       data.data[1].permitted;
+}
+
+/* The kernel's rule for AT_SECURE, under which the loader ignores LD_PRELOAD: cap_bprm_creds_from_file(). */
+static bool check_rights(const char *path, struct obstacle *why)
+{
+	struct stat file;
+	struct statvfs mount;
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	bool may_gain = statvfs(path, &mount) != 0 || !(mount.f_flag & ST_NOSUID);
+
+	if (stat(path, &file) != 0)
+		return true;
+	if (may_gain && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1) {
+		if (file.st_mode & S_ISUID)
+			uid = file.st_uid;
+		if ((file.st_mode & S_ISGID) && (file.st_mode & S_IXGRP))
+			gid = file.st_gid;
+	}
+	if (uid != getuid())
+		return refuse(why, path, "runs as another user than its caller (setuid), and the loader preloads nothing then");
+	if (gid != getgid())
+		return refuse(why, path, "runs as another group than its caller (setgid), and the loader preloads nothing then");
+	if (may_gain && getuid() != 0 && has_capabilities(path))
+		return refuse(why, path, "has file capabilities, and the loader preloads nothing then unless root runs it");
+	return true;
+}
+
+/* True if a note segment holds one of Go's. Notes: three words (length of name and content, type), name, content. */
+static bool has_go_note(const char *notes, size_t size)
+{
+	ElfW(Nhdr) note;
+
+	while (size >= sizeof(note)) {
+		size_t name, content;
+
+		memcpy(&note, notes, sizeof(note));
+		name = (note.n_namesz + (size_t)3) & ~(size_t)3;
+		content = (note.n_descsz + (size_t)3) & ~(size_t)3;
+		notes += sizeof(note);
+		size -= sizeof(note);
+		if (name > size || content > size - name)
+			return false;
+		if (note.n_namesz >= sizeof(GO_NOTE) && memcmp(notes, GO_NOTE, sizeof(GO_NOTE)) == 0)
+			return true;
+		notes += name + content;
+		size -= name + content;
+	}
+	return false;
+}
+
+static bool is_go(int fd, const ElfW(Phdr) *segment)
+{
+	bool found = false;
+	char *notes;
+
+	if (segment->p_filesz > NOTE_MAX || !(notes = malloc(segment->p_filesz)))
+		return false;
+	if (pread(fd, notes, segment->p_filesz, (off_t)segment->p_offset) == (ssize_t)segment->p_filesz)
+		found = has_go_note(notes, segment->p_filesz);
+	free(notes);
+	return found;
+}
+
+/* True if the header is of the kind of our own: word size, byte order, machine. */
+static bool is_native(const ElfW(Ehdr) *header)
+{
+	ElfW(Ehdr) own = { 0 };
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	bool known = fd >= 0 && read(fd, &own, sizeof(own)) == (ssize_t)sizeof(own);
+
+	if (fd >= 0)
+		close(fd);
+	return !known || (header->e_ident[EI_CLASS] == own.e_ident[EI_CLASS] &&
+			  header->e_ident[EI_DATA] == own.e_ident[EI_DATA] && header->e_machine == own.e_machine);
+}
+
+static bool check_elf(int fd, const char *path, struct obstacle *why)
+{
+	ElfW(Ehdr) header;
+	bool dynamic = false;
+
+	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))
+		return true;
+	if (!is_native(&header))
+		return refuse(why, path, "is made for another machine or word size than qjau's library");
+	for (unsigned int i = 0; i < header.e_phnum; i++) {
+		ElfW(Phdr) segment;
+		off_t at = (off_t)(header.e_phoff + i * sizeof(segment));
+
+		if (pread(fd, &segment, sizeof(segment), at) != (ssize_t)sizeof(segment))
+			return true;
+		if (segment.p_type == PT_NOTE && is_go(fd, &segment))
+			return refuse(why, path, "is written in Go, which calls the kernel past the C library");
+		if (segment.p_type == PT_INTERP) {
+			char loader[PATH_MAX] = "";
+
+			dynamic = true;
+			if (segment.p_filesz >= sizeof(loader) ||
+			    pread(fd, loader, segment.p_filesz, (off_t)segment.p_offset) != (ssize_t)segment.p_filesz)
+				continue;
+			if (access(loader, X_OK) != 0)
+				return refuse(why, path, "needs the loader %s, which is missing here", loader);
+		}
+	}
+	if (!dynamic)
+		return refuse(why, path, "is statically linked, so that nothing can be preloaded into it");
+	return check_rights(path, why);
+}
+
+/* The command that `env` in a script's first line will look for: after -S, options and NAME=VALUE; NULL if none. */
+static char *find_env_command(char *arguments)
+{
+	char *word, *rest;
+
+	if (strncmp(arguments, "-S", 2) != 0)
+		return *arguments == '\0' || *arguments == '-' || strchr(arguments, '=') ? NULL : arguments;
+	for (word = strtok_r(arguments + 2, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest))
+		if (*word != '-' && !strchr(word, '='))
+			return word;
+	return NULL;
+}
+
+static bool check_file(const char *path, int depth, struct obstacle *why);
+
+/* line: the first line, after "#!". */
+static bool check_script(char *line, int depth, struct obstacle *why)
+{
+	char *interpreter = line + strspn(line, " \t");
+	char *arguments = interpreter + strcspn(interpreter, " \t");
+	char *end = arguments + strlen(arguments);
+	const char *name;
+	char found[PATH_MAX];
+
+	while (end > arguments && (end[-1] == ' ' || end[-1] == '\t'))
+		*--end = '\0';
+	if (*arguments != '\0') {
+		*arguments++ = '\0';
+		arguments += strspn(arguments, " \t");
+	}
+	if (!check_file(interpreter, depth + 1, why))
+		return false;
+	name = strrchr(interpreter, '/');
+	if (strcmp(name ? name + 1 : interpreter, "env") != 0)
+		return true;
+	name = find_env_command(arguments);
+	return !name || find_program(name, found) != 0 || check_file(found, depth + 1, why);
+}
+
+static bool check_file(const char *path, int depth, struct obstacle *why)
+{
+	char start[SCRIPT_LINE + 1];
+	ssize_t length;
+	bool good = true;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return check_rights(path, why);
+	length = read(fd, start, SCRIPT_LINE);
+	start[length < 0 ? 0 : length] = '\0';
+	if (length >= SELFMAG && memcmp(start, ELFMAG, SELFMAG) == 0) {
+		good = check_elf(fd, path, why);
+	} else if (length >= 2 && start[0] == '#' && start[1] == '!' && depth < SCRIPT_DEPTH) {
+		start[strcspn(start, "\n")] = '\0';
+		good = check_script(start + 2, depth, why);
+	}
+	close(fd);
+	return good;
+}
+
+bool is_text(const char *path)
+{
+	char start[SCRIPT_LINE];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, start, sizeof(start));
+
+	if (fd >= 0)
+		close(fd);
+	return length >= 0 && !memchr(start, '\0', (size_t)length) &&
+	       (length < SELFMAG || memcmp(start, ELFMAG, SELFMAG) != 0);
+}
+
+bool is_preloadable(const char *path, struct obstacle *why)
+{
+	return check_file(path, 0, why);
+}

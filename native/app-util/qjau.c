@@ -1,0 +1,214 @@
+/*
+ * qjau: run a program with its sockets at a QJump level. Checks first what can be checked, then becomes the program.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "settings.h"
+
+/* env(1)'s and nohup(1)'s codes, but that a wrong command line has one of its own. */
+enum { EXIT_USAGE = 2, EXIT_CANNOT = 125, EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+
+static const char usage[] = "usage: qjau -p PRIORITY [-w BYTES] [-v] [--] COMMAND [ARGUMENT]...\n";
+
+static const char help[] =
+	"Run COMMAND with every IPv4, IPv6 and packet socket that it makes or accepts at a priority, and if asked with a\n"
+	"window. COMMAND and what it starts are not changed otherwise; their output is the same.\n"
+	"\n"
+	"  -p PRIORITY  0 to 7, as in 802.1Q: 7 is the most urgent and needs CAP_NET_ADMIN\n"
+	"  -w BYTES     send and receive buffer as given to setsockopt; the kernel doubles it\n"
+	"  -v           one line per socket on stderr\n"
+	"  -h, --help   this text\n"
+	"\n"
+	"Exit code: COMMAND's, or 2 wrong command line, 125 qjau cannot do it here (right, limit or library missing),\n"
+	"126 COMMAND cannot be run, or cannot be marked (static, setuid, capabilities, other machine, Go), 127 COMMAND not\n"
+	"found. Nothing has been started then.\n"
+	"\n"
+	"IP_TOS does not move the priority under qjau; a program's own SO_PRIORITY wins. See qjau(1) for what is not seen.\n";
+
+__attribute__((format(printf, 2, 3), noreturn)) static void fail(int status, const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("qjau: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
+	if (status == EXIT_USAGE)
+		fputs(usage, stderr);
+	exit(status);
+}
+
+/*
+ * Try the options on a socket that goes nowhere: the kernel's check is the same for all families, and only it knows
+ * which right its version asks for and which limits hold.
+ */
+static void check_options(int priority, int window)
+{
+	static const struct {
+		int option;
+		const char *limit;
+	} buffers[] = { { SO_SNDBUF, "net.core.wmem_max" }, { SO_RCVBUF, "net.core.rmem_max" } };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	if (setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority)) != 0)
+		fail(EXIT_CANNOT, "priority %d needs CAP_NET_ADMIN; run qjau as root, or ask for 6 or less", priority);
+	for (size_t i = 0; window != 0 && i < sizeof(buffers) / sizeof(buffers[0]); i++) {
+		int got = INT_MAX;
+		socklen_t length = sizeof(got);
+
+		setsockopt(fd, SOL_SOCKET, buffers[i].option, &window, sizeof(window));
+		getsockopt(fd, SOL_SOCKET, buffers[i].option, &got, &length);
+		if (got / 2 < window)
+			fail(EXIT_CANNOT, "window %d is more than this machine's %s, %d; ask for less, or raise that by sysctl",
+			     window, buffers[i].limit, got / 2);
+	}
+	close(fd);
+}
+
+/* Beside qjau (in a build folder), or where `make install` puts it: ../lib/qjump-mn. */
+static void find_library(char library[PATH_MAX])
+{
+	static const char *const places[] = { QJAU_LIBRARY, "../lib/qjump-mn/" QJAU_LIBRARY };
+	char self[PATH_MAX], candidate[2 * PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (length < 0)
+		fail(EXIT_CANNOT, "cannot tell where qjau is (/proc/self/exe: %s); mount /proc", strerror(errno));
+	self[length] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(candidate, sizeof(candidate), "%s/%s", self, places[i]);
+		if (!realpath(candidate, library))
+			continue;
+		if (strpbrk(library, ": \t\n"))
+			fail(EXIT_CANNOT, "LD_PRELOAD takes no path with a blank or a colon: install %s in another folder", library);
+		if (!dlopen(library, RTLD_NOW | RTLD_LOCAL))
+			fail(EXIT_CANNOT, "its library does not load (%s); build it again on this machine", dlerror());
+		return;
+	}
+	fail(EXIT_CANNOT, "%s is neither in %s nor in %s/../lib/qjump-mn; run make install", QJAU_LIBRARY, self, self);
+}
+
+static void set_variable(const char *name, const char *value)
+{
+	if ((value ? setenv(name, value, 1) : unsetenv(name)) != 0)
+		fail(EXIT_CANNOT, "cannot set %s: %s", name, strerror(errno));
+}
+
+/* First, so that it stands before a library that is there already; not twice if qjau runs qjau. */
+static void prepend_preload(const char *library)
+{
+	const char *others = getenv("LD_PRELOAD");
+	size_t length = strlen(library);
+	char *both;
+
+	if (!others || *others == '\0') {
+		set_variable("LD_PRELOAD", library);
+		return;
+	}
+	if (strncmp(others, library, length) == 0 && strchr(": ", others[length]))
+		return;
+	if (asprintf(&both, "%s:%s", library, others) < 0)
+		fail(EXIT_CANNOT, "no memory left");
+	set_variable("LD_PRELOAD", both);
+	free(both);
+}
+
+/* Becomes the program; a text without "#!" is given to the shell, as by execvp(), but what is no text is not. */
+__attribute__((noreturn)) static void run(const char *path, char **command, int count)
+{
+	int error;
+
+	execv(path, command);
+	error = errno;
+	if (error == ENOEXEC && is_text(path)) {
+		char **shell = calloc((size_t)count + 2, sizeof(*shell));
+
+		if (shell) {
+			shell[0] = (char *)"sh";
+			shell[1] = (char *)path;
+			memcpy(shell + 2, command + 1, (size_t)count * sizeof(*shell)); /* with the NULL at its end */
+			execv("/bin/sh", shell);
+		}
+	}
+	fail(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN, "cannot run %s: %s", path, strerror(error));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option long_options[] = { { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+	const char *priority_text = NULL, *window_text = NULL;
+	bool verbose = false;
+	int priority, window = 0, option, error;
+	char library[PATH_MAX], path[PATH_MAX];
+	struct obstacle why;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+:p:w:vh", long_options, NULL)) != -1) {
+		switch (option) {
+		case 'p':
+			priority_text = optarg;
+			break;
+		case 'w':
+			window_text = optarg;
+			break;
+		case 'v':
+			verbose = true;
+			break;
+		case 'h':
+			printf("%s\n%s", usage, help);
+			return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_CANNOT;
+		case ':':
+			fail(EXIT_USAGE, "option -%c needs a value", optopt);
+		default:
+			if (optopt > ' ')
+				fail(EXIT_USAGE, "there is no option -%c", optopt);
+			fail(EXIT_USAGE, "there is no option %s", argv[optind - 1]);
+		}
+	}
+	if (!priority_text)
+		fail(EXIT_USAGE, "give a priority, -p 0 to -p 7");
+	if (!parse_number(priority_text, 0, QJAU_PRIORITY_MAX, &priority))
+		fail(EXIT_USAGE, "priority '%s' is not a number from 0 to %d", priority_text, QJAU_PRIORITY_MAX);
+	if (window_text && !parse_number(window_text, 1, QJAU_WINDOW_MAX, &window))
+		fail(EXIT_USAGE, "window '%s' is not a number of bytes from 1 to %d", window_text, QJAU_WINDOW_MAX);
+	if (optind == argc)
+		fail(EXIT_USAGE, "give a command to run");
+
+	check_options(priority, window);
+	find_library(library);
+	argv += optind;
+	error = find_program(argv[0], path);
+	if (error == ENOENT || error == ENOTDIR)
+		fail(EXIT_NOT_FOUND, "%s: not found%s", argv[0], strchr(argv[0], '/') ? "" : " in PATH");
+	if (error != 0)
+		fail(EXIT_NOT_RUN, "%s cannot be run: %s", argv[0], strerror(error));
+	if (!is_preloadable(path, &why))
+		fail(EXIT_NOT_RUN,
+		     "%s %s; mark its packets by the program's own option, by \"tc filter ... action skbedit priority %d\" on a "
+		     "clsact qdisc, or by a net_prio cgroup instead (qjau(1))",
+		     why.file, why.reason, priority);
+
+	prepend_preload(library);
+	set_variable(QJAU_PRIORITY, priority_text);
+	set_variable(QJAU_WINDOW, window_text);
+	set_variable(QJAU_VERBOSE, verbose ? "1" : NULL);
+	run(path, argv, argc - optind);
+}
