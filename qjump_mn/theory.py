@@ -26,14 +26,25 @@ def _ceil_div(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
 
-def worst_case_delay_ns(hosts: int, packet_bytes: int, rate_bps: int, processing_ns: int = 0) -> int:
+def worst_case_delay_ns(
+    hosts: int, packet_bytes: int, rate_bps: int, processing_ns: int = 0
+) -> int:
     """Eq. 1: n·P/R + ε, the longest a packet may take when each of n hosts has sent one packet of P bytes."""
     return _ceil_div(hosts * packet_bytes * 8 * NS_PER_S, rate_bps) + processing_ns
 
 
-def network_epoch_ns(hosts: int, packet_bytes: int, rate_bps: int, processing_ns: int = 0, factor: float = 1) -> int:
+def network_epoch_ns(
+    hosts: int,
+    packet_bytes: int,
+    rate_bps: int,
+    processing_ns: int = 0,
+    factor: float = 1,
+) -> int:
     """Eq. 2 and 4: (2n/f)·P/R + ε; the factor 2 pays for hosts whose epochs have one length but unknown phases."""
-    return _ceil_div(2 * hosts * packet_bytes * 8 * NS_PER_S, int(rate_bps * factor)) + processing_ns
+    return (
+        _ceil_div(2 * hosts * packet_bytes * 8 * NS_PER_S, int(rate_bps * factor))
+        + processing_ns
+    )
 
 
 def host_rate_bps(packet_bytes: int, epoch_ns: int) -> int:
@@ -43,7 +54,10 @@ def host_rate_bps(packet_bytes: int, epoch_ns: int) -> int:
 
 def frame_bytes(ip_bytes: int) -> int:
     """Length of the tagged frame, with frame check sequence, that carries an IP packet of ``ip_bytes``."""
-    return max(MINIMUM_FRAME_BYTES, ETHERNET_HEADER_BYTES + VLAN_TAG_BYTES + ip_bytes + FCS_BYTES)
+    return max(
+        MINIMUM_FRAME_BYTES,
+        ETHERNET_HEADER_BYTES + VLAN_TAG_BYTES + ip_bytes + FCS_BYTES,
+    )
 
 
 def delivery_ns(frame: int, rate_bps: int) -> int:
@@ -56,7 +70,9 @@ def occupancy_ns(frame: int, rate_bps: int) -> int:
     return (PREAMBLE_BYTES + frame + INTERFRAME_GAP_BYTES) * 8 * NS_PER_S // rate_bps
 
 
-def ping_rtt_ns(payload_bytes: int, links: int, rate_bps: int, delay_ns: int = 0) -> int:
+def ping_rtt_ns(
+    payload_bytes: int, links: int, rate_bps: int, delay_ns: int = 0
+) -> int:
     """Store-and-forward round trip of an otherwise idle network: ``links`` links there and back, no processing time."""
     frame = frame_bytes(IP_HEADER_BYTES + ICMP_HEADER_BYTES + payload_bytes)
     return 2 * links * (delivery_ns(frame, rate_bps) + delay_ns)
@@ -70,7 +86,10 @@ def tcp_goodput_bps(mtu_bytes: int, rate_bps: int) -> float:
 
 
 def limiter_departures_ns(
-    arrivals_ns: Iterable[int], epoch_ns: int, packets_per_epoch: int, limit_packets: int | None
+    arrivals_ns: Iterable[int],
+    epoch_ns: int,
+    packets_per_epoch: int,
+    limit_packets: int | None,
 ) -> list[int | None]:
     """When the rolling-epoch limiter lets each of a train of equal packets go; None for a packet that it drops.
 

@@ -68,7 +68,9 @@ class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     published: list[str] = []
 
 
-class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ExperimentSpec(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
+):
     """An experiment with one preset applied; times are on the clock of the network under test."""
 
     title: str

@@ -20,7 +20,14 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     limit_packets: int
 
 
-class PingPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program", tag="ping"):
+class PingPlan(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+    tag_field="program",
+    tag="ping",
+):
     """``count`` echo requests for each flow, one every ``interval_ns``."""
 
     name: str
@@ -33,7 +40,14 @@ class PingPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     count: int
 
 
-class IperfPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program", tag="iperf"):
+class IperfPlan(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+    tag_field="program",
+    tag="iperf",
+):
     """``streams`` TCP connections for each flow; the first ``warmup_ns`` are not counted."""
 
     name: str
@@ -94,12 +108,20 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     @property
     def hash(self) -> str:
         """SHA-256 of the plan's canonical JSON, in hexadecimal."""
-        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+        return hashlib.sha256(
+            msgspec.json.encode(self, order="deterministic")
+        ).hexdigest()
 
     def trials(self) -> tuple[Trial, ...]:
         """Every trial, arm by arm within each seed, so that an interrupted run holds complete replicates."""
         return tuple(
-            Trial(network=self.network, arm=arm, seed=seed, warmup_ns=self.warmup_ns, duration_ns=self.duration_ns)
+            Trial(
+                network=self.network,
+                arm=arm,
+                seed=seed,
+                warmup_ns=self.warmup_ns,
+                duration_ns=self.duration_ns,
+            )
             for seed in self.seeds
             for arm in self.arms
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Literal
 
 import msgspec
@@ -69,7 +70,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         up, down = ancestors(source), ancestors(destination)
         top = next(node for node in up if node in down)
         nodes = up[: up.index(top) + 1] + list(reversed(down[: down.index(top)]))
-        return tuple(zip(nodes, nodes[1:], strict=False))
+        return tuple(itertools.pairwise(nodes))
 
 
 def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
@@ -80,41 +81,61 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
     if not 576 <= spec.mtu <= 9000:
         raise UsageError(f"{where}: mtu {spec.mtu} is out of range: use 576B to 9000B")
     if not 10**5 <= link.rate <= 10**10:
-        raise UsageError(f"{where}: a link rate of {link.rate} is out of range: use 100kbit to 10Gbit")
+        raise UsageError(
+            f"{where}: a link rate of {link.rate} is out of range: use 100kbit to 10Gbit"
+        )
     if link.buffer < spec.mtu + 22:
-        raise UsageError(f"{where}: a buffer of {link.buffer} holds no full-size frame: use at least {spec.mtu + 22}B")
+        raise UsageError(
+            f"{where}: a buffer of {link.buffer} holds no full-size frame: use at least {spec.mtu + 22}B"
+        )
     if link.delay > 10**9:
-        raise UsageError(f"{where}: a propagation delay of {link.delay} is out of range: use at most 1s")
+        raise UsageError(
+            f"{where}: a propagation delay of {link.delay} is out of range: use at most 1s"
+        )
     seen: dict[str, str] = {}
     for switch, below in spec.switches.items():
         for node in below:
             if node in seen:
-                raise UsageError(f"{where}: {node!r} hangs below both {seen[node]!r} and {switch!r}: give it one place")
+                raise UsageError(
+                    f"{where}: {node!r} hangs below both {seen[node]!r} and {switch!r}: give it one place"
+                )
             seen[node] = switch
             if not node.isalnum() or len(node) > 8:
-                raise UsageError(f"{where}: {node!r} is no node name: use at most 8 letters and digits")
+                raise UsageError(
+                    f"{where}: {node!r} is no node name: use at most 8 letters and digits"
+                )
     for node in seen:
         above = [node]
         while above[-1] in seen:
             above.append(seen[above[-1]])
             if above.count(above[-1]) > 1:
-                raise UsageError(f"{where}: {' > '.join(reversed(above))} is a loop: the switches must form a tree")
+                raise UsageError(
+                    f"{where}: {' > '.join(reversed(above))} is a loop: the switches must form a tree"
+                )
     roots = [switch for switch in spec.switches if switch not in seen]
     if len(roots) != 1:
-        raise UsageError(f"{where}: the switches form no single tree: {', '.join(roots) or 'none'} hang below nothing")
+        raise UsageError(
+            f"{where}: the switches form no single tree: {', '.join(roots) or 'none'} hang below nothing"
+        )
     network = Network(
         topology=name,
         vlan=spec.vlan,
         mtu_bytes=int(spec.mtu),
         static_arp=spec.static_arp,
-        edges=tuple((switch, node) for switch, below in spec.switches.items() for node in below),
+        edges=tuple(
+            (switch, node) for switch, below in spec.switches.items() for node in below
+        ),
         model=link.model,
         rate_bps=int(link.rate),
         buffer_bytes=int(link.buffer),
         delay_ns=int(link.delay),
     )
     if len(network.hosts) < 2:
-        raise UsageError(f"{where}: {len(network.hosts)} hosts make no network: give at least two")
+        raise UsageError(
+            f"{where}: {len(network.hosts)} hosts make no network: give at least two"
+        )
     if len(network.hosts) > 250:
-        raise UsageError(f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250")
+        raise UsageError(
+            f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250"
+        )
     return network

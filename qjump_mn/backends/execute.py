@@ -1,0 +1,69 @@
+"""Every trial of a plan on a backend, into a run directory; one that is lost does not lose the others."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from qjump_mn.backends.protocol import Backend, Ended
+from qjump_mn.errors import InvalidRunError
+from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import TrialRecord
+
+Reporter = Callable[[Trial, str], None]
+"""Called with a trial and what it does now; from several threads."""
+
+
+def execute(
+    backend: Backend,
+    plan: Plan,
+    run: RunDirectory,
+    began: Reporter,
+    ended: Callable[[Trial, Ended], None],
+) -> None:
+    """Run every trial of ``plan`` that is not done, ``backend.parallel`` at a time; ``ended`` is called from this thread."""
+
+    def one(trial: Trial) -> Ended:
+        began(trial, "starts")
+        return backend.run(
+            trial, run.prepare(trial.name), lambda line: began(trial, line)
+        )
+
+    waiting: dict[Future[Ended], Trial] = {}
+    with ThreadPoolExecutor(backend.parallel, thread_name_prefix="trial") as pool:
+        try:
+            for trial in plan.trials():
+                if not run.is_done(trial.name):
+                    waiting[pool.submit(one, trial)] = trial
+            while waiting:
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    trial = waiting.pop(future)
+                    how = future.result()
+                    run.finish(trial.name, _record(how))
+                    run.log(
+                        "trial",
+                        name=trial.name,
+                        exit_code=how.exit_code,
+                        message=how.message,
+                        wall_s=round(how.wall_s, 2),
+                    )
+                    ended(trial, how)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    run.close(datetime.datetime.now(datetime.UTC))
+
+
+def _record(how: Ended) -> TrialRecord:
+    status = {0: "done", InvalidRunError.exit_code: "invalid"}.get(
+        how.exit_code, "lost"
+    )
+    return TrialRecord(
+        status=status,  # type: ignore[arg-type]
+        exit_code=how.exit_code,
+        message=how.message,
+        virtual_s=how.virtual_s,
+        wall_s=round(how.wall_s, 3),
+    )

@@ -1,0 +1,38 @@
+"""What every backend offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, Protocol, Self
+
+from qjump_mn.model.plan import Plan, Trial
+
+Progress = Callable[[str], None]
+
+
+class Ended(NamedTuple):
+    """How a trial ended: its exit code, a sentence if that is not 0, and how long it took on the guest's clock and on ours."""
+
+    exit_code: int
+    message: str
+    virtual_s: float | None
+    wall_s: float
+
+
+class Backend(Protocol):
+    """A context manager; `parallel` trials may run at a time, each from a thread of its own."""
+
+    name: str
+    clock: str
+    parallel: int
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
+        """Make everything ready for the plan's trials; return what identifies the machine, for the manifest."""
+
+    def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
+        """Run one trial and leave its files in ``out``; never raises for what went wrong inside the trial."""

@@ -1,0 +1,106 @@
+"""``doctor`` and ``clean``: what this machine can do, and what is left on it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+
+from qjump_mn import cache, guest
+from qjump_mn.errors import MachineError, QJumpError
+
+
+class Finding(NamedTuple):
+    """One thing looked at; ``remedy`` says what to do where it is not well, and ``required`` whether anything works without it."""
+
+    what: str
+    well: bool
+    says: str
+    remedy: str = ""
+    required: bool = True
+
+
+def report(out: Console) -> int:
+    """Print every finding; return 0 when experiments run here, else 3."""
+    found = list(_findings())
+    for finding in found:
+        mark = "ok     " if finding.well else "missing" if finding.required else "no     "
+        out.print(f"{mark}  {finding.what}: {finding.says}", markup=False)
+        if not finding.well and finding.remedy:
+            out.print(f"         {finding.remedy}", markup=False)
+    if all(finding.well for finding in found if finding.required):
+        out.print("experiments run here", markup=False)
+        return 0
+    out.print("experiments do not run here yet: see above", markup=False)
+    return MachineError.exit_code
+
+
+def _findings() -> Iterator[Finding]:
+    yield Finding("Python", sys.version_info >= (3, 11), f"{platform.python_version()} ({sys.executable})", "install Python 3.11 or newer")
+    cores = len(os.sched_getaffinity(0))
+    yield Finding("processors", True, f"{cores}; so many trials run at a time")
+    memory = _memory_mib()
+    yield Finding("memory", memory >= 1500 * cores, f"{memory} MiB free, a guest takes up to 1100", "end other programs, or run with fewer processors: taskset -c 0")
+    for root in cache.roots():
+        if root.is_dir():
+            free = shutil.disk_usage(root).free >> 30
+            rights = "" if os.access(root, os.W_OK) else ", read only for this user"
+            yield Finding("cache", free >= 3 or _built(), f"{root}, {free} GiB free{rights}", "make room: the first build takes 3 GiB")
+    yield _guest()
+    yield from _host()
+
+
+def _built() -> bool:
+    return any(entry.kind.startswith("tree") for entry in cache.entries())
+
+
+def _guest() -> Finding:
+    try:
+        problem = guest.check()
+    except QJumpError as error:
+        problem = str(error)
+    return Finding("guest", not problem, problem or "boots and runs a job", "run  sudo ./bootstrap  in the checkout")
+
+
+def _host() -> Iterator[Finding]:
+    """The host backend is an extra: the guest brings everything it needs."""
+    try:
+        import mininet  # noqa: F401
+
+        has = True
+    except ImportError:
+        has = False
+    release = platform.release()
+    modules = Path(f"/lib/modules/{release}").is_dir()
+    says = [] if has else ["no Mininet for this Python"]
+    says += [] if shutil.which("ovs-vsctl") else ["no Open vSwitch"]
+    says += [] if modules else [f"no modules for the kernel {release}"]
+    yield Finding("host backend", not says, "; ".join(says) or f"possible on kernel {release}", "not needed: the guest has its own", required=False)
+
+
+def _memory_mib() -> int:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) >> 10
+    return 0
+
+
+def clean(out: Console, *, everything: bool) -> None:
+    """End orphaned guests, remove what interrupted builds left and, if asked, the whole cache."""
+    for orphan in guest.orphans():
+        out.print(f"ended the guest {orphan}, whose harness is gone", markup=False)
+    cache.sweep()
+    freed = 0
+    for entry in cache.entries():
+        if everything:
+            cache.remove(entry)
+            freed += entry.size_bytes
+            out.print(f"removed {entry.path}", markup=False)
+    kept = [entry for entry in cache.entries()]
+    out.print(f"{freed >> 20} MiB freed; the cache holds {len(kept)} artefacts, {sum(entry.size_bytes for entry in kept) >> 20} MiB", markup=False)

@@ -1,0 +1,196 @@
+"""The tc, ip and ovs commands a plan stands for, as text: run in batches by the testbed, printed by ``--dry-run``.
+
+Pure: nothing here touches the machine. A tc line is what follows ``tc``, an ip line what follows ``ip``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from qjump_mn import theory
+from qjump_mn.model.plan import QJumpPlan
+from qjump_mn.model.topology import Network
+
+LEVELS = range(8)
+QUEUES = 8
+OFFLOADS = "tso off gso off gro off"
+ICMP_ECHO_REPLY = 0
+
+HOST_PARENT = "5:1"
+"""Mininet's TC puts everything of ours below this class, whatever the link model."""
+
+HOST_HANDLE = "6:"
+
+
+class Shaping(NamedTuple):
+    """What makes one interface a link end: ``ip`` lines first, then ``tc`` lines, in the namespace of its node."""
+
+    ip: list[str]
+    tc: list[str]
+
+
+def wire(network: Network, device: str) -> str:
+    """sch_wire as root: a frame is delivered when its last bit has arrived, and levels queue behind it in strict priority."""
+    return (
+        f"qdisc add dev {device} root handle 5: wire rate {network.rate_bps}bit limit {network.buffer_bytes} "
+        f"classify pcp delay {network.delay_ns}ns"
+    )
+
+
+def htb(network: Network, device: str) -> list[str]:
+    """What Mininet's TCIntf does for ``bw``: an HTB class with a burst of 15k."""
+    return [
+        f"qdisc add dev {device} root handle 5:0 htb default 1",
+        f"class add dev {device} parent 5:0 classid 5:1 htb rate {network.rate_bps / 1e6:f}Mbit burst 15k",
+    ]
+
+
+def tbf(network: Network, device: str, *, on_switch: bool) -> Shaping:
+    """The wire from tc's own parts, for hosts where no module may be loaded.
+
+    The sender is paced by a bucket of one frame (so that priorities are decided before the wire, frame by frame) and the receiver's
+    ingress serialises through an ifb, since tbf lets a frame go before its time on the wire, not after.
+    """
+    full = theory.frame_bytes(network.mtu_bytes)
+    framing = (
+        theory.PREAMBLE_BYTES
+        + theory.INTERFRAME_GAP_BYTES
+        + theory.FCS_BYTES
+        + theory.VLAN_TAG_BYTES
+    )
+    packets = max(1, network.buffer_bytes // full)
+    mirror = ifb_name(device)
+    lines = [
+        (
+            f"qdisc add dev {device} root handle 5: tbf rate {network.rate_bps}bit burst {full + 8} limit {network.buffer_bytes * len(LEVELS)} "
+            f"overhead {framing} mpu {theory.MINIMUM_FRAME_BYTES + theory.PREAMBLE_BYTES + theory.INTERFRAME_GAP_BYTES}"
+        )
+    ]
+    if on_switch:
+        lines.append(
+            f"qdisc add dev {device} parent 5:1 handle 10: prio bands 8 priomap"
+            + " 7" * 16
+        )
+        for level in LEVELS:
+            lines += [
+                f"qdisc add dev {device} parent 10:{8 - level} handle 1{level + 1}: pfifo limit {packets}",
+                f"filter add dev {device} parent 10: protocol 802.1q prio {level + 1} flower vlan_prio {level} classid 10:{8 - level}",
+            ]
+    lines += [
+        f"qdisc add dev {mirror} root netem rate {network.rate_bps}bit {theory.PREAMBLE_BYTES + theory.FCS_BYTES + theory.VLAN_TAG_BYTES} limit 1000"
+        + (f" delay {network.delay_ns}ns" if network.delay_ns else ""),
+        f"qdisc add dev {device} ingress",
+        f"filter add dev {device} parent ffff: matchall action mirred egress redirect dev {mirror}",
+    ]
+    return Shaping([f"link add name {mirror} type ifb", f"link set {mirror} up"], lines)
+
+
+def ifb_name(device: str) -> str:
+    """The ifb that delays what ``device`` receives (interface names have at most 15 characters)."""
+    return f"i-{device}"[:15]
+
+
+def shape(network: Network, device: str, *, on_switch: bool) -> Shaping:
+    """Whatever the link model asks for at one end of a link (OVS's QoS at a switch of the htb model is :func:`htb_qos`)."""
+    match network.model:
+        case "wire":
+            return Shaping([], [wire(network, device)])
+        case "htb":
+            return Shaping([], htb(network, device))
+        case "tbf":
+            return tbf(network, device, on_switch=on_switch)
+
+
+def vlan_host(device: str, network: Network, address: str) -> list[str]:
+    """A host that sends and receives everything tagged: ``address`` (with prefix length) is on a VLAN device above ``device``."""
+    tagged = f"{device}.{network.vlan}"
+    mapping = " ".join(f"{level}:{level}" for level in LEVELS)
+    return [
+        f"ethtool -K {device} {OFFLOADS}",
+        f"ip link set {device} mtu {network.mtu_bytes} up",
+        f"ip link add link {device} name {tagged} type vlan id {network.vlan} egress-qos-map {mapping} ingress-qos-map {mapping}",
+        f"ip addr add {address} dev {tagged}",
+        f"ip link set {tagged} mtu {network.mtu_bytes} up",
+        f"ethtool -K {tagged} {OFFLOADS}",
+    ]
+
+
+def qjau(level: int, window_bytes: int | None) -> list[str]:
+    """The prefix that gives a program its level and, if asked, its window (native/app-util)."""
+    return [
+        "qjau",
+        "-p",
+        str(level),
+        *(["-w", str(window_bytes)] if window_bytes is not None else []),
+        "--",
+    ]
+
+
+def host_priorities(device: str, network: Network) -> list[str]:
+    """Strict priority at a host without QJump, for the link models whose root qdisc has none of its own."""
+    packets = max(1, network.buffer_bytes // theory.frame_bytes(network.mtu_bytes))
+    priomap = " ".join(str(7 - level) for level in LEVELS) + " 7" * 8
+    lines = [
+        f"qdisc add dev {device} parent {HOST_PARENT} handle {HOST_HANDLE} prio bands 8 priomap {priomap}"
+    ]
+    lines += [
+        f"qdisc add dev {device} parent 6:{8 - level} handle 6{level + 1}: pfifo limit {packets}"
+        for level in LEVELS
+    ]
+    return lines
+
+
+def qjump(plan: QJumpPlan, device: str) -> str:
+    """sch_qjump below Mininet's TC; levels by 802.1Q priority."""
+    budgets = " ".join(
+        f"level {level} {plan.budget_bytes[level] or 'unlimited'}"
+        for level in reversed(LEVELS)
+    )
+    return (
+        f"qdisc add dev {device} parent {HOST_PARENT} handle {HOST_HANDLE} qjump epoch {plan.epoch_ns}ns {budgets} "
+        f"mode {plan.mode} epochs {plan.epochs} packets {plan.limit_packets}"
+    )
+
+
+def mark_echo_replies(vlan_device: str, level: int) -> list[str]:
+    """An echo reply leaves with priority 0 whatever its request had: give it the ping's level before the VLAN device reads it."""
+    return [
+        f"qdisc add dev {vlan_device} clsact",
+        f"filter add dev {vlan_device} egress protocol ip flower ip_proto icmp type {ICMP_ECHO_REPLY} action skbedit priority {level}",
+    ]
+
+
+def htb_qos(network: Network, devices: list[str]) -> list[str]:
+    """Arguments of one ovs-vsctl call: linux-htb QoS with eight queues on every port, the link's rate above them."""
+    arguments: list[str] = []
+    for device in devices:
+        queues = ",".join(f"{level}=@q-{device}-{level}" for level in LEVELS)
+        arguments += ["--", "set", "port", device, f"qos=@qos-{device}"]
+        arguments += [
+            "--",
+            f"--id=@qos-{device}",
+            "create",
+            "qos",
+            "type=linux-htb",
+            f"other-config:max-rate={network.rate_bps}",
+            f"queues={queues}",
+        ]
+        for level in LEVELS:
+            arguments += [
+                "--",
+                f"--id=@q-{device}-{level}",
+                "create",
+                "queue",
+                f"other-config:priority={7 - level}",
+            ]
+            arguments += [f"other-config:max-rate={network.rate_bps}"]
+    return arguments[1:]
+
+
+def htb_flows() -> list[str]:
+    """OpenFlow rules that choose the queue by the tag's PCP; everything else stays as in a learning switch."""
+    rules = [
+        f"priority=100,vlan_tci=0x{level << 13 | 0x1000:04x}/0xf000,actions=set_queue:{level},NORMAL"
+        for level in LEVELS
+    ]
+    return [*rules, "priority=0,actions=NORMAL"]

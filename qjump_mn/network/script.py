@@ -1,0 +1,132 @@
+"""A plan as the shell commands that it stands for: what ``--dry-run`` prints, and what a reader may try by hand."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from qjump_mn.model.plan import ArmPlan, IperfPlan, PingPlan, Plan
+from qjump_mn.model.topology import Network
+from qjump_mn.network import commands
+from qjump_mn.workloads import iperf, ping
+
+
+def lines(plan: Plan) -> Iterator[str]:
+    """The commands, with comments, in the order in which they are run."""
+    network = plan.network
+    ports = _ports(network)
+    yield f"# {network.topology}: {len(network.hosts)} hosts, {len(network.switches)} switches, {network.rate_bps / 1e6:g} Mb/s, model {network.model}"
+    yield "sysctl -w net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
+    yield from (f"ip netns add {host}" for host in network.hosts)
+    yield from (
+        f"ovs-vsctl add-br {switch} -- set bridge {switch} fail_mode=standalone"
+        for switch in network.switches
+    )
+    for (above, upper), (below, lower) in ports:
+        queues = f"numtxqueues {commands.QUEUES} numrxqueues {commands.QUEUES}"
+        space = f" netns {below}" if below in network.hosts else ""
+        yield f"ip link add name {upper} {queues} type veth peer name {lower} {queues}{space}"
+        yield f"ovs-vsctl add-port {above} {upper}" + (
+            "" if space else f" -- add-port {below} {lower}"
+        )
+    for index, host in enumerate(network.hosts):
+        yield f"# {host}"
+        yield from (
+            _inside(host, command)
+            for command in commands.vlan_host(
+                f"{host}-eth0", network, f"10.0.0.{index + 1}/24"
+            )
+        )
+    yield "# every end of every link"
+    for (above, upper), (below, lower) in ports:
+        yield from _shape(network, None, upper)
+        yield from _shape(network, below if below in network.hosts else None, lower)
+    if network.model == "htb":
+        devices = [
+            device
+            for pair in ports
+            for node, device in pair
+            if node not in network.hosts
+        ]
+        yield shlex.join(["ovs-vsctl", *commands.htb_qos(network, devices)])
+        yield from (
+            shlex.join(["ovs-ofctl", "add-flow", switch, rule])
+            for switch in network.switches
+            for rule in commands.htb_flows()
+        )
+    for arm in plan.arms:
+        yield ""
+        yield f"# arm {arm.name}: {arm.label}; for each seed of {', '.join(map(str, plan.seeds))}"
+        yield from _arm(plan, arm)
+
+
+def _ports(network: Network) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+    """Both ends of every link as (node, interface): switch ports are numbered from 1 in the order of the links."""
+    count: dict[str, int] = {}
+
+    def port(node: str) -> tuple[str, str]:
+        if node in network.hosts:
+            return node, f"{node}-eth0"
+        count[node] = count.get(node, 0) + 1
+        return node, f"{node}-eth{count[node]}"
+
+    return [(port(above), port(below)) for above, below in network.edges]
+
+
+def _inside(host: str | None, command: str) -> str:
+    return f"ip netns exec {host} {command}" if host else command
+
+
+def _shape(network: Network, host: str | None, device: str) -> Iterator[str]:
+    if network.model == "htb" and host is None:
+        return  # OVS's QoS shapes the switches' ports
+    shaping = commands.shape(network, device, on_switch=host is None)
+    yield from (_inside(host, f"ip {line}") for line in shaping.ip)
+    yield from (_inside(host, f"tc {line}") for line in shaping.tc)
+
+
+def _arm(plan: Plan, arm: ArmPlan) -> Iterator[str]:
+    network = plan.network
+    for host in network.hosts:
+        device = f"{host}-eth0"
+        if arm.qjump is not None:
+            yield _inside(host, f"tc {commands.qjump(arm.qjump, device)}")
+        elif arm.uses_levels and network.model != "wire":
+            yield from (
+                _inside(host, f"tc {line}")
+                for line in commands.host_priorities(device, network)
+            )
+    address = {host: f"10.0.0.{index + 1}" for index, host in enumerate(network.hosts)}
+    for workload in arm.workloads:
+        for index, (source, destination) in enumerate(workload.flows):
+            wrapper = commands.qjau(workload.level, workload.window_bytes)
+            match workload:
+                case PingPlan():
+                    if workload.level:
+                        marks = commands.mark_echo_replies(
+                            f"{destination}-eth0.{network.vlan}", workload.level
+                        )
+                        yield from (
+                            _inside(destination, f"tc {line}") for line in marks
+                        )
+                    yield _inside(
+                        source,
+                        shlex.join(
+                            [*wrapper, *ping.argv(workload, address[destination])]
+                        ),
+                    )
+                case IperfPlan():
+                    seconds = iperf.seconds(plan.warmup_ns, plan.duration_ns)
+                    client = iperf.client_argv(
+                        workload, address[destination], iperf.PORT + index, seconds
+                    )
+                    yield (
+                        _inside(
+                            destination,
+                            shlex.join(
+                                [*wrapper, *iperf.server_argv(iperf.PORT + index)]
+                            ),
+                        )
+                        + " &"
+                    )
+                    yield _inside(source, shlex.join([*wrapper, *client])) + " &"

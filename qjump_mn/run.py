@@ -1,0 +1,224 @@
+"""The command line: ``python -m qjump_mn.run fig3a``, or ``qjump-mn run fig3a`` from anywhere."""
+
+from __future__ import annotations
+
+import sys
+
+from qjump_mn import environment
+
+if __name__ == "__main__":
+    environment.ensure()
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from qjump_mn import __version__
+from qjump_mn.errors import QJumpError
+from qjump_mn.model import loading
+
+VERBS = ("run", "list", "explain", "report", "doctor", "clean")
+INTERRUPTED = 130
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    help="Reproduce QJump (NSDI'15) and what followed it, in Mininet.",
+    epilog="Exit codes: 0 every checked claim holds; 1 a claim does not; 2 usage; 3 this machine cannot; 4 invalid; 5 lost; 130 interrupted.",
+)
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+Experiment = Annotated[
+    str,
+    typer.Argument(
+        help="the experiment's name, such as fig3a; see list", show_default=False
+    ),
+]
+Preset = Annotated[
+    str, typer.Option("--preset", "-p", help="how long and how loaded; see explain")
+]
+Settings = Annotated[
+    list[str],
+    typer.Option(
+        "-s",
+        "--set",
+        metavar="KEY=VALUE",
+        help="change a setting of the experiment, such as link.rate=100Mbit",
+    ),
+]
+NO_SETTINGS: list[str] = []
+
+
+@app.command()
+def run(
+    experiment: Experiment,
+    preset: Preset = loading.DEFAULT_PRESET,
+    settings: Settings = NO_SETTINGS,
+    seed: Annotated[
+        int,
+        typer.Option(help="the first seed; each further replicate has the next one"),
+    ] = 1,
+    replicates: Annotated[
+        int | None,
+        typer.Option(
+            help="how many seeds each arm runs with, instead of the preset's number",
+            show_default=False,
+        ),
+    ] = None,
+    backend: Annotated[
+        str,
+        typer.Option(
+            help="guest: a machine of its own, on a virtual clock; host: this machine's kernel"
+        ),
+    ] = "guest",
+    cold: Annotated[
+        bool,
+        typer.Option(
+            "--cold",
+            help="boot for every trial, so that another machine gives the same bits; slower",
+        ),
+    ] = False,
+    output: Annotated[
+        Path,
+        typer.Option("--out", help="the folder in which the run directory is made"),
+    ] = Path("results"),
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="print the plan and the shell commands it stands for; touch nothing",
+        ),
+    ] = False,
+) -> None:
+    """Run an experiment: every arm with every seed; then figures, verdicts and report."""
+    from qjump_mn import session
+
+    asked = session.Request(
+        experiment, preset, tuple(settings), seed, replicates, backend, cold, output
+    )
+    raise typer.Exit(
+        session.show(asked, out) if dry_run else session.run(asked, out, argv=sys.argv)
+    )
+
+
+@app.command("list")
+def list_() -> None:
+    """List the experiments and their presets."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("experiment", "reproduces", "presets"):
+        table.add_column(heading)
+    for name in loading.names("experiments"):
+        raw = loading.read("experiments", name)
+        table.add_row(
+            name,
+            escape(str(raw.get("reproduces", ""))),
+            ", ".join(raw.get("presets", {})),
+        )
+    out.print(table)
+
+
+@app.command()
+def explain(
+    experiment: Experiment,
+    preset: Preset = loading.DEFAULT_PRESET,
+    settings: Settings = NO_SETTINGS,
+) -> None:
+    """Say what an experiment asks, with which arms, parameters and claims."""
+    from qjump_mn import session
+
+    session.explain(experiment, preset, settings, out)
+
+
+@app.command()
+def report(
+    directory: Annotated[
+        Path, typer.Argument(help="a run directory", show_default=False)
+    ] = Path("results/last"),
+) -> None:
+    """Draw the figures, judge the claims and write the report of a run again, from its files alone."""
+    from qjump_mn import session
+
+    raise typer.Exit(session.analyse(directory))
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine can do, what is missing and how to get it."""
+    from qjump_mn import diagnosis
+
+    raise typer.Exit(diagnosis.report(out))
+
+
+@app.command()
+def clean(
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="also remove the cached tree, image and snapshots; they are built again when needed",
+        ),
+    ] = False,
+) -> None:
+    """End guests whose harness has died, and remove what interrupted builds left."""
+    from qjump_mn import diagnosis
+
+    diagnosis.clean(out, everything=everything)
+
+
+@app.command(hidden=True)
+def version() -> None:
+    """Print the version."""
+    out.print(__version__)
+
+
+def arguments(given: list[str]) -> list[str]:
+    """``fig3a --preset smoke`` means ``run fig3a --preset smoke``."""
+    if given and not given[0].startswith("-") and given[0] not in (*VERBS, "version"):
+        return ["run", *given]
+    return given
+
+
+def main() -> None:
+    """Run the command line; errors are one sentence, with a traceback only for ``--debug``."""
+    given = sys.argv[1:]
+    debug = "--debug" in given
+    given = [argument for argument in given if argument != "--debug"]
+    try:
+        status = app(arguments(given), standalone_mode=False, prog_name="qjump-mn")
+        sys.exit(status if isinstance(status, int) else 0)
+    except QJumpError as error:
+        if debug:
+            raise
+        err.print(f"qjump-mn: {error}", markup=False)
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        sys.exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        err.print(
+            "qjump-mn: interrupted; everything that was started has been ended",
+            markup=False,
+        )
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        if debug:
+            raise
+        if hasattr(error, "format_message"):  # click's own words for a wrong option
+            err.print(f"qjump-mn: {error.format_message()}", markup=False)
+            sys.exit(2)
+        err.print(
+            f"qjump-mn: an error that should not happen: {type(error).__name__}: {error}; call again with --debug for the place",
+            markup=False,
+        )
+        sys.exit(5)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""iputils ping: round trips of small requests, one at a time or overlapping."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from qjump_mn.errors import LostError
+from qjump_mn.model.plan import PingPlan
+from qjump_mn.workloads.program import Program, Programs
+
+if TYPE_CHECKING:
+    from qjump_mn.network.testbed import Testbed
+
+_REPLY = re.compile(
+    r"^\[(\d+\.\d+)\] \d+ bytes from \S+ icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms( \(DUP!\))?$",
+    re.MULTILINE,
+)
+_SUMMARY = re.compile(r"^(\d+) packets transmitted, (\d+) received", re.MULTILINE)
+
+LINGER_S = 5
+"""How long ping waits for the last replies; a full buffer at 10 Mb/s holds 0.12 s."""
+
+
+class Echo(NamedTuple):
+    """One request: its number (from 1), when its reply came (s since 1970, None if lost) and the round trip in us (None if lost)."""
+
+    sequence: int
+    received_s: float | None
+    rtt_us: float | None
+
+
+def output_name(plan: PingPlan, flow: tuple[str, str]) -> str:
+    """The raw file of one flow."""
+    return f"{plan.name}-{flow[0]}-{flow[1]}.ping.txt"
+
+
+def argv(plan: PingPlan, destination: str) -> list[str]:
+    """The command line towards the address ``destination``."""
+    interval = f"{plan.interval_ns / 1e9:g}"
+    return [
+        "ping",
+        "-D",
+        "-n",
+        "-i",
+        interval,
+        "-c",
+        str(plan.count),
+        "-s",
+        str(plan.payload_bytes),
+        "-W",
+        str(LINGER_S),
+        destination,
+    ]
+
+
+def prepare(testbed: Testbed, plan: PingPlan) -> None:
+    """Mark the replies, which the kernel sends with priority 0 whatever the request had."""
+    if plan.level:
+        for _, destination in plan.flows:
+            testbed.mark_echo_replies(destination, plan.level)
+
+
+def start(
+    testbed: Testbed, plan: PingPlan, raw: Path, programs: Programs
+) -> list[Program]:
+    """Start one ping a flow."""
+    return [
+        programs.start(
+            testbed,
+            source,
+            argv(plan, testbed.hosts[destination].address),
+            raw / output_name(plan, (source, destination)),
+            level=plan.level,
+            window_bytes=plan.window_bytes,
+        )
+        for source, destination in plan.flows
+    ]
+
+
+def finish(plan: PingPlan, programs: list[Program], deadline_s: float) -> None:
+    """Wait for the end; status 1 is ping's word for lost replies, which are a result."""
+    for program in programs:
+        program.finish(deadline_s, good=(0, 1))
+
+
+def parse(text: str, count: int) -> list[Echo]:
+    """One row for each of ``count`` requests; raise :class:`LostError` if the output is not that of a ping that sent them all."""
+    summary = _SUMMARY.search(text)
+    if summary is None:
+        raise LostError("ping's output has no summary: it was ended early")
+    if int(summary[1]) != count:
+        raise LostError(f"ping sent {summary[1]} requests, not {count}")
+    replies: dict[int, Echo] = {}
+    for when, sequence, milliseconds, duplicate in _REPLY.findall(text):
+        if not duplicate:
+            # The number has 16 bits and wraps; replies come in order to within far less than that.
+            number = int(sequence)
+            number += max(0, round((len(replies) - number) / 65536)) * 65536
+            replies[number] = Echo(number, float(when), float(milliseconds) * 1000)
+    if len(replies) != int(summary[2]):
+        raise LostError(
+            f"ping's output has {len(replies)} replies where its summary says {summary[2]}"
+        )
+    return [
+        replies.get(number, Echo(number, None, None)) for number in range(1, count + 1)
+    ]

@@ -1,0 +1,194 @@
+"""Experiments and topologies: what they resolve to, and the sentence for each thing that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading, units
+from qjump_mn.model.plan import IperfPlan, PingPlan, Plan, Trial
+from qjump_mn.model.resolve import busy_ports, plan
+from qjump_mn.model.topology import resolve_network
+
+
+def fig3a(*settings: str, preset: str = "course") -> Plan:
+    return plan("fig3a", preset, list(settings))
+
+
+@pytest.mark.parametrize("name", loading.names("experiments"))
+def test_every_preset_of_every_experiment_resolves(name: str) -> None:
+    presets = loading.presets(name)
+    assert {"smoke", "course", "paper"} <= set(presets)
+    for preset, about in presets.items():
+        assert about
+        assert plan(name, preset, []).trials()
+
+
+@pytest.mark.parametrize("name", loading.names("topologies"))
+def test_every_topology_resolves(name: str) -> None:
+    spec = loading.topology(name)
+    network = resolve_network(name, spec, spec.link)
+    assert network.path(network.hosts[0], network.hosts[-1])[0][0] == network.hosts[0]
+
+
+def test_paper12_is_the_papers_tree() -> None:
+    network = fig3a().network
+    assert network.hosts == tuple(f"h{index}" for index in range(1, 13))
+    assert network.path("h8", "h10") == (("h8", "s2"), ("s2", "s0"), ("s0", "s3"), ("s3", "h10"))
+    assert network.path("h7", "h9") == (("h7", "s2"), ("s2", "h9"))
+
+
+def test_course_parameters_are_those_of_2015() -> None:
+    resolved = fig3a()
+    arm = next(arm for arm in resolved.arms if arm.name == "qjump")
+    assert arm.qjump is not None
+    assert arm.qjump.epoch_ns == 28_800_000
+    assert arm.qjump.budget_bytes == (300 * 1550, 0, 0, 150 * 1550, 30 * 1550, 0, 1550, 1550)
+    probe = arm.workloads[0]
+    assert isinstance(probe, PingPlan)
+    assert (probe.flows, probe.level, probe.interval_ns, probe.count) == ((("h8", "h10"),), 6, 10_000_000, 3000)
+
+
+def test_levels_are_marked_only_in_arms_that_use_them() -> None:
+    for arm in fig3a().arms:
+        assert [workload.level for workload in arm.workloads] == [6 if arm.uses_levels and isinstance(w, PingPlan) else 0 for w in arm.workloads]
+
+
+def test_a_window_is_only_for_the_workloads_it_names() -> None:
+    arm = next(arm for arm in fig3a().arms if arm.name == "window_only")
+    assert {type(workload): workload.window_bytes for workload in arm.workloads} == {PingPlan: None, IperfPlan: 15500}
+
+
+def test_busy_ports_are_those_shared_with_bulk_in_its_direction() -> None:
+    network = fig3a().network
+    assert busy_ports(network, ("h8", "h10"), [("h7", "h10")]) == 3
+    assert busy_ports(network, ("h8", "h10"), [("h10", "h7")]) == 3
+    assert busy_ports(network, ("h8", "h10"), [("h1", "h2")]) == 0
+
+
+def test_what_the_limiter_does_is_computed_beforehand() -> None:
+    constants = fig3a().constants
+    assert constants["limiter_drop_predicted_loss"] == pytest.approx(2 / 3)
+    # Ten wait; the head leaves every 28.8 ms, and an accepted ping came up to one interval after the last departure.
+    assert 10 * 28.8 - 10 <= constants["limiter_delay_predicted_p50_ms"] <= 10 * 28.8 + 1
+
+
+def test_the_hash_is_of_the_plan_and_of_nothing_else() -> None:
+    assert fig3a().hash == fig3a().hash
+    assert fig3a().hash != fig3a("link.rate=11Mbit").hash
+    assert fig3a().hash != plan("fig3a", "course", [], seed=2).hash
+
+
+def test_a_trial_survives_json() -> None:
+    for trial in fig3a().trials():
+        assert msgspec.json.decode(msgspec.json.encode(trial), type=Trial) == trial
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("link.ratee=5Mbit", "no setting 'link.ratee': did you mean 'link.rate'"),
+        ("link.rate=10", "link.rate: '10' is not a rate"),
+        ("link.rate=10ms", "link.rate: '10ms' is not a rate"),
+        ("link.rate=0bit", "out of range"),
+        ("link.model=htp", "Invalid enum value 'htp'"),
+        ("link.buffer=100B", "holds no full-size frame"),
+        ("workloads.ping.level=9", "'9' is no level: an 802.1Q priority is 0 to 7"),
+        ("workloads.ping.level=-1", "is no level"),
+        ("workloads.ping.flows=h8>h99", "no host 'h99'"),
+        ("workloads.ping.flows=h8", "'h8' is no flow"),
+        ("workloads.ping.flows=h8>h8", "is no flow"),
+        ("workloads.ping.interval=0ms", "interval: 0ns is out of range"),
+        ("workloads.bulk.streams=0", "streams: 0 is out of range"),
+        ("qjump.course.epoch=0ns", "an epoch of 0 us is out of range"),
+        ("qjump.course.factors.7=0.01", "below the smallest frame"),
+        ("qjump.course.factors.8=1", "'8' is no level"),
+        ("qjump.course.mode=hold", "Invalid enum value 'hold'"),
+        ("arms.qjump.qjump=nothing", "no limiter qjump.nothing"),
+        ("arms.qjump.workloads=pong", "no workload 'pong'"),
+        ("figure.arms=idel", "no arm 'idel': did you mean 'idle'"),
+        ("duration=1ns", "a duration of 1ns is out of range"),
+        ("replicates=0", "0 replicates make no run"),
+        ("replicates=many", "Expected `int`, got `str`"),
+        ("duration", "is no setting: write key=value"),
+        ("arms.idle=5", "no setting 'arms.idle'"),
+        ("topology=paper13", "no topology 'paper13': did you mean 'paper12'"),
+        ("topology=single", "no host"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_in_one_sentence(setting: str, sentence: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        fig3a(setting)
+    assert sentence in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_names_that_do_not_exist_are_answered_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match="no experiment 'fig3b': did you mean 'fig3a'"):
+        plan("fig3b", "course", [])
+    with pytest.raises(UsageError, match="no preset 'curse': did you mean 'course'"):
+        plan("fig3a", "curse", [])
+
+
+def test_settings_reach_the_plan() -> None:
+    resolved = fig3a("link.rate=100Mbit", "duration=2s", "workloads.ping.flows=h1>h2, h3>h4", "qjump.course.factors.5=2.5")
+    assert resolved.network.rate_bps == 10**8
+    assert resolved.duration_ns == 2 * 10**9
+    arm = next(arm for arm in resolved.arms if arm.name == "qjump")
+    assert arm.workloads[0].flows == (("h1", "h2"), ("h3", "h4"))
+    assert arm.qjump is not None
+    assert arm.qjump.budget_bytes[5] == 3875
+    assert arm.qjump.epoch_ns == 2_880_000
+
+
+def test_a_users_own_experiment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "experiments").mkdir()
+    ours = next(folder / "fig3a.toml" for folder in loading.folders("experiments") if (folder / "fig3a.toml").exists())
+    (tmp_path / "experiments" / "fig3a.toml").write_text(ours.read_text().replace('title = "', 'title = "My own: ', 1))
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    assert fig3a().title.startswith("My own: ")
+
+
+def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "experiments").mkdir()
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    (tmp_path / "experiments" / "broken.toml").write_text("title = ")
+    with pytest.raises(UsageError, match=r"broken\.toml is not valid TOML: Invalid value"):
+        plan("broken", "course", [])
+    ours = next(folder / "fig3a.toml" for folder in loading.folders("experiments") if (folder / "fig3a.toml").exists())
+    (tmp_path / "experiments" / "odd.toml").write_text(ours.read_text().replace("payload", "pay").replace("[arms.idle]\n", "[arms.idle]\nwindov = 3\n"))
+    with pytest.raises(UsageError, match="experiment 'odd': arms.idle: Object contains unknown field `windov`"):
+        plan("odd", "course", [])
+
+
+@pytest.mark.parametrize(
+    ("switches", "sentence"),
+    [
+        ({"s1": ["h1"], "s2": ["h2"]}, "no single tree"),
+        ({"s1": ["s2", "h1"], "s2": ["s1", "h2"]}, "is a loop"),
+        ({"s0": ["h1", "h2"], "s1": ["s2"], "s2": ["s1"]}, "is a loop"),
+        ({"s1": ["h1", "h1"]}, "hangs below both"),
+        ({"s1": ["h1"]}, "1 hosts make no network"),
+        ({"s1": ["h1", "h 2"]}, "no node name"),
+    ],
+)
+def test_a_topology_that_is_no_tree_is_refused(switches: dict[str, list[str]], sentence: str) -> None:
+    spec = msgspec.structs.replace(loading.topology("single"), switches=switches)
+    with pytest.raises(UsageError, match=sentence):
+        resolve_network("odd", spec, spec.link)
+
+
+@given(st.sampled_from([units.Rate, units.Duration, units.Size]), st.integers(0, 10**12))
+def test_a_quantity_survives_its_own_text(kind: type[units.Quantity], value: int) -> None:
+    assert kind.parse(str(kind(value))) == value
+
+
+@pytest.mark.parametrize("text", ["", "10", "10 furlongs", "-5ms", "1e3ms", "ms", "10 M bit", None, 10])
+def test_what_is_no_quantity_is_refused(text: object) -> None:
+    with pytest.raises(UsageError):
+        units.Duration.parse(text)
