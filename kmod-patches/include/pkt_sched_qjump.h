@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Netlink interface of the qjump qdisc, shared by the module and user space.
+ * Arrays of levels are indexed by 802.1Q priority: entry 7 is the most urgent.
+ * User space must set NLA_F_NESTED on TCA_OPTIONS.
+ */
+#ifndef PKT_SCHED_QJUMP_H
+#define PKT_SCHED_QJUMP_H
+
+#include <linux/types.h>
+
+#define TC_QJUMP_LEVELS		8
+#define TC_QJUMP_PRIOS		16
+#define TC_QJUMP_MIN_FRAME	64	/* bytes; smallest budget that is accepted */
+
+enum {
+	TCA_QJUMP_UNSPEC,
+	TCA_QJUMP_PAD,
+	TCA_QJUMP_EPOCH,	/* u64, ns: length of an epoch */
+	TCA_QJUMP_BASE,		/* u64, ns on CLOCK_MONOTONIC: aligned epochs start at base + k * epoch */
+	TCA_QJUMP_MODE,		/* u32, enum tc_qjump_mode */
+	TCA_QJUMP_EPOCHS,	/* u32, enum tc_qjump_epochs */
+	TCA_QJUMP_BUDGETS,	/* u32[8], bytes per epoch; 0 = unlimited */
+	TCA_QJUMP_CHOSEN,	/* u32, bit p: entry p of BUDGETS is meant; absent = all */
+	TCA_QJUMP_LIMIT,	/* u32, bytes queued per level; 0 = chosen by the module */
+	TCA_QJUMP_PACKETS,	/* u32, packets queued per level */
+	TCA_QJUMP_PRIOMAP,	/* u8[16], skb->priority -> level; above 15: level 0 */
+	TCA_QJUMP_OVERHEAD,	/* u32, bytes added to the cost of every packet */
+	TCA_QJUMP_MPU,		/* u32, bytes; smallest cost of a packet */
+	__TCA_QJUMP_MAX
+};
+#define TCA_QJUMP_MAX (__TCA_QJUMP_MAX - 1)
+
+enum tc_qjump_mode {
+	TC_QJUMP_DELAY,		/* hold what exceeds the budget; charged at dequeue */
+	TC_QJUMP_DROP,		/* drop what exceeds the budget; charged at enqueue */
+	__TC_QJUMP_MODE_MAX
+};
+
+enum tc_qjump_epochs {
+	TC_QJUMP_ROLLING,	/* at most one budget in any window of one epoch */
+	TC_QJUMP_FIRST_PACKET,	/* an epoch starts with the first packet after the last one */
+	TC_QJUMP_ALIGNED,	/* epochs start at base + k * epoch */
+	__TC_QJUMP_EPOCHS_MAX
+};
+
+#define TC_QJUMP_XSTATS_VERSION	1
+
+struct tc_qjump_level_xstats {
+	__u64	packets;	/* sent */
+	__u64	bytes;		/* sent, without overhead */
+	__u64	drops;		/* all dropped packets, the oversize ones included */
+	__u64	oversize;	/* dropped: dearer than a whole budget */
+	__u64	throttled;	/* packets that had to wait for a later epoch */
+	__u32	qlen;		/* packets waiting */
+	__u32	backlog;	/* bytes waiting */
+	__u32	limit;		/* bytes; the limit in force */
+	__u32	pad;
+};
+
+struct tc_qjump_xstats {
+	__u32	version;	/* TC_QJUMP_XSTATS_VERSION */
+	__u32	levels;		/* TC_QJUMP_LEVELS */
+	struct tc_qjump_level_xstats level[TC_QJUMP_LEVELS];
+};
+
+#endif

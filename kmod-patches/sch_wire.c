@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * net/sched/sch_wire.c	One direction of a full-duplex Ethernet link
+ *
+ * Root of a port. Frames wait in eight queues with a byte limit each (tail
+ * drop), by the tag's PCP, by skb->priority, or in one queue. One frame at a
+ * time is on the wire, which is strict priority without preemption, and store
+ * and forward: a frame is handed to the device when its last bit has arrived.
+ * For a frame of L = max(64, length + 4 (tag, if accelerated) + 4 (FCS)) bytes
+ * whose start is s, with R bit/s, X bytes of overhead (default 0) and a
+ * propagation delay of D ns (IEEE 802.3: preamble 8, interframe gap 12 bytes):
+ *
+ *	s       = max(the wire is free, the frame's arrival)
+ *	arrives = s + (8 + L + X)      * 8 / R + D
+ *	free    = s + (8 + L + X + 12) * 8 / R
+ *
+ * When the wire becomes free the highest level that has a frame by then is
+ * chosen. s is computed from arrivals, not from the time at which a timer
+ * fired, so timer latency never accumulates nor changes the order; it only
+ * delays handing over. Times are ns plus a rest in units of 1/R ns (64-bit
+ * division with remainder), so there is no rounding error however long the
+ * wire is busy; a frame is handed over at its time rounded up to a whole ns.
+ *
+ * A qdisc grafted on class :1 takes the place of the queues and picks the next
+ * frame. It does not tell when a frame it held became free to go: after it
+ * had nothing to give, the next frame starts when it is taken. Frames on the
+ * wire are part of this qdisc's backlog, not of a level's.
+ *
+ * A GSO packet counts as the frames it stands for, sent back to back, and is
+ * handed over after the last one.
+ *
+ * With orphan (default) a frame that has left is taken off its socket's
+ * account, as a NIC's completion does. Without, the sender of a packet that is
+ * queued anywhere in an emulated network is held back by its own socket.
+ */
+
+#include <linux/bitops.h>
+#include <linux/ktime.h>
+#include <linux/skbuff.h>
+
+#include "compat.h"
+#include "wire_frame.h"
+#include "wire_params.h"
+
+#define WIRE_CLASS	1	/* minor number of the only class */
+
+struct wire_cb {
+	u64	time;		/* ns; waiting: arrival, in flight: handing over */
+	u32	len;		/* bytes, L of the header comment */
+};
+
+struct wire_level {
+	struct qdisc_skb_head queue;
+	u32	backlog;	/* bytes (L) waiting */
+	u32	max_backlog;	/* bytes */
+	u64	packets;	/* put on the wire */
+	u64	bytes;		/* put on the wire, preamble and gap included */
+	u64	drops;		/* packets */
+};
+
+struct wire_sched {
+	unsigned long	backlogged;	/* bit p: level p has frames */
+	struct wire_params params;
+	struct wire_time free;		/* the next frame may start */
+	struct qdisc_skb_head flight;	/* started, not yet handed over */
+	struct Qdisc	*child;		/* noop_qdisc: none */
+	u64		child_since;	/* ns: child became non-empty */
+	bool		child_held;	/* child had nothing to give */
+	struct qdisc_watchdog watchdog;
+	struct wire_level level[TC_WIRE_LEVELS];
+};
+
+static struct wire_cb *wire_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct wire_cb));
+	return (struct wire_cb *)qdisc_skb_cb(skb)->data;
+}
+
+static int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
+			      struct sk_buff **to_free)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	unsigned int len = qdisc_pkt_len(skb);
+	bool empty = !q->child->q.qlen;
+	int ret;
+
+	ret = qdisc_enqueue(skb, q->child, to_free);
+	if (ret != NET_XMIT_SUCCESS) {
+		if (net_xmit_drop_count(ret))
+			qdisc_qstats_drop(sch);
+		return ret;
+	}
+	if (empty) {
+		q->child_since = ktime_get_ns();
+		q->child_held = false;
+	}
+	sch->qstats.backlog += len;
+	sch->q.qlen++;
+	return NET_XMIT_SUCCESS;
+}
+
+static int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	struct wire_level *l;
+	u32 p, len;
+
+	if (q->child != &noop_qdisc)
+		return wire_enqueue_child(skb, sch, to_free);
+	p = wire_classify(&q->params, skb);
+	l = &q->level[p];
+	len = wire_frame_len(&q->params, skb);
+	if (unlikely(len > q->params.limit || l->backlog > q->params.limit - len)) {
+		l->drops++;
+		return qdisc_drop(skb, sch, to_free);
+	}
+	*wire_cb(skb) = (struct wire_cb) { .time = ktime_get_ns(), .len = len };
+	__qdisc_enqueue_tail(skb, &l->queue);
+	__set_bit(p, &q->backlogged);
+	l->backlog += len;
+	l->max_backlog = max(l->max_backlog, l->backlog);
+	qdisc_qstats_backlog_inc(sch, skb);
+	sch->q.qlen++;
+	return NET_XMIT_SUCCESS;
+}
+
+/* The highest level with a frame by the time the wire is free; if none, the first to come. */
+static struct sk_buff *wire_pick_queued(struct wire_sched *q, struct wire_time *start)
+{
+	u64 free = wire_ceil(q->free), first = U64_MAX;
+	unsigned long ready = q->backlogged, best = 0;
+	struct wire_level *l;
+	struct sk_buff *skb;
+
+	while (ready) {
+		unsigned long p = __fls(ready);
+		u64 arrival = wire_cb(q->level[p].queue.head)->time;
+
+		if (arrival < first) {
+			first = arrival;
+			best = p;
+			if (arrival <= free)
+				break;
+		}
+		ready &= ~BIT(p);
+	}
+	l = &q->level[best];
+	skb = __qdisc_dequeue_head(&l->queue);
+	if (!l->queue.head)
+		__clear_bit(best, &q->backlogged);
+	l->backlog -= wire_cb(skb)->len;
+	*start = first <= free ? q->free : (struct wire_time) { .ns = first };
+	return skb;
+}
+
+static struct sk_buff *wire_pick_child(struct wire_sched *q, u64 now, struct wire_time *start)
+{
+	u64 since = q->child_held ? now : q->child_since;
+	struct sk_buff *skb = q->child->dequeue(q->child);
+
+	q->child_held = !skb;
+	if (!skb)
+		return NULL;
+	wire_cb(skb)->len = wire_frame_len(&q->params, skb);
+	*start = since <= wire_ceil(q->free) ? q->free : (struct wire_time) { .ns = since };
+	return skb;
+}
+
+static void wire_start(struct wire_sched *q, struct sk_buff *skb, struct wire_time start)
+{
+	struct wire_level *l = &q->level[wire_classify(&q->params, skb)];
+	u32 len = wire_cb(skb)->len + WIRE_PREAMBLE + q->params.overhead;
+	u64 time = wire_ceil(wire_after(start, len, q->params.rate)) + q->params.delay;
+
+	q->free = wire_after(start, len + WIRE_GAP, q->params.rate);
+	if (q->flight.tail)	/* a shorter delay must not overtake */
+		time = max(time, wire_cb(q->flight.tail)->time);
+	wire_cb(skb)->time = time;
+	__qdisc_enqueue_tail(skb, &q->flight);
+	l->packets++;
+	l->bytes += len + WIRE_GAP;
+}
+
+/* Start every frame whose start is not after now. */
+static void wire_advance(struct wire_sched *q, u64 now)
+{
+	while (wire_ceil(q->free) <= now) {
+		struct wire_time start;
+		struct sk_buff *skb;
+
+		if (q->backlogged)
+			skb = wire_pick_queued(q, &start);
+		else if (q->child->q.qlen)
+			skb = wire_pick_child(q, now, &start);
+		else
+			return;
+		if (!skb)
+			return;
+		wire_start(q, skb, start);
+	}
+}
+
+static struct sk_buff *wire_dequeue(struct Qdisc *sch)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	u64 now = ktime_get_ns(), wake = U64_MAX;
+	struct sk_buff *skb;
+
+	wire_advance(q, now);
+	if (q->flight.head) {
+		wake = wire_cb(q->flight.head)->time;
+		if (wake <= now) {
+			skb = __qdisc_dequeue_head(&q->flight);
+			qdisc_qstats_backlog_dec(sch, skb);
+			sch->q.qlen--;
+			qdisc_bstats_update(sch, skb);
+			if (q->params.orphan)
+				skb_orphan(skb);
+			return skb;
+		}
+	}
+	/* a child that had nothing to give wakes us itself */
+	if (q->backlogged || (q->child->q.qlen && !q->child_held))
+		wake = min(wake, wire_ceil(q->free));
+	if (wake != U64_MAX)
+		qdisc_watchdog_schedule_ns(&q->watchdog, wake);
+	return NULL;
+}
+
+static int wire_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	struct wire_params p = q->params;
+	int err = wire_params_parse(&p, opt, extack);
+
+	if (err)
+		return err;
+	sch_tree_lock(sch);
+	if (p.rate != q->params.rate)	/* the rest is counted in units of the rate */
+		q->free = (struct wire_time) { .ns = wire_ceil(q->free) };
+	q->params = p;
+	sch_tree_unlock(sch);
+	return 0;
+}
+
+static int wire_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+
+	qdisc_watchdog_init(&q->watchdog, sch);
+	q->child = &noop_qdisc;
+	if (qdisc_under_mq(sch))
+		return refuse(extack, "Below a multi-queue root each queue would be a wire of its own; make wire the root");
+	if (!opt)
+		return refuse(extack, "A wire needs a rate");
+	q->params.limit = WIRE_LIMIT;
+	q->params.orphan = 1;
+	return wire_change(sch, opt, extack);
+}
+
+static void wire_reset(struct Qdisc *sch)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	int i;
+
+	qdisc_watchdog_cancel(&q->watchdog);
+	for (i = 0; i < TC_WIRE_LEVELS; i++) {
+		__qdisc_reset_queue(&q->level[i].queue);
+		q->level[i].backlog = 0;
+	}
+	q->backlogged = 0;
+	__qdisc_reset_queue(&q->flight);
+	qdisc_reset(q->child);
+	q->child_held = false;
+	q->free = (struct wire_time) {};
+}
+
+static void wire_destroy(struct Qdisc *sch)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+
+	qdisc_watchdog_cancel(&q->watchdog);
+	qdisc_put(q->child);
+}
+
+static int wire_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	const struct wire_sched *q = qdisc_priv(sch);
+
+	return wire_params_dump(&q->params, skb);
+}
+
+static int wire_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct tc_wire_xstats st = {
+		.version = TC_WIRE_XSTATS_VERSION,
+		.levels = TC_WIRE_LEVELS,
+	};
+	struct wire_sched *q = qdisc_priv(sch);
+	int i;
+
+	sch_tree_lock(sch);
+	for (i = 0; i < TC_WIRE_LEVELS; i++) {
+		const struct wire_level *l = &q->level[i];
+
+		st.level[i] = (struct tc_wire_level_xstats) {
+			.packets = l->packets,
+			.bytes = l->bytes,
+			.drops = l->drops,
+			.qlen = l->queue.qlen,
+			.backlog = l->backlog,
+			.max_backlog = l->max_backlog,
+		};
+	}
+	sch_tree_unlock(sch);
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+static int wire_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new,
+		      struct Qdisc **old, struct netlink_ext_ack *extack)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+
+	*old = qdisc_replace(sch, new ?: &noop_qdisc, &q->child);
+	q->child_held = false;
+	return 0;
+}
+
+static struct Qdisc *wire_leaf(struct Qdisc *sch, unsigned long cl)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+
+	return q->child;
+}
+
+static unsigned long wire_find(struct Qdisc *sch, u32 classid)
+{
+	return TC_H_MIN(classid) == WIRE_CLASS ? WIRE_CLASS : 0;
+}
+
+static void wire_walk(struct Qdisc *sch, struct qdisc_walker *walker)
+{
+	if (!walker->stop)
+		tc_qdisc_stats_dump(sch, WIRE_CLASS, walker);
+}
+
+static int wire_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *skb,
+			   struct tcmsg *tcm)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+
+	tcm->tcm_handle |= TC_H_MIN(WIRE_CLASS);
+	tcm->tcm_info = q->child->handle;
+	return 0;
+}
+
+static const struct Qdisc_class_ops wire_class_ops = {
+	.graft	= wire_graft,
+	.leaf	= wire_leaf,
+	.find	= wire_find,
+	.walk	= wire_walk,
+	.dump	= wire_dump_class,
+};
+
+static struct Qdisc_ops wire_ops __read_mostly = {
+	.id		= "wire",
+	.cl_ops		= &wire_class_ops,
+	.priv_size	= sizeof(struct wire_sched),
+	.enqueue	= wire_enqueue,
+	.dequeue	= wire_dequeue,
+	.peek		= qdisc_peek_dequeued,
+	.init		= wire_init,
+	.reset		= wire_reset,
+	.destroy	= wire_destroy,
+	.change		= wire_change,
+	.dump		= wire_dump,
+	.dump_stats	= wire_dump_stats,
+	.owner		= THIS_MODULE,
+};
+MODULE_ALIAS_NET_SCH("wire");
+
+static int __init wire_module_init(void)
+{
+	return register_qdisc(&wire_ops);
+}
+
+static void __exit wire_module_exit(void)
+{
+	unregister_qdisc(&wire_ops);
+}
+
+module_init(wire_module_init)
+module_exit(wire_module_exit)
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("One direction of a full-duplex Ethernet link");

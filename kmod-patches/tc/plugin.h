@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a plugin needs of tc: the functions that the tc binary exports
+ * (iproute2 6.1 to 6.15; declared here as in its include/utils.h,
+ * include/json_print.h and tc/tc_util.h) and small helpers above them.
+ */
+#ifndef PLUGIN_H
+#define PLUGIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <linux/rtnetlink.h>
+
+struct qdisc_util {
+	struct qdisc_util *next;
+	const char *id;
+	int (*parse_qopt)(const struct qdisc_util *qu, int argc, char **argv,
+			  struct nlmsghdr *n, const char *dev);
+	int (*print_qopt)(const struct qdisc_util *qu, FILE *f, struct rtattr *opt);
+	int (*print_xstats)(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats);
+	int (*parse_copt)(const struct qdisc_util *qu, int argc, char **argv,
+			  struct nlmsghdr *n, const char *dev);
+	int (*print_copt)(const struct qdisc_util *qu, FILE *f, struct rtattr *opt);
+	int (*has_block)(const struct qdisc_util *qu, struct rtattr *opt,
+			 uint32_t block, bool *has);
+};
+
+enum output_type { PRINT_FP = 1, PRINT_JSON = 2, PRINT_ANY = 4 };
+#define COLOR_NONE 6
+
+extern int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data, int alen);
+extern struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
+extern int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
+extern int get_u32(uint32_t *val, const char *arg, int base);
+extern bool is_json_context(void);
+extern void open_json_object(const char *key);
+extern void close_json_object(void);
+extern void open_json_array(enum output_type type, const char *key);
+extern void close_json_array(enum output_type type, const char *delim);
+extern int print_color_string(enum output_type type, int color, const char *key,
+			      const char *fmt, const char *value);
+extern int print_color_u64(enum output_type type, int color, const char *key,
+			   const char *fmt, uint64_t value);
+extern int print_color_bool(enum output_type type, int color, const char *key,
+			    const char *fmt, bool value);
+
+#define MSG_MAX 4096	/* bytes; below tc's buffer in every version */
+
+static inline struct rtattr *options_start(struct nlmsghdr *n)
+{
+	struct rtattr *nest = addattr_nest(n, MSG_MAX, TCA_OPTIONS);
+
+	nest->rta_type |= NLA_F_NESTED;
+	return nest;
+}
+
+static inline void put_u32(struct nlmsghdr *n, int type, uint32_t value)
+{
+	addattr_l(n, MSG_MAX, type, &value, sizeof(value));
+}
+
+static inline void put_u64(struct nlmsghdr *n, int type, uint64_t value)
+{
+	addattr_l(n, MSG_MAX, type, &value, sizeof(value));
+}
+
+/* Attributes of opt by type; those above max and those too short are left out. */
+static inline void parse_options(struct rtattr **tb, const uint8_t *size, int max,
+				 struct rtattr *opt)
+{
+	struct rtattr *a;
+	int len = RTA_PAYLOAD(opt);
+
+	memset(tb, 0, sizeof(*tb) * (max + 1));
+	for (a = RTA_DATA(opt); RTA_OK(a, len); a = RTA_NEXT(a, len)) {
+		int type = a->rta_type & NLA_TYPE_MASK;
+
+		if (type <= max && size[type] && RTA_PAYLOAD(a) >= size[type])
+			tb[type] = a;
+	}
+}
+
+static inline uint32_t attr_u32(const struct rtattr *a)
+{
+	uint32_t value;
+
+	memcpy(&value, RTA_DATA(a), sizeof(value));
+	return value;
+}
+
+static inline uint64_t attr_u64(const struct rtattr *a)
+{
+	uint64_t value;
+
+	memcpy(&value, RTA_DATA(a), sizeof(value));
+	return value;
+}
+
+static inline void show_json(const char *key, uint64_t value)
+{
+	print_color_u64(PRINT_JSON, COLOR_NONE, key, NULL, value);
+}
+
+static inline void show_text(const char *text)
+{
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
+}
+
+/* "key" as a string of JSON, "key value " as text */
+static inline void show_name(const char *key, const char *value)
+{
+	show_text(key);
+	print_color_string(PRINT_ANY, COLOR_NONE, key, " %s ", value);
+}
+
+/* Index of arg in names, or -1 with a message. */
+static inline int choose(const char *option, const char *const *names, int n, const char *arg)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (!strcmp(arg, names[i]))
+			return i;
+	fprintf(stderr, "\"%s\" cannot be \"%s\"; choose from:", option, arg);
+	for (i = 0; i < n; i++)
+		fprintf(stderr, " %s", names[i]);
+	fprintf(stderr, "\n");
+	return -1;
+}
+
+static inline int missing(const char *option)
+{
+	fprintf(stderr, "\"%s\" lacks its value\n", option);
+	return -1;
+}
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+/* tc's side of the wire qdisc. */
+#include "plugin.h"
+#include "units.h"
+#include "pkt_sched_wire.h"
+
+static const char *const classifiers[] = { "pcp", "priority", "fifo" };
+
+static void explain(void)
+{
+	fprintf(stderr,
+		"Usage: ... wire rate RATE [ limit BYTES ] [ classify pcp|priority|fifo ]\n"
+		"           [ overhead BYTES ] [ delay TIME ] [ orphan|noorphan ]\n");
+}
+
+static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
+		 const char *dev)
+{
+	struct rtattr *nest = options_start(n);
+	uint64_t value;
+	uint32_t size;
+	int i;
+
+	while (argc-- > 0) {
+		const char *option = *argv++;
+
+		if (!strcmp(option, "help")) {
+			explain();
+			return -1;
+		}
+		if (!strcmp(option, "orphan") || !strcmp(option, "noorphan")) {
+			put_u32(n, TCA_WIRE_ORPHAN, *option == 'o');
+			continue;
+		}
+		if (argc < 1)
+			return missing(option);
+		if (!strcmp(option, "rate")) {
+			if (parse_rate(option, *argv, &value))
+				return -1;
+			put_u64(n, TCA_WIRE_RATE, value);
+		} else if (!strcmp(option, "delay")) {
+			if (parse_time(option, *argv, &value))
+				return -1;
+			put_u64(n, TCA_WIRE_DELAY, value);
+		} else if (!strcmp(option, "limit") || !strcmp(option, "overhead")) {
+			if (parse_size(option, *argv, &size))
+				return -1;
+			put_u32(n, *option == 'l' ? TCA_WIRE_LIMIT : TCA_WIRE_OVERHEAD, size);
+		} else if (!strcmp(option, "classify")) {
+			i = choose(option, classifiers, 3, *argv);
+			if (i < 0)
+				return -1;
+			put_u32(n, TCA_WIRE_CLASSIFY, i);
+		} else {
+			fprintf(stderr, "wire has no option \"%s\"\n", option);
+			explain();
+			return -1;
+		}
+		argc--, argv++;
+	}
+	addattr_nest_end(n, nest);
+	return 0;
+}
+
+static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
+{
+	static const uint8_t size[TCA_WIRE_MAX + 1] = {
+		[TCA_WIRE_RATE] = 8, [TCA_WIRE_LIMIT] = 4, [TCA_WIRE_CLASSIFY] = 4,
+		[TCA_WIRE_OVERHEAD] = 4, [TCA_WIRE_DELAY] = 8, [TCA_WIRE_ORPHAN] = 4,
+	};
+	struct rtattr *tb[TCA_WIRE_MAX + 1];
+	char text[80], value[40];
+	int type;
+
+	if (!opt)
+		return 0;
+	parse_options(tb, size, TCA_WIRE_MAX, opt);
+	for (type = 1; type <= TCA_WIRE_MAX; type++)
+		if (size[type] && !tb[type])
+			return 0;
+	show_json("rate_bps", attr_u64(tb[TCA_WIRE_RATE]));
+	show_json("limit", attr_u32(tb[TCA_WIRE_LIMIT]));
+	snprintf(text, sizeof(text), "rate %s limit %ub ",
+		 format_rate(value, attr_u64(tb[TCA_WIRE_RATE])), attr_u32(tb[TCA_WIRE_LIMIT]));
+	show_text(text);
+	if (attr_u32(tb[TCA_WIRE_CLASSIFY]) < 3)
+		show_name("classify", classifiers[attr_u32(tb[TCA_WIRE_CLASSIFY])]);
+	show_json("overhead", attr_u32(tb[TCA_WIRE_OVERHEAD]));
+	show_json("delay_ns", attr_u64(tb[TCA_WIRE_DELAY]));
+	print_color_bool(PRINT_JSON, COLOR_NONE, "orphan", NULL, attr_u32(tb[TCA_WIRE_ORPHAN]));
+	snprintf(text, sizeof(text), "overhead %ub delay %s %s ",
+		 attr_u32(tb[TCA_WIRE_OVERHEAD]),
+		 format_time(value, attr_u64(tb[TCA_WIRE_DELAY])),
+		 attr_u32(tb[TCA_WIRE_ORPHAN]) ? "orphan" : "noorphan");
+	show_text(text);
+	return 0;
+}
+
+static int show_levels(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
+{
+	struct tc_wire_xstats st;
+	char text[256];
+	int p;
+
+	if (!xstats || RTA_PAYLOAD(xstats) < sizeof(st))
+		return 0;
+	memcpy(&st, RTA_DATA(xstats), sizeof(st));
+	if (st.version != TC_WIRE_XSTATS_VERSION)
+		return 0;
+	open_json_array(PRINT_JSON, "levels");
+	for (p = TC_WIRE_LEVELS - 1; p >= 0; p--) {
+		const struct tc_wire_level_xstats *l = &st.level[p];
+
+		open_json_object(NULL);
+		show_json("level", p);
+		show_json("packets", l->packets);
+		show_json("bytes", l->bytes);
+		show_json("drops", l->drops);
+		show_json("qlen", l->qlen);
+		show_json("backlog", l->backlog);
+		show_json("max_backlog", l->max_backlog);
+		close_json_object();
+		snprintf(text, sizeof(text),
+			 "%s level %d: sent %llu bytes %llu pkt (dropped %llu) backlog %ub %up max %ub",
+			 p == TC_WIRE_LEVELS - 1 ? "" : "\n", p,
+			 (unsigned long long)l->bytes, (unsigned long long)l->packets,
+			 (unsigned long long)l->drops, l->backlog, l->qlen, l->max_backlog);
+		show_text(text);
+	}
+	close_json_array(PRINT_JSON, NULL);
+	return 0;
+}
+
+struct qdisc_util wire_qdisc_util = {
+	.id		= "wire",
+	.parse_qopt	= parse,
+	.print_qopt	= show,
+	.print_xstats	= show_levels,
+};

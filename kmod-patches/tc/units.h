@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Numbers with units, both ways and without loss: tc's own helpers round rates
+ * to whole bytes per second, and differ between its versions.
+ */
+#ifndef UNITS_H
+#define UNITS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+struct unit {
+	const char *name;
+	double	factor;
+};
+
+static const struct unit time_units[] = {	/* ns; the unit is compulsory */
+	{ "s", 1e9 }, { "sec", 1e9 }, { "ms", 1e6 }, { "msec", 1e6 },
+	{ "us", 1e3 }, { "usec", 1e3 }, { "ns", 1 }, { "nsec", 1 }, { NULL, 0 }
+};
+
+static const struct unit rate_units[] = {	/* bit/s */
+	{ "", 1 }, { "bit", 1 }, { "kbit", 1e3 }, { "mbit", 1e6 }, { "gbit", 1e9 },
+	{ "tbit", 1e12 }, { NULL, 0 }
+};
+
+static const struct unit size_units[] = {	/* bytes; as in tc, k is 1024 */
+	{ "", 1 }, { "b", 1 }, { "k", 1024 }, { "kb", 1024 },
+	{ "m", 1048576 }, { "mb", 1048576 }, { NULL, 0 }
+};
+
+static inline int unit_parse(const char *option, const struct unit *units, double max,
+			     const char *arg, uint64_t *value)
+{
+	char *end;
+	double x = strtod(arg, &end);
+	const struct unit *u;
+
+	for (u = units; u->name; u++) {
+		if (end == arg || strcasecmp(end, u->name))
+			continue;
+		x *= u->factor;
+		if (!(x >= 0 && x <= max))
+			break;
+		*value = llround(x);
+		return 0;
+	}
+	fprintf(stderr, "\"%s\" cannot be \"%s\"", option, arg);
+	for (u = units; u->name; u++)
+		fprintf(stderr, "%s%s", u == units ? "; give a number of " : " ",
+			*u->name ? u->name : "(no unit)");
+	fprintf(stderr, ", at most %.15g\n", max);
+	return -1;
+}
+
+static inline int parse_time(const char *option, const char *arg, uint64_t *ns)
+{
+	return unit_parse(option, time_units, 9e18, arg, ns);
+}
+
+static inline int parse_rate(const char *option, const char *arg, uint64_t *bps)
+{
+	return unit_parse(option, rate_units, 9e18, arg, bps);
+}
+
+static inline int parse_size(const char *option, const char *arg, uint32_t *bytes)
+{
+	uint64_t value;
+	int err = unit_parse(option, size_units, UINT32_MAX, arg, &value);
+
+	if (!err)
+		*bytes = value;
+	return err;
+}
+
+static inline const char *format_time(char buf[40], uint64_t ns)
+{
+	if (ns >= 1000000000)
+		snprintf(buf, 40, "%.15gs", ns / 1e9);
+	else if (ns >= 1000000)
+		snprintf(buf, 40, "%.15gms", ns / 1e6);
+	else if (ns >= 1000)
+		snprintf(buf, 40, "%.15gus", ns / 1e3);
+	else
+		snprintf(buf, 40, "%gns", (double)ns);
+	return buf;
+}
+
+static inline const char *format_rate(char buf[40], uint64_t bps)
+{
+	if (bps >= 1000000000)
+		snprintf(buf, 40, "%.15gGbit", bps / 1e9);
+	else if (bps >= 1000000)
+		snprintf(buf, 40, "%.15gMbit", bps / 1e6);
+	else if (bps >= 1000)
+		snprintf(buf, 40, "%.15gKbit", bps / 1e3);
+	else
+		snprintf(buf, 40, "%gbit", (double)bps);
+	return buf;
+}
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A frame of the wire: its length, its level, and how long it takes, exactly.
+ */
+#ifndef WIRE_FRAME_H
+#define WIRE_FRAME_H
+
+#include <linux/if_vlan.h>
+#include <linux/math64.h>
+#include <linux/skbuff.h>
+#include "wire_params.h"
+
+#define WIRE_PREAMBLE	8	/* bytes, with the start-of-frame delimiter */
+#define WIRE_GAP	12	/* bytes */
+
+struct wire_time {
+	u64	ns;
+	u64	rest;		/* 1/rate ns, below rate */
+};
+
+/* Bytes from the first of the frame to the last of its FCS. */
+static inline u32 wire_frame_len(const struct wire_params *p, const struct sk_buff *skb)
+{
+	u32 trailer = ETH_FCS_LEN + (skb_vlan_tag_present(skb) ? VLAN_HLEN : 0);
+
+	if (unlikely(skb_is_gso(skb))) {
+		u32 n = max_t(u32, skb_shinfo(skb)->gso_segs, 1);
+
+		return qdisc_pkt_len(skb) + n * trailer +
+		       (n - 1) * (WIRE_PREAMBLE + WIRE_GAP + p->overhead);
+	}
+	return max_t(u32, skb->len + trailer, ETH_ZLEN + ETH_FCS_LEN);
+}
+
+static inline u32 wire_classify(const struct wire_params *p, const struct sk_buff *skb)
+{
+	struct vlan_hdr tag;
+	const struct vlan_hdr *vh;
+
+	switch (p->classify) {
+	case TC_WIRE_FIFO:
+		return 0;
+	case TC_WIRE_PRIORITY:
+		return skb->priority < TC_WIRE_LEVELS ? skb->priority : 0;
+	}
+	if (skb_vlan_tag_present(skb))
+		return skb_vlan_tag_get_prio(skb);
+	if (!eth_type_vlan(skb->protocol))
+		return 0;
+	vh = skb_header_pointer(skb, ETH_HLEN, sizeof(tag), &tag);
+	return vh ? ntohs(vh->h_vlan_TCI) >> VLAN_PRIO_SHIFT : 0;
+}
+
+/* t + bytes * 8 / rate, exactly */
+static inline struct wire_time wire_after(struct wire_time t, u32 bytes, u64 rate)
+{
+	u64 rest;
+
+	t.ns += div64_u64_rem((u64)bytes * 8 * NSEC_PER_SEC + t.rest, rate, &rest);
+	t.rest = rest;
+	return t;
+}
+
+static inline u64 wire_ceil(struct wire_time t)
+{
+	return t.ns + !!t.rest;
+}
+
+#endif

@@ -1,0 +1,40 @@
+"""Strict priority of qjump below a wire: all eight levels backlogged, an urgent packet within its budget.
+
+Levels 0 to 6 are kept full; level 7 has one packet a turn, T = 20 ms, budgets of 3 frames for levels
+4 to 7, the rest unlimited. Wire of 10 Mb/s; frames of 1514 B, urgent of 98 B.
+Assert: max_wait_ns <= bulk_ns + 10000; arrived = sent; every level above 0 has sent; for levels 4 to
+6 packets <= 3 * (duration / T + 1); `order`: the first frames of an idle burst leave by level.
+"""
+import time
+
+import rig
+
+RATE, EPOCH = 10_000_000, 0.02
+rig.build()
+receiver = rig.Receiver()
+senders = [rig.Sender(p) for p in range(8)]
+rig.tc(f"qdisc add dev a0 root handle 5: wire rate {RATE}")
+rig.tc("qdisc add dev a0 parent 5:1 handle 6: qjump epoch 20ms limit 30000 "
+       + " ".join(f"level {p} {3 * 1514}" for p in range(4, 8)))
+for number in range(16):  # the first goes on the wire at once
+    senders[number % 8].send(1514, number)
+order = [n % 8 for _, n in receiver.take_all()]
+before = rig.now()
+senders[7].send(98, 0)
+lone = receiver.take_all()[0][0] - before
+sent, start = {}, time.monotonic()
+for number in range(1, 400):
+    for p in range(7):
+        while senders[p].send(1514, 0):
+            pass
+    time.sleep(EPOCH + number % 101 * 13e-6)
+    sent[number] = rig.now()
+    senders[7].send(98, number)
+duration = time.monotonic() - start
+levels = rig.qdisc("qjump")["levels"]
+rig.tc("qdisc change dev a0 root handle 5: wire rate 1gbit")
+arrived = {n: t for t, n in receiver.take_all() if n}
+waits = sorted(arrived[n] - sent[n] - lone for n in arrived)
+rig.report(bulk_ns=(1514 + 24) * 8 * 10**9 // RATE, sent=len(sent), arrived=len(arrived),
+           median_wait_ns=waits[len(waits) // 2], max_wait_ns=waits[-1], duration=duration,
+           epoch=EPOCH, order=order, packets={x["level"]: x["packets"] for x in levels})

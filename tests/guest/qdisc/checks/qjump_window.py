@@ -1,0 +1,58 @@
+"""The largest byte count of a level in any window of one epoch, as the peer sees it.
+
+Every kind of epoch, mode delay and drop, levels 0, 3 and 7, as root, below a wire and below an HTB
+class that bulk of another level saturates. T = 10 ms, budget 8 frames of 1042 B. The traffic is
+made to straddle epochs: one frame, a pause that sweeps 0 to 10 ms, then 20 frames. Below HTB bulk
+of a higher level comes in spells (of level 0, without effect, when level 7 is the one measured).
+Assert: rolling: most <= budget wherever mode is delay, and for drop as root; first-packet, aligned:
+most <= 2 * budget, and for aligned, delay, root it is 2 * budget exactly. drop, htb, level 0: most >
+budget (the defect of charging at enqueue). delay: nothing is dropped, received = sent.
+"""
+import time
+
+import rig
+
+EPOCH_NS, SIZE, FRAMES = 10_000_000, 1042, 8
+BUDGET = SIZE * FRAMES
+PARENTS = {
+    "root": ["qdisc add dev a0 root handle 6: {}"],
+    "wire": ["qdisc add dev a0 root handle 5: wire rate 100mbit limit 1mb",
+             "qdisc add dev a0 parent 5:1 handle 6: {}"],
+    "htb": ["qdisc add dev a0 root handle 5: htb default 1",
+            "class add dev a0 parent 5: classid 5:1 htb rate 12mbit burst 15k",
+            "qdisc add dev a0 parent 5:1 handle 6: {}"],
+}
+
+
+def traffic(metered: rig.Sender, bulk: rig.Sender | None) -> int:
+    number = 0
+    for i in range(60):
+        if bulk:
+            for _ in range(40):
+                bulk.send(1514, 0)
+        for frames, pause in ((1, i * 167e-6), (20, 0.015)):
+            for _ in range(frames):
+                number += 1
+                metered.send(SIZE, number)
+            time.sleep(pause)
+    return number
+
+
+rig.build()
+receiver, cases = rig.Receiver(), []
+for parent, commands in PARENTS.items():
+    for mode in ("delay", "drop"):
+        for kind in ("rolling", "first-packet", "aligned"):
+            for p in (0, 3, 7):
+                for command in commands:
+                    rig.tc(command.format(f"qjump epoch 10ms level {p} {BUDGET} mode {mode} "
+                                          f"epochs {kind} limit 4mb packets 4000"))
+                bulk = rig.Sender(7 if p < 7 else 0) if parent == "htb" else None
+                sent = traffic(rig.Sender(p), bulk)
+                stamps = [(t, SIZE) for t, n in receiver.take_all() if n]
+                cases.append({"parent": parent, "mode": mode, "epochs": kind, "level": p,
+                              "sent": sent, "received": len(stamps),
+                              "most": rig.most_in_window(stamps, EPOCH_NS),
+                              "stats": rig.level("qjump", p)})
+                rig.tc("qdisc del dev a0 root")
+rig.report(budget=BUDGET, cases=cases)
