@@ -1,0 +1,350 @@
+"""Round-trip times as the paper and the course drew them: distribution functions, the axis broken where the contended arms begin."""
+
+from __future__ import annotations
+
+import statistics
+import textwrap
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib.axes
+import matplotlib.figure
+import matplotlib.lines
+import matplotlib.ticker
+import numpy as np
+import pyarrow.parquet as pq
+
+from qjump_mn.model.plan import ArmPlan, PingPlan, Plan
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import Manifest
+
+from . import style
+from .style import Figure, Floats
+
+PUBLISHED = Path(__file__).parent / "published"
+LEFT, RIGHT = 0.122, 0.975
+BREAKS_ABOVE = 4.0
+"""The axis is broken where an arm's least round trip is so many times the bound, with nothing in between."""
+
+
+class Curve(NamedTuple):
+    """One arm: the round trips in ms of each seed that has data, and how many requests that seed sent; of the figure's workload or the arm's own."""
+
+    arm: ArmPlan
+    ping: PingPlan
+    seeds: tuple[int, ...]
+    values: tuple[Floats, ...]
+    sent: tuple[int, ...]
+
+    @property
+    def pooled(self) -> Floats:
+        """All seeds' round trips, ascending."""
+        return np.sort(np.concatenate(self.values))
+
+    @property
+    def loss(self) -> float:
+        """Fraction of all requests without a reply."""
+        return 1 - len(self.pooled) / sum(self.sent)
+
+    @property
+    def label(self) -> str:
+        """The arm in the legend, with the median (of the seeds, as in the table of arms) and the loss."""
+        medians = [float(values[(len(values) - 1) // 2]) for values in self.values if len(values)]
+        median = f"median {_ms(statistics.median(medians))}" if medians else "no reply"
+        return f"{self.arm.label}: {median}" + (f", {self.loss * 100:.1f} % lost" if self.loss else "")
+
+
+class Lines(NamedTuple):
+    """Where the reference lines are, in ms."""
+
+    idle: float
+    bound: float
+
+
+def draw(run: RunDirectory, manifest: Manifest) -> list[Figure]:
+    """The figure of the experiment and, if there are other arms with the workload, one of those; nothing where there is no data."""
+    plan = manifest.plan
+    curves = {arm.name: curve for arm in plan.arms if (curve := _curve(run, plan, arm)) is not None}
+    main = [curves[name] for name in plan.figure.arms if name in curves]
+    others = [curve for name, curve in curves.items() if name not in plan.figure.arms]
+    figures = []
+    with style.sheet():
+        if main:
+            figures.append(_main(manifest, main, [curves[name] for name in plan.figure.detail if name in curves]))
+        if others:
+            figures.append(_others(manifest, [*([curves["idle"]] if "idle" in curves else []), *others]))
+    return figures
+
+
+def _curve(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
+    pings = sorted((workload for workload in arm.workloads if isinstance(workload, PingPlan)), key=lambda ping: ping.name != plan.figure.workload)
+    if not pings:
+        return None
+    seeds, values, sent = [], [], []
+    for seed in plan.seeds:
+        path = run.data(f"{arm.name}/{seed}") / f"{pings[0].name}.parquet"
+        if path.is_file() and run.is_done(f"{arm.name}/{seed}"):
+            table = pq.read_table(path, columns=["rtt_us"])
+            seeds.append(seed)
+            values.append(np.sort(table["rtt_us"].drop_null().to_numpy() / 1e3))
+            sent.append(table.num_rows)
+    return Curve(arm, pings[0], tuple(seeds), tuple(values), tuple(sent)) if seeds else None
+
+
+def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figure:
+    plan = manifest.plan
+    lines = _lines(plan)
+    figure = matplotlib.figure.Figure(figsize=(7.2, 6.0))
+    near, far = _sides(curves, lines)
+    grid = figure.add_gridspec(1, 2, left=LEFT, right=RIGHT, top=0.845, bottom=0.51, wspace=0.05, width_ratios=[1.25, 1.0])
+    left = figure.add_subplot(grid[0, 0] if far else grid[0, :])
+    left.set_xlim(0, near)
+    panels = [left]
+    if far:
+        right = figure.add_subplot(grid[0, 1], sharey=left)
+        right.set_xlim(*far)
+        right.tick_params(labelleft=False, left=False)
+        right.spines["left"].set_visible(False)
+        _mark_break(left, right)
+        panels.append(right)
+    for panel in panels:
+        for index, curve in enumerate(curves):
+            _step(panel, curve, index)
+    _fractions(left)
+    _references(left, lines, height=0.60)
+    published = _published(panels, plan)
+    left.set_title("a  All arms" + (", on a broken axis" if far else ""))
+    figure.text((LEFT + RIGHT) / 2, 0.455, "round-trip time, ms", ha="center", va="center", fontsize=8.5)
+    _legend(figure, curves, top=0.995)
+    if detail:
+        tail = figure.add_axes((LEFT, 0.135, RIGHT - LEFT, 0.25))
+        _tail(tail, detail, lines)
+        tail.set_title("b  The tail" + (", without the contended arms" if len(detail) < len(curves) else ""))
+    _footer(figure, manifest, curves)
+    return Figure(plan.figure.plot, plan.title, _caption(manifest, curves, lines, published, tail=bool(detail)), figure)
+
+
+def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
+    plan = manifest.plan
+    lines = _lines(plan)
+    figure = matplotlib.figure.Figure(figsize=(7.2, 4.0))
+    panel = figure.add_axes((LEFT, 0.205, RIGHT - LEFT, 0.555))
+    filled = [curve.pooled for curve in curves if len(curve.pooled)]
+    panel.set_xscale("log")
+    shortest = min([lines.idle or 1.0, *(float(values[0]) for values in filled)])
+    longest = max([lines.bound or 1.0, *(float(values[-1]) for values in filled)])
+    panel.set_xlim(0.62 * shortest, 1.4 * longest)
+    panel.xaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    panel.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    panel.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+    for index, curve in enumerate(curves):
+        _step(panel, curve, index)
+    _fractions(panel)
+    panel.set_xlabel("round-trip time, ms (logarithmic)")
+    panel.set_title("The other arms")
+    _references(panel, lines, height=0.75)
+    _legend(figure, curves, top=0.99)
+    _footer(figure, manifest, curves)
+    return Figure(f"{plan.figure.plot}_others", f"{plan.title}: the other arms", _caption(manifest, curves, lines, "", tail=False), figure)
+
+
+def _fractions(panel: matplotlib.axes.Axes) -> None:
+    panel.set_ylim(0, 1.025)
+    panel.set_ylabel("fraction of requests")
+    panel.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, decimals=0, symbol=" %"))
+
+
+def _lines(plan: Plan) -> Lines:
+    """The round trip of an idle network, and the most that a frame in transmission on every busy port adds."""
+    idle = plan.constants.get(f"{plan.figure.workload}_analytic_ms", 0.0)
+    return Lines(idle, idle + plan.constants.get("busy_ports", 0.0) * plan.constants.get("frame_ms", 0.0))
+
+
+def _sides(curves: Sequence[Curve], lines: Lines) -> tuple[float, tuple[float, float] | None]:
+    """Where the left part ends and from where to where the right part goes, if the curves fall in two groups."""
+    filled = [curve.pooled for curve in curves if len(curve.pooled)]
+    near = [values for values in filled if values[len(values) // 2] < lines.bound * BREAKS_ABOVE]
+    far = [values for values in filled if values[len(values) // 2] >= lines.bound * BREAKS_ABOVE]
+    everything = max(float(values[-1]) for values in filled) * 1.05 if filled else 1.0
+    if not near or not far:
+        return max(everything, lines.bound * 1.1), None
+    # A single straggler (the first ping) must not push the break away: the tail panel shows it.
+    end = max(lines.bound * 1.12, *(float(np.quantile(values, 0.999)) * 1.08 for values in near))
+    return end, (end, max(everything, end * 2))
+
+
+def _step(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
+    look = style.look(curve.arm.name)
+    x, y = style.cdf(curve.pooled, sum(curve.sent))
+    if not len(x):
+        return
+    keep = style.thinned(len(x))
+    panel.step(
+        np.concatenate([[x[0]], x[keep], [1e9]]), np.concatenate([[0], y[keep], [y[-1]]]), where="post", color=look.colour, linestyle=look.dashes, zorder=3
+    )
+    if len(curve.seeds) > 1:
+        _band(panel, curve, look.colour)
+    # A few markers, where they fall into this part of the axis: they survive a photocopier. Neighbours have theirs at other heights.
+    heights = np.array([0.1, 0.3, 0.5, 0.7, 0.9]) + 0.03 * (index % 4)
+    at = np.unique(np.clip((heights * len(x)).astype(int), 0, len(x) - 1))
+    low, high = panel.get_xlim()
+    at = at[(x[at] >= low) & (x[at] <= high)]
+    panel.plot(x[at], y[at], linestyle="none", marker=look.marker, color=look.colour, markeredgecolor="white", markeredgewidth=0.5, zorder=4)
+
+
+def _band(panel: matplotlib.axes.Axes, curve: Curve, colour: str) -> None:
+    """Between the least and the greatest round trip that the seeds have at each fraction."""
+    least = min(len(values) / sent for values, sent in zip(curve.values, curve.sent, strict=True))
+    if not least:
+        return
+    fractions = np.linspace(0, least, 400)
+    at = np.array(
+        [values[np.clip(np.ceil(fractions * sent).astype(int) - 1, 0, len(values) - 1)] for values, sent in zip(curve.values, curve.sent, strict=True)]
+    )
+    panel.fill_betweenx(fractions, at.min(axis=0), at.max(axis=0), color=colour, alpha=0.22, linewidth=0, zorder=2)
+
+
+def _tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) -> None:
+    """The fraction of requests that took longer, on a logarithmic scale, upside down: up is "all of them"."""
+    for curve in curves:
+        look = style.look(curve.arm.name)
+        for values, sent in zip(curve.values, curve.sent, strict=True):
+            if len(values):
+                keep = style.thinned(len(values))
+                longer = 1 - (np.arange(1, len(values) + 1) - 0.5)[keep] / sent
+                alone = len(curve.seeds) == 1
+                panel.step(values[keep], longer, where="post", color=look.colour, linestyle=look.dashes, linewidth=1.7 if alone else 0.9, zorder=3)
+    fewest = min(0.4 / max(sent for curve in curves for sent in curve.sent), 5e-3)
+    panel.set_yscale("log")
+    panel.set_ylim(1.15, fewest)
+    ticks = [share for share in (1, 0.5, 0.1, 0.01, 0.001, 0.0001) if share >= fewest]
+    panel.set_yticks(ticks, ["0 %", *(f"{100 * (1 - share):g} %" for share in ticks[1:])])
+    panel.minorticks_off()
+    panel.set_xlim(0, max([lines.bound * 1.12, *(float(curve.pooled[-1]) * 1.08 for curve in curves if len(curve.pooled))]))
+    panel.set_ylabel("fraction of requests")
+    panel.set_xlabel("round-trip time, ms")
+    _references(panel, lines, height=0.60)
+
+
+def _references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> None:
+    """Upright lines with their names along them, ``height`` being where these are centred, in fractions of the panel."""
+    for x, text in ((lines.idle, "analytic, idle"), (lines.bound, "bound")):
+        if not x or (text == "bound" and lines.bound == lines.idle):
+            continue
+        panel.axvline(x, color=style.GREY, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)
+        panel.annotate(
+            f"{text} {_ms(x)}",
+            (x, height),
+            xycoords=("data", "axes fraction"),
+            xytext=(-2.5, 0),
+            textcoords="offset points",
+            rotation=90,
+            ha="right",
+            va="center",
+            fontsize=7,
+            color=style.GREY,
+        )
+
+
+def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
+    """The published medians, scaled by the ratio of link rates, behind the curves; return the sentence for the caption."""
+    sentences = []
+    for name in plan.figure.published:
+        values: dict[str, Any] = tomllib.loads((PUBLISHED / f"{name}.toml").read_text(encoding="utf-8"))
+        scale = values["rate_mbps"] / (plan.network.rate_bps / 1e6)
+        said = []
+        for median in values["medians"]:
+            x = median["us"] / 1e3 * scale
+            _published_median(panels, x, style.look(median["arm"]).colour)
+            said.append(f"{median['us']:g} us ({_ms(x)} here) for {median['label']}")
+        sentences.append(
+            f"Behind, in outline: {values['title']}, medians of {', '.join(said)}, stretched by the ratio of the link rates, {scale:g}; "
+            f"they are {values['measured']}, so that orders of magnitude may be compared and no more. {values['source']}."
+        )
+    return " ".join(sentences)
+
+
+def _published_median(panels: list[matplotlib.axes.Axes], x: float, colour: str) -> None:
+    for panel in panels:
+        low, high = panel.get_xlim()
+        if low <= x <= high:
+            panel.axvline(x, color=colour, linewidth=6, alpha=0.13, zorder=0)
+            panel.plot([x], [0.5], marker="o", markersize=8, markerfacecolor="white", markeredgecolor=colour, markeredgewidth=1.3, zorder=5)
+            panel.annotate(
+                "published,\nscaled", (x, 0.5), xytext=(8, -2), textcoords="offset points", ha="left", va="center", fontsize=7, color=colour, zorder=6
+            )
+            return
+    panels[-1].text(
+        0.52,
+        0.5,
+        f"published, scaled:\n{_ms(x)} \N{RIGHTWARDS ARROW}",
+        transform=panels[-1].transAxes,
+        ha="center",
+        va="center",
+        fontsize=7,
+        color=colour,
+        zorder=6,
+    )
+
+
+def _mark_break(left: matplotlib.axes.Axes, right: matplotlib.axes.Axes) -> None:
+    look: dict[str, Any] = {"marker": [(-0.6, -1), (0.6, 1)], "markersize": 8, "linestyle": "none", "color": "#444444", "mew": 0.9, "clip_on": False}
+    left.plot([1], [0], transform=left.transAxes, **look)
+    right.plot([0], [0], transform=right.transAxes, **look)
+
+
+def _legend(figure: matplotlib.figure.Figure, curves: list[Curve], top: float) -> None:
+    handles = []
+    for curve in curves:
+        look = style.look(curve.arm.name)
+        line = matplotlib.lines.Line2D([], [], color=look.colour, linestyle=look.dashes, marker=look.marker, label=curve.label)
+        line.set(markeredgecolor="white", markeredgewidth=0.5)
+        handles.append(line)
+    figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(LEFT - 0.03, top), ncols=2, columnspacing=1.6, labelspacing=0.35)
+
+
+def _scale(manifest: Manifest, curves: list[Curve]) -> str:
+    plan = manifest.plan
+    epochs = sorted({curve.arm.qjump.epoch_ns for curve in curves if curve.arm.qjump})
+    told = f", epoch {' and '.join(f'{epoch / 1e6:g} ms' for epoch in epochs)}" if epochs else ""
+    clock = "virtual clock (one instruction is one nanosecond)" if manifest.clock == "virtual" else "real clock"
+    return f"{clock}; {plan.network.rate_bps / 1e6:g} Mb/s links of model {plan.network.model}, topology {plan.network.topology}{told}"
+
+
+def _replicates(curves: list[Curve]) -> str:
+    seeds = sorted({seed for curve in curves for seed in curve.seeds})
+    sent = sorted({sent for curve in curves for sent in curve.sent})
+    short = [curve.arm.label for curve in curves if set(curve.seeds) != set(seeds)]
+    missing = f" (fewer for {', '.join(short)})" if short else ""
+    numbers = ",\N{NO-BREAK SPACE}".join(str(seed) for seed in seeds)
+    plural = "s" if len(seeds) > 1 else ""
+    return f"{len(seeds)} replicate{plural} (seed{plural} {numbers}){missing}, {' or '.join(str(count) for count in sent)} requests each"
+
+
+def _caption(manifest: Manifest, curves: list[Curve], lines: Lines, published: str, *, tail: bool) -> str:
+    plan = manifest.plan
+    below = "Panel b stretches the upper end, one line a replicate. " if tail else ""
+    labels = " and ".join(dict.fromkeys(curve.ping.label for curve in curves))
+    every = " or ".join(dict.fromkeys(f"{curve.ping.interval_ns / 1e6:g} ms" for curve in curves))
+    spread = " The band spans the replicates." if any(len(curve.seeds) > 1 for curve in curves) else ""
+    ends = " A curve ends at the fraction of requests that were answered." if any(curve.loss for curve in curves) else ""
+    ports = plan.constants.get("busy_ports", 0.0)
+    return (
+        f"Round-trip time of {labels}, a request every {every}, preset {plan.preset}: {_scale(manifest, curves)}; {_replicates(curves)}.{ends}{spread} "
+        f"Dashed: the analytic round trip of the idle network, {_ms(lines.idle)}, and the bound of one full-size frame "
+        f"({_ms(plan.constants.get('frame_ms', 0.0))}) on each of {ports:g} busy ports more, {_ms(lines.bound)}. {below}{published}"
+    ).strip()
+
+
+def _footer(figure: matplotlib.figure.Figure, manifest: Manifest, curves: list[Curve]) -> None:
+    """What must not be lost when the picture travels without its caption."""
+    text = f"{_scale(manifest, curves)}; {_replicates(curves)}. {manifest.plan.experiment}, preset {manifest.plan.preset}, plan {manifest.plan_sha256[:12]}."
+    figure.text(LEFT, 0.012, textwrap.fill(text, 122), fontsize=6.6, color=style.GREY, va="bottom", ha="left", linespacing=1.35)
+
+
+def _ms(value: float) -> str:
+    """Three digits that count, with their zeros."""
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
+    return f"{value:,.{digits}f} ms"

@@ -1,0 +1,135 @@
+"""One style for every figure: what an arm looks like, sizes, and files that are the same bytes for the same data."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import matplotlib as mpl
+import matplotlib.figure
+import numpy as np
+import numpy.typing as npt
+
+mpl.use("Agg")  # never a window, and no display is needed
+
+Floats = npt.NDArray[np.float64]
+Dashes = tuple[float, tuple[float, ...]] | Literal["-"]
+
+DPI = 200
+FORMATS = ("png", "svg", "pdf")
+GREY = "#5a5a5a"
+
+SHEET: Any = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so a figure does not depend on the machine's fonts
+    "font.size": 8.5,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#444444",
+    "axes.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "xtick.labelcolor": "black",
+    "ytick.labelcolor": "black",
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "legend.handlelength": 2.8,
+    "lines.linewidth": 1.7,
+    "lines.markersize": 4.5,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.fonttype": "path",
+    "svg.hashsalt": "qjump-mn",
+    "pdf.fonttype": 42,
+}
+
+
+class Look(NamedTuple):
+    """How an arm is drawn, on every figure. Colour, dashes and marker each tell it apart alone."""
+
+    colour: str
+    dashes: Dashes
+    marker: str
+
+
+# The palette of Wong (Nature Methods 8:441, 2011), which colour-blind readers can tell apart.
+_BLACK, _ORANGE, _SKY, _GREEN, _YELLOW = "#000000", "#E69F00", "#56B4E9", "#009E73", "#B8A800"
+_BLUE, _VERMILION, _PURPLE, _WINE = "#0072B2", "#D55E00", "#CC79A7", "#882255"
+
+_LOOKS = {
+    "idle": Look(_BLACK, (0, (1, 1.2)), "o"),
+    "contended": Look(_VERMILION, "-", "s"),
+    "qjump": Look(_BLUE, "-", "^"),
+    "priority_only": Look(_GREEN, (0, (3.5, 2.5)), "D"),
+    "window_only": Look(_ORANGE, (0, (5, 1.2, 1, 1.2)), "v"),
+    "qjump_drop": Look(_SKY, (0, (3, 1)), "<"),
+    "bulk_limited": Look(_PURPLE, (0, (6, 1.2)), ">"),
+    "limiter_delay": Look(_YELLOW, "-", "P"),
+    "limiter_drop": Look(_WINE, (0, (1.5, 1)), "X"),
+}
+_DASHES: tuple[Dashes, ...] = ("-", (0, (3, 1, 1, 1)))
+_OTHERS = [Look(colour, dashes, marker) for dashes, marker in zip(_DASHES, "h*", strict=True) for colour in (_SKY, _PURPLE, _GREEN, _ORANGE, _BLUE)]
+
+
+class Figure(NamedTuple):
+    """A figure before it is saved; ``caption`` is plain text and stands alone."""
+
+    name: str
+    title: str
+    caption: str
+    figure: matplotlib.figure.Figure
+
+
+def look(arm: str) -> Look:
+    """The look of an arm; one that is not listed gets one that depends on its name only."""
+    return _LOOKS.get(arm) or _OTHERS[zlib.crc32(arm.encode()) % len(_OTHERS)]
+
+
+@contextmanager
+def sheet() -> Iterator[None]:
+    """The style sheet, while a figure is drawn or saved."""
+    # From matplotlib's own defaults, so that nobody's matplotlibrc changes a figure; the backend is none of the style's business.
+    with mpl.rc_context():
+        mpl.rcParams.update({key: value for key, value in mpl.rcParamsDefault.items() if key != "backend"})
+        mpl.rcParams.update(SHEET)
+        yield
+
+
+def save(drawn: Figure, folder: Path) -> dict[str, Path]:
+    """Write PNG, SVG and PDF, without the time and the program's version in them; by ending."""
+    folder.mkdir(exist_ok=True)
+    without: dict[str, dict[str, Any]] = {
+        "png": {"Software": None},
+        "svg": {"Date": None, "Creator": None},
+        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    }
+    files = {}
+    with sheet():
+        for ending in FORMATS:
+            files[ending] = folder / f"{drawn.name}.{ending}"
+            drawn.figure.savefig(files[ending], dpi=DPI, metadata=without[ending])
+    return files
+
+
+def cdf(values: Sequence[float] | Floats, sent: int) -> tuple[Floats, Floats]:
+    """The distribution function of ``sent`` requests of which ``values`` came back: x ascending and y, which ends at 1 - loss."""
+    x = np.sort(np.asarray(values, dtype=np.float64))
+    return x, np.arange(1, len(x) + 1, dtype=np.float64) / sent
+
+
+def thinned(count: int, most: int = 400) -> npt.NDArray[np.intp]:
+    """Which of ``count`` ordered points to draw: the ends, where every point is seen, whole; ``most`` of the rest."""
+    ends = np.concatenate([np.arange(min(50, count)), np.arange(max(0, count - 200), count)])
+    return np.unique(np.concatenate([ends, np.linspace(0, count - 1, min(most, count)).round().astype(np.intp)])).astype(np.intp)

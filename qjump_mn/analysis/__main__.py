@@ -1,0 +1,33 @@
+"""``python -m qjump_mn.analysis RUN_DIR``: analyse a run directory, print the summary, end with its exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from qjump_mn.analysis import pipeline, terminal
+from qjump_mn.errors import QJumpError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Analyse and print; return 0, 1, 4 or 5 by the verdicts, 2 for a folder that is no run directory."""
+    parser = argparse.ArgumentParser(prog="python -m qjump_mn.analysis", description=(__doc__ or "").split(":", 1)[1].strip())
+    parser.add_argument("run", type=Path, help="a run directory, such as results/last")
+    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
+    options = parser.parse_args(arguments)
+    try:
+        analysed = pipeline.analyse(options.run)
+    except QJumpError as error:
+        if options.debug:
+            raise
+        print(f"qjump-mn: {error}", file=sys.stderr)
+        return error.exit_code
+    terminal.show(Console(highlight=False, markup=False), analysed)
+    return analysed.outcome.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

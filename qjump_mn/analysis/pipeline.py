@@ -1,0 +1,72 @@
+"""Everything after the run, from a run directory alone: tables, measures, fidelity, verdicts, figures, reports."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from qjump_mn.analysis import claims, fidelity, measures, verdicts
+from qjump_mn.errors import LostError
+from qjump_mn.report import document, drawing
+from qjump_mn.results import directory, outcome, reference, tables
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import Outcome
+
+
+@dataclasses.dataclass(frozen=True)
+class Analysed:
+    """A run directory with what was made of it."""
+
+    run: RunDirectory
+    manifest: Manifest
+    outcome: Outcome
+
+
+def analyse(path: Path) -> Analysed:
+    """Analyse the run in ``path`` and write tables, ``verdicts.json``, figures and reports into it.
+
+    Runs nothing again and needs no root; a run that is not complete is analysed as far as it goes. Raises UsageError if ``path`` is no
+    run directory, or if its plan asks for a claim or a drawing that makes no sense.
+    """
+    run = directory.existing(path)
+    manifest = run.manifest
+    plan = manifest.plan
+    claims.check(plan)
+    drawing.check(plan.figure.plot)
+    data, missing = read_trials(run, manifest)
+    measured = [measures.measure(trial) for trial in data]
+    checks = fidelity.checks(run, manifest, data, missing)
+    rows = verdicts.judge(plan, measured, checks)
+    result = Outcome(
+        plan_sha256=manifest.plan_sha256,
+        results_sha256=manifest.results_sha256,
+        reference=reference.sentence(manifest, reference.find(plan.experiment, plan.preset)),
+        arms=measures.summarise(plan, measured),
+        verdicts=rows,
+        checks=checks,
+        missing=missing,
+        drawings=drawing.draw(run, manifest),
+        exit_code=verdicts.exit_code(rows, missing, checks),
+    )
+    outcome.write(run.path, result)
+    document.write(run, manifest, result)
+    directory.hand_over(run.path)
+    return Analysed(run, manifest, result)
+
+
+def read_trials(run: RunDirectory, manifest: Manifest) -> tuple[list[tables.TrialTables], dict[str, str]]:
+    """The tables of every trial that is done, and the reason for each other one of the plan."""
+    data, missing = [], {}
+    for trial in manifest.plan.trials():
+        record = manifest.trials.get(trial.name)
+        if record is not None and record.status != "done":
+            missing[trial.name] = f"{record.status}: {record.message or f'exit code {record.exit_code}'}"
+        elif not run.is_done(trial.name):
+            missing[trial.name] = "not run"
+        else:
+            try:
+                data.append(tables.build(run, trial))
+            except LostError as error:
+                missing[trial.name] = f"unreadable: {error}"
+    return data, missing

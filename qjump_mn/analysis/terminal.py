@@ -1,0 +1,64 @@
+"""What the terminal shows at the end of a run: arms, verdicts, fidelity, and where everything lies."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from qjump_mn.analysis.pipeline import Analysed
+from qjump_mn.results import wording
+
+COLOURS = {"REPRODUCED": "green", "PARTLY": "yellow", "NOT REPRODUCED": "red", "INVALID": "magenta", "NOT RUN": "dim"}
+
+
+def show(console: Console, analysed: Analysed) -> None:
+    """Print the summary; paths stand alone on their lines, whole, so that they can be copied."""
+    plan, outcome = analysed.manifest.plan, analysed.outcome
+    console.print(Text(plan.title, style="bold"))
+    console.print(_arms(analysed))
+    for sentence in wording.sentences(plan, outcome):
+        console.print(Text(sentence))
+    console.print(_verdicts(analysed))
+    if outcome.missing:
+        console.print(Text(f"Missing: {len(outcome.missing)} of {len(plan.trials())} trials", style="bold"))
+        for name, why in outcome.missing.items():
+            console.print(Text(f"  {name}: {why}"))
+    console.print(Text.assemble(("Fidelity ", "bold"), wording.fidelity(outcome)))
+    idle = next((check.text for check in outcome.checks if check.name == "idle RTT"), "")
+    console.print(Text(f"  idle RTT: {idle}"))
+    console.print(Text.assemble(("Results ", "bold"), outcome.reference), soft_wrap=True)
+    for what, path in _paths(analysed):
+        console.print(Text.assemble((f"{what:<8}", "bold"), path), soft_wrap=True)
+
+
+def _arms(analysed: Analysed) -> Table:
+    table = Table(title="Arms: ping round trip in ms, bulk goodput in Mb/s; medians of the replicates", title_justify="left", pad_edge=False, box=None)
+    table.add_column("arm", overflow="fold")
+    table.add_column("levels", overflow="fold")
+    for name in ("median", "p99", "max", "loss", "goodput", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for arm in analysed.outcome.arms:
+        row = wording.cells(arm)
+        table.add_row(Text(arm.label), arm.scheme, *(row[name] for name in ("median", "p99", "max", "loss", "goodput", "replicates")))
+    return table
+
+
+def _verdicts(analysed: Analysed) -> Table:
+    table = Table(title="Verdicts: value, claim and its source", title_justify="left", pad_edge=False, box=None, show_header=False)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("value", overflow="fold", max_width=18)
+    table.add_column("claim", overflow="fold")
+    for row in analysed.outcome.verdicts:
+        told = Text(row.statement)
+        if row.note:
+            told.append(f" ({row.note})", style="italic")
+        told.append(f"\n{row.source} ({row.claim})", style="dim")
+        table.add_row(Text(row.verdict, style=COLOURS[row.verdict]), wording.shown(row.shown), told)
+    return table
+
+
+def _paths(analysed: Analysed) -> list[tuple[str, str]]:
+    run, outcome = analysed.run, analysed.outcome
+    figures = [("figure", str(run.path / drawing.files["png"])) for drawing in outcome.drawings]
+    return [*figures, ("report", str(run.path / "report.html")), ("run", str(run.path))]

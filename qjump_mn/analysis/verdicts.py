@@ -1,0 +1,89 @@
+"""From claims and measures to verdicts, and from those to the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from qjump_mn.analysis import claims
+from qjump_mn.analysis.measures import TrialMeasures
+from qjump_mn.model.plan import Plan
+from qjump_mn.results.outcome import Check, Spread, Verdict, VerdictRow
+
+HOLDS, FAILS, INVALID, LOST = 0, 1, 4, 5
+
+
+def judge(plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]) -> tuple[VerdictRow, ...]:
+    """A verdict on every claim of ``plan``, seed by seed.
+
+    A failed check of fidelity, or a gate that does not hold for every seed, makes every claim that could be checked INVALID; the values
+    stay, for they show what went wrong.
+    """
+    rows = [_row(plan, name, _by_seed(trials)) for name in plan.claims]
+    reasons = [f"fidelity: {check.name}" for check in checks if check.status == "fail" and not check.completeness]
+    reasons += [f"gate: {row.claim}" for row in rows if row.gate and row.checked and row.held != row.checked]
+    if not reasons:
+        return tuple(rows)
+    return tuple(row if row.verdict == "NOT RUN" else _with(row, "INVALID", "; ".join([*reasons, row.note] if row.note else reasons)) for row in rows)
+
+
+def exit_code(rows: Sequence[VerdictRow], missing: Mapping[str, str], checks: Sequence[Check]) -> int:
+    """0 every claim that was checked holds, 1 one does not, 4 the run is invalid, 5 something was lost.
+
+    What cannot be believed comes before what is missing, and that before what does not hold.
+    """
+    if any(row.verdict == "INVALID" for row in rows) or any(check.status == "fail" and not check.completeness for check in checks):
+        return INVALID
+    if missing or any(row.verdict == "NOT RUN" for row in rows):
+        return LOST
+    return FAILS if any(row.verdict != "REPRODUCED" for row in rows) else HOLDS
+
+
+def _by_seed(trials: Sequence[TrialMeasures]) -> dict[int, dict[str, Mapping[str, Mapping[str, float]]]]:
+    found: dict[int, dict[str, Mapping[str, Mapping[str, float]]]] = {}
+    for trial in trials:
+        found.setdefault(trial.seed, {})[trial.arm] = trial.values
+    return found
+
+
+def _row(plan: Plan, name: str, by_seed: Mapping[int, claims.Measured]) -> VerdictRow:
+    claim = plan.claims[name]
+    predicate, shows = claims.predicate(plan, name), claims.shown(plan, name)
+    needed = set(predicate.arms) | set(shows.arms if shows else ())
+    checked = tuple(seed for seed in plan.seeds if seed in by_seed and needed <= set(by_seed[seed]))
+    held = tuple(seed for seed in checked if predicate.holds(by_seed[seed], plan.constants))
+    values = {seed: shows.number(by_seed[seed], plan.constants) for seed in checked} if shows else {}
+    defined = {seed: value for seed, value in values.items() if value is not None}
+    return VerdictRow(
+        claim=name,
+        statement=claim.statement,
+        source=claim.source,
+        predicate=claim.predicate,
+        shows=claim.shows,
+        gate=claim.gate,
+        verdict=_verdict(held, checked),
+        shown=Spread.of(defined) if defined else None,
+        held=held,
+        checked=checked,
+        note=_note(plan, needed, by_seed, checked),
+    )
+
+
+def _verdict(held: tuple[int, ...], checked: tuple[int, ...]) -> Verdict:
+    if not checked:
+        return "NOT RUN"
+    if held == checked:
+        return "REPRODUCED"
+    return "PARTLY" if held else "NOT REPRODUCED"
+
+
+def _note(plan: Plan, needed: set[str], by_seed: Mapping[int, claims.Measured], checked: tuple[int, ...]) -> str:
+    if not checked:
+        absent = [arm.name for arm in plan.arms if arm.name in needed and not any(arm.name in arms for arms in by_seed.values())]
+        return f"no data of {', '.join(absent)}" if absent else "no seed has all of its arms"
+    return f"{len(checked)} of {len(plan.seeds)} seeds" if len(checked) < len(plan.seeds) else ""
+
+
+def _with(row: VerdictRow, verdict: Verdict, note: str) -> VerdictRow:
+    return msgspec.structs.replace(row, verdict=verdict, note=note)

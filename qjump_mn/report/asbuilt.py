@@ -1,0 +1,123 @@
+"""A short view of the network as it was read back: ports, and the qdisc tree of one host and of one switch port."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from qjump_mn.model.plan import Plan
+from qjump_mn.results.directory import RunDirectory
+
+SWITCHES = "switches"
+
+
+class Port(NamedTuple):
+    """An interface: its name, state, MTU, transmit and receive queues, kind and address."""
+
+    name: str
+    state: str
+    mtu: str
+    queues: str
+    kind: str
+    address: str
+
+
+class AsBuilt(NamedTuple):
+    """One trial's network. ``trees`` are (title, qdisc tree as text); ``files`` are relative to the run directory."""
+
+    trial: str
+    ports: tuple[Port, ...]
+    trees: tuple[tuple[str, str], ...]
+    counts: tuple[tuple[str, int], ...]
+    files: tuple[str, ...]
+
+
+def summary(run: RunDirectory, plan: Plan) -> AsBuilt | None:
+    """The network of the trial that says most, one with a limiter if there is any; None if nothing was read back."""
+    trials = sorted(plan.trials(), key=lambda trial: (trial.arm.qjump is None, len(trial.arm.workloads) < 2))
+    for trial in trials:
+        folder = run.asbuilt(trial.name) / "before"
+        if run.is_done(trial.name) and folder.is_dir():
+            flows = [flow for workload in trial.arm.workloads if workload.name == plan.figure.workload for flow in workload.flows]
+            source, destination = flows[0] if flows else plan.network.hosts[:2]
+            port = _port_towards(plan, destination)
+            host, switches = _json(folder / f"tc-{source}.json"), _json(folder / f"tc-{SWITCHES}.json")
+            trees = ((f"host {source}, {source}-eth0", tree(host, f"{source}-eth0")), (f"switch port {port}, towards {destination}", tree(switches, port)))
+            links = [*_links(folder, source), *_links(folder, SWITCHES)]
+            files = tuple(path.relative_to(run.path).as_posix() for path in sorted(folder.iterdir()))
+            return AsBuilt(trial.name, tuple(links), tuple(item for item in trees if item[1]), _kinds(switches), files)
+    return None
+
+
+def tree(qdiscs: list[dict[str, Any]], device: str) -> str:
+    """The qdiscs of ``device`` as an indented tree, a line each, as ``tc`` words them."""
+    mine = [qdisc for qdisc in qdiscs if qdisc.get("dev") == device]
+    lines: list[str] = []
+
+    def add(qdisc: dict[str, Any], depth: int) -> None:
+        place = "root" if qdisc.get("root") else f"parent {qdisc.get('parent', '?')}"
+        lines.append(f"{'    ' * depth}{qdisc.get('kind', '?')} {qdisc.get('handle', '')} {place}{_options(qdisc.get('options', {}))}")
+        major = str(qdisc.get("handle", "")).rstrip(":")
+        for child in mine:
+            if major and child is not qdisc and not child.get("root") and str(child.get("parent", "")).split(":")[0] == major:
+                add(child, depth + 1)
+
+    for qdisc in mine:
+        above = {str(other.get("handle", "")).rstrip(":") for other in mine if other is not qdisc}
+        if qdisc.get("root") or str(qdisc.get("parent", "")).split(":")[0] not in above:
+            add(qdisc, 0)
+    return "\n".join(lines)
+
+
+def _options(options: dict[str, Any]) -> str:
+    parts = []
+    for key, value in options.items():
+        if key == "levels" and isinstance(value, list):
+            budgets = [f"{entry.get('level')}:{entry.get('budget') or 'unlimited'}" for entry in value if isinstance(entry, dict) and "budget" in entry]
+            parts += [f"budget in bytes by priority {' '.join(budgets)}"] if budgets else []
+        elif isinstance(value, str | int | float):
+            parts.append(f"{key} {value}")
+    return f" {', '.join(parts)}" if parts else ""
+
+
+def _kinds(qdiscs: list[dict[str, Any]]) -> tuple[tuple[str, int], ...]:
+    roots = [str(qdisc.get("kind")) for qdisc in qdiscs if qdisc.get("root") and qdisc.get("dev") not in ("lo", "ovs-system")]
+    return tuple(sorted((kind, roots.count(kind)) for kind in set(roots)))
+
+
+def _links(folder: Path, node: str) -> list[Port]:
+    return [
+        Port(
+            name=str(link["ifname"]),
+            state="up" if "UP" in link.get("flags", ()) else "down",
+            mtu=str(link.get("mtu", "")),
+            queues=f"{link.get('num_tx_queues', '?')} / {link.get('num_rx_queues', '?')}",
+            kind=_kind(link.get("linkinfo", {})),
+            address=", ".join(f"{entry.get('local')}/{entry.get('prefixlen')}" for entry in link.get("addr_info", ()) if entry.get("family") == "inet"),
+        )
+        for link in _json(folder / f"ip-{node}.json")
+        if "ifname" in link and link["ifname"] != "lo"
+    ]
+
+
+def _kind(linkinfo: dict[str, Any]) -> str:
+    data = linkinfo.get("info_data", {})
+    kind = str(linkinfo.get("info_kind", ""))
+    return f"{kind} {data.get('id')}, {len(data.get('egress_qos', ()))} priorities mapped" if kind == "vlan" else kind
+
+
+def _port_towards(plan: Plan, host: str) -> str:
+    """Mininet numbers a switch's ports from 1 in the order of its links; the link above it comes first where the file says so."""
+    switch = next(switch for switch, node in plan.network.edges if node == host)
+    links = [edge for edge in plan.network.edges if switch in edge]
+    return f"{switch}-eth{links.index((switch, host)) + 1}"
+
+
+def _json(path: Path) -> list[dict[str, Any]]:
+    """A list of objects from a file, or nothing: the report is written whatever was read back."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [entry for entry in content if isinstance(entry, dict)] if isinstance(content, list) else []

@@ -1,0 +1,187 @@
+"""``report.md`` and a self-contained ``report.html``: what was asked, what came out, and how to do it again."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import markupsafe
+
+from qjump_mn import theory
+from qjump_mn.model.plan import ArmPlan, IperfPlan, PingPlan, Plan, WorkloadPlan
+from qjump_mn.report import asbuilt
+from qjump_mn.results import wording
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import Manifest, write_atomically
+from qjump_mn.results.outcome import Outcome, Spread
+
+TEMPLATES = Path(__file__).parent / "templates"
+SPREAD = {
+    "p50_ms": "median, ms",
+    "p99_ms": "99th percentile, ms",
+    "max_ms": "maximum, ms",
+    "loss": "loss",
+    "goodput_mbps": "goodput, Mb/s",
+    "retransmits": "retransmits",
+}
+
+
+def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path, Path]:
+    """Write both reports into the run directory; return where they are, HTML first."""
+    content = context(run, manifest, outcome)
+    pages = (run.path / "report.html", run.path / "report.md")
+    write_atomically(pages[0], _environment(autoescape=True).get_template("report.html.jinja").render(content).encode())
+    write_atomically(pages[1], _environment(autoescape=False).get_template("report.md.jinja").render(content).encode())
+    return pages
+
+
+def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str, Any]:
+    """Everything that the templates need, already worded."""
+    plan = manifest.plan
+    return {
+        "run": run.path.name,
+        "manifest": manifest,
+        "plan": plan,
+        "outcome": outcome,
+        "wording": wording,
+        "figures": [(drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings],
+        "arms": [(arm, wording.cells(arm)) for arm in outcome.arms],
+        "sentences": wording.sentences(plan, outcome),
+        "used": [verdict for verdict in wording.MEANINGS if any(row.verdict == verdict for row in outcome.verdicts)],
+        "equations": equations(plan),
+        "network": network(plan),
+        "workloads": workloads(plan),
+        "limiters": [limiter(arm) for arm in plan.arms if arm.qjump],
+        "built": asbuilt.summary(run, plan),
+        "spread": spread(outcome),
+        "commands": commands(run, manifest),
+        "trials": [(name, manifest.trials[name]) for name in sorted(manifest.trials)],
+    }
+
+
+def equations(plan: Plan) -> list[tuple[str, str, str]]:
+    """What is computed beforehand: name, formula with its numbers, value."""
+    hosts, rate, mtu = len(plan.network.hosts), plan.network.rate_bps, plan.network.mtu_bytes
+    mbps, full = f"{rate / 1e6:g} Mb/s", theory.frame_bytes(mtu)
+    epoch = theory.network_epoch_ns(hosts, mtu, rate)
+    rows = [
+        ("Eq. 1, worst-case delay n·P/R", f"{hosts} × {mtu} B × 8 / {mbps}", f"{theory.worst_case_delay_ns(hosts, mtu, rate) / 1e6:g} ms"),
+        ("Eq. 2, network epoch 2·n·P/R", f"2 × {hosts} × {mtu} B × 8 / {mbps}", f"{epoch / 1e6:g} ms"),
+        ("Eq. 3, a host's rate at factor 1, P/epoch", f"{mtu} B × 8 / {epoch / 1e6:g} ms", f"{theory.host_rate_bps(mtu, epoch) / 1e3:.4g} kb/s"),
+        ("a full-size frame on a link", f"(8 + {full} + 12) B × 8 / {mbps}", f"{theory.occupancy_ns(full, rate) / 1e6:g} ms"),
+        ("TCP payload of a full link", f"{mbps} × {mtu - 52} / {full + 20}", f"{theory.tcp_goodput_bps(mtu, rate) / 1e6:.4g} Mb/s"),
+    ]
+    ping = next((workload for arm in plan.arms for workload in arm.workloads if isinstance(workload, PingPlan)), None)
+    if ping is None:
+        return rows
+    links, frame = len(plan.network.path(*ping.flows[0])), theory.frame_bytes(28 + ping.payload_bytes)
+    idle = theory.ping_rtt_ns(ping.payload_bytes, links, rate, plan.network.delay_ns)
+    busy = plan.constants.get("busy_ports", 0.0)
+    bound = idle / 1e6 + busy * theory.occupancy_ns(full, rate) / 1e6
+    delay = f" + {plan.network.delay_ns / 1e6:g} ms" if plan.network.delay_ns else ""
+    return [
+        *rows,
+        ("round trip of the idle network", f"2 × {links} links × ((8 + {frame}) B × 8 / {mbps}{delay})", f"{idle / 1e6:g} ms"),
+        ("bound of an urgent ping", f"the idle round trip + {busy:g} busy ports × a full-size frame", f"{bound:.4g} ms"),
+    ]
+
+
+def network(plan: Plan) -> list[tuple[str, str]]:
+    """The network and the times, as planned."""
+    net = plan.network
+    return [
+        ("topology", f"{net.topology}: {len(net.hosts)} hosts, {len(net.switches)} switches"),
+        ("links", f"{net.rate_bps / 1e6:g} Mb/s, model {net.model}" + (f", {net.delay_ns / 1e6:g} ms of propagation" if net.delay_ns else "")),
+        ("buffer of a level and port", f"{net.buffer_bytes} B, {net.buffer_bytes * 8e3 / net.rate_bps:.4g} ms"),
+        ("MTU, VLAN", f"{net.mtu_bytes} B, VLAN {net.vlan}"),
+        ("warm-up, measured", f"{plan.warmup_ns / 1e9:g} s, {plan.duration_ns / 1e9:g} s"),
+        ("replicates", f"{len(plan.seeds)}: seed{'s' if len(plan.seeds) > 1 else ''} {', '.join(str(seed) for seed in plan.seeds)}"),
+    ]
+
+
+def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
+    """Each workload: name, flows, what it does, and its 802.1Q priority in the arms that use levels."""
+    found: dict[str, WorkloadPlan] = {}
+    windows: dict[str, dict[int, list[str]]] = {}
+    for arm in plan.arms:
+        for workload in arm.workloads:
+            if workload.name not in found or workload.level > found[workload.name].level:
+                found[workload.name] = workload
+            if workload.window_bytes is not None:
+                windows.setdefault(workload.name, {}).setdefault(workload.window_bytes, []).append(arm.label)
+    rows = []
+    for name, workload in found.items():
+        match workload:
+            case PingPlan():
+                what = f"ping, {workload.count} requests of {workload.payload_bytes} B every {workload.interval_ns / 1e6:g} ms"
+            case IperfPlan():
+                what = f"iperf3, {workload.streams} TCP stream{'s' if workload.streams > 1 else ''} a flow, {workload.congestion_control}"
+        what += "".join(f"; socket buffers of {size} B in '{', '.join(labels)}'" for size, labels in windows.get(name, {}).items())
+        flows = ", ".join(f"{source}\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW}\N{NO-BREAK SPACE}{destination}" for source, destination in workload.flows)
+        rows.append((name, flows, what, str(workload.level)))
+    return rows
+
+
+def limiter(arm: ArmPlan) -> dict[str, Any]:
+    """An arm's rate limits; budgets are from priority 7 to 0, each with the rate that it stands for."""
+    assert arm.qjump is not None
+    plan = arm.qjump
+    budgets = []
+    for level in reversed(range(8)):
+        rate = wording.budget_mbps(plan.budget_bytes[level], plan.epoch_ns)
+        budgets.append("unlimited" if rate is None else f"{plan.budget_bytes[level]} B = {wording.number(rate)} Mb/s")
+    waits = f", at most {plan.limit_packets} packets wait" if plan.mode == "delay" else ""
+    return {"label": arm.label, "epoch": f"{plan.epoch_ns / 1e6:g} ms, {plan.epochs}", "mode": f"{plan.mode}{waits}", "budgets": budgets}
+
+
+def spread(outcome: Outcome) -> list[tuple[str, str, str, str, str]]:
+    """Arm, workload, measure, the value of each seed, and the 95 % interval of the mean where there are seeds enough."""
+    rows = []
+    for arm in outcome.arms:
+        for workload, measured in arm.measures.items():
+            rows += [(arm.label, workload, label, *_seeds(measured[key])) for key, label in SPREAD.items() if key in measured]
+        for workload, flows in arm.flows.items():
+            rows += [(arm.label, workload, f"goodput {flow}, Mb/s", *_seeds(values)) for flow, values in flows.items()]
+    return rows
+
+
+def commands(run: RunDirectory, manifest: Manifest) -> list[str]:
+    """What to type to do it again, and to read this run again."""
+    checkout = [f"git checkout {manifest.git.commit}"] if manifest.git.commit else []
+    return [*checkout, shlex.join(manifest.argv), shlex.join(["python", "-m", "qjump_mn.analysis", f"results/{run.path.name}"])]
+
+
+def _seeds(values: Spread) -> tuple[str, str]:
+    by_seed = "; ".join(f"{seed}: {wording.number(value)}" for seed, value in zip(values.seeds, values.values, strict=True))
+    interval = f"{wording.number(values.interval95[0])} to {wording.number(values.interval95[1])}" if values.interval95 else wording.NONE
+    return by_seed, interval
+
+
+def _environment(*, autoescape: bool) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=autoescape,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["cell"] = lambda text: str(text).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+    environment.filters["verdict_class"] = lambda verdict: str(verdict).lower().replace(" ", "-")
+    environment.filters["sentence"] = lambda text: str(text)[:1].upper() + str(text)[1:]
+    return environment
+
+
+def _svg(path: Path, prefix: str) -> markupsafe.Markup:
+    """An SVG file as part of an HTML page: without its prologue, its names made different from those of other figures."""
+    text = path.read_text(encoding="utf-8")
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', text)
+    text = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{prefix}-", text)
+    # The size in points would win over the page's width.
+    text = re.sub(r"^<svg [^>]*>", lambda match: re.sub(r' (?:width|height)="[^"]*"', "", match[0]), text, count=1)
+    return markupsafe.Markup(text)

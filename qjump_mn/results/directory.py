@@ -1,0 +1,240 @@
+"""The run directory on disk.
+
+``results/<experiment>-<UTC time>-<plan hash>/``: ``manifest.json``, ``trials/<arm>/<seed>/{raw,asbuilt,data}/``, ``trial.json`` and
+``DONE`` beside them, ``fig/``, ``verdicts.json``, ``report.html``, ``report.md``, ``log.jsonl``. ``results/last`` points to the newest.
+"""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import os
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from qjump_mn.errors import MachineError, UsageError
+from qjump_mn.model.plan import Plan
+from qjump_mn.results import manifest as manifests
+from qjump_mn.results.manifest import Clock, Git, Manifest, TrialRecord
+
+NEEDS_BYTES = 200 << 20
+"""Room asked for before a run starts: a paper run of nine arms and five replicates leaves about 60 MB."""
+
+_TRIES = 100
+
+
+class RunDirectory:
+    """One run's folder. Methods that change it may be called from several threads of one process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest as it is on disk now; raise :class:`UsageError` if this is no run directory."""
+        return manifests.read(self.path)
+
+    @property
+    def figures(self) -> Path:
+        """Where the figures go."""
+        return self.path / "fig"
+
+    def trial(self, name: str) -> Path:
+        """The folder of the trial called ``name`` ("arm/seed")."""
+        return self.path / "trials" / name
+
+    def raw(self, name: str) -> Path:
+        """Where each program's output of a trial lies, verbatim."""
+        return self.trial(name) / "raw"
+
+    def asbuilt(self, name: str) -> Path:
+        """Where the read-back state of a trial's network lies."""
+        return self.trial(name) / "asbuilt"
+
+    def data(self, name: str) -> Path:
+        """Where a trial's tables lie."""
+        return self.trial(name) / "data"
+
+    def prepare(self, name: str) -> Path:
+        """An empty folder for a trial that is about to start, whatever an interrupted attempt left there."""
+        folder = self.trial(name)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
+
+    def is_done(self, name: str) -> bool:
+        """Whether the trial need not be run again."""
+        return (self.trial(name) / "DONE").is_file()
+
+    def finish(self, name: str, record: TrialRecord) -> None:
+        """Enter how a trial ended, hash what it left, and mark it done last of all, if it is."""
+        files = {path.relative_to(self.path).as_posix(): manifests.sha256_of(path) for path in _produced(self.trial(name))}
+
+        def with_trial(now: Manifest) -> Manifest:
+            others = {path: sha for path, sha in now.files.items() if not path.startswith(f"trials/{name}/")}
+            return msgspec.structs.replace(now, trials={**now.trials, name: record}, files=dict(sorted({**others, **files}.items())))
+
+        self._change(with_trial)
+        done = self.trial(name) / "DONE"
+        if record.status == "done":
+            manifests.write_atomically(done, manifests.digest(files).encode() + b"\n")
+        else:
+            done.unlink(missing_ok=True)
+        hand_over(self.path / "trials")
+
+    def enter_machine(self, machine: Mapping[str, str]) -> None:
+        """Enter what was learnt about the machine since the run directory was made."""
+        self._change(lambda now: msgspec.structs.replace(now, machine={**now.machine, **machine}))
+
+    def close(self, ended: datetime.datetime, machine: Mapping[str, str] | None = None) -> None:
+        """Enter when the run ended, and what was learnt about the machine by then."""
+        self._change(lambda now: msgspec.structs.replace(now, ended_utc=_iso(ended), machine={**now.machine, **(machine or {})}))
+
+    def lost(self) -> dict[str, str]:
+        """The trials that were lost or are invalid, each with its message."""
+        return {name: record.message for name, record in self.manifest.trials.items() if record.status != "done"}
+
+    def changed_files(self) -> list[str]:
+        """The files whose content is no longer the one that the manifest has the hash of, and those that are gone."""
+        return [path for path, sha in self.manifest.files.items() if not (self.path / path).is_file() or manifests.sha256_of(self.path / path) != sha]
+
+    def log(self, event: str, **fields: object) -> None:
+        """Append one event to ``log.jsonl``, with the time."""
+        line = msgspec.json.encode({"utc": _iso(datetime.datetime.now(datetime.UTC)), "event": event, **fields}) + b"\n"
+        # One write of one line to a file opened for appending is never mixed with another's, so no lock is needed.
+        handle = os.open(self.path / "log.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            os.write(handle, line)
+        finally:
+            os.close(handle)
+
+    def _change(self, change: Callable[[Manifest], Manifest]) -> None:
+        with self._lock:
+            manifests.write(self.path, change(self.manifest))
+        hand_over(self.path / manifests.NAME)
+
+
+def create(
+    out: Path,
+    plan: Plan,
+    *,
+    backend: str,
+    clock: Clock,
+    argv: tuple[str, ...],
+    git: Git,
+    versions: Mapping[str, str],
+    machine: Mapping[str, str],
+    now: datetime.datetime,
+    needs_bytes: int = NEEDS_BYTES,
+) -> RunDirectory:
+    """A new run directory below ``out``, with its manifest; ``now`` is an aware UTC time.
+
+    Raises :class:`UsageError` when ``out`` cannot be written and :class:`MachineError` when its disk has no room.
+    """
+    # As it will be read back: JSON does not tell the number 12 from 12.0, and the hash does.
+    plan = msgspec.json.decode(msgspec.json.encode(plan), type=Plan)
+    made = _make(out)
+    free = shutil.disk_usage(out).free
+    if free < needs_bytes:
+        raise MachineError(f"no room for the results: {out} has {free >> 20} MiB of the {needs_bytes >> 20} MiB that a run may take; use --out")
+    path = _new_folder(out, f"{plan.experiment}-{now:%Y%m%dT%H%M%SZ}-{plan.hash[:12]}")
+    run = RunDirectory(path)
+    manifests.write(
+        path,
+        Manifest(
+            plan=plan,
+            plan_sha256=plan.hash,
+            backend=backend,
+            clock=clock,
+            started_utc=_iso(now),
+            argv=argv,
+            git=git,
+            versions=dict(versions),
+            machine=dict(machine),
+            order=tuple(trial.name for trial in plan.trials()),
+        ),
+    )
+    _point_last_to(path)
+    for folder in (*made, path):
+        hand_over(folder)
+    return run
+
+
+def existing(path: Path) -> RunDirectory:
+    """The run directory at ``path``; raise :class:`UsageError` if there is none."""
+    if not path.is_dir():
+        raise UsageError(f"there is no run directory {path}")
+    run = RunDirectory(path.resolve())
+    run.manifest  # noqa: B018 - raises if it is none
+    return run
+
+
+def hand_over(path: Path) -> None:
+    """Under sudo, give ``path`` and all below it to the user who called sudo."""
+    user = os.environ.get("SUDO_UID", "")
+    group = os.environ.get("SUDO_GID", "")
+    if os.geteuid() != 0 or not user.isdigit() or not group.isdigit():
+        return
+    # Never through a link: what it points to may be anybody's.
+    os.chown(path, int(user), int(group), follow_symlinks=False)
+    for base, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            os.chown(os.path.join(base, name), int(user), int(group), follow_symlinks=False)
+
+
+def _produced(trial: Path) -> list[Path]:
+    """What a trial itself left: everything but the tables made from it and the mark."""
+    return sorted(path for path in trial.rglob("*") if path.is_file() and path != trial / "DONE" and path.relative_to(trial).parts[0] != "data")
+
+
+def _make(out: Path) -> list[Path]:
+    """Make ``out`` and what is missing above it; return what was made, the outermost first."""
+    try:
+        missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / f".write-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise _refusal(out, error) from None
+    return list(reversed(missing))
+
+
+def _refusal(out: Path, error: OSError) -> UsageError | MachineError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return MachineError(f"no room for the results: the disk of {out} is full; make room or use --out")
+    return UsageError(f"results cannot be written to {out} ({(error.strerror or str(error)).lower()}): use --out with a folder that you may write")
+
+
+def _new_folder(out: Path, name: str) -> Path:
+    for attempt in range(1, _TRIES):  # two runs of one plan may start in one second
+        path = out / (name if attempt == 1 else f"{name}-{attempt}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise _refusal(out, error) from None
+        return path
+    raise UsageError(f"{out} has {_TRIES} runs of this plan that started in one second: use --out")
+
+
+def _point_last_to(path: Path) -> None:
+    link = path.parent / "last"
+    if link.exists() and not link.is_symlink():
+        return  # somebody's own file or folder of that name
+    temporary = path.parent / f".last-{os.getpid()}"
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(path.name)
+    os.replace(temporary, link)
+    if os.geteuid() == 0:
+        hand_over(link)
+
+
+def _iso(time: datetime.datetime) -> str:
+    return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,130 @@
+"""``manifest.json``: what was asked, where and with what it ran, how each trial ended, and the SHA-256 of every file it left."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Plan
+
+NAME = "manifest.json"
+SCHEMA = 1
+
+Clock = Literal["virtual", "real"]
+Status = Literal["done", "lost", "invalid"]
+
+
+class Git(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The state of the checkout; ``commit`` is empty for an installed package."""
+
+    commit: str
+    dirty: bool
+
+
+class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a trial ended. ``invalid``: the network built was not the network planned; ``lost``: a program or the guest died.
+
+    ``virtual_s`` is on the clock of the network under test, ``wall_s`` on the clock of the machine that ran it.
+    """
+
+    status: Status
+    exit_code: int
+    message: str = ""
+    virtual_s: float | None = None
+    wall_s: float | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A run, complete or not; times are UTC in ISO 8601, paths are relative to the run directory.
+
+    ``machine`` holds what decided the bits (SHA-256 of qemu, kernel, initrd, snapshot, job); its entry ``image`` stands for all of them
+    that another machine can have too, and is what a reference run is compared by. ``order`` is the order the trials were started in.
+    """
+
+    schema: Literal[1] = 1
+    plan: Plan
+    plan_sha256: str
+    backend: str
+    clock: Clock
+    started_utc: str
+    ended_utc: str | None = None
+    argv: tuple[str, ...]
+    git: Git
+    versions: dict[str, str] = {}
+    machine: dict[str, str] = {}
+    order: tuple[str, ...] = ()
+    trials: dict[str, TrialRecord] = {}
+    files: dict[str, str] = {}
+
+    @property
+    def results_sha256(self) -> str:
+        """One hash for the raw output of all trials, whatever order they finished in."""
+        return digest({path: sha for path, sha in self.files.items() if "/raw/" in path})
+
+
+def digest(files: Mapping[str, str]) -> str:
+    """SHA-256 over the sorted lines "<sha256>  <path>", the form that sha256sum prints."""
+    return hashlib.sha256("".join(f"{files[path]}  {path}\n" for path in sorted(files)).encode()).hexdigest()
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of the run in ``folder``; raise :class:`UsageError` if there is none or it is not one of ours."""
+    path = folder / NAME
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"{folder} is no run directory: it has no {NAME}") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    try:
+        schema = msgspec.json.decode(content, type=_Schema).schema
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{path} is no manifest: {error}") from None
+    if schema != SCHEMA:
+        raise UsageError(f"{path} has schema {schema}, this qjump-mn reads schema {SCHEMA}: use the version that the manifest names")
+    try:
+        return msgspec.json.decode(content, type=Manifest)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{path} is no manifest of this version: {error}") from None
+
+
+def write(folder: Path, manifest: Manifest) -> None:
+    """Replace the manifest of the run in ``folder`` at once: whoever reads sees the old one or the new one, whole."""
+    write_atomically(folder / NAME, msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Give ``path`` this content so that it is there whole or not at all, even if the machine stops now."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)  # mkstemp makes 0600, and a run is there to be read
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+class _Schema(msgspec.Struct):
+    schema: int

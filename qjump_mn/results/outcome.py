@@ -1,0 +1,133 @@
+"""``verdicts.json``: what was made of a run. The report is written from this file and the manifest, and from nothing else."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from qjump_mn.errors import UsageError
+from qjump_mn.results.manifest import write_atomically
+
+NAME = "verdicts.json"
+
+Verdict = Literal["REPRODUCED", "PARTLY", "NOT REPRODUCED", "INVALID", "NOT RUN"]
+CheckStatus = Literal["pass", "fail", "unknown"]
+
+T_95 = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228, 15: 2.131, 20: 2.086, 30: 2.042}
+"""Student's t, two-sided 95 %, by degrees of freedom; between two entries the smaller one's, which is the wider interval."""
+
+
+class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One number for each seed, and how they lie. ``interval95`` is Student's t interval of the mean, from five seeds on."""
+
+    seeds: tuple[int, ...]
+    values: tuple[float, ...]
+    minimum: float
+    median: float
+    maximum: float
+    interval95: tuple[float, float] | None
+
+    @classmethod
+    def of(cls, by_seed: Mapping[int, float]) -> Spread:
+        """The spread of at least one value."""
+        seeds = tuple(sorted(by_seed))
+        values = tuple(by_seed[seed] for seed in seeds)
+        return cls(seeds, values, min(values), statistics.median(values), max(values), _interval95(values))
+
+
+class ArmSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An arm with its measures, ``measures[workload][measure]``, and the bulk goodput of each flow in Mb/s, ``flows[workload][flow]``."""
+
+    name: str
+    label: str
+    scheme: str
+    planned: int
+    done: int
+    measures: dict[str, dict[str, Spread]]
+    flows: dict[str, dict[str, Spread]]
+
+
+class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A claim and what the run says to it. ``held`` are the seeds for which the predicate is true, of those in ``checked``."""
+
+    claim: str
+    statement: str
+    source: str
+    predicate: str
+    shows: str
+    gate: bool
+    verdict: Verdict
+    shown: Spread | None
+    held: tuple[int, ...]
+    checked: tuple[int, ...]
+    note: str
+
+
+class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One reason to believe the run, or not. A failed check makes it INVALID, unless it is about ``completeness`` only."""
+
+    name: str
+    status: CheckStatus
+    text: str
+    completeness: bool = False
+
+
+class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A figure: ``files`` by their ending (png, svg, pdf), relative to the run directory; ``caption`` is plain text."""
+
+    name: str
+    title: str
+    caption: str
+    files: dict[str, str]
+
+
+class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Everything that analysis found; ``missing`` names each trial without data with the reason."""
+
+    schema: Literal[1] = 1
+    plan_sha256: str
+    results_sha256: str
+    reference: str
+    arms: tuple[ArmSummary, ...]
+    verdicts: tuple[VerdictRow, ...]
+    checks: tuple[Check, ...]
+    missing: dict[str, str]
+    drawings: tuple[Drawing, ...]
+    exit_code: int
+
+    @property
+    def believable(self) -> bool:
+        """Whether no check of fidelity failed."""
+        return not any(check.status == "fail" and not check.completeness for check in self.checks)
+
+    def arm(self, name: str) -> ArmSummary | None:
+        """The arm called ``name``, if the plan has it."""
+        return next((arm for arm in self.arms if arm.name == name), None)
+
+
+def read(folder: Path) -> Outcome:
+    """The outcome of the run in ``folder``; raise :class:`UsageError` if it was not analysed."""
+    try:
+        return msgspec.json.decode((folder / NAME).read_bytes(), type=Outcome)
+    except FileNotFoundError:
+        raise UsageError(f"{folder} has no {NAME}: run python -m qjump_mn.analysis on it first") from None
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{folder / NAME} is not of this version: {error}: run python -m qjump_mn.analysis on it again") from None
+
+
+def write(folder: Path, outcome: Outcome) -> None:
+    """Replace the outcome of the run in ``folder`` at once."""
+    write_atomically(folder / NAME, msgspec.json.format(msgspec.json.encode(outcome), indent=1) + b"\n")
+
+
+def _interval95(values: tuple[float, ...]) -> tuple[float, float] | None:
+    freedom = len(values) - 1
+    if freedom < min(T_95):
+        return None
+    half = T_95[max(known for known in T_95 if known <= freedom)] * statistics.stdev(values) / len(values) ** 0.5
+    mean = statistics.fmean(values)
+    return (mean - half, mean + half)

@@ -1,0 +1,113 @@
+"""Numbers and sentences that the terminal and the report share."""
+
+from __future__ import annotations
+
+from qjump_mn.model.plan import IperfPlan, Plan, QJumpPlan
+from qjump_mn.results.outcome import ArmSummary, Outcome, Spread
+
+NONE = "\N{EN DASH}"
+
+MEANINGS = {
+    "REPRODUCED": "the claim holds for every seed",
+    "PARTLY": "the claim holds for some seeds, not for others",
+    "NOT REPRODUCED": "the claim holds for no seed",
+    "INVALID": "this run says nothing about the claim: a gate or a check of fidelity failed",
+    "NOT RUN": "an arm that the claim needs is missing",
+}
+
+
+def number(value: float) -> str:
+    """Four digits that count, and no zeros behind them."""
+    return f"{0.0 if abs(value) < 1e-9 else value:.4g}"  # what is left of a difference of equal numbers is no result
+
+
+def milliseconds(value: float) -> str:
+    """A time in ms with three digits and at most to the microsecond, which is what ping prints."""
+    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
+
+
+def shown(spread: Spread | None) -> str:
+    """A value: its median over the seeds and, where they differ, the least and the greatest."""
+    if spread is None:
+        return NONE
+    median, least, greatest = number(spread.median), number(spread.minimum), number(spread.maximum)
+    return median if least == greatest else f"{median} [{least}..{greatest}]"
+
+
+def cells(arm: ArmSummary) -> dict[str, str]:
+    """An arm's row: median, p99 and max of its ping in ms, its loss and the goodput in Mb/s, each the median over the seeds."""
+    ping = next((values for values in arm.measures.values() if "loss" in values), {})
+    bulk = next((values for values in arm.measures.values() if "goodput_mbps" in values), {})
+    row = {name: milliseconds(ping[key].median) if key in ping else NONE for name, key in (("median", "p50_ms"), ("p99", "p99_ms"), ("max", "max_ms"))}
+    row["loss"] = percent(ping["loss"].median) if "loss" in ping else NONE
+    row["goodput"] = f"{bulk['goodput_mbps'].median:.3f}" if bulk else NONE
+    row["replicates"] = str(arm.done) if arm.done == arm.planned else f"{arm.done} of {arm.planned}"
+    return row
+
+
+def percent(share: float) -> str:
+    """A fraction as per cent; 0 is exactly none."""
+    return "0" if share == 0 else f"{share * 100:.2g} %" if share < 0.1 else f"{share * 100:.1f} %"
+
+
+def fidelity(outcome: Outcome) -> str:
+    """The one line that says whether the run may be believed."""
+    failed = [check for check in outcome.checks if check.status == "fail"]
+    unknown = [check.name for check in outcome.checks if check.status == "unknown"]
+    rest = f"; not checked: {', '.join(unknown)}" if unknown else ""
+    if not failed:
+        return f"passed, {len(outcome.checks) - len(unknown)} of {len(outcome.checks)} checks{rest}"
+    verdict = "FAILED" if not outcome.believable else "incomplete"
+    return f"{verdict}: " + "; ".join(f"{check.name}: {check.text}" for check in failed) + rest
+
+
+def sentences(plan: Plan, outcome: Outcome) -> list[str]:
+    """What the reader will want to know of the medians, and whose doing it is."""
+    return [*_ratios(plan, outcome), *_priorities(plan, outcome)]
+
+
+def _ratios(plan: Plan, outcome: Outcome) -> list[str]:
+    said = []
+    medians = _medians(plan, outcome)
+    if {"contended", "qjump"} <= set(medians) and medians["qjump"]:
+        sentence = f"The median with QJump is {number(medians['contended'] / medians['qjump'])} times smaller than without"
+        published = 'published: "up to 300 times"' if "fig3a" in plan.figure.published else ""
+        said.append(f"{sentence} ({published})." if published else f"{sentence}.")
+    if {"idle", "qjump"} <= set(medians) and medians["idle"]:
+        said.append(f"It is {number(medians['qjump'] / medians['idle'])} times the idle one.")
+    return said
+
+
+def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
+    """The sentence about who does the work, when the plan has a limited arm whose bulk is not limited and one with priorities alone."""
+    medians = _medians(plan, outcome)
+    alone = next((arm for arm in plan.arms if arm.uses_levels and arm.qjump is None and arm.name in medians and len(arm.workloads) > 1), None)
+    for arm in plan.arms:
+        rates = [
+            budget_mbps(arm.qjump.budget_bytes[workload.level], arm.qjump.epoch_ns)
+            for workload in arm.workloads
+            if arm.qjump and isinstance(workload, IperfPlan)
+        ]
+        link = plan.network.rate_bps / 1e6
+        if alone is None or arm.name not in medians or not rates or any(rate is not None and rate < link for rate in rates):
+            continue
+        budget = "has no limit" if rates[0] is None else f"may send {number(rates[0])} Mb/s a host, more than the link's {number(link)} Mb/s"
+        return [
+            f"In the arm '{arm.label}' the bulk level {budget}: the limiter never holds the bulk traffic back, and the effect is that of the priorities. "
+            f"With priorities alone ('{alone.label}') the median is {milliseconds(medians[alone.name])} ms, with QJump {milliseconds(medians[arm.name])} ms."
+        ]
+    return []
+
+
+def _level_mbps(limiter: QJumpPlan, level: int) -> float | None:
+    return budget_mbps(limiter.budget_bytes[level], limiter.epoch_ns)
+
+
+def budget_mbps(budget_bytes: int, epoch_ns: int) -> float | None:
+    """What a budget allows in Mb/s; None is no limit."""
+    return budget_bytes * 8e3 / epoch_ns if budget_bytes else None
+
+
+def _medians(plan: Plan, outcome: Outcome) -> dict[str, float]:
+    workload = plan.figure.workload
+    return {arm.name: arm.measures[workload]["p50_ms"].median for arm in outcome.arms if "p50_ms" in arm.measures.get(workload, {})}

@@ -1,0 +1,207 @@
+"""A made-up run directory in the formats of the real programs. A TEST FIXTURE: no number in it was measured.
+
+Distributions are shaped like those of the prototype (Figure 3a at 10 Mb/s) so that figures and reports can be looked at:
+``python tests/synthetic.py OUT [preset] [replicates]`` writes one.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from qjump_mn import theory
+from qjump_mn.model import resolve
+from qjump_mn.model.plan import IperfPlan, PingPlan, Plan, Trial
+from qjump_mn.results import directory
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import Clock, Git, TrialRecord
+from qjump_mn.workloads import iperf, ping
+
+NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+START = 1767225636.0
+
+Floats = npt.NDArray[np.float64]
+
+
+def rtts_ms(trial: Trial, workload: PingPlan) -> Floats:
+    """Round trips shaped like the prototype's; nan is a lost ping."""
+    random = np.random.default_rng([trial.seed, *trial.arm.name.encode()])
+    network, count = trial.network, workload.count
+    links = len(network.path(*workload.flows[0]))
+    idle = theory.ping_rtt_ns(workload.payload_bytes, links, network.rate_bps, network.delay_ns) / 1e6 + 0.0485
+    frame = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.rate_bps) / 1e6
+    base = idle + random.integers(0, 3, count) / 1e3
+    residual = random.beta(1.1, 1.1, (count, 3)) @ np.array([0.35, 0.45, 1.05]) * frame * 1.35
+    shapes: dict[str, Callable[[], Floats]] = {
+        "idle": lambda: base,
+        "contended": lambda: np.clip(
+            base + network.buffer_bytes * 8e3 / network.rate_bps * (0.9 + 0.09 * np.sin(np.arange(count) / 90)) + random.normal(0, 2, count), 90, 126.5
+        ),
+        "window_only": lambda: base + 27 + random.normal(0, 1.2, count),
+    }
+    if trial.arm.name.startswith("limiter"):
+        return np.round(_limited_ms(trial, workload) + base, 3)
+    made = shapes[trial.arm.name]() if trial.arm.name in shapes else np.minimum(base + residual, idle + 2.9 * frame)
+    if trial.arm.name == "idle":
+        made = made.copy()
+        made[0] += 0.37  # ARP and cold caches
+    return np.round(made, 3)
+
+
+def _limited_ms(trial: Trial, workload: PingPlan) -> Floats:
+    """How long each request waits for its budget; nan is a dropped one."""
+    limiter = trial.arm.qjump
+    assert limiter is not None
+    arrivals = [index * workload.interval_ns for index in range(workload.count)]
+    limit = limiter.limit_packets if limiter.mode == "delay" else None
+    departures = theory.limiter_departures_ns(arrivals, limiter.epoch_ns, 1, limit)
+    return np.array([np.nan if left is None else (left - came) / 1e6 for came, left in zip(arrivals, departures, strict=True)])
+
+
+def ping_text(values_ms: Floats, source: str, address: str, interval_s: float, payload: int) -> str:
+    """What ``ping -D -n`` of iputils 20240905 prints."""
+    lines = [f"PING {address} ({address}) {payload}({payload + 28}) bytes of data."]
+    for index, value in enumerate(values_ms):
+        if not np.isnan(value):
+            shown = f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+            lines.append(f"[{START + index * interval_s + value / 1e3:.6f}] {payload + 8} bytes from {address}: icmp_seq={index + 1} ttl=64 time={shown} ms")
+    good = values_ms[~np.isnan(values_ms)]
+    loss = 100 * (1 - len(good) / len(values_ms))
+    lines += [
+        "",
+        f"--- {address} ping statistics ---",
+        f"{len(values_ms)} packets transmitted, {len(good)} received, {loss:g}% packet loss, time {len(values_ms) * interval_s * 1e3:.0f}ms",
+    ]
+    if len(good):
+        lines.append(f"rtt min/avg/max/mdev = {good.min():.3f}/{good.mean():.3f}/{good.max():.3f}/{good.std():.3f} ms")
+    return "\n".join(lines) + "\n"
+
+
+def iperf_report(rate_mbps: float, seconds: float, streams: int, *, sender: bool, seed: int) -> dict[str, Any]:
+    """What ``iperf3 -J -i 0.5`` of 3.18 prints, without what no parser reads."""
+    random = np.random.default_rng(seed)
+    sockets = [5 + 2 * index for index in range(streams)]
+    intervals: list[dict[str, Any]] = []
+    for k in range(int(seconds * 2)):
+        parts = []
+        for socket in sockets:
+            sent = int(rate_mbps / streams * 1e6 / 8 * 0.5 / 1448 * random.uniform(0.995, 1.005)) * 1448
+            part = {
+                "socket": socket,
+                "start": k * 0.5 + 1e-6 * (k > 0),
+                "end": (k + 1) * 0.5 + 1e-6,
+                "seconds": 0.5,
+                "bytes": sent,
+                "bits_per_second": sent * 16.0,
+            }
+            part |= {"retransmits": int(random.poisson(1)), "snd_cwnd": 60816, "rtt": 104000} if sender else {}
+            parts.append({**part, "omitted": False, "sender": sender})
+        intervals.append({"streams": parts, "sum": {"start": k * 0.5, "end": (k + 1) * 0.5, "bytes": sum(part["bytes"] for part in parts), "omitted": False}})
+    start = {"version": "iperf 3.18", "test_start": {"protocol": "TCP", "num_streams": streams, "blksize": 131072, "omit": 0, "duration": int(seconds)}}
+    return {"start": start, "intervals": intervals, "end": {"sum_received": {"bytes": sum(part["sum"]["bytes"] for part in intervals)}}}
+
+
+def write_trial(run: RunDirectory, trial: Trial) -> None:
+    """One done trial, without the bookkeeping."""
+    run.prepare(trial.name)
+    raw = run.raw(trial.name)
+    raw.mkdir()
+    for workload in trial.arm.workloads:
+        for index, flow in enumerate(workload.flows):
+            address = f"10.0.0.{trial.network.hosts.index(flow[1]) + 1}"
+            if isinstance(workload, PingPlan):
+                text = ping_text(rtts_ms(trial, workload), flow[0], address, workload.interval_ns / 1e9, workload.payload_bytes)
+                (raw / ping.output_name(workload, flow)).write_text(text)
+            elif isinstance(workload, IperfPlan):
+                full = theory.tcp_goodput_bps(trial.network.mtu_bytes, trial.network.rate_bps) / 1e6
+                rate = full * 0.996 * (0.36, 0.31, 0.33)[index] / (1 if len(workload.flows) == 3 else 0.36)
+                rate *= 0.74 if trial.arm.name == "bulk_limited" else 1
+                seconds = (trial.warmup_ns + trial.duration_ns) / 1e9
+                for end in ("client", "server"):
+                    report = iperf_report(rate, seconds, workload.streams, sender=end == "client", seed=trial.seed * 100 + index)
+                    (raw / iperf.output_name(workload, flow, end)).write_text(json.dumps(report, indent=1) + "\n")
+    write_asbuilt(run.asbuilt(trial.name) / "before", trial)
+    window = [trial.warmup_ns / 1e9, (trial.warmup_ns + trial.duration_ns) / 1e9]
+    facts = {
+        "trial": msgspec.to_builtins(trial),
+        "cpu_busy": 0.05 if len(trial.arm.workloads) == 1 else 0.31,
+        "window_s": window,
+        "switch_drops": 0,
+        "notes": [],
+    }
+    (run.trial(trial.name) / "trial.json").write_text(json.dumps(facts, indent=1) + "\n")
+
+
+def write_asbuilt(folder: Path, trial: Trial) -> None:
+    """What is read back from h8 and the switches, reduced to the columns that are shown."""
+    folder.mkdir(parents=True)
+    network, limiter = trial.network, trial.arm.qjump
+    wire = {
+        "kind": "wire",
+        "handle": "5:",
+        "root": True,
+        "options": {"rate_bps": network.rate_bps, "limit_bytes": network.buffer_bytes, "delay_ns": 0, "classify": "pcp"},
+    }
+    counters = {"bytes": 123456, "packets": 789, "drops": 0, "overlimits": 0, "backlog": 0, "qlen": 0}
+    ports = [f"s{switch}-eth{port}" for switch, count in enumerate((3, 7, 4, 4)) for port in range(1, count + 1)]
+    for node, devices in (("switches", ports), *((host, [f"{host}-eth0"]) for host in network.hosts)):
+        qdiscs = []
+        for device in devices:
+            qdiscs.append({**wire, "dev": device, **counters})
+            if node != "switches" and limiter:
+                levels = [{"level": level, "budget": budget} for level, budget in enumerate(limiter.budget_bytes)]
+                options = {"epoch_ns": limiter.epoch_ns, "mode": limiter.mode, "epochs": limiter.epochs, "levels": levels}
+                qdiscs.append({"kind": "qjump", "handle": "6:", "dev": device, "parent": "5:1", "options": options, **counters})
+        links = [
+            {"ifname": device, "flags": ["UP"], "mtu": 1500, "operstate": "UP", "num_tx_queues": 8, "num_rx_queues": 8, "linkinfo": {"info_kind": "veth"}}
+            for device in devices
+        ]
+        if node != "switches":
+            identity = [{"from": level, "to": level} for level in range(1, 8)]
+            vlan = {"info_kind": "vlan", "info_data": {"protocol": "802.1Q", "id": network.vlan, "egress_qos": identity, "ingress_qos": identity}}
+            address = [{"family": "inet", "local": f"10.0.0.{network.hosts.index(node) + 1}", "prefixlen": 8}]
+            links.append({**links[0], "ifname": f"{node}-eth0.{network.vlan}", "linkinfo": vlan, "addr_info": address})
+        (folder / f"tc-{node}.json").write_text(json.dumps(qdiscs))
+        (folder / f"ip-{node}.json").write_text(json.dumps(links))
+    (folder / "ovs.txt").write_text("    Bridge s0\n        Port s0-eth1\n            Interface s0-eth1\n")
+    for switch in network.switches:
+        (folder / f"flows-{switch}.txt").write_text(" cookie=0x0, table=0, priority=0 actions=NORMAL\n")
+
+
+def create(out: Path, plan: Plan, *, clock: Clock = "virtual", now: datetime.datetime = NOW) -> RunDirectory:
+    """A run directory with its manifest and no trial yet."""
+    return directory.create(
+        out,
+        plan,
+        backend="guest",
+        clock=clock,
+        argv=("python", "-m", "qjump_mn.run", plan.experiment, "--preset", plan.preset),
+        git=Git(commit="0123456789abcdef0123456789abcdef01234567", dirty=False),
+        versions={"qjump-mn": "0.1.0", "mininet": "2.3.0", "linux": "6.12.107", "iperf3": "3.18", "iputils": "20240905", "made by": "tests/synthetic.py"},
+        machine={name: (name.encode().hex() * 32)[:64] for name in ("image", "qemu", "kernel", "initrd", "snapshot")},
+        now=now,
+        needs_bytes=0,
+    )
+
+
+def make(out: Path, preset: str = "smoke", replicates: int | None = None, settings: list[str] | None = None, *, clock: Clock = "virtual") -> RunDirectory:
+    """A complete run directory of Figure 3a."""
+    plan = resolve.plan("fig3a", preset, settings or [], replicates=replicates)
+    run = create(out, plan, clock=clock)
+    for trial in plan.trials():
+        write_trial(run, trial)
+        run.finish(trial.name, TrialRecord(status="done", exit_code=0, virtual_s=9.5, wall_s=6.25))
+    run.close(NOW + datetime.timedelta(seconds=61))
+    return run
+
+
+if __name__ == "__main__":
+    print(make(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "smoke", int(sys.argv[3]) if len(sys.argv) > 3 else None).path)

@@ -1,0 +1,366 @@
+"""Measures, fidelity and the whole way from a run directory to an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+import qjump_mn
+from qjump_mn.analysis import __main__ as command
+from qjump_mn.analysis import claims, fidelity, measures, pipeline, terminal
+from qjump_mn.model import resolve
+from qjump_mn.model.plan import Trial
+from qjump_mn.report import drawing
+from qjump_mn.results import manifest as manifests
+from qjump_mn.results import outcome, tables, wording
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import TrialRecord
+from qjump_mn.results.outcome import Check
+from tests import synthetic
+
+ROOT = Path(qjump_mn.__file__).parents[1]
+GOLDEN = Path(__file__).parent / "golden"
+
+
+# Measures
+
+
+def ping_table(*rtts_ms: float | None) -> pa.Table:
+    rows = [{"flow": "h8>h10", "sequence": index, "received_s": None, "rtt_us": None if rtt is None else rtt * 1e3} for index, rtt in enumerate(rtts_ms, 1)]
+    return pa.Table.from_pylist(rows, schema=tables.PING_SCHEMA)
+
+
+def test_percentiles_are_by_nearest_rank() -> None:
+    golden = json.loads((GOLDEN / "percentiles.json").read_text())
+    for case in golden["cases"]:
+        assert [measures.percentile(case["values"], percent) for percent in golden["percents"]] == case["nearest_rank"], case["values"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=300), st.floats(0, 100))
+def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(values: list[float], percent: float) -> None:
+    ascending = sorted(values)
+    found = measures.percentile(ascending, percent)
+    assert found in values
+    assert sum(value <= found for value in values) >= percent / 100 * len(values) - 1e-6
+    assert sum(value < found for value in values) <= percent / 100 * len(values) + 1e-6
+
+
+def test_ping_measures_count_the_lost() -> None:
+    values = measures.of_ping(ping_table(1, None, 3, 2, None))
+    assert tuple(values) == claims.PING
+    assert tuple(values.values()) == (5, 3, 0.4, 1, 2, 3, 3, 3, 3, 2)
+
+
+def test_nothing_came_back() -> None:
+    assert measures.of_ping(ping_table(None, None)) == {"sent": 2, "received": 0, "loss": 1}
+
+
+def bulk_table(rows: list[tuple[str, str, int, float, float, int]]) -> pa.Table:
+    keys = ("flow", "side", "stream", "start_s", "end_s", "bytes")
+    return pa.Table.from_pylist([{**dict(zip(keys, row, strict=True)), "retransmits": None} for row in rows], schema=tables.IPERF_SCHEMA)
+
+
+def test_goodput_is_the_receivers_in_whole_intervals() -> None:
+    table = bulk_table(
+        [
+            ("a>b", "receiver", 5, 0.0, 1.0, 999_999),  # before the window
+            ("a>b", "receiver", 5, 0.9, 1.1, 999_999),  # across its start
+            ("a>b", "receiver", 5, 1.0, 1.5, 500_000),
+            ("a>b", "receiver", 5, 1.5, 2.0, 250_000),
+            ("a>b", "receiver", 7, 1.0, 2.0, 125_000),  # another stream of the flow
+            ("a>b", "sender", 5, 1.0, 2.0, 999_999),
+            ("a>b", "receiver", 5, 2.0, 2.1, 999_999),  # after its end
+            ("c>d", "sender", 5, 1.0, 2.0, 999_999),  # a flow that nothing arrived of
+        ]
+    )
+    assert measures.goodput_mbps(table, (1.0, 2.0)) == pytest.approx({"a>b": 7.0, "c>d": 0.0})
+
+
+# A complete run
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
+    return pipeline.analyse(synthetic.make(tmp_path_factory.mktemp("complete"), replicates=2).path)
+
+
+def test_every_claim_of_the_complete_run_is_reproduced(complete: pipeline.Analysed) -> None:
+    assert {row.claim: row.verdict for row in complete.outcome.verdicts} == dict.fromkeys(complete.manifest.plan.claims, "REPRODUCED")
+    assert {check.name: check.status for check in complete.outcome.checks} == dict.fromkeys(
+        ("complete", "files", "as built", "idle RTT", "CPU", "pings", "bulk flows"), "pass"
+    )
+    assert complete.outcome.exit_code == 0
+    assert complete.outcome.missing == {}
+
+
+def test_arms_have_the_spread_of_their_seeds(complete: pipeline.Analysed) -> None:
+    for arm in complete.outcome.arms:
+        assert (arm.planned, arm.done) == (2, 2)
+        assert next(iter(arm.measures.values()))["p50_ms"].seeds == (1, 2)
+    contended = complete.outcome.arm("contended")
+    assert contended is not None
+    flows = contended.flows["bulk"]
+    assert list(flows) == ["h7>h10", "h9>h11", "h1>h12"]
+    total = contended.measures["bulk"]["goodput_mbps"]
+    assert sum(flow.values[0] for flow in flows.values()) == pytest.approx(total.values[0])
+
+
+def test_verdicts_are_on_disk(complete: pipeline.Analysed) -> None:
+    assert outcome.read(complete.run.path) == complete.outcome
+
+
+def test_analysis_changes_no_raw_file_and_repeats(complete: pipeline.Analysed) -> None:
+    made = ("verdicts.json", "report.md", "report.html", "fig/rtt_cdf.png", "fig/rtt_cdf.svg", "fig/rtt_cdf.pdf", "trials/qjump/1/data/ping.parquet")
+    before = {name: (complete.run.path / name).read_bytes() for name in made}
+    assert pipeline.analyse(complete.run.path).outcome == complete.outcome
+    for name, content in before.items():
+        assert (complete.run.path / name).read_bytes() == content, name
+    assert complete.run.changed_files() == []
+
+
+def printed(analysed: pipeline.Analysed, width: int = 80) -> str:
+    console = Console(width=width, highlight=False, markup=False, force_terminal=False, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    terminal.show(console, analysed)
+    return console.export_text()
+
+
+def test_the_terminal_shows_everything_in_80_columns(complete: pipeline.Analysed) -> None:
+    text = printed(complete)
+    lines = text.splitlines()
+    flat = " ".join(text.split())
+    paths = [complete.run.path / name for name in ("fig/rtt_cdf.png", "fig/rtt_cdf_others.png", "report.html")]
+    for path in (*paths, complete.run.path):
+        assert sum(line.endswith(f" {path}") for line in lines) == 1, path
+    assert all(len(line) <= 80 for line in lines if str(complete.run.path) not in line and "sha256" not in line)
+    for arm in complete.manifest.plan.arms:
+        assert any(line.startswith(arm.label) for line in lines)
+    assert text.count("REPRODUCED") == len(complete.manifest.plan.claims)
+    assert "Fidelity passed, 7 of 7 checks" in flat
+    assert "the idle RTT is a model value, not a measurement" in flat
+    assert "the effect is that of the priorities" in flat
+    assert complete.outcome.results_sha256 in flat
+    assert "\x1b" not in text
+
+
+def test_the_command_returns_the_exit_code(complete: pipeline.Analysed) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "qjump_mn.analysis", str(complete.run.path)], capture_output=True, text=True, check=False, cwd=ROOT, timeout=120
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines()[-1].split()[-1] == str(complete.run.path)
+
+
+def test_the_command_on_no_run_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main([str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"qjump-mn: {tmp_path} is no run directory: it has no manifest.json\n"
+
+
+@pytest.fixture
+def no_pdf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of a figure's time goes into the fonts of its PDF."""
+    monkeypatch.setattr(importlib.import_module(f"{drawing.plots().__name__}.style"), "FORMATS", ("png", "svg"))
+
+
+# Fidelity: each check fails when it should
+
+
+def small(tmp_path: Path, preset: str = "smoke", settings: list[str] | None = None) -> RunDirectory:
+    return synthetic.make(tmp_path / "results", preset, settings=settings)
+
+
+def checked(run: RunDirectory) -> dict[str, Check]:
+    manifest = run.manifest
+    data, missing = pipeline.read_trials(run, manifest)
+    return {check.name: check for check in fidelity.checks(run, manifest, data, missing)}
+
+
+def rewrite(run: RunDirectory, arm: str, change: Callable[[Trial], None]) -> None:
+    """Change what a trial left and hash it anew, as if the trial itself had left that."""
+    trial = next(trial for trial in run.manifest.plan.trials() if trial.arm.name == arm)
+    change(trial)
+    run.finish(trial.name, run.manifest.trials[trial.name])
+
+
+def alter_facts(run: RunDirectory, **facts: Any) -> Callable[[Trial], None]:
+    def change(trial: Trial) -> None:
+        path = run.trial(trial.name) / "trial.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **facts}))
+
+    return change
+
+
+def alter_ping(run: RunDirectory, milliseconds: Callable[[float], float]) -> Callable[[Trial], None]:
+    def change(trial: Trial) -> None:
+        path = run.raw(trial.name) / "ping-h8-h10.ping.txt"
+        path.write_text(re.sub(r"time=([\d.]+) ms", lambda match: f"time={milliseconds(float(match[1])):.3f} ms", path.read_text()))
+
+    return change
+
+
+def test_idle_that_is_no_constant_fails(tmp_path: Path) -> None:
+    run = small(tmp_path)
+    counter = iter(range(10**6))
+    rewrite(run, "idle", alter_ping(run, lambda value: value + 0.02 * (next(counter) % 3)))
+    check = checked(run)["idle RTT"]
+    assert check.status == "fail"
+    assert "the network was not idle" in check.text
+
+
+@pytest.mark.parametrize("shift", [-0.04, 0.08])
+def test_idle_with_another_cpu_term_fails(tmp_path: Path, shift: float) -> None:
+    run = small(tmp_path)
+    rewrite(run, "idle", alter_ping(run, lambda value: value + shift))
+    assert checked(run)["idle RTT"].status == "fail"
+    assert "outside 20 to 120 us" in checked(run)["idle RTT"].text
+
+
+def test_idle_is_not_judged_on_other_links_or_the_real_clock(tmp_path: Path) -> None:
+    check = checked(small(tmp_path, settings=["link.model=htb"]))["idle RTT"]
+    assert (check.status, check.text.endswith("links of model htb promise no constant")) == ("unknown", True)
+    assert checked(synthetic.make(tmp_path / "real", clock="real"))["idle RTT"].status == "unknown"
+
+
+def test_busy_cpu_fails(tmp_path: Path) -> None:
+    run = small(tmp_path)
+    rewrite(run, "qjump", alter_facts(run, cpu_busy=0.71))
+    check = checked(run)["CPU"]
+    assert (check.status, check.text) == ("fail", "qjump/1: 71% busy, 70% is the most")
+
+
+def test_bulk_that_ends_early_fails(tmp_path: Path) -> None:
+    run = small(tmp_path)
+    rewrite(run, "contended", alter_facts(run, window_s=[2.0, 8.0]))
+    check = checked(run)["bulk flows"]
+    assert check.status == "fail"
+    assert "contended/1: h7>h10 ended at 6.00 s at the sender, the window at 7.00 s" in check.text
+    assert check.text.endswith("and 3 more")
+
+
+def test_bulk_with_too_few_streams_fails(tmp_path: Path) -> None:
+    run = small(tmp_path, settings=["workloads.bulk.streams=2"])
+    assert checked(run)["bulk flows"].status == "pass"
+
+    def one_stream(trial: Trial) -> None:
+        path = run.raw(trial.name) / "bulk-h7-h10.server.json"
+        report = json.loads(path.read_text())
+        for interval in report["intervals"]:
+            del interval["streams"][1]
+        path.write_text(json.dumps(report))
+
+    rewrite(run, "contended", one_stream)
+    assert "h7>h10 has 1 of 2 streams at the receiver" in checked(run)["bulk flows"].text
+
+
+def test_pings_that_are_not_accounted_for_fail(tmp_path: Path) -> None:
+    run = small(tmp_path)
+    manifest = run.manifest
+    data, _ = pipeline.read_trials(run, manifest)
+    cut = [msgspec.structs.replace(one, tables={**one.tables, "ping": one.tables["ping"].slice(1)}) if one.trial.arm.name == "idle" else one for one in data]
+    check = next(check for check in fidelity.checks(run, manifest, cut, {}) if check.name == "pings")
+    sent = data[0].tables["ping"].num_rows
+    assert (check.status, check.text) == ("fail", f"idle/1: {sent - 1} of {sent} requests h8>h10 are accounted for")
+
+
+@pytest.mark.usefixtures("no_pdf")
+def test_a_tampered_file_fails(tmp_path: Path) -> None:
+    run = small(tmp_path)
+    path = run.raw("qjump/1") / "ping-h8-h10.ping.txt"
+    path.write_text(path.read_text().replace("time=2.", "time=1."))
+    analysed = pipeline.analyse(run.path)
+    assert {row.verdict for row in analysed.outcome.verdicts} == {"INVALID"}
+    assert analysed.outcome.exit_code == 4
+    assert "trials/qjump/1/raw/ping-h8-h10.ping.txt is not what the trial left" in wording.fidelity(analysed.outcome)
+
+
+def test_a_changed_plan_fails(tmp_path: Path) -> None:
+    run = small(tmp_path)
+    path = run.path / manifests.NAME
+    path.write_text(path.read_text().replace('"rate_mbps": 10.0', '"rate_mbps": 11.0'))
+    check = checked(run)["files"]
+    assert (check.status, check.text) == ("fail", "the plan in the manifest is not the one that was run")
+
+
+@pytest.mark.usefixtures("no_pdf")
+def test_an_invalid_trial_fails(tmp_path: Path) -> None:
+    run = small(tmp_path)
+    run.finish("qjump/1", TrialRecord(status="invalid", exit_code=4, message="h8-eth0: its MTU is 1496, not 1500"))
+    analysed = pipeline.analyse(run.path)
+    check = next(check for check in analysed.outcome.checks if check.name == "as built")
+    assert (check.status, check.text) == ("fail", "qjump/1: h8-eth0: its MTU is 1496, not 1500")
+    assert analysed.outcome.exit_code == 4
+
+
+def test_a_network_that_was_not_read_back_is_unknown(tmp_path: Path) -> None:
+    run = small(tmp_path)
+    for path in (run.asbuilt("qjump/1") / "before").iterdir():
+        path.unlink()
+    run.finish("qjump/1", TrialRecord(status="done", exit_code=0))
+    check = checked(run)["as built"]
+    assert (check.status, check.text) == ("unknown", "nothing was read back in qjump/1")
+
+
+# Runs that are not complete
+
+
+@pytest.mark.usefixtures("no_pdf")
+def test_a_lost_trial_is_named_and_its_claims_are_not_run(tmp_path: Path) -> None:
+    run = small(tmp_path)
+    run.finish("qjump/1", TrialRecord(status="lost", exit_code=5, message="the guest died: Kernel panic"))
+    analysed = pipeline.analyse(run.path)
+    assert analysed.outcome.missing == {"qjump/1": "lost: the guest died: Kernel panic"}
+    verdicts = {row.claim: row.verdict for row in analysed.outcome.verdicts}
+    assert verdicts["order"] == verdicts["throughput"] == "NOT RUN"
+    assert verdicts["limiter_drops"] == verdicts["contended"] == "REPRODUCED"
+    assert analysed.outcome.exit_code == 5
+    text = printed(analysed)
+    assert "Missing: 1 of 9 trials" in text
+    assert "qjump/1: lost: the guest died: Kernel panic" in text
+    assert "Fidelity incomplete: complete: 8 of 9 trials done" in text
+
+
+@pytest.mark.usefixtures("no_pdf")
+def test_an_interrupted_run_and_one_without_any_trial(tmp_path: Path) -> None:
+    plan = resolve.plan("fig3a", "smoke", [])
+    run = synthetic.create(tmp_path, plan)
+    analysed = pipeline.analyse(run.path)
+    assert {row.verdict for row in analysed.outcome.verdicts} == {"NOT RUN"}
+    assert analysed.outcome.drawings == ()
+    assert analysed.outcome.exit_code == 5
+    printed(analysed)
+    trial = plan.trials()[0]
+    synthetic.write_trial(run, trial)
+    run.finish(trial.name, TrialRecord(status="done", exit_code=0))
+    synthetic.write_trial(run, plan.trials()[1])  # killed before it was marked done
+    analysed = pipeline.analyse(run.path)
+    assert analysed.outcome.missing == {one.name: "not run" for one in plan.trials()[1:]}
+    assert [figure.name for figure in analysed.outcome.drawings] == ["rtt_cdf"]
+
+
+@pytest.mark.usefixtures("no_pdf")
+def test_an_unreadable_trial_is_missing(tmp_path: Path) -> None:
+    run = small(tmp_path)
+    (run.raw("qjump/1") / "ping-h8-h10.ping.txt").unlink()
+    analysed = pipeline.analyse(run.path)
+    assert analysed.outcome.missing == {"qjump/1": "unreadable: raw/ping-h8-h10.ping.txt cannot be read: no such file or directory"}
+    assert analysed.outcome.exit_code == 4
+
+
+@pytest.mark.usefixtures("no_pdf")
+def test_htb2015_is_analysed(tmp_path: Path) -> None:
+    analysed = pipeline.analyse(small(tmp_path, "htb2015").path)
+    assert analysed.outcome.exit_code in (0, 1, 4)
+    assert analysed.manifest.plan.network.model == "htb"

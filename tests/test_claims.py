@@ -1,0 +1,331 @@
+"""The claims' language and the verdicts."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import qjump_mn
+from qjump_mn.analysis import claims, verdicts
+from qjump_mn.analysis.measures import TrialMeasures
+from qjump_mn.errors import UsageError
+from qjump_mn.model import resolve
+from qjump_mn.model.experiment import ClaimSpec
+from qjump_mn.model.plan import Plan
+from qjump_mn.results.outcome import Check, VerdictRow
+
+PLAN = resolve.plan("fig3a", "smoke", [])
+MEASURED = {
+    "idle": {"ping": {"p50_ms": 0.78, "p99_ms": 0.79, "loss": 0.0}},
+    "contended": {"ping": {"p50_ms": 113.0, "p99_ms": 126.0, "loss": 0.1}, "bulk": {"goodput_mbps": 9.36, "retransmits": 7.0}},
+}
+
+
+def number(text: str, measured: claims.Measured = MEASURED) -> float | None:
+    return claims.parse(text, "number", PLAN, "here").number(measured, PLAN.constants)
+
+
+def holds(text: str, measured: claims.Measured = MEASURED) -> bool:
+    return claims.parse(text, "truth", PLAN, "here").holds(measured, PLAN.constants)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 + 2 * 3", 7),
+        ("-2 - -3", 1),
+        ("+4 / 8", 0.5),
+        ("1e3", 1000),
+        ("abs(1 - 3)", 2),
+        ("min(3, 1, 2) + max(1, 2)", 3),
+        ("rate_mbps", 10),
+        ("idle.ping.p50_ms", 0.78),
+        ("contended.bulk.goodput_mbps / rate_mbps", 0.936),
+        ("(contended.ping.p50_ms - idle.ping.p50_ms) / frame_ms", (113 - 0.78) / 1.2336),
+    ],
+)
+def test_numbers(text: str, value: float) -> None:
+    assert number(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 < 2", True),
+        ("1 < 2 < 2", False),
+        ("1 <= 1 == 1 >= 1", True),
+        ("1 != 2", True),
+        ("not 1 > 2", True),
+        ("1 < 2 and 2 < 1", False),
+        ("1 < 2 or 2 < 1", True),
+        ("idle.ping.loss == 0", True),
+        ("contended.ping.p50_ms > idle.ping.p50_ms + 10 * frame_ms", True),
+    ],
+)
+def test_conditions(text: str, value: bool) -> None:
+    assert holds(text) is value
+
+
+@pytest.mark.parametrize(
+    "text", ["1 / 0", "idle.ping.max_ms", "idle.ping.max_ms - 1", "1e308 * 10", "1e308 + 1e308", "0 / (idle.ping.p50_ms - idle.ping.p50_ms)"]
+)
+def test_what_has_no_value_is_undefined(text: str) -> None:
+    assert number(text) is None
+
+
+@pytest.mark.parametrize("text", ["1 / 0 > 1", "1 / 0 != 1", "not 1 / 0 > 1", "1 < 2 or 1 / 0 > 1", "not qjump.ping.loss > 0"])
+def test_what_is_undefined_does_not_hold(text: str) -> None:
+    assert holds(text) is False
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("idel.ping.p50_ms < 1", "here: 'idel.ping.p50_ms' names no arm: there is no 'idel', did you mean 'idle'?"),
+        ("idle.pign.p50_ms < 1", "did you mean 'ping'?"),
+        ("idle.bulk.goodput_mbps < 1", "names no workload of that arm: there is no 'bulk'"),
+        ("idle.ping.p5_ms < 1", "names no measure of that workload: there is no 'p5_ms', did you mean 'p50_ms'?"),
+        ("contended.bulk.p50_ms < 1", "known are goodput_mbps, retransmits"),
+        ("frame_msx < 1", "'frame_msx' is not known: did you mean 'frame_ms'?"),
+        ("idle < 1", "is an arm: write a measure of it"),
+        ("idle.ping < 1", "is no measure: write arm.workload.measure"),
+        ("idle.ping.p50_ms.real < 1", "is no measure"),
+        ("(1).real < 1", "is no measure"),
+        ("idle.ping.p50_ms", "is a number: write a condition"),
+        ("1 <", "is no expression: invalid syntax at character"),
+        ("", "is no expression"),
+        ("1 < 2; 1", "is no expression"),
+        ("1 < 2\x00", "is no expression"),
+        ("True", "'True' is not for claims"),
+        ("'a' < 'b'", "is not for claims"),
+        ("1j < 2", "is not for claims"),
+        ("2 ** 3 < 9", "is not for claims"),
+        ("7 % 3 < 9", "is not for claims"),
+        ("~1 < 2", "is not for claims"),
+        ("1 in (1, 2)", "is not for claims"),
+        ("1 is 1", "is not for claims"),
+        ("round(1) < 2", "is not for claims"),
+        ("__import__('os').system('true') < 2", "is not for claims"),
+        ("(lambda: 1)() < 2", "is not for claims"),
+        ("[1][0] < 2", "is not for claims"),
+        ("(x := 1) < 2", "is not for claims"),
+        ("1 if 1 < 2 else 2", "is not for claims"),
+        ("max(1) < 2", "max takes two numbers or more"),
+        ("abs(1, 2) < 2", "abs takes one number"),
+        ("max(1, 2, key=3) < 2", "does not fit"),
+        ("max(*1, 2) < 2", "is not for claims"),
+        ("1 < 2 and 3", "'3' is a number where a condition is due"),
+        ("(1 < 2) + 1 < 3", "is a condition where a number is due"),
+        ("-(1 < 2) < 3", "is a condition where a number is due"),
+        ("not 3", "is a number where a condition is due"),
+        ("1e999 < 2", "is too large a number"),
+        ("9" * 400 + " < 2", "is too large a number"),
+        ("1 < 2 " * 400, "too many"),
+        ("(" * 400 + "1" + ")" * 400 + " < 2", "is no expression"),
+    ],
+)
+def test_refused_with_the_place(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        claims.parse(text, "truth", PLAN, "here")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("here: ")
+
+
+def test_shows_must_be_a_number() -> None:
+    with pytest.raises(UsageError, match="is a condition: write a number"):
+        claims.parse("1 < 2", "number", PLAN, "here")
+
+
+def test_plans_are_checked_without_data() -> None:
+    for preset in ("smoke", "course", "paper"):
+        claims.check(resolve.plan("fig3a", preset, []))
+    wrong = {**PLAN.claims, "extra": ClaimSpec(statement="s", source="s", predicate="1 < 2", shows="idle.ping.p51_ms")}
+    with pytest.raises(UsageError, match=r"experiment 'fig3a': claims\.extra\.shows: 'idle\.ping\.p51_ms' names no measure"):
+        claims.check(msgspec.structs.replace(PLAN, claims=wrong))
+
+
+def test_plans_are_checked_with_what_sudo_has() -> None:
+    code = """
+import sys
+from qjump_mn.analysis import claims
+from qjump_mn.model import resolve
+from qjump_mn.report import drawing
+plan = resolve.plan("fig3a", "smoke", [])
+claims.check(plan)
+drawing.check(plan.figure.plot)
+print(*{name.split(".")[0] for name in sys.modules})
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(qjump_mn.__file__).parents[1])
+    assert not {"numpy", "pyarrow", "matplotlib", "jinja2"} & set(said.stdout.split())
+
+
+def test_arms_in_the_order_of_their_names() -> None:
+    assert claims.parse("contended.ping.loss + idle.ping.loss + contended.ping.p50_ms", "number", PLAN, "here").arms == ("contended", "idle")
+
+
+numbers = st.recursive(
+    st.one_of(
+        st.integers(0, 10**6).map(str),
+        st.floats(0, 1e6, allow_nan=False).map(repr),
+        st.sampled_from(["rate_mbps", "frame_ms", "busy_ports", "idle.ping.p50_ms", "contended.bulk.goodput_mbps"]),
+    ),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from("+-*/"), inner).map(lambda parts: f"({parts[0]} {parts[1]} {parts[2]})"),
+        inner.map(lambda part: f"abs({part})"),
+        inner.map(lambda part: f"-{part}"),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"max({', '.join(parts)})"),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"min({', '.join(parts)})"),
+    ),
+    max_leaves=8,
+)
+conditions = st.recursive(
+    st.tuples(numbers, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), numbers).map(" ".join),
+    lambda inner: st.one_of(
+        inner.map(lambda part: f"not ({part})"),
+        st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(lambda parts: f"({parts[0]}) {parts[1]} ({parts[2]})"),
+    ),
+    max_leaves=3,
+)
+
+
+class _Fields:
+    def __init__(self, fields: Mapping[str, object]) -> None:
+        for name, value in fields.items():
+            setattr(self, name, _Fields(value) if isinstance(value, Mapping) else value)
+
+
+def in_python(text: str) -> object:
+    names = {**PLAN.constants, **{arm: _Fields(values) for arm, values in MEASURED.items()}, "abs": abs, "min": min, "max": max}
+    return eval(text, {"__builtins__": {}}, names)
+
+
+@settings(deadline=None)
+@given(numbers.filter(lambda text: len(text) <= claims.MOST_CHARACTERS))
+def test_numbers_are_those_of_python(text: str) -> None:
+    try:
+        expected = in_python(text)
+    except ZeroDivisionError:
+        expected = None
+    assert number(text) == expected
+
+
+@settings(deadline=None)
+@given(conditions.filter(lambda text: len(text) <= claims.MOST_CHARACTERS))
+def test_conditions_are_those_of_python(text: str) -> None:
+    try:
+        expected = in_python(text)
+    except ZeroDivisionError:
+        return
+    if "/" not in text:  # an undefined part that Python does not come to is undefined all the same
+        assert holds(text) is expected
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60))
+@example("idle.__class__.__mro__ < 1")
+@example("0x" + "f" * 300 + " < 1")
+def test_any_text_is_checked_or_refused(text: str) -> None:
+    try:
+        expression = claims.parse(text, "truth", PLAN, "here")
+    except UsageError:
+        return
+    expression.holds(MEASURED, PLAN.constants)
+
+
+@settings(deadline=None)
+@given(st.sampled_from([node for node in vars(ast).values() if isinstance(node, type) and issubclass(node, ast.expr) and node is not ast.expr]))
+def test_no_kind_of_node_gets_through_unknown(node: type[ast.expr]) -> None:
+    known = {ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call}
+    if node.__module__ == "ast" and node not in known and not issubclass(node, ast.Constant):
+        with pytest.raises(UsageError):
+            claims._Checker("", PLAN, "here").kind(node())
+
+
+# Verdicts
+
+
+def plan_of(predicate: str, *, gate: str = "1 < 2", replicates: int = 3) -> Plan:
+    plan = resolve.plan("fig3a", "smoke", [], replicates=replicates)
+    made = {
+        "claim": ClaimSpec(statement="s", source="s", predicate=predicate, shows="qjump.ping.p50_ms"),
+        "gate": ClaimSpec(statement="s", source="s", predicate=gate, gate=True),
+    }
+    return msgspec.structs.replace(plan, claims=made)
+
+
+def trials(**medians: list[float]) -> list[TrialMeasures]:
+    return [TrialMeasures(arm, seed, {"ping": {"p50_ms": value}}, {}) for arm, values in medians.items() for seed, value in enumerate(values, 1)]
+
+
+def judged(plan: Plan, measured: list[TrialMeasures], checks: list[Check] | None = None) -> tuple[VerdictRow, VerdictRow, int]:
+    checks = checks or []
+    claim, gate = verdicts.judge(plan, measured, checks)
+    done = {f"{trial.arm}/{trial.seed}" for trial in measured}
+    missing = {trial.name: "lost" for trial in plan.trials() if trial.arm.name == "qjump" and trial.name not in done}
+    return claim, gate, verdicts.exit_code((claim, gate), missing, checks)
+
+
+def test_reproduced_for_every_seed() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 5"), trials(qjump=[2, 3, 4]))
+    assert (claim.verdict, claim.held, claim.checked, code) == ("REPRODUCED", (1, 2, 3), (1, 2, 3), 0)
+    assert claim.shown is not None
+    assert (claim.shown.minimum, claim.shown.median, claim.shown.maximum) == (2, 3, 4)
+
+
+def test_partly_for_some() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 4"), trials(qjump=[2, 3, 4]))
+    assert (claim.verdict, claim.held, code) == ("PARTLY", (1, 2), 1)
+
+
+def test_not_reproduced_for_none() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 1"), trials(qjump=[2, 3, 4]))
+    assert (claim.verdict, claim.held, code) == ("NOT REPRODUCED", (), 1)
+
+
+def test_invalid_when_a_gate_fails_for_one_seed() -> None:
+    claim, gate, code = judged(plan_of("qjump.ping.p50_ms < 5", gate="qjump.ping.p50_ms < 4"), trials(qjump=[2, 3, 4]))
+    assert (claim.verdict, gate.verdict, code) == ("INVALID", "INVALID", 4)
+    assert claim.note == "gate: gate"
+    assert claim.shown is not None
+
+
+def test_invalid_when_fidelity_fails_but_not_when_it_is_unknown_or_incomplete() -> None:
+    plan, measured = plan_of("qjump.ping.p50_ms < 5"), trials(qjump=[2, 3, 4])
+    claim, _, code = judged(plan, measured, [Check(name="CPU", status="fail", text="")])
+    assert (claim.verdict, claim.note, code) == ("INVALID", "fidelity: CPU", 4)
+    for check in (Check(name="CPU", status="unknown", text=""), Check(name="complete", status="fail", text="", completeness=True)):
+        assert judged(plan, measured, [check])[0].verdict == "REPRODUCED"
+
+
+def test_not_run_without_the_arm() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms < idle.ping.p50_ms"), trials(idle=[2, 3, 4]))
+    assert (claim.verdict, claim.checked, claim.shown, claim.note, code) == ("NOT RUN", (), None, "no data of qjump", 5)
+
+
+def test_not_run_when_no_seed_has_both_arms() -> None:
+    measured = [TrialMeasures("qjump", 1, {"ping": {"p50_ms": 1}}, {}), TrialMeasures("idle", 2, {"ping": {"p50_ms": 1}}, {})]
+    claim, _, _ = judged(plan_of("qjump.ping.p50_ms <= idle.ping.p50_ms"), measured)
+    assert (claim.verdict, claim.note) == ("NOT RUN", "no seed has all of its arms")
+
+
+def test_a_lost_seed_is_said_and_changes_the_exit_code() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 5"), trials(qjump=[2, 3]))
+    assert (claim.verdict, claim.note, code) == ("REPRODUCED", "2 of 3 seeds", 5)
+
+
+def test_a_measure_without_a_value_does_not_hold() -> None:
+    claim, _, _ = judged(plan_of("not qjump.ping.p50_ms > 5"), [TrialMeasures("qjump", seed, {"ping": {"loss": 1.0}}, {}) for seed in (1, 2, 3)])
+    assert (claim.verdict, claim.shown) == ("NOT REPRODUCED", None)
+
+
+def test_invalid_comes_before_lost() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms < 5", gate="2 < 1"), trials(qjump=[2, 3]))
+    assert (claim.verdict, claim.note, code) == ("INVALID", "gate: gate; 2 of 3 seeds", 4)

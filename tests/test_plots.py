@@ -1,0 +1,206 @@
+"""Figures: what is in them, and that the same data make the same bytes."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import qjump_mn
+from qjump_mn.analysis import pipeline
+from qjump_mn.errors import UsageError
+from qjump_mn.model import resolve
+from qjump_mn.report import drawing
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import Manifest
+from tests import synthetic
+
+ROOT = Path(qjump_mn.__file__).parents[1]
+
+
+def module(name: str) -> ModuleType:
+    return importlib.import_module(f"{drawing.plots().__name__}.{name}")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    made = synthetic.make(tmp_path_factory.mktemp("plots"), replicates=2)
+    pipeline.read_trials(made, made.manifest)
+    return made
+
+
+@pytest.fixture(scope="module")
+def manifest(run: RunDirectory) -> Manifest:
+    return run.manifest
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1e6), max_size=200), st.integers(0, 100))
+def test_a_cdf_ends_at_one_minus_loss(values: list[float], lost: int) -> None:
+    sent = len(values) + lost
+    x, y = module("style").cdf(values, sent)
+    assert list(x) == sorted(values)
+    assert np.all(np.diff(y) > 0)
+    if values:
+        assert y[-1] == pytest.approx(1 - lost / sent)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 20000))
+def test_thinning_keeps_the_ends_and_the_order(count: int) -> None:
+    kept = module("style").thinned(count)
+    assert kept[0] == 0
+    assert kept[-1] == count - 1
+    assert np.all(np.diff(kept) > 0)
+    assert len(kept) <= 650
+    assert set(range(max(0, count - 200), count)) <= set(kept)
+
+
+def test_every_arm_of_every_figure_has_a_look_of_its_own() -> None:
+    style = module("style")
+    plan = resolve.plan("fig3a", "course", [])
+    main = [style.look(name) for name in plan.figure.arms]
+    others = [style.look(arm.name) for arm in plan.arms if arm.name not in plan.figure.arms or arm.name == "idle"]
+    for looks in (main, others):
+        assert len({look.colour for look in looks}) == len({str(look.dashes) + look.marker for look in looks}) == len(looks)
+    assert style.look("somebodys_arm") == style.look("somebodys_arm")
+
+
+def test_figures_show_every_arm_and_the_loss(run: RunDirectory, manifest: Manifest) -> None:
+    figures = module("rtt_cdf").draw(run, manifest)
+    assert [figure.name for figure in figures] == ["rtt_cdf", "rtt_cdf_others"]
+    labels = [[text.get_text() for legend in figure.figure.legends for text in legend.get_texts()] for figure in figures]
+    arms = {arm.name: arm.label for arm in manifest.plan.arms}
+    assert [label.split(": ")[0] for label in labels[0]] == [arms[name] for name in manifest.plan.figure.arms]
+    assert {label.split(": ")[0] for shown in labels for label in shown} == set(arms.values())
+    lost = {arms[name]: manifest.plan.constants[f"{name}_predicted_loss"] for name in ("limiter_delay", "limiter_drop")}
+    assert {label.split(": ")[0]: label.split(", ")[-1] for label in labels[1] if "lost" in label} == {
+        label: f"{share * 100:.1f} % lost" for label, share in lost.items()
+    }
+
+
+def test_the_axis_is_broken_between_the_groups(run: RunDirectory, manifest: Manifest) -> None:
+    figure = module("rtt_cdf").draw(run, manifest)[0].figure
+    left, right, tail = figure.axes
+    assert left.get_xlim()[0] == 0
+    assert left.get_xlim()[1] == right.get_xlim()[0] < 25 < 126 < right.get_xlim()[1]
+    assert tail.get_yscale() == "log"
+    assert tail.get_ylim()[0] > tail.get_ylim()[1]
+    assert any("published" in text.get_text() for text in left.texts)
+    assert any("900 ms" in text.get_text() for text in right.texts)
+
+
+@pytest.mark.parametrize("preset", ["smoke", "paper"])
+def test_no_text_leaves_the_picture(preset: str, run: RunDirectory, tmp_path: Path) -> None:
+    if preset == "paper":
+        run = synthetic.make(tmp_path, "paper", replicates=1)
+        pipeline.read_trials(run, run.manifest)
+    style = module("style")
+    for drawn in module("rtt_cdf").draw(run, run.manifest):
+        with style.sheet():
+            drawn.figure.draw_without_rendering()
+        texts = [*drawn.figure.texts, *(text for legend in drawn.figure.legends for text in legend.get_texts())]
+        for axes in drawn.figure.axes:
+            texts += [axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title, *axes.texts]
+            texts += [label for axis in (axes.xaxis, axes.yaxis) for tick in axis._update_ticks() for label in (tick.label1,)]
+        for text in texts:
+            if text.get_visible() and text.get_text():
+                box = text.get_window_extent()
+                assert drawn.figure.bbox.x0 <= box.x0 <= box.x1 <= drawn.figure.bbox.x1, text
+                assert drawn.figure.bbox.y0 <= box.y0 <= box.y1 <= drawn.figure.bbox.y1, text
+
+
+def test_curves_that_are_close_need_no_break(run: RunDirectory, manifest: Manifest) -> None:
+    rtt_cdf = module("rtt_cdf")
+    plan = manifest.plan
+    near = [rtt_cdf._curve(run, plan, arm) for arm in plan.arms if arm.name in ("idle", "qjump")]
+    assert rtt_cdf._sides(near, rtt_cdf._lines(plan))[1] is None
+
+
+def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None:
+    for figure in module("rtt_cdf").draw(run, manifest):
+        for part in (
+            "virtual clock",
+            "10 Mb/s",
+            "epoch",
+            "28.8 ms",
+            "2 replicates (seeds 1,\xa02)",
+            " requests each",
+            "0.730 ms",
+            "4.43 ms",
+            "preset smoke",
+        ):
+            assert part in figure.caption, part
+        footer = " ".join(text.get_text() for text in figure.figure.texts)
+        assert "virtual clock" in footer
+        assert manifest.plan_sha256[:12] in footer
+    assert "stretched by the ratio of the link rates, 1000" in module("rtt_cdf").draw(run, manifest)[0].caption
+
+
+def test_published_values_are_scaled_by_the_ratio_of_rates() -> None:
+    path = Path(drawing.plots().__path__[0]) / "published" / "fig3a.toml"
+    published = tomllib.loads(path.read_text())
+    assert published["source"]
+    assert published["ratio"] == published["medians"][0]["us"] / published["medians"][1]["us"]
+    assert published["rate_mbps"] == 10_000
+
+
+def test_the_same_data_make_the_same_bytes_in_another_process(run: RunDirectory, tmp_path: Path) -> None:
+    """Whatever the time, the user's matplotlibrc, the locale and Python's hash seed."""
+    (tmp_path / "matplotlibrc").write_text("lines.linewidth: 7\nsvg.hashsalt: other\n")
+    code = f"""
+import sys, pathlib
+from qjump_mn.report import drawing
+from qjump_mn.results import directory
+run = directory.existing(pathlib.Path({str(run.path)!r}))
+drawing.draw(run, run.manifest)
+"""
+    contents = []
+    for extra in ({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2", "MATPLOTLIBRC": str(tmp_path), "TZ": "Asia/Tokyo", "SOURCE_DATE_EPOCH": "1"}):
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env={**os.environ, **extra}, timeout=120)
+        contents.append({path.name: path.read_bytes() for path in sorted(run.figures.iterdir())})
+    assert contents[0].keys() == {f"{name}.{ending}" for name in ("rtt_cdf", "rtt_cdf_others") for ending in ("png", "svg", "pdf")}
+    for name, content in contents[0].items():
+        assert content == contents[1][name], name
+    assert not re.search(rb"<dc:date>|CreationDate", contents[0]["rtt_cdf.svg"] + contents[0]["rtt_cdf.pdf"])
+
+
+def test_an_unknown_drawing_names_the_nearest() -> None:
+    with pytest.raises(UsageError, match="there is no drawing 'rtt_cfd': did you mean 'rtt_cdf'"):
+        drawing.check("rtt_cfd")
+    for name in ("style", "__init__", "../plots/rtt_cdf"):
+        with pytest.raises(UsageError):
+            drawing.check(name)
+
+
+def test_every_experiment_has_a_drawing_and_published_values() -> None:
+    for path in (ROOT / "experiments").glob("*.toml"):
+        figure = tomllib.loads(path.read_text())["figure"]
+        drawing.check(figure["plot"])
+        for name in figure.get("published", []):
+            assert (Path(drawing.plots().__path__[0]) / "published" / f"{name}.toml").is_file()
+
+
+def test_the_drawings_of_an_installed_package_are_found(tmp_path: Path) -> None:
+    """As in the wheel: plots inside qjump_mn, and no checkout around it."""
+    (tmp_path / "qjump_mn").mkdir()
+    for entry in (ROOT / "qjump_mn").iterdir():
+        if entry.name != "__pycache__":
+            (tmp_path / "qjump_mn" / entry.name).symlink_to(entry)
+    (tmp_path / "qjump_mn" / "plots").symlink_to(ROOT / "plots")
+    code = "import qjump_mn.report.drawing as d; d.check('rtt_cdf'); print(d.plots().__file__)"
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}
+    )
+    assert said.stdout.strip() == str(tmp_path / "qjump_mn" / "plots" / "__init__.py")

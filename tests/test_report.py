@@ -1,0 +1,263 @@
+"""The reports: complete, self-contained, and safe whatever a program printed."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from qjump_mn.analysis import pipeline
+from qjump_mn.model import resolve
+from qjump_mn.model.experiment import ClaimSpec
+from qjump_mn.model.plan import Plan
+from qjump_mn.report import asbuilt, document
+from qjump_mn.results import outcome as outcomes
+from qjump_mn.results import wording
+from qjump_mn.results.manifest import TrialRecord
+from qjump_mn.results.outcome import Check, Spread
+from tests import synthetic
+
+VOID = {"meta", "br", "link", "img", "hr", "input"}
+
+
+@pytest.fixture(scope="module")
+def analysed(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
+    return pipeline.analyse(synthetic.make(tmp_path_factory.mktemp("report"), replicates=2).path)
+
+
+@pytest.fixture(scope="module")
+def page(analysed: pipeline.Analysed) -> str:
+    return (analysed.run.path / "report.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def text(analysed: pipeline.Analysed) -> str:
+    return (analysed.run.path / "report.md").read_text()
+
+
+class Reader(html.parser.HTMLParser):
+    """Collects the visible text, the links, the ids, and whether every element is closed."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.words: list[str] = []
+        self.feed(content)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        self._attributes(tag, attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._attributes(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+
+    def _attributes(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            assert not name.startswith("on"), (tag, name)
+            if name == "id":
+                self.ids.append(value or "")
+            if name == "href" and tag == "a":
+                self.links.append(value or "")
+            elif name in ("src", "href", "xlink:href", "srcset", "action"):
+                self.fetched.append(value or "")
+
+
+def test_the_page_is_well_formed_and_fetches_nothing(page: str) -> None:
+    reader = Reader(page)
+    assert reader.open == []
+    assert all(address.startswith("#") for address in reader.fetched)
+    assert {address[1:] for address in reader.fetched} <= set(reader.ids)
+    assert len(reader.ids) == len(set(reader.ids))
+    for forbidden in ("<script", "@import", "http://", "https://"):
+        assert forbidden not in re.sub(r'xmlns(:\w+)?="[^"]+"', "", page), forbidden
+    assert set(re.findall(r"url\(([^)]*)\)", page)) <= {f"#{name}" for name in reader.ids}
+
+
+def test_every_link_leads_somewhere(page: str, text: str, analysed: pipeline.Analysed) -> None:
+    links = [*Reader(page).links, *re.findall(r"\]\(([^)]+)\)", text)]
+    assert len(links) > 30
+    for link in links:
+        assert (analysed.run.path / link).exists(), link
+
+
+def test_every_arm_verdict_and_check_is_in_both(page: str, text: str, analysed: pipeline.Analysed) -> None:
+    plan, outcome = analysed.manifest.plan, analysed.outcome
+    for content in (Reader(page).text, " ".join(text.replace("\\|", "|").split())):
+        for arm in plan.arms:
+            assert arm.label in content
+            assert arm.name in content
+        for row in outcome.verdicts:
+            for part in (row.verdict, row.statement, row.source, row.predicate, wording.shown(row.shown)):
+                assert part in content
+        for check in outcome.checks:
+            assert check.text in content
+        for remark in plan.remarks:
+            assert remark in content
+        for drawing in outcome.drawings:
+            assert " ".join(drawing.caption.split()) in " ".join(content.split())
+        for part in (plan.title, plan.question, plan.reproduces, "model value, not a measurement", "the effect is that of the priorities"):
+            assert part in content
+
+
+def test_parameters_equations_and_the_way_back(page: str, text: str, analysed: pipeline.Analysed) -> None:
+    manifest = analysed.manifest
+    for content in (Reader(page).text, " ".join(text.split())):
+        for part in (
+            "2 × 12 × 1500 B × 8 / 10 Mb/s",
+            "28.8 ms",
+            "2 × 4 links × ((8 + 106) B × 8 / 10 Mb/s)",
+            "0.7296 ms",
+            "465000 B = 129.2 Mb/s",
+            "152200 B, 121.8 ms",
+            "socket buffers of 15500 B in 'window only (15.5 kB)'",
+            "python -m qjump_mn.run fig3a --preset smoke",
+            f"git checkout {manifest.git.commit}",
+            manifest.plan_sha256,
+            analysed.outcome.results_sha256,
+            *manifest.machine.values(),
+            "iputils",
+            "20240905",
+        ):
+            assert part in content, part
+
+
+def test_the_network_as_built_is_summarised(text: str) -> None:
+    assert "wire 5: root rate_bps 10000000, limit_bytes 152200, delay_ns 0, classify pcp" in text
+    assert "    qjump 6: parent 5:1 epoch_ns 28800000, mode delay" in text
+    assert "18 × wire" in text
+    assert "Switch port s3-eth2, towards h10" in text
+
+
+def test_markdown_tables_have_equally_many_cells(text: str) -> None:
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert len(tables) == 9
+    for table in tables:
+        counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
+        assert len(counts) == 1, table
+
+
+def test_qdisc_trees() -> None:
+    qdiscs: list[dict[str, Any]] = [
+        {"kind": "htb", "handle": "5:", "dev": "a", "root": True, "options": {"default": "0x1"}},
+        {"kind": "qjump", "handle": "6:", "dev": "a", "parent": "5:1", "options": {"levels": [{"level": 7, "budget": 10}, {"level": 0, "budget": 0}]}},
+        {"kind": "netem", "handle": "10:", "dev": "b", "root": True},
+        {"kind": "ingress", "handle": "ffff:", "dev": "a", "parent": "ffff:fff1"},
+    ]
+    assert asbuilt.tree(qdiscs, "a").splitlines() == [
+        "htb 5: root default 0x1",
+        "    qjump 6: parent 5:1 budget in bytes by priority 7:10 0:unlimited",
+        "ingress ffff: parent ffff:fff1",
+    ]
+    assert asbuilt.tree(qdiscs, "c") == ""
+
+
+def test_a_run_without_any_read_back_or_data(tmp_path: Path) -> None:
+    run = synthetic.create(tmp_path, resolve.plan("fig3a", "smoke", []))
+    pipeline.analyse(run.path)
+    for name in ("report.html", "report.md"):
+        content = (run.path / name).read_text()
+        assert "There is no figure" in content
+        assert "Nothing was read back." in content
+        assert "9 of 9 trials are missing" in content
+        assert content.count("NOT RUN") >= 8
+
+
+def test_damaged_read_back_does_not_stop_the_report(tmp_path: Path, analysed: pipeline.Analysed) -> None:
+    run = type(analysed.run)(tmp_path / "run")
+    shutil.copytree(analysed.run.path, run.path)
+    for folder in run.path.glob("trials/*/*/asbuilt/before"):
+        (folder / "tc-h8.json").write_text("[{")
+        (folder / "ip-h8.json").write_text('{"a": 1}')
+        (folder / "tc-switches.json").write_text('["x", {}]')
+    built = asbuilt.summary(run, analysed.manifest.plan)
+    assert built is not None
+    assert built.trees == ()
+    document.write(run, analysed.manifest, analysed.outcome)
+
+
+def test_nothing_that_a_program_said_becomes_markup(tmp_path: Path, analysed: pipeline.Analysed) -> None:
+    run = type(analysed.run)(tmp_path / "run")
+    shutil.copytree(analysed.run.path, run.path)
+    evil = '<script>alert("x")</script> a|b'
+    plan = msgspec.structs.replace(
+        analysed.manifest.plan, title=evil, question=evil, remarks=(evil,), claims={"c": ClaimSpec(statement=evil, source=evil, predicate="1 < 2")}
+    )
+    lost = {"qjump/1": TrialRecord(status="lost", exit_code=5, message=evil)}
+    manifest = msgspec.structs.replace(analysed.manifest, plan=plan, argv=("python", evil), versions={evil: evil}, machine={"image": evil}, trials=lost)
+    rows = tuple(msgspec.structs.replace(row, statement=evil, source=evil, note=evil) for row in analysed.outcome.verdicts)
+    outcome = msgspec.structs.replace(analysed.outcome, verdicts=rows, missing={"qjump/1": evil}, checks=(Check(name="CPU", status="fail", text=evil),))
+    document.write(run, manifest, outcome)
+    page = (run.path / "report.html").read_text()
+    assert "<script" not in page
+    assert "This run may not be believed." in page
+    assert evil in Reader(page).text
+    assert "alert(" in (run.path / "report.md").read_text()
+
+
+@pytest.mark.parametrize("verdict", list(wording.MEANINGS))
+def test_every_verdict_is_explained(verdict: outcomes.Verdict, tmp_path: Path, analysed: pipeline.Analysed) -> None:
+    rows = tuple(msgspec.structs.replace(row, verdict=verdict) for row in analysed.outcome.verdicts)
+    run = type(analysed.run)(tmp_path)
+    document.write(run, analysed.manifest, msgspec.structs.replace(analysed.outcome, verdicts=rows, drawings=()))
+    for name in ("report.html", "report.md"):
+        assert f"{verdict}: {wording.MEANINGS[verdict]}." in (tmp_path / name).read_text()
+
+
+def test_intervals_are_shown_from_five_seeds_on(analysed: pipeline.Analysed) -> None:
+    five = Spread.of({seed: float(seed) for seed in range(1, 6)})
+    arms = tuple(msgspec.structs.replace(arm, measures={"ping": {"p50_ms": five}}) for arm in analysed.outcome.arms[:1])
+    rows = document.spread(msgspec.structs.replace(analysed.outcome, arms=arms))
+    assert rows == [("ping alone", "ping", "median, ms", "1: 1; 2: 2; 3: 3; 4: 4; 5: 5", "1.037 to 4.963")]
+
+
+# Wording
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (-1e-16, "0"), (47.844, "47.84"), (0.99227, "0.9923"), (-0.4296, "-0.4296"), (283.5, "283.5"), (1.0, "1"), (123456, "1.235e+05")],
+)
+def test_numbers(value: float, text: str) -> None:
+    assert wording.number(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.7786, "0.779"), (2.3, "2.30"), (27.8, "27.8"), (113.4, "113"), (1234.5, "1234")])
+def test_milliseconds(value: float, text: str) -> None:
+    assert wording.milliseconds(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(0, "0"), (1 / 3000, "0.033 %"), (0.012, "1.2 %"), (0.666, "66.6 %"), (1, "100.0 %")])
+def test_percent(value: float, text: str) -> None:
+    assert wording.percent(value) == text
+
+
+def priorities(plan: Plan, analysed: pipeline.Analysed) -> str:
+    return " ".join(wording.sentences(plan, analysed.outcome))
+
+
+def test_the_priorities_are_said_to_do_the_work_only_when_they_do(analysed: pipeline.Analysed) -> None:
+    plan = analysed.manifest.plan
+    assert "may send 129.2 Mb/s a host, more than the link's 10 Mb/s" in priorities(plan, analysed)
+    unlimited = {arm.name: msgspec.structs.replace(arm.qjump, budget_bytes=(0,) * 8) for arm in plan.arms if arm.qjump}
+    arms = tuple(msgspec.structs.replace(arm, qjump=unlimited.get(arm.name)) for arm in plan.arms)
+    assert "the bulk level has no limit" in priorities(msgspec.structs.replace(plan, arms=arms), analysed)
+    for without in (["qjump", "qjump_drop"], ["priority_only"]):
+        kept = tuple(arm for arm in plan.arms if arm.name not in without)
+        assert "priorities" not in priorities(msgspec.structs.replace(plan, arms=kept), analysed)

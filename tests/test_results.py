@@ -1,0 +1,396 @@
+"""The run directory: made, interrupted, tampered with, compared."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import hashlib
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import qjump_mn
+from qjump_mn.errors import LostError, MachineError, UsageError
+from qjump_mn.model import resolve
+from qjump_mn.model.plan import PingPlan
+from qjump_mn.results import directory, manifest, outcome, reference, tables
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import TrialRecord
+from qjump_mn.results.outcome import Spread
+from tests import synthetic
+
+PLAN = resolve.plan("fig3a", "smoke", [])
+DONE = TrialRecord(status="done", exit_code=0)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    return synthetic.create(tmp_path / "results", PLAN)
+
+
+def add(run: RunDirectory, arm: str = "idle", record: TrialRecord = DONE) -> str:
+    trial = next(trial for trial in PLAN.trials() if trial.arm.name == arm)
+    synthetic.write_trial(run, trial)
+    run.finish(trial.name, record)
+    return trial.name
+
+
+def test_a_new_run_has_a_name_a_manifest_and_the_last_link(run: RunDirectory) -> None:
+    assert run.path.name == f"fig3a-20260102T030405Z-{run.manifest.plan_sha256[:12]}"
+    assert (run.path.parent / "last").resolve() == run.path
+    assert run.manifest.plan == PLAN
+    assert run.manifest.plan.hash == run.manifest.plan_sha256
+    assert run.manifest.started_utc == "2026-01-02T03:04:05Z"
+    assert run.manifest.order == tuple(trial.name for trial in PLAN.trials())
+
+
+def test_two_runs_in_one_second_have_two_folders(run: RunDirectory) -> None:
+    second = synthetic.create(run.path.parent, PLAN)
+    assert second.path.name == run.path.name + "-2"
+    assert (run.path.parent / "last").resolve() == second.path
+
+
+def test_somebodys_own_file_called_last_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "last").write_text("mine")
+    synthetic.create(tmp_path, PLAN)
+    assert (tmp_path / "last").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"results cannot be written to .*/file/out \(.+\): use --out with a folder that you may write$"):
+        synthetic.create(tmp_path / "file" / "out", PLAN)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
+def test_a_folder_of_another_user_is_one_sentence(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    code = f"""
+import os, pathlib
+from qjump_mn.errors import UsageError
+from tests import synthetic
+os.seteuid(65534)
+try:
+    synthetic.create(pathlib.Path({str(tmp_path)!r}) / "out", synthetic.resolve.plan("fig3a", "smoke", []))
+except UsageError as error:
+    print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(qjump_mn.__file__).parents[1])
+    assert "permission denied" in said.stdout
+
+
+def test_no_room_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match=r"no room for the results: .* has \d+ MiB of the \d+ MiB"):
+        directory.create(
+            tmp_path,
+            PLAN,
+            backend="guest",
+            clock="virtual",
+            argv=(),
+            git=manifest.Git("", False),
+            versions={},
+            machine={},
+            now=synthetic.NOW,
+            needs_bytes=1 << 60,
+        )
+
+
+def test_done_is_written_last_and_only_when_done(run: RunDirectory) -> None:
+    name = add(run)
+    assert run.is_done(name)
+    assert (run.trial(name) / "DONE").read_text().strip() == manifest.digest(run.manifest.files)
+    run.finish(name, TrialRecord(status="lost", exit_code=5, message="the guest died: Kernel panic"))
+    assert not run.is_done(name)
+    assert run.lost() == {name: "the guest died: Kernel panic"}
+
+
+def test_preparing_again_leaves_nothing_of_the_first_attempt(run: RunDirectory) -> None:
+    name = add(run)
+    run.prepare(name)
+    assert not run.is_done(name)
+    assert not list(run.trial(name).iterdir())
+
+
+def test_trials_that_finish_in_another_order_have_the_same_digest(run: RunDirectory, tmp_path: Path) -> None:
+    add(run, "idle")
+    add(run, "qjump")
+    other = synthetic.create(tmp_path / "other", PLAN)
+    add(other, "qjump")
+    add(other, "idle")
+    assert run.manifest.results_sha256 == other.manifest.results_sha256
+    add(other, "contended")
+    assert run.manifest.results_sha256 != other.manifest.results_sha256
+
+
+def test_the_digest_is_that_of_sha256sum(run: RunDirectory) -> None:
+    add(run, "qjump")
+    files = sorted(path.relative_to(run.path).as_posix() for path in run.path.glob("trials/*/*/raw/*"))
+    listing = subprocess.run(["sha256sum", *files], cwd=run.path, capture_output=True, check=True).stdout
+    assert hashlib.sha256(listing).hexdigest() == run.manifest.results_sha256
+
+
+def test_trials_may_finish_at_once(run: RunDirectory) -> None:
+    threads = [threading.Thread(target=add, args=(run, arm.name)) for arm in PLAN.arms]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(run.manifest.trials) == {trial.name for trial in PLAN.trials()}
+    assert not run.changed_files()
+
+
+@pytest.mark.parametrize("part", ["raw", "asbuilt", "trial.json"])
+def test_tampering_is_seen(run: RunDirectory, part: str) -> None:
+    name = add(run)
+    folder = run.trial(name) / part
+    victim = next(path for path in (folder.rglob("*") if folder.is_dir() else [folder]) if path.is_file())
+    victim.write_bytes(victim.read_bytes() + b" ")
+    assert run.changed_files() == [victim.relative_to(run.path).as_posix()]
+    victim.unlink()
+    assert run.changed_files() == [victim.relative_to(run.path).as_posix()]
+
+
+def test_tables_are_no_output_of_a_trial(run: RunDirectory) -> None:
+    name = add(run)
+    tables.build(run, PLAN.trials()[0])
+    assert not run.changed_files()
+    run.finish(name, DONE)
+    assert not any("/data/" in path for path in run.manifest.files)
+
+
+def test_killed_while_writing_the_manifest_is_whole(run: RunDirectory) -> None:
+    """A process that does nothing but replace the manifest is killed at any time, again and again."""
+    add(run)
+    code = f"""
+import pathlib
+from qjump_mn.results import manifest
+folder = pathlib.Path({str(run.path)!r})
+now = manifest.read(folder)
+print("ready", flush=True)
+while True:
+    manifest.write(folder, now)
+"""
+    before = run.manifest
+    for pause in range(10):
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(qjump_mn.__file__).parents[1]) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.002 * pause)
+            process.send_signal(signal.SIGKILL)
+        assert run.manifest == before
+
+
+def test_failing_to_write_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    manifest.write_atomically(path, b"old")
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        manifest.write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_others_may_read(run: RunDirectory) -> None:
+    assert stat.S_IMODE((run.path / "manifest.json").stat().st_mode) == 0o644
+
+
+def test_no_run_directory_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no run directory"):
+        directory.existing(tmp_path / "none")
+    with pytest.raises(UsageError, match=r"is no run directory: it has no manifest\.json"):
+        directory.existing(tmp_path)
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(UsageError, match="is no manifest"):
+        directory.existing(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"schema": 2}')
+    with pytest.raises(UsageError, match="has schema 2, this qjump-mn reads schema 1"):
+        directory.existing(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"schema": 1, "extra": 1}')
+    with pytest.raises(UsageError, match="is no manifest of this version"):
+        directory.existing(tmp_path)
+
+
+def test_log_lines_of_several_threads_are_whole(run: RunDirectory) -> None:
+    def tick() -> None:
+        for _ in range(50):
+            run.log("tick", text="x" * 500)
+
+    threads = [threading.Thread(target=tick) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lines = (run.path / "log.jsonl").read_text().splitlines()
+    assert len(lines) == 200
+    assert {msgspec.json.decode(line)["event"] for line in lines} == {"tick"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="sudo's part is root's")
+def test_under_sudo_everything_belongs_to_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUDO_UID", "12345")
+    monkeypatch.setenv("SUDO_GID", "12346")
+    outside = tmp_path / "outside"
+    outside.touch()
+    run = synthetic.create(tmp_path / "a" / "results", PLAN)
+    name = add(run)
+    (run.raw(name) / "link").symlink_to(outside)
+    run.finish(name, DONE)
+    run.close(synthetic.NOW)
+    for path in (tmp_path / "a", run.path.parent, run.path.parent / "last", run.path, *run.path.rglob("*")):
+        assert (path.lstat().st_uid, path.lstat().st_gid) == (12345, 12346), path
+    assert outside.stat().st_uid == 0
+
+
+def test_close_enters_the_end_and_the_machine(run: RunDirectory) -> None:
+    run.enter_machine({"job": "abc"})
+    assert run.manifest.ended_utc is None
+    run.close(synthetic.NOW + datetime.timedelta(seconds=61))
+    assert run.manifest.ended_utc == "2026-01-02T03:05:06Z"
+    assert run.manifest.machine["job"] == "abc"
+    assert run.manifest.machine["image"]
+
+
+def test_manifest_and_directory_import_nothing_that_sudo_has_not() -> None:
+    code = "import sys; import qjump_mn.results.directory; print(*{name.split('.')[0] for name in sys.modules})"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(qjump_mn.__file__).parents[1])
+    assert not {"numpy", "pyarrow", "matplotlib", "jinja2", "rich", "typer"} & set(said.stdout.split())
+    for module in (directory, manifest):
+        tree = ast.parse(Path(str(module.__file__)).read_text())
+        imported = {node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+        imported |= {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        assert imported <= {*sys.stdlib_module_names, "msgspec", "qjump_mn"}
+
+
+# Reference runs
+
+
+def refer(path: Path, run: RunDirectory, **changed: str) -> Path:
+    now = run.manifest
+    entries = {"plan_sha256": now.plan_sha256, "image": now.machine["image"], "results_sha256": now.results_sha256, **changed}
+    path.write_bytes(msgspec.json.encode(entries))
+    return path
+
+
+def test_reference_sentences(tmp_path: Path) -> None:
+    run = synthetic.make(tmp_path)
+    sha, path = run.manifest.results_sha256, tmp_path / "reference.json"
+    assert reference.sentence(run.manifest, refer(path, run)) == f"identical to the reference run, sha256 {sha}"
+    assert reference.sentence(run.manifest, refer(path, run, image="x")) == f"identical to the reference run, sha256 {sha}"
+    assert reference.sentence(run.manifest, refer(path, run, results_sha256="y")) == (
+        f"differs from the reference run: same plan, same image, results sha256 {sha} instead of y"
+    )
+    assert "same plan, another image" in reference.sentence(run.manifest, refer(path, run, image="x", results_sha256="y"))
+    assert reference.sentence(run.manifest, refer(path, run, plan_sha256="x")).startswith("not compared: the plan is not that of the reference run")
+    assert reference.sentence(run.manifest, None).startswith("not compared: there is no reference run of preset 'smoke'")
+    path.write_text("[]")
+    with pytest.raises(UsageError, match="is no reference run"):
+        reference.sentence(run.manifest, path)
+
+
+def test_reference_of_an_incomplete_run_or_a_real_clock_is_not_compared(run: RunDirectory, tmp_path: Path) -> None:
+    add(run)
+    assert reference.sentence(run.manifest, None) == "not compared: 8 of 9 trials are missing"
+    real = synthetic.make(tmp_path / "real", clock="real")
+    assert reference.sentence(real.manifest, None).startswith("not compared: no two runs on the real clock are alike")
+
+
+def test_reference_is_found_in_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert reference.find("fig3a", "no-such-preset") is None
+    path = tmp_path / "experiments" / "reference" / "fig3a-mine.json"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    assert reference.find("fig3a", "mine") == path
+
+
+# Tables
+
+
+def test_tables_have_a_row_for_every_request_and_interval(run: RunDirectory) -> None:
+    trial = next(trial for trial in PLAN.trials() if trial.arm.name == "limiter_drop")
+    synthetic.write_trial(run, trial)
+    data = tables.build(run, trial)
+    (workload,) = trial.arm.workloads
+    assert isinstance(workload, PingPlan)
+    table = data.tables[workload.name]
+    assert table.schema == tables.PING_SCHEMA
+    assert table["sequence"].to_pylist() == list(range(1, workload.count + 1))
+    lost = round(PLAN.constants["limiter_drop_predicted_loss"] * workload.count)
+    assert table["rtt_us"].null_count == table["received_s"].null_count == lost > 0
+    assert table["flow"].unique().to_pylist() == ["h8>h10"]
+    assert pq.read_table(run.data(trial.name) / f"{workload.name}.parquet").equals(table)
+
+
+def test_bulk_tables_have_both_ends_of_every_flow(run: RunDirectory) -> None:
+    trial = next(trial for trial in PLAN.trials() if trial.arm.name == "contended")
+    synthetic.write_trial(run, trial)
+    table = tables.build(run, trial).tables["bulk"]
+    assert table.num_rows == 3 * 2 * 12
+    assert table["flow"].unique().to_pylist() == ["h7>h10", "h9>h11", "h1>h12"]
+    assert table["retransmits"].null_count == 3 * 12
+
+
+def test_damaged_output_is_lost_and_named(run: RunDirectory) -> None:
+    trial = next(trial for trial in PLAN.trials() if trial.arm.name == "contended")
+    synthetic.write_trial(run, trial)
+    path = run.raw(trial.name) / "bulk-h9-h11.server.json"
+    path.write_text(path.read_text()[:1000])
+    with pytest.raises(LostError, match=r"raw/bulk-h9-h11\.server\.json: "):
+        tables.build(run, trial)
+    path.unlink()
+    with pytest.raises(LostError, match=r"raw/bulk-h9-h11\.server\.json cannot be read: no such file"):
+        tables.build(run, trial)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(LostError, match=r"raw/bulk-h9-h11\.server\.json: "):
+        tables.build(run, trial)
+    (run.trial(trial.name) / "trial.json").write_text('{"cpu_busy": "much"}')
+    with pytest.raises(LostError, match=r"trial\.json cannot be read"):
+        tables.build(run, trial)
+
+
+# Outcome
+
+
+def test_outcome_is_read_back(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no verdicts\.json: run python -m qjump_mn\.analysis"):
+        outcome.read(tmp_path)
+    (tmp_path / "verdicts.json").write_text("{}")
+    with pytest.raises(UsageError, match="is not of this version"):
+        outcome.read(tmp_path)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.integers(0, 1000), st.floats(-1e6, 1e6), min_size=1, max_size=40))
+def test_spread_is_ordered_and_has_an_interval_from_five_seeds_on(by_seed: dict[int, float]) -> None:
+    spread = Spread.of(by_seed)
+    assert spread.seeds == tuple(sorted(by_seed))
+    assert spread.minimum <= spread.median <= spread.maximum
+    assert (spread.interval95 is None) == (len(by_seed) < 5)
+
+
+def test_interval_is_students() -> None:
+    # scipy.stats.t.interval(0.95, 4, loc=3, scale=scipy.stats.sem([1, 2, 3, 4, 5])) = (1.0368, 4.9632)
+    assert Spread.of({seed: float(seed) for seed in range(1, 6)}).interval95 == pytest.approx((1.0368, 4.9632), abs=1e-3)
+
+
+def test_an_old_run_can_be_moved(run: RunDirectory, tmp_path: Path) -> None:
+    name = add(run)
+    moved = directory.existing(Path(shutil.move(run.path, tmp_path / "moved")))
+    assert moved.is_done(name)
+    assert not moved.changed_files()
