@@ -1,0 +1,241 @@
+"""The Python environment of a checkout: found, built, entered.
+
+It holds exactly what requirements.lock says and lies in the cache under the hash of that file, so that checkouts with the same
+lock share one. This module runs on whatever Python calls it, and before each command: the standard library only, imported
+where it is used, and syntax that older Pythons can read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import NoReturn, TextIO
+
+OLDEST = (3, 11)
+CHECKOUT = Path(__file__).resolve().parent.parent
+LOCK = CHECKOUT / "requirements.lock"
+LAUNCHER = Path("/usr/local/bin/qjump-mn")
+PACKAGES = ("jinja2", "matplotlib", "msgspec", "numpy", "pyarrow", "rich", "typer")
+
+_MARK = "# Written by the bootstrap of qjump-mn; the last one to run wins."
+_ENTERED = "QJUMP_MN_ENTERED"
+_BUILD_TIME = "half a minute"
+_NEEDS_BYTES = 900 << 20  # 500 MB of environment beside 150 MB of downloads, and some air
+_NEWEST_MINOR = 20
+
+
+def ensure(module: str = "qjump_mn.run") -> None:
+    """Go on as `python -m module` in the project's environment, unless this is it or an installed package.
+
+    To be called before anything but the standard library is imported. It ends the process with exit code 3 and one sentence
+    when this Python is too old or no environment was built.
+    """
+    if sys.version_info < OLDEST:
+        _end(f"this is Python {sys.version.split()[0]}, qjump-mn needs 3.11 or newer: call that one, or qjump-mn")
+    _give_up_pycache()
+    entered = os.environ.pop(_ENTERED, None)
+    if not LOCK.is_file():  # a package that pip installed, with what it needs
+        missing = _missing_packages()
+        if missing:
+            _end(f"{sys.executable} has no {', '.join(missing)}: install qjump-mn with its dependencies")
+        return
+    environment = find()
+    if environment is None:
+        if _missing_packages():
+            _end(f"the Python environment of {CHECKOUT} is not there yet: run  sudo {shlex.quote(str(CHECKOUT / 'bootstrap'))}")
+        return
+    if _is_this(environment):
+        return
+    if entered:
+        _end(f"the Python environment {environment} does not work: remove it and run  sudo {shlex.quote(str(CHECKOUT / 'bootstrap'))}")
+    _enter(environment, ["-m", module, *sys.argv[1:]], {_ENTERED: "1"})
+
+
+def find() -> Path | None:
+    """The environment for this checkout's lock, this Python's first, then those that any other Python was used to build."""
+    from qjump_mn import cache
+
+    minors = [sys.version_info[1], *range(OLDEST[1], _NEWEST_MINOR)]
+    for minor in minors:
+        environment = cache.find("environment", _key(minor))
+        if environment and os.access(_python(environment), os.X_OK):  # false when its Python was uninstalled
+            return environment
+    return None
+
+
+def build() -> Path:
+    """The environment for this checkout's lock and this Python, built now if there is none; says what it does.
+
+    Raises MachineError when it cannot be built.
+    """
+    from qjump_mn import cache
+
+    key = _key(sys.version_info[1])
+    found = cache.find("environment", key)
+    if found and not os.access(_python(found), os.X_OK):
+        cache.remove(cache.Entry("environment", key, found, 0, 0.0))
+    return cache.artefact("environment", key, lambda folder: _fill(folder, key), needs_bytes=_NEEDS_BYTES, progress=_say)
+
+
+def link(launcher: Path = LAUNCHER) -> None:
+    """Make `qjump-mn` a command that starts this checkout; a file of that name which is not ours is left alone."""
+    checkout, python = shlex.quote(str(CHECKOUT)), shlex.quote(os.path.realpath(sys.executable))
+    lines = [
+        "#!/bin/sh",
+        _MARK,
+        f'[ -d {checkout}/qjump_mn ] || {{ echo qjump-mn: {shlex.quote(str(CHECKOUT))} "is gone: run the bootstrap of another checkout" >&2; exit 3; }}',
+        f'PYTHONPATH={checkout} exec {python} -P -m qjump_mn.run "$@"',
+    ]
+    text = "\n".join(lines) + "\n"
+    if launcher.is_symlink() or launcher.exists():
+        before = launcher.read_text(errors="replace") if launcher.is_file() and not launcher.is_symlink() else ""
+        if before == text:
+            return
+        if _MARK not in before:
+            _say(f"{launcher} is another program and stays; start this one with  python -m qjump_mn.run  in {CHECKOUT}")
+            return
+    launcher.parent.mkdir(parents=True, exist_ok=True)
+    temporary = launcher.with_name(f".{launcher.name}.{os.getpid()}")
+    temporary.write_text(text)
+    temporary.chmod(0o755)
+    temporary.replace(launcher)
+
+
+def main(arguments: list[str]) -> NoReturn:
+    """What `bootstrap` calls once the system has what it needs: environment, launcher, and then the command itself."""
+    from qjump_mn.errors import MachineError
+
+    try:
+        environment = find()
+        if environment is None:
+            _say(f"makes the Python environment ({_BUILD_TIME})")
+            environment = build()
+        if os.geteuid() == 0:
+            with contextlib.suppress(OSError):  # a convenience only: /usr may be read-only
+                link()
+    except MachineError as error:
+        _end(str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    if arguments[:1] == ["test"]:
+        os.chdir(CHECKOUT)
+        _enter(environment, ["-m", "pytest", *arguments[1:]], _test_caches())
+    _enter(environment, ["-m", "qjump_mn.run", *(arguments or ["doctor"])], {})
+
+
+def _key(minor: int) -> str:
+    from qjump_mn import cache
+
+    return cache.hash_of(LOCK.read_bytes(), f"3.{minor}", os.uname().machine)
+
+
+def _python(environment: Path) -> str:
+    return str(environment / "bin" / "python")
+
+
+def _is_this(environment: Path) -> bool:
+    return os.path.samefile(sys.prefix, environment)
+
+
+def _missing_packages() -> list[str]:
+    from importlib.util import find_spec
+
+    return [name for name in PACKAGES if find_spec(name) is None]
+
+
+def _fill(folder: Path, key: str) -> None:
+    import fcntl
+
+    from qjump_mn.errors import MachineError
+
+    log = folder.with_name(f"{key}.log")
+    base = os.path.realpath(sys.executable)  # not /usr/bin/python3, which is another Python after an upgrade
+    python = _python(folder)
+    pip = [python, "-I", "-m", "pip", "--no-input", "--disable-pip-version-check", "install", "--progress-bar=off"]
+    # Wheels only: a clean machine has no compiler, and a build would run code that the hashes do not cover.
+    pip += ["--no-deps", "--only-binary=:all:", "--require-hashes", "--requirement", str(LOCK)]
+    with log.open("w", encoding="utf-8") as output, folder.with_name(f"{key}.writers").open("ab") as writers:
+        # pip outlives a bootstrap that is killed, and writes on into a folder that is already being swept: so it holds this lock.
+        fcntl.flock(writers, fcntl.LOCK_EX)
+        for left in folder.parent.glob(f"{key}.tmp-*"):
+            if left != folder:
+                shutil.rmtree(left, ignore_errors=True)
+        for argv in ([base, "-I", "-m", "venv", str(folder)], pip):
+            if _log(argv, output, writers.fileno()):
+                output.flush()
+                last = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
+                said = f" ({last[0].strip()})" if last else ""
+                raise MachineError(f"the Python environment could not be made{said}; all that was said is in {log}")
+    # Their first lines name the folder that the environment is built in; `python -m` needs none of them. ruff is no script.
+    for script in (folder / "bin").iterdir():
+        if not script.name.startswith("python") and script.name != "ruff":
+            script.unlink()
+
+
+def _log(argv: list[str], output: TextIO, lock: int) -> int:
+    import subprocess
+
+    with subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", pass_fds=[lock]
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            output.write(line)
+            _show(line)
+    _show("")
+    return process.returncode
+
+
+def _enter(environment: Path, arguments: list[str], variables: dict[str, str]) -> NoReturn:
+    """Replace this process; the environment sees the checkout's package and nothing of the caller's."""
+    variables = {**os.environ, **variables, "PYTHONPATH": str(CHECKOUT)}
+    if os.geteuid() == 0 and CHECKOUT.stat().st_uid != 0:
+        variables["PYTHONDONTWRITEBYTECODE"] = "1"  # the owner of the checkout could not remove what root writes there
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(_python(environment), [_python(environment), "-P", *arguments], variables)
+
+
+def _give_up_pycache() -> None:
+    # This module itself was compiled before anything could be said against it.
+    status = CHECKOUT.stat()
+    if os.geteuid() == 0 and status.st_uid != 0:
+        with contextlib.suppress(OSError):
+            os.chown(Path(__file__).parent / "__pycache__", status.st_uid, status.st_gid, follow_symlinks=False)
+
+
+def _test_caches() -> dict[str, str]:
+    """Where the tools keep what they learn, when that would otherwise be root's files in somebody's checkout."""
+    from qjump_mn import cache
+
+    if os.geteuid() != 0:
+        return {}
+    folder = cache.roots()[0] / "tests"
+    names = {"MYPY_CACHE_DIR": "mypy", "RUFF_CACHE_DIR": "ruff", "HYPOTHESIS_STORAGE_DIRECTORY": "hypothesis"}
+    variables = {name: str(folder / below) for name, below in names.items()}
+    options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -o cache_dir={shlex.quote(str(folder / 'pytest'))}"
+    return {**variables, "PYTEST_ADDOPTS": options.strip()}
+
+
+def _say(line: str) -> None:
+    print(f"bootstrap: {line}", file=sys.stderr, flush=True)
+
+
+def _show(line: str) -> None:
+    """One line of another program, in place, for whoever watches."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns - 4
+        print(f"\r\033[K  {line.strip()[:width]}" if line else "\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _end(sentence: str) -> NoReturn:
+    print(f"qjump-mn: {sentence}", file=sys.stderr)
+    raise SystemExit(3)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,55 @@
+"""Copies of the checkout that only say how they were called, and caches that hold this Python's environment."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from qjump_mn import environment
+
+STUB = """
+import sys
+from qjump_mn import environment
+if __name__ == "__main__":
+    environment.ensure()
+def main():
+    import json, os
+    print(json.dumps({"argv": sys.argv[1:], "prefix": sys.prefix, "cwd": os.getcwd(), "path": sys.path, "modules": sorted(sys.modules)}))
+if __name__ == "__main__":
+    main()
+"""
+
+
+def copy(folder: Path, lock: str | None = None) -> Path:
+    """What bootstrap needs of the checkout, in `folder`, with a command line that prints what it was given."""
+    package = folder / "qjump_mn"
+    package.mkdir(parents=True)
+    for name in ("__init__.py", "errors.py", "cache.py", "environment.py"):
+        shutil.copy(environment.CHECKOUT / "qjump_mn" / name, package)
+    shutil.copy(environment.CHECKOUT / "bootstrap", folder)
+    (folder / "requirements.lock").write_text(lock if lock is not None else environment.LOCK.read_text())
+    (package / "run.py").write_text(STUB)
+    return folder
+
+
+def small_lock() -> str:
+    """The real lock, but one small package only."""
+    found = re.search(r"^msgspec==.*?(?=^\S)", environment.LOCK.read_text(), re.M | re.S)
+    assert found
+    return found[0]
+
+
+def warm_cache(folder: Path) -> Path:
+    """A cache in which this very Python stands where the environment of the checkout should be."""
+    (folder / "environment").mkdir(parents=True)
+    (folder / "environment" / environment._key(sys.version_info[1])).symlink_to(sys.prefix)
+    return folder
+
+
+def said(output: str) -> dict[str, list[str]]:
+    """What the copy's command line printed."""
+    told: dict[str, list[str]] = json.loads(output.splitlines()[-1])
+    return told

@@ -1,0 +1,195 @@
+"""The Python environment: found whichever Python is called, made whole or not at all, and linked to a command."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from qjump_mn import environment
+from qjump_mn.errors import MachineError
+from tests import checkouts
+
+Call = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Python that has nothing installed."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, with_pip=False, symlinks=True)
+    return str(folder / "bin" / "python")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    return checkouts.copy(tmp_path / "a check-out")
+
+
+def call(python: str, checkout: Path, cache: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    kept = {"PATH": "/usr/bin:/bin", "HOME": str(cache), "QJUMP_MN_CACHE": str(cache)}
+    argv = [python, "-m", "qjump_mn.run", *arguments]
+    return subprocess.run(argv, cwd=checkout, env={**kept, **variables}, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_bare_python_goes_on_in_the_environment(bare: str, checkout: Path, tmp_path: Path) -> None:
+    done = call(bare, checkout, checkouts.warm_cache(tmp_path / "cache"), "fig3a", "--out", "two words")
+    assert done.returncode == 0, done.stderr
+    told = checkouts.said(done.stdout)
+    assert told["argv"] == ["fig3a", "--out", "two words"]
+    assert Path(str(told["prefix"])).samefile(sys.prefix)
+    assert told["path"][0] == str(checkout)
+    assert "" not in told["path"]
+
+
+def test_what_the_caller_has_on_pythonpath_stays_outside(bare: str, checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "msgspec.py").write_text("raise SystemExit('the wrong one')")
+    done = call(bare, checkout, checkouts.warm_cache(tmp_path / "cache"), PYTHONPATH=str(tmp_path))
+    assert str(tmp_path) not in checkouts.said(done.stdout)["path"]
+
+
+def test_finding_it_imports_nothing_but_the_standard_library(checkout: Path, tmp_path: Path) -> None:
+    done = call(sys.executable, checkout, checkouts.warm_cache(tmp_path / "cache"))
+    loaded = {name.partition(".")[0] for name in checkouts.said(done.stdout)["modules"]}
+    assert loaded.isdisjoint(environment.PACKAGES)
+
+
+def test_without_an_environment_a_bare_python_says_what_to_run(bare: str, checkout: Path, tmp_path: Path) -> None:
+    done = call(bare, checkout, tmp_path / "cache", "fig3a")
+    assert done.returncode == 3
+    assert done.stderr == f"qjump-mn: the Python environment of {checkout} is not there yet: run  sudo '{checkout}/bootstrap'\n"
+
+
+def test_without_an_environment_a_python_with_all_packages_stays(checkout: Path, tmp_path: Path) -> None:
+    done = call(sys.executable, checkout, tmp_path / "cache")
+    assert Path(str(checkouts.said(done.stdout)["prefix"])).samefile(sys.prefix)
+
+
+def test_an_environment_whose_python_is_gone_is_none(bare: str, checkout: Path, tmp_path: Path) -> None:
+    python = _broken_environment(tmp_path / "cache") / "bin" / "python"
+    python.symlink_to(tmp_path / "uninstalled")
+    assert call(bare, checkout, tmp_path / "cache").returncode == 3
+
+
+def test_an_environment_that_does_not_work_is_entered_once(bare: str, checkout: Path, tmp_path: Path) -> None:
+    python = _broken_environment(tmp_path / "cache") / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec {bare} "$@"\n')  # another prefix, so not the environment that it claims to be
+    python.chmod(0o755)
+    done = call(bare, checkout, tmp_path / "cache")
+    assert done.returncode == 3
+    assert "does not work: remove it and run" in done.stderr
+
+
+def _broken_environment(cache: Path) -> Path:
+    folder = cache / "environment" / environment._key(sys.version_info[1])
+    (folder / "bin").mkdir(parents=True)
+    return folder
+
+
+def test_an_old_python_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 13, "final", 0))
+    with pytest.raises(SystemExit) as ended:
+        environment.ensure()
+    assert ended.value.code == 3
+    assert "qjump-mn needs 3.11 or newer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["__init__", "errors", "cache", "environment"])
+def test_an_old_python_can_read_what_comes_before_the_sentence(name: str) -> None:
+    source = (environment.CHECKOUT / "qjump_mn" / f"{name}.py").read_text()
+    ast.parse(source, feature_version=(3, 8))
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_leaves_nothing_of_its_own_in_a_users_checkout(bare: str, tmp_path: Path) -> None:
+    checkout = checkouts.copy(tmp_path / "theirs")
+    for path in (checkout, *checkout.rglob("*")):
+        os.chown(path, 65534, 65534)
+    assert call(bare, checkout, checkouts.warm_cache(tmp_path / "cache")).returncode == 0
+    folders = [path for path in checkout.rglob("*") if path.is_dir()]
+    assert {path.stat().st_uid for path in folders} == {65534}  # so that the user can remove what lies in them
+
+
+def test_the_launcher_starts_this_checkout_from_anywhere(bare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout, launcher = checkouts.copy(tmp_path / "it's a check-out"), tmp_path / "bin" / "qjump-mn"
+    monkeypatch.setattr(environment, "CHECKOUT", checkout)
+    environment.link(launcher)
+    variables = {"PATH": "/usr/bin:/bin", "QJUMP_MN_CACHE": str(checkouts.warm_cache(tmp_path / "cache"))}
+    done = subprocess.run([launcher, "list", "a b"], cwd="/", env=variables, capture_output=True, text=True, check=False)
+    assert checkouts.said(done.stdout)["argv"] == ["list", "a b"]
+    assert checkouts.said(done.stdout)["path"][0] == str(checkout)
+    checkout.rename(tmp_path / "moved")
+    done = subprocess.run([launcher], cwd="/", env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "is gone: run the bootstrap of another checkout" in done.stderr
+
+
+def test_the_last_checkout_has_the_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = tmp_path / "qjump-mn"
+    for name in ("one", "two", "two"):
+        monkeypatch.setattr(environment, "CHECKOUT", tmp_path / name)
+        environment.link(launcher)
+    assert f"PYTHONPATH={tmp_path}/two exec" in launcher.read_text()
+    assert os.access(launcher, os.X_OK)
+    assert list(tmp_path.iterdir()) == [launcher]
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "dangling", "folder"])
+def test_a_command_that_is_not_ours_stays(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    launcher, theirs = tmp_path / "qjump-mn", tmp_path / "theirs"
+    if kind == "file":
+        launcher.write_text("#!/bin/sh\n")
+    elif kind == "folder":
+        launcher.mkdir()
+    else:
+        launcher.symlink_to(theirs)
+        if kind == "link":
+            theirs.write_text("theirs")
+    before = sorted(tmp_path.iterdir())
+    environment.link(launcher)
+    assert "is another program and stays" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+    assert launcher.is_symlink() == (kind in ("link", "dangling"))
+
+
+@pytest.mark.slow
+def test_a_package_with_another_hash_is_refused_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = tmp_path / "requirements.lock"
+    lock.write_text(f"msgspec==0.18.6 --hash=sha256:{'0' * 64}\n")
+    monkeypatch.setattr(environment, "LOCK", lock)
+    monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(MachineError, match="the Python environment could not be made") as error:
+        environment.build()
+    folder = tmp_path / "cache" / "environment"
+    assert "THESE PACKAGES DO NOT MATCH THE HASHES" in (log := folder / f"{environment._key(sys.version_info[1])}.log").read_text()
+    assert str(log) in str(error.value)
+    assert not [path for path in folder.iterdir() if path.is_dir()]
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    built = [*pip, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(environment.CHECKOUT)]
+    subprocess.run(built, check=True, capture_output=True, text=True)
+    (wheel,) = tmp_path.glob("qjump_mn-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    wanted = {"experiments/fig3a.toml", "topologies/paper12.toml", "kmod-patches/sch_qjump.c", "native/app-util/libqjau.c", "guest/packages.lock"}
+    assert {f"qjump_mn/{name}" for name in wanted} <= names
+    assert any(name.startswith("qjump_mn/plots/") for name in names)
+    assert not [name for name in names if "__pycache__" in name or name.startswith("tests/")]
+
+    installed = tmp_path / "installed"
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--target", str(installed), str(wheel)], check=True, capture_output=True, text=True)
+    script = "from qjump_mn import environment; environment.ensure(); from qjump_mn.model import loading; print(loading.names('experiments'), loading.__file__)"
+    variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed)}
+    done = subprocess.run([sys.executable, "-P", "-c", script], cwd="/", env=variables, capture_output=True, text=True, check=True)
+    assert "'fig3a'" in done.stdout
+    assert str(installed) in done.stdout
