@@ -28,7 +28,7 @@ _MEBI = 1 << 20
 
 @dataclass(frozen=True)
 class Entry:
-    """One artefact as `clean` shows it: `size_bytes` as the disk counts it, `used_s` its last change in Unix time."""
+    """One artefact as `clean` shows it: `size_bytes` as the disk counts it, `used_s` when it was last used, in Unix time."""
 
     kind: str
     hash: str
@@ -67,6 +67,8 @@ def find(kind: str, inputs_hash: str) -> Path | None:
         path = root / kind / inputs_hash
         with contextlib.suppress(PermissionError):
             if path.is_dir():
+                with contextlib.suppress(OSError):  # not ours: its owner prunes by the owner's use
+                    os.utime(path)
                 return path
     return None
 
@@ -108,7 +110,7 @@ def artefact(
 
 
 def entries() -> list[Entry]:
-    """Everything in every root that can be read, the oldest first."""
+    """Everything in every root that can be read, the longest unused first."""
     found = []
     for root in roots():
         for path in sorted(root.glob("*/*")):
@@ -130,7 +132,7 @@ def remove(entry: Entry) -> None:
 
 
 def prune(kind: str, keep: int) -> list[Entry]:
-    """Remove the oldest artefacts of a kind until `keep` are left, as far as they are ours; returns what was removed."""
+    """Remove the longest unused artefacts of a kind until `keep` are left, as far as they are ours; returns what was removed."""
     of_kind = [entry for entry in entries() if entry.kind == kind and os.access(entry.path.parent, os.W_OK)]
     surplus = of_kind[: max(0, len(of_kind) - keep)]
     for entry in surplus:

@@ -46,7 +46,12 @@ def _findings() -> Iterator[Finding]:
     cores = len(os.sched_getaffinity(0))
     yield Finding("processors", True, f"{cores}; so many trials run at a time")
     memory = _memory_mib()
-    yield Finding("memory", memory >= 1500 * cores, f"{memory} MiB free, a guest takes up to 1100", "end other programs, or run with fewer processors: taskset -c 0")
+    yield Finding(
+        "memory",
+        memory >= 1500 * cores,
+        f"{memory} MiB free, a guest takes up to 1100",
+        "end other programs, or run with fewer processors: taskset -c 0",
+    )
     for root in cache.roots():
         if root.is_dir():
             free = shutil.disk_usage(root).free >> 30
@@ -81,7 +86,9 @@ def _host() -> Iterator[Finding]:
     says = [] if has else ["no Mininet for this Python"]
     says += [] if shutil.which("ovs-vsctl") else ["no Open vSwitch"]
     says += [] if modules else [f"no modules for the kernel {release}"]
-    yield Finding("host backend", not says, "; ".join(says) or f"possible on kernel {release}", "not needed: the guest has its own", required=False)
+    yield Finding(
+        "host backend", not says, "; ".join(says) or f"possible on kernel {release}", "not needed: the guest has its own", required=False
+    )
 
 
 def _memory_mib() -> int:
@@ -103,4 +110,6 @@ def clean(out: Console, *, everything: bool) -> None:
             freed += entry.size_bytes
             out.print(f"removed {entry.path}", markup=False)
     kept = [entry for entry in cache.entries()]
-    out.print(f"{freed >> 20} MiB freed; the cache holds {len(kept)} artefacts, {sum(entry.size_bytes for entry in kept) >> 20} MiB", markup=False)
+    out.print(
+        f"{freed >> 20} MiB freed; the cache holds {len(kept)} artefacts, {sum(entry.size_bytes for entry in kept) >> 20} MiB", markup=False
+    )

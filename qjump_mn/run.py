@@ -36,23 +36,10 @@ app = typer.Typer(
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
-Experiment = Annotated[
-    str,
-    typer.Argument(
-        help="the experiment's name, such as fig3a; see list", show_default=False
-    ),
-]
-Preset = Annotated[
-    str, typer.Option("--preset", "-p", help="how long and how loaded; see explain")
-]
+Experiment = Annotated[str, typer.Argument(help="the experiment's name, such as fig3a; see list", show_default=False)]
+Preset = Annotated[str, typer.Option("--preset", "-p", help="how long and how loaded; see explain")]
 Settings = Annotated[
-    list[str],
-    typer.Option(
-        "-s",
-        "--set",
-        metavar="KEY=VALUE",
-        help="change a setting of the experiment, such as link.rate=100Mbit",
-    ),
+    list[str], typer.Option("-s", "--set", metavar="KEY=VALUE", help="change a setting of the experiment, such as link.rate=100Mbit")
 ]
 NO_SETTINGS: list[str] = []
 
@@ -62,51 +49,20 @@ def run(
     experiment: Experiment,
     preset: Preset = loading.DEFAULT_PRESET,
     settings: Settings = NO_SETTINGS,
-    seed: Annotated[
-        int,
-        typer.Option(help="the first seed; each further replicate has the next one"),
-    ] = 1,
+    seed: Annotated[int, typer.Option(help="the first seed; each further replicate has the next one")] = 1,
     replicates: Annotated[
-        int | None,
-        typer.Option(
-            help="how many seeds each arm runs with, instead of the preset's number",
-            show_default=False,
-        ),
+        int | None, typer.Option(help="how many seeds each arm runs with, instead of the preset's number", show_default=False)
     ] = None,
-    backend: Annotated[
-        str,
-        typer.Option(
-            help="guest: a machine of its own, on a virtual clock; host: this machine's kernel"
-        ),
-    ] = "guest",
-    cold: Annotated[
-        bool,
-        typer.Option(
-            "--cold",
-            help="boot for every trial, so that another machine gives the same bits; slower",
-        ),
-    ] = False,
-    output: Annotated[
-        Path,
-        typer.Option("--out", help="the folder in which the run directory is made"),
-    ] = Path("results"),
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="print the plan and the shell commands it stands for; touch nothing",
-        ),
-    ] = False,
+    backend: Annotated[str, typer.Option(help="guest: a machine of its own, on a virtual clock; host: this machine's kernel")] = "guest",
+    cold: Annotated[bool, typer.Option("--cold", help="boot for every trial, so that another machine gives the same bits; slower")] = False,
+    output: Annotated[Path, typer.Option("--out", help="the folder in which the run directory is made")] = Path("results"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="print the plan and the shell commands it stands for; touch nothing")] = False,
 ) -> None:
     """Run an experiment: every arm with every seed; then figures, verdicts and report."""
     from qjump_mn import session
 
-    asked = session.Request(
-        experiment, preset, tuple(settings), seed, replicates, backend, cold, output
-    )
-    raise typer.Exit(
-        session.show(asked, out) if dry_run else session.run(asked, out, argv=sys.argv)
-    )
+    asked = session.Request(experiment, preset, tuple(settings), seed, replicates, backend, cold, output)
+    raise typer.Exit(session.show(asked, out) if dry_run else session.run(asked, out, argv=sys.argv))
 
 
 @app.command("list")
@@ -117,20 +73,12 @@ def list_() -> None:
         table.add_column(heading)
     for name in loading.names("experiments"):
         raw = loading.read("experiments", name)
-        table.add_row(
-            name,
-            escape(str(raw.get("reproduces", ""))),
-            ", ".join(raw.get("presets", {})),
-        )
+        table.add_row(name, escape(str(raw.get("reproduces", ""))), ", ".join(raw.get("presets", {})))
     out.print(table)
 
 
 @app.command()
-def explain(
-    experiment: Experiment,
-    preset: Preset = loading.DEFAULT_PRESET,
-    settings: Settings = NO_SETTINGS,
-) -> None:
+def explain(experiment: Experiment, preset: Preset = loading.DEFAULT_PRESET, settings: Settings = NO_SETTINGS) -> None:
     """Say what an experiment asks, with which arms, parameters and claims."""
     from qjump_mn import session
 
@@ -138,11 +86,7 @@ def explain(
 
 
 @app.command()
-def report(
-    directory: Annotated[
-        Path, typer.Argument(help="a run directory", show_default=False)
-    ] = Path("results/last"),
-) -> None:
+def report(directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path("results/last")) -> None:
     """Draw the figures, judge the claims and write the report of a run again, from its files alone."""
     from qjump_mn import session
 
@@ -160,11 +104,7 @@ def doctor() -> None:
 @app.command()
 def clean(
     everything: Annotated[
-        bool,
-        typer.Option(
-            "--all",
-            help="also remove the cached tree, image and snapshots; they are built again when needed",
-        ),
+        bool, typer.Option("--all", help="also remove the cached tree, image and snapshots; they are built again when needed")
     ] = False,
 ) -> None:
     """End guests whose harness has died, and remove what interrupted builds left."""
@@ -202,10 +142,7 @@ def main() -> None:
     except typer.Abort:
         sys.exit(INTERRUPTED)
     except KeyboardInterrupt:
-        err.print(
-            "qjump-mn: interrupted; everything that was started has been ended",
-            markup=False,
-        )
+        err.print("qjump-mn: interrupted; everything that was started has been ended", markup=False)
         sys.exit(INTERRUPTED)
     except Exception as error:
         if debug:

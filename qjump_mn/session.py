@@ -41,21 +41,13 @@ class Request(NamedTuple):
 
     def plan(self) -> Plan:
         """The plan; raise :class:`UsageError` for what cannot be."""
-        return resolve.plan(
-            self.experiment,
-            self.preset,
-            list(self.settings),
-            seed=self.seed,
-            replicates=self.replicates,
-        )
+        return resolve.plan(self.experiment, self.preset, list(self.settings), seed=self.seed, replicates=self.replicates)
 
 
 def show(asked: Request, out: Console) -> int:
     """Print the plan and the shell commands it stands for; touch nothing."""
     plan = asked.plan()
-    out.print(
-        msgspec.json.format(msgspec.json.encode(plan), indent=1).decode(), markup=False
-    )
+    out.print(msgspec.json.format(msgspec.json.encode(plan), indent=1).decode(), markup=False)
     out.print("")
     for line in script.lines(plan):
         out.print(line, markup=False)
@@ -79,10 +71,7 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
         f"trial: {plan.warmup_ns / 1e9:g} s of warm-up, {plan.duration_ns / 1e9:g} s measured; seeds {', '.join(map(str, plan.seeds))}",
         "",
         "presets:",
-        *(
-            f"  {'*' if name == preset else ' '} {name}: {about}"
-            for name, about in loading.presets(experiment).items()
-        ),
+        *(f"  {'*' if name == preset else ' '} {name}: {about}" for name, about in loading.presets(experiment).items()),
         "",
         "arms:",
     ]
@@ -90,21 +79,14 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
         limits = ""
         if arm.qjump is not None:
             budgets = ", ".join(
-                f"level {level}: {arm.qjump.budget_bytes[level]} B"
-                for level in range(7, -1, -1)
-                if arm.qjump.budget_bytes[level]
+                f"level {level}: {arm.qjump.budget_bytes[level]} B" for level in range(7, -1, -1) if arm.qjump.budget_bytes[level]
             )
             limits = f"; QJump, {arm.qjump.mode}, epoch {arm.qjump.epoch_ns / 1e6:g} ms ({budgets})"
-        runs = ", ".join(
-            f"{workload.label} at level {workload.level}" for workload in arm.workloads
-        )
+        runs = ", ".join(f"{workload.label} at level {workload.level}" for workload in arm.workloads)
         lines.append(f"  {arm.name} ({arm.label}): {runs}{limits}")
     lines += ["", "claims:"]
     for name, claim in plan.claims.items():
-        lines += [
-            f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: {claim.statement}",
-            f"    {claim.predicate}",
-        ]
+        lines += [f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: {claim.statement}", f"    {claim.predicate}"]
     lines += ["", *plan.remarks]
     for line in lines:
         out.print(line, markup=False)
@@ -144,8 +126,7 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
 
     try:
         with backend:
-            machine = backend.prepare(plan, tell)
-            run_directory.close(now, machine)
+            run_directory.enter_machine(backend.prepare(plan, tell))
             ready = [0]
 
             def progress(trial: Trial, line: str) -> None:
@@ -161,10 +142,7 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
                     if how.exit_code != 4
                     else f"INVALID: {how.message}"
                 )
-                tell(
-                    f"[{ready[0]}/{len(trials)}] {trial.name}: {verdict}"
-                    + (f", {left}" if ready[0] < len(trials) else "")
-                )
+                tell(f"[{ready[0]}/{len(trials)}] {trial.name}: {verdict}" + (f", {left}" if ready[0] < len(trials) else ""))
 
             started = time.monotonic()
             execute(backend, plan, run_directory, progress, ended)
@@ -177,47 +155,29 @@ def analyse(path: Path) -> int:
     """Judge a run directory in a process of its own, without root's rights: analysis needs libraries that nothing under sudo imports."""
     user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
     rights = (
-        {"user": int(user), "group": int(group), "extra_groups": []}
-        if os.geteuid() == 0 and user.isdigit() and group.isdigit()
-        else {}
+        {"user": int(user), "group": int(group), "extra_groups": []} if os.geteuid() == 0 and user.isdigit() and group.isdigit() else {}
     )
-    environment = (
-        {**os.environ, "MPLCONFIGDIR": str(path.resolve() / ".matplotlib")}
-        if rights
-        else dict(os.environ)
-    )
-    return subprocess.run(
-        [sys.executable, "-m", "qjump_mn.analysis", str(path)],
-        env=environment,
-        check=False,
-        **rights,
-    ).returncode  # type: ignore[call-overload]
+    environment = {**os.environ, "MPLCONFIGDIR": str(path.resolve() / ".matplotlib")} if rights else dict(os.environ)
+    return subprocess.run([sys.executable, "-m", "qjump_mn.analysis", str(path)], env=environment, check=False, **rights).returncode  # type: ignore[call-overload]
 
 
 def expected(plan: Plan, backend: Backend) -> str:
     """How long the trials will take: measured costs of a busy virtual second and of a fork (docs/emulation.md), on this many cores."""
     busy = max(1.0, plan.network.rate_bps / 1e7) ** 0.5 * 0.35
     virtual = (plan.warmup_ns + plan.duration_ns) / 1e9
-    seconds = sum(
-        6
-        + virtual
-        * (busy if any(isinstance(w, IperfPlan) for w in arm.workloads) else 0.05)
-        for arm in plan.arms
-    ) * len(plan.seeds)
+    seconds = sum(6 + virtual * (busy if any(isinstance(w, IperfPlan) for w in arm.workloads) else 0.05) for arm in plan.arms) * len(
+        plan.seeds
+    )
     seconds /= backend.parallel
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
 def _backend(asked: Request) -> GuestBackend | HostBackend:
     if asked.backend not in ("guest", "host"):
-        raise UsageError(
-            f"there is no backend {asked.backend!r}: {loading.nearest(asked.backend, ['guest', 'host'])}"
-        )
+        raise UsageError(f"there is no backend {asked.backend!r}: {loading.nearest(asked.backend, ['guest', 'host'])}")
     if asked.backend == "host":
         if asked.cold:
-            raise UsageError(
-                "--cold boots a guest for every trial: it does not go with --backend host"
-            )
+            raise UsageError("--cold boots a guest for every trial: it does not go with --backend host")
         return HostBackend()
     return GuestBackend(cold=asked.cold)
 
@@ -232,18 +192,8 @@ def _git() -> Git:
     try:
         # As root in a user's checkout, git asks for this before it answers.
         base = ["git", "-c", f"safe.directory={folder}", "-C", str(folder)]
-        commit = subprocess.run(
-            [*base, "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-        )
-        status = subprocess.run(
-            [*base, "status", "--porcelain"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        commit = subprocess.run([*base, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+        status = subprocess.run([*base, "status", "--porcelain"], capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return Git("", False)
-    return Git(
-        commit.stdout.strip() if not commit.returncode else "",
-        bool(status.stdout.strip()),
-    )
+    return Git(commit.stdout.strip() if not commit.returncode else "", bool(status.stdout.strip()))

@@ -62,15 +62,20 @@ def built(folder: Path, resolved: Plan, arm: ArmPlan) -> Path:
         links: list[dict[str, Any]] = [
             {"ifname": device, "mtu": network.mtu_bytes, "num_tx_queues": 8, "num_rx_queues": 8, "flags": ["UP"], "addr_info": []} for device in devices
         ]
-        options = {"rate_bps": network.rate_bps, "limit_bytes": network.buffer_bytes, "delay_ns": 0, "classify": "pcp"}
+        options = {"rate_bps": network.rate_bps, "limit": network.buffer_bytes, "delay_ns": 0, "classify": "pcp", "orphan": True}
         qdiscs: list[dict[str, Any]] = [{"kind": "wire", "handle": "5:", "root": True, "dev": device, "options": dict(options)} for device in devices]
         if node != asbuilt.SWITCHES:
             maps = [{"from": level, "to": level} for level in range(1, 8)]
             data = {"protocol": "802.1Q", "id": network.vlan, "egress_qos": maps, "ingress_qos": maps}
             links.append({"ifname": f"{node}-eth0.{network.vlan}", "linkinfo": {"info_kind": "vlan", "info_data": data}})
             if arm.qjump is not None:
-                levels = [{"level": level, "budget": budget} for level, budget in enumerate(arm.qjump.budget_bytes)]
-                limiter = {"epoch_ns": arm.qjump.epoch_ns, "mode": arm.qjump.mode, "epochs": arm.qjump.epochs, "levels": levels}
+                limiter = {
+                    "epoch_ns": arm.qjump.epoch_ns,
+                    "budgets": list(arm.qjump.budget_bytes),
+                    "mode": arm.qjump.mode,
+                    "epochs": arm.qjump.epochs,
+                    "packets": arm.qjump.limit_packets,
+                }
                 qdiscs.append({"kind": "qjump", "handle": "6:", "parent": "5:1", "dev": f"{node}-eth0", "options": limiter})
         (folder / f"ip-{node}.json").write_text(json.dumps(links))
         (folder / f"tc-{node}.json").write_text(json.dumps(qdiscs))
@@ -97,7 +102,7 @@ def test_the_network_as_planned_has_no_differences(tmp_path: Path) -> None:
         ("tc-switches.json", lambda qdiscs: qdiscs[0].update(kind="noqueue"), "its root qdisc is noqueue, not wire"),
         ("tc-h3.json", lambda qdiscs: qdiscs.pop(), "h3-eth0: it has 0 qjump qdiscs, not one"),
         ("tc-h3.json", lambda qdiscs: qdiscs[1]["options"].update(epoch_ns=5), "its epoch_ns is 5, not 28800000"),
-        ("tc-h3.json", lambda qdiscs: qdiscs[1]["options"]["levels"][6].update(budget=99), "level 6 has a budget of 99, not 1550"),
+        ("tc-h3.json", lambda qdiscs: qdiscs[1]["options"]["budgets"].__setitem__(6, 99), "level 6 has a budget of 99, not 1550"),
         ("tc-h3.json", lambda qdiscs: qdiscs[1].update(parent="1:1"), "qjump's parent is 1:1, not 5:1"),
     ],
 )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from qjump_mn import theory
 
@@ -53,26 +51,16 @@ def test_goodput_of_a_full_link() -> None:
     assert theory.tcp_goodput_bps(1500, 10**7) == pytest.approx(10**7 * 1448 / 1542)
 
 
-def test_one_packet_an_epoch_drops_two_of_three() -> None:
-    departures = theory.limiter_departures_ns(range(0, 90, 10), 28, 1, None)
-    assert departures == [0, None, None, 30, None, None, 60, None, None]
+@pytest.mark.parametrize(("interval", "epoch", "loss"), [(5, 28.8, 3 / 4), (9, 28.8, 2 / 3), (5, 4, 0), (5, 5.1, 1 / 2), (5, 105, 10 / 11)])
+def test_ping_loses_what_falls_into_an_epoch(interval: float, epoch: float, loss: float) -> None:
+    assert theory.ping_loss(round(interval * 1e6), round(epoch * 1e6)) == pytest.approx(loss)
 
 
-def test_one_packet_an_epoch_delays_until_the_queue_is_full() -> None:
-    departures = theory.limiter_departures_ns(range(0, 60, 10), 28, 1, 2)
-    assert departures == [0, 28, 56, 84, None, None]
+def test_a_full_queue_waits_one_epoch_a_packet() -> None:
+    assert theory.full_queue_delay_ns(10, 28_800_000) == 288_000_000
+    assert theory.full_queue_delay_ns(10, 28_800_000, 2) == 144_000_000
 
 
-@given(
-    gaps=st.lists(st.integers(0, 50), min_size=1, max_size=60),
-    epoch=st.integers(1, 100),
-    budget=st.integers(1, 5),
-    limit=st.one_of(st.none(), st.integers(1, 10)),
-)
-def test_no_window_of_one_epoch_holds_more_than_the_budget(gaps: list[int], epoch: int, budget: int, limit: int | None) -> None:
-    arrivals = [sum(gaps[: index + 1]) for index in range(len(gaps))]
-    departures = theory.limiter_departures_ns(arrivals, epoch, budget, limit)
-    sent = [departure for departure in departures if departure is not None]
-    assert sent == sorted(sent)
-    assert all(later - earlier >= epoch for earlier, later in zip(sent, sent[budget:], strict=False))
-    assert all(left is None or left >= came for came, left in zip(arrivals, departures, strict=True))
+@pytest.mark.parametrize(("asked", "paced"), [(2, 2), (9, 9), (10, 16), (12, 16), (16, 20), (20, 24)])
+def test_ping_is_paced_as_measured(asked: int, paced: int) -> None:
+    assert theory.ping_pace_ns(asked * 10**6) == paced * 10**6

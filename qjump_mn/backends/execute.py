@@ -16,20 +16,12 @@ Reporter = Callable[[Trial, str], None]
 """Called with a trial and what it does now; from several threads."""
 
 
-def execute(
-    backend: Backend,
-    plan: Plan,
-    run: RunDirectory,
-    began: Reporter,
-    ended: Callable[[Trial, Ended], None],
-) -> None:
+def execute(backend: Backend, plan: Plan, run: RunDirectory, began: Reporter, ended: Callable[[Trial, Ended], None]) -> None:
     """Run every trial of ``plan`` that is not done, ``backend.parallel`` at a time; ``ended`` is called from this thread."""
 
     def one(trial: Trial) -> Ended:
         began(trial, "starts")
-        return backend.run(
-            trial, run.prepare(trial.name), lambda line: began(trial, line)
-        )
+        return backend.run(trial, run.prepare(trial.name), lambda line: began(trial, line))
 
     waiting: dict[Future[Ended], Trial] = {}
     with ThreadPoolExecutor(backend.parallel, thread_name_prefix="trial") as pool:
@@ -42,13 +34,7 @@ def execute(
                     trial = waiting.pop(future)
                     how = future.result()
                     run.finish(trial.name, _record(how))
-                    run.log(
-                        "trial",
-                        name=trial.name,
-                        exit_code=how.exit_code,
-                        message=how.message,
-                        wall_s=round(how.wall_s, 2),
-                    )
+                    run.log("trial", name=trial.name, exit_code=how.exit_code, message=how.message, wall_s=round(how.wall_s, 2))
                     ended(trial, how)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -57,9 +43,7 @@ def execute(
 
 
 def _record(how: Ended) -> TrialRecord:
-    status = {0: "done", InvalidRunError.exit_code: "invalid"}.get(
-        how.exit_code, "lost"
-    )
+    status = {0: "done", InvalidRunError.exit_code: "invalid"}.get(how.exit_code, "lost")
     return TrialRecord(
         status=status,  # type: ignore[arg-type]
         exit_code=how.exit_code,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from qjump_mn.backends.host import MESSAGE
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.errors import LostError
 from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.model.topology import Network
 
 BRING_UP = "qjump_mn.backends.host:bring_up"
 RUN_TRIAL = "qjump_mn.backends.host:run_trial"
@@ -34,7 +36,7 @@ class GuestBackend:
     def __init__(self, *, cold: bool = False) -> None:
         self.parallel = len(os.sched_getaffinity(0))
         self._cold = cold
-        self._snapshot: guest.Snapshot | None = None
+        self._snapshots: dict[Network, guest.Snapshot] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -43,41 +45,33 @@ class GuestBackend:
         return None
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
-        """Build or find image and snapshot."""
+        """Build or find image and snapshots, one for each network that trials cannot make by shaping links."""
         self._image = guest.prepare(progress)
-        self._setup = guest.Setup(
-            entry=BRING_UP, args={"network": msgspec.to_builtins(plan.network)}
-        )
-        facts = {
-            **{f"{key}_sha256": value for key, value in self._image.sha256.items()},
-            "qemu": self._image.qemu_version,
-        }
+        facts = {**{f"{key}_sha256": value for key, value in self._image.sha256.items()}, "qemu": self._image.qemu_version}
         facts["packages_sha256"] = self._image.packages_sha256
-        facts["image"] = self._image.packages_sha256
+        facts["image"] = hashlib.sha256("".join(sorted(self._image.sha256.values())).encode()).hexdigest()
         if self._image.differences:
             facts["differences"] = "; ".join(self._image.differences)
         if not self._cold:
-            self._snapshot = guest.snapshot(self._image, self._setup, progress)
-            facts["snapshot_sha256"] = self._snapshot.sha256
+            for network in dict.fromkeys(arm.network.skeleton() for arm in plan.arms):
+                state = guest.snapshot(self._image, _setup(network), progress)
+                self._snapshots[network] = state
+                facts[f"snapshot_{network.model}_sha256"] = state.sha256
         return facts
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial in a fork, or in a machine of its own if cold."""
+        network = trial.network.skeleton()
         virtual_s = (trial.warmup_ns + trial.duration_ns) / 1e9 + VIRTUAL_MARGIN_S
-        job = guest.Job(
-            entry=RUN_TRIAL,
-            args={"trial": msgspec.to_builtins(trial)},
-            seed=trial.seed,
-            virtual_deadline_s=virtual_s,
-        )
+        job = guest.Job(entry=RUN_TRIAL, args={"trial": msgspec.to_builtins(trial)}, seed=trial.seed, virtual_deadline_s=virtual_s)
         began = time.monotonic()
         try:
             result = guest.run(
                 self._image,
                 job,
                 out,
-                snapshot=self._snapshot,
-                setup=None if self._snapshot else self._setup,
+                snapshot=self._snapshots.get(network),
+                setup=_setup(network) if self._cold else None,
                 wall_deadline_s=virtual_s * WALL_PER_VIRTUAL,
                 progress=progress,
             )
@@ -88,3 +82,7 @@ class GuestBackend:
         if result.exit_code and not sentence:
             sentence = f"the trial ended with exit code {result.exit_code}: see {result.console}"
         return Ended(result.exit_code, sentence, result.virtual_s, result.wall_s)
+
+
+def _setup(network: Network) -> guest.Setup:
+    return guest.Setup(entry=BRING_UP, args={"network": msgspec.to_builtins(network)})

@@ -7,7 +7,7 @@ import platform
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -16,6 +16,9 @@ from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.errors import MachineError, QJumpError
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.topology import Network
+
+if TYPE_CHECKING:
+    from qjump_mn.network.testbed import Testbed
 
 GUEST_PREFIX = "qjump-mn: "
 """A line that begins so reaches the progress of whoever runs the guest."""
@@ -43,27 +46,31 @@ class HostBackend:
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
         """Bring the network up; what identifies this machine is returned."""
         if os.geteuid():
-            raise MachineError(
-                "the host backend builds namespaces and loads modules: run it with sudo, or use --backend guest"
-            )
+            raise MachineError("the host backend builds namespaces and loads modules: run it with sudo, or use --backend guest")
         try:
             from qjump_mn.network.testbed import Testbed
         except ImportError:
-            raise MachineError(
-                "Mininet is not installed: install the package mininet, or use --backend guest"
-            ) from None
-        progress(f"bringing up {plan.network.topology} on this host")
-        self._testbed = self._exits.enter_context(Testbed(plan.network))
+            raise MachineError("Mininet is not installed: install the package mininet, or use --backend guest") from None
+        self._progress, self._testbed_class, self._testbed = progress, Testbed, None
         return {"kernel": platform.release(), "machine": platform.machine()}
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial; see the protocol."""
         began = time.monotonic()
         try:
-            trials.run(self._testbed, trial, out, progress)
+            trials.run(self._network(trial.network), trial, out, progress)
         except QJumpError as error:
             return Ended(error.exit_code, str(error), None, time.monotonic() - began)
         return Ended(0, "", None, time.monotonic() - began)
+
+
+    def _network(self, network: Network) -> Testbed:
+        """The testbed that is up, or another in its place for a network of another skeleton."""
+        if self._testbed is None or self._testbed.network.skeleton() != network.skeleton():
+            self._exits.close()
+            self._progress(f"bringing up {network.topology}, links of model {network.model}, on this host")
+            self._testbed = self._exits.enter_context(self._testbed_class(network))
+        return self._testbed
 
 
 def bring_up(args: dict[str, Any]) -> object:
@@ -78,12 +85,7 @@ def bring_up(args: dict[str, Any]) -> object:
 def run_trial(testbed: Any, args: dict[str, Any], out: Path) -> int:
     """Entry point of a guest's job: run ``args["trial"]`` on the network that is up; an error leaves its sentence and its exit code."""
     try:
-        trials.run(
-            testbed,
-            msgspec.convert(args["trial"], Trial),
-            out,
-            lambda line: print(f"{GUEST_PREFIX}{line}", flush=True),
-        )
+        trials.run(testbed, msgspec.convert(args["trial"], Trial), out, lambda line: print(f"{GUEST_PREFIX}{line}", flush=True))
     except QJumpError as error:
         (out / MESSAGE).write_text(f"{error}\n")
         return error.exit_code

@@ -15,7 +15,7 @@ from qjump_mn.errors import InvalidRunError
 from qjump_mn.model.plan import IperfPlan, PingPlan, Trial
 from qjump_mn.network import asbuilt
 from qjump_mn.workloads import iperf, ping
-from qjump_mn.workloads.program import Program, Programs
+from qjump_mn.workloads.program import Programs
 
 if TYPE_CHECKING:
     from qjump_mn.network.testbed import Testbed
@@ -41,24 +41,17 @@ def run(testbed: Testbed, trial: Trial, out: Path, progress: Progress) -> None:
     wrong = asbuilt.differences(out / "asbuilt" / "before", trial.network, trial.arm)
     if wrong:
         more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
-        raise InvalidRunError(
-            f"the network built is not the network planned: {'; '.join(wrong[:3])}{more}"
-        )
+        raise InvalidRunError(f"the network built is not the network planned: {'; '.join(wrong[:3])}{more}")
     raw = out / "raw"
-    raw.mkdir()
+    raw.mkdir(exist_ok=True)
     with Programs() as programs:
         facts = _measure(testbed, trial, raw, programs, chance, progress)
     asbuilt.collect(testbed, out / "asbuilt" / "after", offloads=False)
-    (out / "trial.json").write_text(
-        json.dumps(
-            {"trial": msgspec.to_builtins(trial), **facts}, indent=1, sort_keys=True
-        )
-        + "\n"
-    )
+    (out / "trial.json").write_text(json.dumps({"trial": msgspec.to_builtins(trial), **facts}, indent=1, sort_keys=True) + "\n")
 
 
 def _treat(testbed: Testbed, trial: Trial) -> None:
-    testbed.shape()
+    testbed.shape(trial.network)
     if trial.arm.qjump is not None:
         testbed.limit(trial.arm.qjump)
     elif trial.arm.uses_levels:
@@ -68,58 +61,30 @@ def _treat(testbed: Testbed, trial: Trial) -> None:
             ping.prepare(testbed, workload)
 
 
-def _measure(
-    testbed: Testbed,
-    trial: Trial,
-    raw: Path,
-    programs: Programs,
-    chance: random.Random,
-    progress: Progress,
-) -> dict[str, Any]:
-    pings = [
-        workload for workload in trial.arm.workloads if isinstance(workload, PingPlan)
-    ]
-    bulks = [
-        workload for workload in trial.arm.workloads if isinstance(workload, IperfPlan)
-    ]
-    running: list[tuple[Any, Any, list[Program]]] = []
-    for bulk in bulks:
-        running.append((iperf, bulk, iperf.start_servers(testbed, bulk, raw, programs)))
+def _measure(testbed: Testbed, trial: Trial, raw: Path, programs: Programs, chance: random.Random, progress: Progress) -> dict[str, Any]:
+    pings = [workload for workload in trial.arm.workloads if isinstance(workload, PingPlan)]
+    bulks = [workload for workload in trial.arm.workloads if isinstance(workload, IperfPlan)]
+    ends = [end for bulk in bulks for end in iperf.start_servers(testbed, bulk, raw, programs)]
     time.sleep(chance.uniform(0, BULK_OFFSET_S))
     bulk_started = time.monotonic()
-    seconds = iperf.seconds(trial.warmup_ns, trial.duration_ns)
-    for bulk in bulks:
-        running.append(
-            (iperf, bulk, iperf.start(testbed, bulk, raw, programs, seconds))
-        )
+    seconds = iperf.seconds(trial)
+    ends += [end for bulk in bulks for end in iperf.start(testbed, bulk, raw, programs, seconds)]
     # The warm-up is a length of time by definition; a seed moves the pings' phase within their interval.
-    phase_s = (
-        chance.uniform(0, min(plan.interval_ns for plan in pings) / NS)
-        if pings
-        else 0.0
-    )
+    phase_s = chance.uniform(0, min(plan.interval_ns for plan in pings) / NS) if pings else 0.0
     _sleep_until(bulk_started + trial.warmup_ns / NS + phase_s)
-    progress(f"measuring for {trial.duration_ns / NS:g} s")
+    progress("measuring")
     ticks = _cpu_ticks()
     began = time.monotonic()
-    probes = [(plan, ping.start(testbed, plan, raw, programs)) for plan in pings]
-    for plan, started in probes:
-        ping.finish(
-            plan,
-            started,
-            plan.count * plan.interval_ns / NS + ping.LINGER_S + DEADLINE_S,
-        )
+    probes = [probe for plan in pings for probe in ping.start(testbed, plan, raw, programs)]
+    for probe in probes:
+        probe.finish(max(plan.longest_ns for plan in pings) / NS + ping.LINGER_S + DEADLINE_S, good=ping.GOOD)
     if not probes:
         _sleep_until(began + trial.duration_ns / NS)
     ended = time.monotonic()
     busy = _busy_share(ticks, _cpu_ticks())
-    for module, plan, started in running:
-        module.finish(plan, started, seconds + DEADLINE_S)
-    return {
-        "cpu_busy": round(busy, 4),
-        "window_s": [round(began - bulk_started, 6), round(ended - bulk_started, 6)],
-        "notes": [],
-    }
+    for end in ends:
+        end.finish(seconds + DEADLINE_S)
+    return {"cpu_busy": round(busy, 4), "window_s": [round(began - bulk_started, 6), round(ended - bulk_started, 6)]}
 
 
 def _sleep_until(instant_s: float) -> None:
@@ -128,10 +93,7 @@ def _sleep_until(instant_s: float) -> None:
 
 def _cpu_ticks() -> list[int]:
     """The processor's time by use, in ticks: user nice system idle iowait irq softirq …"""
-    return [
-        int(field)
-        for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]
-    ]
+    return [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
 
 
 def _busy_share(before: list[int], after: list[int]) -> float:

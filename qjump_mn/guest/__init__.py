@@ -4,34 +4,73 @@
     base = snapshot(image, Setup(entry="package.module:bring_up", args={...}), print)
     result = run(image, Job(entry="package.module:measure", args={...}, seed=7), Path("out"), snapshot=base)
 
-`run` without a snapshot boots, sets up and measures in one go ("cold").
+`run` with a setup instead of a snapshot boots, sets up and measures in one go ("cold") and gives the same bits.
+Measured on two cores: image 114 MB; boot 12 s, 1.8 virtual s; a snapshot costs 0.03 s, a fork runs after 0.07 s and is done with an
+empty job after 0.8 s; 2 MB of results take 0.1 s.
 """
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Snapshot
+import qjump_mn
+from qjump_mn import cache
+from qjump_mn.errors import QJumpError, UsageError
+from qjump_mn.guest import build, snapshots, toolbox
+from qjump_mn.guest.cpio import Node
+from qjump_mn.guest.image import initramfs, python_package
+from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Snapshot, encode_job, encode_setup
+from qjump_mn.guest.machine import Files, end_orphans, machine, qemu_argv
+from qjump_mn.guest.result import unpack
 
-__all__ = ["Image", "Job", "Progress", "Result", "Setup", "Snapshot", "prepare", "run", "snapshot"]
+__all__ = ["Image", "Job", "Progress", "Result", "Setup", "Snapshot", "check", "end_orphans", "prepare", "run", "snapshot"]
 
 MEMORY_MB = 1024
 
+# What of the package has no business in the guest: it is left out so that a change there leaves the image as it is.
+_HOST_ONLY = (
+    "analysis cache environment plots report run guest/__init__ guest/__main__ guest/build guest/cpio guest/image guest/job guest/leash guest/machine "
+    "guest/qmp guest/result guest/selection guest/snapshots guest/toolbox"
+).split()
 
-def prepare(progress: Progress = lambda line: None) -> Image:
+
+def prepare(progress: Progress = lambda line: None, *, extra: Mapping[str, bytes | Path] | None = None, kernel_suite: str | None = None) -> Image:
     """Build, or find in the cache, everything that a guest needs: tree, kernel modules, programs, initramfs.
 
-    Building needs root, using what root built does not. Raises MachineError with what is missing.
+    `extra` are more files for the guest, by names relative to /. `kernel_suite` takes the kernel of another Debian suite
+    ("bookworm": 6.1; for tests). Building needs root, using what root built does not. Raises MachineError with what is missing.
     """
-    raise NotImplementedError
+    tree = toolbox.toolbox(progress)
+    kernel = toolbox.kernel_tree(kernel_suite, progress) if kernel_suite else tree
+    overlay = build.kernel_modules(kernel, progress) | build.tc_plugins(tree, progress) | build.utility(tree, progress)
+    overlay |= build.patience(tree, progress)
+    package = Path(qjump_mn.__file__).parent
+    overlay |= python_package(tree, package, "opt/qjump-mn", _HOST_ONLY)
+    overlay |= {name: Node.file(content) for name, content in (extra or {}).items()}
+    overlay["init"] = Node.file(package / "guest/init.sh", 0o755)
+    initrd = initramfs(tree, kernel, overlay, progress)
+    return _described(tree, kernel, initrd)
 
 
-def snapshot(image: Image, setup: Setup, progress: Progress = lambda line: None, *, memory_mb: int = MEMORY_MB) -> Snapshot:
+def snapshot(
+    image: Image,
+    setup: Setup,
+    progress: Progress = lambda line: None,
+    *,
+    memory_mb: int = MEMORY_MB,
+    wall_deadline_s: float = 900.0,
+) -> Snapshot:
     """The machine after `setup`, from the cache or brought up now. Needs no root.
 
     Raises LostError with the console's last lines when the setup fails, the guest dies or a deadline passes.
     """
-    raise NotImplementedError
+    return snapshots.take(image, setup, progress, memory_mb=memory_mb, wall_deadline_s=wall_deadline_s)
 
 
 def run(
@@ -47,8 +86,65 @@ def run(
 ) -> Result:
     """Run `job` in a fork of `snapshot`, or cold: boot, `setup`, job. Its files are unpacked into `out` (made if absent).
 
-    The console is kept as `out`/console.log. An exception in the entry is exit
-    code 5 with its traceback on the console. May be called from several threads at once; the caller sees to it that there
-    are never more runs than cores. Raises LostError when there is no complete result: panic, out of memory, deadline.
+    The console is kept as `out`/console.log. An exception in the entry is exit code 5 with its traceback on the console. May be called
+    from several threads at once; the caller sees to it that there are never more runs than cores. Raises LostError when
+    there is no complete result: panic, out of memory, deadline; the console is kept then too.
     """
-    raise NotImplementedError
+    if snapshot and setup:
+        raise UsageError("a run has a snapshot or a setup, not both")
+    encoded = encode_job(job)
+    started = time.monotonic()
+    out.mkdir(parents=True, exist_ok=True)
+    console = out / "console.log"
+    with tempfile.TemporaryDirectory(prefix="qjump-mn-") as scratch:
+        files = Files(Path(scratch))
+        files.setup.write_bytes(encode_setup(snapshot.setup if snapshot else setup or Setup()))
+        files.job.write_bytes(encoded)
+        memory = snapshots.private_memory(snapshot) if snapshot else snapshots.own_memory(memory_mb)
+        if snapshot:
+            snapshots.copy_state(snapshot, files)
+        argv = qemu_argv(image, files, memory, stopping=False, state=snapshot is not None)
+        with machine(argv, files) as guest:
+            try:
+                if snapshot:
+                    snapshots.restore(guest, snapshot)
+                guest.wait_ended(wall_deadline_s, progress)
+                trailer = unpack(files.result, out)
+                if trailer is None:
+                    raise guest.lost("the guest ended without a result")
+            finally:
+                shutil.copyfile(files.console, console)
+    sha256 = dict(image.sha256) | {"job": hashlib.sha256(encoded).hexdigest(), "result": trailer.sha256}
+    if snapshot:
+        sha256["snapshot"] = snapshot.sha256
+    wall_s = time.monotonic() - started
+    return Result(trailer.exit_code, trailer.virtual_ns / 1e9, wall_s, console, sha256, argv, image.qemu_version)
+
+
+def check() -> str:
+    """Why the guest does not work on this machine, in a sentence; empty when it boots and runs a job (15 s). Builds no toolbox."""
+    if not toolbox.is_built():
+        return "the guest is not built yet"
+    try:
+        with tempfile.TemporaryDirectory(prefix="qjump-mn-") as folder:
+            result = run(prepare(), Job(script="print('hello')"), Path(folder), wall_deadline_s=300)
+            said = Path(folder, "stdout").read_text()
+    except QJumpError as error:
+        return str(error)
+    return "" if result.exit_code == 0 and said == "hello\n" else f"a job in the guest ended with exit code {result.exit_code}"
+
+
+def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path) -> Image:
+    qemu = "usr/bin/qemu-system-x86_64"
+    version = subprocess.run(tree.program(qemu, "--version"), capture_output=True, text=True, check=True).stdout
+    sha256 = {"qemu": tree.root / qemu, "kernel": kernel.kernel, "initrd": initrd}
+    return Image(
+        tree=tree.root,
+        kernel=kernel.kernel,
+        initrd=initrd,
+        sha256={name: cache.hash_of_file(path) for name, path in sha256.items()},
+        qemu_version=version.splitlines()[0].removeprefix("QEMU emulator version "),
+        packages=[f"{package.name}={package.version}" for package in tree.packages],
+        packages_sha256=tree.packages_sha256,
+        differences=toolbox.differences(tree),
+    )

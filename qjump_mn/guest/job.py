@@ -14,9 +14,9 @@ from qjump_mn.errors import UsageError
 Progress = Callable[[str], None]
 """Called with one short line, without a newline; may be called from the thread that called us only."""
 
-JOB_BYTES = 4096
-"""A job is padded to a multiple of this: forks of one snapshot then start alike whatever they are to do. A longer job costs
-time in every fork, for fw_cfg is read byte by byte (see agent.py): put data into the image, not into the job."""
+JOB_BYTES = 65536
+"""Every job is padded to this, so that all forks of a snapshot and a cold run start alike; only its own bytes are read, 20 kB in
+4 virtual ms. Data belong into the image (`prepare(extra=…)`), not into the job."""
 
 
 class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,13 +37,14 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `entry` names a function `module:function` called as `function(context, args, outdir)`: `context` is what the setup
     returned, `args` the dict below, `outdir` an empty folder whose files become the result. It returns the exit code (None
     is 0). `script` is Python source instead, run as a program of its own in `outdir` (its output is kept there as
-    `stdout` and `stderr`). A line that starts with "qjump-mn: ", printed to standard output by an entry, reaches the
-    host's progress callback.
+    `stdout` and `stderr`), and `files` are texts, by name, that it finds beside it and can import. A line on the console (an entry's
+    standard output, /dev/console) that starts with "qjump-mn: " reaches the host's progress callback.
     """
 
     entry: str | None = None
     args: dict[str, Any] = msgspec.field(default_factory=dict)
     script: str | None = None
+    files: dict[str, str] = msgspec.field(default_factory=dict)
     seed: int = 0
     virtual_deadline_s: float = 600.0
 
@@ -66,14 +67,18 @@ class Image(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A machine stopped after its setup: `path` is a folder of the cache; `sha256` covers memory and device state."""
+    """A machine stopped after its setup: `path` is a folder of the cache.
+
+    `sha256` is that of its memory, the same wherever the same image was brought up by the same QEMU; `reproducible` is false
+    when the machine was not idle at the stopping point and that may not hold. `wall_s` is what bringing it up took.
+    """
 
     path: Path
     image: Image
     setup: Setup
     memory_mb: int
     sha256: str
-    virtual_s: float
+    reproducible: bool
     wall_s: float
 
 
@@ -94,10 +99,9 @@ class Result(msgspec.Struct, frozen=True):
     qemu_version: str
 
 
-def encode_setup(setup: Setup, *, cold: bool) -> bytes:
-    """The bytes that the agent reads as its setup. `cold`: go on to the job at once, without the stopping point."""
-    fields = {**msgspec.to_builtins(setup), "cold": cold}
-    return _encode(fields)
+def encode_setup(setup: Setup) -> bytes:
+    """The bytes that the agent reads as its setup."""
+    return _encode(msgspec.to_builtins(setup))
 
 
 def encode_job(job: Job) -> bytes:
@@ -112,4 +116,6 @@ def encode_job(job: Job) -> bytes:
 def _encode(fields: Mapping[str, Any]) -> bytes:
     packed = zlib.compress(msgspec.json.encode(fields, order="sorted"), 9)
     framed = len(packed).to_bytes(4, "big") + packed
-    return framed + bytes(-len(framed) % JOB_BYTES)
+    if len(framed) > JOB_BYTES:
+        raise UsageError(f"a guest job of {len(framed)} bytes is too long, {JOB_BYTES} fit: put its data into the image")
+    return framed.ljust(JOB_BYTES, b"\0")

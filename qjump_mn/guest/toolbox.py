@@ -1,9 +1,8 @@
 """The toolbox: one locked Debian tree that holds QEMU, the compilers and everything the guest is made of.
 
 Results depend on the exact QEMU, kernel, compiler and programs, so none of them comes from the host. The tree is made by
-mmdebstrap from packages.lock; 45 s and 1.1 GB here. When the mirror has moved on, the tree is built all the same and says how
-it differs from the lock. `python -m qjump_mn.guest.toolbox build` makes it, `… lock` rewrites the lock from what the mirror
-has now.
+mmdebstrap from packages.lock; 43 s and 0.8 GB here. When the mirror has moved on, the tree is built all the same and says how
+it differs from the lock. `sudo python -m qjump_mn.guest build` makes it, `… lock` rewrites the lock from what the mirror has now.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +23,7 @@ from qjump_mn.guest.leash import leashed
 
 LOCK = Path(__file__).with_name("packages.lock")
 _RECIPE = "3"  # counts up when what is built from one lock changes
-_NEEDS_BYTES = 2500 << 20  # 1.1 GB of tree beside 0.3 GB of packages while it is built, and some air
+_NEEDS_BYTES = 2000 << 20  # 0.8 GB of tree beside 0.3 GB of packages while it is built, and some air
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/root", "SOURCE_DATE_EPOCH": "1700000000"}
 
@@ -137,6 +135,12 @@ def toolbox(progress: Callable[[str], None] = lambda line: None) -> Tree:
     return _tree(lock.suite, lock.ask, LOCK.read_text(), progress)
 
 
+def is_built() -> bool:
+    """Whether the toolbox of packages.lock is in the cache."""
+    lock = read_lock()
+    return cache.find("toolbox", _key(lock.suite, lock.ask, LOCK.read_text())) is not None
+
+
 def kernel_tree(suite: str, progress: Callable[[str], None] = lambda line: None) -> Tree:
     """A tree with another suite's kernel, its headers and its compiler; for tests. Not locked. Raises as `toolbox` does."""
     return _tree(suite, _OTHER_SUITES[suite], "", progress)
@@ -161,23 +165,25 @@ def _tree(suite: str, ask: list[str], locked: str, progress: Callable[[str], Non
     def build(folder: Path) -> None:
         _bootstrap(folder / "root", suite, ask, progress)
 
-    key = cache.hash_of(_RECIPE, suite, *ask, locked)
+    key = _key(suite, ask, locked)
     return Tree(cache.artefact("toolbox", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "root")
+
+
+def _key(suite: str, ask: list[str], locked: str) -> str:
+    return cache.hash_of(_RECIPE, suite, *ask, locked)
 
 
 def _bootstrap(root: Path, suite: str, ask: list[str], progress: Callable[[str], None]) -> None:
     if platform.machine() != "x86_64":
         raise MachineError(f"the guest is an x86_64 machine and its QEMU runs on one; this is {platform.machine()}")
     if os.geteuid() != 0:
-        raise MachineError("the toolbox must be built once by root: run `sudo python -m qjump_mn.guest.toolbox build`")
+        raise MachineError("the toolbox must be built once by root: run `sudo python -m qjump_mn.guest build`")
     options = ["--variant=minbase", '--aptopt=APT::Install-Recommends "false"', f"--include={','.join(ask)}"]
     options += [f"--dpkgopt=path-exclude={pattern}" for pattern in _NOT_UNPACKED]
     argv = [_host_program("mmdebstrap"), *options, suite, str(root), *_mirrors(suite)]
     progress(f"building the toolbox: Debian {suite} with {len(ask)} packages and what they need, about a minute")
     lines: list[str] = []
-    with subprocess.Popen(
-        leashed(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-    ) as process:
+    with subprocess.Popen(leashed(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
         assert process.stdout is not None
         for line in process.stdout:
             lines.append(line.rstrip())
@@ -218,36 +224,16 @@ def _host_program(name: str) -> str:
     return path
 
 
-def _write_lock(tree: Tree) -> None:
+def renew_lock(progress: Callable[[str], None]) -> Tree:
+    """Build the toolbox from what the mirror has now and write that into packages.lock. Raises as `toolbox` does."""
+    lock = read_lock()
+    tree = _tree(lock.suite, lock.ask, f"renewed {os.urandom(16).hex()}", progress)  # never one from the cache
     kept = [line for line in LOCK.read_text().splitlines() if not line.startswith("have ")]
     have = [f"have {one.name} {one.version} {one.architecture}" for one in tree.packages]
     LOCK.write_text("\n".join([*kept, *have]) + "\n")
-
-
-def _main(arguments: list[str]) -> int:
-    if arguments not in (["build"], ["lock"]):
-        print("usage: python -m qjump_mn.guest.toolbox build | lock", file=sys.stderr)
-        return 2
-    try:
-        if arguments == ["lock"]:
-            # Its own key, never one of before: what the mirror has today is what is wanted.
-            lock = read_lock()
-            tree = _tree(lock.suite, lock.ask, f"lock {os.getpid()} {os.urandom(8).hex()}", print)
-            _write_lock(tree)
-            key = cache.hash_of(_RECIPE, lock.suite, *lock.ask, LOCK.read_text())
-            final = tree.root.parent.with_name(key)
-            if not final.exists():
-                tree.root.parent.rename(final)
-        else:
-            tree = toolbox(print)
-            for sentence in differences(tree):
-                print(sentence)
-            print(tree.root)
-    except MachineError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(_main(sys.argv[1:]))
+    final = tree.root.parent.with_name(_key(lock.suite, lock.ask, LOCK.read_text()))
+    if final.exists():  # the mirror has not moved
+        shutil.rmtree(tree.root.parent)
+    else:
+        tree.root.parent.rename(final)
+    return Tree(final / tree.root.name)

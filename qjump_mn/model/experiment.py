@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from qjump_mn.model.topology import LinkSpec
+from qjump_mn.model.topology import LinkChange, LinkSpec
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.model.workload import Workload
 
@@ -34,7 +34,8 @@ class QJumpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One treatment. Without ``levels`` every frame has priority 0; without ``qjump`` no host limits anything.
 
-    ``qjump`` names one of the experiment's limiters; ``window`` caps the socket buffers of the workloads in ``windowed``.
+    ``qjump`` names one of the experiment's limiters; ``window`` caps the socket buffers of the workloads in ``windowed``;
+    ``link`` gives the arm links of its own.
     """
 
     label: str
@@ -43,6 +44,7 @@ class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     qjump: str | None = None
     window: Size | None = None
     windowed: list[str] = []
+    link: LinkChange | None = None
 
 
 class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -68,9 +70,7 @@ class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     published: list[str] = []
 
 
-class ExperimentSpec(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
-):
+class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """An experiment with one preset applied; times are on the clock of the network under test."""
 
     title: str

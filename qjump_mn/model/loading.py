@@ -27,17 +27,12 @@ def folders(kind: str) -> list[Path]:
     package = Path(qjump_mn.__file__).parent
     ours = package / kind if (package / kind).is_dir() else package.parent / kind
     users = os.environ.get("QJUMP_MN_PATH", "")
-    return [Path(folder) / kind for folder in users.split(os.pathsep) if folder] + [
-        Path.cwd() / kind,
-        ours,
-    ]
+    return [Path(folder) / kind for folder in users.split(os.pathsep) if folder] + [Path.cwd() / kind, ours]
 
 
 def names(kind: str) -> list[str]:
     """The names of all files of ``kind``, each once, sorted."""
-    return sorted(
-        {path.stem for folder in folders(kind) for path in folder.glob("*.toml")}
-    )
+    return sorted({path.stem for folder in folders(kind) for path in folder.glob("*.toml")})
 
 
 def nearest(word: str, known: list[str]) -> str:
@@ -45,11 +40,7 @@ def nearest(word: str, known: list[str]) -> str:
     match = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     if match:
         return f"did you mean {match[0]!r}?"
-    return (
-        f"known are {', '.join(known)}"
-        if len(known) <= 12
-        else "see the file for those there are"
-    )
+    return f"known are {', '.join(known)}" if len(known) <= 12 else "see the file for those there are"
 
 
 def read(kind: str, name: str) -> dict[str, Any]:
@@ -96,10 +87,7 @@ def topology(name: str) -> TopologySpec:
 
 def presets(name: str) -> dict[str, str]:
     """The presets of the experiment called ``name``, each with the line that says what it is."""
-    return {
-        preset: table.get("about", "")
-        for preset, table in read("experiments", name).get("presets", {}).items()
-    }
+    return {preset: table.get("about", "") for preset, table in read("experiments", name).get("presets", {}).items()}
 
 
 def experiment(name: str, preset: str, settings: list[str]) -> ExperimentSpec:
@@ -108,15 +96,9 @@ def experiment(name: str, preset: str, settings: list[str]) -> ExperimentSpec:
     where = f"experiment {name!r}"
     table = raw.pop("presets", {})
     if preset not in table:
-        raise UsageError(
-            f"{where} has no preset {preset!r}: {nearest(preset, list(table))}"
-        )
+        raise UsageError(f"{where} has no preset {preset!r}: {nearest(preset, list(table))}")
     changes = {key: value for key, value in table[preset].items() if key != "about"}
-    network = (
-        read("topologies", raw.get("topology", ""))
-        if isinstance(raw.get("topology"), str)
-        else {}
-    )
+    network = read("topologies", raw.get("topology", "")) if isinstance(raw.get("topology"), str) else {}
     raw["link"] = {**network.get("link", {}), **raw.get("link", {})}
     merge(raw, changes)
     spec = convert(raw, ExperimentSpec, where)
@@ -126,10 +108,7 @@ def experiment(name: str, preset: str, settings: list[str]) -> ExperimentSpec:
     for setting in settings:
         _apply(plain, setting, where)
     if plain["topology"] != spec.topology:
-        plain["link"] = {
-            **plain["link"],
-            **read("topologies", plain["topology"]).get("link", {}),
-        }
+        plain["link"] = {**plain["link"], **read("topologies", plain["topology"]).get("link", {})}
         for setting in (item for item in settings if item.startswith("link.")):
             _apply(plain, setting, where)
     return convert(plain, ExperimentSpec, where)
@@ -148,22 +127,14 @@ def _apply(plain: dict[str, Any], setting: str, where: str) -> None:
     key, equals, text = setting.partition("=")
     key = key.strip()
     if not equals or not key:
-        raise UsageError(
-            f"-s {setting!r} is no setting: write key=value, such as -s link.rate=100Mbit"
-        )
+        raise UsageError(f"-s {setting!r} is no setting: write key=value, such as -s link.rate=100Mbit")
     *folder, last = key.split(".")
     place: Any = plain
     for part in folder:
         place = place.get(part) if isinstance(place, dict) else None
     levels = bool(folder) and folder[-1] == "factors"
-    if (
-        not isinstance(place, dict)
-        or (last not in place and not levels)
-        or isinstance(place.get(last), dict)
-    ):
-        raise UsageError(
-            f"{where} has no setting {key!r}: {nearest(key, _paths(plain))}"
-        )
+    if not isinstance(place, dict) or (last not in place and not levels) or isinstance(place.get(last), dict):
+        raise UsageError(f"{where} has no setting {key!r}: {nearest(key, _paths(plain))}")
     place[last] = _value(text.strip(), place.get(last))
 
 

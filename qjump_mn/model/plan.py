@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 
+from qjump_mn import theory
 from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Mode
 from qjump_mn.model.topology import Network
 
@@ -20,14 +21,7 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     limit_packets: int
 
 
-class PingPlan(
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="program",
-    tag="ping",
-):
+class PingPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program", tag="ping"):
     """``count`` echo requests for each flow, one every ``interval_ns``."""
 
     name: str
@@ -37,17 +31,16 @@ class PingPlan(
     window_bytes: int | None
     interval_ns: int
     payload_bytes: int
+    reply_level: int
     count: int
 
+    @property
+    def longest_ns(self) -> int:
+        """How long ping takes to send them all when it waits longest, on an idle network."""
+        return self.count * theory.ping_pace_ns(self.interval_ns)
 
-class IperfPlan(
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="program",
-    tag="iperf",
-):
+
+class IperfPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program", tag="iperf"):
     """``streams`` TCP connections for each flow; the first ``warmup_ns`` are not counted."""
 
     name: str
@@ -57,6 +50,7 @@ class IperfPlan(
     window_bytes: int | None
     streams: int
     congestion_control: str
+    udp_rate_bps: int | None
 
 
 WorkloadPlan = PingPlan | IperfPlan
@@ -67,19 +61,24 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     name: str
     label: str
+    network: Network
     uses_levels: bool
     qjump: QJumpPlan | None
     workloads: tuple[WorkloadPlan, ...]
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One arm with one seed on one network: what a backend runs at a time, and what travels into the guest."""
+    """One arm with one seed: what a backend runs at a time, and what travels into the guest."""
 
-    network: Network
     arm: ArmPlan
     seed: int
     warmup_ns: int
     duration_ns: int
+
+    @property
+    def network(self) -> Network:
+        """The network of the arm."""
+        return self.arm.network
 
     @property
     def name(self) -> str:
@@ -108,20 +107,12 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     @property
     def hash(self) -> str:
         """SHA-256 of the plan's canonical JSON, in hexadecimal."""
-        return hashlib.sha256(
-            msgspec.json.encode(self, order="deterministic")
-        ).hexdigest()
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
     def trials(self) -> tuple[Trial, ...]:
         """Every trial, arm by arm within each seed, so that an interrupted run holds complete replicates."""
         return tuple(
-            Trial(
-                network=self.network,
-                arm=arm,
-                seed=seed,
-                warmup_ns=self.warmup_ns,
-                duration_ns=self.duration_ns,
-            )
+            Trial(arm=arm, seed=seed, warmup_ns=self.warmup_ns, duration_ns=self.duration_ns)
             for seed in self.seeds
             for arm in self.arms
         )

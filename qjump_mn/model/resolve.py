@@ -8,28 +8,14 @@ from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading
 from qjump_mn.model.experiment import LEVELS, ArmSpec, ExperimentSpec, QJumpSpec
-from qjump_mn.model.plan import (
-    ArmPlan,
-    IperfPlan,
-    PingPlan,
-    Plan,
-    QJumpPlan,
-    WorkloadPlan,
-)
+from qjump_mn.model.plan import ArmPlan, IperfPlan, PingPlan, Plan, QJumpPlan, WorkloadPlan
 from qjump_mn.model.topology import Network, resolve_network
 from qjump_mn.model.workload import Iperf, Ping, Workload
 
 MAX_FACTOR_BYTES = 2**31 - 1
 
 
-def plan(
-    name: str,
-    preset: str,
-    settings: list[str],
-    *,
-    seed: int = 1,
-    replicates: int | None = None,
-) -> Plan:
+def plan(name: str, preset: str, settings: list[str], *, seed: int = 1, replicates: int | None = None) -> Plan:
     """Resolve the experiment called ``name``; raise :class:`UsageError` with the place of what cannot be."""
     spec = loading.experiment(name, preset, settings)
     where = f"experiment {name!r}"
@@ -39,26 +25,17 @@ def plan(
     if seed < 0 or seed + count > 2**31:
         raise UsageError(f"seed {seed} is out of range: use 0 to {2**31 - count}")
     if not 10**8 <= spec.duration <= 3600 * 10**9:
-        raise UsageError(
-            f"{where}: a duration of {spec.duration} is out of range: use 100ms to 3600s"
-        )
+        raise UsageError(f"{where}: a duration of {spec.duration} is out of range: use 100ms to 3600s")
     if spec.warmup > 600 * 10**9:
-        raise UsageError(
-            f"{where}: a warmup of {spec.warmup} is out of range: use at most 600s"
-        )
+        raise UsageError(f"{where}: a warmup of {spec.warmup} is out of range: use at most 600s")
     network = resolve_network(spec.topology, loading.topology(spec.topology), spec.link)
     remarks = list(spec.remarks)
-    limiters = {
-        key: _limiter(f"{where}: qjump.{key}", limiter, network, remarks)
-        for key, limiter in spec.qjump.items()
-    }
+    limiters = {key: _limiter(f"{where}: qjump.{key}", limiter, network, remarks) for key, limiter in spec.qjump.items()}
     for key, workload in spec.workloads.items():
         _check_workload(f"{where}: workloads.{key}", workload, network)
     if not spec.arms:
         raise UsageError(f"{where} has no arms: give it at least one")
-    arms = tuple(
-        _arm(where, key, arm, spec, limiters) for key, arm in spec.arms.items()
-    )
+    arms = tuple(_arm(where, key, arm, spec, limiters, network) for key, arm in spec.arms.items())
     _check_figure(where, spec)
     return Plan(
         experiment=name,
@@ -78,135 +55,97 @@ def plan(
     )
 
 
-def _limiter(
-    where: str, spec: QJumpSpec, network: Network, remarks: list[str]
-) -> QJumpPlan:
+def _limiter(where: str, spec: QJumpSpec, network: Network, remarks: list[str]) -> QJumpPlan:
     hosts = len(network.hosts) if spec.hosts is None else spec.hosts
     if hosts < 1 or spec.packet < 1:
-        raise UsageError(
-            f"{where}: an epoch needs at least one host and one byte, not {hosts} and {spec.packet}"
-        )
+        raise UsageError(f"{where}: an epoch needs at least one host and one byte, not {hosts} and {spec.packet}")
     equation = theory.network_epoch_ns(hosts, int(spec.packet), network.rate_bps)
     epoch = equation if spec.epoch is None else int(spec.epoch)
     if not 1_000 <= epoch <= 10**11:
-        raise UsageError(
-            f"{where}: an epoch of {epoch / 1000:g} us is out of range: use 1us to 100s"
-        )
+        raise UsageError(f"{where}: an epoch of {epoch / 1000:g} us is out of range: use 1us to 100s")
     if not 1 <= spec.limit_packets <= 100_000:
-        raise UsageError(
-            f"{where}: limit_packets = {spec.limit_packets} is out of range: use 1 to 100000"
-        )
+        raise UsageError(f"{where}: limit_packets = {spec.limit_packets} is out of range: use 1 to 100000")
     budgets = [0] * len(LEVELS)
     for text, factor in spec.factors.items():
         level = _level(f"{where}.factors", text)
         budget = round(factor * spec.budget_packet)
         if factor <= 0 or budget > MAX_FACTOR_BYTES:
-            raise UsageError(
-                f"{where}.factors.{level}: a factor of {factor:g} is out of range: leave the level out for unlimited"
-            )
+            raise UsageError(f"{where}.factors.{level}: a factor of {factor:g} is out of range: leave the level out for unlimited")
         if budget < theory.MINIMUM_FRAME_BYTES:
             raise UsageError(
                 f"{where}.factors.{level}: a budget of {budget} bytes per epoch is below the smallest frame "
                 f"({theory.MINIMUM_FRAME_BYTES} bytes): nothing could ever be sent; raise the factor or budget_packet"
             )
         budgets[level] = budget
-    if spec.epoch is None and spec.budget_packet != spec.packet:
+    name = where.rpartition(".")[2]
+    if spec.budget_packet != spec.packet:
         remarks.append(
-            f"The epoch, {epoch / 1e6:g} ms, is Eq. 2 with P = {int(spec.packet)} B (n = {hosts}), while a budget counts {int(spec.budget_packet)} B, "
-            "as in the source."
+            f"Limiter {name!r}: a factor counts {int(spec.budget_packet)} B per epoch, while the epoch of {epoch / 1e6:g} ms is "
+            + (f"Eq. 2 with P = {int(spec.packet)} B, n = {hosts}." if spec.epoch is None else "given.")
         )
-    if spec.epoch is not None and epoch < equation:
+    if epoch < equation:
         remarks.append(
-            f"{where}: its epoch, {epoch / 1e6:g} ms, is shorter than Eq. 2 asks for n = {hosts} ({equation / 1e6:g} ms): no bound is guaranteed."
+            f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is shorter than Eq. 2 asks for n = {hosts} ({equation / 1e6:g} ms): no bound is guaranteed."
         )
-    return QJumpPlan(
-        epoch_ns=epoch,
-        budget_bytes=tuple(budgets),
-        mode=spec.mode,
-        epochs=spec.epochs,
-        limit_packets=spec.limit_packets,
-    )
+    return QJumpPlan(epoch_ns=epoch, budget_bytes=tuple(budgets), mode=spec.mode, epochs=spec.epochs, limit_packets=spec.limit_packets)
 
 
 def _level(where: str, text: str) -> int:
     if text not in {str(level) for level in LEVELS}:
-        raise UsageError(
-            f"{where}: {text!r} is no level: an 802.1Q priority is 0 to 7, 7 the most urgent"
-        )
+        raise UsageError(f"{where}: {text!r} is no level: an 802.1Q priority is 0 to 7, 7 the most urgent")
     return int(text)
 
 
 def _flow(where: str, text: str, network: Network) -> tuple[str, str]:
     source, arrow, destination = (part.strip() for part in text.partition(">"))
     if not arrow or source == destination:
-        raise UsageError(
-            f"{where}: {text!r} is no flow: write two hosts, such as 'h8>h10'"
-        )
+        raise UsageError(f"{where}: {text!r} is no flow: write two hosts, such as 'h8>h10'")
     for host in (source, destination):
         if host not in network.hosts:
-            raise UsageError(
-                f"{where}: topology {network.topology!r} has no host {host!r}: {loading.nearest(host, list(network.hosts))}"
-            )
+            raise UsageError(f"{where}: topology {network.topology!r} has no host {host!r}: {loading.nearest(host, list(network.hosts))}")
     return source, destination
 
 
 def _check_workload(where: str, workload: Workload, network: Network) -> None:
     _level(f"{where}.level", str(workload.level))
     if not workload.flows:
-        raise UsageError(
-            f"{where}.flows: no flows: give at least one, such as 'h8>h10'"
-        )
+        raise UsageError(f"{where}.flows: no flows: give at least one, such as 'h8>h10'")
     flows = [_flow(f"{where}.flows", text, network) for text in workload.flows]
     if len(set(flows)) < len(flows):
         raise UsageError(f"{where}.flows: a flow is named twice: give each once")
     match workload:
         case Ping():
+            if workload.reply_level is not None:
+                _level(f"{where}.reply_level", str(workload.reply_level))
             if not 2_000_000 <= workload.interval <= 10**10:
-                raise UsageError(
-                    f"{where}.interval: {workload.interval} is out of range: use 2ms to 10s"
-                )
+                raise UsageError(f"{where}.interval: {workload.interval} is out of range: use 2ms to 10s")
             most = network.mtu_bytes - theory.IP_HEADER_BYTES - theory.ICMP_HEADER_BYTES
             if not 16 <= workload.payload <= most:
-                raise UsageError(
-                    f"{where}.payload: {workload.payload} is out of range: use 16B (it carries a time stamp) to {most}B"
-                )
+                raise UsageError(f"{where}.payload: {workload.payload} is out of range: use 16B (it carries a time stamp) to {most}B")
         case Iperf():
             if not 1 <= workload.streams <= 64:
-                raise UsageError(
-                    f"{where}.streams: {workload.streams} is out of range: use 1 to 64"
-                )
+                raise UsageError(f"{where}.streams: {workload.streams} is out of range: use 1 to 64")
 
 
-def _arm(
-    where: str,
-    name: str,
-    spec: ArmSpec,
-    experiment: ExperimentSpec,
-    limiters: dict[str, QJumpPlan],
-) -> ArmPlan:
+def _arm(where: str, name: str, spec: ArmSpec, experiment: ExperimentSpec, limiters: dict[str, QJumpPlan], network: Network) -> ArmPlan:
     where = f"{where}: arms.{name}"
     if not name.isidentifier():
-        raise UsageError(
-            f"{where}: {name!r} is no name for an arm: use letters, digits and underscores"
-        )
+        raise UsageError(f"{where}: {name!r} is no name for an arm: use letters, digits and underscores")
     if not spec.workloads:
         raise UsageError(f"{where}: no workloads: an arm measures something")
     for workload in (*spec.workloads, *spec.windowed):
         if workload not in experiment.workloads:
-            raise UsageError(
-                f"{where}: there is no workload {workload!r}: {loading.nearest(workload, list(experiment.workloads))}"
-            )
+            raise UsageError(f"{where}: there is no workload {workload!r}: {loading.nearest(workload, list(experiment.workloads))}")
     if spec.qjump is not None and spec.qjump not in limiters:
-        raise UsageError(
-            f"{where}: there is no limiter qjump.{spec.qjump}: {loading.nearest(spec.qjump, list(limiters))}"
-        )
+        raise UsageError(f"{where}: there is no limiter qjump.{spec.qjump}: {loading.nearest(spec.qjump, list(limiters))}")
     if spec.window is not None and spec.window < 4096:
-        raise UsageError(
-            f"{where}: a window of {spec.window} is smaller than the kernel grants: use at least 4096B"
-        )
+        raise UsageError(f"{where}: a window of {spec.window} is smaller than the kernel grants: use at least 4096B")
+    if spec.link is not None:
+        network = resolve_network(experiment.topology, loading.topology(experiment.topology), spec.link.over(experiment.link))
     return ArmPlan(
         name=name,
         label=spec.label,
+        network=network,
         uses_levels=spec.levels,
         qjump=limiters[spec.qjump] if spec.qjump else None,
         workloads=tuple(_workload(key, experiment, spec) for key in spec.workloads),
@@ -215,14 +154,9 @@ def _arm(
 
 def _workload(name: str, experiment: ExperimentSpec, arm: ArmSpec) -> WorkloadPlan:
     workload = experiment.workloads[name]
-    flows = tuple(
-        (source.strip(), destination.strip())
-        for source, _, destination in (text.partition(">") for text in workload.flows)
-    )
+    flows = tuple((source.strip(), destination.strip()) for source, _, destination in (text.partition(">") for text in workload.flows))
     level = workload.level if arm.levels else 0
-    window = (
-        int(arm.window) if arm.window is not None and name in arm.windowed else None
-    )
+    window = int(arm.window) if arm.window is not None and name in arm.windowed else None
     match workload:
         case Ping():
             return PingPlan(
@@ -233,6 +167,7 @@ def _workload(name: str, experiment: ExperimentSpec, arm: ArmSpec) -> WorkloadPl
                 window_bytes=window,
                 interval_ns=int(workload.interval),
                 payload_bytes=int(workload.payload),
+                reply_level=(level if workload.reply_level is None else workload.reply_level) if arm.levels else 0,
                 count=max(2, int(experiment.duration) // int(workload.interval)),
             )
         case Iperf():
@@ -244,6 +179,7 @@ def _workload(name: str, experiment: ExperimentSpec, arm: ArmSpec) -> WorkloadPl
                 window_bytes=window,
                 streams=workload.streams,
                 congestion_control=workload.congestion_control,
+                udp_rate_bps=None if workload.udp_rate is None else int(workload.udp_rate),
             )
 
 
@@ -255,96 +191,47 @@ def _check_figure(where: str, spec: ExperimentSpec) -> None:
         )
     for arm in (*figure.arms, *figure.detail):
         if arm not in spec.arms:
-            raise UsageError(
-                f"{where}: figure: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}"
-            )
+            raise UsageError(f"{where}: figure: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
 
 
-def busy_ports(
-    network: Network, urgent: tuple[str, str], bulk: list[tuple[str, str]]
-) -> int:
+def busy_ports(network: Network, urgent: tuple[str, str], bulk: list[tuple[str, str]]) -> int:
     """How many links on the way of ``urgent``, there and back, carry a bulk flow's data in the same direction."""
-    carried = {
-        link
-        for source, destination in bulk
-        for link in network.path(source, destination)
-    }
+    carried = {link for source, destination in bulk for link in network.path(source, destination)}
     source, destination = urgent
-    return len(
-        carried
-        & {*network.path(source, destination), *network.path(destination, source)}
-    )
+    return len(carried & {*network.path(source, destination), *network.path(destination, source)})
 
 
 def _constants(network: Network, arms: tuple[ArmPlan, ...]) -> dict[str, float]:
     """What is known before anything runs; claims may use each by its name."""
     full = theory.frame_bytes(network.mtu_bytes)
     constants: dict[str, float] = {
-        "hosts": len(network.hosts),
+        "hosts": float(len(network.hosts)),
         "rate_mbps": network.rate_bps / 1e6,
         "frame_ms": theory.occupancy_ns(full, network.rate_bps) / 1e6,
         "buffer_ms": network.buffer_bytes * 8e3 / network.rate_bps,
-        "link_goodput_mbps": theory.tcp_goodput_bps(network.mtu_bytes, network.rate_bps)
-        / 1e6,
+        "link_goodput_mbps": theory.tcp_goodput_bps(network.mtu_bytes, network.rate_bps) / 1e6,
     }
-    bulk = [
-        flow
-        for arm in arms
-        for workload in arm.workloads
-        if isinstance(workload, IperfPlan)
-        for flow in workload.flows
-    ]
+    bulk = [flow for arm in arms for workload in arm.workloads if isinstance(workload, IperfPlan) for flow in workload.flows]
     for arm in arms:
         for workload in arm.workloads:
             if not isinstance(workload, PingPlan):
                 continue
             links = len(network.path(*workload.flows[0]))
-            rtt = theory.ping_rtt_ns(
-                workload.payload_bytes, links, network.rate_bps, network.delay_ns
-            )
+            rtt = theory.ping_rtt_ns(workload.payload_bytes, links, network.rate_bps, network.delay_ns)
             constants.setdefault(f"{workload.name}_analytic_ms", rtt / 1e6)
-            constants.setdefault(
-                f"{workload.name}_interval_ms", workload.interval_ns / 1e6
-            )
-            constants.setdefault(
-                "busy_ports",
-                max(busy_ports(network, flow, bulk) for flow in workload.flows),
-            )
-            constants |= _limited_ping(arm, workload, rtt)
+            constants.setdefault(f"{workload.name}_interval_ms", workload.interval_ns / 1e6)
+            constants.setdefault("busy_ports", float(max(busy_ports(network, flow, bulk) for flow in workload.flows)))
+            constants |= _limited_ping(arm, workload)
     return constants
 
 
-def _limited_ping(arm: ArmPlan, ping: PingPlan, rtt_ns: int) -> dict[str, float]:
-    """The round trip and the loss of a ping that its own level's budget cannot keep up with."""
-    if (
-        arm.qjump is None
-        or not arm.qjump.budget_bytes[ping.level]
-        or arm.qjump.epochs != "rolling"
-    ):
+def _limited_ping(arm: ArmPlan, ping: PingPlan) -> dict[str, float]:
+    """What a budget of one reply per epoch does to a ping that asks more often: the wait in a full queue, or the loss."""
+    if arm.qjump is None or arm.qjump.epochs != "rolling" or ping.interval_ns >= arm.qjump.epoch_ns:
         return {}
-    per_epoch = arm.qjump.budget_bytes[ping.level] // (
-        theory.frame_bytes(28 + ping.payload_bytes)
-        - theory.FCS_BYTES
-        - theory.VLAN_TAG_BYTES
-    )
-    if per_epoch * ping.interval_ns >= arm.qjump.epoch_ns or per_epoch == 0:
+    frame = theory.ETHERNET_HEADER_BYTES + theory.IP_HEADER_BYTES + theory.ICMP_HEADER_BYTES + ping.payload_bytes
+    if arm.qjump.budget_bytes[ping.reply_level] // frame != 1:
         return {}
-    limit = arm.qjump.limit_packets if arm.qjump.mode == "delay" else None
-    arrivals = [k * ping.interval_ns for k in range(ping.count)]
-    departures = theory.limiter_departures_ns(
-        arrivals, arm.qjump.epoch_ns, per_epoch, limit
-    )
-    waits = sorted(
-        left - came
-        for came, left in zip(arrivals, departures, strict=True)
-        if left is not None
-    )
-    return {
-        f"{arm.name}_predicted_p50_ms": (waits[len(waits) // 2] + rtt_ns) / 1e6,
-        f"{arm.name}_predicted_loss": 1 - len(waits) / ping.count,
-    }
-
-
-def as_builtins(plan: Plan) -> object:
-    """The plan as plain lists and dictionaries, for JSON and for the eye."""
-    return msgspec.to_builtins(plan)
+    if arm.qjump.mode == "drop":
+        return {f"{arm.name}_predicted_loss": theory.ping_loss(ping.interval_ns, arm.qjump.epoch_ns)}
+    return {f"{arm.name}_predicted_wait_ms": theory.full_queue_delay_ns(arm.qjump.limit_packets, arm.qjump.epoch_ns) / 1e6}

@@ -14,12 +14,32 @@ LinkModel = Literal["wire", "htb", "tbf"]
 
 
 class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How every link of the network behaves; ``buffer`` is in bytes per level and port, ``delay`` is propagation, one way."""
+    """How every link of the network behaves; ``buffer`` is in bytes per level and port, ``delay`` is propagation, one way.
+
+    ``orphan``: a frame that has left its sender is no longer charged to the socket that sent it, as with any real network card; off
+    shows what HTB and TBF do (model wire only).
+    """
 
     model: LinkModel
     rate: Rate
     buffer: Size
     delay: Duration
+    orphan: bool = True
+
+
+class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one arm's links do otherwise."""
+
+    model: LinkModel | None = None
+    rate: Rate | None = None
+    buffer: Size | None = None
+    delay: Duration | None = None
+    orphan: bool | None = None
+
+    def over(self, link: LinkSpec) -> LinkSpec:
+        """``link`` with what is given here."""
+        given = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
+        return msgspec.structs.replace(link, **given)
 
 
 class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,6 +65,11 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rate_bps: int
     buffer_bytes: int
     delay_ns: int
+    orphan: bool
+
+    def skeleton(self) -> Network:
+        """What must be the same for one machine state to serve: all but the numbers that a trial sets when it shapes the links."""
+        return msgspec.structs.replace(self, rate_bps=10**7, buffer_bytes=10**5, delay_ns=0, orphan=True)
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -81,61 +106,44 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
     if not 576 <= spec.mtu <= 9000:
         raise UsageError(f"{where}: mtu {spec.mtu} is out of range: use 576B to 9000B")
     if not 10**5 <= link.rate <= 10**10:
-        raise UsageError(
-            f"{where}: a link rate of {link.rate} is out of range: use 100kbit to 10Gbit"
-        )
+        raise UsageError(f"{where}: a link rate of {link.rate} is out of range: use 100kbit to 10Gbit")
     if link.buffer < spec.mtu + 22:
-        raise UsageError(
-            f"{where}: a buffer of {link.buffer} holds no full-size frame: use at least {spec.mtu + 22}B"
-        )
+        raise UsageError(f"{where}: a buffer of {link.buffer} holds no full-size frame: use at least {spec.mtu + 22}B")
+    if not link.orphan and link.model != "wire":
+        raise UsageError(f"{where}: orphan = false is for links of model wire: {link.model} never releases a packet early")
     if link.delay > 10**9:
-        raise UsageError(
-            f"{where}: a propagation delay of {link.delay} is out of range: use at most 1s"
-        )
+        raise UsageError(f"{where}: a propagation delay of {link.delay} is out of range: use at most 1s")
     seen: dict[str, str] = {}
     for switch, below in spec.switches.items():
         for node in below:
             if node in seen:
-                raise UsageError(
-                    f"{where}: {node!r} hangs below both {seen[node]!r} and {switch!r}: give it one place"
-                )
+                raise UsageError(f"{where}: {node!r} hangs below both {seen[node]!r} and {switch!r}: give it one place")
             seen[node] = switch
             if not node.isalnum() or len(node) > 8:
-                raise UsageError(
-                    f"{where}: {node!r} is no node name: use at most 8 letters and digits"
-                )
+                raise UsageError(f"{where}: {node!r} is no node name: use at most 8 letters and digits")
     for node in seen:
         above = [node]
         while above[-1] in seen:
             above.append(seen[above[-1]])
             if above.count(above[-1]) > 1:
-                raise UsageError(
-                    f"{where}: {' > '.join(reversed(above))} is a loop: the switches must form a tree"
-                )
+                raise UsageError(f"{where}: {' > '.join(reversed(above))} is a loop: the switches must form a tree")
     roots = [switch for switch in spec.switches if switch not in seen]
     if len(roots) != 1:
-        raise UsageError(
-            f"{where}: the switches form no single tree: {', '.join(roots) or 'none'} hang below nothing"
-        )
+        raise UsageError(f"{where}: the switches form no single tree: {', '.join(roots) or 'none'} hang below nothing")
     network = Network(
         topology=name,
         vlan=spec.vlan,
         mtu_bytes=int(spec.mtu),
         static_arp=spec.static_arp,
-        edges=tuple(
-            (switch, node) for switch, below in spec.switches.items() for node in below
-        ),
+        edges=tuple((switch, node) for switch, below in spec.switches.items() for node in below),
         model=link.model,
         rate_bps=int(link.rate),
         buffer_bytes=int(link.buffer),
         delay_ns=int(link.delay),
+        orphan=link.orphan,
     )
     if len(network.hosts) < 2:
-        raise UsageError(
-            f"{where}: {len(network.hosts)} hosts make no network: give at least two"
-        )
+        raise UsageError(f"{where}: {len(network.hosts)} hosts make no network: give at least two")
     if len(network.hosts) > 250:
-        raise UsageError(
-            f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250"
-        )
+        raise UsageError(f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250")
     return network

@@ -28,9 +28,7 @@ class Quantity(int):
         match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
         if match is None or match[2] not in cls.units:
             known = ", ".join(cls.units)
-            raise UsageError(
-                f"{text!r} is not a {name}: write a number and one of the units {known}, such as {cls.sample!r}"
-            )
+            raise UsageError(f"{text!r} is not a {name}: write a number and one of the units {known}, such as {cls.sample!r}")
         value = Decimal(match[1]) * cls.units[match[2]]
         if value != value.to_integral_value():
             raise UsageError(f"{text!r} is not a whole number of {cls.base}")
@@ -50,12 +48,7 @@ class Rate(Quantity):
     """A link rate in bit/s, on the wire: with preamble, frame check sequence and inter-frame gap."""
 
     base = "bit/s"
-    units: ClassVar[dict[str, int]] = {
-        "bit": 1,
-        "kbit": 10**3,
-        "Mbit": 10**6,
-        "Gbit": 10**9,
-    }
+    units: ClassVar[dict[str, int]] = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
     sample = "10Mbit"
 
 
@@ -80,9 +73,7 @@ def decode(kind: type, value: Any) -> Any:
     if issubclass(kind, Quantity):
         try:
             return kind.parse(value)
-        except (
-            UsageError
-        ) as error:  # msgspec adds the place to a ValueError, and to no other
+        except UsageError as error:  # msgspec adds the place to a ValueError, and to no other
             raise ValueError(str(error)) from None
     raise NotImplementedError(kind)
 

@@ -17,41 +17,21 @@ if TYPE_CHECKING:
 SWITCHES = "switches"
 """Name of the machine's own namespace, where all switches are, in file names and messages."""
 
-_OFFLOADS = (
-    "tcp-segmentation-offload",
-    "generic-segmentation-offload",
-    "generic-receive-offload",
-)
+_OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
 
 
 def collect(testbed: Testbed, folder: Path, *, offloads: bool) -> None:
     """Write tc-NODE.json, ip-NODE.json, ovs.txt, flows-SWITCH.txt and, if asked, ethtool-NODE.txt into ``folder``."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name in (None, *testbed.hosts):
         node = name or SWITCHES
-        (folder / f"tc-{node}.json").write_text(
-            testbed.read(name, ["tc", "-j", "-s", "qdisc", "show"])
-        )
-        (folder / f"ip-{node}.json").write_text(
-            testbed.read(name, ["ip", "-j", "-d", "addr", "show"])
-        )
+        (folder / f"tc-{node}.json").write_text(testbed.read(name, ["tc", "-j", "-s", "qdisc", "show"]))
+        (folder / f"ip-{node}.json").write_text(testbed.read(name, ["ip", "-j", "-d", "addr", "show"]))
         if offloads:
-            devices = (
-                [testbed.hosts[name].device, testbed.hosts[name].tagged]
-                if name
-                else testbed.switch_devices()
-            )
-            script = "; ".join(
-                f"echo 'Device {device}:'; ethtool -k {device}" for device in devices
-            )
-            (folder / f"ethtool-{node}.txt").write_text(
-                testbed.read(name, ["sh", "-c", script])
-            )
+            (folder / f"ethtool-{node}.txt").write_text(testbed.offloads[node])
     (folder / "ovs.txt").write_text(testbed.read(None, ["ovs-vsctl", "show"]))
     for switch in testbed.switches:
-        (folder / f"flows-{switch}.txt").write_text(
-            testbed.read(None, ["ovs-ofctl", "dump-flows", switch])
-        )
+        (folder / f"flows-{switch}.txt").write_text(testbed.read(None, ["ovs-ofctl", "dump-flows", switch]))
 
 
 def differences(folder: Path, network: Network, arm: ArmPlan) -> list[str]:
@@ -59,43 +39,20 @@ def differences(folder: Path, network: Network, arm: ArmPlan) -> list[str]:
     found: list[str] = []
     expected_ports = sorted(_switch_ports(network))
     for node in (SWITCHES, *network.hosts):
-        links = {
-            link["ifname"]: link
-            for link in json.loads((folder / f"ip-{node}.json").read_text())
-            if "ifname" in link
-        }
-        qdiscs = [
-            qdisc
-            for qdisc in json.loads((folder / f"tc-{node}.json").read_text())
-            if "dev" in qdisc
-        ]
+        links = {link["ifname"]: link for link in json.loads((folder / f"ip-{node}.json").read_text()) if "ifname" in link}
+        qdiscs = [qdisc for qdisc in json.loads((folder / f"tc-{node}.json").read_text()) if "dev" in qdisc]
         devices = expected_ports if node == SWITCHES else [f"{node}-eth0"]
         for device in devices:
             if device not in links:
                 found.append(f"{node}: there is no interface {device}")
                 continue
-            found += [
-                f"{device}: {text}"
-                for text in _link_differences(links[device], network)
-            ]
+            found += [f"{device}: {text}" for text in _link_differences(links[device], network)]
             mine = [qdisc for qdisc in qdiscs if qdisc["dev"] == device]
-            found += [
-                f"{device}: {text}"
-                for text in _shape_differences(
-                    mine, network, on_switch=node == SWITCHES
-                )
-            ]
+            found += [f"{device}: {text}" for text in _shape_differences(mine, network, on_switch=node == SWITCHES)]
             if node != SWITCHES:
-                found += [
-                    f"{device}: {text}" for text in _limiter_differences(mine, arm)
-                ]
+                found += [f"{device}: {text}" for text in _limiter_differences(mine, arm)]
         if node != SWITCHES:
-            found += [
-                f"{node}: {text}"
-                for text in _vlan_differences(
-                    links.get(f"{node}-eth0.{network.vlan}"), network
-                )
-            ]
+            found += [f"{node}: {text}" for text in _vlan_differences(links.get(f"{node}-eth0.{network.vlan}"), network)]
         offloads = folder / f"ethtool-{node}.txt"
         if offloads.exists():
             found += _offload_differences(offloads.read_text())
@@ -137,54 +94,28 @@ def _vlan_differences(link: dict[str, Any] | None, network: Network) -> list[str
     if data.get("id") != network.vlan:
         found.append(f"its VLAN is {data.get('id')}, not {network.vlan}")
     identity = {(level, level) for level in LEVELS if level}
-    for key, direction in (
-        ("egress_qos", "priority to PCP"),
-        ("ingress_qos", "PCP to priority"),
-    ):
-        mapping = {
-            (entry["from"], entry["to"]) for entry in data.get(key, []) if entry["from"]
-        }
+    for key, direction in (("egress_qos", "priority to PCP"), ("ingress_qos", "PCP to priority")):
+        mapping = {(entry["from"], entry["to"]) for entry in data.get(key, []) if entry["from"]}
         if mapping != identity:
-            found.append(
-                f"the map from {direction} is {sorted(mapping)}, not one to one"
-            )
+            found.append(f"the map from {direction} is {sorted(mapping)}, not one to one")
     return found
 
 
-def _shape_differences(
-    qdiscs: list[dict[str, Any]], network: Network, *, on_switch: bool
-) -> list[str]:
+def _shape_differences(qdiscs: list[dict[str, Any]], network: Network, *, on_switch: bool) -> list[str]:
     root = next((qdisc for qdisc in qdiscs if qdisc.get("root")), None)
     kind = {"wire": "wire", "htb": "htb", "tbf": "tbf"}[network.model]
     if root is None or root.get("kind") != kind:
-        return [
-            f"its root qdisc is {root.get('kind') if root else 'missing'}, not {kind}"
-        ]
+        return [f"its root qdisc is {root.get('kind') if root else 'missing'}, not {kind}"]
     options = root.get("options", {})
     if network.model == "wire":
-        planned = {
-            "rate_bps": network.rate_bps,
-            "limit_bytes": network.buffer_bytes,
-            "delay_ns": network.delay_ns,
-            "classify": "pcp",
-        }
-        return [
-            f"its wire's {key} is {options.get(key)}, not {value}"
-            for key, value in planned.items()
-            if options.get(key) != value
-        ]
+        planned = {"rate_bps": network.rate_bps, "limit": network.buffer_bytes, "delay_ns": network.delay_ns, "classify": "pcp", "orphan": network.orphan}
+        return [f"its wire's {key} is {options.get(key)}, not {value}" for key, value in planned.items() if options.get(key) != value]
     if network.model == "tbf":
         found = (
-            []
-            if options.get("rate") == network.rate_bps // 8
-            else [f"its rate is {options.get('rate')} B/s, not {network.rate_bps // 8}"]
+            [] if options.get("rate") == network.rate_bps // 8 else [f"its rate is {options.get('rate')} B/s, not {network.rate_bps // 8}"]
         )
         queues = sum(qdisc.get("kind") == "pfifo" for qdisc in qdiscs)
-        return found + (
-            [f"it has {queues} queues, not {QUEUES}"]
-            if on_switch and queues != QUEUES
-            else []
-        )
+        return found + ([f"it has {queues} queues, not {QUEUES}"] if on_switch and queues != QUEUES else [])
     return []
 
 
@@ -195,14 +126,10 @@ def _limiter_differences(qdiscs: list[dict[str, Any]], arm: ArmPlan) -> list[str
     if len(found) != 1:
         return [f"it has {len(found)} qjump qdiscs, not one"]
     options = found[0].get("options", {})
-    budgets = {entry["level"]: entry["budget"] for entry in options.get("levels", [])}
+    budgets = dict(enumerate(options.get("budgets", [])))
     plan = arm.qjump
-    planned = {"epoch_ns": plan.epoch_ns, "mode": plan.mode, "epochs": plan.epochs}
-    wrong = [
-        f"its {key} is {options.get(key)}, not {value}"
-        for key, value in planned.items()
-        if options.get(key) != value
-    ]
+    planned = {"epoch_ns": plan.epoch_ns, "mode": plan.mode, "epochs": plan.epochs, "packets": plan.limit_packets}
+    wrong = [f"its {key} is {options.get(key)}, not {value}" for key, value in planned.items() if options.get(key) != value]
     wrong += [
         f"level {level} has a budget of {budgets.get(level)}, not {plan.budget_bytes[level]}"
         for level in LEVELS
@@ -215,9 +142,7 @@ def _limiter_differences(qdiscs: list[dict[str, Any]], arm: ArmPlan) -> list[str
 
 def _offload_differences(text: str) -> list[str]:
     found = []
-    for device, features in re.findall(
-        r"Device (\S+):\n(.*?)(?=\nDevice |\Z)", text, re.DOTALL
-    ):
+    for device, features in re.findall(r"Device (\S+):\n(.*?)(?=\nDevice |\Z)", text, re.DOTALL):
         for name in _OFFLOADS:
             if not re.search(rf"^\s*{name}: off", features, re.MULTILINE):
                 found.append(f"{device}: {name} is on")

@@ -33,7 +33,7 @@ def wire(network: Network, device: str) -> str:
     """sch_wire as root: a frame is delivered when its last bit has arrived, and levels queue behind it in strict priority."""
     return (
         f"qdisc add dev {device} root handle 5: wire rate {network.rate_bps}bit limit {network.buffer_bytes} "
-        f"classify pcp delay {network.delay_ns}ns"
+        f"classify pcp delay {network.delay_ns}ns {'orphan' if network.orphan else 'noorphan'}"
     )
 
 
@@ -52,12 +52,7 @@ def tbf(network: Network, device: str, *, on_switch: bool) -> Shaping:
     ingress serialises through an ifb, since tbf lets a frame go before its time on the wire, not after.
     """
     full = theory.frame_bytes(network.mtu_bytes)
-    framing = (
-        theory.PREAMBLE_BYTES
-        + theory.INTERFRAME_GAP_BYTES
-        + theory.FCS_BYTES
-        + theory.VLAN_TAG_BYTES
-    )
+    framing = theory.PREAMBLE_BYTES + theory.INTERFRAME_GAP_BYTES + theory.FCS_BYTES + theory.VLAN_TAG_BYTES
     packets = max(1, network.buffer_bytes // full)
     mirror = ifb_name(device)
     lines = [
@@ -67,10 +62,7 @@ def tbf(network: Network, device: str, *, on_switch: bool) -> Shaping:
         )
     ]
     if on_switch:
-        lines.append(
-            f"qdisc add dev {device} parent 5:1 handle 10: prio bands 8 priomap"
-            + " 7" * 16
-        )
+        lines.append(f"qdisc add dev {device} parent 5:1 handle 10: prio bands 8 priomap" + " 7" * 16)
         for level in LEVELS:
             lines += [
                 f"qdisc add dev {device} parent 10:{8 - level} handle 1{level + 1}: pfifo limit {packets}",
@@ -106,6 +98,8 @@ def vlan_host(device: str, network: Network, address: str) -> list[str]:
     tagged = f"{device}.{network.vlan}"
     mapping = " ".join(f"{level}:{level}" for level in LEVELS)
     return [
+        # Router solicitations and reports of group membership would cross the network under test.
+        "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1",
         f"ethtool -K {device} {OFFLOADS}",
         f"ip link set {device} mtu {network.mtu_bytes} up",
         f"ip link add link {device} name {tagged} type vlan id {network.vlan} egress-qos-map {mapping} ingress-qos-map {mapping}",
@@ -115,37 +109,33 @@ def vlan_host(device: str, network: Network, address: str) -> list[str]:
     ]
 
 
-def qjau(level: int, window_bytes: int | None) -> list[str]:
-    """The prefix that gives a program its level and, if asked, its window (native/app-util)."""
+def switch_port(device: str, network: Network) -> list[str]:
+    """A switch's port: whole frames only, no IPv6 of its own, the network's MTU."""
     return [
-        "qjau",
-        "-p",
-        str(level),
-        *(["-w", str(window_bytes)] if window_bytes is not None else []),
-        "--",
+        f"sysctl -qw net.ipv6.conf.{device}.disable_ipv6=1",
+        f"ethtool -K {device} {OFFLOADS}",
+        f"ip link set {device} mtu {network.mtu_bytes} up",
     ]
+
+
+def qjau(level: int, window_bytes: int | None, preload: str | None = None) -> list[str]:
+    """The prefix that gives a program its level and, if asked, its window (native/app-util), and another library of ours."""
+    before = ["env", f"LD_PRELOAD=/usr/lib/qjump-mn/{preload}"] if preload else []
+    return [*before, "qjau", "-p", str(level), *(["-w", str(window_bytes)] if window_bytes is not None else []), "--"]
 
 
 def host_priorities(device: str, network: Network) -> list[str]:
     """Strict priority at a host without QJump, for the link models whose root qdisc has none of its own."""
     packets = max(1, network.buffer_bytes // theory.frame_bytes(network.mtu_bytes))
     priomap = " ".join(str(7 - level) for level in LEVELS) + " 7" * 8
-    lines = [
-        f"qdisc add dev {device} parent {HOST_PARENT} handle {HOST_HANDLE} prio bands 8 priomap {priomap}"
-    ]
-    lines += [
-        f"qdisc add dev {device} parent 6:{8 - level} handle 6{level + 1}: pfifo limit {packets}"
-        for level in LEVELS
-    ]
+    lines = [f"qdisc add dev {device} parent {HOST_PARENT} handle {HOST_HANDLE} prio bands 8 priomap {priomap}"]
+    lines += [f"qdisc add dev {device} parent 6:{8 - level} handle 6{level + 1}: pfifo limit {packets}" for level in LEVELS]
     return lines
 
 
 def qjump(plan: QJumpPlan, device: str) -> str:
     """sch_qjump below Mininet's TC; levels by 802.1Q priority."""
-    budgets = " ".join(
-        f"level {level} {plan.budget_bytes[level] or 'unlimited'}"
-        for level in reversed(LEVELS)
-    )
+    budgets = " ".join(f"level {level} {plan.budget_bytes[level] or 'unlimited'}" for level in reversed(LEVELS))
     return (
         f"qdisc add dev {device} parent {HOST_PARENT} handle {HOST_HANDLE} qjump epoch {plan.epoch_ns}ns {budgets} "
         f"mode {plan.mode} epochs {plan.epochs} packets {plan.limit_packets}"
@@ -176,21 +166,12 @@ def htb_qos(network: Network, devices: list[str]) -> list[str]:
             f"queues={queues}",
         ]
         for level in LEVELS:
-            arguments += [
-                "--",
-                f"--id=@q-{device}-{level}",
-                "create",
-                "queue",
-                f"other-config:priority={7 - level}",
-            ]
+            arguments += ["--", f"--id=@q-{device}-{level}", "create", "queue", f"other-config:priority={7 - level}"]
             arguments += [f"other-config:max-rate={network.rate_bps}"]
     return arguments[1:]
 
 
 def htb_flows() -> list[str]:
     """OpenFlow rules that choose the queue by the tag's PCP; everything else stays as in a learning switch."""
-    rules = [
-        f"priority=100,vlan_tci=0x{level << 13 | 0x1000:04x}/0xf000,actions=set_queue:{level},NORMAL"
-        for level in LEVELS
-    ]
+    rules = [f"priority=100,vlan_tci=0x{level << 13 | 0x1000:04x}/0xf000,actions=set_queue:{level},NORMAL" for level in LEVELS]
     return [*rules, "priority=0,actions=NORMAL"]

@@ -28,19 +28,14 @@ class MultiqueueLink(Link):  # type: ignore[misc]
     ) -> None:
         """Make the pair in one command, ends in their namespaces; the namespaces are new, so there is nothing to delete."""
         ends = []
-        for name, address, node in (
-            (intfname1, addr1, node1),
-            (intfname2, addr2, node2),
-        ):
+        for name, address, node in ((intfname1, addr1, node1), (intfname2, addr2, node2)):
             mac = f" address {address}" if address else ""
             ends.append(
                 f"name {name}{mac} numtxqueues {commands.QUEUES} numrxqueues {commands.QUEUES} netns {node.pid if node and node.inNamespace else 1}"
             )
         output = quietRun(f"ip link add {ends[0]} type veth peer {ends[1]}")
         if output:
-            raise RuntimeError(
-                f"the veth pair {intfname1} – {intfname2} cannot be made: {output.strip()}"
-            )
+            raise RuntimeError(f"the veth pair {intfname1} – {intfname2} cannot be made: {output.strip()}")
 
 
 class ShapedIntf(TCIntf):  # type: ignore[misc]
@@ -65,10 +60,7 @@ class ShapedIntf(TCIntf):  # type: ignore[misc]
 
     def shape(self, network: Network) -> None:
         """Collect what makes this interface an end of a link of ``network``."""
-        self.config(
-            bw=network.rate_bps / 1e6,
-            **({"delay": f"{network.delay_ns}ns"} if network.delay_ns else {}),
-        )
+        self.config(bw=network.rate_bps / 1e6, **({"delay": f"{network.delay_ns}ns"} if network.delay_ns else {}))
 
 
 class WireIntf(ShapedIntf):
@@ -102,18 +94,12 @@ class TBFIntf(ShapedIntf):
 
     def shape(self, network: Network) -> None:
         """Collect the ip and tc lines of the tbf model."""
-        shaping = commands.tbf(
-            network, self.name, on_switch=isinstance(self.node, OVSBridge)
-        )
+        shaping = commands.tbf(network, self.name, on_switch=isinstance(self.node, OVSBridge))
         self.pending_ip = shaping.ip
         self.pending += shaping.tc
 
 
-INTERFACES: dict[str, type[ShapedIntf]] = {
-    "wire": WireIntf,
-    "htb": HTBIntf,
-    "tbf": TBFIntf,
-}
+INTERFACES: dict[str, type[ShapedIntf]] = {"wire": WireIntf, "htb": HTBIntf, "tbf": TBFIntf}
 
 
 class VLANHost(Host):  # type: ignore[misc]
@@ -128,9 +114,7 @@ class VLANHost(Host):  # type: ignore[misc]
         self.address, prefix = ip.split("/")
         output = self.cmd(" && ".join(commands.vlan_host(self.device, network, ip)))
         if output.strip():
-            raise RuntimeError(
-                f"host {self.name}: VLAN {network.vlan} cannot be set up: {output.strip()}"
-            )
+            raise RuntimeError(f"host {self.name}: VLAN {network.vlan} cannot be set up: {output.strip()}")
         interface.ip, interface.prefixLen = self.address, prefix
         return result
 
@@ -145,9 +129,7 @@ class PrioritySwitch(OVSBridge):  # type: ignore[misc]
     @property
     def devices(self) -> list[str]:
         """The names of the ports' interfaces, in the order of their ports."""
-        return [
-            interface.name for interface in self.intfList() if self.ports.get(interface)
-        ]
+        return [interface.name for interface in self.intfList() if self.ports.get(interface)]
 
 
 class OVSHtbQosSwitch(PrioritySwitch):
@@ -156,12 +138,8 @@ class OVSHtbQosSwitch(PrioritySwitch):
     def enable_qos(self, network: Network) -> None:
         """Give every port eight queues below the link's rate, and every frame the queue of its PCP."""
         calls = [["ovs-vsctl", *commands.htb_qos(network, self.devices)]]
-        calls += [
-            ["ovs-ofctl", "add-flow", self.name, rule] for rule in commands.htb_flows()
-        ]
+        calls += [["ovs-ofctl", "add-flow", self.name, rule] for rule in commands.htb_flows()]
         for call in calls:
             output, error, status = errRun(call)
             if status:
-                raise RuntimeError(
-                    f"switch {self.name}: {call[0]} refuses: {(error or output).strip()}"
-                )
+                raise RuntimeError(f"switch {self.name}: {call[0]} refuses: {(error or output).strip()}")

@@ -19,46 +19,23 @@ QUIET = ["-vconsole:off", "-vsyslog:off", "-vfile:off"]
 
 
 def load_and_start() -> None:
-    """Load the kernel datapath and start ovsdb-server and ovs-vswitchd with an empty database; raise :class:`MachineError` with what they say if they do not."""
-    if subprocess.run(
-        ["modprobe", "openvswitch"], capture_output=True, check=False
-    ).returncode:
-        raise MachineError("this kernel has no module openvswitch")
+    """Load the kernel datapath, start ovsdb-server and ovs-vswitchd with an empty database.
+
+    Raises :class:`MachineError` with what they say if they do not start.
+    """
+    _run("modprobe", "openvswitch")
     for folder in (RUN, Path("/etc/openvswitch"), Path("/var/log/openvswitch")):
         folder.mkdir(parents=True, exist_ok=True)
     Path("/etc/resolv.conf").touch()
     database = RUN / "conf.db"
     _run("ovsdb-tool", "create", str(database), str(SCHEMA))
-    _run(
-        "ovsdb-server",
-        str(database),
-        f"--remote=punix:{RUN}/db.sock",
-        "--pidfile",
-        "--detach",
-        "--no-chdir",
-        *QUIET,
-    )
+    _run("ovsdb-server", str(database), f"--remote=punix:{RUN}/db.sock", "--pidfile", "--detach", "--no-chdir", *QUIET)
     _run("ovs-vsctl", "--no-wait", "init")
     # One handler and one revalidator: more threads on one processor are only more wake-ups.
-    _run(
-        "ovs-vsctl",
-        "--no-wait",
-        "set",
-        "Open_vSwitch",
-        ".",
-        "other_config:n-handler-threads=1",
-        "other_config:n-revalidator-threads=1",
-    )
+    _run("ovs-vsctl", "--no-wait", "set", "Open_vSwitch", ".", "other_config:n-handler-threads=1", "other_config:n-revalidator-threads=1")
     uptime = float(Path("/proc/uptime").read_text().split()[0])
     time.sleep(max(0.0, MINIMUM_UPTIME_S - uptime))
-    _run(
-        "ovs-vswitchd",
-        f"unix:{RUN}/db.sock",
-        "--pidfile",
-        "--detach",
-        "--no-chdir",
-        *QUIET,
-    )
+    _run("ovs-vswitchd", f"unix:{RUN}/db.sock", "--pidfile", "--detach", "--no-chdir", *QUIET)
 
 
 def check() -> None:
@@ -68,14 +45,8 @@ def check() -> None:
 
 def _run(*argv: str) -> None:
     try:
-        done = subprocess.run(
-            argv, capture_output=True, text=True, timeout=60, check=False
-        )
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     except FileNotFoundError:
-        raise MachineError(
-            f"{argv[0]} is not installed: install openvswitch-switch"
-        ) from None
+        raise MachineError(f"{argv[0]} is not installed: install openvswitch-switch") from None
     if done.returncode:
-        raise MachineError(
-            f"Open vSwitch does not work here: {' '.join(argv[:2])}: {(done.stderr or done.stdout).strip()}"
-        )
+        raise MachineError(f"Open vSwitch does not work here: {' '.join(argv[:2])}: {(done.stderr or done.stdout).strip()}")

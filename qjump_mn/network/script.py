@@ -16,44 +16,25 @@ def lines(plan: Plan) -> Iterator[str]:
     network = plan.network
     ports = _ports(network)
     yield f"# {network.topology}: {len(network.hosts)} hosts, {len(network.switches)} switches, {network.rate_bps / 1e6:g} Mb/s, model {network.model}"
-    yield "sysctl -w net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"
     yield from (f"ip netns add {host}" for host in network.hosts)
-    yield from (
-        f"ovs-vsctl add-br {switch} -- set bridge {switch} fail_mode=standalone"
-        for switch in network.switches
-    )
+    yield from (f"ovs-vsctl add-br {switch} -- set bridge {switch} fail_mode=standalone" for switch in network.switches)
     for (above, upper), (below, lower) in ports:
         queues = f"numtxqueues {commands.QUEUES} numrxqueues {commands.QUEUES}"
         space = f" netns {below}" if below in network.hosts else ""
         yield f"ip link add name {upper} {queues} type veth peer name {lower} {queues}{space}"
-        yield f"ovs-vsctl add-port {above} {upper}" + (
-            "" if space else f" -- add-port {below} {lower}"
-        )
+        yield f"ovs-vsctl add-port {above} {upper}" + ("" if space else f" -- add-port {below} {lower}")
+    yield from (line for pair in ports for node, device in pair if node not in network.hosts for line in commands.switch_port(device, network))
     for index, host in enumerate(network.hosts):
         yield f"# {host}"
-        yield from (
-            _inside(host, command)
-            for command in commands.vlan_host(
-                f"{host}-eth0", network, f"10.0.0.{index + 1}/24"
-            )
-        )
+        yield from (_inside(host, command) for command in commands.vlan_host(f"{host}-eth0", network, f"10.0.0.{index + 1}/24"))
     yield "# every end of every link"
     for (above, upper), (below, lower) in ports:
         yield from _shape(network, None, upper)
         yield from _shape(network, below if below in network.hosts else None, lower)
     if network.model == "htb":
-        devices = [
-            device
-            for pair in ports
-            for node, device in pair
-            if node not in network.hosts
-        ]
+        devices = [device for pair in ports for node, device in pair if node not in network.hosts]
         yield shlex.join(["ovs-vsctl", *commands.htb_qos(network, devices)])
-        yield from (
-            shlex.join(["ovs-ofctl", "add-flow", switch, rule])
-            for switch in network.switches
-            for rule in commands.htb_flows()
-        )
+        yield from (shlex.join(["ovs-ofctl", "add-flow", switch, rule]) for switch in network.switches for rule in commands.htb_flows())
     for arm in plan.arms:
         yield ""
         yield f"# arm {arm.name}: {arm.label}; for each seed of {', '.join(map(str, plan.seeds))}"
@@ -86,47 +67,28 @@ def _shape(network: Network, host: str | None, device: str) -> Iterator[str]:
 
 
 def _arm(plan: Plan, arm: ArmPlan) -> Iterator[str]:
-    network = plan.network
+    network = arm.network
+    if network != plan.network:
+        yield f"# with links of its own: model {network.model}, {network.rate_bps / 1e6:g} Mb/s, orphan {network.orphan}"
     for host in network.hosts:
         device = f"{host}-eth0"
         if arm.qjump is not None:
             yield _inside(host, f"tc {commands.qjump(arm.qjump, device)}")
         elif arm.uses_levels and network.model != "wire":
-            yield from (
-                _inside(host, f"tc {line}")
-                for line in commands.host_priorities(device, network)
-            )
+            yield from (_inside(host, f"tc {line}") for line in commands.host_priorities(device, network))
     address = {host: f"10.0.0.{index + 1}" for index, host in enumerate(network.hosts)}
     for workload in arm.workloads:
         for index, (source, destination) in enumerate(workload.flows):
-            wrapper = commands.qjau(workload.level, workload.window_bytes)
+            preload = ping.PRELOAD if isinstance(workload, PingPlan) else None
+            wrapper = commands.qjau(workload.level, workload.window_bytes, preload)
             match workload:
                 case PingPlan():
-                    if workload.level:
-                        marks = commands.mark_echo_replies(
-                            f"{destination}-eth0.{network.vlan}", workload.level
-                        )
-                        yield from (
-                            _inside(destination, f"tc {line}") for line in marks
-                        )
-                    yield _inside(
-                        source,
-                        shlex.join(
-                            [*wrapper, *ping.argv(workload, address[destination])]
-                        ),
-                    )
+                    if workload.reply_level:
+                        marks = commands.mark_echo_replies(f"{destination}-eth0.{network.vlan}", workload.reply_level)
+                        yield from (_inside(destination, f"tc {line}") for line in marks)
+                    yield _inside(source, shlex.join([*wrapper, *ping.argv(workload, address[destination])]))
                 case IperfPlan():
-                    seconds = iperf.seconds(plan.warmup_ns, plan.duration_ns)
-                    client = iperf.client_argv(
-                        workload, address[destination], iperf.PORT + index, seconds
-                    )
-                    yield (
-                        _inside(
-                            destination,
-                            shlex.join(
-                                [*wrapper, *iperf.server_argv(iperf.PORT + index)]
-                            ),
-                        )
-                        + " &"
-                    )
+                    seconds = iperf.seconds(next(trial for trial in plan.trials() if trial.arm == arm))
+                    client = iperf.client_argv(workload, address[destination], iperf.PORT + index, seconds, network.mtu_bytes)
+                    yield (_inside(destination, shlex.join([*wrapper, *iperf.server_argv(iperf.PORT + index)])) + " &")
                     yield _inside(source, shlex.join([*wrapper, *client])) + " &"

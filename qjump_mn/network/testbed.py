@@ -17,48 +17,13 @@ from qjump_mn.errors import MachineError
 from qjump_mn.model.plan import QJumpPlan
 from qjump_mn.model.topology import Network
 from qjump_mn.network import commands, openvswitch
-from qjump_mn.network.nodes import (
-    INTERFACES,
-    MultiqueueLink,
-    OVSHtbQosSwitch,
-    PrioritySwitch,
-    ShapedIntf,
-    TBFIntf,
-    VLANHost,
-)
+from qjump_mn.network.asbuilt import SWITCHES
+from qjump_mn.network.nodes import INTERFACES, MultiqueueLink, OVSHtbQosSwitch, PrioritySwitch, ShapedIntf, TBFIntf, VLANHost
 
 MODULES = {
-    "wire": [
-        "openvswitch",
-        "8021q",
-        "veth",
-        "cls_flower",
-        "act_skbedit",
-        "sch_ingress",
-        "sch_wire",
-        "sch_qjump",
-    ],
-    "htb": [
-        "openvswitch",
-        "8021q",
-        "veth",
-        "cls_flower",
-        "act_skbedit",
-        "sch_ingress",
-        "sch_htb",
-        "sch_prio",
-        "sch_qjump",
-    ],
-    "tbf": [
-        "openvswitch",
-        "8021q",
-        "veth",
-        "cls_flower",
-        "act_skbedit",
-        "act_mirred",
-        "cls_matchall",
-        "sch_ingress",
-    ]
+    "wire": ["openvswitch", "8021q", "veth", "cls_flower", "act_skbedit", "sch_ingress", "sch_wire", "sch_qjump"],
+    "htb": ["openvswitch", "8021q", "veth", "cls_flower", "act_skbedit", "sch_ingress", "sch_htb", "sch_prio", "sch_qjump"],
+    "tbf": ["openvswitch", "8021q", "veth", "cls_flower", "act_skbedit", "act_mirred", "cls_matchall", "sch_ingress"]
     + ["sch_tbf", "sch_prio", "sch_netem", "ifb"],
 }
 
@@ -70,9 +35,7 @@ def load_modules(network: Network) -> None:
         arguments = ["numifbs=0"] if module == "ifb" else []
         if (
             not Path(f"/sys/module/{module}").is_dir()
-            and subprocess.run(
-                ["modprobe", module, *arguments], capture_output=True, check=False
-            ).returncode
+            and subprocess.run(["modprobe", module, *arguments], capture_output=True, check=False).returncode
         ):
             missing.append(module)
     if missing:
@@ -102,12 +65,7 @@ class Testbed:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._exits.close()
 
     def _build(self) -> None:
@@ -116,59 +74,34 @@ class Testbed:
         load_modules(network)
         self._refuse_foreign()
         setLogLevel("warning")
-        # Off before any interface exists: addresses, router solicitations and MLD reports would cross the network under test.
-        for scope in ("all", "default"):
-            Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")
-        net = Mininet(
-            topo=None,
-            link=MultiqueueLink,
-            intf=INTERFACES[network.model],
-            controller=None,
-            build=False,
-            waitConnected=False,
-        )
+        net = Mininet(topo=None, link=MultiqueueLink, intf=INTERFACES[network.model], controller=None, build=False, waitConnected=False)
         self._exits.callback(net.stop)
         switch_class = OVSHtbQosSwitch if network.model == "htb" else PrioritySwitch
-        names = [*network.switches, *network.hosts]
         for index, name in enumerate(network.switches):
-            self.switches[name] = net.addSwitch(
-                name, cls=switch_class, dpid=f"{index + 1:x}"
-            )
+            self.switches[name] = net.addSwitch(name, cls=switch_class, dpid=f"{index + 1:x}")
         for index, name in enumerate(network.hosts):
             mac = f"02:00:00:00:00:{index + 1:02x}"
-            self.hosts[name] = net.addHost(
-                name,
-                cls=VLANHost,
-                ip=f"10.0.0.{index + 1}/24",
-                mac=mac,
-                network=network,
-            )
+            self.hosts[name] = net.addHost(name, cls=VLANHost, ip=f"10.0.0.{index + 1}/24", mac=mac, network=network)
         for index, (above, below) in enumerate(network.edges):
             # Mininet draws these at random; a repeatable run has repeatable addresses.
-            addresses = {
-                "addr1": f"02:00:00:01:{index:02x}:01",
-                "addr2": f"02:00:00:01:{index:02x}:02",
-            }
+            addresses = {"addr1": f"02:00:00:01:{index:02x}:01", "addr2": f"02:00:00:01:{index:02x}:02"}
             ends = (below, above) if below in self.hosts else (above, below)
             net.addLink(*ends, **addresses)
-        assert len(net.hosts) + len(net.switches) == len(names)
         net.start()
         devices = self.switch_devices()
-        self._shell(
-            "; ".join(
-                f"ethtool -K {device} {commands.OFFLOADS} && ip link set {device} mtu {network.mtu_bytes} up"
-                for device in devices
-            )
-        )
+        self._shell(" && ".join(line for device in devices for line in commands.switch_port(device, network)))
         if network.static_arp:
             self._static_arp()
+        # They stay as they are, and reading them takes a process for each device: read once, kept with every trial.
+        self.offloads = {SWITCHES: self._read_offloads(None, devices)}
+        self.offloads |= {name: self._read_offloads(name, [host.device, host.tagged]) for name, host in self.hosts.items()}
+
+    def _read_offloads(self, name: str | None, devices: list[str]) -> str:
+        return self.read(name, ["sh", "-c", "; ".join(f"echo 'Device {device}:'; ethtool -k {device}" for device in devices)])
 
     def _refuse_foreign(self) -> None:
         """A bridge or interface with a name of ours belongs to somebody else: say so, touch nothing."""
-        for name in (
-            *self.network.switches,
-            *(f"{switch}-eth1" for switch in self.network.switches),
-        ):
+        for name in (*self.network.switches, *(f"{switch}-eth1" for switch in self.network.switches)):
             if Path(f"/sys/class/net/{name}").exists():
                 raise MachineError(
                     f"an interface {name!r} exists already, of another network on this machine: take that down first (mn -c)"
@@ -177,61 +110,27 @@ class Testbed:
     def _static_arp(self) -> None:
         for host in self.hosts.values():
             others = (other for other in self.hosts.values() if other is not host)
-            lines = [
-                f"neigh replace {other.address} lladdr {other.MAC()} dev {host.tagged} nud permanent"
-                for other in others
-            ]
+            lines = [f"neigh replace {other.address} lladdr {other.MAC()} dev {host.tagged} nud permanent" for other in others]
             self._batch("ip", lines, host)
 
     def switch_devices(self) -> list[str]:
         """Every switch port's interface."""
-        return [
-            device for switch in self.switches.values() for device in switch.devices
-        ]
+        return [device for switch in self.switches.values() for device in switch.devices]
 
-    def shape(self) -> None:
-        """Make every interface an end of a link of the plan's model, rate and buffer; what was there before is removed."""
+    def shape(self, network: Network) -> None:
+        """Make every interface an end of a link of ``network``, whose skeleton is this one's; what was there before is removed."""
+        assert network.skeleton() == self.network.skeleton()
+        self.network = network
         if self._shaped:
             self._unshape()
         self._shaped = True
         for node in (None, *self.hosts.values()):
-            interfaces = (
-                [node.defaultIntf()]
-                if node
-                else [
-                    i
-                    for s in self.switches.values()
-                    for i in s.intfList()
-                    if s.ports.get(i)
-                ]
-            )
-            shape = [
-                interface
-                for interface in interfaces
-                if node or self.network.model != "htb"
-            ]
+            interfaces = [node.defaultIntf()] if node else [i for s in self.switches.values() for i in s.intfList() if s.ports.get(i)]
+            shape = [interface for interface in interfaces if node or self.network.model != "htb"]
             for interface in shape:
                 interface.shape(self.network)
-            self._batch(
-                "ip",
-                [
-                    line
-                    for i in shape
-                    if isinstance(i, TBFIntf)
-                    for line in _taken(i.pending_ip)
-                ],
-                node,
-            )
-            self._batch(
-                "tc",
-                [
-                    line
-                    for i in shape
-                    if isinstance(i, ShapedIntf)
-                    for line in _taken(i.pending)
-                ],
-                node,
-            )
+            self._batch("ip", [line for i in shape if isinstance(i, TBFIntf) for line in _taken(i.pending_ip)], node)
+            self._batch("tc", [line for i in shape if isinstance(i, ShapedIntf) for line in _taken(i.pending)], node)
         for switch in self.switches.values():
             if isinstance(switch, OVSHtbQosSwitch):
                 switch.enable_qos(self.network)
@@ -240,32 +139,15 @@ class Testbed:
         for node in (None, *self.hosts.values()):
             devices = [node.device] if node else self.switch_devices()
             if node is None and self.network.model == "htb":
-                self._shell(
-                    "ovs-vsctl "
-                    + " ".join(f"-- clear port {device} qos" for device in devices)
-                )
+                self._shell("ovs-vsctl " + " ".join(f"-- clear port {device} qos" for device in devices))
                 self._shell("ovs-vsctl -- --all destroy qos -- --all destroy queue")
                 continue
-            self._batch(
-                "tc", [f"qdisc del dev {device} root" for device in devices], node
-            )
+            self._batch("tc", [f"qdisc del dev {device} root" for device in devices], node)
             if self.network.model == "tbf":
-                self._batch(
-                    "tc",
-                    [f"qdisc del dev {device} ingress" for device in devices],
-                    node,
-                )
-                self._batch(
-                    "ip",
-                    [f"link del {commands.ifb_name(device)}" for device in devices],
-                    node,
-                )
+                self._batch("tc", [f"qdisc del dev {device} ingress" for device in devices], node)
+                self._batch("ip", [f"link del {commands.ifb_name(device)}" for device in devices], node)
         for name in self._marked:
-            self._batch(
-                "tc",
-                [f"qdisc del dev {self.hosts[name].tagged} clsact"],
-                self.hosts[name],
-            )
+            self._batch("tc", [f"qdisc del dev {self.hosts[name].tagged} clsact"], self.hosts[name])
         self._marked.clear()
 
     def limit(self, plan: QJumpPlan) -> None:
@@ -284,19 +166,11 @@ class Testbed:
         """Give the echo replies of host ``name`` their level."""
         if name not in self._marked:
             self._marked.add(name)
-            self._batch(
-                "tc",
-                commands.mark_echo_replies(self.hosts[name].tagged, level),
-                self.hosts[name],
-            )
+            self._batch("tc", commands.mark_echo_replies(self.hosts[name].tagged, level), self.hosts[name])
 
-    def popen(
-        self, name: str, argv: list[str], *, stdout: IO[Any], stderr: IO[Any]
-    ) -> subprocess.Popen[bytes]:
+    def popen(self, name: str, argv: list[str], *, stdout: IO[Any], stderr: IO[Any]) -> subprocess.Popen[bytes]:
         """Start a program on a host; standard input is empty."""
-        process: subprocess.Popen[bytes] = self.hosts[name].popen(
-            argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
-        )
+        process: subprocess.Popen[bytes] = self.hosts[name].popen(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
         return process
 
     def read(self, name: str | None, argv: list[str]) -> str:
@@ -313,19 +187,10 @@ class Testbed:
 
     def _run(self, argv: list[str], text: str | None, node: VLANHost | None) -> str:
         prefix = ["mnexec", "-a", str(node.pid)] if node else []
-        done = subprocess.run(
-            [*prefix, *argv],
-            input=text,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = subprocess.run([*prefix, *argv], input=text, capture_output=True, text=True, timeout=120, check=False)
         if done.returncode:
             where = node.name if node else "this machine"
-            raise MachineError(
-                f"{' '.join(argv)} failed on {where}: {done.stderr.strip()[:400]}"
-            )
+            raise MachineError(f"{' '.join(argv)} failed on {where}: {done.stderr.strip()[:400]}")
         return done.stdout
 
 

@@ -1,4 +1,4 @@
-"""iperf3 over TCP: bulk traffic, measured where it arrives."""
+"""iperf3: bulk traffic, measured where it arrives."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from qjump_mn.errors import LostError
-from qjump_mn.model.plan import IperfPlan
+from qjump_mn.model.plan import IperfPlan, PingPlan, Trial
 from qjump_mn.workloads.program import Program, Programs
 
 if TYPE_CHECKING:
     from qjump_mn.network.testbed import Testbed
 
 PORT = 5201
+UDP_HEADERS_BYTES = 28
 REPORT_S = 0.5
 TAIL_S = 2
 """Bulk traffic goes on for at least this long after the last request was due, so that every ping meets it."""
@@ -39,76 +40,49 @@ def server_argv(port: int) -> list[str]:
     return ["iperf3", "-s", "-1", "-p", str(port), "-i", str(REPORT_S), "-J"]
 
 
-def client_argv(
-    plan: IperfPlan, destination: str, port: int, seconds: int
-) -> list[str]:
+def client_argv(plan: IperfPlan, destination: str, port: int, seconds: int, mtu_bytes: int) -> list[str]:
     """The command line of the sender."""
+    transport = ["-C", plan.congestion_control]
+    if plan.udp_rate_bps is not None:
+        transport = ["-u", "-b", str(plan.udp_rate_bps), "-l", str(mtu_bytes - UDP_HEADERS_BYTES)]
     return [
-        *(
-            "iperf3",
-            "-c",
-            destination,
-            "-p",
-            str(port),
-            "-t",
-            str(seconds),
-            "-i",
-            str(REPORT_S),
-        ),
-        *("-P", str(plan.streams), "-C", plan.congestion_control, "-J"),
+        *("iperf3", "-c", destination, "-p", str(port), "-t", str(seconds), "-i", str(REPORT_S)),
+        *("-P", str(plan.streams), *transport, "-J"),
     ]
 
 
-def seconds(warmup_ns: int, duration_ns: int) -> int:
-    """How long the senders send: warm-up, trial, tail."""
-    return -(-(warmup_ns + duration_ns) // 10**9) + TAIL_S
+def seconds(trial: Trial) -> int:
+    """How long the senders send: warm-up, the slowest ping's time, tail."""
+    pings = [workload.longest_ns for workload in trial.arm.workloads if isinstance(workload, PingPlan)]
+    return -(-(trial.warmup_ns + max([trial.duration_ns, *pings])) // 10**9) + TAIL_S
 
 
-def start_servers(
-    testbed: Testbed, plan: IperfPlan, raw: Path, programs: Programs
-) -> list[Program]:
+def start_servers(testbed: Testbed, plan: IperfPlan, raw: Path, programs: Programs) -> list[Program]:
     """Start one server a flow and wait until each listens."""
     servers = []
     for index, (source, destination) in enumerate(plan.flows):
         output = raw / output_name(plan, (source, destination), "server")
         servers.append(
-            programs.start(
-                testbed,
-                destination,
-                server_argv(PORT + index),
-                output,
-                level=plan.level,
-                window_bytes=plan.window_bytes,
-            )
+            programs.start(testbed, destination, server_argv(PORT + index), output, level=plan.level, window_bytes=plan.window_bytes)
         )
     for index, server in enumerate(servers):
         server.wait_listening(PORT + index)
     return servers
 
 
-def start(
-    testbed: Testbed, plan: IperfPlan, raw: Path, programs: Programs, length_s: int
-) -> list[Program]:
+def start(testbed: Testbed, plan: IperfPlan, raw: Path, programs: Programs, length_s: int) -> list[Program]:
     """Start one sender a flow, for ``length_s`` seconds."""
     return [
         programs.start(
             testbed,
             source,
-            client_argv(
-                plan, testbed.hosts[destination].address, PORT + index, length_s
-            ),
+            client_argv(plan, testbed.hosts[destination].address, PORT + index, length_s, testbed.network.mtu_bytes),
             raw / output_name(plan, (source, destination), "client"),
             level=plan.level,
             window_bytes=plan.window_bytes,
         )
         for index, (source, destination) in enumerate(plan.flows)
     ]
-
-
-def finish(plan: IperfPlan, programs: list[Program], deadline_s: float) -> None:
-    """Wait for both ends of every flow."""
-    for program in programs:
-        program.finish(deadline_s)
 
 
 def parse(text: str) -> list[Interval]:
@@ -120,13 +94,7 @@ def parse(text: str) -> list[Interval]:
     if "error" in report:
         raise LostError(f"iperf3 failed: {report['error']}")
     intervals = [
-        Interval(
-            stream["socket"],
-            stream["start"],
-            stream["end"],
-            stream["bytes"],
-            stream.get("retransmits"),
-        )
+        Interval(stream["socket"], stream["start"], stream["end"], stream["bytes"], stream.get("retransmits"))
         for interval in report.get("intervals", [])
         for stream in interval["streams"]
     ]

@@ -13,11 +13,14 @@ from qjump_mn.workloads.program import Program, Programs
 if TYPE_CHECKING:
     from qjump_mn.network.testbed import Testbed
 
-_REPLY = re.compile(
-    r"^\[(\d+\.\d+)\] \d+ bytes from \S+ icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms( \(DUP!\))?$",
-    re.MULTILINE,
-)
+_REPLY = re.compile(r"^\[(\d+\.\d+)\] \d+ bytes from \S+ icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms( \(DUP!\))?$", re.MULTILINE)
 _SUMMARY = re.compile(r"^(\d+) packets transmitted, (\d+) received", re.MULTILINE)
+
+PRELOAD = "libpatience.so"
+"""Keeps ping from spinning (native/patience)."""
+
+GOOD = (0, 1)
+"""Exit statuses that are results: 1 is ping's word for lost replies."""
 
 LINGER_S = 5
 """How long ping waits for the last replies; a full buffer at 10 Mb/s holds 0.12 s."""
@@ -39,32 +42,17 @@ def output_name(plan: PingPlan, flow: tuple[str, str]) -> str:
 def argv(plan: PingPlan, destination: str) -> list[str]:
     """The command line towards the address ``destination``."""
     interval = f"{plan.interval_ns / 1e9:g}"
-    return [
-        "ping",
-        "-D",
-        "-n",
-        "-i",
-        interval,
-        "-c",
-        str(plan.count),
-        "-s",
-        str(plan.payload_bytes),
-        "-W",
-        str(LINGER_S),
-        destination,
-    ]
+    return ["ping", "-D", "-n", "-i", interval, "-c", str(plan.count), "-s", str(plan.payload_bytes), "-W", str(LINGER_S), destination]
 
 
 def prepare(testbed: Testbed, plan: PingPlan) -> None:
     """Mark the replies, which the kernel sends with priority 0 whatever the request had."""
-    if plan.level:
+    if plan.reply_level:
         for _, destination in plan.flows:
-            testbed.mark_echo_replies(destination, plan.level)
+            testbed.mark_echo_replies(destination, plan.reply_level)
 
 
-def start(
-    testbed: Testbed, plan: PingPlan, raw: Path, programs: Programs
-) -> list[Program]:
+def start(testbed: Testbed, plan: PingPlan, raw: Path, programs: Programs) -> list[Program]:
     """Start one ping a flow."""
     return [
         programs.start(
@@ -74,15 +62,10 @@ def start(
             raw / output_name(plan, (source, destination)),
             level=plan.level,
             window_bytes=plan.window_bytes,
+            preload=PRELOAD,
         )
         for source, destination in plan.flows
     ]
-
-
-def finish(plan: PingPlan, programs: list[Program], deadline_s: float) -> None:
-    """Wait for the end; status 1 is ping's word for lost replies, which are a result."""
-    for program in programs:
-        program.finish(deadline_s, good=(0, 1))
 
 
 def parse(text: str, count: int) -> list[Echo]:
@@ -100,9 +83,5 @@ def parse(text: str, count: int) -> list[Echo]:
             number += max(0, round((len(replies) - number) / 65536)) * 65536
             replies[number] = Echo(number, float(when), float(milliseconds) * 1000)
     if len(replies) != int(summary[2]):
-        raise LostError(
-            f"ping's output has {len(replies)} replies where its summary says {summary[2]}"
-        )
-    return [
-        replies.get(number, Echo(number, None, None)) for number in range(1, count + 1)
-    ]
+        raise LostError(f"ping's output has {len(replies)} replies where its summary says {summary[2]}")
+    return [replies.get(number, Echo(number, None, None)) for number in range(1, count + 1)]

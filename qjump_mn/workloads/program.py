@@ -21,25 +21,11 @@ _LISTEN = "0A"  # TCP_LISTEN, as /proc/net/tcp writes it
 class Program:
     """A running program; its output goes to files in the trial's ``raw`` folder, verbatim."""
 
-    def __init__(
-        self,
-        testbed: Testbed,
-        host: str,
-        argv: list[str],
-        output: Path,
-        *,
-        level: int,
-        window_bytes: int | None,
-    ) -> None:
+    def __init__(self, testbed: Testbed, host: str, argv: list[str], output: Path, *, level: int, window_bytes: int | None, preload: str | None = None) -> None:
         self.host, self.argv, self.output = host, argv, output
         self.stderr = output.with_name(output.name + ".stderr")
         with output.open("wb") as stdout, self.stderr.open("wb") as stderr:
-            self.process = testbed.popen(
-                host,
-                [*commands.qjau(level, window_bytes), *argv],
-                stdout=stdout,
-                stderr=stderr,
-            )
+            self.process = testbed.popen(host, [*commands.qjau(level, window_bytes, preload), *argv], stdout=stdout, stderr=stderr)
 
     @property
     def name(self) -> str:
@@ -51,13 +37,9 @@ class Program:
         try:
             status = self.process.wait(deadline_s)
         except subprocess.TimeoutExpired:
-            raise LostError(
-                f"{self.name} did not end within {deadline_s:.0f} s: {self._last_words()}"
-            ) from None
+            raise LostError(f"{self.name} did not end within {deadline_s:.0f} s: {self._last_words()}") from None
         if status not in good:
-            raise LostError(
-                f"{self.name} ended with status {status}: {self._last_words()}"
-            )
+            raise LostError(f"{self.name} ended with status {status}: {self._last_words()}")
         if not self.stderr.stat().st_size:
             self.stderr.unlink()
 
@@ -67,19 +49,11 @@ class Program:
         table = Path(f"/proc/{self.process.pid}/net")
         while True:
             if self.process.poll() is not None:
-                raise LostError(
-                    f"{self.name} ended with status {self.process.returncode} before it listened: {self._last_words()}"
-                )
-            if any(
-                listens(path.read_text(), port)
-                for path in (table / "tcp", table / "tcp6")
-                if path.exists()
-            ):
+                raise LostError(f"{self.name} ended with status {self.process.returncode} before it listened: {self._last_words()}")
+            if any(listens(path.read_text(), port) for path in (table / "tcp", table / "tcp6") if path.exists()):
                 return
             if time.monotonic() > end:
-                raise LostError(
-                    f"{self.name} does not listen on port {port} after {deadline_s:.0f} s: {self._last_words()}"
-                )
+                raise LostError(f"{self.name} does not listen on port {port} after {deadline_s:.0f} s: {self._last_words()}")
             time.sleep(0.005)
 
     def kill(self) -> None:
@@ -89,11 +63,7 @@ class Program:
             self.process.wait()
 
     def _last_words(self) -> str:
-        texts = [
-            path.read_text(errors="replace").strip()
-            for path in (self.stderr, self.output)
-            if path.exists()
-        ]
+        texts = [path.read_text(errors="replace").strip() for path in (self.stderr, self.output) if path.exists()]
         words = " | ".join(" / ".join(text.splitlines()[-3:]) for text in texts if text)
         return words[-400:] or "it said nothing"
 
@@ -110,19 +80,8 @@ def listens(table: str, port: int) -> bool:
 class Programs(ExitStack):
     """Programs that are killed, whatever happens, when the trial ends."""
 
-    def start(
-        self,
-        testbed: Testbed,
-        host: str,
-        argv: list[str],
-        output: Path,
-        *,
-        level: int,
-        window_bytes: int | None,
-    ) -> Program:
+    def start(self, testbed: Testbed, host: str, argv: list[str], output: Path, *, level: int, window_bytes: int | None, preload: str | None = None) -> Program:
         """Start a program; see :class:`Program`."""
-        program = Program(
-            testbed, host, argv, output, level=level, window_bytes=window_bytes
-        )
+        program = Program(testbed, host, argv, output, level=level, window_bytes=window_bytes, preload=preload)
         self.callback(program.kill)
         return program

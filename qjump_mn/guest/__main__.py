@@ -1,0 +1,29 @@
+"""`python -m qjump_mn.guest build` builds all that the guest needs, `… lock` renews packages.lock from the mirror; both as root."""
+
+from __future__ import annotations
+
+import sys
+
+from qjump_mn.errors import QJumpError
+from qjump_mn.guest import prepare
+from qjump_mn.guest.toolbox import renew_lock
+
+
+def main(arguments: list[str]) -> int:
+    """Do it; returns the exit code."""
+    try:
+        if arguments == ["lock"]:
+            renew_lock(print)
+        elif arguments == ["build"]:
+            print("\n".join(prepare(print).differences))
+        else:
+            print("usage: python -m qjump_mn.guest build | lock", file=sys.stderr)
+            return 2
+    except QJumpError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

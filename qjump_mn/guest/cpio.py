@@ -1,0 +1,66 @@
+"""Archives in the kernel's initramfs format ("newc"), the same bytes for the same content.
+
+Names are sorted, times, owners, inode and device numbers are fixed. Format: Documentation/driver-api/early-userspace/
+buffer-format.rst in the kernel's source. Segments may be concatenated; of two entries with one name the later one wins.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+_MTIME_S = 1_700_000_000  # any fixed time; the guest's clock starts later
+_TRAILER = "TRAILER!!!"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One name in the archive: `content` is a file's data (or the file holding it), a link's target, or None for a folder."""
+
+    mode: int
+    content: bytes | Path | None = None
+
+    @classmethod
+    def folder(cls, mode: int = 0o755) -> Node:
+        """A folder."""
+        return cls(stat.S_IFDIR | mode)
+
+    @classmethod
+    def file(cls, content: bytes | Path, mode: int = 0o644) -> Node:
+        """A regular file, from bytes or from a file read when the archive is written."""
+        return cls(stat.S_IFREG | mode, content)
+
+    @classmethod
+    def link(cls, target: str) -> Node:
+        """A symbolic link."""
+        return cls(stat.S_IFLNK | 0o777, target.encode())
+
+
+def archive(nodes: dict[str, Node]) -> Iterator[bytes]:
+    """The archive's bytes, in pieces. Names are relative, without a leading slash; folders on the way are added."""
+    everything = {**{parent: Node.folder() for parent in _parents(nodes)}, **nodes}
+    # A folder sorts before what is in it, for its name is a prefix; the kernel needs that order.
+    for number, name in enumerate(sorted(everything), 1):
+        node = everything[name]
+        data = node.content.read_bytes() if isinstance(node.content, Path) else node.content or b""
+        yield _header(name, node.mode, number, len(data))
+        yield data
+        yield bytes(-len(data) % 4)
+    yield _header(_TRAILER, 0, 0, 0)
+
+
+def _header(name: str, mode: int, inode: int, size: int) -> bytes:
+    raw = name.encode() + b"\0"
+    links = 2 if stat.S_ISDIR(mode) else 1
+    fields = (inode, mode, 0, 0, links, _MTIME_S if name != _TRAILER else 0, size, 0, 0, 0, 0, len(raw), 0)
+    header = b"070701" + b"".join(b"%08X" % field for field in fields) + raw
+    return header + bytes(-len(header) % 4)  # every part starts at a multiple of 4, and so does the next segment
+
+
+def _parents(names: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for name in names:
+        found.update(str(parent) for parent in PurePosixPath(name).parents)
+    return found - {"."}

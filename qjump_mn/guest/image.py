@@ -1,0 +1,143 @@
+"""The guest's initramfs: a base from the toolbox (slow, seldom) and an overlay of our own files (fast, often)."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from qjump_mn import cache
+from qjump_mn.errors import MachineError
+from qjump_mn.guest import cpio, selection
+from qjump_mn.guest.cpio import Node
+from qjump_mn.guest.toolbox import Tree
+
+_BASE_NEEDS_BYTES = 300 << 20
+_IMAGE_NEEDS_BYTES = 200 << 20
+_KEPT = 4  # of 114 MB each
+
+# The base's own files, besides those of packages. /run and /dev are mounted over by /init.
+_OWN = {
+    "etc/hosts": Node.file(b"127.0.0.1 localhost\n"),
+    "etc/hostname": Node.file(b"guest\n"),
+    "etc/resolv.conf": Node.file(b""),  # ovs-vswitchd complains without
+    "etc/fstab": Node.file(b""),
+    "etc/openvswitch": Node.folder(),
+    "var/log/openvswitch": Node.folder(),
+    "var/lib/openvswitch": Node.folder(),
+    "var/run": Node.link("/run"),
+    "root": Node.folder(0o700),
+    "tmp": Node.folder(0o1777),
+    "usr/lib/tc": Node.folder(),
+    **{name: Node.folder() for name in ("dev", "proc", "run", "sys")},
+}
+
+
+def base(tree: Tree, kernel: Tree, progress: Callable[[str], None] = lambda line: None) -> Path:
+    """The folder with `base.cpio`, made from a tree, and `modules/`, to which an overlay adds its kernel modules.
+
+    `kernel` is the tree that the kernel comes from, the same one but in tests.
+    """
+
+    def build(folder: Path) -> None:
+        progress("building the base of the guest's image, about 20 s")
+        chosen = selection.files(tree)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            _write(selection.modules(kernel), folder / "modules")
+            python = {name: node for name, node in chosen.items() if name.endswith(".py") and isinstance(node.content, Path)}
+            _write(python, Path(scratch))
+            _compile(tree, Path(scratch), Path(scratch))
+            nodes = chosen | selection.dropped_in(Path(scratch)) | selection.dropped_in(folder / "modules") | _OWN
+            with (folder / "base.cpio").open("wb") as file:
+                file.writelines(cpio.archive(nodes))
+
+    sources = [Path(str(module.__file__)).read_bytes() for module in (selection, cpio)]
+    key = cache.hash_of(tree.packages_sha256, kernel.packages_sha256, Path(__file__).read_bytes(), *sources)
+    return cache.artefact("image-base", key, build, needs_bytes=_BASE_NEEDS_BYTES, progress=progress)
+
+
+def initramfs(tree: Tree, kernel: Tree, overlay: Mapping[str, Node], progress: Callable[[str], None] = lambda line: None) -> Path:
+    """The file `initrd`: the base, and the overlay, whose names are relative to / and win over the base's.
+
+    Kernel modules (`*.ko`) below usr/lib/modules in the overlay become loadable by name.
+    """
+    foundation = base(tree, kernel, progress)
+
+    def build(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            lists = _module_lists(tree, kernel, foundation / "modules", overlay, Path(scratch))
+            with (folder / "initrd").open("wb") as file, (foundation / "base.cpio").open("rb") as below:
+                shutil.copyfileobj(below, file, 1 << 20)
+                file.writelines(cpio.archive({**overlay, **lists}))
+
+    contents = [f"{name} {node.mode} {cache.hash_of(_content(node))}" for name, node in sorted(overlay.items())]
+    key = cache.hash_of(foundation.name, *contents)
+    fresh = cache.find("image", key) is None
+    path = cache.artefact("image", key, build, needs_bytes=_IMAGE_NEEDS_BYTES, progress=progress)
+    if fresh:
+        cache.prune("image", _KEPT)
+        cache.prune("image-base", _KEPT)
+    return path / "initrd"
+
+
+def python_package(tree: Tree, package: Path, target: str, skip: Collection[str]) -> dict[str, Node]:
+    """A Python package below the folder `target`, with its bytecode, which the guest would else make at every start.
+
+    `skip` names modules and packages below it, as in "analysis" or "guest/toolbox", that stay behind.
+    """
+    nodes: dict[str, Node] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch, target, package.name)
+        for source in sorted(package.rglob("*.py")):
+            inside = source.relative_to(package).with_suffix("")
+            if not {str(inside), *map(str, inside.parents)} & set(skip):
+                copy = (home / inside).with_suffix(".py")
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, copy)
+        _compile(tree, home, Path(scratch))
+        for name, node in selection.dropped_in(Path(scratch)).items():
+            nodes[name] = Node.folder() if node.content is None else Node.file(_content(node))
+    return nodes
+
+
+def _compile(tree: Tree, folder: Path, top: Path) -> None:
+    """Write bytecode beside every Python file in `folder`; it names its sources as if `top` were /.
+
+    It is never checked against its source, for the times in an initramfs say nothing.
+    """
+    pythons = (tree.root / "usr/bin").glob("python3.*")
+    interpreter = next(f"usr/bin/{path.name}" for path in sorted(pythons) if re.fullmatch(r"python3\.\d+", path.name))
+    options = ["-q", "-f", "--invalidation-mode", "unchecked-hash", "-s", str(top), "-p", "/", str(folder)]
+    environment = {"PYTHONHOME": str(tree.root / "usr"), "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"}
+    argv = tree.program(interpreter, "-s", "-S", "-m", "compileall", *options)
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        raise MachineError(f"Python files for the guest do not compile:\n{done.stdout}{done.stderr}")
+
+
+def _module_lists(tree: Tree, kernel: Tree, modules: Path, overlay: Mapping[str, Node], scratch: Path) -> dict[str, Node]:
+    """What depmod writes (modules.dep.bin and its like) for the base's modules and the overlay's together."""
+    shutil.copytree(modules, scratch, dirs_exist_ok=True)
+    _write({name: node for name, node in overlay.items() if name.endswith(".ko")}, scratch)
+    (scratch / "lib").symlink_to("usr/lib")
+    before = set(selection.dropped_in(scratch))
+    loader, *rest = tree.program("usr/bin/kmod", "-b", str(scratch), kernel.kernel_release)
+    done = subprocess.run([loader, "--argv0", "depmod", *rest], capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        raise MachineError(f"depmod failed for the guest's modules:\n{done.stderr}")
+    made = {name: node for name, node in selection.dropped_in(scratch).items() if name not in before}
+    return {name: Node.file(_content(node)) for name, node in made.items()}
+
+
+def _write(nodes: Mapping[str, Node], folder: Path) -> None:
+    for name, node in nodes.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_content(node))
+
+
+def _content(node: Node) -> bytes:
+    return node.content.read_bytes() if isinstance(node.content, Path) else node.content or b""

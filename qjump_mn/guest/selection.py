@@ -1,0 +1,155 @@
+"""What of the toolbox goes into the guest: files by dpkg's own account, kernel modules by depmod's.
+
+Left out is what a machine without a screen, a disk, users or services has no use for: boot time and the snapshot's size follow
+the image's size.
+"""
+
+from __future__ import annotations
+
+import lzma
+import os
+import re
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from qjump_mn.errors import MachineError
+from qjump_mn.guest.cpio import Node
+from qjump_mn.guest.toolbox import Tree
+
+# What the guest holds; a program for a new workload is one word here and one line in packages.lock.
+PACKAGES = (
+    "base-files bash coreutils dash ethtool grep hostname iperf3 iproute2 iputils-ping kmod libc-bin mawk mininet mount "
+    "openvswitch-switch procps python3 python3-msgspec sed tcpdump util-linux"
+).split()
+
+# Depended upon, never used: package management and its Perl, users and sessions, an init system, iperf 2 with its C++.
+_NO_PACKAGE = frozenset(
+    "adduser apt debconf dpkg init-system-helpers iperf libdb5.3t64 libpam-modules libpam-runtime libsystemd-shared login "
+    "openssl passwd perl perl-base systemd tar udev uuid-runtime".split()
+)
+
+# Left out of the packages that stay: documents, other languages, character sets, tests, tools for building and screens.
+_NO_PATH = re.compile(
+    r"(etc/(init\.d|cron\.|systemd|apparmor|logrotate|pam\.d|security|skel)"
+    r"|usr/(games|include|lib/(systemd|udev|tmpfiles\.d|sysusers\.d|valgrind))"
+    r"|usr/share/(bash-completion|bug|common-licenses|doc|doc-base|gdb|i18n|icons|info|lintian|locale|man|menu|openvswitch/bugtool"
+    r"|perl5|pixmaps|polkit|python3|zoneinfo|zsh)"
+    r"|usr/lib/x86_64-linux-gnu/(gconv|engines|perl|ossl-modules)"
+    r"|usr/lib/python3[.0-9]*/(ensurepip|idlelib|pydoc_data|test|tkinter|turtledemo|venv)"
+    r"|usr/s?bin/(vtep-ctl|ovs-(bugtool|docker|l3ping|parse-backtrace|pcap|pki|tcpdump|tcpundump|test|testcontroller|vlan-test)))"
+)
+
+# What a network may be built of, what reads the job, and what carries the result (built into 6.12, modules in 6.1). What these
+# need comes by modules.dep, but for crc32c, which openvswitch needs by way of libcrc32c's softdep.
+MODULES = (
+    "qemu_fw_cfg virtio_pci virtio_console crc32c_generic openvswitch 8021q veth dummy ifb sch_htb sch_prio sch_netem sch_tbf sch_red "
+    "sch_fq sch_fq_codel sch_codel sch_ingress sch_multiq cls_flower cls_matchall cls_u32 cls_fw cls_basic act_skbedit act_mirred "
+    "act_police act_gact act_vlan tcp_dctcp tcp_bbr"
+).split()
+
+# Made by the packages' scripts, so that no package owns them; users and groups are those the services run as.
+_MADE = "bin sbin lib lib64 etc/passwd etc/group etc/nsswitch.conf etc/ld.so.cache etc/os-release".split()
+
+
+def files(tree: Tree) -> dict[str, Node]:
+    """Every file of the guest's packages by its name relative to /, bytecode apart. Raises MachineError for an absent package."""
+    names = {name for package in _closure(tree) for name in _owned(tree, package) if not _NO_PATH.match(name)}
+    names.update(_MADE)
+    for folder in ("usr/bin", "usr/sbin"):  # `awk` and its like: links that packages make through /etc/alternatives
+        for path in (tree.root / folder).iterdir():
+            if path.is_symlink() and os.readlink(path).startswith("/etc/alternatives/"):
+                names.update((f"{folder}/{path.name}", f"etc/alternatives/{path.name}"))
+    return {name: node for name in sorted(names) if (node := node_of(tree.root / name))}
+
+
+def modules(tree: Tree) -> dict[str, Node]:
+    """The kernel modules that the guest may load, unpacked, and the lists that depmod reads, by their names relative to /."""
+    source = tree.root / "usr/lib/modules" / tree.kernel_release
+    needs: dict[str, list[str]] = {}
+    for line in (source / "modules.dep").read_text().splitlines():
+        path, _, others = line.partition(":")
+        needs[path] = others.split()
+    by_name = {_module_name(path): path for path in needs}
+    builtin = {_module_name(path) for path in (source / "modules.builtin").read_text().split()}
+    wanted: set[str] = set()
+    for name in MODULES:
+        if name in by_name:
+            wanted.update((by_name[name], *needs[by_name[name]]))
+        elif name not in builtin:
+            raise MachineError(f"kernel {tree.kernel_release} has no module {name}")
+    top = f"usr/lib/modules/{tree.kernel_release}"
+    # modprobe of packed modules would unpack them in the guest, at its pace.
+    found = {f"{top}/{path.removesuffix('.xz')}": Node.file(_unpacked(source / path)) for path in wanted}
+    for name in ("modules.order", "modules.builtin", "modules.builtin.modinfo"):
+        found[f"{top}/{name}"] = Node.file(source / name)
+    return found
+
+
+def node_of(path: Path) -> Node | None:
+    """What is at `path`, as a node; None for nothing, a device or a socket. Set-user bits go: everything runs as root."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return None
+    mode = stat.S_IMODE(status.st_mode) & 0o1777
+    if stat.S_ISLNK(status.st_mode):
+        return Node.link(os.readlink(path))
+    if stat.S_ISDIR(status.st_mode):
+        return Node.folder(mode)
+    return Node.file(path, mode) if stat.S_ISREG(status.st_mode) else None
+
+
+def dropped_in(folder: Path) -> dict[str, Node]:
+    """Everything below `folder`, by its name relative to it."""
+    found = {str(path.relative_to(folder)): node_of(path) for path in folder.rglob("*")}
+    return {name: node for name, node in found.items() if node}
+
+
+def _closure(tree: Tree) -> set[str]:
+    """The guest's packages and what they depend on. Of alternatives the first that is installed counts."""
+    needs: dict[str, str] = {}
+    providers: dict[str, str] = {}
+    for stanza in (tree.root / "var/lib/dpkg/status").read_text().split("\n\n"):
+        fields = dict(re.findall(r"^(Package|Depends|Pre-Depends|Provides): (.*)$", stanza, re.M))
+        if "Package" not in fields:
+            continue
+        needs[fields["Package"]] = f"{fields.get('Depends', '')},{fields.get('Pre-Depends', '')}"
+        for provided in _names(fields.get("Provides", "").replace(",", "|")):
+            providers.setdefault(provided, fields["Package"])
+    found: set[str] = set()
+    todo = list(PACKAGES)
+    for name in todo:
+        if name not in needs:
+            raise MachineError(f"the toolbox has no package {name}: add `ask {name}` to packages.lock and rewrite the lock")
+    while todo:
+        name = todo.pop()
+        if name in found or name in _NO_PACKAGE:
+            continue
+        found.add(name)
+        for need in needs[name].split(","):
+            installed = [one if one in needs else providers.get(one) for one in _names(need)]
+            todo += [one for one in installed if one][:1]
+    return found
+
+
+def _names(alternatives: str) -> Iterable[str]:
+    # "libc6 (>= 2.38) | python3:any" gives libc6 and python3.
+    return (match[1] for match in re.finditer(r"(?:^|\|)\s*([a-z0-9][a-z0-9+.-]*)", alternatives))
+
+
+def _owned(tree: Tree, package: str) -> Iterable[str]:
+    info = tree.root / "var/lib/dpkg/info"
+    listed = next((path for path in (info / f"{package}.list", info / f"{package}:amd64.list") if path.exists()), None)
+    if not listed:
+        raise MachineError(f"{info} has no list of the files of {package}: remove the toolbox with `clean` and build it again")
+    return (line[1:] for line in listed.read_text().splitlines() if line != "/.")
+
+
+def _module_name(path: str) -> str:
+    return os.path.basename(path).split(".ko")[0].replace("-", "_")
+
+
+def _unpacked(path: Path) -> bytes:
+    data = path.read_bytes()
+    return lzma.decompress(data) if path.suffix == ".xz" else data

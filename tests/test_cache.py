@@ -1,0 +1,158 @@
+"""Artefacts appear whole or not at all, are built once, and say in one sentence why they cannot be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qjump_mn import cache
+from qjump_mn.errors import MachineError
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("QJUMP_MN_CACHE", str(folder))
+    return folder
+
+
+def write(folder: Path) -> None:
+    (folder / "file").write_text("content")
+
+
+def test_built_once_and_then_found(root: Path) -> None:
+    path = cache.artefact("kind", "hash", write)
+    assert path == root / "kind/hash"
+
+    def fail(folder: Path) -> None:
+        raise AssertionError("built twice")
+
+    assert cache.artefact("kind", "hash", fail) == path == cache.find("kind", "hash")
+    assert cache.find("kind", "other") is None
+
+
+def test_a_build_that_raises_leaves_nothing(root: Path) -> None:
+    def fail(folder: Path) -> None:
+        write(folder)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cache.artefact("kind", "hash", fail)
+    assert [path.name for path in (root / "kind").iterdir()] == ["hash.lock"]
+    assert cache.artefact("kind", "hash", write).is_dir()
+
+
+def test_two_at_once_build_once_and_the_second_says_that_it_waits() -> None:
+    started, release, built, said = threading.Event(), threading.Event(), [], []
+
+    def slow(folder: Path) -> None:
+        built.append(folder)
+        started.set()
+        release.wait(10)
+
+    def note(line: str) -> None:
+        said.append(line)
+        release.set()
+
+    first = threading.Thread(target=cache.artefact, args=("kind", "hash", slow))
+    first.start()
+    started.wait(10)
+    cache.artefact("kind", "hash", slow, progress=note)
+    first.join()
+    assert len(built) == 1
+    assert said == ["waiting for another qjump-mn that builds the same kind"]
+
+
+def test_a_killed_build_is_swept_and_built_again(root: Path) -> None:
+    code = "import time; from qjump_mn import cache; cache.artefact('kind', 'hash', lambda folder: ((folder / 'half').touch(), time.sleep(60)))"
+    builder = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    until = time.monotonic() + 20
+    while not list(root.glob("kind/hash.tmp-*/half")) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert cache.entries() == []
+    cache.sweep()
+    assert list(root.glob("kind/hash.tmp-*/half"))  # it lives
+    builder.send_signal(signal.SIGKILL)
+    builder.wait()
+    cache.artefact("kind", "hash", write)
+    assert [path.name for path in sorted((root / "kind").iterdir())] == ["hash", "hash.lock"]
+
+
+def test_everybody_may_read_what_the_owner_may(root: Path) -> None:
+    def private(folder: Path) -> None:
+        (folder / "sub").mkdir(mode=0o700)
+        write(folder / "sub")
+        (folder / "sub/file").chmod(0o600)
+        (folder / "program").touch(mode=0o700)
+
+    old = os.umask(0o077)
+    try:
+        path = cache.artefact("kind", "hash", private)
+    finally:
+        os.umask(old)
+    modes = {name: (path / name).stat().st_mode & 0o777 for name in (".", "sub", "sub/file", "program")}
+    assert modes == {".": 0o755, "sub": 0o755, "sub/file": 0o644, "program": 0o755}
+
+
+def test_entries_prune_and_remove() -> None:
+    for number in range(4):
+        path = cache.artefact("kind", str(number), write)
+        os.utime(path, (number, number))
+    cache.artefact("other", "kept", write)
+    assert [entry.hash for entry in cache.prune("kind", 2)] == ["0", "1"]
+    assert sorted(entry.hash for entry in cache.entries()) == ["2", "3", "kept"]
+    for entry in cache.entries():
+        assert entry.size_bytes > 0
+        cache.remove(entry)
+    assert cache.entries() == []
+
+
+def test_the_shared_root_is_used_by_those_who_may_not_write_it(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = cache.artefact("kind", "hash", write)
+    monkeypatch.delenv("QJUMP_MN_CACHE")
+    monkeypatch.setattr(cache, "SHARED", root)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    really = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: not Path(path).is_relative_to(root) and really(path, mode))
+    assert cache.artefact("kind", "hash", write) == shared
+    assert cache.artefact("kind", "new", write) == tmp_path / "home/qjump-mn/kind/new"
+
+
+def test_no_folder_to_write_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QJUMP_MN_CACHE", "/proc/cache")
+    with pytest.raises(MachineError, match="no folder for built files: /proc/cache"):
+        cache.artefact("kind", "hash", write)
+
+
+def test_no_room_is_one_sentence_before_anything_is_built() -> None:
+    with pytest.raises(MachineError, match=r"no room for the kind: .* of the 1073741824 MiB that it needs"):
+        cache.artefact("kind", "hash", write, needs_bytes=1 << 50)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tiny", str(folder)], capture_output=True).returncode:
+        pytest.skip("mounting needs root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_disk_that_fills_up_is_one_sentence(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QJUMP_MN_CACHE", str(tiny))
+
+    def big(folder: Path) -> None:
+        (folder / "big").write_bytes(bytes(1 << 20))
+
+    with pytest.raises(MachineError, match=r"no room for the kind: .* has 0 MiB"):
+        cache.artefact("kind", "hash", big)
+    assert not list(tiny.glob("kind/*.tmp-*"))
