@@ -62,7 +62,7 @@ def _findings() -> Iterator[Finding]:
 
 
 def _built() -> bool:
-    return any(entry.kind.startswith("tree") for entry in cache.entries())
+    return any(entry.kind == "toolbox" for entry in cache.entries())
 
 
 def _guest() -> Finding:
@@ -100,7 +100,7 @@ def _memory_mib() -> int:
 
 def clean(out: Console, *, everything: bool) -> None:
     """End orphaned guests, remove what interrupted builds left and, if asked, the whole cache."""
-    for orphan in guest.orphans():
+    for orphan in guest.end_orphans():
         out.print(f"ended the guest {orphan}, whose harness is gone", markup=False)
     cache.sweep()
     freed = 0

@@ -15,6 +15,7 @@ import msgspec
 from rich.console import Console
 
 from qjump_mn import __version__
+from qjump_mn.analysis import claims
 from qjump_mn.backends.execute import execute
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.backends.host import HostBackend
@@ -23,6 +24,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import IperfPlan, Plan, Trial
 from qjump_mn.network import script
+from qjump_mn.report import drawing
 from qjump_mn.results import directory
 from qjump_mn.results.manifest import Git
 
@@ -95,6 +97,8 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
 def run(asked: Request, out: Console, argv: list[str]) -> int:
     """Run the plan and judge it; return the exit code."""
     plan = asked.plan()
+    claims.check(plan)
+    drawing.check(plan.figure.plot)
     backend = _backend(asked)
     now = datetime.datetime.now(datetime.UTC)
     run_directory = directory.create(

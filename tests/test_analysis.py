@@ -214,7 +214,7 @@ def alter_ping(run: RunDirectory, milliseconds: Callable[[float], float]) -> Cal
 def test_idle_that_is_no_constant_fails(tmp_path: Path) -> None:
     run = small(tmp_path)
     counter = iter(range(10**6))
-    rewrite(run, "idle", alter_ping(run, lambda value: value + 0.02 * (next(counter) % 3)))
+    rewrite(run, "idle", alter_ping(run, lambda value: value + 0.06 * (next(counter) % 3)))
     check = checked(run)["idle RTT"]
     assert check.status == "fail"
     assert "the network was not idle" in check.text
@@ -230,7 +230,7 @@ def test_idle_with_another_cpu_term_fails(tmp_path: Path, shift: float) -> None:
 
 def test_idle_is_not_judged_on_other_links_or_the_real_clock(tmp_path: Path) -> None:
     check = checked(small(tmp_path, settings=["link.model=htb"]))["idle RTT"]
-    assert (check.status, check.text.endswith("links of model htb promise no constant")) == ("unknown", True)
+    assert (check.status, "over links of model wire" in check.text) == ("unknown", True)
     assert checked(synthetic.make(tmp_path / "real", clock="real"))["idle RTT"].status == "unknown"
 
 

@@ -93,7 +93,7 @@ def test_what_is_undefined_does_not_hold(text: str) -> None:
         ("idle.pign.p50_ms < 1", "did you mean 'ping'?"),
         ("idle.bulk.goodput_mbps < 1", "names no workload of that arm: there is no 'bulk'"),
         ("idle.ping.p5_ms < 1", "names no measure of that workload: there is no 'p5_ms', did you mean 'p50_ms'?"),
-        ("contended.bulk.p50_ms < 1", "known are goodput_mbps, retransmits"),
+        ("contended.bulk.p50_ms < 1", "known are goodput_mbps, offered_mbps, retransmits"),
         ("frame_msx < 1", "'frame_msx' is not known: did you mean 'frame_ms'?"),
         ("idle < 1", "is an arm: write a measure of it"),
         ("idle.ping < 1", "is no measure: write arm.workload.measure"),

@@ -41,7 +41,7 @@ Measured = Mapping[str, Mapping[str, Mapping[str, float]]]
 """``measured[arm][workload][measure]`` for one seed; a measure that has no value (the median of no echo) is absent."""
 
 PING = ("sent", "received", "loss", "min_ms", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms", "mean_ms")
-IPERF = ("goodput_mbps", "retransmits")
+IPERF = ("goodput_mbps", "offered_mbps", "retransmits")
 
 
 class UndefinedError(Exception):

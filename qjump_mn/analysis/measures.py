@@ -48,7 +48,11 @@ def measure(data: TrialTables) -> TrialMeasures:
                 values[workload.name] = of_ping(table)
             case IperfPlan():
                 flows[workload.name] = goodput_mbps(table, data.facts.window_s)
-                values[workload.name] = {"goodput_mbps": sum(flows[workload.name].values()), "retransmits": float(pc.sum(table["retransmits"]).as_py() or 0)}
+                values[workload.name] = {
+                    "goodput_mbps": sum(flows[workload.name].values()),
+                    "offered_mbps": sum(goodput_mbps(table, data.facts.window_s, side="sender").values()),
+                    "retransmits": float(pc.sum(table["retransmits"]).as_py() or 0),
+                }
     return TrialMeasures(data.trial.arm.name, data.trial.seed, values, flows)
 
 
@@ -63,12 +67,12 @@ def of_ping(table: pa.Table) -> dict[str, float]:
     return values
 
 
-def goodput_mbps(table: pa.Table, window_s: tuple[float, float]) -> dict[str, float]:
-    """What each flow's receiver got, in the intervals that lie wholly inside the window, a second of those intervals."""
+def goodput_mbps(table: pa.Table, window_s: tuple[float, float], side: str = "receiver") -> dict[str, float]:
+    """What each flow's receiver got (its sender's sockets took, for ``side`` "sender"), in the intervals that lie wholly inside the window, a second of those intervals."""
     start, end = window_s
     rates: dict[str, float] = dict.fromkeys(table["flow"].unique().to_pylist(), 0.0)
     streams: dict[tuple[str, int], tuple[int, float]] = {}
-    for row in table.filter(pc.field("side") == "receiver").to_pylist():
+    for row in table.filter(pc.field("side") == side).to_pylist():
         if start <= row["start_s"] and row["end_s"] <= end:
             received, seconds = streams.get((row["flow"], row["stream"]), (0, 0.0))
             streams[row["flow"], row["stream"]] = (received + row["bytes"], seconds + row["end_s"] - row["start_s"])

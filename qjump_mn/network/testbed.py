@@ -92,9 +92,23 @@ class Testbed:
         self._shell(" && ".join(line for device in devices for line in commands.switch_port(device, network)))
         if network.static_arp:
             self._static_arp()
+        self._learn()
         # They stay as they are, and reading them takes a process for each device: read once, kept with every trial.
         self.offloads = {SWITCHES: self._read_offloads(None, devices)}
         self.offloads |= {name: self._read_offloads(name, [host.device, host.tagged]) for name, host in self.hosts.items()}
+
+    def _learn(self) -> None:
+        """Let every switch hear every host once, so that no frame of a trial is flooded.
+
+        A flow whose first packet finds its destination unknown is flooded until Open vSwitch revalidates it, up to half a second.
+        """
+        names = list(self.hosts)
+        for name, following in zip(names, [*names[1:], names[0]], strict=True):
+            self.read(name, ["ping", "-n", "-q", "-c", "1", "-W", "5", self.hosts[following].address])
+        for switch in self.switches:
+            # Longer than any trial; Open vSwitch's default is 300 s.
+            self._shell(f"ovs-vsctl set bridge {switch} other_config:mac-aging-time=86400")
+        self._shell("ovs-appctl revalidator/purge")
 
     def _read_offloads(self, name: str | None, devices: list[str]) -> str:
         return self.read(name, ["sh", "-c", "; ".join(f"echo 'Device {device}:'; ethtool -k {device}" for device in devices)])

@@ -25,6 +25,7 @@ SPREAD = {
     "max_ms": "maximum, ms",
     "loss": "loss",
     "goodput_mbps": "goodput, Mb/s",
+    "offered_mbps": "offered, Mb/s",
     "retransmits": "retransmits",
 }
 
