@@ -37,6 +37,7 @@ def execute(backend: Backend, plan: Plan, run: RunDirectory, began: Reporter, en
                     run.log("trial", name=trial.name, exit_code=how.exit_code, message=how.message, wall_s=round(how.wall_s, 2))
                     ended(trial, how)
         except BaseException:
+            backend.stop()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     run.close(datetime.datetime.now(datetime.UTC))

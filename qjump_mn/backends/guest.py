@@ -83,6 +83,10 @@ class GuestBackend:
             sentence = f"the trial ended with exit code {result.exit_code}: see {result.console}"
         return Ended(result.exit_code, sentence, result.virtual_s, result.wall_s)
 
+    def stop(self) -> None:
+        """End this process's guests."""
+        guest.end_mine()
+
 
 def _setup(network: Network) -> guest.Setup:
     return guest.Setup(entry=BRING_UP, args={"network": msgspec.to_builtins(network)})

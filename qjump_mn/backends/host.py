@@ -64,6 +64,9 @@ class HostBackend:
         return Ended(0, "", None, time.monotonic() - began)
 
 
+    def stop(self) -> None:
+        """Nothing to do: the one trial runs programs that are killed with it, and the interrupt has reached it."""
+
     def _network(self, network: Network) -> Testbed:
         """The testbed that is up, or another in its place for a network of another skeleton."""
         if self._testbed is None or self._testbed.network.skeleton() != network.skeleton():

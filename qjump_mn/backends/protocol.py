@@ -36,3 +36,6 @@ class Backend(Protocol):
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial and leave its files in ``out``; never raises for what went wrong inside the trial."""
+
+    def stop(self) -> None:
+        """End the trials that run now: the user does not want them any more."""

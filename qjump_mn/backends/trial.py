@@ -37,7 +37,7 @@ def run(testbed: Testbed, trial: Trial, out: Path, progress: Progress) -> None:
     """
     chance = random.Random(trial.seed)
     _treat(testbed, trial)
-    asbuilt.collect(testbed, out / "asbuilt" / "before", offloads=True)
+    asbuilt.collect(testbed, out / "asbuilt" / "before")
     wrong = asbuilt.differences(out / "asbuilt" / "before", trial.network, trial.arm)
     if wrong:
         more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
@@ -46,7 +46,7 @@ def run(testbed: Testbed, trial: Trial, out: Path, progress: Progress) -> None:
     raw.mkdir(exist_ok=True)
     with Programs() as programs:
         facts = _measure(testbed, trial, raw, programs, chance, progress)
-    asbuilt.collect(testbed, out / "asbuilt" / "after", offloads=False)
+    asbuilt.counters(testbed, out / "asbuilt" / "after")
     (out / "trial.json").write_text(json.dumps({"trial": msgspec.to_builtins(trial), **facts}, indent=1, sort_keys=True) + "\n")
 
 
@@ -59,6 +59,7 @@ def _treat(testbed: Testbed, trial: Trial) -> None:
     for workload in trial.arm.workloads:
         if isinstance(workload, PingPlan):
             ping.prepare(testbed, workload)
+    testbed.apply()
 
 
 def _measure(testbed: Testbed, trial: Trial, raw: Path, programs: Programs, chance: random.Random, progress: Progress) -> dict[str, Any]:

@@ -20,18 +20,23 @@ SWITCHES = "switches"
 _OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
 
 
-def collect(testbed: Testbed, folder: Path, *, offloads: bool) -> None:
-    """Write tc-NODE.json, ip-NODE.json, ovs.txt, flows-SWITCH.txt and, if asked, ethtool-NODE.txt into ``folder``."""
-    folder.mkdir(parents=True, exist_ok=True)
+def collect(testbed: Testbed, folder: Path) -> None:
+    """Write ip-NODE.json, ethtool-NODE.txt, tc-NODE.json, ovs.txt and flows-SWITCH.txt into ``folder``."""
+    counters(testbed, folder)
     for name in (None, *testbed.hosts):
         node = name or SWITCHES
-        (folder / f"tc-{node}.json").write_text(testbed.read(name, ["tc", "-j", "-s", "qdisc", "show"]))
         (folder / f"ip-{node}.json").write_text(testbed.read(name, ["ip", "-j", "-d", "addr", "show"]))
-        if offloads:
-            (folder / f"ethtool-{node}.txt").write_text(testbed.offloads[node])
+        (folder / f"ethtool-{node}.txt").write_text(testbed.offloads[node])
     (folder / "ovs.txt").write_text(testbed.read(None, ["ovs-vsctl", "show"]))
     for switch in testbed.switches:
         (folder / f"flows-{switch}.txt").write_text(testbed.read(None, ["ovs-ofctl", "dump-flows", switch]))
+
+
+def counters(testbed: Testbed, folder: Path) -> None:
+    """Write tc-NODE.json, every qdisc with its statistics, into ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (None, *testbed.hosts):
+        (folder / f"tc-{name or SWITCHES}.json").write_text(testbed.read(name, ["tc", "-j", "-s", "qdisc", "show"]))
 
 
 def differences(folder: Path, network: Network, arm: ArmPlan) -> list[str]:

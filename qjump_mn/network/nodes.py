@@ -43,6 +43,7 @@ class ShapedIntf(TCIntf):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **params: Any) -> None:
         self.pending: list[str] = []
+        self.pending_ip: list[str] = []
         super().__init__(*args, **params)
 
     def tc(self, cmd: str, tc: str = "tc") -> str:
@@ -87,10 +88,6 @@ class HTBIntf(ShapedIntf):
 
 class TBFIntf(ShapedIntf):
     """The wire made of tbf, prio, flower and, at the receiver, netem behind an ifb."""
-
-    def __init__(self, *args: Any, **params: Any) -> None:
-        self.pending_ip: list[str] = []
-        super().__init__(*args, **params)
 
     def shape(self, network: Network) -> None:
         """Collect the ip and tc lines of the tbf model."""

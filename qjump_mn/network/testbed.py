@@ -18,7 +18,7 @@ from qjump_mn.model.plan import QJumpPlan
 from qjump_mn.model.topology import Network
 from qjump_mn.network import commands, openvswitch
 from qjump_mn.network.asbuilt import SWITCHES
-from qjump_mn.network.nodes import INTERFACES, MultiqueueLink, OVSHtbQosSwitch, PrioritySwitch, ShapedIntf, TBFIntf, VLANHost
+from qjump_mn.network.nodes import INTERFACES, MultiqueueLink, OVSHtbQosSwitch, PrioritySwitch, VLANHost
 
 MODULES = {
     "wire": ["openvswitch", "8021q", "veth", "cls_flower", "act_skbedit", "sch_ingress", "sch_wire", "sch_qjump"],
@@ -55,6 +55,7 @@ class Testbed:
         self.switches: dict[str, PrioritySwitch] = {}
         self._exits = ExitStack()
         self._shaped = False
+        self._waiting: dict[tuple[str, VLANHost | None], list[str]] = {}
         self._marked: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -132,22 +133,27 @@ class Testbed:
         return [device for switch in self.switches.values() for device in switch.devices]
 
     def shape(self, network: Network) -> None:
-        """Make every interface an end of a link of ``network``, whose skeleton is this one's; what was there before is removed."""
-        assert network.skeleton() == self.network.skeleton()
-        self.network = network
+        """Make every interface an end of a link of ``network``, whose skeleton is this one's, when :meth:`apply` is called."""
         if self._shaped:
             self._unshape()
+        self.network = network
         self._shaped = True
         for node in (None, *self.hosts.values()):
             interfaces = [node.defaultIntf()] if node else [i for s in self.switches.values() for i in s.intfList() if s.ports.get(i)]
-            shape = [interface for interface in interfaces if node or self.network.model != "htb"]
-            for interface in shape:
-                interface.shape(self.network)
-            self._batch("ip", [line for i in shape if isinstance(i, TBFIntf) for line in _taken(i.pending_ip)], node)
-            self._batch("tc", [line for i in shape if isinstance(i, ShapedIntf) for line in _taken(i.pending)], node)
+            for interface in interfaces:
+                if node or network.model != "htb":
+                    interface.shape(network)
+                    self._later("ip", _taken(interface.pending_ip), node)
+                    self._later("tc", _taken(interface.pending), node)
         for switch in self.switches.values():
             if isinstance(switch, OVSHtbQosSwitch):
-                switch.enable_qos(self.network)
+                switch.enable_qos(network)
+
+    def apply(self) -> None:
+        """Do what has been asked for since the last time: one ip and one tc process a namespace."""
+        for (program, node), lines in sorted(self._waiting.items(), key=lambda item: item[0][0]):
+            self._batch(program, lines, node)
+        self._waiting.clear()
 
     def _unshape(self) -> None:
         for node in (None, *self.hosts.values()):
@@ -165,22 +171,22 @@ class Testbed:
         self._marked.clear()
 
     def limit(self, plan: QJumpPlan) -> None:
-        """Put sch_qjump below Mininet's TC on every host."""
+        """Put sch_qjump below Mininet's TC on every host, when :meth:`apply` is called; so for the next two."""
         for host in self.hosts.values():
-            self._batch("tc", [commands.qjump(plan, host.device)], host)
+            self._later("tc", [commands.qjump(plan, host.device)], host)
 
     def prioritise_hosts(self) -> None:
         """Strict priority by level at the hosts, for an arm with levels and without QJump."""
         if self.network.model == "wire":
             return  # sch_wire serves the levels itself
         for host in self.hosts.values():
-            self._batch("tc", commands.host_priorities(host.device, self.network), host)
+            self._later("tc", commands.host_priorities(host.device, self.network), host)
 
     def mark_echo_replies(self, name: str, level: int) -> None:
         """Give the echo replies of host ``name`` their level."""
         if name not in self._marked:
             self._marked.add(name)
-            self._batch("tc", commands.mark_echo_replies(self.hosts[name].tagged, level), self.hosts[name])
+            self._later("tc", commands.mark_echo_replies(self.hosts[name].tagged, level), self.hosts[name])
 
     def popen(self, name: str, argv: list[str], *, stdout: IO[Any], stderr: IO[Any]) -> subprocess.Popen[bytes]:
         """Start a program on a host; standard input is empty."""
@@ -190,6 +196,9 @@ class Testbed:
     def read(self, name: str | None, argv: list[str]) -> str:
         """What a program prints on a host, or on the machine itself for None; raise :class:`MachineError` if it fails."""
         return self._run(argv, None, self.hosts[name] if name else None)
+
+    def _later(self, program: str, lines: list[str], node: VLANHost | None) -> None:
+        self._waiting.setdefault((program, node), []).extend(lines)
 
     def _batch(self, program: str, lines: Iterable[str], node: VLANHost | None) -> None:
         text = "".join(f"{line}\n" for line in lines)

@@ -40,7 +40,7 @@ for name, options in (("htb", "default 1"),
                       ("wire", "rate 10mbit")):
     rig.tc(f"qdisc add dev a0 root handle 5: {name} {options}")
     if name == "htb":
-        rig.tc("class add dev a0 parent 5: classid 5:1 htb rate 100mbit")
+        rig.tc("class add dev a0 parent 5: classid 5:1 htb rate 100mbit quantum 1514")
     states = []
     for change in ("del dev a0 parent 5:1", f"replace dev a0 parent 5:1 handle 7: {QJUMP}",
                    "replace dev a0 parent 5:1 handle 8: pfifo"):

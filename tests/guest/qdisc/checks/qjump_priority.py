@@ -3,7 +3,7 @@
 Levels 0 to 6 are kept full; level 7 has one packet a turn, T = 20 ms, budgets of 3 frames for levels
 4 to 7, the rest unlimited. Wire of 10 Mb/s; frames of 1514 B, urgent of 98 B.
 Assert: max_wait_ns <= bulk_ns + 10000; arrived = sent; every level above 0 has sent; for levels 4 to
-6 packets <= 3 * (duration / T + 1); `order`: the first frames of an idle burst leave by level.
+6 packets <= 3 * (duration / T + 1), and at least 0.9 times that; `order`: the first frames of an idle burst leave by level.
 """
 import time
 

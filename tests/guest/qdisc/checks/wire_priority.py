@@ -3,7 +3,7 @@
 By PCP and by skb->priority; with classifier fifo as the counter-example. Rate 10 Mb/s, bulk of
 1514 B, urgent of 98 B at level 7, sent at phases that sweep a bulk frame's time.
 Assert (pcp, priority): max_wait_ns <= bulk_ns + 10000 and max_wait_ns >= 0.9 * bulk_ns (the phases
-did sweep); fifo: median_wait_ns > 5 * bulk_ns; every urgent frame arrives.
+did sweep), every urgent frame arrives; fifo: median_wait_ns > 5 * bulk_ns, and some are dropped.
 """
 import time
 

@@ -1,8 +1,9 @@
 """The rate of a wire that is busy for 10 s, also where a byte is not a whole number of ns.
 
-The sender's own socket keeps the queue full (noorphan: it blocks).
+The sender's own socket keeps the queue full (noorphan: it blocks). Arguments: rate:size, ....
 Assert: |ppm| < 100 (0.01 %) for each rate; measured here: below 1.
 """
+import sys
 import time
 
 import rig
@@ -10,7 +11,8 @@ import rig
 rig.build()
 receiver, sender = rig.Receiver(), rig.Sender(sndbuf=200_000)
 rates = {}
-for rate, size in ((10_000_000, 1514), (7_777_777, 577), (33_333_333, 1514)):
+for case in sys.argv[1:] or ("10000000:1514", "7777777:577", "33333333:1514"):
+    rate, size = map(int, case.split(":"))
     rig.tc(f"qdisc replace dev a0 root handle 5: wire rate {rate} limit 1mb noorphan")
     end = time.monotonic() + 10
     while time.monotonic() < end:
@@ -18,6 +20,6 @@ for rate, size in ((10_000_000, 1514), (7_777_777, 577), (33_333_333, 1514)):
     stamps = [t for t, _ in receiver.take_all()]
     seconds = (stamps[-1] - stamps[0]) / 1e9
     measured = (len(stamps) - 1) * (size + 24) * 8 / seconds
-    rates[rate] = {"frames": len(stamps), "seconds": seconds, "measured_bps": measured,
+    rates[rate] = {"frames": len(stamps), "size": size, "seconds": seconds, "measured_bps": measured,
                    "ppm": (measured / rate - 1) * 1e6, "drops": rig.qdisc("wire")["drops"]}
 rig.report(rates=rates)

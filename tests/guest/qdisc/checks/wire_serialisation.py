@@ -1,14 +1,18 @@
 """Serialisation of the wire, for several frame sizes and rates.
 
 Prints, for each case, `expected_ns` = (L + 20) * 8 / R between the starts of frames sent back to
-back, the smallest, median, largest gap at the peer, the mean over all gaps, and the latency of a
-lone frame less its (8 + L) * 8 / R.
-The wire is exact; what is left is the instruction path from timer to stamp, which differs from
-frame to frame and does not add up.
-Assert: |mean - expected| <= 20 ns; |median - expected| <= 20 ns; min and max within 5000 ns;
+back, the median gap at the peer, the mean over all gaps, how far each frame is off the grid of
+`expected_ns` (smallest first), and the latency of a lone frame less its (8 + L) * 8 / R.
+The wire is exact; what is left is the instruction path from timer to stamp: 0.7 us more when the
+kernel's tick falls into it, and once or twice in a run, when a kernel thread does, up to 20 us. It
+does not add up.
+Assert: |mean - expected| <= 20 ns; |median - expected| <= 20 ns; 99 of 101 frames within 1000 ns of
+the grid, the others within 50000 ns;
 `lone_rest_ns` (system call and stamp) between 5000 and 15000, and for one size equal at all rates
 within 1000 ns.
 """
+import itertools
+
 import rig
 
 rig.build()
@@ -21,15 +25,18 @@ for rate in (7_000_000, 10_000_000, 33_333_333, 100_000_000):
         for number in range(101):
             sender.send(size, number)
         stamps = [t for t, _ in receiver.take_all()]
-        gaps = sorted(b - a for a, b in zip(stamps, stamps[1:], strict=False))
+        gaps = sorted(b - a for a, b in itertools.pairwise(stamps))
         frame = max(64, size + 4)
+        expected = (frame + 20) * 8e9 / rate
+        phases = sorted(stamp - number * expected for number, stamp in enumerate(stamps))
         before = rig.now()
         sender.send(size)
         lone = receiver.take_all()[0][0] - before
         cases.append({
-            "rate_bps": rate, "size": size, "expected_ns": (frame + 20) * 8e9 / rate,
-            "gaps": len(gaps), "min_ns": gaps[0], "median_ns": gaps[len(gaps) // 2],
-            "max_ns": gaps[-1], "mean_ns": (stamps[-1] - stamps[0]) / len(gaps),
+            "rate_bps": rate, "size": size, "expected_ns": expected,
+            "gaps": len(gaps), "median_ns": gaps[len(gaps) // 2],
+            "off_ns": sorted(abs(phase - phases[len(phases) // 2]) for phase in phases),
+            "mean_ns": (stamps[-1] - stamps[0]) / len(gaps),
             "lone_rest_ns": lone - (frame + 8) * 8e9 / rate,
         })
 rig.report(cases=cases)

@@ -1,0 +1,189 @@
+"""The network under test, in the guest and on its clock: the wire is real, the levels are served, a run repeats itself to the bit."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from qjump_mn import theory
+from qjump_mn.backends.guest import GuestBackend
+from qjump_mn.backends.protocol import Ended
+from qjump_mn.model.plan import PingPlan, Plan, Trial
+from qjump_mn.model.resolve import plan
+from qjump_mn.results.manifest import digest, sha256_of
+from qjump_mn.workloads import iperf, ping
+
+pytestmark = pytest.mark.guest
+
+CPU_US = (30, 70)
+"""What the guest's processor adds to a round trip over the network's four switches and two hosts (measured: 44 us)."""
+
+
+class Laboratory:
+    """Runs trials of plans in forks; what they leave lies in a folder each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ready: dict[str, GuestBackend] = {}
+
+    def run(self, resolved: Plan, arm: str, *, seed: int = 1, name: str = "") -> tuple[Trial, Path]:
+        """Run the arm called ``arm``; fail the test unless it ends well."""
+        trial, ended, out = self.attempt(resolved, arm, seed=seed, name=name)
+        assert ended.exit_code == 0, ended.message
+        return trial, out
+
+    def attempt(self, resolved: Plan, arm: str, *, seed: int = 1, name: str = "") -> tuple[Trial, Ended, Path]:
+        """Run the arm called ``arm``, whatever comes of it."""
+        trial = next(trial for trial in resolved.trials() if trial.arm.name == arm)
+        trial = msgspec.structs.replace(trial, seed=seed)
+        out = self.folder / (name or f"{resolved.hash[:8]}-{arm}-{seed}")
+        return trial, self.backend(resolved).run(trial, out, print), out
+
+    def backend(self, resolved: Plan) -> GuestBackend:
+        """A backend that is ready for the plan."""
+        if resolved.hash not in self.ready:
+            self.ready[resolved.hash] = GuestBackend()
+            self.ready[resolved.hash].prepare(resolved, print)
+        return self.ready[resolved.hash]
+
+
+@pytest.fixture(scope="session")
+def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
+    return Laboratory(tmp_path_factory.mktemp("laboratory"))
+
+
+def fig3a(*settings: str) -> Plan:
+    return plan("fig3a", "smoke", ["duration=1s", "warmup=1s", *settings])
+
+
+def round_trips_us(trial: Trial, out: Path) -> list[float]:
+    """Every round trip of the trial's ping, without the first, which Open vSwitch sends to user space."""
+    workload = next(workload for workload in trial.arm.workloads if isinstance(workload, PingPlan))
+    echoes = ping.parse((out / "raw" / ping.output_name(workload, workload.flows[0])).read_text(), workload.count)
+    return [echo.rtt_us for echo in echoes[1:] if echo.rtt_us is not None]
+
+
+@pytest.mark.parametrize("rate", [10, 100])
+def test_a_lone_ping_takes_its_serialisation_times_and_one_constant(laboratory: Laboratory, rate: int) -> None:
+    terms = []
+    for payload in (56, 200, 500, 1000, 1400):
+        settings = [f"link.rate={rate}Mbit", f"workloads.ping.payload={payload}B", "workloads.ping.interval=20ms"]
+        trial, out = laboratory.run(fig3a(*settings), "idle")
+        analytic_us = theory.ping_rtt_ns(payload, 4, rate * 10**6) / 1e3
+        terms.append(statistics.median(round_trips_us(trial, out)) - analytic_us)
+    print(f"{rate} Mb/s: the CPU adds {', '.join(f'{term:.1f}' for term in terms)} us")
+    # ping prints three digits, so that a round trip of 9.38 ms is known to 10 us only.
+    resolution = 5 if rate == 10 else 0.5
+    assert all(CPU_US[0] <= term <= CPU_US[1] for term in terms)
+    assert max(terms) - min(terms) <= 5 + resolution
+
+
+def test_goodput_of_a_full_link_is_rate_times_payload_share(laboratory: Laboratory) -> None:
+    settings = ["workloads.bulk.flows=h7>h10", "workloads.ping.interval=100ms", "duration=8s", "warmup=3s"]
+    trial, out = laboratory.run(fig3a(*settings), "priority_only")
+    window = msgspec.json.decode((out / "trial.json").read_bytes())["window_s"]
+    intervals = iperf.parse((out / "raw" / "bulk-h7-h10.server.json").read_text())
+    inside = [interval for interval in intervals if window[0] <= interval.start_s and interval.end_s <= window[1]]
+    goodput = sum(interval.bytes for interval in inside) * 8 / sum(interval.end_s - interval.start_s for interval in inside)
+    pings = 10 * 8 * (theory.frame_bytes(84) + theory.PREAMBLE_BYTES + theory.INTERFRAME_GAP_BYTES)
+    expected = theory.tcp_goodput_bps(1500, 10**7) * (1 - pings / 10**7)
+    assert goodput == pytest.approx(expected, rel=0.005)
+
+
+@pytest.mark.parametrize("arm", ["qjump", "priority_only"])
+def test_an_urgent_packet_waits_for_at_most_one_packet_a_busy_port(laboratory: Laboratory, arm: str) -> None:
+    resolved = fig3a("duration=4s")
+    trial, out = laboratory.run(resolved, arm)
+    idle_us = theory.ping_rtt_ns(56, 4, 10**7) / 1e3 + CPU_US[1]
+    assert max(round_trips_us(trial, out)) <= idle_us + resolved.constants["busy_ports"] * resolved.constants["frame_ms"] * 1e3
+    # Were nothing in the way, this test would say nothing.
+    assert statistics.median(round_trips_us(trial, out)) > idle_us + 500
+
+
+def test_links_may_have_propagation_delay(laboratory: Laboratory) -> None:
+    near = laboratory.run(fig3a("workloads.ping.interval=50ms"), "idle")
+    far = laboratory.run(fig3a("workloads.ping.interval=50ms", "link.delay=1ms"), "idle")
+    # ping prints three digits: 8.77 ms.
+    assert statistics.median(round_trips_us(*far)) - statistics.median(round_trips_us(*near)) == pytest.approx(8000, abs=10)
+
+
+def test_frames_carry_the_level_as_pcp_in_both_directions(laboratory: Laboratory) -> None:
+    _, out = laboratory.run(fig3a(), "priority_only")
+    for device in ("s0-eth3", "s3-eth1"):
+        qdiscs = msgspec.json.decode((out / "asbuilt" / "after" / "tc-switches.json").read_bytes())
+        port = next(qdisc for qdisc in qdiscs if qdisc.get("dev") == device and qdisc.get("root"))
+        packets = {level["level"]: level["packets"] for level in port["levels"]}
+        assert packets[6] == 100, f"{device}: one frame of level 6 for each of 100 pings, not {packets}"
+        assert packets[0] > 100
+
+
+def test_a_network_that_is_not_as_planned_stops_the_trial(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    resolved = fig3a()
+    trial = next(trial for trial in resolved.trials() if trial.arm.name == "idle")
+    backend = laboratory.backend(resolved)
+    # The network that is up was built with another MTU than the trial's plan has.
+    other = msgspec.structs.replace(trial.arm.network, mtu_bytes=1400)
+    backend._snapshots[other.skeleton()] = backend._snapshots[trial.network.skeleton()]
+    wrong = msgspec.structs.replace(trial, arm=msgspec.structs.replace(trial.arm, network=other))
+    ended = backend.run(wrong, laboratory.folder / "wrong", print)
+    assert ended.exit_code == 4
+    assert "the network built is not the network planned" in ended.message
+    assert "its MTU is 1500, not 1400" in ended.message
+
+
+def test_a_program_that_dies_is_lost_with_its_last_words(laboratory: Laboratory) -> None:
+    _, ended, _ = laboratory.attempt(fig3a("workloads.bulk.congestion_control=nonsense"), "contended")
+    assert ended.exit_code == 5
+    assert "iperf3 on h7 ended with status 1" in ended.message
+    assert "congestion" in ended.message
+
+
+@contextmanager
+def busy_host() -> Iterator[None]:
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def content(out: Path) -> str:
+    """One hash over every file that the trial left, the console included."""
+    return digest({str(path.relative_to(out)): sha256_of(path) for path in out.rglob("*") if path.is_file()})
+
+
+def test_ten_forks_of_a_loaded_arm_beside_busy_loops_are_identical(laboratory: Laboratory) -> None:
+    resolved = fig3a()
+    backend = laboratory.backend(resolved)
+    run: Callable[[int], Path] = lambda index: laboratory.run(resolved, "contended", name=f"same-{index}")[1]  # noqa: E731
+    with busy_host(), ThreadPoolExecutor(backend.parallel) as pool:
+        folders = list(pool.map(run, range(10)))
+    assert len({content(folder) for folder in folders}) == 1
+
+
+def test_another_seed_gives_other_samples(laboratory: Laboratory) -> None:
+    one = round_trips_us(*laboratory.run(fig3a(), "contended", seed=1))
+    other = round_trips_us(*laboratory.run(fig3a(), "contended", seed=2))
+    assert one != other
+
+
+@pytest.mark.slow
+def test_a_cold_run_is_identical_to_a_fork(laboratory: Laboratory) -> None:
+    resolved = fig3a()
+    trial, fork = laboratory.run(resolved, "qjump")
+    cold = GuestBackend(cold=True)
+    cold.prepare(resolved, print)
+    out = laboratory.folder / "cold"
+    assert cold.run(trial, out, print).exit_code == 0
+    raw = [digest({path.name: sha256_of(path) for path in (folder / "raw").iterdir()}) for folder in (fork, out)]
+    assert raw[0] == raw[1]

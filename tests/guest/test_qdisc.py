@@ -1,0 +1,339 @@
+"""sch_qjump and sch_wire in a guest, on Linux 6.12 and 6.1: what the checks of tests/guest/qdisc/checks measured, against the exact values.
+
+One boot per kernel runs all of them (about 60 s). The sweep (more budgets, rates, parents; the cost of a packet) is another boot
+of a minute and a half per kernel, for `pytest -m slow`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import lzma
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qjump_mn.errors import MachineError
+from qjump_mn.guest import Image, Job, Setup, prepare, run
+from qjump_mn.guest.selection import MODULES
+
+pytestmark = pytest.mark.guest
+
+QDISC = Path(__file__).parent / "qdisc"
+SUITES = {"6.12": None, "6.1": "bookworm"}
+QUICK = [
+    ["wire_serialisation"],
+    ["wire_rate", "10000000:1514", "7777777:577"],
+    ["wire_priority"],
+    ["wire_limit"],
+    ["wire_delay"],
+    ["wire_orphan"],
+    ["qjump_priority"],
+    ["qjump_refusals"],
+    ["qjump_window", "root:7", "wire:3", "htb:0"],
+    ["qjump_tcp", "1", "16"],
+    ["qjump_churn"],
+    ["qjump_2015"],
+]
+SWEEP = [["wire_rate"], ["qjump_window"], ["qjump_tcp"], ["qdisc_cost"]]
+
+# What the kernel says of every module from outside its tree, and of every qdisc below HTB that holds packets back (netem too).
+EXPECTED_LOG = {
+    "sch_qjump: loading out-of-tree module taints kernel.",
+    "htb: qjump qdisc 6: is non-work-conserving?",
+}
+
+
+@dataclass
+class Guest:
+    """What a guest has left: `kernel` is our name of it, 6.12 or 6.1."""
+
+    kernel: str
+    folder: Path
+    results: dict[str, Any]
+
+    def values(self, check: str) -> dict[str, Any]:
+        """What a check reported; it must have ended well."""
+        stderr = (self.folder / f"{check}.stderr").read_text()
+        assert (self.results["checks"][check]["code"], stderr) == (0, "")
+        values: dict[str, Any] = json.loads((self.folder / f"{check}.json").read_text())
+        return values
+
+
+def kernel_image(kernel: str) -> Image:
+    try:
+        return prepare(print, kernel_suite=SUITES[kernel])
+    except MachineError as error:
+        pytest.skip(str(error))
+
+
+def outside(image: Image, name: str) -> str:
+    """A kernel module that is not in the image, as the runner takes it."""
+    path = next((image.kernel.parents[1] / "usr/lib/modules").glob(f"*/kernel/{name}.ko*"))
+    data = path.read_bytes()
+    return base64.b64encode(zlib.compress(lzma.decompress(data) if path.suffix == ".xz" else data, 9)).decode()
+
+
+def measured(kernel: str, checks: list[list[str]], folder: Path) -> Guest:
+    """Boot that kernel and run the checks."""
+    image = kernel_image(kernel)
+    modules = {"pktgen": outside(image, "net/core/pktgen")} if ["qdisc_cost"] in checks else {}
+    plan = {"checks": checks, "modules": modules, "others": MODULES}
+    files = {path.name: path.read_text() for path in (QDISC / "checks").glob("*.py")} | {"plan.json": json.dumps(plan)}
+    job = Job(script=(QDISC / "runner.py").read_text(), files=files, virtual_deadline_s=1500)
+    result = run(image, job, folder, setup=Setup())
+    assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
+    return Guest(kernel, folder, json.loads((folder / "results.json").read_text()))
+
+
+@pytest.fixture(scope="module", params=SUITES)
+def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return measured(request.param, QUICK, tmp_path_factory.mktemp("qdisc"))
+
+
+@pytest.fixture(scope="module", params=SUITES)
+def sweep(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    if "slow" not in request.config.option.markexpr:
+        pytest.skip("the sweep is for `pytest -m slow`")
+    return measured(request.param, SWEEP, tmp_path_factory.mktemp("sweep"))
+
+
+def test_the_kernel_is_the_one_meant(guest: Guest) -> None:
+    assert guest.results["release"].startswith(f"{guest.kernel}.")
+
+
+def test_both_modules_load_and_unload(guest: Guest) -> None:
+    assert guest.results["load"] == ["", ["sch_qjump", "sch_wire"]]
+    assert guest.results["unload"] == ["", []]
+
+
+def test_every_module_of_the_image_loads(guest: Guest) -> None:
+    assert guest.results["others"] == ""
+
+
+def test_the_kernel_log_is_clean(guest: Guest) -> None:
+    assert set(guest.results["log"]) <= EXPECTED_LOG
+
+
+# --- wire -------------------------------------------------------------------------------------------------------------
+
+
+def test_serialisation_is_exact(guest: Guest) -> None:
+    cases = guest.values("wire_serialisation")["cases"]
+    assert len(cases) == 3 * 6 + 3
+    for case in cases:
+        assert case["expected_ns"] == (max(64, case["size"] + 4) + 20) * 8e9 / case["rate_bps"]
+        assert case["gaps"] == 100
+        assert abs(case["mean_ns"] - case["expected_ns"]) <= 20, case
+        assert abs(case["median_ns"] - case["expected_ns"]) <= 20, case
+        assert case["off_ns"][98] <= 1000, case
+        assert case["off_ns"][100] <= 50_000, case
+
+
+def test_a_lone_frame_takes_its_own_time_and_a_constant(guest: Guest) -> None:
+    rest: dict[int, list[float]] = {}
+    for case in guest.values("wire_serialisation")["cases"]:
+        rest.setdefault(case["size"], []).append(case["lone_rest_ns"])
+    assert set(rest) == {42, 60, 64, 300, 1000, 1514}
+    for size, values in rest.items():
+        assert min(values) >= 5000 and max(values) <= 15_000, (size, values)
+        assert max(values) - min(values) <= 1000, (size, values)
+
+
+def check_rate(guest: Guest, rates: set[str]) -> None:
+    measured_rates = guest.values("wire_rate")["rates"]
+    assert set(measured_rates) == rates
+    for rate, case in measured_rates.items():
+        assert case["seconds"] >= 10
+        assert case["drops"] == 0
+        assert case["frames"] >= 10 * int(rate) / ((case["size"] + 24) * 8)
+        assert abs(case["ppm"]) < 100, "0.01 %"
+
+
+def test_the_rate_over_ten_seconds(guest: Guest) -> None:
+    check_rate(guest, {"10000000", "7777777"})
+
+
+@pytest.mark.parametrize("classify", ["pcp", "priority"])
+def test_strict_priority_waits_for_the_frame_being_sent_and_no_longer(guest: Guest, classify: str) -> None:
+    values = guest.values("wire_priority")
+    assert values["bulk_ns"] == (1514 + 24) * 8 * 100
+    case = values["classify"][classify]
+    assert case["sent"] == case["arrived"] == 2000
+    assert 0.9 * values["bulk_ns"] <= case["max_wait_ns"] <= values["bulk_ns"] + 10_000
+
+
+def test_a_fifo_makes_an_urgent_frame_wait_for_the_queue(guest: Guest) -> None:
+    values = guest.values("wire_priority")
+    case = values["classify"]["fifo"]
+    assert case["median_wait_ns"] > 5 * values["bulk_ns"]
+    assert 0 < case["arrived"] < case["sent"]
+
+
+def test_tail_drop_at_the_limit_of_each_level(guest: Guest) -> None:
+    values = guest.values("wire_limit")
+    assert (values["delivered"], values["drops"], values["other"]) == (50, 250, 49)
+    assert (values["backlog"], values["qlen"]) == (0, 0)
+    on_wire = 1000 + 4 + 20
+    level = {"qlen": 0, "backlog": 0, "max_backlog": 49 * 1004}
+    assert values["level0"] == level | {"level": 0, "packets": 50, "bytes": 50 * on_wire, "drops": 250}
+    assert values["level5"] == level | {"level": 5, "packets": 49, "bytes": 49 * on_wire, "drops": 0}
+    options = {"rate_bps": 1_000_000, "limit": 50_000, "classify": "priority", "overhead": 0, "delay_ns": 0, "orphan": True}
+    assert values["options"] == options
+
+
+@pytest.mark.parametrize(("by", "first_ns", "gap_ns"), [("delay", 10_000, 50), ("netem", 20_000, 2000)])
+def test_propagation_delays_and_keeps_several_frames_in_flight(guest: Guest, by: str, first_ns: int, gap_ns: int) -> None:
+    case = guest.values("wire_delay")[by]
+    assert abs(case["first_ns"] - 5_000_000) < first_ns
+    assert abs(case["gap_ns"] - 819_200) < gap_ns
+
+
+def test_a_shorter_delay_does_not_reorder(guest: Guest) -> None:
+    assert guest.values("wire_delay")["ordered"] is True
+
+
+def test_orphan_takes_frames_off_the_senders_account(guest: Guest) -> None:
+    values = guest.values("wire_orphan")
+    with_, without = values["orphan"], values["noorphan"]
+    assert with_["slow_drops"] > 0
+    assert 152_200 - 1518 < with_["slow_max_backlog"] <= 152_200
+    assert without["slow_drops"] == 0
+    assert 0 < without["slow_max_backlog"] < 60_000
+    assert 0 < without["accepted"] < with_["accepted"] / 2
+
+
+# --- qjump ------------------------------------------------------------------------------------------------------------
+
+
+def check_windows(guest: Guest, count: int) -> None:
+    values = guest.values("qjump_window")
+    budget = values["budget"]
+    assert budget == 8 * 1042
+    assert len(values["cases"]) == count
+    for case in values["cases"]:
+        match case:
+            case {"epochs": "rolling", "mode": "delay"} | {"epochs": "rolling", "parent": "root"}:
+                assert case["most"] == budget, case
+            case {"epochs": "rolling", "parent": "htb", "level": 0 | 3}:
+                assert budget < case["most"] <= 2 * budget, f"charging at enqueue should let two budgets meet: {case}"
+            case {"epochs": "aligned", "mode": "delay", "parent": "root"}:
+                assert case["most"] == 2 * budget, case
+            case _:
+                assert budget <= case["most"] <= 2 * budget, case
+        drops = case["stats"]["drops"]
+        assert case["sent"] == 60 * 21
+        assert case["received"] == case["sent"] - drops
+        assert (drops == 0) if case["mode"] == "delay" else drops > 60 * 10, case
+
+
+def test_no_window_holds_more_than_the_kind_of_epoch_allows(guest: Guest) -> None:
+    check_windows(guest, 18)
+
+
+def check_tcp(guest: Guest, count: int) -> None:
+    cases = guest.values("qjump_tcp")["cases"]
+    assert len(cases) == count
+    assert {case["offloads"] for case in cases} == {"off", "on"}
+    for case in cases:
+        assert 0.95 <= case["share"] <= 1.0025, case
+        assert case["stats"]["oversize"] == 0
+
+
+def test_tcp_gets_its_budget(guest: Guest) -> None:
+    check_tcp(guest, 4)
+
+
+def test_eight_backlogged_levels_leave_by_priority_and_within_budgets(guest: Guest) -> None:
+    values = guest.values("qjump_priority")
+    assert values["arrived"] == values["sent"] == 399
+    assert 0.9 * values["bulk_ns"] <= values["max_wait_ns"] <= values["bulk_ns"] + 10_000
+    # Level 0 found the wire idle; the others stand by priority, two frames each.
+    assert values["order"] == [0, 7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0]
+    most = 3 * (values["duration"] / values["epoch"] + 1)
+    for level in "456":
+        assert 0.9 * most <= values["packets"][level] <= most
+    assert all(values["packets"][level] >= 2 for level in "123")
+    assert values["packets"]["7"] == 2 + 1 + 399
+
+
+def test_every_refusal_has_a_sentence_and_changes_nothing(guest: Guest) -> None:
+    values = guest.values("qjump_refusals")
+    assert len(values["refused"]) > 60
+    for command, answer in values["refused"].items():
+        first = answer["words"].splitlines()[0]
+        assert answer["code"] in (1, 2), command
+        if answer["code"] == 2:  # the kernel's own sentence
+            assert first.startswith("Error: ") and first.endswith("."), (command, first)
+        assert len(first.split()) > 3, (command, first)
+        assert "Unknown error" not in answer["words"] and "RTNETLINK" not in answer["words"], command
+    assert values["unchanged"] and all(values["unchanged"].values())
+    assert values["leftover"] is False
+
+
+def test_a_budget_below_a_frame_is_a_warning(guest: Guest) -> None:
+    narrow = guest.values("qjump_refusals")["narrow"]
+    assert narrow["code"] == 0
+    assert narrow["words"].startswith("Warning:")
+
+
+def test_a_smaller_budget_drops_what_it_can_never_let_go(guest: Guest) -> None:
+    before, after = (guest.values("qjump_churn")["shrunk"][when] for when in ("before", "after"))
+    assert before["qlen"] == 58
+    assert (after["oversize"], after["qlen"], after["backlog"]) == (58, 0, 0)
+
+
+def test_a_limit_taken_away_lets_everything_go(guest: Guest) -> None:
+    assert guest.values("qjump_churn")["raised"] == {"held": 60, "left": 60}
+
+
+@pytest.mark.parametrize("parent", ["htb", "prio", "wire"])
+def test_deleting_and_replacing_with_a_backlog_clears_the_parents_account(guest: Guest, parent: str) -> None:
+    states = guest.values("qjump_churn")["parents"][parent]
+    assert len(states) == 3
+    for state in states:
+        assert state == {"qlen": [58, 0], "backlog": [58 * 1042, 0]}
+
+
+def test_the_modules_unload_after_use(guest: Guest) -> None:
+    assert guest.values("qjump_churn")["removed"] is True
+
+
+def test_the_parameters_of_2015_fill_in_a_bare_qdisc_only(guest: Guest) -> None:
+    values = guest.values("qjump_2015")
+    bare, told = values["bare"], values["told"]
+    assert (bare["epoch_ns"], bare["mode"], bare["epochs"]) == (2_000_000, "delay", "rolling")
+    # p7rate comes first, as pXrate is for priority 7 - X; 0 is unlimited; p3rate to p6rate have their defaults.
+    assert bare["budgets"] == [10 * 1550, 0, 0, 1000 * 1550, 100 * 1550, 3 * 1550, 0, 1550]
+    assert (told["epoch_ns"], told["budgets"]) == (5_000_000, [0, 0, 0, 0, 0, 0, 3100, 0])
+
+
+# --- the sweep --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_sweep_of_the_rate(sweep: Guest) -> None:
+    check_rate(sweep, {"10000000", "7777777", "33333333"})
+
+
+@pytest.mark.slow
+def test_sweep_of_windows(sweep: Guest) -> None:
+    check_windows(sweep, 54)
+
+
+@pytest.mark.slow
+def test_sweep_of_tcp(sweep: Guest) -> None:
+    check_tcp(sweep, 14)
+
+
+@pytest.mark.slow
+def test_cost_of_a_packet(sweep: Guest) -> None:
+    times = sweep.values("qdisc_cost")["times_pfifo"]
+    assert times["qjump_unlimited"] <= 2.15
+    limited = {name: cost for name, cost in times.items() if name.startswith(("qjump_delay", "qjump_drop"))}
+    assert len(limited) == 4
+    assert max(limited.values()) <= 3.0, limited
+    assert times["prio_tbf"] >= 2 * times["qjump_unlimited"]
