@@ -1,0 +1,106 @@
+"""The parsers on what the real programs printed (iputils 20240905, iperf3 3.18, iproute2 6.15 in the guest), and on damage to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from qjump_mn.errors import LostError
+from qjump_mn.model.resolve import plan
+from qjump_mn.network import asbuilt
+from qjump_mn.workloads import iperf, ping
+from qjump_mn.workloads.program import listens
+
+GOLDEN = Path(__file__).parent / "golden" / "programs"
+
+
+def text(name: str) -> str:
+    return (GOLDEN / name).read_text()
+
+
+def test_ping_gives_every_reply() -> None:
+    echoes = ping.parse(text("ping.txt"), 50)
+    assert [echo.sequence for echo in echoes] == list(range(1, 51))
+    assert all(echo.rtt_us is not None and 774 <= echo.rtt_us <= 4500 for echo in echoes)
+    assert echoes[0].received_s is not None
+    assert echoes[-1].received_s is not None
+    assert 0.4 < echoes[-1].received_s - echoes[0].received_s < 0.9
+
+
+def test_ping_gives_a_row_for_every_lost_request() -> None:
+    echoes = ping.parse(text("ping-lost.txt"), 100)
+    assert len(echoes) == 100
+    assert [echo.sequence for echo in echoes if echo.rtt_us is not None] == list(range(1, 101, 4))
+    assert all(echo.received_s is None for echo in echoes if echo.rtt_us is None)
+
+
+def test_a_duplicate_reply_is_not_counted_twice() -> None:
+    line = next(line for line in text("ping.txt").splitlines() if "icmp_seq=7 " in line)
+    assert ping.parse(text("ping.txt").replace(line, f"{line}\n{line} (DUP!)"), 50) == ping.parse(text("ping.txt"), 50)
+
+
+def test_sequence_numbers_wrap_at_16_bits() -> None:
+    lines = [f"[{index / 1000:.6f}] 64 bytes from 10.0.0.10: icmp_seq={(index + 1) % 65536} ttl=64 time=0.774 ms" for index in range(70000)]
+    lines.append("70000 packets transmitted, 70000 received, 0% packet loss, time 70000ms")
+    echoes = ping.parse("\n".join(lines), 70000)
+    assert [echo.sequence for echo in echoes] == list(range(1, 70001))
+    assert all(echo.rtt_us for echo in echoes)
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda text: text[: len(text) // 2], "no summary"),
+        (lambda text: "", "no summary"),
+        (lambda text: text.replace("50 packets transmitted", "49 packets transmitted"), "sent 49 requests, not 50"),
+        (lambda text: text.replace("icmp_seq=7 ", "icmp_seq=x "), "has 49 replies where its summary says 50"),
+    ],
+)
+def test_a_ping_that_was_cut_off_is_lost(damage: "object", sentence: str) -> None:
+    assert callable(damage)
+    with pytest.raises(LostError, match=sentence):
+        ping.parse(damage(text("ping.txt")), 50)
+
+
+@pytest.mark.parametrize(("file", "streams", "retransmits"), [("tcp-client", 1, True), ("tcp-server", 1, False), ("udp-client", 1, False), ("udp-server", 1, False)])
+def test_iperf_gives_every_interval(file: str, streams: int, retransmits: bool) -> None:
+    raw = text(f"iperf3-{file}.json")
+    intervals = iperf.parse(raw)
+    assert len({interval.stream for interval in intervals}) == streams
+    assert len(intervals) == len(msgspec.json.decode(raw)["intervals"])
+    assert all(interval.end_s - interval.start_s > 0 for interval in intervals)
+    assert (intervals[0].retransmits is not None) == retransmits
+    end = msgspec.json.decode(raw)["end"]
+    total = end["sum_sent" if file == "tcp-client" else "sum_received" if file == "tcp-server" else "sum"]["bytes"]
+    # UDP's server counts the bytes of lost datagrams in its sum.
+    assert sum(interval.bytes for interval in intervals) == total or file == "udp-server"
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        ("", "not complete"),
+        ('{"start": {', "not complete"),
+        ('{"error": "unable to connect to server: Connection refused"}', "iperf3 failed: unable to connect"),
+        ('{"intervals": []}', "nothing was sent"),
+    ],
+)
+def test_an_iperf_that_failed_is_lost_with_its_own_words(raw: str, sentence: str) -> None:
+    with pytest.raises(LostError, match=sentence):
+        iperf.parse(raw)
+
+
+def test_the_network_read_back_from_the_guest_is_the_one_planned() -> None:
+    resolved = plan("fig3a", "smoke", [])
+    arm = next(arm for arm in resolved.arms if arm.name == "qjump")
+    assert asbuilt.differences(GOLDEN / "asbuilt", arm.network, arm) == []
+    other = next(arm for arm in resolved.arms if arm.name == "bulk_limited")
+    assert any("its epoch_ns is 28800000, not 5000000" in text for text in asbuilt.differences(GOLDEN / "asbuilt", other.network, other))
+
+
+def test_a_listener_is_found_by_its_port() -> None:
+    table = "  sl  local_address rem_address   st\n   0: 0A00000A:1451 00000000:0000 0A 0\n   1: 0A00000A:1452 0800000A:1452 01 0\n"
+    assert listens(table, 5201)
+    assert not listens(table, 5202)
