@@ -1,0 +1,91 @@
+"""What the emulation costs here: wall seconds a virtual second, the network's set-up, a fork. Prints a Markdown table.
+
+    python bench/emulation.py [--write docs/emulation.md]
+
+Wall seconds are those of one guest alone on one core of this machine, the least of three; the same work is the same number of
+instructions everywhere, so only their speed differs. `--write` replaces the table between the two marks in that file.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import msgspec
+
+from qjump_mn import guest
+from qjump_mn.backends.guest import BRING_UP, GuestBackend
+from qjump_mn.model.plan import Trial
+from qjump_mn.model.resolve import plan
+
+BEGIN, END = "<!-- bench/emulation begin -->", "<!-- bench/emulation end -->"
+ROUNDS = 3
+
+
+def main() -> None:
+    """Measure, print and, if asked, write."""
+    rows = [*setting_up(), *running()]
+    width = max(len(name) for name, _ in rows)
+    table = [f"| {'what':<{width}} | wall |", f"| {'-' * width} | --- |", *(f"| {name:<{width}} | {value} |" for name, value in rows)]
+    model = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?")
+    text = "\n".join([f"{platform.system()} {platform.machine()}, {model}, {os.cpu_count()} processors:", "", *table])
+    print(text)
+    if sys.argv[1:2] == ["--write"]:
+        path = Path(sys.argv[2])
+        before, _, rest = path.read_text().partition(BEGIN)
+        path.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}")
+
+
+def setting_up() -> list[tuple[str, str]]:
+    """Boot, Open vSwitch and 12 hosts from nothing; an empty fork."""
+    image = guest.prepare(lambda line: None)
+    network = plan("fig3a", "smoke", []).network.skeleton()
+    setup = guest.Setup(entry=BRING_UP, args={"network": msgspec.to_builtins(network)})
+    cold, forks = [], []
+    with tempfile.TemporaryDirectory() as scratch:
+        for index in range(ROUNDS):
+            began = time.monotonic()
+            result = guest.run(image, guest.Job(script=""), Path(scratch, f"cold{index}"), setup=setup)
+            cold.append(time.monotonic() - began)
+            assert result.exit_code == 0
+        state = guest.snapshot(image, setup)
+        for index in range(ROUNDS):
+            forks.append(guest.run(image, guest.Job(script=""), Path(scratch, f"fork{index}"), snapshot=state).wall_s)
+    return [("boot, Open vSwitch, 12-host network, from cold", f"{min(cold):.1f} s"), ("a fork that does nothing", f"{min(forks):.2f} s")]
+
+
+def running() -> list[tuple[str, str]]:
+    """Wall seconds a virtual second, by the difference between a long and a short trial."""
+    rows = []
+    for rate in (10, 100):
+        for arm in ("idle", "contended", "qjump"):
+            walls, virtuals = [], []
+            for duration in (2, 8):
+                best = min((once(rate, arm, duration) for _ in range(ROUNDS)), key=lambda cost: cost[0])
+                walls.append(best[0])
+                virtuals.append(best[1])
+            rows.append((f"a virtual second, arm {arm}, {rate} Mb/s", f"{(walls[1] - walls[0]) / (virtuals[1] - virtuals[0]):.2f} s"))
+    return rows
+
+
+def once(rate: int, arm: str, duration: int) -> tuple[float, float]:
+    """Wall and virtual seconds of one trial."""
+    resolved = plan("fig3a", "smoke", [f"link.rate={rate}Mbit", f"duration={duration}s", "workloads.ping.interval=20ms"])
+    backend = GuestBackend()
+    backend.prepare(resolved, lambda line: None)
+    trial: Trial = next(trial for trial in resolved.trials() if trial.arm.name == arm)
+    with tempfile.TemporaryDirectory() as scratch:
+        ended = backend.run(trial, Path(scratch), lambda line: None)
+    assert ended.exit_code == 0, ended.message
+    assert ended.virtual_s is not None
+    return ended.wall_s, ended.virtual_s
+
+
+if __name__ == "__main__":
+    main()
