@@ -29,7 +29,7 @@ for rate in (7_000_000, 10_000_000, 33_333_333, 100_000_000):
         gaps = sorted(b - a for a, b in itertools.pairwise(stamps))
         frame = max(64, size + 4)
         expected = (frame + 20) * 8e9 / rate
-        phases = [stamp - number * expected for number, stamp in enumerate(stamps)]
+        phases = [stamp - stamps[0] - number * expected for number, stamp in enumerate(stamps)]
         drift = (sorted(phases[-21:])[10] - sorted(phases[:21])[10]) / 80
         phases.sort()
         alone = []
