@@ -105,11 +105,12 @@ def clean(out: Console, *, everything: bool) -> None:
     cache.sweep()
     freed = 0
     for entry in cache.entries():
-        if everything:
+        # The environment is what we run in.
+        if everything and entry.kind != "environment":
             cache.remove(entry)
             freed += entry.size_bytes
             out.print(f"removed {entry.path}", markup=False)
-    kept = [entry for entry in cache.entries()]
+    kept = cache.entries()
     out.print(
         f"{freed >> 20} MiB freed; the cache holds {len(kept)} artefacts, {sum(entry.size_bytes for entry in kept) >> 20} MiB", markup=False
     )

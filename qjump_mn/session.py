@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 from rich.console import Console
 
-from qjump_mn import __version__
+from qjump_mn import __version__, cache
 from qjump_mn.analysis import claims
 from qjump_mn.backends.execute import execute
 from qjump_mn.backends.guest import GuestBackend
@@ -113,16 +114,10 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
         now=now,
     )
     trials = plan.trials()
-    out.print(
-        f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {len(plan.arms)} arms x {len(plan.seeds)} seeds on {plan.network.topology}, backend {backend.name}",
-        markup=False,
-    )
-    out.print(
-        f"about {expected(plan, backend)} once the guest is ready (the first time, it is built: about 5 minutes more)"
-        if backend.name == "guest"
-        else "in real time",
-        markup=False,
-    )
+    what = f"{len(plan.arms)} arms x {len(plan.seeds)} seeds on {plan.network.topology}, backend {backend.name}"
+    first = "" if backend.name == "host" or is_built() else ", after about 3 minutes to build the guest, this first time"
+    out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
+    out.print(f"about {expected(plan, backend)}{first}", markup=False)
     began = time.monotonic()
 
     def tell(line: str) -> None:
@@ -157,12 +152,19 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
 
 def analyse(path: Path) -> int:
     """Judge a run directory in a process of its own, without root's rights: analysis needs libraries that nothing under sudo imports."""
+    argv = [sys.executable, "-m", "qjump_mn.analysis", str(path)]
     user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
-    rights = (
-        {"user": int(user), "group": int(group), "extra_groups": []} if os.geteuid() == 0 and user.isdigit() and group.isdigit() else {}
-    )
-    environment = {**os.environ, "MPLCONFIGDIR": str(path.resolve() / ".matplotlib")} if rights else dict(os.environ)
-    return subprocess.run([sys.executable, "-m", "qjump_mn.analysis", str(path)], env=environment, check=False, **rights).returncode  # type: ignore[call-overload]
+    if os.geteuid() or not user.isdigit() or not group.isdigit():
+        return subprocess.run(argv, check=False).returncode
+    with tempfile.TemporaryDirectory(prefix="qjump-mn-") as folder:  # matplotlib wants to write, and root's home is not the user's
+        os.chown(folder, int(user), int(group))
+        environment = {**os.environ, "MPLCONFIGDIR": folder, "HOME": folder}
+        return subprocess.run(argv, env=environment, check=False, user=int(user), group=int(group), extra_groups=[]).returncode
+
+
+def is_built() -> bool:
+    """Whether the guest's toolbox is in the cache, which takes longest to build."""
+    return any(entry.kind == "toolbox" for entry in cache.entries())
 
 
 def expected(plan: Plan, backend: Backend) -> str:

@@ -163,7 +163,7 @@ def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(
         plan("broken", "course", [])
     ours = next(folder / "fig3a.toml" for folder in loading.folders("experiments") if (folder / "fig3a.toml").exists())
     (tmp_path / "experiments" / "odd.toml").write_text(ours.read_text().replace("payload", "pay").replace("[arms.idle]\n", "[arms.idle]\nwindov = 3\n"))
-    with pytest.raises(UsageError, match="experiment 'odd': arms.idle: Object contains unknown field `windov`"):
+    with pytest.raises(UsageError, match=r"experiment 'odd': arms\.idle: Object contains unknown field `windov`"):
         plan("odd", "course", [])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -58,17 +59,16 @@ def test_sequence_numbers_wrap_at_16_bits() -> None:
         (lambda text: text.replace("icmp_seq=7 ", "icmp_seq=x "), "has 49 replies where its summary says 50"),
     ],
 )
-def test_a_ping_that_was_cut_off_is_lost(damage: "object", sentence: str) -> None:
-    assert callable(damage)
+def test_a_ping_that_was_cut_off_is_lost(damage: Callable[[str], str], sentence: str) -> None:
     with pytest.raises(LostError, match=sentence):
         ping.parse(damage(text("ping.txt")), 50)
 
 
-@pytest.mark.parametrize(("file", "streams", "retransmits"), [("tcp-client", 1, True), ("tcp-server", 1, False), ("udp-client", 1, False), ("udp-server", 1, False)])
-def test_iperf_gives_every_interval(file: str, streams: int, retransmits: bool) -> None:
+@pytest.mark.parametrize(("file", "retransmits"), [("tcp-client", True), ("tcp-server", False), ("udp-client", False), ("udp-server", False)])
+def test_iperf_gives_every_interval(file: str, retransmits: bool) -> None:
     raw = text(f"iperf3-{file}.json")
     intervals = iperf.parse(raw)
-    assert len({interval.stream for interval in intervals}) == streams
+    assert len({interval.stream for interval in intervals}) == 1
     assert len(intervals) == len(msgspec.json.decode(raw)["intervals"])
     assert all(interval.end_s - interval.start_s > 0 for interval in intervals)
     assert (intervals[0].retransmits is not None) == retransmits

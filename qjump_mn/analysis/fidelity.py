@@ -92,7 +92,7 @@ def _idle(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
                 medians[f"{tables.trial.name} {source}>{destination}"] = percentile(excess, 50)
                 varies.append(percentile(excess, 90) - percentile(excess, 0))
     if not medians:
-        return Check(name="idle RTT", status="unknown", text="no trial with a lone ping over links of model wire, so the CPU's share of a round trip is not known")
+        return Check(name="idle RTT", status="unknown", text="no lone ping over links of model wire, so the CPU's share of a round trip is not known")
     numbers = f"{_range(list(medians.values()))} us above the analytic round trip, the same within {max(varies):.0f} us for nine pings of ten"
     if manifest.clock != "virtual":
         return Check(name="idle RTT", status="unknown", text=f"{numbers}; the real clock promises no constant")

@@ -68,7 +68,10 @@ def of_ping(table: pa.Table) -> dict[str, float]:
 
 
 def goodput_mbps(table: pa.Table, window_s: tuple[float, float], side: str = "receiver") -> dict[str, float]:
-    """What each flow's receiver got (its sender's sockets took, for ``side`` "sender"), in the intervals that lie wholly inside the window, a second of those intervals."""
+    """What each flow's receiver got (its sender's sockets took, for ``side`` "sender") in a second, in Mb/s.
+
+    Only intervals that lie wholly inside the window count.
+    """
     start, end = window_s
     rates: dict[str, float] = dict.fromkeys(table["flow"].unique().to_pylist(), 0.0)
     streams: dict[tuple[str, int], tuple[int, float]] = {}

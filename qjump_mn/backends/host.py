@@ -36,6 +36,7 @@ class HostBackend:
 
     def __init__(self) -> None:
         self._exits = ExitStack()
+        self._testbed: Testbed | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -51,7 +52,7 @@ class HostBackend:
             from qjump_mn.network.testbed import Testbed
         except ImportError:
             raise MachineError("Mininet is not installed: install the package mininet, or use --backend guest") from None
-        self._progress, self._testbed_class, self._testbed = progress, Testbed, None
+        self._progress, self._testbed_class = progress, Testbed
         return {"kernel": platform.release(), "machine": platform.machine()}
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:

@@ -26,10 +26,10 @@ from qjump_mn.guest import build, snapshots, toolbox
 from qjump_mn.guest.cpio import Node
 from qjump_mn.guest.image import initramfs, python_package
 from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Snapshot, encode_job, encode_setup
-from qjump_mn.guest.machine import Files, end_orphans, machine, qemu_argv
+from qjump_mn.guest.machine import Files, end_mine, end_orphans, machine, qemu_argv
 from qjump_mn.guest.result import unpack
 
-__all__ = ["Image", "Job", "Progress", "Result", "Setup", "Snapshot", "check", "end_orphans", "prepare", "run", "snapshot"]
+__all__ = ["Image", "Job", "Progress", "Result", "Setup", "Snapshot", "check", "end_mine", "end_orphans", "prepare", "run", "snapshot"]
 
 MEMORY_MB = 1024
 

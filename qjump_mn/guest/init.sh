@@ -16,5 +16,5 @@ mkdir -p /run/lock /run/netns
 hostname guest
 ip link set lo up
 echo 1 >/proc/sys/vm/panic_on_oom # a run that lost a program to the lack of memory must not look like a result
-cd /root
+cd /root || exit 1
 exec python3 -P /opt/qjump-mn/qjump_mn/guest/agent.py

@@ -194,23 +194,33 @@ def machine(argv: list[str], files: Files) -> Iterator[Machine]:
 
 def orphans() -> list[int]:
     """The pids of our QEMUs whose harness is gone, as far as we may see them."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            for variable in (folder / "environ").read_bytes().split(b"\0"):
-                name, _, tag = variable.decode(errors="replace").partition("=")
-                if name == TAG and tag != _tag(int(tag.split(".")[0])):
-                    found.append(int(folder.name))
-    return found
+    return [pid for pid, tag in _tagged() if tag != _tag(int(tag.split(".")[0]))]
 
 
 def end_orphans() -> list[int]:
     """End every orphan at once; returns their pids."""
-    ended = orphans()
-    for pid in ended:
+    return _end(orphans())
+
+
+def end_mine() -> list[int]:
+    """End every QEMU of this process: whoever waits for one gets a LostError. Returns their pids."""
+    return _end([pid for pid, tag in _tagged() if tag == _tag(os.getpid())])
+
+
+def _tagged() -> Iterator[tuple[int, str]]:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            for variable in (folder / "environ").read_bytes().split(b"\0"):
+                name, _, tag = variable.decode(errors="replace").partition("=")
+                if name == TAG:
+                    yield int(folder.name), tag
+
+
+def _end(pids: list[int]) -> list[int]:
+    for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    return ended
+    return pids
 
 
 def _tag(pid: int) -> str:

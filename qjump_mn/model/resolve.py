@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading

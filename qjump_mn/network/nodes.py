@@ -102,7 +102,7 @@ INTERFACES: dict[str, type[ShapedIntf]] = {"wire": WireIntf, "htb": HTBIntf, "tb
 class VLANHost(Host):  # type: ignore[misc]
     """A host that sends and receives everything tagged, priority p as PCP p and PCP p as priority p."""
 
-    def config(self, network: Network, ip: str, **params: Any) -> Any:  # type: ignore[override]
+    def config(self, network: Network, ip: str, **params: Any) -> Any:
         """Configure the interface, and a VLAN device above it, which has the address (``ip``, with its prefix length)."""
         result = super().config(**params)
         interface = self.defaultIntf()

@@ -28,7 +28,7 @@ def lines(plan: Plan) -> Iterator[str]:
         yield f"# {host}"
         yield from (_inside(host, command) for command in commands.vlan_host(f"{host}-eth0", network, f"10.0.0.{index + 1}/24"))
     yield "# every end of every link"
-    for (above, upper), (below, lower) in ports:
+    for (_, upper), (below, lower) in ports:
         yield from _shape(network, None, upper)
         yield from _shape(network, below if below in network.hosts else None, lower)
     if network.model == "htb":

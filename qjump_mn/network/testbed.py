@@ -20,11 +20,11 @@ from qjump_mn.network import commands, openvswitch
 from qjump_mn.network.asbuilt import SWITCHES
 from qjump_mn.network.nodes import INTERFACES, MultiqueueLink, OVSHtbQosSwitch, PrioritySwitch, VLANHost
 
+_COMMON = ("openvswitch", "8021q", "veth", "cls_flower", "act_skbedit", "sch_ingress")
 MODULES = {
-    "wire": ["openvswitch", "8021q", "veth", "cls_flower", "act_skbedit", "sch_ingress", "sch_wire", "sch_qjump"],
-    "htb": ["openvswitch", "8021q", "veth", "cls_flower", "act_skbedit", "sch_ingress", "sch_htb", "sch_prio", "sch_qjump"],
-    "tbf": ["openvswitch", "8021q", "veth", "cls_flower", "act_skbedit", "act_mirred", "cls_matchall", "sch_ingress"]
-    + ["sch_tbf", "sch_prio", "sch_netem", "ifb"],
+    "wire": (*_COMMON, "sch_wire", "sch_qjump"),
+    "htb": (*_COMMON, "sch_htb", "sch_prio", "sch_qjump"),
+    "tbf": (*_COMMON, "act_mirred", "cls_matchall", "sch_tbf", "sch_prio", "sch_netem", "ifb"),
 }
 
 

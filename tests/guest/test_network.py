@@ -88,7 +88,7 @@ def test_a_lone_ping_takes_its_serialisation_times_and_one_constant(laboratory: 
 
 def test_goodput_of_a_full_link_is_rate_times_payload_share(laboratory: Laboratory) -> None:
     settings = ["workloads.bulk.flows=h7>h10", "workloads.ping.interval=100ms", "duration=8s", "warmup=3s"]
-    trial, out = laboratory.run(fig3a(*settings), "priority_only")
+    _, out = laboratory.run(fig3a(*settings), "priority_only")
     window = msgspec.json.decode((out / "trial.json").read_bytes())["window_s"]
     intervals = iperf.parse((out / "raw" / "bulk-h7-h10.server.json").read_text())
     inside = [interval for interval in intervals if window[0] <= interval.start_s and interval.end_s <= window[1]]
