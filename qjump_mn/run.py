@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 from qjump_mn import environment
@@ -130,6 +131,7 @@ def main() -> None:
     """Run the command line; errors are one sentence, with a traceback only for ``--debug``."""
     given = sys.argv[1:]
     debug = "--debug" in given
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended like Ctrl-C: everything that was started is ended too
     given = [argument for argument in given if argument != "--debug"]
     try:
         status = app(arguments(given), standalone_mode=False, prog_name="qjump-mn")
@@ -139,9 +141,7 @@ def main() -> None:
             raise
         err.print(f"qjump-mn: {error}", markup=False)
         sys.exit(error.exit_code)
-    except typer.Abort:
-        sys.exit(INTERRUPTED)
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):
         err.print("qjump-mn: interrupted; everything that was started has been ended", markup=False)
         sys.exit(INTERRUPTED)
     except Exception as error:

@@ -169,12 +169,10 @@ def is_built() -> bool:
 
 def expected(plan: Plan, backend: Backend) -> str:
     """How long the trials will take: measured costs of a busy virtual second and of a fork (docs/emulation.md), on this many cores."""
-    busy = max(1.0, plan.network.rate_bps / 1e7) ** 0.5 * 0.35
+    busy = max(1.0, plan.network.rate_bps / 1e7) ** 0.5
     virtual = (plan.warmup_ns + plan.duration_ns) / 1e9
-    seconds = sum(6 + virtual * (busy if any(isinstance(w, IperfPlan) for w in arm.workloads) else 0.05) for arm in plan.arms) * len(
-        plan.seeds
-    )
-    seconds /= backend.parallel
+    loaded = [any(isinstance(workload, IperfPlan) for workload in arm.workloads) for arm in plan.arms]
+    seconds = sum(4 + virtual * (busy if load else 0.1) for load in loaded) * len(plan.seeds) / backend.parallel
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
