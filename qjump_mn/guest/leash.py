@@ -1,4 +1,4 @@
-"""Start a program that dies with its parent, whatever kills the parent: `python -I -S leash.py PARENT-PID PROGRAM ARGUMENT…`.
+"""Start a program that dies with its parent, whatever kills the parent: `python -I -S leash.py PARENT-PID CORE PROGRAM ARGUMENT…`.
 
 The kernel sends the signal when the *thread* that started us ends (prctl(2), PR_SET_PDEATHSIG): start a program from the
 thread that waits for it. This is a program of its own because code between fork and exec in a process with threads may
@@ -16,18 +16,20 @@ from collections.abc import Sequence
 _PR_SET_PDEATHSIG = 1
 
 
-def leashed(argv: Sequence[str]) -> list[str]:
-    """The command line that starts `argv` on a leash held by the calling thread."""
-    return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), *argv]
+def leashed(argv: Sequence[str], core: int | None = None) -> list[str]:
+    """The command line that starts `argv` on a leash held by the calling thread, on one core if that is given."""
+    return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), "" if core is None else str(core), *argv]
 
 
-def _main(parent: int, argv: list[str]) -> None:
+def _main(parent: int, core: str, argv: list[str]) -> None:
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent:  # it died before the leash was on
         os.kill(os.getpid(), signal.SIGKILL)
+    if core:
+        os.sched_setaffinity(0, {int(core)})
     os.execv(argv[0], argv)
 
 
 if __name__ == "__main__":
-    _main(int(sys.argv[1]), sys.argv[2:])
+    _main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])

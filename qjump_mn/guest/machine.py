@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qjump_mn.errors import LostError, MachineError
+from qjump_mn.guest.cores import core
 from qjump_mn.guest.job import Image, Progress
 from qjump_mn.guest.leash import leashed
 from qjump_mn.guest.qmp import Qmp
@@ -172,11 +173,12 @@ def machine(argv: list[str], files: Files) -> Iterator[Machine]:
     It dies with the calling thread too (see leash.py). Raises MachineError when it does not start.
     """
     with contextlib.ExitStack() as stack:
+        number = stack.enter_context(core())
         ours, theirs = socket.socketpair()
         stack.callback(ours.close)
         with theirs, (files.folder / "stderr").open("wb") as stderr:
             process = subprocess.Popen(
-                leashed([*argv, "-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control"]),
+                leashed([*argv, "-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control"], number),
                 # Not the host's modules, locale or sound; a session of its own, so that Ctrl-C reaches the harness alone.
                 env={"LC_ALL": "C", "QEMU_MODULE_DIR": "/nonexistent", TAG: _tag(os.getpid())},
                 stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr, pass_fds=[theirs.fileno()], start_new_session=True,
