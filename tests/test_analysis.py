@@ -243,10 +243,10 @@ def test_busy_cpu_fails(tmp_path: Path) -> None:
 
 def test_bulk_that_ends_early_fails(tmp_path: Path) -> None:
     run = small(tmp_path)
-    rewrite(run, "contended", alter_facts(run, window_s=[2.0, 8.0]))
+    rewrite(run, "contended", alter_facts(run, window_s=[4.0, 9.0]))
     check = checked(run)["bulk flows"]
     assert check.status == "fail"
-    assert "contended/1: h7>h10 ended at 6.00 s at the sender, the window at 7.00 s" in check.text
+    assert "contended/1: h7>h10 ended at 7.00 s at the sender, the window at 8.00 s" in check.text
     assert check.text.endswith("and 3 more")
 
 

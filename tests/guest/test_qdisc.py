@@ -129,7 +129,7 @@ def test_serialisation_is_exact(guest: Guest) -> None:
         assert case["gaps"] == 100
         assert abs(case["mean_ns"] - case["expected_ns"]) <= 20, case
         assert abs(case["median_ns"] - case["expected_ns"]) <= 20, case
-        assert case["off_ns"][98] <= 1000, case
+        assert case["off_ns"][98] <= 2000, case
         assert case["off_ns"][100] <= 50_000, case
 
 
