@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.guest import Image, Job, Setup, Snapshot, run, snapshots
 from qjump_mn.guest.machine import TAG, orphans
 from qjump_mn.guest.selection import MODULES
+from tests.load import busy_host
 
 pytestmark = pytest.mark.guest
 
@@ -49,18 +50,6 @@ eaten = []
 while True:
     eaten.append(bytearray(1 << 20))
 """
-
-
-@contextmanager
-def busy_host() -> Iterator[None]:
-    """Two loops that compete with QEMU for the host's processors."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
 
 
 def files_of(folder: Path) -> dict[str, str]:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -20,6 +17,7 @@ from qjump_mn.model.plan import PingPlan, Plan, Trial
 from qjump_mn.model.resolve import plan
 from qjump_mn.results.manifest import digest, sha256_of
 from qjump_mn.workloads import iperf, ping
+from tests.load import busy_host
 
 pytestmark = pytest.mark.guest
 
@@ -144,17 +142,6 @@ def test_a_program_that_dies_is_lost_with_its_last_words(laboratory: Laboratory)
     assert ended.exit_code == 5
     assert "iperf3 on h7 ended with status 1" in ended.message
     assert "congestion" in ended.message
-
-
-@contextmanager
-def busy_host() -> Iterator[None]:
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
 
 
 def content(out: Path) -> str:
