@@ -50,6 +50,7 @@ def run(
     experiment: Experiment,
     preset: Preset = loading.DEFAULT_PRESET,
     settings: Settings = NO_SETTINGS,
+    arms: Annotated[str, typer.Option(metavar="ARM,ARM", help="run only these arms; claims that need others are not judged", show_default=False)] = "",
     seed: Annotated[int, typer.Option(help="the first seed; each further replicate has the next one")] = 1,
     replicates: Annotated[
         int | None, typer.Option(help="how many seeds each arm runs with, instead of the preset's number", show_default=False)
@@ -62,7 +63,7 @@ def run(
     """Run an experiment: every arm with every seed; then figures, verdicts and report."""
     from qjump_mn import session
 
-    asked = session.Request(experiment, preset, tuple(settings), seed, replicates, backend, cold, output)
+    asked = session.Request(experiment, preset, tuple(settings), seed, replicates, backend, cold, output, tuple(arms.replace(",", " ").split()))
     raise typer.Exit(session.show(asked, out) if dry_run else session.run(asked, out, argv=sys.argv))
 
 

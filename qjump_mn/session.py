@@ -41,10 +41,11 @@ class Request(NamedTuple):
     backend: str
     cold: bool
     out: Path
+    arms: tuple[str, ...] = ()
 
     def plan(self) -> Plan:
         """The plan; raise :class:`UsageError` for what cannot be."""
-        return resolve.plan(self.experiment, self.preset, list(self.settings), seed=self.seed, replicates=self.replicates)
+        return resolve.plan(self.experiment, self.preset, list(self.settings), seed=self.seed, replicates=self.replicates, only=self.arms)
 
 
 def show(asked: Request, out: Console) -> int:
@@ -114,7 +115,7 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
         now=now,
     )
     trials = plan.trials()
-    what = f"{len(plan.arms)} arms x {len(plan.seeds)} seeds on {plan.network.topology}, backend {backend.name}"
+    what = f"{len(plan.arms_run)} arms x {len(plan.seeds)} seeds on {plan.network.topology}, backend {backend.name}"
     first = "" if backend.name == "host" or is_built() else ", after about 3 minutes to build the guest, this first time"
     out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
     out.print(f"about {expected(plan, backend)}{first}", markup=False)
@@ -171,7 +172,7 @@ def expected(plan: Plan, backend: Backend) -> str:
     """How long the trials will take: measured costs of a busy virtual second and of a fork (docs/emulation.md), on this many cores."""
     busy = max(1.0, plan.network.rate_bps / 1e7) ** 0.5
     virtual = (plan.warmup_ns + plan.duration_ns) / 1e9
-    loaded = [any(isinstance(workload, IperfPlan) for workload in arm.workloads) for arm in plan.arms]
+    loaded = [any(isinstance(workload, IperfPlan) for workload in arm.workloads) for arm in plan.arms_run]
     seconds = sum(4 + virtual * (busy if load else 0.1) for load in loaded) * len(plan.seeds) / backend.parallel
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 

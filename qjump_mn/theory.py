@@ -63,17 +63,6 @@ def ping_rtt_ns(payload_bytes: int, links: int, rate_bps: int, delay_ns: int = 0
     return 2 * links * (delivery_ns(frame, rate_bps) + delay_ns)
 
 
-def ping_pace_ns(interval_ns: int, tick_ns: int = 4_000_000) -> int:
-    """How far apart iputils' ping sends its requests on an idle network when asked for ``interval_ns``.
-
-    Below 10 ms it waits in poll, exactly. From 10 ms on it waits in a socket timeout, which the kernel rounds up to whole ticks and one
-    more (250 a second in Debian's kernels): asked for 10 ms it sends every 16. Measured with iputils 20240905 at 2 to 20 ms.
-    """
-    if interval_ns < 10_000_000:
-        return interval_ns
-    return (_ceil_div(interval_ns, tick_ns) + 1) * tick_ns
-
-
 def tcp_goodput_bps(mtu_bytes: int, rate_bps: int) -> float:
     """Payload rate of full-size TCP segments that fill a link."""
     payload = mtu_bytes - IP_HEADER_BYTES - TCP_HEADER_BYTES

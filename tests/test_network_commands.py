@@ -56,7 +56,7 @@ def test_tbf_serves_pcp_7_first() -> None:
 def built(folder: Path, resolved: Plan, arm: ArmPlan) -> Path:
     """What ip and tc would print of the network just as planned."""
     network = resolved.network
-    ports = asbuilt._switch_ports(network)
+    ports = [device for link in network.ports() for node, device in link if node in network.switches]
     for node in (asbuilt.SWITCHES, *network.hosts):
         devices = ports if node == asbuilt.SWITCHES else [f"{node}-eth0"]
         links: list[dict[str, Any]] = [

@@ -59,8 +59,3 @@ def test_ping_loses_what_falls_into_an_epoch(interval: float, epoch: float, loss
 def test_a_full_queue_waits_one_epoch_a_packet() -> None:
     assert theory.full_queue_delay_ns(10, 28_800_000) == 288_000_000
     assert theory.full_queue_delay_ns(10, 28_800_000, 2) == 144_000_000
-
-
-@pytest.mark.parametrize(("asked", "paced"), [(2, 2), (9, 9), (10, 16), (12, 16), (16, 20), (20, 24)])
-def test_ping_is_paced_as_measured(asked: int, paced: int) -> None:
-    assert theory.ping_pace_ns(asked * 10**6) == paced * 10**6

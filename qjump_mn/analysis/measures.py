@@ -86,7 +86,7 @@ def goodput_mbps(table: pa.Table, window_s: tuple[float, float], side: str = "re
 
 def summarise(plan: Plan, trials: Sequence[TrialMeasures]) -> tuple[ArmSummary, ...]:
     """Every arm of the plan with the spread of its measures over the seeds that have them."""
-    return tuple(_summary(plan, arm, [trial for trial in trials if trial.arm == arm.name]) for arm in plan.arms)
+    return tuple(_summary(plan, arm, [trial for trial in trials if trial.arm == arm.name]) for arm in plan.arms_run)
 
 
 def scheme(arm: ArmPlan) -> str:

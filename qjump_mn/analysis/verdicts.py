@@ -35,9 +35,9 @@ def exit_code(rows: Sequence[VerdictRow], missing: Mapping[str, str], checks: Se
     """
     if any(row.verdict == "INVALID" for row in rows) or any(check.status == "fail" and not check.completeness for check in checks):
         return INVALID
-    if missing or any(row.verdict == "NOT RUN" for row in rows):
+    if missing:
         return LOST
-    return FAILS if any(row.verdict != "REPRODUCED" for row in rows) else HOLDS
+    return FAILS if any(row.verdict in ("PARTLY", "NOT REPRODUCED") for row in rows) else HOLDS
 
 
 def _by_seed(trials: Sequence[TrialMeasures]) -> dict[int, dict[str, Mapping[str, Mapping[str, float]]]]:
@@ -79,6 +79,8 @@ def _verdict(held: tuple[int, ...], checked: tuple[int, ...]) -> Verdict:
 
 
 def _note(plan: Plan, needed: set[str], by_seed: Mapping[int, claims.Measured], checked: tuple[int, ...]) -> str:
+    if plan.only and not needed <= set(plan.only):
+        return f"not asked for: {', '.join(sorted(needed - set(plan.only)))}"
     if not checked:
         absent = [arm.name for arm in plan.arms if arm.name in needed and not any(arm.name in arms for arms in by_seed.values())]
         return f"no data of {', '.join(absent)}" if absent else "no seed has all of its arms"

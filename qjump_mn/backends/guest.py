@@ -53,7 +53,7 @@ class GuestBackend:
         if self._image.differences:
             facts["differences"] = "; ".join(self._image.differences)
         if not self._cold:
-            for network in dict.fromkeys(arm.network.skeleton() for arm in plan.arms):
+            for network in dict.fromkeys(trial.network.skeleton() for trial in plan.trials()):
                 state = guest.snapshot(self._image, _setup(network), progress)
                 self._snapshots[network] = state
                 facts[f"snapshot_{network.model}_sha256"] = state.sha256

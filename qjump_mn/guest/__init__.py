@@ -33,11 +33,8 @@ __all__ = ["Image", "Job", "Progress", "Result", "Setup", "Snapshot", "check", "
 
 MEMORY_MB = 1024
 
-# What of the package has no business in the guest: it is left out so that a change there leaves the image as it is.
-_HOST_ONLY = (
-    "analysis cache environment plots report run guest/__init__ guest/__main__ guest/build guest/cpio guest/image guest/job guest/leash guest/machine "
-    "guest/qmp guest/result guest/selection guest/snapshots guest/toolbox"
-).split()
+# What of the package runs in the guest. Nothing else travels, so that a change elsewhere leaves the image as it is.
+_IN_GUEST = "__init__ errors theory model network workloads backends/__init__ backends/host backends/protocol backends/trial guest/agent".split()
 
 
 def prepare(progress: Progress = lambda line: None, *, extra: Mapping[str, bytes | Path] | None = None, kernel_suite: str | None = None) -> Image:
@@ -51,7 +48,7 @@ def prepare(progress: Progress = lambda line: None, *, extra: Mapping[str, bytes
     overlay = build.kernel_modules(kernel, progress) | build.tc_plugins(tree, progress) | build.utility(tree, progress)
     overlay |= build.patience(tree, progress)
     package = Path(qjump_mn.__file__).parent
-    overlay |= python_package(tree, package, "opt/qjump-mn", _HOST_ONLY)
+    overlay |= python_package(tree, package, "opt/qjump-mn", _IN_GUEST)
     overlay |= {name: Node.file(content) for name, content in (extra or {}).items()}
     overlay["init"] = Node.file(package / "guest/init.sh", 0o755)
     initrd = initramfs(tree, kernel, overlay, progress)

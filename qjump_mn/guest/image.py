@@ -83,17 +83,17 @@ def initramfs(tree: Tree, kernel: Tree, overlay: Mapping[str, Node], progress: C
     return path / "initrd"
 
 
-def python_package(tree: Tree, package: Path, target: str, skip: Collection[str]) -> dict[str, Node]:
+def python_package(tree: Tree, package: Path, target: str, keep: Collection[str]) -> dict[str, Node]:
     """A Python package below the folder `target`, with its bytecode, which the guest would else make at every start.
 
-    `skip` names modules and packages below it, as in "analysis" or "guest/toolbox", that stay behind.
+    `keep` names the modules and packages below it, as in "network" or "guest/agent", that travel.
     """
     nodes: dict[str, Node] = {}
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch, target, package.name)
         for source in sorted(package.rglob("*.py")):
             inside = source.relative_to(package).with_suffix("")
-            if not {str(inside), *map(str, inside.parents)} & set(skip):
+            if {str(inside), *map(str, inside.parents)} & set(keep):
                 copy = (home / inside).with_suffix(".py")
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)

@@ -36,8 +36,8 @@ class PingPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def longest_ns(self) -> int:
-        """How long ping takes to send them all when it waits longest, on an idle network."""
-        return self.count * theory.ping_pace_ns(self.interval_ns)
+        """How long ping takes to send them all when no reply comes: below 10 ms it waits longer then."""
+        return self.count * max(self.interval_ns, theory.PING_UNANSWERED_NS)
 
 
 class IperfPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program", tag="iperf"):
@@ -103,16 +103,23 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     figure: FigureSpec
     constants: dict[str, float]
     remarks: tuple[str, ...]
+    only: tuple[str, ...] = ()
+    """The arms that are run; all, if none is named. The others' claims are not judged."""
 
     @property
     def hash(self) -> str:
         """SHA-256 of the plan's canonical JSON, in hexadecimal."""
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
+    @property
+    def arms_run(self) -> tuple[ArmPlan, ...]:
+        """The arms that are run, in the experiment's order."""
+        return tuple(arm for arm in self.arms if not self.only or arm.name in self.only)
+
     def trials(self) -> tuple[Trial, ...]:
         """Every trial, arm by arm within each seed, so that an interrupted run holds complete replicates."""
         return tuple(
             Trial(arm=arm, seed=seed, warmup_ns=self.warmup_ns, duration_ns=self.duration_ns)
             for seed in self.seeds
-            for arm in self.arms
+            for arm in self.arms_run
         )

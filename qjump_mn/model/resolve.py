@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading
@@ -12,9 +14,12 @@ from qjump_mn.model.workload import Iperf, Ping, Workload
 
 MAX_FACTOR_BYTES = 2**31 - 1
 
+Flows = tuple[tuple[str, str], ...]
+"""Pairs of a source and a destination, by the names of their hosts."""
 
-def plan(name: str, preset: str, settings: list[str], *, seed: int = 1, replicates: int | None = None) -> Plan:
-    """Resolve the experiment called ``name``; raise :class:`UsageError` with the place of what cannot be."""
+
+def plan(name: str, preset: str, settings: list[str], *, seed: int = 1, replicates: int | None = None, only: Sequence[str] = ()) -> Plan:
+    """Resolve the experiment called ``name``, of which the arms ``only`` are run, or all; raise :class:`UsageError` with the place of what cannot be."""
     spec = loading.experiment(name, preset, settings)
     where = f"experiment {name!r}"
     count = spec.replicates if replicates is None else replicates
@@ -29,12 +34,14 @@ def plan(name: str, preset: str, settings: list[str], *, seed: int = 1, replicat
     network = resolve_network(spec.topology, loading.topology(spec.topology), spec.link)
     remarks = list(spec.remarks)
     limiters = {key: _limiter(f"{where}: qjump.{key}", limiter, network, remarks) for key, limiter in spec.qjump.items()}
-    for key, workload in spec.workloads.items():
-        _check_workload(f"{where}: workloads.{key}", workload, network)
+    flows = {key: _flows(f"{where}: workloads.{key}", workload, network) for key, workload in spec.workloads.items()}
     if not spec.arms:
         raise UsageError(f"{where} has no arms: give it at least one")
-    arms = tuple(_arm(where, key, arm, spec, limiters, network) for key, arm in spec.arms.items())
+    arms = tuple(_arm(where, key, arm, spec, limiters, flows, network) for key, arm in spec.arms.items())
     _check_figure(where, spec)
+    for arm in only:
+        if arm not in spec.arms:
+            raise UsageError(f"{where}: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
     return Plan(
         experiment=name,
         preset=preset,
@@ -50,6 +57,7 @@ def plan(name: str, preset: str, settings: list[str], *, seed: int = 1, replicat
         figure=spec.figure,
         constants=_constants(network, arms),
         remarks=tuple(dict.fromkeys(remarks)),
+        only=tuple(arm for arm in spec.arms if arm in only),
     )
 
 
@@ -104,11 +112,12 @@ def _flow(where: str, text: str, network: Network) -> tuple[str, str]:
     return source, destination
 
 
-def _check_workload(where: str, workload: Workload, network: Network) -> None:
+def _flows(where: str, workload: Workload, network: Network) -> Flows:
+    """The flows of a workload, of which everything else is checked too."""
     _level(f"{where}.level", str(workload.level))
     if not workload.flows:
         raise UsageError(f"{where}.flows: no flows: give at least one, such as 'h8>h10'")
-    flows = [_flow(f"{where}.flows", text, network) for text in workload.flows]
+    flows = tuple(_flow(f"{where}.flows", text, network) for text in workload.flows)
     if len(set(flows)) < len(flows):
         raise UsageError(f"{where}.flows: a flow is named twice: give each once")
     match workload:
@@ -123,9 +132,18 @@ def _check_workload(where: str, workload: Workload, network: Network) -> None:
         case Iperf():
             if not 1 <= workload.streams <= 64:
                 raise UsageError(f"{where}.streams: {workload.streams} is out of range: use 1 to 64")
+    return flows
 
 
-def _arm(where: str, name: str, spec: ArmSpec, experiment: ExperimentSpec, limiters: dict[str, QJumpPlan], network: Network) -> ArmPlan:
+def _arm(
+    where: str,
+    name: str,
+    spec: ArmSpec,
+    experiment: ExperimentSpec,
+    limiters: dict[str, QJumpPlan],
+    flows: dict[str, Flows],
+    network: Network,
+) -> ArmPlan:
     where = f"{where}: arms.{name}"
     if not name.isidentifier():
         raise UsageError(f"{where}: {name!r} is no name for an arm: use letters, digits and underscores")
@@ -146,13 +164,12 @@ def _arm(where: str, name: str, spec: ArmSpec, experiment: ExperimentSpec, limit
         network=network,
         uses_levels=spec.levels,
         qjump=limiters[spec.qjump] if spec.qjump else None,
-        workloads=tuple(_workload(key, experiment, spec) for key in spec.workloads),
+        workloads=tuple(_workload(key, flows[key], experiment, spec) for key in spec.workloads),
     )
 
 
-def _workload(name: str, experiment: ExperimentSpec, arm: ArmSpec) -> WorkloadPlan:
+def _workload(name: str, flows: Flows, experiment: ExperimentSpec, arm: ArmSpec) -> WorkloadPlan:
     workload = experiment.workloads[name]
-    flows = tuple((source.strip(), destination.strip()) for source, _, destination in (text.partition(">") for text in workload.flows))
     level = workload.level if arm.levels else 0
     window = int(arm.window) if arm.window is not None and name in arm.windowed else None
     match workload:

@@ -82,6 +82,20 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         switches = set(self.switches)
         return tuple(node for _, node in self.edges if node not in switches)
 
+    def ports(self) -> tuple[tuple[tuple[str, str], tuple[str, str]], ...]:
+        """Both ends of every link, the upper one first, as (node, interface) and with Mininet's names: a switch's ports are numbered
+        from 1 in the order of its links."""
+        hosts = set(self.hosts)
+        count = dict.fromkeys(self.switches, 0)
+
+        def port(node: str) -> tuple[str, str]:
+            if node in hosts:
+                return node, f"{node}-eth0"
+            count[node] += 1
+            return node, f"{node}-eth{count[node]}"
+
+        return tuple((port(above), port(below)) for above, below in self.edges)
+
     def path(self, source: str, destination: str) -> tuple[tuple[str, str], ...]:
         """The directed links (from, to) that a frame crosses from host ``source`` to host ``destination``."""
         parent = {node: switch for switch, node in self.edges}

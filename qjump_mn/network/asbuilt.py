@@ -42,7 +42,7 @@ def counters(testbed: Testbed, folder: Path) -> None:
 def differences(folder: Path, network: Network, arm: ArmPlan) -> list[str]:
     """How what was read back differs from the plan, a sentence each; empty when the network built is the network planned."""
     found: list[str] = []
-    expected_ports = sorted(_switch_ports(network))
+    expected_ports = sorted(device for link in network.ports() for node, device in link if node in network.switches)
     for node in (SWITCHES, *network.hosts):
         links = {link["ifname"]: link for link in json.loads((folder / f"ip-{node}.json").read_text()) if "ifname" in link}
         qdiscs = [qdisc for qdisc in json.loads((folder / f"tc-{node}.json").read_text()) if "dev" in qdisc]
@@ -62,19 +62,6 @@ def differences(folder: Path, network: Network, arm: ArmPlan) -> list[str]:
         if offloads.exists():
             found += _offload_differences(offloads.read_text())
     return found
-
-
-def _switch_ports(network: Network) -> list[str]:
-    """Interface names as Mininet gives them: a switch's ports are numbered from 1 in the order of its links."""
-    count: dict[str, int] = {}
-    ports = []
-    hosts = set(network.hosts)
-    for above, below in network.edges:
-        for node in (above, below):
-            if node not in hosts:
-                count[node] = count.get(node, 0) + 1
-                ports.append(f"{node}-eth{count[node]}")
-    return ports
 
 
 def _link_differences(link: dict[str, Any], network: Network) -> list[str]:

@@ -29,6 +29,17 @@ class Shaping(NamedTuple):
     tc: list[str]
 
 
+def veth_end(device: str, *, mac: str | None = None, netns: str | int | None = None) -> str:
+    """One end of a veth pair, with eight transmit and receive queues; ``netns`` is a namespace's name or a process in it."""
+    address = f" address {mac}" if mac else ""
+    return f"name {device}{address} numtxqueues {QUEUES} numrxqueues {QUEUES}" + ("" if netns is None else f" netns {netns}")
+
+
+def veth(end: str, peer: str) -> str:
+    """A veth pair of two ends made by :func:`veth_end`."""
+    return f"link add {end} type veth peer {peer}"
+
+
 def wire(network: Network, device: str) -> str:
     """sch_wire as root: a frame is delivered when its last bit has arrived, and levels queue behind it in strict priority."""
     return (

@@ -27,13 +27,11 @@ class MultiqueueLink(Link):  # type: ignore[misc]
         deleteIntfs: bool = True,
     ) -> None:
         """Make the pair in one command, ends in their namespaces; the namespaces are new, so there is nothing to delete."""
-        ends = []
-        for name, address, node in ((intfname1, addr1, node1), (intfname2, addr2, node2)):
-            mac = f" address {address}" if address else ""
-            ends.append(
-                f"name {name}{mac} numtxqueues {commands.QUEUES} numrxqueues {commands.QUEUES} netns {node.pid if node and node.inNamespace else 1}"
-            )
-        output = quietRun(f"ip link add {ends[0]} type veth peer {ends[1]}")
+        ends = [
+            commands.veth_end(name, mac=address, netns=node.pid if node and node.inNamespace else 1)
+            for name, address, node in ((intfname1, addr1, node1), (intfname2, addr2, node2))
+        ]
+        output = quietRun(f"ip {commands.veth(*ends)}")
         if output:
             raise RuntimeError(f"the veth pair {intfname1} – {intfname2} cannot be made: {output.strip()}")
 

@@ -14,15 +14,14 @@ from qjump_mn.workloads import iperf, ping
 def lines(plan: Plan) -> Iterator[str]:
     """The commands, with comments, in the order in which they are run."""
     network = plan.network
-    ports = _ports(network)
+    ports = network.ports()
     yield f"# {network.topology}: {len(network.hosts)} hosts, {len(network.switches)} switches, {network.rate_bps / 1e6:g} Mb/s, model {network.model}"
     yield from (f"ip netns add {host}" for host in network.hosts)
     yield from (f"ovs-vsctl add-br {switch} -- set bridge {switch} fail_mode=standalone" for switch in network.switches)
     for (above, upper), (below, lower) in ports:
-        queues = f"numtxqueues {commands.QUEUES} numrxqueues {commands.QUEUES}"
-        space = f" netns {below}" if below in network.hosts else ""
-        yield f"ip link add name {upper} {queues} type veth peer name {lower} {queues}{space}"
-        yield f"ovs-vsctl add-port {above} {upper}" + ("" if space else f" -- add-port {below} {lower}")
+        inside = below in network.hosts
+        yield f"ip {commands.veth(commands.veth_end(upper), commands.veth_end(lower, netns=below if inside else None))}"
+        yield f"ovs-vsctl add-port {above} {upper}" + ("" if inside else f" -- add-port {below} {lower}")
     yield from (line for pair in ports for node, device in pair if node not in network.hosts for line in commands.switch_port(device, network))
     for index, host in enumerate(network.hosts):
         yield f"# {host}"
@@ -35,23 +34,10 @@ def lines(plan: Plan) -> Iterator[str]:
         devices = [device for pair in ports for node, device in pair if node not in network.hosts]
         yield shlex.join(["ovs-vsctl", *commands.htb_qos(network, devices)])
         yield from (shlex.join(["ovs-ofctl", "add-flow", switch, rule]) for switch in network.switches for rule in commands.htb_flows())
-    for arm in plan.arms:
+    for arm in plan.arms_run:
         yield ""
         yield f"# arm {arm.name}: {arm.label}; for each seed of {', '.join(map(str, plan.seeds))}"
         yield from _arm(plan, arm)
-
-
-def _ports(network: Network) -> list[tuple[tuple[str, str], tuple[str, str]]]:
-    """Both ends of every link as (node, interface): switch ports are numbered from 1 in the order of the links."""
-    count: dict[str, int] = {}
-
-    def port(node: str) -> tuple[str, str]:
-        if node in network.hosts:
-            return node, f"{node}-eth0"
-        count[node] = count.get(node, 0) + 1
-        return node, f"{node}-eth{count[node]}"
-
-    return [(port(above), port(below)) for above, below in network.edges]
 
 
 def _inside(host: str | None, command: str) -> str:

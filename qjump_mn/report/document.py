@@ -55,7 +55,7 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "equations": equations(plan),
         "network": network(plan),
         "workloads": workloads(plan),
-        "limiters": [limiter(arm) for arm in plan.arms if arm.qjump],
+        "limiters": [limiter(arm) for arm in plan.arms_run if arm.qjump],
         "built": asbuilt.summary(run, plan),
         "spread": spread(outcome),
         "commands": commands(run, manifest),
@@ -107,7 +107,7 @@ def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
     """Each workload: name, flows, what it does, and its 802.1Q priority in the arms that use levels."""
     found: dict[str, WorkloadPlan] = {}
     windows: dict[str, dict[int, list[str]]] = {}
-    for arm in plan.arms:
+    for arm in plan.arms_run:
         for workload in arm.workloads:
             if workload.name not in found or workload.level > found[workload.name].level:
                 found[workload.name] = workload

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 PORT = 5201
 UDP_HEADERS_BYTES = 28
 REPORT_S = 0.5
-TAIL_S = 2
-"""Bulk traffic goes on for at least this long after the last request was due, so that every ping meets it."""
+TAIL_S = 1
+"""Bulk traffic goes on for at least this long after the last request is due, so that every ping meets it."""
 
 
 class Interval(NamedTuple):
@@ -52,8 +52,8 @@ def client_argv(plan: IperfPlan, destination: str, port: int, seconds: int, mtu_
 
 
 def seconds(trial: Trial) -> int:
-    """How long the senders send: warm-up, the slowest ping's time, tail."""
-    pings = [workload.longest_ns for workload in trial.arm.workloads if isinstance(workload, PingPlan)]
+    """How long the senders send: warm-up, the time of the slowest ping, which may begin an interval later, tail."""
+    pings = [workload.longest_ns + workload.interval_ns for workload in trial.arm.workloads if isinstance(workload, PingPlan)]
     return -(-(trial.warmup_ns + max([trial.duration_ns, *pings])) // 10**9) + TAIL_S
 
 
