@@ -275,6 +275,20 @@ def test_pings_that_are_not_accounted_for_fail(tmp_path: Path) -> None:
     assert (check.status, check.text) == ("fail", f"idle/1: {sent - 1} of {sent} requests h8>h10 are accounted for")
 
 
+def test_pings_that_do_not_keep_their_interval_fail(tmp_path: Path) -> None:
+    run = small(tmp_path)
+
+    def slower(trial: Trial) -> None:
+        path = run.raw(trial.name) / "ping-h8-h10.ping.txt"
+        stamps = re.compile(r"^\[([\d.]+)\]", re.MULTILINE)
+        path.write_text(stamps.sub(lambda match: f"[{synthetic.START + (float(match[1]) - synthetic.START) * 1.6:.6f}]", path.read_text()))
+
+    assert "sent at an interval within 0" in checked(run)["pings"].text
+    rewrite(run, "idle", slower)
+    check = checked(run)["pings"]
+    assert (check.status, check.text) == ("fail", "idle/1: h8>h10 sends at an interval that is +60.0 % off")
+
+
 @pytest.mark.usefixtures("no_pdf")
 def test_a_tampered_file_fails(tmp_path: Path) -> None:
     run = small(tmp_path)

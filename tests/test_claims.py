@@ -310,6 +310,12 @@ def test_not_run_without_the_arm() -> None:
     assert (claim.verdict, claim.checked, claim.shown, claim.note, code) == ("NOT RUN", (), None, "no data of qjump", 5)
 
 
+def test_arms_that_were_not_asked_for_are_no_loss() -> None:
+    plan = msgspec.structs.replace(plan_of("qjump.ping.p50_ms < idle.ping.p50_ms", gate="idle.ping.p50_ms > 1"), only=("idle",))
+    claim, gate, code = judged(plan, trials(idle=[2, 3, 4]))
+    assert (claim.verdict, claim.note, gate.verdict, code) == ("NOT RUN", "not asked for: qjump", "REPRODUCED", 0)
+
+
 def test_not_run_when_no_seed_has_both_arms() -> None:
     measured = [TrialMeasures("qjump", 1, {"ping": {"p50_ms": 1}}, {}), TrialMeasures("idle", 2, {"ping": {"p50_ms": 1}}, {})]
     claim, _, _ = judged(plan_of("qjump.ping.p50_ms <= idle.ping.p50_ms"), measured)

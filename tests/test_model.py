@@ -129,6 +129,14 @@ def test_a_setting_that_cannot_be_is_refused_in_one_sentence(setting: str, sente
     assert "\n" not in str(refusal.value)
 
 
+def test_only_the_arms_asked_for_are_run() -> None:
+    two = plan("fig3a", "smoke", [], replicates=2, only=["qjump", "idle"])
+    assert [trial.name for trial in two.trials()] == ["idle/1", "qjump/1", "idle/2", "qjump/2"]
+    assert two.hash != plan("fig3a", "smoke", [], replicates=2).hash
+    with pytest.raises(UsageError, match=r"there is no arm 'qjmp': did you mean 'qjump'\?"):
+        plan("fig3a", "smoke", [], only=["qjmp"])
+
+
 def test_names_that_do_not_exist_are_answered_with_the_nearest() -> None:
     with pytest.raises(UsageError, match="no experiment 'fig3b': did you mean 'fig3a'"):
         plan("fig3b", "course", [])
