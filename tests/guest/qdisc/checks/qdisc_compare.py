@@ -1,0 +1,153 @@
+"""What limits level 4 to 8 frames of 1042 B in 10 ms, scheme by scheme; docs/qdisc.md has the table.
+
+`most`: the largest byte count of the level in any 10 ms at the peer, in budgets, as root and below an HTB class of 12 Mb/s that
+bulk of level 7 saturates in spells; `lost`: of the 1260 frames offered as root. Traffic straddles epochs, as in qjump_window.
+`tcp`: share of a budget of 4 and of 16 full-size frames that one TCP flow gets in 4 s.
+`wait_ns`: how long a frame of level 7, sent every 7 ms, waits at most for its turn above a 10 Mb/s wire, with level 0 backlogged;
+`bulk_ns` is a full-size frame's time on that wire.
+Assert: qjump never exceeds 1 budget in either place and loses nothing; every other scheme exceeds it somewhere.
+"""
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import rig
+
+EPOCH_S, SIZE, FRAMES, TCP_FRAME = 0.01, 1042, 8, 1514
+LEVEL, SO_MARK = 4, 36
+BULK_NS = (TCP_FRAME + 24) * 8 * 100
+PRIO = "prio bands 8 priomap 7 6 5 4 3 2 1 0 0 0 0 0 0 0 0 0"
+SCHEMES = {
+    "qjump": ["qdisc add dev a0 {above} handle 6: qjump epoch 10ms level 4 {budget} limit 4mb packets 4000"],
+    "qjump, mode drop": ["qdisc add dev a0 {above} handle 6: qjump epoch 10ms level 4 {budget} mode drop epochs first-packet limit 4mb packets 4000"],
+    "prio + tbf": [f"qdisc add dev a0 {{above}} handle 6: {PRIO}", "qdisc add dev a0 parent 6:4 tbf rate {rate}bit burst {budget} limit 4mb"],
+    "htb": ["qdisc add dev a0 {above} handle 6: htb default 10",
+            "class add dev a0 parent 6: classid 6:1 htb rate 1gbit burst 15k",
+            *(f"class add dev a0 parent 6:1 classid 6:1{p} htb prio {7 - p} rate 100kbit ceil 1gbit burst 2k cburst 2k" for p in (0, 7)),
+            "class add dev a0 parent 6:1 classid 6:14 htb prio 3 rate {rate}bit burst {budget} cburst {budget}",
+            "qdisc add dev a0 parent 6:14 pfifo limit 4000"],
+    "clsact police + prio": ["qdisc add dev a0 clsact",
+                             "filter add dev a0 egress protocol all prio 1 handle 4 fw action police rate {rate}bit burst {budget} conform-exceed drop",
+                             f"qdisc add dev a0 {{above}} handle 6: {PRIO}"],
+}
+ABOVE = {
+    "root": (["root"], []),
+    "htb": (["parent 5:1"], ["qdisc add dev a0 root handle 5: htb default 1", "class add dev a0 parent 5: classid 5:1 htb rate 12mbit burst 15k"]),
+    "wire": (["parent 5:1"], ["qdisc add dev a0 root handle 5: wire rate 10mbit limit 1mb"]),
+}
+
+
+@contextlib.contextmanager
+def scheme(name: str, place: str, frame: int, frames: int) -> Iterator[None]:
+    (above,), commands = ABOVE[place]
+    budget = frame * frames
+    for command in [*commands, *SCHEMES[name]]:
+        rig.tc(command.format(above=above, budget=budget, rate=round(budget * 8 / EPOCH_S)))
+    yield
+    for parent in ("clsact", "root"):
+        rig.tc(f"qdisc del dev a0 {parent}", check=False)
+
+
+def mark(name: str, level: int, connection: socket.socket) -> None:
+    """Give a socket its level in the way that the scheme understands."""
+    priority = 0x60010 + level if name == "htb" else level
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, priority)
+    connection.setsockopt(socket.SOL_SOCKET, SO_MARK, level)
+
+
+def sender(name: str, level: int) -> rig.Sender:
+    made = rig.Sender()
+    mark(name, level, made.socket)
+    return made
+
+
+def straddling(metered: rig.Sender, bulk: rig.Sender | None) -> int:
+    number = 0
+    for i in range(60):
+        if bulk:
+            for _ in range(40):
+                bulk.send(1514, 0)
+        for frames, pause in ((1, i * 167e-6), (20, 0.015)):
+            for _ in range(frames):
+                number += 1
+                metered.send(SIZE, number)
+            time.sleep(pause)
+    return number
+
+
+def window(name: str, place: str) -> tuple[float, int, int]:
+    with scheme(name, place, SIZE, FRAMES):
+        sent = straddling(sender(name, LEVEL), sender(name, 7) if place == "htb" else None)
+        stamps = [(t, SIZE) for t, n in receiver.take_all() if n]
+    return rig.most_in_window(stamps, round(EPOCH_S * 1e9) - 25_000) / (SIZE * FRAMES), sent, sent - len(stamps)
+
+
+def urgent(name: str) -> int:
+    """The longest time from sending to arrival of an urgent frame, less its own time on the wire."""
+    with scheme(name, "wire", SIZE, FRAMES):
+        bulk, top = sender(name, 0), sender(name, 7)
+        sent: dict[int, int] = {}
+        for number in range(1, 101):
+            for _ in range(40 if number == 1 else 8):  # 7 ms of the wire take six
+                bulk.send(1514, 0)
+            sent[number] = rig.now()
+            top.send(60, number)
+            time.sleep(0.007)
+        arrived = {n: t for t, n in receiver.take_all() if n}
+    own = (64 + 20) * 8 * 100
+    return max(arrived[n] - sent[n] - own for n in arrived) if len(arrived) == len(sent) else -1
+
+
+received = [0]
+
+
+def read(connection: socket.socket) -> None:
+    with contextlib.suppress(ConnectionError):
+        while data := connection.recv(1 << 20):
+            received[0] += len(data)
+
+
+def serve(listener: socket.socket) -> None:
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=read, args=(connection,), daemon=True).start()
+
+
+def tcp(name: str, frames: int) -> float:
+    with scheme(name, "root", TCP_FRAME, frames):
+        connection = socket.socket()
+        mark(name, LEVEL, connection)
+        connection.connect(("10.9.0.2", 5000))
+        connection.setblocking(False)
+        marks: list[tuple[float, int]] = []
+        start = time.monotonic()
+        while len(marks) < 2:
+            try:
+                connection.send(bytes(65536))
+            except BlockingIOError:
+                time.sleep(0.002)
+            if time.monotonic() - start > (1, 5)[len(marks)]:
+                marks.append((time.monotonic(), received[0]))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        connection.close()
+        time.sleep(0.1)
+    (t0, b0), (t1, b1) = marks
+    return (b1 - b0) / 1448 * TCP_FRAME / (t1 - t0) / (frames * TCP_FRAME / EPOCH_S)
+
+
+rig.build()
+rig.offloads_off()
+receiver = rig.Receiver()
+rig.enter("b")
+listener = socket.create_server(("10.9.0.2", 5000))
+threading.Thread(target=serve, args=(listener,), daemon=True).start()
+rig.enter("a")
+cases = {}
+for name in SCHEMES:
+    most, sent, lost = window(name, "root")
+    below, _, _ = window(name, "htb")
+    cases[name] = {"most": most, "below_htb": below, "sent": sent, "lost": lost, "wait_ns": urgent(name),
+                   "tcp": {str(frames): tcp(name, frames) for frames in (4, 16)}}
+rig.report(bulk_ns=BULK_NS, cases=cases)
