@@ -30,6 +30,9 @@ static inline void compat_set_pkt_len(struct sk_buff *skb, unsigned int len)
 /* Refuse with a sentence for user space. */
 #define refuse(extack, msg) ({ NL_SET_ERR_MSG(extack, msg); -EINVAL; })
 
+/* The same, and the attribute at fault, if there is one. */
+#define refuse_at(extack, attr, msg) ({ NL_SET_ERR_MSG_ATTR(extack, attr, msg); -EINVAL; })
+
 /*
  * True when sch is the qdisc of one transmit queue (child of mq, mqprio,
  * taprio): it would then see only a part of the device's packets. A parent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * net/sched/sch_qjump.c	QJump: strict priority levels with a byte budget each
+ * QJump: strict priority levels with a byte budget each
  *
  * Source: Grosvenor, Schwarzkopf, Gog, Watson, Moore, Hand, Crowcroft: "Queues
  * don't matter when you can JUMP them!", NSDI 2015, section 3.
@@ -16,11 +16,11 @@
  * is backlogged and within its budget sends.
  *
  * What exceeds a budget is held and charged at dequeue (mode delay), or charged
- * at enqueue and dropped (mode drop, as in 2015; behind a parent that holds
- * packets back, several budgets may then leave at once). epoch.h has the kinds
- * of epochs and the proof that "rolling" never lets more than a budget leave in
- * any window of T, measured at dequeue by CLOCK_MONOTONIC. (A parent that
- * peeks, as tbf, sends later than that.)
+ * at enqueue and dropped (mode drop; behind a parent that holds packets back,
+ * several budgets may then leave at once). qjump_params.h has the rules of mode
+ * 2015, epoch.h the kinds of epochs and the proof that "rolling" never lets more
+ * than a budget leave in any window of T, measured at dequeue by
+ * CLOCK_MONOTONIC. (A parent that peeks, as tbf, sends later than that.)
  *
  * Cost of a packet: max(length + overhead * segments, mpu). A GSO packet dearer
  * than 1/16 of the budget is split at enqueue, lest a budget's rest be too
@@ -30,7 +30,6 @@
  *
  * The module's parameters are those of 2015 and only fill in a bare
  * "tc qdisc add dev X root qjump". There, pXrate is for priority 7 - X:
- *
  *	T = timeq us, B_p = p(7-p)rate * bytesq
  *
  * skb->priority and skb->queue_mapping are never written.
@@ -48,6 +47,7 @@ struct qjump_level {
 	u32	budget;			/* bytes per epoch, 0 = unlimited */
 	u32	backlog;		/* bytes waiting */
 	u32	limit;			/* bytes */
+	u32	most;			/* packets waiting */
 	bool	held;			/* the head has been counted as throttled */
 	u64	packets;		/* sent */
 	u64	bytes;			/* sent */
@@ -82,6 +82,8 @@ static bool qjump_accept(struct qjump_sched *q, struct qjump_level *l,
 
 	if (unlikely(cost > l->budget)) {
 		l->oversize++;
+		if (q->params.mode == TC_QJUMP_2015)	/* starts an epoch all the same */
+			epoch_wait(&q->rule, &l->account, l->budget, cost, ktime_get_ns());
 		return false;
 	}
 	if (q->params.mode == TC_QJUMP_DELAY)
@@ -100,7 +102,7 @@ static int qjump_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u32 p,
 	struct qjump_level *l = &q->level[p];
 	u32 len = qdisc_pkt_len(skb);
 
-	if (unlikely(l->queue.qlen >= q->params.packets || l->backlog + len > l->limit))
+	if (unlikely(l->queue.qlen >= l->most || l->backlog + len > l->limit))
 		return qjump_drop(skb, sch, l, to_free);
 	if (l->budget && !qjump_accept(q, l, skb))
 		return qjump_drop(skb, sch, l, to_free);
@@ -149,7 +151,7 @@ static int qjump_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	u32 p = qjump_classify(&q->params, skb);
 	u32 budget = q->level[p].budget;
 
-	if (budget && skb_is_gso(skb) &&
+	if (budget && skb_is_gso(skb) && q->params.mode != TC_QJUMP_2015 &&
 	    (q->params.mpu || qjump_cost(&q->params, skb) > budget / QJUMP_SPLIT))
 		return qjump_segment(skb, sch, p, to_free);
 	return qjump_enqueue_one(skb, sch, p, to_free);
@@ -256,12 +258,15 @@ static void qjump_apply(struct Qdisc *sch, const struct qjump_params *p)
 	for (i = 0; i < TC_QJUMP_LEVELS; i++) {
 		struct qjump_level *l = &q->level[i];
 
-		if (restart)
+		if (restart) {
 			epoch_reset(&l->account);
+			l->account.end = p->mode == TC_QJUMP_2015 ? ktime_get_ns() + p->epoch : 0;
+		}
 		l->held_until = 0;
 		l->held = false;
 		l->budget = p->budget[i];
 		l->limit = qjump_limit(sch, p, i);
+		l->most = p->packets[i];
 		if (l->budget)
 			qjump_prune(sch, l, &n, &bytes);
 		__assign_bit(i, &q->backlogged, l->queue.head);
@@ -273,40 +278,36 @@ static void qjump_apply(struct Qdisc *sch, const struct qjump_params *p)
 		qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns());
 }
 
-static int qjump_use(struct Qdisc *sch, const struct qjump_params *p,
-		     struct netlink_ext_ack *extack)
-{
-	int err = qjump_params_check(p, extack);
-
-	if (err)
-		return err;
-	qjump_params_warn(sch, p, extack);
-	qjump_apply(sch, p);
-	return 0;
-}
-
 static int qjump_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
 	struct qjump_params p = q->params;
 	int err = qjump_params_parse(&p, opt, extack);
 
-	return err ?: qjump_use(sch, &p, extack);
+	if (err)
+		return err;
+	qjump_params_warn(sch, &p, extack);
+	qjump_apply(sch, &p);
+	return 0;
 }
 
 static int qjump_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
-	struct qjump_params p;
+	struct qjump_params p = {};
 	int err;
 
 	qdisc_watchdog_init(&q->watchdog, sch);
 	if (qdisc_under_mq(sch))
-		return refuse(extack, "Below a multi-queue root each queue would have a budget of its own; make qjump the root");
-	qjump_params_init(&p);
+		return refuse(extack, "Below a multi-queue root each queue would have a budget");
+	qjump_params_defaults(&p, TC_QJUMP_DELAY);
 	err = opt && nla_len(opt) ? qjump_params_parse(&p, opt, extack) :
 				    qjump_params_bare(&p, extack);
-	return err ?: qjump_use(sch, &p, extack);
+	if (err)
+		return err;
+	qjump_params_warn(sch, &p, extack);
+	qjump_apply(sch, &p);
+	return 0;
 }
 
 static void qjump_reset(struct Qdisc *sch)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * net/sched/sch_wire.c	One direction of a full-duplex Ethernet link
+ * One direction of a full-duplex Ethernet link
  *
  * Root of a port. Frames wait in eight queues with a byte limit each (tail
  * drop), by the tag's PCP, by skb->priority, or in one queue. One frame at a
@@ -250,7 +250,7 @@ static int wire_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	qdisc_watchdog_init(&q->watchdog, sch);
 	q->child = &noop_qdisc;
 	if (qdisc_under_mq(sch))
-		return refuse(extack, "Below a multi-queue root each queue would be a wire of its own; make wire the root");
+		return refuse(extack, "Below a multi-queue root each queue would be its own wire");
 	if (!opt)
 		return refuse(extack, "A wire needs a rate");
 	q->params.limit = WIRE_LIMIT;

@@ -45,7 +45,8 @@ static inline int wire_params_check(const struct wire_params *p, struct netlink_
 	if (p->limit < ETH_ZLEN + ETH_FCS_LEN)
 		return refuse(extack, "No frame fits in a limit below 64 bytes");
 	if (p->classify >= __TC_WIRE_CLASSIFY_MAX)
-		return refuse(extack, "Frames are classified by pcp, by priority or not at all (fifo)");
+		return refuse(extack,
+			      "Frames are classified by pcp, by priority or not at all (fifo)");
 	if (p->overhead > WIRE_MAX_OVERHEAD)
 		return refuse(extack, "The overhead must not exceed 2048 bytes");
 	if (p->delay > WIRE_MAX_DELAY)

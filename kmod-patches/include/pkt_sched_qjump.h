@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * Netlink interface of the qjump qdisc, shared by the module and user space.
- * Arrays of levels are indexed by 802.1Q priority: entry 7 is the most urgent.
- * User space must set NLA_F_NESTED on TCA_OPTIONS.
+ * Levels are named by 802.1Q priority: 7 is the most urgent. Only what a message
+ * holds is set; an added qdisc has the defaults for the rest. User space must set
+ * NLA_F_NESTED on TCA_OPTIONS and on TCA_QJUMP_LEVEL.
  */
 #ifndef PKT_SCHED_QJUMP_H
 #define PKT_SCHED_QJUMP_H
@@ -17,23 +18,33 @@ enum {
 	TCA_QJUMP_UNSPEC,
 	TCA_QJUMP_PAD,
 	TCA_QJUMP_EPOCH,	/* u64, ns: length of an epoch */
-	TCA_QJUMP_BASE,		/* u64, ns on CLOCK_MONOTONIC: aligned epochs start at base + k * epoch */
+	TCA_QJUMP_BASE,		/* u64, ns, CLOCK_MONOTONIC: aligned epochs start at base + kT */
 	TCA_QJUMP_MODE,		/* u32, enum tc_qjump_mode */
 	TCA_QJUMP_EPOCHS,	/* u32, enum tc_qjump_epochs */
-	TCA_QJUMP_BUDGETS,	/* u32[8], bytes per epoch; 0 = unlimited */
-	TCA_QJUMP_CHOSEN,	/* u32, bit p: entry p of BUDGETS is meant; absent = all */
-	TCA_QJUMP_LIMIT,	/* u32, bytes queued per level; 0 = chosen by the module */
-	TCA_QJUMP_PACKETS,	/* u32, packets queued per level */
-	TCA_QJUMP_PRIOMAP,	/* u8[16], skb->priority -> level; above 15: level 0 */
+	TCA_QJUMP_LEVEL,	/* nest of TCA_QJUMP_LEVEL_*, one for each level that is meant */
+	TCA_QJUMP_PRIOMAP,	/* u8[16], skb->priority -> level; above 15: 0 (mode 2015: 7) */
 	TCA_QJUMP_OVERHEAD,	/* u32, bytes added to the cost of every packet */
 	TCA_QJUMP_MPU,		/* u32, bytes; smallest cost of a packet */
 	__TCA_QJUMP_MAX
 };
+
 #define TCA_QJUMP_MAX (__TCA_QJUMP_MAX - 1)
+
+enum {
+	TCA_QJUMP_LEVEL_UNSPEC,
+	TCA_QJUMP_LEVEL_INDEX,		/* u32, 0 to 7; compulsory */
+	TCA_QJUMP_LEVEL_BUDGET,		/* u32, bytes per epoch; 0 = unlimited (2015: nothing) */
+	TCA_QJUMP_LEVEL_LIMIT,		/* u32, bytes waiting; 0 = chosen by the module */
+	TCA_QJUMP_LEVEL_PACKETS,	/* u32, packets waiting */
+	__TCA_QJUMP_LEVEL_MAX
+};
+
+#define TCA_QJUMP_LEVEL_MAX (__TCA_QJUMP_LEVEL_MAX - 1)
 
 enum tc_qjump_mode {
 	TC_QJUMP_DELAY,		/* hold what exceeds the budget; charged at dequeue */
 	TC_QJUMP_DROP,		/* drop what exceeds the budget; charged at enqueue */
+	TC_QJUMP_2015,		/* the rules of the module published in 2015 */
 	__TC_QJUMP_MODE_MAX
 };
 

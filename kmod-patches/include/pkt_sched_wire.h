@@ -21,6 +21,7 @@ enum {
 	TCA_WIRE_ORPHAN,	/* u32, 1: release the sender's socket when the frame has left */
 	__TCA_WIRE_MAX
 };
+
 #define TCA_WIRE_MAX (__TCA_WIRE_MAX - 1)
 
 enum tc_wire_classify {

@@ -30,27 +30,27 @@ struct qdisc_util {
 enum output_type { PRINT_FP = 1, PRINT_JSON = 2, PRINT_ANY = 4 };
 #define COLOR_NONE 6
 
-extern int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data, int alen);
-extern struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
-extern int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
-extern int get_u32(uint32_t *val, const char *arg, int base);
-extern bool is_json_context(void);
-extern void open_json_object(const char *key);
-extern void close_json_object(void);
-extern void open_json_array(enum output_type type, const char *key);
-extern void close_json_array(enum output_type type, const char *delim);
-extern int print_color_string(enum output_type type, int color, const char *key,
-			      const char *fmt, const char *value);
-extern int print_color_u64(enum output_type type, int color, const char *key,
-			   const char *fmt, uint64_t value);
-extern int print_color_bool(enum output_type type, int color, const char *key,
-			    const char *fmt, bool value);
+int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data, int alen);
+struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
+int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
+int get_u32(uint32_t *val, const char *arg, int base);
+bool is_json_context(void);
+void open_json_object(const char *key);
+void close_json_object(void);
+void open_json_array(enum output_type type, const char *key);
+void close_json_array(enum output_type type, const char *delim);
+int print_color_string(enum output_type type, int color, const char *key,
+		       const char *fmt, const char *value);
+int print_color_u64(enum output_type type, int color, const char *key,
+		    const char *fmt, uint64_t value);
+int print_color_bool(enum output_type type, int color, const char *key,
+		     const char *fmt, bool value);
 
 #define MSG_MAX 4096	/* bytes; below tc's buffer in every version */
 
-static inline struct rtattr *options_start(struct nlmsghdr *n)
+static inline struct rtattr *nest_start(struct nlmsghdr *n, int type)
 {
-	struct rtattr *nest = addattr_nest(n, MSG_MAX, TCA_OPTIONS);
+	struct rtattr *nest = addattr_nest(n, MSG_MAX, type);
 
 	nest->rta_type |= NLA_F_NESTED;
 	return nest;
@@ -123,7 +123,7 @@ static inline int choose(const char *option, const char *const *names, int n, co
 	for (i = 0; i < n; i++)
 		if (!strcmp(arg, names[i]))
 			return i;
-	fprintf(stderr, "\"%s\" cannot be \"%s\"; choose from:", option, arg);
+	fprintf(stderr, "\"%s\" cannot be \"%s\"; give one of:", option, arg);
 	for (i = 0; i < n; i++)
 		fprintf(stderr, " %s", names[i]);
 	fprintf(stderr, "\n");

@@ -3,133 +3,93 @@
  * tc's side of the qjump qdisc. Levels are named by 802.1Q priority, 7 is the
  * most urgent. A bare "qjump" stands for the module's parameters.
  */
-#include "plugin.h"
-#include "units.h"
-#include "pkt_sched_qjump.h"
+#include "qjump_parse.h"
 
-static const char *const modes[] = { "delay", "drop" };
-static const char *const epoch_kinds[] = { "rolling", "first-packet", "aligned" };
-
-static void explain(void)
+/* Levels as the kernel gave them; false if one is absent. */
+static bool read_levels(struct rtattr *opt, struct level *levels)
 {
-	fprintf(stderr,
-		"Usage: ... qjump [ epoch TIME ] [ level P BYTES|unlimited ]...\n"
-		"           [ mode delay|drop ] [ epochs rolling|first-packet|aligned ] [ base TIME ]\n"
-		"           [ limit BYTES|auto ] [ packets N ] [ priomap P0 .. P15 ]\n"
-		"           [ overhead BYTES ] [ mpu BYTES ]\n");
+	static const uint8_t size[TCA_QJUMP_LEVEL_MAX + 1] = {
+		[TCA_QJUMP_LEVEL_INDEX] = 4, [TCA_QJUMP_LEVEL_BUDGET] = 4,
+		[TCA_QJUMP_LEVEL_LIMIT] = 4, [TCA_QJUMP_LEVEL_PACKETS] = 4,
+	};
+	int len = RTA_PAYLOAD(opt), p;
+	struct rtattr *at, *tb[TCA_QJUMP_LEVEL_MAX + 1];
+
+	for (at = RTA_DATA(opt); RTA_OK(at, len); at = RTA_NEXT(at, len)) {
+		struct level *l;
+
+		if ((at->rta_type & NLA_TYPE_MASK) != TCA_QJUMP_LEVEL)
+			continue;
+		parse_options(tb, size, TCA_QJUMP_LEVEL_MAX, at);
+		if (!tb[TCA_QJUMP_LEVEL_INDEX] || !tb[TCA_QJUMP_LEVEL_BUDGET] ||
+		    attr_u32(tb[TCA_QJUMP_LEVEL_INDEX]) >= TC_QJUMP_LEVELS)
+			continue;
+		l = &levels[attr_u32(tb[TCA_QJUMP_LEVEL_INDEX])];
+		l->named = true;
+		l->budget = attr_u32(tb[TCA_QJUMP_LEVEL_BUDGET]);
+		l->has_limit = tb[TCA_QJUMP_LEVEL_LIMIT];
+		l->limit = l->has_limit ? attr_u32(tb[TCA_QJUMP_LEVEL_LIMIT]) : 0;
+		l->has_packets = tb[TCA_QJUMP_LEVEL_PACKETS];
+		l->packets = l->has_packets ? attr_u32(tb[TCA_QJUMP_LEVEL_PACKETS]) : 0;
+	}
+	for (p = 0; p < TC_QJUMP_LEVELS; p++)
+		if (!levels[p].named)
+			return false;
+	return true;
 }
 
-static int parse_level(const char *arg, uint32_t *level)
+static void show_bounds(const struct level *l)
 {
-	if (get_u32(level, arg, 10) || *level >= TC_QJUMP_LEVELS) {
-		fprintf(stderr, "\"%s\" is not a level; levels are 0 to 7, 7 is the most urgent\n", arg);
-		return -1;
+	char text[64];
+
+	if (l->has_limit && !l->limit)
+		show_text("limit auto ");
+	if (l->has_limit && l->limit) {
+		snprintf(text, sizeof(text), "limit %ub ", l->limit);
+		show_text(text);
 	}
-	return 0;
+	if (l->has_packets) {
+		snprintf(text, sizeof(text), "packets %u ", l->packets);
+		show_text(text);
+	}
 }
 
-static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
-		 const char *dev)
+/* In JSON limits and packets are absent where there are none, in mode 2015. */
+static void show_settings(const struct level *levels, bool old)
 {
-	uint32_t budget[TC_QJUMP_LEVELS] = {}, chosen = 0, level, size;
-	uint8_t priomap[TC_QJUMP_PRIOS];
-	struct rtattr *nest;
-	uint64_t time;
-	int i;
-
-	if (!argc)
-		return 0;
-	nest = options_start(n);
-	while (argc-- > 0) {
-		const char *option = *argv++;
-
-		if (!strcmp(option, "help")) {
-			explain();
-			return -1;
-		}
-		if (argc < 1)
-			return missing(option);
-		if (!strcmp(option, "epoch") || !strcmp(option, "base")) {
-			if (parse_time(option, *argv, &time))
-				return -1;
-			put_u64(n, *option == 'e' ? TCA_QJUMP_EPOCH : TCA_QJUMP_BASE, time);
-		} else if (!strcmp(option, "level")) {
-			if (argc < 2)
-				return missing(option);
-			if (parse_level(*argv, &level))
-				return -1;
-			argc--, argv++;
-			budget[level] = 0;
-			if (strcmp(*argv, "unlimited") &&
-			    parse_size(option, *argv, &budget[level]))
-				return -1;
-			chosen |= 1u << level;
-		} else if (!strcmp(option, "mode")) {
-			i = choose(option, modes, 2, *argv);
-			if (i < 0)
-				return -1;
-			put_u32(n, TCA_QJUMP_MODE, i);
-		} else if (!strcmp(option, "epochs")) {
-			i = choose(option, epoch_kinds, 3, *argv);
-			if (i < 0)
-				return -1;
-			put_u32(n, TCA_QJUMP_EPOCHS, i);
-		} else if (!strcmp(option, "limit")) {
-			size = 0;
-			if (strcmp(*argv, "auto") && parse_size(option, *argv, &size))
-				return -1;
-			put_u32(n, TCA_QJUMP_LIMIT, size);
-		} else if (!strcmp(option, "packets")) {
-			if (get_u32(&size, *argv, 10)) {
-				fprintf(stderr, "\"packets\" cannot be \"%s\"\n", *argv);
-				return -1;
-			}
-			put_u32(n, TCA_QJUMP_PACKETS, size);
-		} else if (!strcmp(option, "priomap")) {
-			if (argc < TC_QJUMP_PRIOS)
-				return missing(option);
-			for (i = 0; i < TC_QJUMP_PRIOS; i++) {
-				if (parse_level(argv[i], &level))
-					return -1;
-				priomap[i] = level;
-			}
-			addattr_l(n, MSG_MAX, TCA_QJUMP_PRIOMAP, priomap, sizeof(priomap));
-			argc -= TC_QJUMP_PRIOS - 1;
-			argv += TC_QJUMP_PRIOS - 1;
-		} else if (!strcmp(option, "overhead") || !strcmp(option, "mpu")) {
-			if (parse_size(option, *argv, &size))
-				return -1;
-			put_u32(n, *option == 'o' ? TCA_QJUMP_OVERHEAD : TCA_QJUMP_MPU, size);
-		} else {
-			fprintf(stderr, "qjump has no option \"%s\"\n", option);
-			explain();
-			return -1;
-		}
-		argc--, argv++;
-	}
-	if (chosen) {
-		addattr_l(n, MSG_MAX, TCA_QJUMP_BUDGETS, budget, sizeof(budget));
-		put_u32(n, TCA_QJUMP_CHOSEN, chosen);
-	}
-	addattr_nest_end(n, nest);
-	return 0;
-}
-
-static void show_budgets(const uint32_t *budget)
-{
+	bool same = true;
 	char text[64];
 	int p;
 
 	open_json_array(PRINT_JSON, "budgets");
 	for (p = 0; p < TC_QJUMP_LEVELS; p++)
-		show_json(NULL, budget[p]);
+		show_json(NULL, levels[p].budget);
 	close_json_array(PRINT_JSON, NULL);
+	if (levels[0].has_limit) {
+		open_json_array(PRINT_JSON, "limits");
+		for (p = 0; p < TC_QJUMP_LEVELS; p++)
+			show_json(NULL, levels[p].limit);
+		close_json_array(PRINT_JSON, NULL);
+	}
+	if (levels[0].has_packets) {
+		open_json_array(PRINT_JSON, "packets");
+		for (p = 0; p < TC_QJUMP_LEVELS; p++)
+			show_json(NULL, levels[p].packets);
+		close_json_array(PRINT_JSON, NULL);
+	}
+	for (p = 1; p < TC_QJUMP_LEVELS; p++)
+		same &= levels[p].limit == levels[0].limit &&
+			levels[p].packets == levels[0].packets;
+	if (same)	/* a bare limit, which must not follow a level */
+		show_bounds(&levels[0]);
 	for (p = TC_QJUMP_LEVELS - 1; p >= 0; p--) {
-		if (budget[p])
-			snprintf(text, sizeof(text), "level %d %ub ", p, budget[p]);
+		if (levels[p].budget || old)
+			snprintf(text, sizeof(text), "level %d %ub ", p, levels[p].budget);
 		else
 			snprintf(text, sizeof(text), "level %d unlimited ", p);
 		show_text(text);
+		if (!same)
+			show_bounds(&levels[p]);
 	}
 }
 
@@ -157,12 +117,12 @@ static void show_time(const char *word, const char *key, uint64_t ns)
 	show_text(text);
 }
 
-static void show_number(const char *key, const char *unit, uint32_t value)
+static void show_size(const char *key, uint32_t value)
 {
 	char text[64];
 
 	show_json(key, value);
-	snprintf(text, sizeof(text), "%s %u%s ", key, value, unit);
+	snprintf(text, sizeof(text), "%s %ub ", key, value);
 	show_text(text);
 }
 
@@ -170,38 +130,35 @@ static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	static const uint8_t size[TCA_QJUMP_MAX + 1] = {
 		[TCA_QJUMP_EPOCH] = 8, [TCA_QJUMP_BASE] = 8, [TCA_QJUMP_MODE] = 4,
-		[TCA_QJUMP_EPOCHS] = 4, [TCA_QJUMP_BUDGETS] = 4 * TC_QJUMP_LEVELS,
-		[TCA_QJUMP_LIMIT] = 4, [TCA_QJUMP_PACKETS] = 4,
-		[TCA_QJUMP_PRIOMAP] = TC_QJUMP_PRIOS, [TCA_QJUMP_OVERHEAD] = 4,
-		[TCA_QJUMP_MPU] = 4,
+		[TCA_QJUMP_EPOCHS] = 4, [TCA_QJUMP_PRIOMAP] = TC_QJUMP_PRIOS,
+		[TCA_QJUMP_OVERHEAD] = 4, [TCA_QJUMP_MPU] = 4,
 	};
+	struct level levels[TC_QJUMP_LEVELS] = {};
 	struct rtattr *tb[TCA_QJUMP_MAX + 1];
+	uint32_t mode;
 
 	if (!opt)
 		return 0;
 	parse_options(tb, size, TCA_QJUMP_MAX, opt);
+	mode = tb[TCA_QJUMP_MODE] ? attr_u32(tb[TCA_QJUMP_MODE]) : 0;
 	if (tb[TCA_QJUMP_EPOCH])
 		show_time("epoch", "epoch_ns", attr_u64(tb[TCA_QJUMP_EPOCH]));
-	if (tb[TCA_QJUMP_BUDGETS])
-		show_budgets(RTA_DATA(tb[TCA_QJUMP_BUDGETS]));
-	if (tb[TCA_QJUMP_MODE] && attr_u32(tb[TCA_QJUMP_MODE]) < 2)
-		show_name("mode", modes[attr_u32(tb[TCA_QJUMP_MODE])]);
+	else
+		show_json("epoch_ns", 0);
+	if (mode < 3)
+		show_name("mode", modes[mode]);
 	if (tb[TCA_QJUMP_EPOCHS] && attr_u32(tb[TCA_QJUMP_EPOCHS]) < 3)
 		show_name("epochs", epoch_kinds[attr_u32(tb[TCA_QJUMP_EPOCHS])]);
 	if (tb[TCA_QJUMP_BASE])
 		show_time("base", "base_ns", attr_u64(tb[TCA_QJUMP_BASE]));
-	if (tb[TCA_QJUMP_LIMIT] && (is_json_context() || attr_u32(tb[TCA_QJUMP_LIMIT])))
-		show_number("limit", "b", attr_u32(tb[TCA_QJUMP_LIMIT]));
-	else
-		show_text("limit auto ");
-	if (tb[TCA_QJUMP_PACKETS])
-		show_number("packets", "", attr_u32(tb[TCA_QJUMP_PACKETS]));
+	if (read_levels(opt, levels))
+		show_settings(levels, mode == TC_QJUMP_2015);
 	if (tb[TCA_QJUMP_PRIOMAP])
 		show_priomap(RTA_DATA(tb[TCA_QJUMP_PRIOMAP]));
 	if (tb[TCA_QJUMP_OVERHEAD])
-		show_number("overhead", "b", attr_u32(tb[TCA_QJUMP_OVERHEAD]));
+		show_size("overhead", attr_u32(tb[TCA_QJUMP_OVERHEAD]));
 	if (tb[TCA_QJUMP_MPU])
-		show_number("mpu", "b", attr_u32(tb[TCA_QJUMP_MPU]));
+		show_size("mpu", attr_u32(tb[TCA_QJUMP_MPU]));
 	return 0;
 }
 
@@ -245,7 +202,7 @@ static int show_levels(const struct qdisc_util *qu, FILE *f, struct rtattr *xsta
 
 struct qdisc_util qjump_qdisc_util = {
 	.id		= "qjump",
-	.parse_qopt	= parse,
+	.parse_qopt	= qjump_parse,
 	.print_qopt	= show,
 	.print_xstats	= show_levels,
 };

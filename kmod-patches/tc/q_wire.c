@@ -16,7 +16,7 @@ static void explain(void)
 static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
 		 const char *dev)
 {
-	struct rtattr *nest = options_start(n);
+	struct rtattr *nest = nest_start(n, TCA_OPTIONS);
 	uint64_t value;
 	uint32_t size;
 	int i;
@@ -52,8 +52,8 @@ static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlms
 				return -1;
 			put_u32(n, TCA_WIRE_CLASSIFY, i);
 		} else {
-			fprintf(stderr, "wire has no option \"%s\"\n", option);
-			explain();
+			fprintf(stderr,
+				"wire has no option \"%s\"; \"wire help\" names them\n", option);
 			return -1;
 		}
 		argc--, argv++;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Numbers with units, both ways and without loss: tc's own helpers round rates
- * to whole bytes per second, and differ between its versions.
+ * to whole bytes per second, and differ between its versions. A long double has
+ * 64 bits of mantissa or more (x86, arm64), as many as the largest number, and
+ * 19 digits tell each ns of 292 years from the next.
  */
 #ifndef UNITS_H
 #define UNITS_H
@@ -32,11 +34,11 @@ static const struct unit size_units[] = {	/* bytes; as in tc, k is 1024 */
 	{ "m", 1048576 }, { "mb", 1048576 }, { NULL, 0 }
 };
 
-static inline int unit_parse(const char *option, const struct unit *units, double max,
+static inline int unit_parse(const char *option, const struct unit *units, long double max,
 			     const char *arg, uint64_t *value)
 {
 	char *end;
-	double x = strtod(arg, &end);
+	long double x = strtold(arg, &end);
 	const struct unit *u;
 
 	for (u = units; u->name; u++) {
@@ -45,25 +47,25 @@ static inline int unit_parse(const char *option, const struct unit *units, doubl
 		x *= u->factor;
 		if (!(x >= 0 && x <= max))
 			break;
-		*value = llround(x);
+		*value = llroundl(x);
 		return 0;
 	}
 	fprintf(stderr, "\"%s\" cannot be \"%s\"", option, arg);
 	for (u = units; u->name; u++)
 		fprintf(stderr, "%s%s", u == units ? "; give a number of " : " ",
 			*u->name ? u->name : "(no unit)");
-	fprintf(stderr, ", at most %.15g\n", max);
+	fprintf(stderr, ", at most %.19Lg\n", max);
 	return -1;
 }
 
 static inline int parse_time(const char *option, const char *arg, uint64_t *ns)
 {
-	return unit_parse(option, time_units, 9e18, arg, ns);
+	return unit_parse(option, time_units, INT64_MAX, arg, ns);
 }
 
 static inline int parse_rate(const char *option, const char *arg, uint64_t *bps)
 {
-	return unit_parse(option, rate_units, 9e18, arg, bps);
+	return unit_parse(option, rate_units, INT64_MAX, arg, bps);
 }
 
 static inline int parse_size(const char *option, const char *arg, uint32_t *bytes)
@@ -79,11 +81,11 @@ static inline int parse_size(const char *option, const char *arg, uint32_t *byte
 static inline const char *format_time(char buf[40], uint64_t ns)
 {
 	if (ns >= 1000000000)
-		snprintf(buf, 40, "%.15gs", ns / 1e9);
+		snprintf(buf, 40, "%.19Lgs", ns / 1e9L);
 	else if (ns >= 1000000)
-		snprintf(buf, 40, "%.15gms", ns / 1e6);
+		snprintf(buf, 40, "%.19Lgms", ns / 1e6L);
 	else if (ns >= 1000)
-		snprintf(buf, 40, "%.15gus", ns / 1e3);
+		snprintf(buf, 40, "%.19Lgus", ns / 1e3L);
 	else
 		snprintf(buf, 40, "%gns", (double)ns);
 	return buf;
@@ -92,11 +94,11 @@ static inline const char *format_time(char buf[40], uint64_t ns)
 static inline const char *format_rate(char buf[40], uint64_t bps)
 {
 	if (bps >= 1000000000)
-		snprintf(buf, 40, "%.15gGbit", bps / 1e9);
+		snprintf(buf, 40, "%.19LgGbit", bps / 1e9L);
 	else if (bps >= 1000000)
-		snprintf(buf, 40, "%.15gMbit", bps / 1e6);
+		snprintf(buf, 40, "%.19LgMbit", bps / 1e6L);
 	else if (bps >= 1000)
-		snprintf(buf, 40, "%.15gKbit", bps / 1e3);
+		snprintf(buf, 40, "%.19LgKbit", bps / 1e3L);
 	else
 		snprintf(buf, 40, "%gbit", (double)bps);
 	return buf;

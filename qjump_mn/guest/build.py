@@ -17,7 +17,7 @@ from qjump_mn.guest.cpio import Node
 from qjump_mn.guest.selection import dropped_in
 from qjump_mn.guest.toolbox import Tree
 
-_SOURCES = ("*.c", "*.h", "Makefile", "Kbuild", "*.1")
+_SOURCES = ("*.c", "*.h", "Makefile", "Kbuild", "*.[18]")
 _NEEDS_BYTES = 50 << 20
 
 _MODULES = """
