@@ -220,7 +220,8 @@ static inline int put_levels(struct nlmsghdr *n, const struct level *levels,
 			continue;
 		if (l->unlimited && old) {
 			fprintf(stderr,
-				"level %u: mode 2015 has no unlimited levels, there 0 lets nothing pass\n", p);
+				"level %u: mode 2015 has no unlimited levels, there 0 lets nothing pass\n",
+				p);
 			return -1;
 		}
 		nest = nest_start(n, TCA_QJUMP_LEVEL);

@@ -37,10 +37,11 @@ static const struct unit size_units[] = {	/* bytes; as in tc, k is 1024 */
 static inline int unit_parse(const char *option, const struct unit *units, long double max,
 			     const char *arg, uint64_t *value)
 {
-	char *end;
-	long double x = strtold(arg, &end);
+	long double x;
 	const struct unit *u;
+	char *end;
 
+	x = strtold(arg, &end);
 	for (u = units; u->name; u++) {
 		if (end == arg || strcasecmp(end, u->name))
 			continue;

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from qjump_mn.errors import MachineError
-from qjump_mn.guest import Image, Job, Setup, prepare, run
+from qjump_mn.guest import Image, Job, Setup, prepare, run, toolbox
 from qjump_mn.guest.selection import MODULES
 
 pytestmark = pytest.mark.guest
@@ -37,6 +37,9 @@ QUICK = [
     ["qjump_tcp", "1", "16"],
     ["qjump_churn"],
     ["qjump_2015"],
+    ["qjump_rules2015"],
+    ["qjump_netlink"],
+    ["qjump_options"],
 ]
 SWEEP = [["wire_rate"], ["qjump_window"], ["qjump_tcp"], ["qdisc_cost"]]
 
@@ -63,9 +66,19 @@ class Guest:
         return values
 
 
+# Debian 12's tc, and the two of its libraries that the guest, which is Debian 13, has not.
+OTHER_TC = {"opt/bookworm/tc": "sbin/tc", "opt/bookworm/lib/libbsd.so.0": "libbsd.so.0", "opt/bookworm/lib/libmd.so.0": "libmd.so.0"}
+
+
 def kernel_image(kernel: str) -> Image:
+    suite = SUITES[kernel]
     try:
-        return prepare(print, kernel_suite=SUITES[kernel])
+        extra: dict[str, bytes | Path] = {}
+        if suite:
+            usr = toolbox.kernel_tree(suite, print).root / "usr"
+            folder = {True: usr, False: usr / "lib/x86_64-linux-gnu"}
+            extra = {name: (folder["/" in path] / path).resolve() for name, path in OTHER_TC.items()}
+        return prepare(print, extra=extra, kernel_suite=suite)
     except MachineError as error:
         pytest.skip(str(error))
 
@@ -309,6 +322,117 @@ def test_the_parameters_of_2015_fill_in_a_bare_qdisc_only(guest: Guest) -> None:
     # p7rate comes first, as pXrate is for priority 7 - X; 0 is unlimited; p3rate to p6rate have their defaults.
     assert bare["budgets"] == [10 * 1550, 0, 0, 1000 * 1550, 100 * 1550, 3 * 1550, 0, 1550]
     assert (told["epoch_ns"], told["budgets"]) == (5_000_000, [0, 0, 0, 0, 0, 0, 3100, 0])
+
+
+def test_the_first_epoch_of_2015_starts_with_the_qdisc(guest: Guest) -> None:
+    assert guest.values("qjump_rules2015")["first"] == {"2015": [3, 3], "drop": [3, 0]}
+
+
+def test_two_budgets_of_2015_meet_at_the_edge_of_a_lazy_epoch(guest: Guest) -> None:
+    values = guest.values("qjump_rules2015")
+    edge = values["edge"]
+    assert edge["passed"] == [0, 3, 3]
+    assert edge["most"] == 2 * values["budget"]
+    assert (edge["stats"]["packets"], edge["stats"]["drops"], edge["stats"]["oversize"]) == (6, 5, 1)
+
+
+def test_priorities_above_the_top_level_belong_to_it_in_2015_only(guest: Guest) -> None:
+    clamped = guest.values("qjump_rules2015")["clamped"]
+    assert clamped["2015"] == {"0": 0, "7": 7, "8": 7, "9": 7, "15": 7, "16": 7, "1000": 7}
+    assert clamped["delay"] == {"0": 0, "7": 7, "8": 0, "9": 0, "15": 0, "16": 0, "1000": 0}
+
+
+def test_a_budget_of_0_lets_nothing_pass_in_2015(guest: Guest) -> None:
+    zero = guest.values("qjump_rules2015")["zero"]
+    assert (zero["passed"], zero["stats"]["packets"], zero["stats"]["drops"]) == (0, 0, 5)
+
+
+def test_gso_packets_are_charged_whole_in_2015_and_split_otherwise(guest: Guest) -> None:
+    gso = guest.values("qjump_rules2015")["gso"]
+    counts = {name: [case[key] for key in ("packets", "bytes", "drops", "oversize")] for name, case in gso.items()}
+    assert counts == {"2015 10420": [1, 10420, 0, 0], "2015 10419": [0, 0, 1, 1], "drop 10420": [10, 10420, 0, 0], "drop 10419": [9, 9378, 1, 0]}
+
+
+def test_several_budgets_of_2015_leave_at_once_behind_a_busy_htb(guest: Guest) -> None:
+    values = guest.values("qjump_rules2015")
+    old, delay = values["htb"]["2015"], values["htb"]["delay"]
+    assert old["passed"] == old["received"] == 20 * 3
+    assert old["most"] >= 3 * values["budget"]
+    assert delay["passed"] == delay["received"] == 20 * 5
+    assert delay["most"] == values["budget"]
+
+
+def test_messages_that_tc_never_sends_are_refused_with_a_sentence(guest: Guest) -> None:
+    values = guest.values("qjump_netlink")
+    assert len(values["answers"]) == 21
+    for name, answer in values["answers"].items():
+        assert answer["error"] in ("EINVAL", "ERANGE") and answer["points"], (name, answer)
+        assert len(answer["words"].split()) > 2, (name, answer)
+    assert values["leftover"] is False
+    assert values["good"]["error"] == 0
+
+
+def test_what_tc_shows_it_takes_back(guest: Guest) -> None:
+    values = guest.values("qjump_options")
+    assert set(values["versions"]) == ({"guest", "bookworm"} if guest.kernel == "6.1" else {"guest"})
+    assert len(set(values["versions"].values())) == len(values["versions"])
+    for cases in values["roundtrip"].values():
+        assert len(cases) == 7
+        for case, (before, after, words) in cases.items():
+            assert before == after, (case, words)
+    assert len({json.dumps(cases, sort_keys=True) for cases in values["roundtrip"].values()}) == 1, "every tc shows the same"
+
+
+def test_options_are_what_was_given(guest: Guest) -> None:
+    cases = list(guest.values("qjump_options")["roundtrip"]["guest"].values())
+    course, limits, maps, aligned, old, bare_limit, parameters = (before for before, _, _ in cases)
+    assert course["budgets"] == [300 * 1550, 0, 0, 0, 30 * 1550, 0, 0, 1550]
+    assert (course["epoch_ns"], course["limits"], course["packets"]) == (28_800_000, [0] * 8, [1000] * 8)
+    assert limits["epoch_ns"] == 1_234_567_891
+    assert limits["limits"] == [0, 0, 99_999, 0, 0, 0, 0, 65_536]
+    assert limits["packets"] == [1000, 1000, 1000, 20, 1000, 1000, 1000, 10]
+    assert (maps["mode"], maps["epochs"], maps["limits"], maps["packets"]) == ("drop", "first-packet", [1 << 20] * 8, [7] * 8)
+    assert maps["priomap"] == [7, 6, 5, 4, 3, 2, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7]
+    assert aligned["base_ns"] == 1_234_567_890_123_456_789
+    assert (old["mode"], old["epochs"], old["priomap"]) == ("2015", "first-packet", [0, 1, 2, 3, 4, 5, 6, *[7] * 9])
+    assert not {"limits", "packets"} & set(old)
+    assert (bare_limit["epoch_ns"], bare_limit["limits"]) == (0, [128 << 10] * 8)
+    assert parameters["budgets"] == [10_000 * 128, 0, 0, 1000 * 128, 100 * 128, 10 * 128, 5 * 128, 128]
+
+
+def test_factors_are_rounded_to_the_nearest_byte(guest: Guest) -> None:
+    # 2.5 * 1001 = 2502.5; a factor of 0 is unlimited.
+    assert guest.values("qjump_options")["factors"] == [2503, 0, 1001, 77, 0, 0, 0, 0]
+
+
+def test_a_change_changes_what_it_names(guest: Guest) -> None:
+    changes = guest.values("qjump_options")["changes"]
+    rest = {"mode": "delay", "epochs": "rolling", "base_ns": 0, "priomap": [0, 1, 2, 3, 4, 5, 6, 7, *[0] * 8], "overhead": 0, "mpu": 0}
+    state: dict[str, Any] = rest | {"epoch_ns": 10_000_000, "budgets": [0] * 7 + [1550], "limits": [0] * 8, "packets": [1000] * 8}
+    named_by: dict[str, dict[str, Any]] = {
+        "level 3 3100": {"budgets": [0, 0, 0, 3100, 0, 0, 0, 1550]},
+        "epoch 20ms": {"epoch_ns": 20_000_000},
+        "level 3 4000 limit 70000": {"budgets": [0, 0, 0, 4000, 0, 0, 0, 1550], "limits": [0, 0, 0, 70_000, 0, 0, 0, 0]},
+        "packets 50": {"packets": [50] * 8},
+        "level 7 unlimited packets 60": {"budgets": [0, 0, 0, 4000, 0, 0, 0, 0], "packets": [50] * 7 + [60]},
+        "limit auto": {"limits": [0] * 8},
+        "mode drop": {"mode": "drop"},
+        "mpu 84": {"mpu": 84},
+    }
+    for change, named in named_by.items():
+        state |= named
+        assert changes[change] == state, change
+    old = {key: value for key, value in state.items() if key not in ("limits", "packets")}
+    old |= {"mode": "2015", "epochs": "first-packet", "mpu": 0, "priomap": [0, 1, 2, 3, 4, 5, 6, *[7] * 9]}
+    assert changes["mode 2015"] == old
+    assert changes["level 2 2000"] == old | {"budgets": [0, 0, 2000, 4000, 0, 0, 0, 0]}
+    assert changes["mode 2015 level 2 0"] == old
+    assert changes["mode delay"] == rest | {"epoch_ns": 20_000_000, "budgets": [0, 0, 0, 4000, 0, 0, 0, 0], "limits": [0] * 8, "packets": [1000] * 8}
+
+
+def test_each_level_has_limits_of_its_own(guest: Guest) -> None:
+    # Sent at once by the budget: one packet. Level 4 holds five packets, level 3 three thousand bytes.
+    assert guest.values("qjump_options")["limits"] == {"4": [1, 5, 14], "3": [1, 3, 16]}
 
 
 # --- the sweep --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,87 @@
+"""What the kernel says of messages that tc never sends: the strict policies of qjump's attributes.
+
+`answers`: per case the error number and the sentence of the extended acknowledgement, and whether it points at an attribute.
+Assert: EINVAL or ERANGE, a sentence, and a pointer for each; `good` is taken; no qdisc is left behind.
+"""
+import errno
+import json
+import socket
+import struct
+
+import rig
+
+NETLINK_EXT_ACK, SOL_NETLINK = 11, 270
+REQUEST_ACK_CREATE_EXCL, NEWQDISC = 0x0605, 36
+ROOT, HANDLE = 0xFFFFFFFF, 0x60000
+NESTED = 0x8000
+EPOCH, BASE, MODE, EPOCHS, LEVEL, PRIOMAP, OVERHEAD, MPU = range(2, 10)
+INDEX, BUDGET, LIMIT, PACKETS = range(1, 5)
+
+
+def attr(kind: int, data: bytes) -> bytes:
+    return struct.pack("HH", 4 + len(data), kind) + data.ljust((len(data) + 3) & ~3, b"\0")
+
+
+def u32(kind: int, value: int) -> bytes:
+    return attr(kind, struct.pack("I", value))
+
+
+def u64(kind: int, value: int) -> bytes:
+    return attr(kind, struct.pack("Q", value))
+
+
+def level(*attributes: bytes) -> bytes:
+    return attr(LEVEL | NESTED, b"".join(attributes))
+
+
+T = u64(EPOCH, 10_000_000)
+CASES = {
+    "good": T + level(u32(INDEX, 3), u32(BUDGET, 3100)),
+    "no index": T + level(u32(BUDGET, 3100)),
+    "index 8": T + level(u32(INDEX, 8)),
+    "twice": T + level(u32(INDEX, 3)) + level(u32(INDEX, 3)),
+    "level not nested": T + attr(LEVEL, u32(INDEX, 3)),
+    "unknown level attribute": T + level(u32(INDEX, 3), u32(9, 1)),
+    "unknown attribute": T + u32(30, 1),
+    "budget of 63": T + level(u32(INDEX, 3), u32(BUDGET, 63)),
+    "limit of 63": T + level(u32(INDEX, 3), u32(LIMIT, 63)),
+    "no packets": T + level(u32(INDEX, 3), u32(PACKETS, 0)),
+    "mode 3": T + u32(MODE, 3),
+    "epochs 3": T + u32(EPOCHS, 3),
+    "no epoch at all": u64(EPOCH, 0),
+    "long epoch": u64(EPOCH, 3600 * 10**9 + 1),
+    "base beyond": T + u32(EPOCHS, 2) + u64(BASE, 1 << 63),
+    "map of 15": T + attr(PRIOMAP, bytes(15)),
+    "map of 17": T + attr(PRIOMAP, bytes(17)),
+    "map to 8": T + attr(PRIOMAP, bytes([8] * 16)),
+    "overhead 2049": T + u32(OVERHEAD, 2049),
+    "mpu 2049": T + u32(MPU, 2049),
+    "2015 rolling": T + u32(MODE, 2) + u32(EPOCHS, 0),
+    "2015 limit": T + u32(MODE, 2) + level(u32(INDEX, 3), u32(LIMIT, 3000)),
+}
+
+
+def send(options: bytes) -> dict[str, object]:
+    """Add the qdisc as root of a0 and read the kernel's answer."""
+    head = struct.pack("BxxxiIII", 0, index, HANDLE, ROOT, 0)
+    body = head + attr(1, b"qjump\0") + attr(2 | NESTED, options)
+    netlink.send(struct.pack("IHHII", 16 + len(body), NEWQDISC, REQUEST_ACK_CREATE_EXCL, 1, 0) + body)
+    answer = netlink.recv(65536)
+    flags, error = struct.unpack_from("H", answer, 6)[0], struct.unpack_from("i", answer, 16)[0]
+    rest = answer[20 + (16 if flags & 0x100 else struct.unpack_from("I", answer, 20)[0]):]
+    found = {}
+    while len(rest) >= 4:
+        length, kind = struct.unpack_from("HH", rest)
+        found[kind & 0x3FFF] = rest[4:length]
+        rest = rest[(length + 3) & ~3:]
+    return {"error": errno.errorcode.get(-error, error), "words": found.get(1, b"").rstrip(b"\0").decode(), "points": 2 in found}
+
+
+rig.build()
+rig.enter("a")
+index = socket.if_nametoindex("a0")
+netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+netlink.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
+answers = {name: send(options) for name, options in CASES.items() if name != "good"}
+leftover = "qjump" in {q["kind"] for q in json.loads(rig.tc("-j qdisc show dev a0").stdout)}
+rig.report(good=send(CASES["good"]), answers=answers, leftover=leftover)
