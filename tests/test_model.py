@@ -110,6 +110,7 @@ def test_a_trial_survives_json() -> None:
         ("qjump.course.factors.7=0.01", "below the smallest frame"),
         ("qjump.course.factors.8=1", "'8' is no level"),
         ("qjump.course.mode=hold", "Invalid enum value 'hold'"),
+        ("qjump.limiter_drop.mode=2015", "arms.limiter_drop: frames without a level would have level 0, of which qjump.limiter_drop lets nothing pass"),
         ("arms.qjump.qjump=nothing", "no limiter qjump.nothing"),
         ("arms.qjump.workloads=pong", "no workload 'pong'"),
         ("figure.arms=idel", "no arm 'idel': did you mean 'idle'"),
@@ -135,6 +136,22 @@ def test_only_the_arms_asked_for_are_run() -> None:
     assert two.hash != plan("fig3a", "smoke", [], replicates=2).hash
     with pytest.raises(UsageError, match=r"there is no arm 'qjmp': did you mean 'qjump'\?"):
         plan("fig3a", "smoke", [], only=["qjmp"])
+
+
+def test_2015_lets_nothing_pass_of_a_level_without_a_factor() -> None:
+    resolved = plan("fig3a", "htb2015", [])
+    limiters = {arm.name: arm.qjump for arm in resolved.arms}
+    old, repaired = limiters["qjump"], limiters["repaired"]
+    assert old and repaired
+    assert (old.mode, old.epochs, repaired.mode, repaired.epochs) == ("2015", "first-packet", "delay", "rolling")
+    assert old.budget_bytes == repaired.budget_bytes
+    assert [level for level in range(8) if old.blocks(level)] == [1, 2, 5]
+    assert not any(repaired.blocks(level) for level in range(8))
+    assert any("nothing of level 1, 2, 5 passes" in remark for remark in resolved.remarks)
+    with pytest.raises(UsageError, match=r"arms\.qjump: ping would have level 5, of which qjump\.course lets nothing pass"):
+        plan("fig3a", "htb2015", ["workloads.ping.level=5"])
+    with pytest.raises(UsageError, match="epochs of mode 2015 start with the first packet"):
+        plan("fig3a", "htb2015", ["qjump.course.epochs=aligned"])
 
 
 def test_names_that_do_not_exist_are_answered_with_the_nearest() -> None:

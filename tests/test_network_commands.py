@@ -41,6 +41,15 @@ def test_the_qdisc_is_below_class_5_1_in_every_link_model(model: str) -> None:
     assert f"root handle 5:{'0' if model == 'htb' else ''} {model}" in text
 
 
+def test_the_rules_of_2015_name_what_they_let_pass_and_no_more() -> None:
+    arm = arm_of(plan("fig3a", "htb2015", []), "qjump")
+    assert arm.qjump is not None
+    assert commands.qjump(arm.qjump, "h8-eth0") == (
+        "qdisc add dev h8-eth0 parent 5:1 handle 6: qjump epoch 28800000ns level 7 1550 level 6 1550 level 5 0 level 4 46500 "
+        "level 3 232500 level 2 0 level 1 0 level 0 465000 mode 2015"
+    )
+
+
 def test_htb_switches_have_eight_queues_chosen_by_pcp() -> None:
     calls = commands.htb_qos(fig3a().network, ["s1-eth1"])
     assert sum(argument.startswith("--id=@q-s1-eth1-") for argument in calls) == 8
@@ -74,7 +83,7 @@ def built(folder: Path, resolved: Plan, arm: ArmPlan) -> Path:
                     "budgets": list(arm.qjump.budget_bytes),
                     "mode": arm.qjump.mode,
                     "epochs": arm.qjump.epochs,
-                    "packets": arm.qjump.limit_packets,
+                    "packets": [arm.qjump.limit_packets] * 8,
                 }
                 qdiscs.append({"kind": "qjump", "handle": "6:", "parent": "5:1", "dev": f"{node}-eth0", "options": limiter})
         (folder / f"ip-{node}.json").write_text(json.dumps(links))
@@ -103,6 +112,7 @@ def test_the_network_as_planned_has_no_differences(tmp_path: Path) -> None:
         ("tc-h3.json", lambda qdiscs: qdiscs.pop(), "h3-eth0: it has 0 qjump qdiscs, not one"),
         ("tc-h3.json", lambda qdiscs: qdiscs[1]["options"].update(epoch_ns=5), "its epoch_ns is 5, not 28800000"),
         ("tc-h3.json", lambda qdiscs: qdiscs[1]["options"]["budgets"].__setitem__(6, 99), "level 6 has a budget of 99, not 1550"),
+        ("tc-h3.json", lambda qdiscs: qdiscs[1]["options"]["packets"].__setitem__(6, 9), "its packets is [1000, 1000, 1000, 1000, 1000, 1000, 9, 1000]"),
         ("tc-h3.json", lambda qdiscs: qdiscs[1].update(parent="1:1"), "qjump's parent is 1:1, not 5:1"),
     ],
 )

@@ -10,7 +10,7 @@ from qjump_mn.model.topology import LinkChange, LinkSpec
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.model.workload import Workload
 
-Mode = Literal["delay", "drop"]
+Mode = Literal["delay", "drop", "2015"]
 EpochMode = Literal["rolling", "first-packet", "aligned"]
 LEVELS = range(8)
 
@@ -18,7 +18,8 @@ LEVELS = range(8)
 class QJumpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Rate limits. A level's budget is factor x ``budget_packet`` bytes per epoch; a level without a factor is unlimited.
 
-    ``epoch`` is Eq. 2 of ``hosts`` and ``packet`` on this network unless it is given.
+    ``epoch`` is Eq. 2 of ``hosts`` and ``packet`` on this network unless it is given. Mode "2015" has the published module's rules:
+    nothing of a level without a factor passes, epochs start with the first packet, and ``limit_packets`` has no effect.
     """
 
     hosts: int | None = None

@@ -12,13 +12,17 @@ from qjump_mn.model.topology import Network
 
 
 class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """sch_qjump as every host runs it. ``budget_bytes`` is indexed by 802.1Q priority; 0 is unlimited."""
+    """sch_qjump as every host runs it. ``budget_bytes`` is indexed by 802.1Q priority; 0 is unlimited, in mode "2015" nothing."""
 
     epoch_ns: int
     budget_bytes: tuple[int, ...]
     mode: Mode
     epochs: EpochMode
     limit_packets: int
+
+    def blocks(self, level: int) -> bool:
+        """Whether nothing of a level may ever pass."""
+        return self.mode == "2015" and not self.budget_bytes[level]
 
 
 class PingPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program", tag="ping"):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading
-from qjump_mn.model.experiment import LEVELS, ArmSpec, ExperimentSpec, QJumpSpec
+from qjump_mn.model.experiment import LEVELS, ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import ArmPlan, IperfPlan, PingPlan, Plan, QJumpPlan, WorkloadPlan
 from qjump_mn.model.topology import Network, resolve_network
 from qjump_mn.model.workload import Iperf, Ping, Workload
@@ -93,7 +93,14 @@ def _limiter(where: str, spec: QJumpSpec, network: Network, remarks: list[str]) 
         remarks.append(
             f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is shorter than Eq. 2 asks for n = {hosts} ({equation / 1e6:g} ms): no bound is guaranteed."
         )
-    return QJumpPlan(epoch_ns=epoch, budget_bytes=tuple(budgets), mode=spec.mode, epochs=spec.epochs, limit_packets=spec.limit_packets)
+    if spec.mode == "2015" and spec.epochs == "aligned":
+        raise UsageError(f"{where}: epochs of mode 2015 start with the first packet: leave `epochs` out")
+    epochs: EpochMode = "first-packet" if spec.mode == "2015" else spec.epochs
+    limiter = QJumpPlan(epoch_ns=epoch, budget_bytes=tuple(budgets), mode=spec.mode, epochs=epochs, limit_packets=spec.limit_packets)
+    blocked = [str(level) for level in LEVELS if limiter.blocks(level)]
+    if blocked:
+        remarks.append(f"Limiter {name!r}: nothing of level {', '.join(blocked)} passes, for in mode 2015 a level without a factor has no budget.")
+    return limiter
 
 
 def _level(where: str, text: str) -> int:
@@ -158,14 +165,19 @@ def _arm(
         raise UsageError(f"{where}: a window of {spec.window} is smaller than the kernel grants: use at least 4096B")
     if spec.link is not None:
         network = resolve_network(experiment.topology, loading.topology(experiment.topology), spec.link.over(experiment.link))
-    return ArmPlan(
-        name=name,
-        label=spec.label,
-        network=network,
-        uses_levels=spec.levels,
-        qjump=limiters[spec.qjump] if spec.qjump else None,
-        workloads=tuple(_workload(key, flows[key], experiment, spec) for key in spec.workloads),
-    )
+    limiter = limiters[spec.qjump] if spec.qjump else None
+    workloads = tuple(_workload(key, flows[key], experiment, spec) for key in spec.workloads)
+    if limiter:
+        for used, what in [(0, "frames without a level"), *((level, workload.name) for workload in workloads for level in _levels(workload))]:
+            if limiter.blocks(used):
+                raise UsageError(
+                    f"{where}: {what} would have level {used}, of which qjump.{spec.qjump} lets nothing pass in mode 2015: give it a factor for level {used}"
+                )
+    return ArmPlan(name=name, label=spec.label, network=network, uses_levels=spec.levels, qjump=limiter, workloads=workloads)
+
+
+def _levels(workload: WorkloadPlan) -> set[int]:
+    return {workload.level, workload.reply_level} if isinstance(workload, PingPlan) else {workload.level}
 
 
 def _workload(name: str, flows: Flows, experiment: ExperimentSpec, arm: ArmSpec) -> WorkloadPlan:

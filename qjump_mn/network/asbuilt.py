@@ -120,7 +120,8 @@ def _limiter_differences(qdiscs: list[dict[str, Any]], arm: ArmPlan) -> list[str
     options = found[0].get("options", {})
     budgets = dict(enumerate(options.get("budgets", [])))
     plan = arm.qjump
-    planned = {"epoch_ns": plan.epoch_ns, "mode": plan.mode, "epochs": plan.epochs, "packets": plan.limit_packets}
+    packets = None if plan.mode == "2015" else [plan.limit_packets] * len(LEVELS)
+    planned = {"epoch_ns": plan.epoch_ns, "mode": plan.mode, "epochs": plan.epochs, "packets": packets}
     wrong = [f"its {key} is {options.get(key)}, not {value}" for key, value in planned.items() if options.get(key) != value]
     wrong += [
         f"level {level} has a budget of {budgets.get(level)}, not {plan.budget_bytes[level]}"

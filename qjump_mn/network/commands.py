@@ -146,11 +146,11 @@ def host_priorities(device: str, network: Network) -> list[str]:
 
 def qjump(plan: QJumpPlan, device: str) -> str:
     """sch_qjump below Mininet's TC; levels by 802.1Q priority."""
-    budgets = " ".join(f"level {level} {plan.budget_bytes[level] or 'unlimited'}" for level in reversed(LEVELS))
-    return (
-        f"qdisc add dev {device} parent {HOST_PARENT} handle {HOST_HANDLE} qjump epoch {plan.epoch_ns}ns {budgets} "
-        f"mode {plan.mode} epochs {plan.epochs} packets {plan.limit_packets}"
-    )
+    none = "0" if plan.mode == "2015" else "unlimited"
+    budgets = " ".join(f"level {level} {plan.budget_bytes[level] or none}" for level in reversed(LEVELS))
+    line = f"qdisc add dev {device} parent {HOST_PARENT} handle {HOST_HANDLE} qjump epoch {plan.epoch_ns}ns {budgets} mode {plan.mode}"
+    # What mode 2015 has no choice of may not be chosen.
+    return line if plan.mode == "2015" else f"{line} epochs {plan.epochs} packets {plan.limit_packets}"
 
 
 def mark_echo_replies(vlan_device: str, level: int) -> list[str]:

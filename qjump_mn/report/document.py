@@ -133,7 +133,8 @@ def limiter(arm: ArmPlan) -> dict[str, Any]:
     budgets = []
     for level in reversed(range(8)):
         rate = wording.budget_mbps(plan.budget_bytes[level], plan.epoch_ns)
-        budgets.append("unlimited" if rate is None else f"{plan.budget_bytes[level]} B = {wording.number(rate)} Mb/s")
+        none = "nothing passes" if plan.blocks(level) else "unlimited"
+        budgets.append(none if rate is None else f"{plan.budget_bytes[level]} B = {wording.number(rate)} Mb/s")
     waits = f", at most {plan.limit_packets} packets wait" if plan.mode == "delay" else ""
     return {"label": arm.label, "epoch": f"{plan.epoch_ns / 1e6:g} ms, {plan.epochs}", "mode": f"{plan.mode}{waits}", "budgets": budgets}
 
