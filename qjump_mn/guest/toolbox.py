@@ -12,6 +12,7 @@ import platform
 import re
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +33,8 @@ _NOT_UNPACKED = ("/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*",
 
 # Debian 12's kernel, for building modules for it and booting it in tests.
 _OTHER_SUITES = {"bookworm": ["linux-image-amd64", "linux-headers-amd64", "gcc-12", "libc6-dev", "make", "kmod", "sparse", "iproute2"]}
+
+_CHECKPATCH = ("scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_structs.checkpatch")
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,40 @@ def is_built() -> bool:
 def kernel_tree(suite: str, progress: Callable[[str], None] = lambda line: None) -> Tree:
     """A tree with another suite's kernel, its headers and its compiler; for tests. Not locked. Raises as `toolbox` does."""
     return _tree(suite, _OTHER_SUITES[suite], "", progress)
+
+
+def style_tools(progress: Callable[[str], None] = lambda line: None) -> Tree:
+    """A tree with what judges sources and manual pages: the kernel's scripts/checkpatch.pl, at its top, and groff; for tests. Not locked.
+
+    Its packages are unpacked and not installed: programs run by `Tree.program`. Raises as `toolbox` does.
+    """
+    suite = read_lock().suite
+    source = "linux-source-" + ".".join(toolbox(progress).kernel_release.split(".")[:2])
+
+    def build(folder: Path) -> None:
+        root = folder / "root"
+        progress("unpacking checkpatch and groff, a minute")
+        argv = [_host_program("mmdebstrap"), "--variant=extract", '--aptopt=APT::Install-Recommends "false"', f"--include={source},groff-base"]
+        done = subprocess.run(
+            leashed([*argv, suite, str(root), *_mirrors(suite)]),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
+        if done.returncode:
+            raise MachineError(f"mmdebstrap could not unpack {source} and groff-base:\n{done.stdout.strip()}")
+        archive = root / f"usr/src/{source}.tar.xz"
+        (root / "scripts").mkdir()
+        with tarfile.open(archive, "r|xz") as members:
+            for member in members:
+                name = member.name.removeprefix(f"{source}/")
+                if name in _CHECKPATCH and (content := members.extractfile(member)):
+                    (root / name).write_bytes(content.read())
+        archive.unlink()
+        missing = [name for name in _CHECKPATCH if not (root / name).exists()]
+        if missing:
+            raise MachineError(f"{source} holds no {missing[0]}")
+
+    key = _key(suite, [source, "groff-base"], "style")
+    return Tree(cache.artefact("toolbox", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "root")
 
 
 def differences(tree: Tree) -> list[str]:

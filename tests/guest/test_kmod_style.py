@@ -1,0 +1,119 @@
+"""What compilers, sparse, checkpatch and troff say of the kernel modules, tc's plugins and their manual pages: nothing.
+
+On the headers of Linux 6.12 and 6.1; needs the trees of the guest, and no guest.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from qjump_mn.errors import MachineError
+from qjump_mn.guest import toolbox
+from qjump_mn.guest.toolbox import Tree
+
+pytestmark = pytest.mark.guest
+
+SOURCES = Path(__file__).resolve().parents[2] / "kmod-patches"
+SUITES = {"6.12": None, "6.1": "bookworm"}
+PAGES = sorted(path.name for path in (SOURCES / "tc").glob("*.8"))
+
+
+def tree_of(suite: str | None) -> Tree:
+    try:
+        return toolbox.kernel_tree(suite, print) if suite else toolbox.toolbox(print)
+    except MachineError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def style() -> Tree:
+    try:
+        return toolbox.style_tools(print)
+    except MachineError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The sources, where they may be built."""
+    return Path(shutil.copytree(SOURCES, tmp_path / "kmod-patches", ignore=shutil.ignore_patterns("*.so", "*.o", "*.ko", ".*")))
+
+
+def complaints(text: str) -> list[str]:
+    return [line for line in text.splitlines() if re.search(r"\b(warning|error)\b", line, re.I)]
+
+
+@pytest.mark.parametrize("kernel", SUITES)
+def test_compiler_and_sparse_find_nothing(kernel: str, copy: Path) -> None:
+    tree = tree_of(SUITES[kernel])
+    assert tree.kernel_release.startswith(f"{kernel}.")
+    said = tree.run(["make", "--no-print-directory", f"KDIR=/usr/lib/modules/{tree.kernel_release}/build", "W=1", "C=2", "modules"], copy)
+    assert said.count("  CHECK ") == 2, said
+    assert complaints(said) == []
+
+
+def test_sparse_is_at_work(copy: Path) -> None:
+    (copy / "sch_wire.c").write_text((copy / "sch_wire.c").read_text() + "\nint __user *qjump_made_up;\n")
+    tree = tree_of(None)
+    said = tree.run(["make", "--no-print-directory", f"KDIR=/usr/lib/modules/{tree.kernel_release}/build", "C=2", "modules"], copy)
+    assert any("qjump_made_up" in line for line in complaints(said)), said
+
+
+@pytest.mark.parametrize(("kernel", "compiler"), [("6.12", "gcc-14"), ("6.1", "gcc-12")])
+def test_the_plugins_compile_without_a_warning(kernel: str, compiler: str, copy: Path) -> None:
+    tree_of(SUITES[kernel]).run(["make", "-C", "tc", f"CC={compiler}", "CFLAGS=-O2 -Werror"], copy)
+    assert (copy / "tc/q_qjump.so").exists() and (copy / "tc/q_wire.so").exists()
+
+
+def checkpatch(style: Tree, folder: Path) -> list[str]:
+    """Its findings. Names of the kernel's own types are learnt from the kernel's headers; tc's side has the types of C."""
+    tree = tree_of(None)
+    shutil.copytree(style.root / "scripts", folder / "scripts")
+    headers = next((tree.root / "usr/src").glob("linux-headers-*-common"))
+    files = sorted(str(path.relative_to(folder)) for pattern in ("*.c", "*.h") for path in folder.rglob(pattern))
+    options = f"--no-tree --root=/usr/src/{headers.name} --strict --max-line-length=100 --terse --no-summary --ignore PREFER_KERNEL_TYPES -f"
+    # Its exit code tells findings, too.
+    return tree.run(["sh", "-c", f"perl scripts/checkpatch.pl {options} {' '.join(files)} || true"], folder).splitlines()
+
+
+def test_checkpatch_finds_nothing(style: Tree, copy: Path) -> None:
+    assert checkpatch(style, copy) == []
+
+
+def test_checkpatch_is_at_work(style: Tree, copy: Path) -> None:
+    (copy / "epoch.h").write_text((copy / "epoch.h").read_text().replace("\ta->end = 0;\n", "        a->end=0;\n"))
+    assert any("epoch.h" in line and "ERROR" in line for line in checkpatch(style, copy))
+
+
+def troff(style: Tree, page: Path) -> str:
+    """What troff says of a page, with every warning on."""
+    groff = next((style.root / "usr/share/groff").glob("[0-9]*"))
+    argv = style.program("usr/bin/troff", "-ww", "-z", "-mandoc", "-Tutf8", str(page))
+    environment = os.environ | {"GROFF_FONT_PATH": str(groff / "font"), "GROFF_TMAC_PATH": str(groff / "tmac")}
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_manual_pages_are_clean(page: str, style: Tree) -> None:
+    assert len(PAGES) == 2
+    assert troff(style, SOURCES / "tc" / page) == ""
+
+
+def test_troff_is_at_work(style: Tree, tmp_path: Path) -> None:
+    (tmp_path / "bad.8").write_text((SOURCES / "tc/tc-wire.8").read_text() + ".made-up\n")
+    assert "made-up" in troff(style, tmp_path / "bad.8")
+
+
+def test_the_manual_page_names_every_option() -> None:
+    page = (SOURCES / "tc/tc-qjump.8").read_text().replace("\\-", "-")
+    options = set(re.findall(r'takes\(&a, "([a-z]+)"\)', (SOURCES / "tc/qjump_parse.h").read_text())) - {"help"}
+    assert len(options) == 9
+    assert {option for option in options | {"limit", "packets", "factor"} if not re.search(rf"^\.B\S* .*\b{option}\b", page, re.M)} == set()
