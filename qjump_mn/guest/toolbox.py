@@ -31,7 +31,7 @@ _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "H
 # Left out of every tree: nothing reads them, and the last one keeps the kernel's package from making an initramfs (8 s).
 _NOT_UNPACKED = ("/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*", "/usr/share/doc/*", "/etc/kernel/postinst.d/*")
 
-# Debian 12's kernel, for building modules for it and booting it in tests.
+# Debian 12's kernel and its tc, for building modules for it and booting it in tests.
 _OTHER_SUITES = {"bookworm": ["linux-image-amd64", "linux-headers-amd64", "gcc-12", "libc6-dev", "make", "kmod", "sparse", "iproute2"]}
 
 _CHECKPATCH = ("scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_structs.checkpatch")
