@@ -41,12 +41,15 @@ _NO_PATH = re.compile(
 )
 
 # What a network may be built of, what reads the job, and what carries the result (built into 6.12, modules in 6.1). What these
-# need comes by modules.dep, but for crc32c, which openvswitch needs by way of libcrc32c's softdep.
+# need comes by modules.dep and _SOFT.
 MODULES = (
-    "qemu_fw_cfg virtio_pci virtio_console crc32c_generic openvswitch 8021q veth dummy ifb sch_htb sch_prio sch_netem sch_tbf sch_red "
+    "qemu_fw_cfg virtio_pci virtio_console openvswitch 8021q veth dummy ifb sch_htb sch_prio sch_netem sch_tbf sch_red "
     "sch_fq sch_fq_codel sch_codel sch_ingress sch_multiq cls_flower cls_matchall cls_u32 cls_fw cls_basic act_skbedit act_mirred "
     "act_police act_gact act_vlan tcp_dctcp tcp_bbr"
 ).split()
+
+# What modules.dep does not say, for it is asked for by an alias: openvswitch has its checksum from libcrc32c, until 6.14.
+_SOFT = {"libcrc32c": "crc32c_generic"}
 
 # Made by the packages' scripts, so that no package owns them; users and groups are those the services run as.
 _MADE = "bin sbin lib lib64 etc/passwd etc/group etc/nsswitch.conf etc/ld.so.cache etc/os-release".split()
@@ -78,6 +81,7 @@ def modules(tree: Tree) -> dict[str, Node]:
             wanted.update((by_name[name], *needs[by_name[name]]))
         elif name not in builtin:
             raise MachineError(f"kernel {tree.kernel_release} has no module {name}")
+    wanted.update(by_name[soft] for name, soft in _SOFT.items() if by_name.get(name) in wanted and soft in by_name)
     top = f"usr/lib/modules/{tree.kernel_release}"
     # modprobe of packed modules would unpack them in the guest, at its pace.
     found = {f"{top}/{path.removesuffix('.xz')}": Node.file(_unpacked(source / path)) for path in wanted}

@@ -31,8 +31,14 @@ _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "H
 # Left out of every tree: nothing reads them, and the last one keeps the kernel's package from making an initramfs (8 s).
 _NOT_UNPACKED = ("/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*", "/usr/share/doc/*", "/etc/kernel/postinst.d/*")
 
-# Debian 12's kernel and its tc, for building modules for it and booting it in tests.
-_OTHER_SUITES = {"bookworm": ["linux-image-amd64", "linux-headers-amd64", "gcc-12", "libc6-dev", "make", "kmod", "sparse", "iproute2"]}
+_BACKPORTS = "-backports"  # such a suite holds a few packages only and is used together with the release that it is for
+
+# Kernels for building modules for them and booting them in tests: Debian 12's, with its tc, and the newest that Debian has for 13. The
+# latter is asked for by its suite, which apt takes nothing from unasked.
+_OTHER_SUITES = {
+    "bookworm": "linux-image-amd64 linux-headers-amd64 gcc-12 libc6-dev make kmod sparse iproute2".split(),
+    "trixie-backports": "linux-image-amd64/trixie-backports linux-headers-amd64/trixie-backports initramfs-tools gcc-14 libc6-dev make kmod".split(),
+}
 
 _CHECKPATCH = ("scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_structs.checkpatch")
 
@@ -101,7 +107,8 @@ class Tree:
         As root by chroot in a mount namespace of its own, so that nothing stays mounted whatever happens; without root
         in a user namespace. Raises MachineError with the program's last lines when it fails.
         """
-        script = 'mount --bind "$1" "$2/build" && cd / && tree=$2 && shift 2 && exec chroot "$tree" sh -c \'cd /build && exec "$@"\' sh "$@"'
+        mounts = 'mount --bind "$1" "$2/build" && mount --rbind /proc "$2/proc"'  # objtool of 7.x reads its stack limit in /proc
+        script = mounts + ' && cd / && tree=$2 && shift 2 && exec chroot "$tree" sh -c \'cd /build && exec "$@"\' sh "$@"'
         who = [] if os.geteuid() == 0 else ["--map-root-user"]
         unshare = [_host_program("unshare"), *who, "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
         done = subprocess.run(
@@ -217,7 +224,7 @@ def _bootstrap(root: Path, suite: str, ask: list[str], progress: Callable[[str],
         raise MachineError("the toolbox must be built once by root: run `sudo python -m qjump_mn.guest build`")
     options = ["--variant=minbase", '--aptopt=APT::Install-Recommends "false"', f"--include={','.join(ask)}"]
     options += [f"--dpkgopt=path-exclude={pattern}" for pattern in _NOT_UNPACKED]
-    argv = [_host_program("mmdebstrap"), *options, suite, str(root), *_mirrors(suite)]
+    argv = [_host_program("mmdebstrap"), *options, suite.removesuffix(_BACKPORTS), str(root), *_mirrors(suite)]
     progress(f"building the toolbox: Debian {suite} with {len(ask)} packages and what they need, about a minute")
     lines: list[str] = []
     with subprocess.Popen(leashed(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
@@ -244,14 +251,17 @@ def _mirrors(suite: str) -> list[str]:
     # The format is apt's own; Origin tells Debian from its derivatives and from third parties.
     wanted = ["--format", "$(ORIGIN) $(CODENAME) $(COMPONENT) $(REPO_URI)", "Created-By: Packages"]
     listed = subprocess.run([apt, "indextargets", *wanted], capture_output=True, text=True, errors="replace").stdout
+    release = suite.removesuffix(_BACKPORTS)
     mirrors: dict[str, None] = {}
     for line in listed.splitlines():
         match line.split(" ", 3):
             case ["Debian", codename, "main", uri]:
                 base, dash, pocket = codename.partition("-")
                 if base and pocket in ("", "updates", "security"):
-                    mirrors[f"deb {uri} {suite}{dash}{pocket} main"] = None
-    return list(mirrors) if any(line.endswith(f" {suite} main") for line in mirrors) else []
+                    mirrors[f"deb {uri} {release}{dash}{pocket} main"] = None
+                if not pocket and suite != release:
+                    mirrors[f"deb {uri} {suite} main"] = None
+    return list(mirrors) if any(line.endswith(f" {release} main") for line in mirrors) else []
 
 
 def _host_program(name: str) -> str:
