@@ -1,0 +1,215 @@
+"""Sets of options for qjump and wire, sound and flawed, as netlink attributes; a function of the generator that is passed in.
+
+A set is a list of nodes (type, flags, payload), the payload bytes or again such a list; of type RAW, bytes without a header. A sound
+set is accepted by a fresh qdisc; a flaw makes a set that every qdisc must refuse. What a sound set does to a qdisc that has options
+already is not foretold.
+"""
+import random
+import struct
+from collections.abc import Callable
+from typing import Any
+
+NESTED = 0x8000
+NET_BYTEORDER = 0x4000
+RAW = -1
+Node = tuple[int, int, Any]
+Fields = dict[str, tuple[str, list[int], list[int]]]  # name: format, values inside the limits, values outside
+
+U32, U64 = 2**32 - 1, 2**64 - 1
+HOUR = 3600 * 10**9
+QJUMP: Fields = {
+    "TCA_QJUMP_EPOCH": ("Q", [1000, 1001, 10**6, 5 * 10**6, 10**9, HOUR], [0, 1, 999, HOUR + 1, 2**63, U64]),
+    "TCA_QJUMP_BASE": ("Q", [0, 1, 10**9, 2**63 - 1], [2**63, U64]),
+    "TCA_QJUMP_MODE": ("I", [0, 1], [3, 256, U32]),
+    "TCA_QJUMP_EPOCHS": ("I", [0, 1, 2], [3, 256, U32]),
+    "TCA_QJUMP_OVERHEAD": ("I", [0, 1, 24, 2048], [2049, U32]),
+    "TCA_QJUMP_MPU": ("I", [0, 1, 84, 2048], [2049, U32]),
+}
+LEVEL: Fields = {
+    "TCA_QJUMP_LEVEL_BUDGET": ("I", [0, 2048, 2049, 15500, 2**31, U32], [1, 63]),
+    "TCA_QJUMP_LEVEL_LIMIT": ("I", [0, 64, 65, 152200, 2**31, U32], [1, 63]),
+    "TCA_QJUMP_LEVEL_PACKETS": ("I", [1, 2, 1000, U32], [0]),
+}
+WIRE: Fields = {
+    "TCA_WIRE_RATE": ("Q", [1000, 1001, 10**7, 10**8 + 1, 10**12], [1, 999, 10**12 + 1, 2**63, U64]),
+    "TCA_WIRE_LIMIT": ("I", [64, 65, 152200, 2**31, U32], [0, 1, 63]),
+    "TCA_WIRE_CLASSIFY": ("I", [0, 1, 2], [3, 256, U32]),
+    "TCA_WIRE_OVERHEAD": ("I", [0, 1, 24, 2048], [2049, U32]),
+    "TCA_WIRE_DELAY": ("Q", [0, 1, 10**6, 10**10], [10**10 + 1, U64]),
+    "TCA_WIRE_ORPHAN": ("I", [0, 1], [2, U32]),
+}
+
+
+def encode(nodes: list[Node]) -> bytes:
+    """The attributes as the kernel reads them."""
+    data = b""
+    for kind, flags, payload in nodes:
+        if kind == RAW:
+            data += payload
+            continue
+        body = payload if isinstance(payload, bytes) else encode(payload)
+        data += struct.pack("HH", 4 + len(body), kind | flags) + body + bytes(-len(body) % 4)
+    return data
+
+
+def decode(data: bytes) -> list[tuple[int, bytes]]:
+    """(type, payload) of each attribute."""
+    found = []
+    while len(data) >= 4:
+        size, kind = struct.unpack("HH", data[:4])
+        assert size >= 4, data
+        found.append((kind & 0x3FFF, data[4:size]))
+        data = data[-(-size // 4) * 4 :]
+    return found
+
+
+class Grammar:
+    """The options of one kind of qdisc. `numbers` are the header's names of attributes with their values."""
+
+    def __init__(self, kind: str, numbers: dict[str, int], draw: random.Random) -> None:
+        self.kind, self.numbers, self.draw = kind, numbers, draw
+        self.fields = QJUMP if kind == "qjump" else WIRE
+        self.unknown = [0, numbers[f"TCA_{kind.upper()}_PAD"], self.largest() + 1, 0x3FFF]
+
+    def largest(self, prefix: str = "") -> int:
+        return self.numbers[f"__TCA_{self.kind.upper()}{prefix}_MAX"] - 1
+
+    def scalar(self, name: str, value: int, fields: Fields | None = None) -> Node:
+        return self.numbers[name], 0, struct.pack((fields or self.fields)[name][0], value)
+
+    def chosen(self, fields: Fields, share: float) -> list[tuple[str, int]]:
+        return [(name, self.draw.choice(values)) for name, (_, values, _) in fields.items() if self.draw.random() < share]
+
+    def sound(self) -> list[Node]:
+        """A set that a fresh qdisc accepts, in any order; now and then with an attribute twice, of which the last counts."""
+        values = dict(self.chosen(self.fields, 0.5))
+        nodes: list[Node] = []
+        if self.kind == "wire":
+            values.setdefault("TCA_WIRE_RATE", 10**7)
+        elif self.draw.random() < 0.1:
+            return self.sound_2015()
+        else:
+            values.setdefault("TCA_QJUMP_EPOCH", 10**6)
+            if values.get("TCA_QJUMP_EPOCHS") != 2:
+                values.pop("TCA_QJUMP_BASE", None)
+            nodes += [self.level(i) for i in range(8) if self.draw.random() < 0.4]
+            if self.draw.random() < 0.4:
+                nodes.append((self.numbers["TCA_QJUMP_PRIOMAP"], 0, bytes(self.draw.randrange(8) for _ in range(16))))
+        nodes += [self.scalar(name, value) for name, value in values.items()]
+        self.draw.shuffle(nodes)
+        if self.draw.random() < 0.1:
+            name = self.draw.choice(list(values))
+            nodes.insert(0, self.scalar(name, self.draw.choice(self.fields[name][1])))
+        return nodes
+
+    def sound_2015(self) -> list[Node]:
+        """Mode 2015 takes an epoch and budgets, nothing else."""
+        nodes = [self.scalar("TCA_QJUMP_MODE", 2), self.scalar("TCA_QJUMP_EPOCH", self.draw.choice(QJUMP["TCA_QJUMP_EPOCH"][1]))]
+        for index in self.draw.sample(range(8), self.draw.randrange(9)):
+            budget = self.scalar("TCA_QJUMP_LEVEL_BUDGET", self.draw.choice(LEVEL["TCA_QJUMP_LEVEL_BUDGET"][1]), LEVEL)
+            nodes.append((self.numbers["TCA_QJUMP_LEVEL"], NESTED, [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, struct.pack("I", index)), budget]))
+        return nodes
+
+    def level(self, index: int) -> Node:
+        inside = [self.scalar(name, value, LEVEL) for name, value in self.chosen(LEVEL, 0.6)]
+        inside.append((self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, struct.pack("I", index)))
+        self.draw.shuffle(inside)
+        return self.numbers["TCA_QJUMP_LEVEL"], NESTED, inside
+
+    def flawed(self) -> tuple[str, list[Node]]:
+        """A set with one flaw, and the flaw's name."""
+        flaws: list[Callable[[list[Node]], None]] = [
+            self.out_of_range, self.wrong_length, self.unknown_type, self.scalar_as_nest, self.trailing, self.overlong,
+        ]
+        if self.kind == "qjump":
+            flaws += [
+                self.level_flat, self.level_nameless, self.level_twice, self.level_unknown, self.level_absurd, self.level_out_of_range,
+                self.level_wrong_length, self.map_out_of_range, self.map_wrong_length, self.base_not_aligned, self.budget_below_mpu,
+                self.other_than_2015,
+            ]
+        flaw, nodes = self.draw.choice(flaws), self.sound()
+        flaw(nodes)
+        return flaw.__name__, nodes
+
+    # A flaw comes last: of an attribute that is there twice the last counts.
+
+    def out_of_range(self, nodes: list[Node]) -> None:
+        name = self.draw.choice(list(self.fields))
+        nodes.append(self.scalar(name, self.draw.choice(self.fields[name][2])))
+
+    def wrong_length(self, nodes: list[Node]) -> None:
+        name = self.draw.choice(list(self.fields))
+        right = struct.calcsize(self.fields[name][0])
+        size = self.draw.choice([n for n in (0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 64) if n != right])
+        nodes.append((self.numbers[name], 0, self.draw.randbytes(size)))
+
+    def unknown_type(self, nodes: list[Node]) -> None:
+        nodes.append((self.draw.choice(self.unknown), self.draw.choice([0, NESTED, NET_BYTEORDER]), self.draw.randbytes(4)))
+
+    def scalar_as_nest(self, nodes: list[Node]) -> None:
+        name = self.draw.choice(list(self.fields))
+        kind, _, payload = self.scalar(name, self.draw.choice(self.fields[name][1]))
+        nodes.append((kind, NESTED, payload))
+
+    def trailing(self, nodes: list[Node]) -> None:
+        """Bytes after the last attribute that are too few for a header."""
+        nodes.append((RAW, 0, self.draw.randbytes(self.draw.randrange(1, 4))))
+
+    def overlong(self, nodes: list[Node]) -> None:
+        """A header that claims more than there is, or less than itself."""
+        size = self.draw.choice([0, 1, 3, 9, 200, 0xFFFF])
+        nodes.append((RAW, 0, struct.pack("HHI", size, self.largest(), 0)))
+
+    def level_flat(self, nodes: list[Node]) -> None:
+        kind, _, inside = self.level(self.draw.randrange(8))
+        nodes.append((kind, 0, inside))
+
+    def level_nameless(self, nodes: list[Node]) -> None:
+        nodes.append((self.numbers["TCA_QJUMP_LEVEL"], NESTED, [self.scalar(name, value, LEVEL) for name, value in self.chosen(LEVEL, 0.5)]))
+
+    def level_twice(self, nodes: list[Node]) -> None:
+        index = self.draw.randrange(8)
+        nodes += [self.level(index), self.level(index)]
+
+    def level_unknown(self, nodes: list[Node]) -> None:
+        kind, flags, inside = self.level(self.draw.randrange(8))
+        inside.append((self.draw.choice([0, self.largest("_LEVEL") + 1, 0x3FFF]), 0, self.draw.randbytes(4)))
+        nodes.append((kind, flags, inside))
+
+    def level_absurd(self, nodes: list[Node]) -> None:
+        index = struct.pack("I", self.draw.choice([8, 255, U32]))
+        nodes.append((self.numbers["TCA_QJUMP_LEVEL"], NESTED, [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, index)]))
+
+    def level_out_of_range(self, nodes: list[Node]) -> None:
+        kind, flags, inside = self.level(self.draw.randrange(8))
+        name = self.draw.choice(list(LEVEL))
+        nodes[:] = [node for node in nodes if node[0] != kind]
+        nodes.append((kind, flags, [*inside, self.scalar(name, self.draw.choice(LEVEL[name][2]), LEVEL)]))
+
+    def level_wrong_length(self, nodes: list[Node]) -> None:
+        kind, flags, inside = self.level(self.draw.randrange(8))
+        inside.append((self.numbers[self.draw.choice(list(LEVEL))], 0, self.draw.randbytes(self.draw.choice([0, 1, 3, 5, 8]))))
+        nodes.append((kind, flags, inside))
+
+    def map_out_of_range(self, nodes: list[Node]) -> None:
+        entries = bytearray(16)
+        entries[self.draw.randrange(16)] = self.draw.choice([8, 128, 255])
+        nodes.append((self.numbers["TCA_QJUMP_PRIOMAP"], 0, bytes(entries)))
+
+    def map_wrong_length(self, nodes: list[Node]) -> None:
+        nodes.append((self.numbers["TCA_QJUMP_PRIOMAP"], 0, bytes(self.draw.choice([0, 1, 15, 17, 32]))))
+
+    def base_not_aligned(self, nodes: list[Node]) -> None:
+        nodes.append(self.scalar("TCA_QJUMP_EPOCHS", self.draw.randrange(2)))
+        nodes.append(self.scalar("TCA_QJUMP_BASE", self.draw.choice([1, 2**63 - 1])))
+
+    def budget_below_mpu(self, nodes: list[Node]) -> None:
+        kind = self.numbers["TCA_QJUMP_LEVEL"]
+        nodes[:] = [node for node in nodes if node[0] != kind]
+        nodes.append(self.scalar("TCA_QJUMP_MPU", 2048))
+        index = struct.pack("I", self.draw.randrange(8))
+        nodes.append((kind, NESTED, [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, index), self.scalar("TCA_QJUMP_LEVEL_BUDGET", 2047, LEVEL)]))
+
+    def other_than_2015(self, nodes: list[Node]) -> None:
+        name, value = self.draw.choice([("OVERHEAD", 24), ("MPU", 84), ("EPOCHS", 0), ("EPOCHS", 2)])
+        nodes[:] = [*self.sound_2015(), self.scalar(f"TCA_QJUMP_{name}", value)]

@@ -1,0 +1,125 @@
+"""The latency theorem of QJump: n senders, one receiver, one switch, every link saturated with bulk.
+
+Host i is the end h<i> of a veth pair; what arrives at its other end p<i> is redirected to the port a0, whose peer b0 is the
+receiver: a store-and-forward switch all of whose traffic goes to one host. Every port is a wire of R bit/s that sorts by PCP; hosts
+have qjump below it. Bulk (level 0, unlimited) is full frames, which take b on a wire, preamble and gap included; packets of the top
+level (7, one packet a budget) take c = 3 b / n. T = 2 n c, divided by what the argument says.
+
+A sender leaves T + b between its packets, and a random rest below T / 4; but at the multiples of 8 T all send at once. Why b: a packet
+may find a bulk frame on the wire and leave up to b late; the next one, sent T after it, would be held (qjump charges at dequeue), find
+another bulk frame, and so fall behind without end.
+
+Arguments: n:packets:divisor, .... Per case: `waits`, every hundredth of the delays, the longest first (stamp at the receiver less the
+time before the system call); `lone_ns`, the longest of 20 such delays in the idle network; counts; `busy`, the share of time that the
+wires of the hosts (the least) and of the receiver's port were sending.
+"""
+import heapq
+import json
+import random
+import struct
+import sys
+import time
+
+import rig
+
+RATE, FRAME = 10_000_000, 1514
+FRAMING = 24  # bytes: FCS 4, preamble 8, gap 12
+BULK_NS = (FRAME + FRAMING) * 8 * 10**9 // RATE
+AHEAD_NS = 100_000_000  # of bulk that waits in each host
+BULK = 0x88B6  # IEEE 802 local experimental 2; nobody receives it
+
+
+class Host:
+    """A sender of both kinds of frames."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.top, bulk = rig.Sender(priority=7), rig.Sender(priority=0)
+        for sender in (self.top, bulk):
+            sender.socket.bind((device, 0))
+        self.bulk = bulk.socket
+        self.bulk_frame = (bulk.head + struct.pack("!HHH", 0x8100, 0 << 13 | 2, BULK)).ljust(FRAME, b"\0")
+        self.busy_until = 0  # ns: when the wire will have sent all it was given
+
+    def feed(self, now: int, top_ns: int = 0) -> None:
+        """After a packet of that time, give bulk until 100 ms of it wait."""
+        self.busy_until = max(self.busy_until, now) + top_ns
+        while self.busy_until < now + AHEAD_NS:
+            self.bulk.send(self.bulk_frame)
+            self.busy_until += BULK_NS
+
+
+def build(n: int) -> list[Host]:
+    rig.build()
+    rig.tc(f"qdisc add dev a0 root handle 5: wire rate {RATE}")
+    for i in range(n):
+        rig.run(f"ip -n a link add h{i} type veth peer name p{i}")
+        for end in (f"h{i}", f"p{i}"):
+            rig.run(f"ip -n a link set {end} addrgenmode none up")
+        rig.tc(f"qdisc add dev h{i} root handle 5: wire rate {RATE}")
+        rig.tc(f"qdisc add dev p{i} ingress")
+        rig.tc(f"filter add dev p{i} ingress matchall action mirred egress redirect dev a0")
+    return [Host(f"h{i}") for i in range(n)]
+
+
+def shown() -> tuple[int, dict[tuple[str, str], list[dict[str, int]]]]:
+    """When, and the levels of each device and kind of qdisc."""
+    at = rig.now()
+    return at, {(q["dev"], q["kind"]): q["levels"] for q in json.loads(rig.tc("-j -s qdisc show").stdout) if "levels" in q}
+
+
+def transmit(hosts: list[Host], budget: int, packets: int, epoch: int, draw: random.Random) -> dict[int, int]:
+    """Send them; the time of each by its number."""
+    start = rig.now()
+    due = [(start + draw.randrange(epoch), i) for i in range(len(hosts))]
+    heapq.heapify(due)
+    sent = {}
+    for number in range(1, packets + 1):
+        when, i = due[0]
+        wait = when - rig.now()
+        if wait > 0:
+            time.sleep(wait / 1e9)
+        sent[number] = now = rig.now()
+        hosts[i].top.send(budget - FRAMING, number, 7)
+        earliest = now + epoch + BULK_NS
+        together = -(-earliest // (8 * epoch)) * 8 * epoch
+        heapq.heapreplace(due, (together if together < earliest + epoch else earliest + draw.randrange(epoch // 4), i))
+        hosts[i].feed(now, budget * 8 * 10**9 // RATE)
+    return sent
+
+
+def case(hosts: list[Host], receiver: rig.Receiver, packets: int, divisor: int) -> dict[str, object]:
+    n = len(hosts)
+    budget = 3 * (FRAME + FRAMING) // n
+    packet_ns = budget * 8 * 10**9 // RATE
+    epoch = 2 * n * packet_ns // divisor
+    for host in hosts:
+        rig.tc(f"qdisc replace dev {host.device} parent 5:1 handle 6: qjump epoch {epoch}ns level 7 {budget} overhead {FRAMING} mpu 84")
+    alone = []
+    for number in range(20):
+        before = rig.now()
+        hosts[number % n].top.send(budget - FRAMING, 0, 7)
+        alone.append(receiver.take_all(quiet=2e-9 * epoch)[0][0] - before)
+    for host in hosts:
+        host.feed(rig.now())
+    time.sleep(0.01)
+    start, first = shown()
+    sent = transmit(hosts, budget, packets, epoch, random.Random(f"{n} {packets} {divisor}"))
+    end, last = shown()
+    arrived = {number: stamp for stamp, number in receiver.take_all() if number}
+    used = {device: sum(y["bytes"] - x["bytes"] for x, y in zip(levels, last[device, "wire"], strict=True)) * 8e9 / RATE / (end - start)
+            for (device, kind), levels in first.items() if kind == "wire"}
+    tops = [next(x for x in levels if x["level"] == 7) for levels in shown()[1].values()]
+    waits = sorted((stamp - sent[number] for number, stamp in arrived.items()), reverse=True)
+    return {
+        "n": n, "divisor": divisor, "epoch_ns": epoch, "packet_ns": packet_ns, "sent": len(sent), "arrived": len(arrived),
+        "waits": waits[::100], "lone_ns": max(alone), "throttled": sum(x.get("throttled", 0) for x in tops), "drops": sum(x["drops"] for x in tops),
+        "busy": {"host": min(used[host.device] for host in hosts), "receiver": used["a0"]}, "virtual_s": (end - start) / 1e9,
+    }
+
+
+wanted = [tuple(map(int, argument.split(":"))) for argument in sys.argv[1:]]
+everyone = build(max(n for n, _, _ in wanted))
+taker = rig.Receiver()
+taker.socket.bind(("b0", rig.ETHERTYPE))
+rig.report(bulk_ns=BULK_NS, rate=RATE, cases=[case(everyone[:n], taker, packets, divisor) for n, packets, divisor in wanted])

@@ -1,0 +1,134 @@
+"""Two proofs by experiment in the guest: QJump's bound on latency, and that no set of options gets past sch_qjump's and sch_wire's checks.
+
+The latency theorem. n senders, one receiver behind a store-and-forward switch, links of R bit/s, all of them saturated with bulk of the
+lowest level. On a wire a bulk frame takes b, a packet of the top level c, its last bit arriving s = c - 12 * 8 / R after its first (the
+gap between frames follows it). Every sender leaves T + b, T = 2 n c, between its packets. A packet then waits at most
+
+- b at its host, for the frame on the wire: nothing else is more urgent, and qjump does not hold it, for the one before left more than T ago;
+- b + (n - 1) c at the switch: a frame on the wire, then one packet of each other sender. No sender has a second one there: what leaves
+  qjump is at least T apart, and in T the port sends what two packets of every sender take (so a queue of m packets per sender that began
+  with b lasts b + m n c at most, and grows by n c in T: the longest wait is that of the first n);
+
+and is sent twice: D <= 2 b + (n - 1) c + 2 s + e. e is the processor, which all hosts share here: for itself a lone packet's excess over 2 s, and
+at both hops at most as much for each of the n other ports whose frame is due at the same instant: (1 + 2 n) times the excess. With T / 4 the
+receiver's link is asked for more than it has, and some packets must take longer.
+
+One boot each; -m slow has 100,000 packets and 10,000 sets.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.guest.test_qdisc import EXPECTED_LOG, SUITES, Guest, measured
+
+pytestmark = pytest.mark.guest
+
+HEADERS = Path(__file__).parents[2] / "kmod-patches/include"
+SENDERS = [3, 6, 11]
+QUICK = [f"{n}:{packets}:{divisor}" for n in SENDERS for packets, divisor in ((1000, 1), (100 * n, 4))]
+FULL = [f"{n}:{packets}:1" for n, packets in zip(SENDERS, (33_334, 33_333, 33_333), strict=True)]
+
+# What the kernel's lib/nlattr.c says itself, on 6.1 and 6.12.
+GENERIC = {
+    "Attribute failed policy validation", "NLA_F_NESTED is missing", "NLA_F_NESTED not expected", "Unknown attribute type",
+    "Unsupported attribute", "bytes leftover after parsing attributes", "invalid attribute length",
+}  # fmt: skip
+# ... and in its log, of what it refuses.
+GENERIC_LOG = re.compile(r"netlink: ('python3'|\d+ bytes leftover)|.*callbacks suppressed$")
+
+
+def latencies(cases: list[str], folder: Path) -> dict[str, Any]:
+    guest = measured("6.12", [["qjump_theorem", *cases]], folder)
+    assert set(guest.results["log"]) <= EXPECTED_LOG
+    return guest.values("qjump_theorem")
+
+
+def bound_ns(case: dict[str, Any], values: dict[str, Any]) -> float:
+    n, b, c = case["n"], values["bulk_ns"], case["packet_ns"]
+    s = c - 12 * 8e9 / values["rate"]
+    return float(2 * b + (n - 1) * c + 2 * s + (1 + 2 * n) * (case["lone_ns"] - 2 * s))
+
+
+def check_bound(values: dict[str, Any], packets: dict[int, int]) -> None:
+    """No packet of the cases with the whole epoch took longer than the bound, or was held or lost, and all links were busy."""
+    whole = [case for case in values["cases"] if case["divisor"] == 1]
+    assert {case["n"]: case["sent"] for case in whole} == packets
+    for case in whole:
+        bound = bound_ns(case, values)
+        print(f"n = {case['n']}: {case['arrived']} packets, longest {case['waits'][0] / 1e3:.1f} us, bound {bound / 1e3:.1f} us, busy {case['busy']}")
+        assert (case["arrived"], case["throttled"], case["drops"]) == (case["sent"], 0, 0)
+        assert case["epoch_ns"] == 2 * case["n"] * case["packet_ns"]
+        assert min(case["busy"].values()) >= 0.995
+        assert case["waits"][0] <= bound, case["n"]
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return latencies(QUICK, tmp_path_factory.mktemp("theorem"))
+
+
+def test_no_packet_takes_longer_than_the_bound(quick: dict[str, Any]) -> None:
+    check_bound(quick, dict.fromkeys(SENDERS, 1000))
+
+
+def test_with_a_quarter_of_the_epoch_some_do(quick: dict[str, Any]) -> None:
+    quarter = [case for case in quick["cases"] if case["divisor"] == 4]
+    assert [case["n"] for case in quarter] == SENDERS
+    for case in quarter:
+        assert case["waits"][0] > bound_ns(case, quick), case["n"]
+
+
+@pytest.mark.slow
+def test_of_100000_packets_none_takes_longer_than_the_bound(tmp_path: Path) -> None:
+    check_bound(latencies(FULL, tmp_path), {3: 33_334, 6: 33_333, 11: 33_333})
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+def numbers() -> dict[str, int]:
+    """Every enumerator of the two headers; none has a value of its own."""
+    found: dict[str, int] = {}
+    for header in HEADERS.glob("*.h"):
+        text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+        for body in re.findall(r"enum \w*\s*\{(.*?)\}", text, re.S):
+            assert "=" not in body
+            found |= {name: number for number, name in enumerate(re.findall(r"\w+", body))}
+    return found
+
+
+def check_sets(guest: Guest, counts: dict[str, int]) -> None:
+    assert all(line in EXPECTED_LOG or GENERIC_LOG.fullmatch(line) for line in guest.results["log"]), guest.results["log"]
+    values = guest.values("netlink_fuzz")
+    assert set(values) == set(counts)
+    for kind, total in counts.items():
+        outcome = values[kind]
+        print(kind, json.dumps(outcome, indent=1))
+        assert outcome["wrong"] == []
+        assert sum(outcome["counts"].values()) == total
+        for operation in ("add", "change", "replace", "replace by another"):
+            for result in ("accepted", "refused"):
+                assert outcome["counts"][f"{operation}: {result}"] >= total / 50, (kind, operation, result)
+        assert len(outcome["flaws"]) == (21 if kind == "qjump" else 8)
+        assert min(outcome["flaws"].values()) >= total / 200
+        for words in outcome["words"]:
+            assert words in GENERIC or re.fullmatch(r"[A-Z].{12,}", words), f"{kind} refuses with {words!r}"
+
+
+@pytest.mark.parametrize("kernel", SUITES)
+def test_2000_sets_of_options(kernel: str, tmp_path: Path) -> None:
+    sets = {"qjump": 1500, "wire": 500}
+    check_sets(measured(kernel, [["netlink_fuzz", "quick", json.dumps(numbers()), *(f"{k}:{n}" for k, n in sets.items())]], tmp_path), sets)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", SUITES)
+def test_10000_sets_of_options(kernel: str, tmp_path: Path) -> None:
+    sets = {"qjump": 8000, "wire": 2000}
+    check_sets(measured(kernel, [["netlink_fuzz", "full", json.dumps(numbers()), *(f"{k}:{n}" for k, n in sets.items())]], tmp_path), sets)
