@@ -5,9 +5,9 @@ lowest level. On a wire a bulk frame takes b, a packet of the top level c, its l
 gap between frames follows it). Every sender leaves T + b, T = 2 n c, between its packets. A packet then waits at most
 
 - b at its host, for the frame on the wire: nothing else is more urgent, and qjump does not hold it, for the one before left more than T ago;
-- b + (n - 1) c at the switch: a frame on the wire, then one packet of each other sender. No sender has a second one there: what leaves
-  qjump is at least T apart, and in T the port sends what two packets of every sender take (so a queue of m packets per sender that began
-  with b lasts b + m n c at most, and grows by n c in T: the longest wait is that of the first n);
+- b + (n - 1) c at the switch. What leaves a host is at least T apart (rolling epochs). So of a queue that began to form at 0, behind a bulk
+  frame, there have come n (k + 1) packets at most by any time t in [k T, (k + 1) T), and the last of them waits until b + (n (k + 1) - 1) c:
+  that is b + (n (k + 1) - 1) c - t <= b + (n - 1) c - k n c <= b + (n - 1) c;
 
 and is sent twice: D <= 2 b + (n - 1) c + 2 s + e. e is the processor, which all hosts share here: for itself a lone packet's excess over 2 s, and
 at both hops at most as much for each of the n other ports whose frame is due at the same instant: (1 + 2 n) times the excess. With T / 4 the
@@ -40,7 +40,7 @@ GENERIC = {
     "Unsupported attribute", "bytes leftover after parsing attributes", "invalid attribute length",
 }  # fmt: skip
 # ... and in its log, of what it refuses.
-GENERIC_LOG = re.compile(r"netlink: ('python3'|\d+ bytes leftover)|.*callbacks suppressed$")
+GENERIC_LOG = re.compile(r"netlink: ('python3': attribute type \d+ has an invalid length|\d+ bytes leftover after parsing attributes in process `python3')\.")
 
 
 def latencies(cases: list[str], folder: Path) -> dict[str, Any]:
@@ -85,6 +85,7 @@ def test_with_a_quarter_of_the_epoch_some_do(quick: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_of_100000_packets_none_takes_longer_than_the_bound(tmp_path: Path) -> None:
     check_bound(latencies(FULL, tmp_path), {3: 33_334, 6: 33_333, 11: 33_333})
 
@@ -115,7 +116,7 @@ def check_sets(guest: Guest, counts: dict[str, int]) -> None:
         for operation in ("add", "change", "replace", "replace by another"):
             for result in ("accepted", "refused"):
                 assert outcome["counts"][f"{operation}: {result}"] >= total / 50, (kind, operation, result)
-        assert len(outcome["flaws"]) == (21 if kind == "qjump" else 8)
+        assert len(outcome["flaws"]) == (20 if kind == "qjump" else 8)
         assert min(outcome["flaws"].values()) >= total / 200
         for words in outcome["words"]:
             assert words in GENERIC or re.fullmatch(r"[A-Z].{12,}", words), f"{kind} refuses with {words!r}"
@@ -128,6 +129,7 @@ def test_2000_sets_of_options(kernel: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kernel", SUITES)
 def test_10000_sets_of_options(kernel: str, tmp_path: Path) -> None:
     sets = {"qjump": 8000, "wire": 2000}

@@ -1,5 +1,8 @@
 """The cases of kmod-patches/tdc in tdc, the kernel's own runner, whose files lie beside this one as tdc:<folder>:<name>.
 
+Without pyroute2 (it is not in the guest) tdc has a batch of `ip` make a namespace and its devices, and goes on as soon as the namespace
+is there: with one processor that is before the devices are. So its `ip` waits for the dummy device before it runs a command of a case.
+
 Arguments: the files of cases. Reported: tdc's exit code, its result in TAP and the end of what it printed.
 """
 import subprocess
@@ -8,6 +11,13 @@ from pathlib import Path
 
 import rig
 
+PATIENT_IP = """#!/bin/sh
+if [ "$1 $2" = "netns exec" ]; then
+	until /sbin/ip -n "$3" -o link show up type dummy 2>/dev/null | grep -q dummy; do sleep 0.01; done
+fi
+exec /sbin/ip "$@"
+"""
+
 home, work = Path(sys.argv[0]).parent, Path("/tmp/tdc")
 for source in home.glob("tdc:*"):
     target = work.joinpath(*source.name.split(":")[1:])
@@ -15,6 +25,9 @@ for source in home.glob("tdc:*"):
     target.write_bytes(source.read_bytes())
 (work / "plugins").mkdir()
 (work / "plugins/__init__.py").touch()
+(work / "ip").write_text(PATIENT_IP)
+(work / "ip").chmod(0o755)
+(work / "tdc_config_local.py").write_text(f"EXTRA_NAMES = {{'IP': '{work}/ip'}}\n")
 argv = [sys.executable, "tdc.py", "--format", "tap", "--outfile", "result", "--file", *(str(home / name) for name in sys.argv[1:])]
 done = subprocess.run(argv, cwd=work, capture_output=True, text=True)
 result = work / "result"
