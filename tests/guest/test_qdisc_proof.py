@@ -33,6 +33,7 @@ HEADERS = Path(__file__).parents[2] / "kmod-patches/include"
 SENDERS = [3, 6, 11]
 QUICK = [f"{n}:{packets}:{divisor}" for n in SENDERS for packets, divisor in ((1000, 1), (100 * n, 4))]
 FULL = [f"{n}:{packets}:1" for n, packets in zip(SENDERS, (33_334, 33_333, 33_333), strict=True)]
+QUICK_SETS, FULL_SETS = {"qjump": 1500, "wire": 500}, {"qjump": 8000, "wire": 2000}
 
 # What the kernel's lib/nlattr.c says itself, on 6.1 and 6.12.
 GENERIC = {
@@ -41,12 +42,6 @@ GENERIC = {
 }  # fmt: skip
 # ... and in its log, of what it refuses.
 GENERIC_LOG = re.compile(r"netlink: ('python3': attribute type \d+ has an invalid length|\d+ bytes leftover after parsing attributes in process `python3')\.")
-
-
-def latencies(cases: list[str], folder: Path) -> dict[str, Any]:
-    guest = measured("6.12", [["qjump_theorem", *cases]], folder)
-    assert set(guest.results["log"]) <= EXPECTED_LOG
-    return guest.values("qjump_theorem")
 
 
 def bound_ns(case: dict[str, Any], values: dict[str, Any]) -> float:
@@ -69,25 +64,28 @@ def check_bound(values: dict[str, Any], packets: dict[int, int]) -> None:
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return latencies(QUICK, tmp_path_factory.mktemp("theorem"))
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return measured("6.12", [["qjump_theorem", *QUICK], fuzz("quick", QUICK_SETS)], tmp_path_factory.mktemp("proof"))
 
 
-def test_no_packet_takes_longer_than_the_bound(quick: dict[str, Any]) -> None:
-    check_bound(quick, dict.fromkeys(SENDERS, 1000))
+def test_no_packet_takes_longer_than_the_bound(guest: Guest) -> None:
+    check_bound(guest.values("qjump_theorem"), dict.fromkeys(SENDERS, 1000))
 
 
-def test_with_a_quarter_of_the_epoch_some_do(quick: dict[str, Any]) -> None:
-    quarter = [case for case in quick["cases"] if case["divisor"] == 4]
+def test_with_a_quarter_of_the_epoch_some_do(guest: Guest) -> None:
+    values = guest.values("qjump_theorem")
+    quarter = [case for case in values["cases"] if case["divisor"] == 4]
     assert [case["n"] for case in quarter] == SENDERS
     for case in quarter:
-        assert case["waits"][0] > bound_ns(case, quick), case["n"]
+        assert case["waits"][0] > bound_ns(case, values), case["n"]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_of_100000_packets_none_takes_longer_than_the_bound(tmp_path: Path) -> None:
-    check_bound(latencies(FULL, tmp_path), {3: 33_334, 6: 33_333, 11: 33_333})
+    guest = measured("6.12", [["qjump_theorem", *FULL]], tmp_path)
+    assert set(guest.results["log"]) <= EXPECTED_LOG
+    check_bound(guest.values("qjump_theorem"), {3: 33_334, 6: 33_333, 11: 33_333})
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
@@ -102,6 +100,11 @@ def numbers() -> dict[str, int]:
             assert "=" not in body
             found |= {name: number for number, name in enumerate(re.findall(r"\w+", body))}
     return found
+
+
+def fuzz(seed: str, sets: dict[str, int]) -> list[str]:
+    """The check with its arguments."""
+    return ["netlink_fuzz", seed, json.dumps(numbers()), *(f"{kind}:{count}" for kind, count in sets.items())]
 
 
 def check_sets(guest: Guest, counts: dict[str, int]) -> None:
@@ -122,15 +125,12 @@ def check_sets(guest: Guest, counts: dict[str, int]) -> None:
             assert words in GENERIC or re.fullmatch(r"[A-Z].{12,}", words), f"{kind} refuses with {words!r}"
 
 
-@pytest.mark.parametrize("kernel", SUITES)
-def test_2000_sets_of_options(kernel: str, tmp_path: Path) -> None:
-    sets = {"qjump": 1500, "wire": 500}
-    check_sets(measured(kernel, [["netlink_fuzz", "quick", json.dumps(numbers()), *(f"{k}:{n}" for k, n in sets.items())]], tmp_path), sets)
+def test_2000_sets_of_options(guest: Guest) -> None:
+    check_sets(guest, QUICK_SETS)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kernel", SUITES)
 def test_10000_sets_of_options(kernel: str, tmp_path: Path) -> None:
-    sets = {"qjump": 8000, "wire": 2000}
-    check_sets(measured(kernel, [["netlink_fuzz", "full", json.dumps(numbers()), *(f"{k}:{n}" for k, n in sets.items())]], tmp_path), sets)
+    check_sets(measured(kernel, [fuzz("full", FULL_SETS)], tmp_path), FULL_SETS)
