@@ -58,7 +58,8 @@ class Machine:
     def start(self, *arguments: str, program: str | Path | None = None, cwd: Path = Path("/"), **variables: str) -> subprocess.Popen[str]:
         """Start bootstrap as a user would: with Ctrl-C heeded, even if the tests themselves run in some shell's background."""
         return subprocess.Popen(
-            ["/usr/bin/env", "--default-signal=INT", program or self.checkout / "bootstrap", *arguments], cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            ["/usr/bin/env", "--default-signal=INT", program or self.checkout / "bootstrap", *arguments],
+            cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, start_new_session=True,
             env={"PATH": str(self.programs), "HOME": str(self.folder), "QJUMP_MN_CACHE": str(self.cache), **variables},
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is compiled for the guest, in the toolbox and into the cache: kernel modules, tc plugins, the utility.
+"""What is compiled, in trees and into the cache: for the guest kernel modules, tc plugins, the utility; and whatever `built` is told.
 
 Each is kept under the hash of its sources and of the toolbox. The checkout is only read.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import qjump_mn
@@ -17,7 +17,10 @@ from qjump_mn.guest.cpio import Node
 from qjump_mn.guest.selection import dropped_in
 from qjump_mn.guest.toolbox import Tree
 
-_SOURCES = ("*.c", "*.h", "Makefile", "Kbuild", "*.[18]")
+SOURCES = ("*.c", "*.h", "Makefile", "Kbuild", "*.[18]")
+"""What is read of a folder of sources."""
+
+_MADE = {"build", "qjump-dkms"}  # folders that builds by hand leave in a checkout
 _NEEDS_BYTES = 50 << 20
 
 _MODULES = """
@@ -50,23 +53,40 @@ def patience(tree: Tree, progress: Callable[[str], None] = lambda line: None) ->
 
 
 def _installed(tree: Tree, what: str, folder: str, script: str, progress: Callable[[str], None]) -> dict[str, Node]:
+    return dropped_in(built(tree, what, folder, script, progress))
+
+
+def built(tree: Tree, what: str, folder: str, script: str, progress: Callable[[str], None], patterns: Sequence[str] = SOURCES) -> Path:
+    """What `compiled` makes of a folder of the checkout, from the cache or made now."""
     package = Path(qjump_mn.__file__).parent
     # In a checkout the sources lie beside the package, once installed in it.
     source = next((base / folder for base in (package.parent, package) if (base / folder).is_dir()), package.parent / folder)
-    sources = sorted(path for pattern in _SOURCES for path in source.rglob(pattern) if "build" not in path.relative_to(source).parts)
-    if not sources:
-        raise MachineError(f"{source} holds no sources: get a complete checkout")
-    contents = [f"{path.relative_to(source)} {cache.hash_of_file(path)}" for path in sources]
+    contents = [f"{path.relative_to(source)} {cache.hash_of_file(path)}" for path in _sources(source, patterns)]
 
     def build(target: Path) -> None:
         progress(f"compiling {what}, a few seconds")
-        with tempfile.TemporaryDirectory(dir=target) as scratch:
-            for path in sources:
-                copy = Path(scratch) / path.relative_to(source)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, copy)
-            tree.run(["sh", "-e", "-c", script], Path(scratch))
-            (Path(scratch) / "out").rename(target / "installed")
+        compiled(tree, source, script, target / "installed", patterns)
 
     key = cache.hash_of(tree.packages_sha256, folder, script, *contents)
-    return dropped_in(cache.artefact("build", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "installed")
+    return cache.artefact("build", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "installed"
+
+
+def compiled(tree: Tree, source: Path, script: str, target: Path, patterns: Sequence[str] = SOURCES) -> None:
+    """Run a shell script in a copy of the files below `source` that match; what it leaves in its folder `out` becomes `target`.
+
+    Raises MachineError with the script's last lines.
+    """
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        for path in _sources(source, patterns):
+            copy = Path(scratch) / path.relative_to(source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+        tree.run(["sh", "-e", "-c", script], Path(scratch))
+        (Path(scratch) / "out").rename(target)
+
+
+def _sources(source: Path, patterns: Sequence[str]) -> list[Path]:
+    found = sorted(path for pattern in patterns for path in source.rglob(pattern) if not _MADE & set(path.relative_to(source).parts))
+    if not found:
+        raise MachineError(f"{source} holds no sources: get a complete checkout")
+    return found

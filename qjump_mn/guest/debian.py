@@ -1,0 +1,69 @@
+"""The Debian package of the kernel modules and tc plugins: `python -m qjump_mn.guest.debian [FOLDER]` puts it into the folder.
+
+What is in it says kmod-patches/debian. It is built in a tree of its own, not in the toolbox, whose packages are the image's identity.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from qjump_mn.errors import QJumpError
+from qjump_mn.guest import build, toolbox
+
+# The oldest Debian that runs our modules: what is linked against its libc runs on every later one.
+_SUITE = "bookworm"
+_ASK = ["build-essential", "debhelper", "dh-dkms"]
+
+_SOURCES = (
+    *build.SOURCES, "*.8", "dkms.conf", "debian/changelog", "debian/control", "debian/copyright", "debian/qjump-dkms.dkms",
+    "debian/qjump-dkms.prerm", "debian/rules", "debian/source/format",
+)  # fmt: skip
+
+# dpkg-buildpackage writes beside the folder of the sources, and takes its changelog's time unless the environment has another one.
+_SCRIPT = """
+mkdir source out
+find . -mindepth 1 -maxdepth 1 ! -name source ! -name out -exec mv -t source {} +
+cd source
+chmod 755 debian/rules
+env -u SOURCE_DATE_EPOCH dpkg-buildpackage --build=binary --no-sign
+mv ../*.deb ../out
+"""
+
+
+def package(progress: Callable[[str], None] = lambda line: None) -> Path:
+    """The package, from the cache or built now.
+
+    Raises MachineError with what building it needs or the last lines of what failed.
+    """
+    return next(build.built(tree(progress), "the Debian package", "kmod-patches", _SCRIPT, progress, _SOURCES).glob("*.deb"))
+
+
+def package_of(source: Path, folder: Path, progress: Callable[[str], None] = lambda line: None) -> Path:
+    """The package of another copy of kmod-patches, built now, in a new folder. The same sources and tree give the same bytes."""
+    build.compiled(tree(progress), source, _SCRIPT, folder, _SOURCES)
+    return next(folder.glob("*.deb"))
+
+
+def tree(progress: Callable[[str], None] = lambda line: None) -> toolbox.Tree:
+    """Where the package is built. Raises as `toolbox.toolbox` does."""
+    return toolbox._tree(_SUITE, _ASK, "", progress)
+
+
+def main(arguments: list[str]) -> int:
+    """Build it and print where it is; returns the exit code."""
+    if len(arguments) > 1 or arguments[:1] == ["--help"]:
+        print("usage: python -m qjump_mn.guest.debian [FOLDER]", file=sys.stderr)
+        return 2
+    try:
+        print(shutil.copy(package(print), Path(*arguments)))
+    except QJumpError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
