@@ -18,7 +18,7 @@ _SUITE = "bookworm"
 _ASK = ["build-essential", "debhelper", "dh-dkms"]
 
 _SOURCES = (
-    *build.SOURCES, "*.8", "dkms.conf", "debian/changelog", "debian/control", "debian/copyright", "debian/qjump-dkms.dkms",
+    *build.SOURCES, "dkms.conf", "debian/changelog", "debian/control", "debian/copyright", "debian/qjump-dkms.dkms",
     "debian/qjump-dkms.prerm", "debian/rules", "debian/source/format",
 )  # fmt: skip
 
