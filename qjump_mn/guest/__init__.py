@@ -22,7 +22,7 @@ from pathlib import Path
 import qjump_mn
 from qjump_mn import cache
 from qjump_mn.errors import QJumpError, UsageError
-from qjump_mn.guest import build, snapshots, toolbox
+from qjump_mn.guest import build, debug, snapshots, toolbox
 from qjump_mn.guest.cpio import Node
 from qjump_mn.guest.image import initramfs, python_package
 from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Snapshot, encode_job, encode_setup
@@ -41,10 +41,17 @@ def prepare(progress: Progress = lambda line: None, *, extra: Mapping[str, bytes
     """Build, or find in the cache, everything that a guest needs: tree, kernel modules, programs, initramfs.
 
     `extra` are more files for the guest, by names relative to /. `kernel_suite` takes the kernel of another Debian suite
-    ("bookworm": 6.1; for tests). Building needs root, using what root built does not. Raises MachineError with what is missing.
+    ("bookworm": 6.1, "trixie-backports": 7.x) or, as "debug", the one that debug.py builds; for tests. Building needs root, using
+    what root built does not. Raises MachineError with what is missing.
     """
     tree = toolbox.toolbox(progress)
-    kernel = toolbox.kernel_tree(kernel_suite, progress) if kernel_suite else tree
+    match kernel_suite:
+        case None:
+            kernel = tree
+        case debug.SUITE:
+            kernel = debug.kernel_tree(progress)
+        case suite:
+            kernel = toolbox.kernel_tree(suite, progress)
     overlay = build.kernel_modules(kernel, progress) | build.tc_plugins(tree, progress) | build.utility(tree, progress)
     overlay |= build.patience(tree, progress)
     package = Path(qjump_mn.__file__).parent

@@ -1,11 +1,12 @@
-"""`python -m qjump_mn.guest build` builds all that the guest needs, `… lock` renews packages.lock from the mirror; both as root."""
+"""`python -m qjump_mn.guest build` builds all that the guest needs, `… lock` renews packages.lock from the mirror, `… debug-kernel`
+builds a guest whose kernel looks for errors (docs/debug-kernel.md); all as root."""
 
 from __future__ import annotations
 
 import sys
 
 from qjump_mn.errors import QJumpError
-from qjump_mn.guest import prepare
+from qjump_mn.guest import debug, prepare
 from qjump_mn.guest.toolbox import renew_lock
 
 
@@ -16,8 +17,10 @@ def main(arguments: list[str]) -> int:
             renew_lock(print)
         elif arguments == ["build"]:
             print("\n".join(prepare(print).differences))
+        elif arguments == ["debug-kernel"]:
+            print(prepare(print, kernel_suite=debug.SUITE).kernel)
         else:
-            print("usage: python -m qjump_mn.guest build | lock", file=sys.stderr)
+            print("usage: python -m qjump_mn.guest build | lock | debug-kernel", file=sys.stderr)
             return 2
     except QJumpError as error:
         print(error, file=sys.stderr)

@@ -63,9 +63,10 @@ class Lock:
 
 @dataclass(frozen=True)
 class Tree:
-    """An unpacked Debian system. `root` is its top folder."""
+    """An unpacked Debian system. `root` is its top folder, `built` a hash of what was built in it and is in no package."""
 
     root: Path
+    built: str = ""
 
     @cached_property
     def packages(self) -> list[Package]:
@@ -77,8 +78,8 @@ class Tree:
 
     @cached_property
     def packages_sha256(self) -> str:
-        """One hash for the exact set of packages."""
-        return cache.hash_of(*(f"{one.name}={one.version}:{one.architecture}" for one in self.packages))
+        """One hash for the exact set of packages, and for what was built beside them."""
+        return cache.hash_of(*(f"{one.name}={one.version}:{one.architecture}" for one in self.packages), *filter(None, [self.built]))
 
     @cached_property
     def kernel_release(self) -> str:
@@ -207,7 +208,7 @@ def differences(tree: Tree) -> list[str]:
 
 def _tree(suite: str, ask: list[str], locked: str, progress: Callable[[str], None]) -> Tree:
     def build(folder: Path) -> None:
-        _bootstrap(folder / "root", suite, ask, progress)
+        bootstrap(folder / "root", suite, ask, progress)
 
     key = _key(suite, ask, locked)
     return Tree(cache.artefact("toolbox", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "root")
@@ -217,7 +218,8 @@ def _key(suite: str, ask: list[str], locked: str) -> str:
     return cache.hash_of(_RECIPE, suite, *ask, locked)
 
 
-def _bootstrap(root: Path, suite: str, ask: list[str], progress: Callable[[str], None]) -> None:
+def bootstrap(root: Path, suite: str, ask: list[str], progress: Callable[[str], None]) -> None:
+    """Make the tree `root` of a suite and the packages asked for, what is needed included. Raises as `toolbox` does."""
     if platform.machine() != "x86_64":
         raise MachineError(f"the guest is an x86_64 machine and its QEMU runs on one; this is {platform.machine()}")
     if os.geteuid() != 0:

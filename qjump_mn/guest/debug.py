@@ -1,0 +1,63 @@
+"""The debug kernel: Debian's source, built with what finds memory errors, leaks and wrong locking; see docs/debug-kernel.md.
+
+For tests of the kernel modules only. Its instructions cost several times those of the kernel that is measured, so no time it
+shows is a result.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from qjump_mn import cache
+from qjump_mn.guest.toolbox import Tree, bootstrap
+
+SUITE = "debug"
+"""Its name where a kernel's suite is asked for."""
+
+MEMORY_MB = 2048
+"""What a guest with it needs: KASAN keeps an eighth of the memory for itself, and freed memory in quarantine."""
+
+CONFIG = Path(__file__).with_name("debug.config")
+_ASK = "linux-source gcc-14 libc6-dev make flex bison bc libelf-dev libssl-dev xz-utils kmod".split()
+_NEEDS_BYTES = 6 << 30
+
+# In the tree, beside debug.config. What is left of the source is what modules from outside are built with.
+_BUILD = r"""
+tar -xf /usr/src/linux-source-*.tar.xz -C /usr/src
+rm /usr/src/linux-source-*.tar.xz
+mv /usr/src/linux-source-* /usr/src/linux
+cp debug.config /usr/src/linux/wanted
+cd /usr/src/linux
+sed -i -E 's/^((HOST)?CC\t.*gcc)$/\1-14/' Makefile
+KCONFIG_ALLCONFIG=wanted make -s allnoconfig
+if grep '^CONFIG_' wanted | grep -vxFf .config; then echo 'Kconfig does not take the lines above'; exit 1; fi
+nice make -s -j$(nproc) KBUILD_BUILD_USER=qjump-mn KBUILD_BUILD_HOST=guest KBUILD_BUILD_TIMESTAMP=@$SOURCE_DATE_EPOCH bzImage modules
+make -s modules_install
+install -D -m 644 arch/x86/boot/bzImage /boot/vmlinuz-$(make -s kernelrelease)
+mv arch/x86 tools/objtool/objtool .
+rm -rf arch/* tools/*
+mkdir tools/objtool
+mv x86 arch
+mv objtool tools/objtool
+find arch ! -path '*/include/*' ! -name 'Makefile*' -type f -delete
+for name in * .[a-z]*; do
+    case $name in arch|include|scripts|tools|Makefile|Module.symvers|.config) ;; *) rm -rf $name ;; esac
+done
+"""
+
+
+def kernel_tree(progress: Callable[[str], None] = lambda line: None) -> Tree:
+    """A tree with the debug kernel and what modules for it are built with, from the cache or built now. Raises as `toolbox` does."""
+    config = CONFIG.read_bytes()
+    key = cache.hash_of(config, _BUILD, *_ASK)
+
+    def build(folder: Path) -> None:
+        bootstrap(folder / "root", "trixie", _ASK, progress)
+        progress("building the debug kernel, about 15 minutes on two idle cores")
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            Path(scratch, CONFIG.name).write_bytes(config)
+            Tree(folder / "root").run(["sh", "-e", "-c", _BUILD], Path(scratch))
+
+    return Tree(cache.artefact("debug-kernel", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "root", key)
