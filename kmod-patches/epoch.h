@@ -13,8 +13,9 @@
  * Rolling: the bytes sent are kept in slots. A packet goes into the newest
  * slot if that was opened less than a quantum q = T / 60 ago, otherwise into a
  * new one; the slot's stamp `last` is moved to the time of its newest packet.
- * `used` is the sum of the slots; a slot is forgotten at last + T. A packet of
- * c bytes may leave at `now` if used + c <= B.
+ * `used` is the sum of the slots. From last + T on a slot may be forgotten, and
+ * is when its bytes or its place are needed. A packet of c bytes may leave at
+ * `now` if used + c <= B.
  *
  * Proof of the bound. Take any window [t, t + T) and the last packet sent in
  * it, at time s. Every byte sent in the window left at some r with
@@ -23,12 +24,13 @@
  * was in `used` (or is of this packet). Hence all bytes of the window are
  * <= used + c <= B. Putting a byte into a slot whose stamp is later only keeps
  * it longer, so merging is always safe: that is done as well when all 64
- * slots are taken (a change made the epoch longer).
+ * slots are taken and none is old enough (a change made the epoch longer). As
+ * q < T, the newest slot is not forgotten while packets may still join it.
  *
  * Share. Slots open at least q apart and live less than T + q after that, so
- * at most 62 exist. A byte is kept at most q too long: a backlogged level gets
- * at least B / (T + q) > 0.983 B / T, less the part of B that its packets do
- * not fill.
+ * at most 62 of them count. A byte is kept at most q too long: a backlogged
+ * level gets at least B / (T + q) > 0.983 B / T, less the part of B that its
+ * packets do not fill.
  */
 #ifndef QJUMP_EPOCH_H
 #define QJUMP_EPOCH_H
@@ -55,6 +57,7 @@ struct epoch_slot {
 struct epoch_account {
 	u64	used;		/* bytes charged to this epoch or window */
 	u64	end;		/* ns: end of the epoch; rolling: of the newest slot */
+	struct epoch_slot *newest;	/* rolling; valid before end, or if all are taken */
 	u32	oldest;		/* free-running index of the oldest slot */
 	u32	next;		/* free-running index of the slot to open next */
 	struct epoch_slot slot[EPOCH_SLOTS];
@@ -90,10 +93,18 @@ static inline u64 epoch_next_edge(const struct epoch_rule *r, u64 now)
 	return edge > now ? edge : edge + r->length;
 }
 
-static inline u64 epoch_window(const struct epoch_rule *r, struct epoch_account *a,
-			       u32 budget, u32 cost, u64 now)
+/* Aligned, first-packet: a new epoch. Not inline, to keep registers free. */
+static noinline void epoch_begin(const struct epoch_rule *r, struct epoch_account *a, u64 now)
 {
-	u64 freed = 0;
+	a->used = 0;
+	a->end = r->kind == TC_QJUMP_ALIGNED ? epoch_next_edge(r, now) : now + r->length;
+}
+
+/* Rolling: forget slots until cost bytes fit; 0, or the time at which they will. */
+static noinline u64 epoch_window(const struct epoch_rule *r, struct epoch_account *a,
+				 u32 budget, u32 cost, u64 now)
+{
+	u64 excess;
 	u32 i;
 
 	while (a->used + cost > budget) {
@@ -103,56 +114,55 @@ static inline u64 epoch_window(const struct epoch_rule *r, struct epoch_account 
 	}
 	if (a->used + cost <= budget)
 		return 0;
-	for (i = a->oldest; i != a->next; i++) {
-		freed += epoch_slot(a, i)->bytes;
-		if (a->used - freed + cost <= budget)
-			break;
-	}
+	excess = a->used + cost - budget;
+	for (i = a->oldest; epoch_slot(a, i)->bytes < excess; i++)
+		excess -= epoch_slot(a, i)->bytes;
 	return epoch_slot(a, i)->last + r->length;
 }
 
-/*
- * 0 if cost bytes may leave at now, otherwise the time at which they may.
- * The caller guarantees cost <= budget.
- */
-static inline u64 epoch_wait(const struct epoch_rule *r, struct epoch_account *a,
-			     u32 budget, u32 cost, u64 now)
+/* Rolling: note in a slot that cost bytes leave at now. */
+static inline void epoch_stamp(const struct epoch_rule *r, struct epoch_account *a,
+			       u32 cost, u64 now)
 {
-	if (r->kind == TC_QJUMP_ROLLING)
-		return likely(a->used + cost <= budget) ? 0 :
-			epoch_window(r, a, budget, cost, now);
+	struct epoch_slot *s = a->newest;
+
 	if (now >= a->end) {
-		a->used = 0;
-		a->end = r->kind == TC_QJUMP_ALIGNED ? epoch_next_edge(r, now) :
-						       now + r->length;
-	}
-	return a->used + cost <= budget ? 0 : a->end;
-}
-
-/* Account for bytes that leave at now; epoch_wait() returned 0 for them. */
-static inline void epoch_charge(const struct epoch_rule *r, struct epoch_account *a,
-				u32 cost, u64 now)
-{
-	struct epoch_slot *s;
-
-	a->used += cost;
-	if (r->kind != TC_QJUMP_ROLLING)
-		return;
-	if (now >= a->end || a->oldest == a->next) {
-		while (a->oldest != a->next &&
-		       epoch_slot(a, a->oldest)->last + r->length <= now)
+		if (a->next - a->oldest == EPOCH_SLOTS) {
+			if (unlikely(epoch_slot(a, a->oldest)->last + r->length > now))
+				goto merge;
 			epoch_forget_oldest(a);
-		if (a->next - a->oldest < EPOCH_SLOTS) {
-			s = epoch_slot(a, a->next++);
-			s->last = now;
-			s->bytes = cost;
-			a->end = now + r->quantum;
-			return;
 		}
+		s = epoch_slot(a, a->next++);
+		s->bytes = 0;
+		a->newest = s;
+		a->end = now + r->quantum;
 	}
-	s = epoch_slot(a, a->next - 1);
+merge:
 	s->last = now;
 	s->bytes += cost;
+}
+
+/*
+ * 0 if cost bytes may leave at now, and they are charged; otherwise the time
+ * at which they may. The caller guarantees cost <= budget.
+ */
+static __always_inline u64 epoch_take(const struct epoch_rule *r, struct epoch_account *a,
+				      u32 budget, u32 cost, u64 now)
+{
+	bool rolling = r->kind == TC_QJUMP_ROLLING;
+	u64 until;
+
+	if (!rolling && now >= a->end)
+		epoch_begin(r, a, now);
+	if (a->used + cost > budget) {
+		until = rolling ? epoch_window(r, a, budget, cost, now) : a->end;
+		if (until)
+			return until;
+	}
+	a->used += cost;
+	if (rolling)
+		epoch_stamp(r, a, cost, now);
+	return 0;
 }
 
 #endif

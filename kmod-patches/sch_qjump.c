@@ -34,189 +34,8 @@
  *
  * skb->priority and skb->queue_mapping are never written.
  */
-#include <linux/bitops.h>
-#include <linux/ktime.h>
-#include <linux/skbuff.h>
-
 #include "compat.h"
-#include "qjump_params.h"
-
-struct qjump_level {
-	struct qdisc_skb_head queue;
-	u64	held_until;		/* ns: the head may not leave before */
-	u32	budget;			/* bytes per epoch, 0 = unlimited */
-	u32	backlog;		/* bytes waiting */
-	u32	limit;			/* bytes */
-	u32	most;			/* packets waiting */
-	bool	held;			/* the head has been counted as throttled */
-	u64	packets;		/* sent */
-	u64	bytes;			/* sent */
-	u64	drops;			/* packets */
-	u64	oversize;		/* packets */
-	u64	throttled;		/* packets */
-	struct epoch_account account;
-};
-
-struct qjump_sched {
-	unsigned long	backlogged;	/* bit p: level p has packets */
-	unsigned long	metered;	/* bit p: level p is charged at dequeue */
-	struct epoch_rule rule;
-	struct qjump_params params;
-	struct qdisc_watchdog watchdog;
-	struct qjump_level level[TC_QJUMP_LEVELS];
-};
-
-static int qjump_drop(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
-		      struct sk_buff **to_free)
-{
-	l->drops++;
-	return qdisc_drop(skb, sch, to_free);
-}
-
-/* Whether a packet of a limited level may be queued; mode drop charges it. */
-static bool qjump_accept(struct qjump_sched *q, struct qjump_level *l,
-			 const struct sk_buff *skb)
-{
-	u32 cost = qjump_cost(&q->params, skb);
-	u64 now;
-
-	if (unlikely(cost > l->budget)) {
-		l->oversize++;
-		if (q->params.mode == TC_QJUMP_2015)	/* starts an epoch all the same */
-			epoch_wait(&q->rule, &l->account, l->budget, cost, ktime_get_ns());
-		return false;
-	}
-	if (q->params.mode == TC_QJUMP_DELAY)
-		return true;
-	now = ktime_get_ns();
-	if (epoch_wait(&q->rule, &l->account, l->budget, cost, now))
-		return false;
-	epoch_charge(&q->rule, &l->account, cost, now);
-	return true;
-}
-
-static int qjump_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u32 p,
-			     struct sk_buff **to_free)
-{
-	struct qjump_sched *q = qdisc_priv(sch);
-	struct qjump_level *l = &q->level[p];
-	u32 len = qdisc_pkt_len(skb);
-
-	if (unlikely(l->queue.qlen >= l->most || l->backlog + len > l->limit))
-		return qjump_drop(skb, sch, l, to_free);
-	if (l->budget && !qjump_accept(q, l, skb))
-		return qjump_drop(skb, sch, l, to_free);
-	__qdisc_enqueue_tail(skb, &l->queue);
-	__set_bit(p, &q->backlogged);
-	l->backlog += len;
-	sch->qstats.backlog += len;
-	sch->q.qlen++;
-	return NET_XMIT_SUCCESS;
-}
-
-/* As tbf_segment(): our parents counted one packet, tell them of the others. */
-static int qjump_segment(struct sk_buff *skb, struct Qdisc *sch, u32 p,
-			 struct sk_buff **to_free)
-{
-	netdev_features_t features = netif_skb_features(skb) & ~NETIF_F_GSO_MASK;
-	struct qjump_sched *q = qdisc_priv(sch);
-	unsigned int whole = qdisc_pkt_len(skb), len = 0, seg_len;
-	struct sk_buff *segs, *next;
-	int n = 0;
-
-	segs = skb_gso_segment(skb, features);
-	if (IS_ERR_OR_NULL(segs))
-		return qjump_drop(skb, sch, &q->level[p], to_free);
-	skb_list_walk_safe(segs, segs, next) {
-		skb_mark_not_on_list(segs);
-		seg_len = segs->len;
-		compat_set_pkt_len(segs, seg_len);
-		if (qjump_enqueue_one(segs, sch, p, to_free) == NET_XMIT_SUCCESS) {
-			n++;
-			len += seg_len;
-		}
-	}
-	if (!n) {
-		kfree_skb(skb);
-		return NET_XMIT_DROP;
-	}
-	qdisc_tree_reduce_backlog(sch, 1 - n, whole - len);
-	consume_skb(skb);
-	return NET_XMIT_SUCCESS;
-}
-
-static int qjump_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
-{
-	struct qjump_sched *q = qdisc_priv(sch);
-	u32 p = qjump_classify(&q->params, skb);
-	u32 budget = q->level[p].budget;
-
-	if (budget && skb_is_gso(skb) && q->params.mode != TC_QJUMP_2015 &&
-	    (q->params.mpu || qjump_cost(&q->params, skb) > budget / QJUMP_SPLIT))
-		return qjump_segment(skb, sch, p, to_free);
-	return qjump_enqueue_one(skb, sch, p, to_free);
-}
-
-/* 0, and the head of the level is charged; or the time until which it is held. */
-static u64 qjump_admit(struct qjump_sched *q, struct qjump_level *l, u64 now)
-{
-	u32 cost;
-
-	if (now < l->held_until)
-		return l->held_until;
-	cost = qjump_cost(&q->params, l->queue.head);
-	l->held_until = epoch_wait(&q->rule, &l->account, l->budget, cost, now);
-	if (l->held_until) {
-		l->throttled += !l->held;
-		l->held = true;
-		return l->held_until;
-	}
-	l->held = false;
-	epoch_charge(&q->rule, &l->account, cost, now);
-	return 0;
-}
-
-static struct sk_buff *qjump_dequeue(struct Qdisc *sch)
-{
-	struct qjump_sched *q = qdisc_priv(sch);
-	unsigned long ready = q->backlogged;
-	u64 now = 0, wake = U64_MAX;
-
-	if (!ready)
-		return NULL;
-	do {
-		unsigned long p = __fls(ready);
-		struct qjump_level *l = &q->level[p];
-		struct sk_buff *skb;
-		u32 len;
-
-		if (q->metered & BIT(p)) {
-			u64 until;
-
-			now = now ?: ktime_get_ns();
-			until = qjump_admit(q, l, now);
-			if (until) {
-				wake = min(wake, until);
-				ready &= ~BIT(p);
-				continue;
-			}
-		}
-		skb = __qdisc_dequeue_head(&l->queue);
-		if (!l->queue.head)
-			__clear_bit(p, &q->backlogged);
-		len = qdisc_pkt_len(skb);
-		l->backlog -= len;
-		l->packets++;
-		l->bytes += len;
-		sch->qstats.backlog -= len;
-		sch->q.qlen--;
-		qdisc_bstats_update(sch, skb);
-		return skb;
-	} while (ready);
-	qdisc_qstats_overlimit(sch);
-	qdisc_watchdog_schedule_ns(&q->watchdog, wake);
-	return NULL;
-}
+#include "qjump_packet.h"
 
 /* Drop what a smaller budget will never let go. */
 static void qjump_prune(struct Qdisc *sch, struct qjump_level *l, int *n, int *bytes)
@@ -228,8 +47,10 @@ static void qjump_prune(struct Qdisc *sch, struct qjump_level *l, int *n, int *b
 	l->queue = (struct qdisc_skb_head) {};
 	while ((skb = __qdisc_dequeue_head(&all))) {
 		u32 len = qdisc_pkt_len(skb);
+		u32 cost = qjump_cost(&q->params, skb);
 
-		if (qjump_cost(&q->params, skb) <= l->budget) {
+		if (cost <= l->budget) {
+			qjump_cb(skb)->cost = cost;
 			__qdisc_enqueue_tail(skb, &l->queue);
 			continue;
 		}
@@ -255,6 +76,7 @@ static void qjump_apply(struct Qdisc *sch, const struct qjump_params *p)
 	sch_tree_lock(sch);
 	q->params = *p;
 	q->rule = rule;
+	q->asleep = 0;
 	for (i = 0; i < TC_QJUMP_LEVELS; i++) {
 		struct qjump_level *l = &q->level[i];
 
@@ -264,13 +86,15 @@ static void qjump_apply(struct Qdisc *sch, const struct qjump_params *p)
 		}
 		l->held_until = 0;
 		l->held = false;
+		l->bit = BIT(i);
 		l->budget = p->budget[i];
 		l->limit = qjump_limit(sch, p, i);
-		l->most = p->packets[i];
+		l->packets_limit = p->packets[i];
+		l->limited = l->budget || p->mode == TC_QJUMP_2015;
 		if (l->budget)
 			qjump_prune(sch, l, &n, &bytes);
 		__assign_bit(i, &q->backlogged, l->queue.head);
-		__assign_bit(i, &q->metered, l->budget && p->mode == TC_QJUMP_DELAY);
+		__assign_bit(i, &q->metered, l->limited && p->mode == TC_QJUMP_DELAY);
 	}
 	qdisc_tree_reduce_backlog(sch, n, bytes);
 	sch_tree_unlock(sch);
@@ -326,6 +150,7 @@ static void qjump_reset(struct Qdisc *sch)
 		epoch_reset(&l->account);
 	}
 	q->backlogged = 0;
+	q->asleep = 0;
 }
 
 static void qjump_destroy(struct Qdisc *sch)

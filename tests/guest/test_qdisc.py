@@ -1,6 +1,6 @@
 """sch_qjump and sch_wire in a guest, on Linux 6.12, 6.1 and 7.x: what the checks of tests/guest/qdisc/checks measured, against the exact values.
 
-One boot per kernel runs all of them (about 60 s). The sweep (more budgets, rates, parents; the cost of a packet) is another boot
+One boot per kernel runs all of them (about 60 s). The sweep (more budgets, rates, parents) is another boot
 of a minute and a half per kernel, for `pytest -m slow`.
 """
 
@@ -23,8 +23,10 @@ from qjump_mn.guest.selection import MODULES
 pytestmark = pytest.mark.guest
 
 QDISC = Path(__file__).parent / "qdisc"
+FIGURES = json.loads((Path(__file__).parents[2] / "bench/qdisc.json").read_text())
 SUITES = {"6.12": None, "6.1": "bookworm", "7": "trixie-backports"}
 QUICK = [
+    ["qdisc_cost"],  # first: what a packet costs depends on what the kernel has switched on since it booted
     ["wire_serialisation"],
     ["wire_rate", "10000000:1514", "7777777:577"],
     ["wire_priority"],
@@ -41,7 +43,7 @@ QUICK = [
     ["qjump_netlink"],
     ["qjump_options"],
 ]
-SWEEP = [["wire_rate"], ["qjump_window"], ["qjump_tcp"], ["qdisc_cost"]]
+SWEEP = [["wire_rate"], ["qjump_window"], ["qjump_tcp"]]
 
 # What the kernel says of every module from outside its tree, and of every qdisc below HTB that holds packets back (netem too).
 EXPECTED_LOG = {
@@ -435,6 +437,31 @@ def test_each_level_has_limits_of_its_own(guest: Guest) -> None:
     assert guest.values("qjump_options")["limits"] == {"4": [1, 5, 14], "3": [1, 3, 16]}
 
 
+# --- what a packet costs ----------------------------------------------------------------------------------------------
+
+
+def test_a_packet_costs_less_than_twice_pfifo_and_half_of_prio_with_tbf(guest: Guest) -> None:
+    costs = guest.values("qdisc_cost")["qdiscs"]
+    assert costs["qjump_unlimited"] <= 2.0 * costs["pfifo"]
+    for level in (0, 7):
+        limited = {name: cost for name, cost in costs.items() if name.startswith("qjump_delay") and name.endswith(f"level{level}")}
+        assert len(limited) == 6
+        assert max(limited.values()) <= 2.4 * costs["pfifo"], limited
+        assert max(limited.values()) <= costs[f"prio8_tbf_level{level}"] / 2, limited
+
+
+def test_no_cost_has_grown(guest: Guest) -> None:
+    """By more than one percent or, of what costs less than 100, one instruction; `python bench/qdisc.py --write` renews the figures."""
+    stored, values, release = FIGURES.get(guest.kernel, {"release": "no such kernel"}), guest.values("qdisc_cost"), guest.results["release"]
+    if release != stored["release"]:
+        pytest.skip(f"bench/qdisc.json is of {stored['release']}, this is {release}: python bench/qdisc.py --write")
+    for group in ("qdiscs", "paths", "udp"):
+        assert set(values[group]) == set(stored[group])
+        for name, before in stored[group].items():
+            if name.startswith(("qjump", "wire")):
+                assert values[group][name] <= before + max(1, abs(before) / 100), (group, name)
+
+
 # --- the sweep --------------------------------------------------------------------------------------------------------
 
 
@@ -451,13 +478,3 @@ def test_sweep_of_windows(sweep: Guest) -> None:
 @pytest.mark.slow
 def test_sweep_of_tcp(sweep: Guest) -> None:
     check_tcp(sweep, 14)
-
-
-@pytest.mark.slow
-def test_cost_of_a_packet(sweep: Guest) -> None:
-    times = sweep.values("qdisc_cost")["times_pfifo"]
-    assert times["qjump_unlimited"] <= 2.15
-    limited = {name: cost for name, cost in times.items() if name.startswith(("qjump_delay", "qjump_drop"))}
-    assert len(limited) == 4
-    assert max(limited.values()) <= 3.0, limited
-    assert times["prio_tbf"] >= 2 * times["qjump_unlimited"]

@@ -1,27 +1,52 @@
-"""Cost of a packet, in ns above noqueue; on a clock of one ns an instruction: in instructions.
+"""What a qdisc costs a packet, in ns above noqueue; on a clock of one ns an instruction: in instructions.
 
-pktgen sends 20,000 frames of 60 B through the qdisc of a dummy device; twice, the second counts.
-Levels by skb->priority. The goals are 2.0 (unlimited) and 2.4 (limited) times pfifo, which is let past its queue when empty.
-Measured on 6.12: 2.03 and 2.48 to 2.68; on 6.1: 2.09 and 2.65 to 2.91 (of an earlier build).
-Assert: qjump_unlimited <= 2.15, all limited ones <= 3.0 times pfifo, prio_tbf >= 2 * qjump_unlimited.
+pktgen sends bursts of 800 frames of 60 B through the qdisc of a dummy device, each frame when the one before it has left. A burst takes 2 ms
+and the kernel's tick comes every 4 ms, so that the least of eight bursts has no tick in it; a first one is not counted. pktgen tells frames
+per second, from which a frame's ns are known to 5 ppm. The same by a loop of sendto() over UDP, for a part of the qdiscs.
+
+A figure in `paths` is of a packet that does not leave (in the noqueue base it does, which is what makes some negative): `held` waits in a
+level whose budget is used up, `limit` finds it full, `policed` exceeds the budget in mode drop, `oversize` is dearer than it; tbf to compare.
 """
+
 import os
+import socket
+import time
 
 import rig
 
-COUNT = 20_000
-QDISCS = {
-    "pfifo": (0, ["root pfifo limit 1000"]),
+BURST, BURSTS = 800, 8
+PRIO = "root handle 1: prio bands 8 priomap 7 6 5 4 3 2 1 0 0 0 0 0 0 0 0 0"
+TBF = "tbf rate 30gbit burst 1mb limit 1mb"
+HTB = ["root handle 1: htb default 1", "parent 1: classid 1:1 htb rate 30gbit", "parent 1:1 pfifo limit 1000"]
+# name: (skb->priority, qdiscs). In epochs of 10 ms a packet finds one that has begun, in those of 1 us each begins its own (rolling: a slot).
+QDISCS: dict[str, tuple[int, list[str]]] = {
     "pfifo_fast": (0, ["root pfifo_fast"]),
-    "tbf": (0, ["root tbf rate 30gbit burst 1mb limit 1mb"]),
-    "prio_tbf": (0, ["root handle 1: prio bands 8 priomap 7 6 5 4 3 2 1 0 0 0 0 0 0 0 0 0",
-                     "parent 1:8 tbf rate 30gbit burst 1mb limit 1mb"]),
+    "pfifo": (0, ["root pfifo limit 1000"]),
+    "tbf": (0, [f"root {TBF}"]),
+    "htb_pfifo": (0, HTB),
+    "prio8_tbf_level7": (7, [PRIO, *(f"parent 1:{band} {TBF}" for band in range(1, 9))]),
+    "prio8_tbf_level0": (0, [PRIO, *(f"parent 1:{band} {TBF}" for band in range(1, 9))]),
     "qjump_unlimited": (7, ["root qjump epoch 10ms level 0 1mb"]),
-    "qjump_delay_rolling": (0, ["root qjump epoch 1us level 0 1mb"]),
-    "qjump_delay_rolling_10ms": (0, ["root qjump epoch 10ms level 0 1000mb"]),
-    "qjump_delay_aligned": (0, ["root qjump epoch 10ms level 0 1000mb epochs aligned"]),
-    "qjump_drop_rolling": (0, ["root qjump epoch 10ms level 0 1000mb mode drop"]),
+    **{
+        f"qjump_{mode}_{kind}_{epoch}_level{p}": (p, [f"root qjump epoch {epoch} level {p} 100mb mode {mode} epochs {kind}"])
+        for mode, kinds, levels in (("delay", ("rolling", "first-packet", "aligned"), (0, 7)), ("drop", ("rolling", "first-packet"), (0,)))
+        for kind in kinds
+        for epoch in ("10ms", "1us")
+        for p in levels
+    },
+    # One frame each fills the budget: each forgets the one before it.
+    "qjump_delay_rolling_1us_one_frame": (0, ["root qjump epoch 1us level 0 64"]),
+    "wire": (0, ["root wire rate 1tbit"]),
 }
+PATHS = {
+    "tbf_held": (0, ["root tbf rate 8bit burst 64 limit 10mb"]),
+    "tbf_limit": (0, ["root tbf rate 8bit burst 64 limit 6000"]),
+    "qjump_held": (0, ["root qjump epoch 1h level 0 64 packets 100000 limit 100mb"]),
+    "qjump_limit": (0, ["root qjump epoch 1h level 0 64 packets 100"]),
+    "qjump_policed": (0, ["root qjump epoch 1h level 0 64 mode drop"]),
+    "qjump_oversize": (0, ["root qjump epoch 1h level 0 64 overhead 24"]),
+}
+UDP = ["pfifo", "qjump_unlimited", "qjump_delay_rolling_10ms_level0"]
 
 
 def pktgen(file: str, *lines: str) -> None:
@@ -30,29 +55,50 @@ def pktgen(file: str, *lines: str) -> None:
             f.write(line + "\n")
 
 
-def measure(priority: int) -> float:
+def burst(priority: int) -> float:
     pktgen("cost0", f"skb_priority {priority}")
-    for _ in range(2):
-        pktgen("pgctrl", "start")
+    pktgen("pgctrl", "start")
     with open("/proc/net/pktgen/cost0") as f:
-        result = next(line for line in f if "OK:" in line)
-    return int(result.split("OK:")[1].split("(")[0]) * 1000 / COUNT
+        rate = next(line for line in f if "pps" in line)
+    return 1e9 / int(rate.split("pps")[0])
+
+
+def udp(priority: int) -> float:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, priority)
+        send, data, to = s.sendto, bytes(18), ("10.9.0.2", 9)
+        began = time.monotonic_ns()
+        for _ in range(100):
+            send(data, to)
+        return (time.monotonic_ns() - began) / 100
+
+
+def measure(commands: list[str], priority: int, by_udp: bool = False) -> float:
+    for command in commands:
+        rig.run(f"tc {'class' if 'classid' in command else 'qdisc'} replace dev cost0 {command}")
+    one = udp if by_udp else burst
+    values = [one(priority) for _ in range(1 + BURSTS)]
+    rig.run("tc qdisc del dev cost0 root")
+    return min(values[1:])
 
 
 if not os.path.exists("/proc/net/pktgen"):
     rig.run("modprobe pktgen")
 rig.run("ip link add cost0 numtxqueues 1 type dummy")
 rig.run("ip link set cost0 addrgenmode none up")
+rig.run("ip addr add 10.9.0.1/24 dev cost0")
+rig.run("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:01 dev cost0 nud permanent")
 pktgen("kpktgend_0", "rem_device_all", "add_device cost0")
-pktgen("cost0", f"count {COUNT}", "pkt_size 60", "delay 0", "xmit_mode queue_xmit",
-       "dst 10.9.0.2", "dst_mac 02:00:00:00:00:01")
-rig.run("tc qdisc replace dev cost0 root noqueue")
-base, costs = measure(0), {}
-for name, (priority, commands) in QDISCS.items():
-    for command in commands:
-        rig.run(f"tc qdisc add dev cost0 {command}")
-    costs[name] = measure(priority) - base
-    rig.run("tc qdisc del dev cost0 root")
+pktgen(
+    "cost0", f"count {BURST}", "pkt_size 60", "delay 0", "xmit_mode queue_xmit", "dst 10.9.0.2", "dst_mac 02:00:00:00:00:01"
+)
+NOQUEUE = ["root noqueue"]
+base, udp_base = measure(NOQUEUE, 0), measure(NOQUEUE, 0, by_udp=True)
+result = {
+    "qdiscs": {name: measure(commands, p) - base for name, (p, commands) in QDISCS.items()},
+    "paths": {name: measure(commands, p) - base for name, (p, commands) in PATHS.items()},
+    "udp": {name: measure(QDISCS[name][1], QDISCS[name][0], by_udp=True) - udp_base for name in UDP},
+}
 rig.run("ip link del cost0")
-rig.report(noqueue_ns=base, above_noqueue_ns=costs,
-           times_pfifo={k: round(v / costs["pfifo"], 2) for k, v in costs.items()})
+rounded = {group: {name: round(value, 1) for name, value in figures.items()} for group, figures in result.items()}
+rig.report(noqueue=round(base, 1), **rounded)
