@@ -14,11 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.guest.test_qdisc import SUITES, measured
 
+ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- bench/qdisc begin -->", "<!-- bench/qdisc end -->"
 CHECK = "qdisc_cost"
 DOCUMENT, FIGURES = ROOT / "docs/qdisc-cost.md", ROOT / "bench/qdisc.json"
