@@ -7,7 +7,8 @@ level (7, one packet a budget) take c = 3 b / n. T = 2 n c, divided by what the 
 
 A sender leaves T + b + 100 us between its packets and, with the whole epoch, a random rest below T / 4; but at the multiples of 8 T all
 send at once. Why b: a packet may find a bulk frame on the wire and leave up to b late; the next one, sent T after it, would be held
-(qjump charges at dequeue), find another bulk frame, and so fall behind without end.
+(qjump charges at dequeue), find another bulk frame, and so fall behind without end: by b / 2 a packet; n = 3 with T alone held 592 of
+600 packets, the last for 117 ms.
 
 Arguments: n:packets:divisor, .... Per case: `waits`, every hundredth of the delays, the longest first (stamp at the receiver less the
 time before the system call); `lone_ns`, the median of 20 such delays in the idle network; counts; `busy`, the share of time that the
