@@ -97,6 +97,17 @@ static noinline int qjump_enqueue_charged(struct sk_buff *skb, struct Qdisc *sch
 	return qjump_append(skb, sch, l);
 }
 
+static noinline int qjump_drop_oversize(struct sk_buff *skb, struct Qdisc *sch,
+					struct qjump_level *l, struct sk_buff **to_free)
+{
+	struct qjump_sched *q = qdisc_priv(sch);
+
+	l->oversize++;
+	if (q->params.mode == TC_QJUMP_2015)	/* starts an epoch all the same */
+		epoch_take(&q->rule, &l->account, l->budget, qjump_cb(skb)->cost, ktime_get_ns());
+	return qjump_drop(skb, sch, l, to_free);
+}
+
 static int qjump_enqueue_cost(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
 			      u32 cost, struct sk_buff **to_free)
 {
@@ -104,13 +115,9 @@ static int qjump_enqueue_cost(struct sk_buff *skb, struct Qdisc *sch, struct qju
 
 	if (unlikely(qjump_full(l, skb)))
 		return qjump_drop(skb, sch, l, to_free);
-	if (unlikely(cost > l->budget)) {
-		l->oversize++;
-		if (q->params.mode == TC_QJUMP_2015)	/* starts an epoch all the same */
-			epoch_take(&q->rule, &l->account, l->budget, cost, ktime_get_ns());
-		return qjump_drop(skb, sch, l, to_free);
-	}
 	qjump_cb(skb)->cost = cost;
+	if (unlikely(cost > l->budget))
+		return qjump_drop_oversize(skb, sch, l, to_free);
 	if (q->params.mode != TC_QJUMP_DELAY)
 		return qjump_enqueue_charged(skb, sch, l, to_free);
 	return qjump_append(skb, sch, l);

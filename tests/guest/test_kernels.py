@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from qjump_mn.errors import MachineError
-from qjump_mn.guest import Image, Job, Setup, debug, prepare, run
-from qjump_mn.guest.selection import MODULES
+from qjump_mn.guest import Image, Setup, debug, prepare, run
 from tests.guest import test_qdisc as quick
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.timeout(7200)]
@@ -44,10 +43,7 @@ def image(request: pytest.FixtureRequest) -> Image:
 
 def measured(image: Image, checks: list[list[str]], modules: dict[str, str], folder: Path) -> quick.Guest:
     """Boot the debug kernel, load the modules and run the checks."""
-    plan = {"checks": checks, "modules": modules, "others": MODULES}
-    files = {path.name: path.read_text() for path in (quick.QDISC / "checks").glob("*.py")} | {"plan.json": json.dumps(plan)}
-    job = Job(script=(quick.QDISC / "runner.py").read_text(), files=files, virtual_deadline_s=3000)
-    result = run(image, job, folder, setup=Setup(), memory_mb=debug.MEMORY_MB, wall_deadline_s=7000)
+    result = run(image, quick.job_of(checks, modules, 3000), folder, setup=Setup(), memory_mb=debug.MEMORY_MB, wall_deadline_s=7000)
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     return quick.Guest("6.12", folder, json.loads((folder / "results.json").read_text()))
 
