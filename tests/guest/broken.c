@@ -10,9 +10,9 @@ static DEFINE_MUTEX(second);
 
 static noinline void broken_leak(void)
 {
-	void *lost = kmalloc(1000, GFP_KERNEL);
+	int *lost = kmalloc(1000, GFP_KERNEL);
 
-	OPTIMIZER_HIDE_VAR(lost);
+	WRITE_ONCE(*lost, 1);	/* else the call is a jump, and this function in no backtrace */
 }
 
 static noinline void broken_sleep(void)
