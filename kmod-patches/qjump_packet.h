@@ -241,7 +241,7 @@ static noinline struct sk_buff *qjump_dequeue_held(struct Qdisc *sch, u64 now)
 
 	if (q->asleep) {
 		if (hrtimer_is_queued(&q->watchdog.timer)) {
-			armed = hrtimer_get_softexpires_tv64(&q->watchdog.timer);
+			armed = ktime_to_ns(hrtimer_get_softexpires(&q->watchdog.timer));
 			ready &= ~q->asleep;
 		} else {
 			q->asleep = 0;

@@ -49,7 +49,7 @@ def package_of(source: Path, folder: Path, progress: Callable[[str], None] = lam
 
 def tree(progress: Callable[[str], None] = lambda line: None) -> toolbox.Tree:
     """Where the package is built. Raises as `toolbox.toolbox` does."""
-    return toolbox._tree(_SUITE, _ASK, "", progress)
+    return toolbox.make_tree(_SUITE, _ASK, "", progress)
 
 
 def main(arguments: list[str]) -> int:

@@ -143,7 +143,7 @@ def read_lock(path: Path = LOCK) -> Lock:
 def toolbox(progress: Callable[[str], None] = lambda line: None) -> Tree:
     """The toolbox of packages.lock, from the cache or built now. Raises MachineError with what building it needs."""
     lock = read_lock()
-    return _tree(lock.suite, lock.ask, LOCK.read_text(), progress)
+    return make_tree(lock.suite, lock.ask, LOCK.read_text(), progress)
 
 
 def is_built() -> bool:
@@ -154,7 +154,7 @@ def is_built() -> bool:
 
 def kernel_tree(suite: str, progress: Callable[[str], None] = lambda line: None) -> Tree:
     """A tree with another suite's kernel, its headers and its compiler; for tests. Not locked. Raises as `toolbox` does."""
-    return _tree(suite, _OTHER_SUITES[suite], "", progress)
+    return make_tree(suite, _OTHER_SUITES[suite], "", progress)
 
 
 def style_tools(progress: Callable[[str], None] = lambda line: None) -> Tree:
@@ -170,7 +170,7 @@ def style_tools(progress: Callable[[str], None] = lambda line: None) -> Tree:
         progress("unpacking checkpatch and groff, a minute")
         argv = [_host_program("mmdebstrap"), "--variant=extract", '--aptopt=APT::Install-Recommends "false"', f"--include={source},groff-base"]
         done = subprocess.run(
-            leashed([*argv, suite, str(root), *_mirrors(suite)]),
+            leashed([*argv, suite, str(root), *mirrors(suite)]),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
         if done.returncode:
@@ -206,7 +206,7 @@ def differences(tree: Tree) -> list[str]:
     return sentences
 
 
-def _tree(suite: str, ask: list[str], locked: str, progress: Callable[[str], None]) -> Tree:
+def make_tree(suite: str, ask: list[str], locked: str, progress: Callable[[str], None]) -> Tree:
     def build(folder: Path) -> None:
         bootstrap(folder / "root", suite, ask, progress)
 
@@ -226,7 +226,7 @@ def bootstrap(root: Path, suite: str, ask: list[str], progress: Callable[[str], 
         raise MachineError("the toolbox must be built once by root: run `sudo python -m qjump_mn.guest build`")
     options = ["--variant=minbase", '--aptopt=APT::Install-Recommends "false"', f"--include={','.join(ask)}"]
     options += [f"--dpkgopt=path-exclude={pattern}" for pattern in _NOT_UNPACKED]
-    argv = [_host_program("mmdebstrap"), *options, suite.removesuffix(_BACKPORTS), str(root), *_mirrors(suite)]
+    argv = [_host_program("mmdebstrap"), *options, suite.removesuffix(_BACKPORTS), str(root), *mirrors(suite)]
     progress(f"building the toolbox: Debian {suite} with {len(ask)} packages and what they need, about a minute")
     lines: list[str] = []
     with subprocess.Popen(leashed(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
@@ -241,7 +241,7 @@ def bootstrap(root: Path, suite: str, ask: list[str], progress: Callable[[str], 
     (root / "build").mkdir()
 
 
-def _mirrors(suite: str) -> list[str]:
+def mirrors(suite: str) -> list[str]:
     """mmdebstrap's mirror arguments: $QJUMP_MN_MIRROR (URIs or whole `deb` lines, one a line), else those that a Debian host
     uses itself, else none, which is mmdebstrap's own default."""
     chosen = os.environ.get("QJUMP_MN_MIRROR")
@@ -276,7 +276,7 @@ def _host_program(name: str) -> str:
 def renew_lock(progress: Callable[[str], None]) -> Tree:
     """Build the toolbox from what the mirror has now and write that into packages.lock. Raises as `toolbox` does."""
     lock = read_lock()
-    tree = _tree(lock.suite, lock.ask, f"renewed {os.urandom(16).hex()}", progress)  # never one from the cache
+    tree = make_tree(lock.suite, lock.ask, f"renewed {os.urandom(16).hex()}", progress)  # never one from the cache
     kept = [line for line in LOCK.read_text().splitlines() if not line.startswith("have ")]
     have = [f"have {one.name} {one.version} {one.architecture}" for one in tree.packages]
     LOCK.write_text("\n".join([*kept, *have]) + "\n")

@@ -26,6 +26,7 @@ from qjump_mn import cache
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import Image, Job, Setup, cpio, debian, run, selection, toolbox
 from qjump_mn.guest.cpio import Node
+from tests.guest import trees
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(3600)]
 
@@ -49,10 +50,8 @@ def bumped(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def package() -> Path:
-    try:
-        return debian.package(print)
-    except MachineError as error:
-        pytest.skip(str(error))
+    trees.needed(debian.tree)
+    return debian.package(print)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +135,7 @@ def everything(tree: toolbox.Tree) -> Iterator[tuple[str, Node]]:
 
 
 def guest_image(image: Image, kernel: str, packages: list[Path], initrd: Path) -> Image:
-    tree = Debian(toolbox._tree(SUITES[kernel], ASK, "", print).root)
+    tree = Debian(toolbox.make_tree(SUITES[kernel], ASK, "", print).root)
     guest = Path(qjump_mn.guest.__file__).parent
     nodes = dict(everything(tree)) | {name: Node.folder() for name in NOT_IN_GUEST}
     nodes |= {"init": Node.file(guest / "init.sh", 0o755), "opt/qjump-mn/qjump_mn/guest/agent.py": Node.file(guest / "agent.py")}

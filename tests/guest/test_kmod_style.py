@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn.errors import MachineError
 from qjump_mn.guest import toolbox
 from qjump_mn.guest.toolbox import Tree
+from tests.guest import trees
 
 pytestmark = pytest.mark.guest
 
@@ -24,19 +24,9 @@ SUITES = {"6.12": None, "6.1": "bookworm"}
 PAGES = sorted(path.name for path in (SOURCES / "tc").glob("*.8"))
 
 
-def tree_of(suite: str | None) -> Tree:
-    try:
-        return toolbox.kernel_tree(suite, print) if suite else toolbox.toolbox(print)
-    except MachineError as error:
-        pytest.skip(str(error))
-
-
 @pytest.fixture(scope="module")
 def style() -> Tree:
-    try:
-        return toolbox.style_tools(print)
-    except MachineError as error:
-        pytest.skip(str(error))
+    return trees.needed(toolbox.style_tools)
 
 
 @pytest.fixture
@@ -51,7 +41,7 @@ def complaints(text: str) -> list[str]:
 
 @pytest.mark.parametrize("kernel", SUITES)
 def test_compiler_and_sparse_find_nothing(kernel: str, copy: Path) -> None:
-    tree = tree_of(SUITES[kernel])
+    tree = trees.kernel_tree(SUITES[kernel])
     assert tree.kernel_release.startswith(f"{kernel}.")
     said = tree.run(["make", "--no-print-directory", f"KDIR=/usr/lib/modules/{tree.kernel_release}/build", "W=1", "C=2", "modules"], copy)
     assert said.count("  CHECK ") == 2, said
@@ -60,20 +50,20 @@ def test_compiler_and_sparse_find_nothing(kernel: str, copy: Path) -> None:
 
 def test_sparse_is_at_work(copy: Path) -> None:
     (copy / "sch_wire.c").write_text((copy / "sch_wire.c").read_text() + "\nint __user *qjump_made_up;\n")
-    tree = tree_of(None)
+    tree = trees.kernel_tree(None)
     said = tree.run(["make", "--no-print-directory", f"KDIR=/usr/lib/modules/{tree.kernel_release}/build", "C=2", "modules"], copy)
     assert any("qjump_made_up" in line for line in complaints(said)), said
 
 
 @pytest.mark.parametrize(("kernel", "compiler"), [("6.12", "gcc-14"), ("6.1", "gcc-12")])
 def test_the_plugins_compile_without_a_warning(kernel: str, compiler: str, copy: Path) -> None:
-    tree_of(SUITES[kernel]).run(["make", "-C", "tc", f"CC={compiler}", "CFLAGS=-O2 -Werror"], copy)
+    trees.kernel_tree(SUITES[kernel]).run(["make", "-C", "tc", f"CC={compiler}", "CFLAGS=-O2 -Werror"], copy)
     assert (copy / "tc/q_qjump.so").exists() and (copy / "tc/q_wire.so").exists()
 
 
 def checkpatch(style: Tree, folder: Path) -> list[str]:
     """Its findings. Names of the kernel's own types are learnt from the kernel's headers; tc's side has the types of C."""
-    tree = tree_of(None)
+    tree = trees.kernel_tree(None)
     shutil.copytree(style.root / "scripts", folder / "scripts")
     headers = next((tree.root / "usr/src").glob("linux-headers-*-common"))
     files = sorted(str(path.relative_to(folder)) for pattern in ("*.c", "*.h") for path in folder.rglob(pattern))

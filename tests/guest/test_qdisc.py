@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from qjump_mn.errors import MachineError
-from qjump_mn.guest import Image, Job, Setup, prepare, run, toolbox
+from qjump_mn.guest import Image, Job, Setup, prepare, run
 from qjump_mn.guest.selection import MODULES
+from tests.guest import trees
 
 pytestmark = pytest.mark.guest
 
@@ -76,15 +76,12 @@ OTHER_TC = {"opt/bookworm/tc": "sbin/tc", "opt/bookworm/lib/libbsd.so.0": "libbs
 
 def kernel_image(kernel: str) -> Image:
     suite = SUITES[kernel]
-    try:
-        extra: dict[str, bytes | Path] = {}
-        if suite:
-            usr = toolbox.kernel_tree(suite, print).root / "usr"
-            folder = {True: usr, False: usr / "lib/x86_64-linux-gnu"}
-            extra = {name: (folder["/" in path] / path).resolve() for name, path in OTHER_TC.items()}
-        return prepare(print, extra=extra, kernel_suite=suite)
-    except MachineError as error:
-        pytest.skip(str(error))
+    usr = trees.kernel_tree(suite).root / "usr"
+    extra: dict[str, bytes | Path] = {}
+    if suite == "bookworm":
+        folder = {True: usr, False: usr / "lib/x86_64-linux-gnu"}
+        extra = {name: (folder["/" in path] / path).resolve() for name, path in OTHER_TC.items()}
+    return prepare(print, extra=extra, kernel_suite=suite)
 
 
 def outside(image: Image, name: str) -> str:

@@ -46,7 +46,7 @@ def runner() -> dict[str, str]:
     def build(folder: Path) -> None:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             root = Path(scratch, "root")
-            argv = ["mmdebstrap", "--variant=extract", f"--include={SOURCE}", "trixie", str(root), *toolbox._mirrors("trixie")]
+            argv = ["mmdebstrap", "--variant=extract", f"--include={SOURCE}", "trixie", str(root), *toolbox.mirrors("trixie")]
             done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
             if done.returncode:
                 raise MachineError(f"the package {SOURCE} cannot be had:\n{done.stderr[-2000:]}")

@@ -1,0 +1,27 @@
+"""Trees of Debian packages, for tests: where no mirror can be reached they cannot be made, and what needs them is skipped with that reason.
+
+What is built in them is another matter: a module that does not compile is a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from qjump_mn.errors import MachineError
+from qjump_mn.guest import toolbox
+from qjump_mn.guest.toolbox import Tree
+
+
+def needed(make: Callable[[Callable[[str], None]], Tree]) -> Tree:
+    """The tree that `make` makes or finds."""
+    try:
+        return make(print)
+    except MachineError as error:
+        pytest.skip(str(error))
+
+
+def kernel_tree(suite: str | None) -> Tree:
+    """The tree with the kernel of a suite, or of the guest itself."""
+    return needed(lambda progress: toolbox.kernel_tree(suite, progress) if suite else toolbox.toolbox(progress))
