@@ -1,9 +1,10 @@
-"""What each queueing discipline costs a packet, in instructions, on every kernel of the tests. Prints Markdown tables.
+"""What each queueing discipline costs a packet, in instructions, on every kernel of the tests, and what limits a level. Prints Markdown tables.
 
     python bench/qdisc.py [--write]
 
-`--write` replaces the tables between the two marks in docs/qdisc-cost.md, and bench/qdisc.json, against which tests/guest/test_qdisc.py
-compares. The figures are those of tests/guest/qdisc/checks/qdisc_cost.py: exact for an image, so they are measured once.
+`--write` replaces the tables between the two marks in docs/qdisc-cost.md and docs/qdisc.md, and bench/qdisc.json, against which
+tests/guest/test_qdisc.py compares. The figures are those of qdisc_cost.py and qdisc_compare.py in tests/guest/qdisc/checks: exact for an image,
+so they are measured once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tests.guest.test_qdisc import SUITES, measured
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- bench/qdisc begin -->", "<!-- bench/qdisc end -->"
 CHECK = "qdisc_cost"
-DOCUMENT, FIGURES = ROOT / "docs/qdisc-cost.md", ROOT / "bench/qdisc.json"
+DOCUMENT, COMPARISON, FIGURES = ROOT / "docs/qdisc-cost.md", ROOT / "docs/qdisc.md", ROOT / "bench/qdisc.json"
 TITLES = {"qdiscs": "a packet that leaves at once", "paths": "a packet that does not leave", "udp": "the same by a loop of sendto()"}
 
 Figures = dict[str, dict[str, Any]]
@@ -30,11 +31,13 @@ Figures = dict[str, dict[str, Any]]
 def main() -> None:
     """Measure, print and, if asked, write."""
     figures = {kernel: measure(kernel) for kernel in SUITES}
+    compared = comparison()
     text = "\n\n".join([", ".join(f"Linux {figures[k]['release']}: noqueue {figures[k]['noqueue']:.0f}" for k in figures), *tables(figures)])
-    print(text)
+    print(text, compared, sep="\n\n")
     if sys.argv[1:] == ["--write"]:
-        before, _, rest = DOCUMENT.read_text().partition(BEGIN)
-        DOCUMENT.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}")
+        for path, table in ((DOCUMENT, text), (COMPARISON, compared)):
+            before, _, rest = path.read_text().partition(BEGIN)
+            path.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}")
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
 
 
@@ -43,6 +46,21 @@ def measure(kernel: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         guest = measured(kernel, [[CHECK]], Path(scratch))
         return {"release": guest.results["release"], **guest.values(CHECK)}
+
+
+def comparison() -> str:
+    """What limits a level, scheme by scheme, on the guest's own kernel."""
+    with tempfile.TemporaryDirectory() as scratch:
+        values = measured("6.12", [["qdisc_compare"]], Path(scratch)).values("qdisc_compare")
+    rows = [
+        "| what limits level 4 | most in any T: as root | below a busy HTB | lost | TCP's share, 4 frames | 16 frames | an urgent frame waits |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, case in values["cases"].items():
+        shares = " | ".join(f"{share:.1%}" for share in case["tcp"].values())
+        wait = f"{case['wait_ns'] / values['bulk_ns']:.2f} frames"
+        rows.append(f"| {name} | {case['most']:g} B | {case['below_htb']:g} B | {case['lost'] / case['sent']:.0%} | {shares} | {wait} |")
+    return "\n".join(rows)
 
 
 def tables(figures: Figures) -> list[str]:

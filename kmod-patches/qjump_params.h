@@ -260,6 +260,8 @@ static inline int qjump_out_of_range(int err, struct netlink_ext_ack *extack)
 {
 	const struct nla_policy *policy = extack ? extack->policy : NULL;
 
+	if (err != -ERANGE)	/* a wrong length or type: the kernel says that well */
+		return err;
 	if (policy == &qjump_policy[TCA_QJUMP_EPOCH])
 		NL_SET_ERR_MSG(extack, "The epoch must lie between 1 us and 1 hour");
 	else if (policy == &qjump_policy[TCA_QJUMP_BASE])
