@@ -156,13 +156,13 @@ def test_markdown_tables_have_equally_many_cells(text: str) -> None:
 def test_qdisc_trees() -> None:
     qdiscs: list[dict[str, Any]] = [
         {"kind": "htb", "handle": "5:", "dev": "a", "root": True, "options": {"default": "0x1"}},
-        {"kind": "qjump", "handle": "6:", "dev": "a", "parent": "5:1", "options": {"levels": [{"level": 7, "budget": 10}, {"level": 0, "budget": 0}]}},
+        {"kind": "qjump", "handle": "6:", "dev": "a", "parent": "5:1", "options": {"budgets": [0, 10], "packets": [1000, 1000], "priomap": [0, 1]}},
         {"kind": "netem", "handle": "10:", "dev": "b", "root": True},
         {"kind": "ingress", "handle": "ffff:", "dev": "a", "parent": "ffff:fff1"},
     ]
     assert asbuilt.tree(qdiscs, "a").splitlines() == [
         "htb 5: root default 0x1",
-        "    qjump 6: parent 5:1 budget in bytes by priority 7:10 0:unlimited",
+        "    qjump 6: parent 5:1 bytes per epoch by priority 1:10 0:unlimited, packets 1000, priomap 0 1",
         "ingress ffff: parent ffff:fff1",
     ]
     assert asbuilt.tree(qdiscs, "c") == ""

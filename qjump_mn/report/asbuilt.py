@@ -73,9 +73,12 @@ def tree(qdiscs: list[dict[str, Any]], device: str) -> str:
 def _options(options: dict[str, Any]) -> str:
     parts = []
     for key, value in options.items():
-        if key == "levels" and isinstance(value, list):
-            budgets = [f"{entry.get('level')}:{entry.get('budget') or 'unlimited'}" for entry in value if isinstance(entry, dict) and "budget" in entry]
-            parts += [f"budget in bytes by priority {' '.join(budgets)}"] if budgets else []
+        if key == "budgets" and isinstance(value, list):
+            none = "nothing" if options.get("mode") == "2015" else "unlimited"
+            budgets = [f"{level}:{value[level] or none}" for level in reversed(range(len(value)))]
+            parts.append(f"bytes per epoch by priority {' '.join(budgets)}")
+        elif isinstance(value, list) and value:
+            parts.append(f"{key} {value[0]}" if value.count(value[0]) == len(value) else f"{key} {' '.join(map(str, value))}")
         elif isinstance(value, str | int | float):
             parts.append(f"{key} {value}")
     return f" {', '.join(parts)}" if parts else ""
@@ -108,10 +111,7 @@ def _kind(linkinfo: dict[str, Any]) -> str:
 
 
 def _port_towards(plan: Plan, host: str) -> str:
-    """Mininet numbers a switch's ports from 1 in the order of its links; the link above it comes first where the file says so."""
-    switch = next(switch for switch, node in plan.network.edges if node == host)
-    links = [edge for edge in plan.network.edges if switch in edge]
-    return f"{switch}-eth{links.index((switch, host)) + 1}"
+    return next(port for (_, port), (node, _) in plan.network.ports() if node == host)
 
 
 def _json(path: Path) -> list[dict[str, Any]]:

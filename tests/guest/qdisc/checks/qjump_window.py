@@ -4,7 +4,7 @@ The bound is on the instants of dequeue; a tick or a kernel thread between deque
 stamp up to 20 us late, so the windows are 25 us (0.25 %) shorter than an epoch. `closest_ns` is the
 shortest time from a frame to the one that is a budget later.
 
-Every kind of epoch, mode delay and drop, levels 0, 3 and 7 (or the arguments parent:level, ...), as
+Every kind of epoch, mode delay and drop, every level (or the arguments parent:level, ...), as
 root, below a wire and below an HTB class that bulk of another level saturates. T = 10 ms, budget 8
 frames of 1042 B. The traffic is made to straddle epochs: one frame, a pause that sweeps 0 to 10 ms, then 20 frames. Below HTB bulk
 of a higher level comes in spells (of level 0, without effect, when level 7 is the one measured).
@@ -47,7 +47,7 @@ def traffic(metered: rig.Sender, bulk: rig.Sender | None) -> int:
 rig.build()
 receiver, cases = rig.Receiver(), []
 for parent, commands in PARENTS.items():
-    levels = [p for p in (0, 3, 7) if len(sys.argv) == 1 or f"{parent}:{p}" in sys.argv]
+    levels = [p for p in range(8) if len(sys.argv) == 1 or f"{parent}:{p}" in sys.argv]
     for mode in ("delay", "drop"):
         for kind in ("rolling", "first-packet", "aligned"):
             for p in levels:
