@@ -155,7 +155,8 @@ def test_serialisation_is_exact(guest: Guest) -> None:
     for case in cases:
         assert case["expected_ns"] == (max(64, case["size"] + 4) + 20) * 8e9 / case["rate_bps"]
         assert case["gaps"] == 100
-        assert abs(case["mean_ns"] - case["expected_ns"]) <= 20, case
+        # The mean is that of first and last stamp, and one that meets the tick is up to 2.7 us late on 7.x: 27 ns of 100 gaps.
+        assert abs(case["mean_ns"] - case["expected_ns"]) <= 30, case
         assert abs(case["median_ns"] - case["expected_ns"]) <= 20, case
         assert case["off_ns"][98] <= 2500, case  # 2250 on 7.3, at 33 Mb/s
         assert case["off_ns"][100] <= 50_000, case
