@@ -9,11 +9,11 @@ Assert: qjump never exceeds 1 budget in either place and loses nothing; every ot
 """
 import contextlib
 import socket
-import threading
 import time
 from collections.abc import Iterator
 
 import rig
+import traffic
 
 EPOCH_S, SIZE, FRAMES, TCP_FRAME = 0.01, 1042, 8, 1514
 LEVEL, SO_MARK = 4, 36
@@ -63,23 +63,9 @@ def sender(name: str, level: int) -> rig.Sender:
     return made
 
 
-def straddling(metered: rig.Sender, bulk: rig.Sender | None) -> int:
-    number = 0
-    for i in range(60):
-        if bulk:
-            for _ in range(40):
-                bulk.send(1514, 0)
-        for frames, pause in ((1, i * 167e-6), (20, 0.015)):
-            for _ in range(frames):
-                number += 1
-                metered.send(SIZE, number)
-            time.sleep(pause)
-    return number
-
-
 def window(name: str, place: str) -> tuple[float, int, int]:
     with scheme(name, place, SIZE, FRAMES):
-        sent = straddling(sender(name, LEVEL), sender(name, 7) if place == "htb" else None)
+        sent = traffic.straddle(sender(name, LEVEL), sender(name, 7) if place == "htb" else None, SIZE)
         stamps = [(t, SIZE) for t, n in receiver.take_all() if n]
     return rig.most_in_window(stamps, round(EPOCH_S * 1e9) - 25_000) / (SIZE * FRAMES), sent, sent - len(stamps)
 
@@ -100,50 +86,20 @@ def urgent(name: str) -> int:
     return max(arrived[n] - sent[n] - own for n in arrived) if len(arrived) == len(sent) else -1
 
 
-received = [0]
-
-
-def read(connection: socket.socket) -> None:
-    with contextlib.suppress(ConnectionError):
-        while data := connection.recv(1 << 20):
-            received[0] += len(data)
-
-
-def serve(listener: socket.socket) -> None:
-    while True:
-        connection, _ = listener.accept()
-        threading.Thread(target=read, args=(connection,), daemon=True).start()
-
-
 def tcp(name: str, frames: int) -> float:
     with scheme(name, "root", TCP_FRAME, frames):
         connection = socket.socket()
         mark(name, LEVEL, connection)
-        connection.connect(("10.9.0.2", 5000))
-        connection.setblocking(False)
-        marks: list[tuple[float, int]] = []
-        start = time.monotonic()
-        while len(marks) < 2:
-            try:
-                connection.send(bytes(65536))
-            except BlockingIOError:
-                time.sleep(0.002)
-            if time.monotonic() - start > (1, 5)[len(marks)]:
-                marks.append((time.monotonic(), received[0]))
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        connection.close()
+        rate = traffic.flood(connection, received)
+        traffic.reset(connection)
         time.sleep(0.1)
-    (t0, b0), (t1, b1) = marks
-    return (b1 - b0) / 1448 * TCP_FRAME / (t1 - t0) / (frames * TCP_FRAME / EPOCH_S)
+    return rate / 1448 * TCP_FRAME / (frames * TCP_FRAME / EPOCH_S)
 
 
 rig.build()
 rig.offloads_off()
 receiver = rig.Receiver()
-rig.enter("b")
-listener = socket.create_server(("10.9.0.2", 5000))
-threading.Thread(target=serve, args=(listener,), daemon=True).start()
-rig.enter("a")
+received = traffic.listen()
 cases = {}
 for name in SCHEMES:
     most, sent, lost = window(name, "root")

@@ -13,9 +13,9 @@ most <= 2 * budget, and for aligned, delay, root it is 2 * budget exactly. drop,
 budget (the defect of charging at enqueue). delay: nothing is dropped, received = sent.
 """
 import sys
-import time
 
 import rig
+import traffic
 
 EPOCH_NS, SIZE, FRAMES = 10_000_000, 1042, 8
 WINDOW_NS = EPOCH_NS - 25_000
@@ -30,20 +30,6 @@ PARENTS = {
 }
 
 
-def traffic(metered: rig.Sender, bulk: rig.Sender | None) -> int:
-    number = 0
-    for i in range(60):
-        if bulk:
-            for _ in range(40):
-                bulk.send(1514, 0)
-        for frames, pause in ((1, i * 167e-6), (20, 0.015)):
-            for _ in range(frames):
-                number += 1
-                metered.send(SIZE, number)
-            time.sleep(pause)
-    return number
-
-
 rig.build()
 receiver, cases = rig.Receiver(), []
 for parent, commands in PARENTS.items():
@@ -55,7 +41,7 @@ for parent, commands in PARENTS.items():
                     rig.tc(command.format(f"qjump epoch 10ms level {p} {BUDGET} mode {mode} "
                                           f"epochs {kind} limit 4mb packets 4000"))
                 bulk = rig.Sender(7 if p < 7 else 0) if parent == "htb" else None
-                sent = traffic(rig.Sender(p), bulk)
+                sent = traffic.straddle(rig.Sender(p), bulk, SIZE)
                 stamps = [(t, SIZE) for t, n in receiver.take_all() if n]
                 cases.append({"parent": parent, "mode": mode, "epochs": kind, "level": p,
                               "sent": sent, "received": len(stamps),
