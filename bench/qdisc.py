@@ -3,7 +3,7 @@
     python bench/qdisc.py [--write]
 
 `--write` replaces the tables between the two marks in docs/qdisc-cost.md and docs/qdisc.md, and bench/qdisc.json, against which
-tests/guest/test_qdisc.py compares. The figures are those of qdisc_cost.py and qdisc_compare.py in tests/guest/qdisc/checks: exact for an image,
+tests/guest/test_qdisc_cost.py compares. The figures are those of qdisc_cost.py and qdisc_compare.py in tests/guest/qdisc/checks: exact for an image,
 so they are measured once.
 """
 
@@ -17,11 +17,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.guest.test_qdisc import SUITES, measured
+from tests.guest.checks import COST, SUITES, measured
 
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- bench/qdisc begin -->", "<!-- bench/qdisc end -->"
-CHECK = "qdisc_cost"
 DOCUMENT, COMPARISON, FIGURES = ROOT / "docs/qdisc-cost.md", ROOT / "docs/qdisc.md", ROOT / "bench/qdisc.json"
 TITLES = {"qdiscs": "a packet that leaves at once", "paths": "a packet that does not leave", "udp": "the same by a loop of sendto()"}
 
@@ -44,8 +43,8 @@ def main() -> None:
 def measure(kernel: str) -> dict[str, Any]:
     """The figures of a kernel, with its release."""
     with tempfile.TemporaryDirectory() as scratch:
-        guest = measured(kernel, [[CHECK]], Path(scratch))
-        return {"release": guest.results["release"], **guest.values(CHECK)}
+        guest = measured(kernel, [COST], Path(scratch))
+        return {"release": guest.results["release"], **guest.values(*COST)}
 
 
 def comparison() -> str:

@@ -17,6 +17,7 @@ import pytest
 
 from qjump_mn.guest import Image, Setup, debug, prepare, run
 from tests.guest import test_qdisc as quick
+from tests.guest.checks import Guest, job_of
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.timeout(7200)]
 
@@ -50,20 +51,20 @@ def image(request: pytest.FixtureRequest) -> Image:
     return prepare(print, kernel_suite=debug.SUITE)
 
 
-def measured(image: Image, checks: list[list[str]], modules: dict[str, str], folder: Path) -> quick.Guest:
+def measured(image: Image, checks: list[list[str]], modules: dict[str, str], folder: Path) -> Guest:
     """Boot the debug kernel, load the modules and run the checks."""
-    result = run(image, quick.job_of(checks, modules, 3000), folder, setup=Setup(), memory_mb=debug.MEMORY_MB, wall_deadline_s=7000)
+    result = run(image, job_of(checks, modules, 3000), folder, setup=Setup(), memory_mb=debug.MEMORY_MB, wall_deadline_s=7000)
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
-    return quick.Guest("6.12", folder, json.loads((folder / "results.json").read_text()))
+    return Guest("6.12", folder, json.loads((folder / "results.json").read_text()))
 
 
 @pytest.fixture(scope="module")
-def guest(image: Image, tmp_path_factory: pytest.TempPathFactory) -> quick.Guest:
+def guest(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     return measured(image, [*quick.QUICK, ["kernel_health", *OURS]], {}, tmp_path_factory.mktemp("debug"))
 
 
 @pytest.fixture(scope="module")
-def broken(image: Image, tmp_path_factory: pytest.TempPathFactory) -> quick.Guest:
+def broken(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     """The debug kernel with tests/guest/broken.c."""
     folder = tmp_path_factory.mktemp("broken")
     shutil.copy(Path(__file__).with_name("broken.c"), folder)
@@ -74,7 +75,7 @@ def broken(image: Image, tmp_path_factory: pytest.TempPathFactory) -> quick.Gues
     return measured(image, [["kernel_health"]], {"broken": module}, folder)
 
 
-def test_no_memory_is_lost_and_lockdep_watched_to_the_end(guest: quick.Guest) -> None:
+def test_no_memory_is_lost_and_lockdep_watched_to_the_end(guest: Guest) -> None:
     assert guest.values("kernel_health") == {"before": "", "after": "", "removed": True, "lock_checker": 1}
 
 
@@ -82,7 +83,7 @@ def test_what_is_relaxed_exists() -> None:
     assert set(RELAXED) <= set(vars(quick))
 
 
-def test_what_does_not_depend_on_the_kernels_speed(guest: quick.Guest) -> None:
+def test_what_does_not_depend_on_the_kernels_speed(guest: Guest) -> None:
     for case in guest.values("wire_serialisation")["cases"]:
         assert case["gaps"] == 100
         assert case["expected_ns"] < 240_000 or abs(case["mean_ns"] - case["expected_ns"]) <= 100, case
@@ -115,13 +116,13 @@ def test_what_does_not_depend_on_the_kernels_speed(guest: quick.Guest) -> None:
         ("ODEBUG: free active (active state 0) object:", "hrtimer"),
     ],
 )
-def test_the_debug_kernel_reports_a_mistake(broken: quick.Guest, what: str, where: str) -> None:
+def test_the_debug_kernel_reports_a_mistake(broken: Guest, what: str, where: str) -> None:
     log = broken.results["log"]
     assert any(what in line for line in log), log
     assert any(where in line for line in log), log
 
 
-def test_the_debug_kernel_reports_a_leak(broken: quick.Guest) -> None:
+def test_the_debug_kernel_reports_a_leak(broken: Guest) -> None:
     values: dict[str, Any] = broken.values("kernel_health")
     assert values["before"].count("unreferenced object") == values["before"].count("broken_leak") == 10
     assert values["lock_checker"] == 0

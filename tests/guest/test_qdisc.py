@@ -1,31 +1,20 @@
 """sch_qjump and sch_wire in a guest, on Linux 6.12, 6.1 and 7.x: what the checks of tests/guest/qdisc/checks measured, against the exact values.
 
-One boot per kernel runs all of them (about 60 s), another measures what a packet costs. The sweep (more budgets, rates, parents) is another boot
+One boot per kernel runs all of them (about 60 s). The sweep (more budgets, rates, parents) is another boot
 of a minute and a half per kernel, for `pytest -m slow`.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-import lzma
-import re
-import zlib
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from qjump_mn.guest import Image, Job, Setup, prepare, run
-from qjump_mn.guest.selection import MODULES
-from tests.guest import trees
+from tests.guest.checks import EXPECTED_LOG, SUITES, Guest, measured
 
 pytestmark = pytest.mark.guest
 
-QDISC = Path(__file__).parent / "qdisc"
-FIGURES = json.loads((Path(__file__).parents[2] / "bench/qdisc.json").read_text())
-SUITES = {"6.12": None, "6.1": "bookworm", "7": "trixie-backports"}
 QUICK = [
     ["wire_serialisation"],
     ["wire_rate", "10000000:1514", "7777777:577"],
@@ -43,83 +32,11 @@ QUICK = [
     ["qjump_netlink"],
     ["qjump_options"],
 ]
-COST = ["qdisc_cost"]
 SWEEP = [["wire_rate"], ["qjump_window"], ["qjump_tcp"]]
-
-# What the kernel says of every module from outside its tree, and of every qdisc below HTB that holds packets back (netem too).
-EXPECTED_LOG = {
-    "sch_qjump: loading out-of-tree module taints kernel.",
-    "htb: qjump qdisc 6: is non-work-conserving?",
-}
-
-
-@dataclass
-class Guest:
-    """What a guest has left: `kernel` is our name of it, a key of SUITES."""
-
-    kernel: str
-    folder: Path
-    results: dict[str, Any]
-
-    def values(self, check: str) -> dict[str, Any]:
-        """What a check reported; it must have ended well."""
-        stderr = (self.folder / f"{check}.stderr").read_text()
-        assert (self.results["checks"][check]["code"], stderr) == (0, ""), stderr
-        values: dict[str, Any] = json.loads((self.folder / f"{check}.json").read_text())
-        return values
-
-
-# Debian 12's tc, and the two of its libraries that the guest, which is Debian 13, has not.
-OTHER_TC = {"opt/bookworm/tc": "sbin/tc", "opt/bookworm/lib/libbsd.so.0": "libbsd.so.0", "opt/bookworm/lib/libmd.so.0": "libmd.so.0"}
-
-
-def kernel_image(kernel: str) -> Image:
-    suite = SUITES[kernel]
-    usr = trees.kernel_tree(suite).root / "usr"
-    extra: dict[str, bytes | Path] = {}
-    if suite == "bookworm":
-        folder = {True: usr, False: usr / "lib/x86_64-linux-gnu"}
-        extra = {name: (folder["/" in path] / path).resolve() for name, path in OTHER_TC.items()}
-    return prepare(print, extra=extra, kernel_suite=suite)
-
-
-def outside(image: Image, name: str) -> str:
-    """A kernel module that is not in the image, as the runner takes it."""
-    path = next((image.kernel.parents[1] / "usr/lib/modules").glob(f"*/kernel/{name}.ko*"))
-    data = path.read_bytes()
-    return base64.b64encode(zlib.compress(lzma.decompress(data) if path.suffix == ".xz" else data, 9)).decode()
-
-
-def job_of(checks: list[list[str]], modules: dict[str, str], virtual_deadline_s: float) -> Job:
-    """The job that runs these checks, with what they import: a job's room is small."""
-    sources = {path.stem: path.read_text() for path in (QDISC / "checks").glob("*.py")}
-    wanted, found = [name for name, *_ in checks], {}
-    for name in wanted:
-        found[f"{name}.py"] = sources[name]
-        imported = re.findall(r"^(?:import|from) (\w+)", sources[name], re.MULTILINE)
-        wanted += [other for other in imported if other in sources and other not in wanted]
-    plan = {"checks": checks, "modules": modules, "others": MODULES}
-    return Job(script=(QDISC / "runner.py").read_text(), files={**found, "plan.json": json.dumps(plan)}, virtual_deadline_s=virtual_deadline_s)
-
-
-def measured(kernel: str, checks: list[list[str]], folder: Path) -> Guest:
-    """Boot that kernel and run the checks."""
-    image = kernel_image(kernel)
-    modules = {"pktgen": outside(image, "net/core/pktgen")} if COST in checks else {}
-    result = run(image, job_of(checks, modules, 1500), folder, setup=Setup())
-    assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
-    return Guest(kernel, folder, json.loads((folder / "results.json").read_text()))
-
 
 @pytest.fixture(scope="module", params=SUITES)
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     return measured(request.param, QUICK, tmp_path_factory.mktemp("qdisc"))
-
-
-@pytest.fixture(scope="module", params=SUITES)
-def costs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
-    """A boot for this check alone: what a packet costs depends on what the kernel has been told to do since it booted. The same as in bench/qdisc.py."""
-    return measured(request.param, [COST], tmp_path_factory.mktemp("cost"))
 
 
 @pytest.fixture(scope="module", params=SUITES)
@@ -452,31 +369,6 @@ def test_each_level_has_limits_of_its_own(guest: Guest) -> None:
 
 
 # --- what a packet costs ----------------------------------------------------------------------------------------------
-
-
-def test_a_packet_costs_little_more_than_in_pfifo_and_half_of_prio_with_tbf(costs: Guest) -> None:
-    qdiscs = costs.values("qdisc_cost")["qdiscs"]
-    assert qdiscs["qjump_unlimited"] <= 2.0 * qdiscs["pfifo"]
-    limited = {name: cost for name, cost in qdiscs.items() if name.startswith("qjump_delay") and "level" in name}
-    assert len(limited) == 12
-    assert max(limited.values()) <= 2.4 * qdiscs["pfifo"], limited
-    assert max(cost for name, cost in limited.items() if name.endswith("level0")) <= qdiscs["prio8_tbf_level0"] / 2
-
-
-def test_no_cost_has_grown(costs: Guest) -> None:
-    """By more than one percent; `python bench/qdisc.py --write` renews the figures.
-
-    Those measured by sendto() are differences that may be near or below zero: one percent of all that such a packet costs.
-    """
-    stored, values, release = FIGURES.get(costs.kernel, {"release": "no such kernel"}), costs.values("qdisc_cost"), costs.results["release"]
-    if release != stored["release"]:
-        pytest.skip(f"bench/qdisc.json is of {stored['release']}, this is {release}: python bench/qdisc.py --write")
-    for group in ("qdiscs", "paths", "udp"):
-        assert set(values[group]) == set(stored[group])
-        for name, before in stored[group].items():
-            if name.startswith(("qjump", "wire")):
-                whole = before if group == "qdiscs" else stored["noqueue"] + abs(before)
-                assert values[group][name] <= before + whole / 100, (group, name)
 
 
 # --- the sweep --------------------------------------------------------------------------------------------------------

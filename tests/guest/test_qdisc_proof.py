@@ -25,7 +25,7 @@ from typing import Any
 
 import pytest
 
-from tests.guest.test_qdisc import EXPECTED_LOG, SUITES, Guest, measured
+from tests.guest.checks import EXPECTED_LOG, SUITES, Guest, measured
 
 pytestmark = pytest.mark.guest
 

@@ -20,7 +20,7 @@ import pytest
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import Job, Setup, run, toolbox
-from tests.guest.test_qdisc import EXPECTED_LOG, QDISC, SUITES, Guest, kernel_image
+from tests.guest.checks import EXPECTED_LOG, QDISC, SUITES, Guest, kernel_image
 
 CASES = Path(__file__).parents[2] / "kmod-patches/tdc"
 FILES = ["qjump.json", "wire.json"]

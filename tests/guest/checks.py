@@ -1,0 +1,84 @@
+"""The checks of tests/guest/qdisc in a guest: which kernels there are, how some checks are run on one, and what that leaves."""
+
+from __future__ import annotations
+
+import base64
+import json
+import lzma
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qjump_mn.guest import Image, Job, Setup, prepare, run
+from qjump_mn.guest.selection import MODULES
+from tests.guest import trees
+
+QDISC = Path(__file__).parent / "qdisc"
+SUITES = {"6.12": None, "6.1": "bookworm", "7": "trixie-backports"}
+COST = ["qdisc_cost"]
+
+# What the kernel says of every module from outside its tree, and of every qdisc below HTB that holds packets back (netem too).
+EXPECTED_LOG = {
+    "sch_qjump: loading out-of-tree module taints kernel.",
+    "htb: qjump qdisc 6: is non-work-conserving?",
+}
+
+
+@dataclass
+class Guest:
+    """What a guest has left: `kernel` is our name of it, a key of SUITES."""
+
+    kernel: str
+    folder: Path
+    results: dict[str, Any]
+
+    def values(self, check: str) -> dict[str, Any]:
+        """What a check reported; it must have ended well."""
+        stderr = (self.folder / f"{check}.stderr").read_text()
+        assert (self.results["checks"][check]["code"], stderr) == (0, ""), stderr
+        values: dict[str, Any] = json.loads((self.folder / f"{check}.json").read_text())
+        return values
+
+
+# Debian 12's tc, and the two of its libraries that the guest, which is Debian 13, has not.
+OTHER_TC = {"opt/bookworm/tc": "sbin/tc", "opt/bookworm/lib/libbsd.so.0": "libbsd.so.0", "opt/bookworm/lib/libmd.so.0": "libmd.so.0"}
+
+
+def kernel_image(kernel: str) -> Image:
+    suite = SUITES[kernel]
+    usr = trees.kernel_tree(suite).root / "usr"
+    extra: dict[str, bytes | Path] = {}
+    if suite == "bookworm":
+        folder = {True: usr, False: usr / "lib/x86_64-linux-gnu"}
+        extra = {name: (folder["/" in path] / path).resolve() for name, path in OTHER_TC.items()}
+    return prepare(print, extra=extra, kernel_suite=suite)
+
+
+def outside(image: Image, name: str) -> str:
+    """A kernel module that is not in the image, as the runner takes it."""
+    path = next((image.kernel.parents[1] / "usr/lib/modules").glob(f"*/kernel/{name}.ko*"))
+    data = path.read_bytes()
+    return base64.b64encode(zlib.compress(lzma.decompress(data) if path.suffix == ".xz" else data, 9)).decode()
+
+
+def job_of(checks: list[list[str]], modules: dict[str, str], virtual_deadline_s: float) -> Job:
+    """The job that runs these checks, with what they import: a job's room is small."""
+    sources = {path.stem: path.read_text() for path in (QDISC / "checks").glob("*.py")}
+    wanted, found = [name for name, *_ in checks], {}
+    for name in wanted:
+        found[f"{name}.py"] = sources[name]
+        imported = re.findall(r"^(?:import|from) (\w+)", sources[name], re.MULTILINE)
+        wanted += [other for other in imported if other in sources and other not in wanted]
+    plan = {"checks": checks, "modules": modules, "others": MODULES}
+    return Job(script=(QDISC / "runner.py").read_text(), files={**found, "plan.json": json.dumps(plan)}, virtual_deadline_s=virtual_deadline_s)
+
+
+def measured(kernel: str, checks: list[list[str]], folder: Path) -> Guest:
+    """Boot that kernel and run the checks."""
+    image = kernel_image(kernel)
+    modules = {"pktgen": outside(image, "net/core/pktgen")} if COST in checks else {}
+    result = run(image, job_of(checks, modules, 1500), folder, setup=Setup())
+    assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
+    return Guest(kernel, folder, json.loads((folder / "results.json").read_text()))
