@@ -79,6 +79,6 @@ def measured(kernel: str, checks: list[list[str]], folder: Path) -> Guest:
     """Boot that kernel and run the checks."""
     image = kernel_image(kernel)
     modules = {"pktgen": outside(image, "net/core/pktgen")} if COST in checks else {}
-    result = run(image, job_of(checks, modules, 1500), folder, setup=Setup())
+    result = run(image, job_of(checks, modules, 2000), folder, setup=Setup())
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     return Guest(kernel, folder, json.loads((folder / "results.json").read_text()))
