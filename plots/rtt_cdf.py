@@ -16,7 +16,8 @@ import matplotlib.ticker
 import numpy as np
 import pyarrow.parquet as pq
 
-from qjump_mn.model.plan import ArmPlan, PingPlan, Plan
+from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.model.programs import PingPlan
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 

@@ -23,7 +23,7 @@ from qjump_mn.backends.host import HostBackend
 from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
-from qjump_mn.model.plan import IperfPlan, Plan, Trial
+from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.network import script
 from qjump_mn.report import drawing
 from qjump_mn.results import directory
@@ -172,7 +172,7 @@ def expected(plan: Plan, backend: Backend) -> str:
     """How long the trials will take: measured costs of a busy virtual second and of a fork (docs/emulation.md), on this many cores."""
     busy = 0.65 * (plan.network.rate_bps / 1e7) ** 0.85
     virtual = (plan.warmup_ns + plan.duration_ns) / 1e9
-    loaded = [any(isinstance(workload, IperfPlan) for workload in arm.workloads) for arm in plan.arms_run]
+    loaded = [any(workload.BACKGROUND for workload in arm.workloads) for arm in plan.arms_run]
     seconds = sum(4 + virtual * (busy if load else 0.08) for load in loaded) * len(plan.seeds) / backend.parallel
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 

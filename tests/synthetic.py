@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from qjump_mn import theory
 from qjump_mn.model import resolve
-from qjump_mn.model.plan import IperfPlan, PingPlan, Plan, Trial
+from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.model.programs import IperfPlan, PingPlan
 from qjump_mn.results import directory
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, Git, TrialRecord
@@ -139,6 +140,7 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
         "trial": msgspec.to_builtins(trial),
         "cpu_busy": 0.05 if len(trial.arm.workloads) == 1 else 0.31,
         "window_s": window,
+        "began_ns": 10**11,
         "switch_drops": 0,
         "notes": [],
     }

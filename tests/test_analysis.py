@@ -20,7 +20,8 @@ from rich.console import Console
 
 import qjump_mn
 from qjump_mn.analysis import __main__ as command
-from qjump_mn.analysis import claims, fidelity, measures, pipeline, terminal
+from qjump_mn.analysis import fidelity, measured, pipeline, terminal
+from qjump_mn.analysis.measured import iperf, statistics
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
 from qjump_mn.report import drawing
@@ -37,41 +38,44 @@ GOLDEN = Path(__file__).parent / "golden"
 
 # Measures
 
+PING, BULK = next(arm for arm in resolve.plan("fig3a", "smoke", []).arms if arm.name == "contended").workloads
+FACTS = tables.TrialFacts(cpu_busy=0.1, window_s=(1.0, 2.0), began_ns=0)
+
 
 def ping_table(*rtts_ms: float | None) -> pa.Table:
     rows = [{"flow": "h8>h10", "sequence": index, "received_s": None, "rtt_us": None if rtt is None else rtt * 1e3} for index, rtt in enumerate(rtts_ms, 1)]
-    return pa.Table.from_pylist(rows, schema=tables.PING_SCHEMA)
+    return pa.Table.from_pylist(rows, schema=tables.schema(PING))
 
 
 def test_percentiles_are_by_nearest_rank() -> None:
     golden = json.loads((GOLDEN / "percentiles.json").read_text())
     for case in golden["cases"]:
-        assert [measures.percentile(case["values"], percent) for percent in golden["percents"]] == case["nearest_rank"], case["values"]
+        assert [statistics.percentile(case["values"], percent) for percent in golden["percents"]] == case["nearest_rank"], case["values"]
 
 
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=300), st.floats(0, 100))
 def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(values: list[float], percent: float) -> None:
     ascending = sorted(values)
-    found = measures.percentile(ascending, percent)
+    found = statistics.percentile(ascending, percent)
     assert found in values
     assert sum(value <= found for value in values) >= percent / 100 * len(values) - 1e-6
     assert sum(value < found for value in values) <= percent / 100 * len(values) + 1e-6
 
 
 def test_ping_measures_count_the_lost() -> None:
-    values = measures.of_ping(ping_table(1, None, 3, 2, None))
-    assert tuple(values) == claims.PING
+    values = measured.values(PING, ping_table(1, None, 3, 2, None), FACTS)
+    assert tuple(values) == PING.MEASURES
     assert tuple(values.values()) == (5, 3, 0.4, 1, 2, 3, 3, 3, 3, 2)
 
 
 def test_nothing_came_back() -> None:
-    assert measures.of_ping(ping_table(None, None)) == {"sent": 2, "received": 0, "loss": 1}
+    assert measured.values(PING, ping_table(None, None), FACTS) == {"sent": 2, "received": 0, "loss": 1}
 
 
 def bulk_table(rows: list[tuple[str, str, int, float, float, int]]) -> pa.Table:
     keys = ("flow", "side", "stream", "start_s", "end_s", "bytes")
-    return pa.Table.from_pylist([{**dict(zip(keys, row, strict=True)), "retransmits": None} for row in rows], schema=tables.IPERF_SCHEMA)
+    return pa.Table.from_pylist([{**dict(zip(keys, row, strict=True)), "retransmits": None} for row in rows], schema=tables.schema(BULK))
 
 
 def test_goodput_is_the_receivers_in_whole_intervals() -> None:
@@ -87,7 +91,7 @@ def test_goodput_is_the_receivers_in_whole_intervals() -> None:
             ("c>d", "sender", 5, 1.0, 2.0, 999_999),  # a flow that nothing arrived of
         ]
     )
-    assert measures.goodput_mbps(table, (1.0, 2.0)) == pytest.approx({"a>b": 7.0, "c>d": 0.0})
+    assert iperf.goodput_mbps(table, (1.0, 2.0)) == pytest.approx({"a>b": 7.0, "c>d": 0.0})
 
 
 # A complete run

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, units
-from qjump_mn.model.plan import IperfPlan, PingPlan, Plan, Trial
+from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.model.programs import IperfPlan, PingPlan
 from qjump_mn.model.resolve import busy_ports, plan
 from qjump_mn.model.topology import resolve_network
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import qjump_mn
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.model import resolve
-from qjump_mn.model.plan import PingPlan
+from qjump_mn.model.programs import PingPlan
 from qjump_mn.results import directory, manifest, outcome, reference, tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
@@ -329,7 +329,7 @@ def test_tables_have_a_row_for_every_request_and_interval(run: RunDirectory) -> 
     (workload,) = trial.arm.workloads
     assert isinstance(workload, PingPlan)
     table = data.tables[workload.name]
-    assert table.schema == tables.PING_SCHEMA
+    assert table.schema == tables.schema(workload)
     assert table["sequence"].to_pylist() == list(range(1, workload.count + 1))
     lost = round(PLAN.constants["limiter_drop_predicted_loss"] * workload.count)
     assert table["rtt_us"].null_count == table["received_s"].null_count == lost > 0

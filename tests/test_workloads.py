@@ -102,5 +102,5 @@ def test_the_network_read_back_from_the_guest_is_the_one_planned() -> None:
 
 def test_a_listener_is_found_by_its_port() -> None:
     table = "  sl  local_address rem_address   st\n   0: 0A00000A:1451 00000000:0000 0A 0\n   1: 0A00000A:1452 0800000A:1452 01 0\n"
-    assert listens(table, 5201)
-    assert not listens(table, 5202)
+    assert listens(table, "tcp", 5201)
+    assert not listens(table, "tcp", 5202)

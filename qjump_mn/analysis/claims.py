@@ -15,7 +15,7 @@ from typing import Literal
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model.loading import nearest
-from qjump_mn.model.plan import PingPlan, Plan, WorkloadPlan
+from qjump_mn.model.plan import Plan
 
 Kind = Literal["number", "truth"]
 
@@ -39,9 +39,6 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {"abs": abs, "min": min, "max": ma
 
 Measured = Mapping[str, Mapping[str, Mapping[str, float]]]
 """``measured[arm][workload][measure]`` for one seed; a measure that has no value (the median of no echo) is absent."""
-
-PING = ("sent", "received", "loss", "min_ms", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms", "mean_ms")
-IPERF = ("goodput_mbps", "offered_mbps", "retransmits")
 
 
 class UndefinedError(Exception):
@@ -94,11 +91,6 @@ def check(plan: Plan) -> None:
     for name in plan.claims:
         predicate(plan, name)
         shown(plan, name)
-
-
-def measures_of(workload: WorkloadPlan) -> tuple[str, ...]:
-    """The measures that a workload has."""
-    return PING if isinstance(workload, PingPlan) else IPERF
 
 
 def predicate(plan: Plan, claim: str) -> Expression:
@@ -182,7 +174,7 @@ class _Checker:
         workloads = {workload.name: workload for workload in arms[arm_name].workloads}
         if workload_name not in workloads:
             raise self._refusal(node, f"names no workload of that arm: there is no {workload_name!r}, {nearest(workload_name, list(workloads))}")
-        known = measures_of(workloads[workload_name])
+        known = workloads[workload_name].MEASURES
         if measure not in known:
             raise self._refusal(node, f"names no measure of that workload: there is no {measure!r}, {nearest(measure, list(known))}")
         self.arms.append(arm_name)

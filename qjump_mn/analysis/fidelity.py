@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qjump_mn import theory
-from qjump_mn.analysis.measures import percentile
-from qjump_mn.model.plan import IperfPlan, PingPlan, Plan, WorkloadPlan
+from qjump_mn.analysis.measured.statistics import percentile
+from qjump_mn.model.plan import Plan
+from qjump_mn.model.programs import AnyPlan, IperfPlan, PingPlan
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Check, CheckStatus
@@ -176,7 +177,7 @@ def _bulk(data: Sequence[TrialTables]) -> Check:
     return _check("bulk flows", problems, f"all {flows} flows ran to the end of their windows")
 
 
-def _workloads(data: Sequence[TrialTables]) -> list[tuple[TrialTables, WorkloadPlan]]:
+def _workloads(data: Sequence[TrialTables]) -> list[tuple[TrialTables, AnyPlan]]:
     return [(tables, workload) for tables in data for workload in tables.trial.arm.workloads]
 
 

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from qjump_mn.errors import InvalidRunError
-from qjump_mn.model.plan import IperfPlan, PingPlan, Trial
+from qjump_mn.model.plan import Trial
 from qjump_mn.network import asbuilt
-from qjump_mn.workloads import iperf, ping
-from qjump_mn.workloads.program import Programs
+from qjump_mn.workloads.drivers import launches
+from qjump_mn.workloads.launch import Phase
+from qjump_mn.workloads.program import Program, Programs
 
 if TYPE_CHECKING:
     from qjump_mn.network.testbed import Testbed
 
 NS = 1e9
-BULK_OFFSET_S = 0.1
-"""Bulk flows start at a random instant of this length: another seed is another phase of TCP's sawtooth."""
+BACKGROUND_OFFSET_S = 0.1
+"""What disturbs starts at a random instant of this length: another seed is another phase of TCP's sawtooth."""
 
 DEADLINE_S = 60.0
 """How much longer than planned a program may take."""
@@ -57,35 +58,42 @@ def _treat(testbed: Testbed, trial: Trial) -> None:
     elif trial.arm.uses_levels:
         testbed.prioritise_hosts()
     for workload in trial.arm.workloads:
-        if isinstance(workload, PingPlan):
-            ping.prepare(testbed, workload)
+        for host, level in workload.echo_replies:
+            # The kernel sends echo replies with priority 0 whatever the request had.
+            testbed.mark_echo_replies(host, level)
     testbed.apply()
 
 
 def _measure(testbed: Testbed, trial: Trial, raw: Path, programs: Programs, chance: random.Random, progress: Progress) -> dict[str, Any]:
-    pings = [workload for workload in trial.arm.workloads if isinstance(workload, PingPlan)]
-    bulks = [workload for workload in trial.arm.workloads if isinstance(workload, IperfPlan)]
-    ends = [end for bulk in bulks for end in iperf.start_servers(testbed, bulk, raw, programs)]
-    time.sleep(chance.uniform(0, BULK_OFFSET_S))
-    bulk_started = time.monotonic()
-    seconds = iperf.seconds(trial)
-    ends += [end for bulk in bulks for end in iperf.start(testbed, bulk, raw, programs, seconds)]
-    # The warm-up is a length of time by definition; a seed moves the pings' phase within their interval.
-    phase_s = chance.uniform(0, min(plan.interval_ns for plan in pings) / NS) if pings else 0.0
-    _sleep_until(bulk_started + trial.warmup_ns / NS + phase_s)
+    addresses = {name: host.address for name, host in testbed.hosts.items()}
+    plans = [(plan, launch) for plan in trial.arm.workloads for launch in launches(plan, trial, addresses)]
+
+    def start(phase: Phase) -> list[Program]:
+        started = [programs.start(testbed, launch, plan, raw) for plan, launch in plans if launch.phase == phase]
+        for program in started:
+            program.wait_ready()
+        return started
+
+    servers = start("serve")
+    time.sleep(chance.uniform(0, BACKGROUND_OFFSET_S))
+    began_load = time.monotonic()
+    load = start("load")
+    # The warm-up is a length of time by definition; a seed moves the start of what is measured, such as a ping's phase in its interval.
+    phase_s = chance.uniform(0, min((plan.phase_ns for plan in trial.arm.workloads if plan.phase_ns), default=0) / NS)
+    _sleep_until(began_load + trial.warmup_ns / NS + phase_s)
     progress("measuring")
     ticks = _cpu_ticks()
     began = time.monotonic()
-    probes = [probe for plan in pings for probe in ping.start(testbed, plan, raw, programs)]
+    probes = start("probe")
     for probe in probes:
-        probe.finish(max(plan.longest_ns for plan in pings) / NS + ping.LINGER_S + DEADLINE_S, good=ping.GOOD)
+        probe.finish(DEADLINE_S)
     if not probes:
         _sleep_until(began + trial.duration_ns / NS)
     ended = time.monotonic()
     busy = _busy_share(ticks, _cpu_ticks())
-    for end in ends:
-        end.finish(seconds + DEADLINE_S)
-    return {"cpu_busy": round(busy, 4), "window_s": [round(began - bulk_started, 6), round(ended - bulk_started, 6)]}
+    for program in sorted([*servers, *load], key=lambda program: not program.launch.itself):
+        program.finish(DEADLINE_S)
+    return {"cpu_busy": round(busy, 4), "window_s": [round(began - began_load, 6), round(ended - began_load, 6)], "began_ns": round(began * NS)}
 
 
 def _sleep_until(instant_s: float) -> None:

@@ -6,9 +6,9 @@ from typing import Literal
 
 import msgspec
 
+from qjump_mn.model.programs import AnySpec
 from qjump_mn.model.topology import LinkChange, LinkSpec
 from qjump_mn.model.units import Duration, Size
-from qjump_mn.model.workload import Workload
 
 Mode = Literal["delay", "drop", "2015"]
 EpochMode = Literal["rolling", "first-packet", "aligned"]
@@ -82,7 +82,7 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     warmup: Duration
     duration: Duration
     replicates: int
-    workloads: dict[str, Workload]
+    workloads: dict[str, AnySpec]
     qjump: dict[str, QJumpSpec]
     arms: dict[str, ArmSpec]
     claims: dict[str, ClaimSpec]

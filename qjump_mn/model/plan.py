@@ -6,9 +6,12 @@ import hashlib
 
 import msgspec
 
-from qjump_mn import theory
 from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Mode
+from qjump_mn.model.programs import AnyPlan
 from qjump_mn.model.topology import Network
+
+TAIL_S = 1
+"""Bulk traffic goes on for at least this long after the last request is due."""
 
 
 class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -25,41 +28,6 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return self.mode == "2015" and not self.budget_bytes[level]
 
 
-class PingPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program", tag="ping"):
-    """``count`` echo requests for each flow, one every ``interval_ns``."""
-
-    name: str
-    label: str
-    flows: tuple[tuple[str, str], ...]
-    level: int
-    window_bytes: int | None
-    interval_ns: int
-    payload_bytes: int
-    reply_level: int
-    count: int
-
-    @property
-    def longest_ns(self) -> int:
-        """How long ping takes to send them all when no reply comes: below 10 ms it waits longer then."""
-        return self.count * max(self.interval_ns, theory.PING_UNANSWERED_NS)
-
-
-class IperfPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program", tag="iperf"):
-    """``streams`` TCP connections for each flow; the first ``warmup_ns`` are not counted."""
-
-    name: str
-    label: str
-    flows: tuple[tuple[str, str], ...]
-    level: int
-    window_bytes: int | None
-    streams: int
-    congestion_control: str
-    udp_rate_bps: int | None
-
-
-WorkloadPlan = PingPlan | IperfPlan
-
-
 class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One treatment, resolved; ``uses_levels`` tells whether the workloads are marked with their levels."""
 
@@ -68,7 +36,7 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     network: Network
     uses_levels: bool
     qjump: QJumpPlan | None
-    workloads: tuple[WorkloadPlan, ...]
+    workloads: tuple[AnyPlan, ...]
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -88,6 +56,11 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def name(self) -> str:
         """Where the trial lies below ``trials/`` in the run directory."""
         return f"{self.arm.name}/{self.seed}"
+
+    @property
+    def background_s(self) -> int:
+        """How long what disturbs goes on: warm-up, the time of the slowest measurement, and a tail, so that every request meets it."""
+        return -(-(self.warmup_ns + max([self.duration_ns, *(workload.longest_ns for workload in self.arm.workloads)])) // 10**9) + TAIL_S
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -8,14 +8,14 @@ from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading
 from qjump_mn.model.experiment import LEVELS, ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
-from qjump_mn.model.plan import ArmPlan, IperfPlan, PingPlan, Plan, QJumpPlan, WorkloadPlan
+from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
+from qjump_mn.model.programs import AnyPlan, Flow, PingPlan, WorkloadSpec
 from qjump_mn.model.topology import Network, resolve_network
-from qjump_mn.model.workload import Iperf, Ping, Workload
 
 MAX_FACTOR_BYTES = 2**31 - 1
+FIRST_PORT = 5201
 
-Flows = tuple[tuple[str, str], ...]
-"""Pairs of a source and a destination, by the names of their hosts."""
+Flows = tuple[Flow, ...]
 
 
 def plan(name: str, preset: str, settings: list[str], *, seed: int = 1, replicates: int | None = None, only: Sequence[str] = ()) -> Plan:
@@ -55,7 +55,7 @@ def plan(name: str, preset: str, settings: list[str], *, seed: int = 1, replicat
         arms=arms,
         claims=spec.claims,
         figure=spec.figure,
-        constants=_constants(network, arms),
+        constants=_constants(network, arms, spec.figure.workload),
         remarks=tuple(dict.fromkeys(remarks)),
         only=tuple(arm for arm in spec.arms if arm in only),
     )
@@ -109,37 +109,16 @@ def _level(where: str, text: str) -> int:
     return int(text)
 
 
-def _flow(where: str, text: str, network: Network) -> tuple[str, str]:
-    source, arrow, destination = (part.strip() for part in text.partition(">"))
-    if not arrow or source == destination:
-        raise UsageError(f"{where}: {text!r} is no flow: write two hosts, such as 'h8>h10'")
-    for host in (source, destination):
-        if host not in network.hosts:
-            raise UsageError(f"{where}: topology {network.topology!r} has no host {host!r}: {loading.nearest(host, list(network.hosts))}")
-    return source, destination
-
-
-def _flows(where: str, workload: Workload, network: Network) -> Flows:
+def _flows(where: str, workload: WorkloadSpec, network: Network) -> Flows:
     """The flows of a workload, of which everything else is checked too."""
     _level(f"{where}.level", str(workload.level))
-    if not workload.flows:
-        raise UsageError(f"{where}.flows: no flows: give at least one, such as 'h8>h10'")
-    flows = tuple(_flow(f"{where}.flows", text, network) for text in workload.flows)
-    if len(set(flows)) < len(flows):
-        raise UsageError(f"{where}.flows: a flow is named twice: give each once")
-    match workload:
-        case Ping():
-            if workload.reply_level is not None:
-                _level(f"{where}.reply_level", str(workload.reply_level))
-            if not 2_000_000 <= workload.interval <= 10**10:
-                raise UsageError(f"{where}.interval: {workload.interval} is out of range: use 2ms to 10s")
-            most = network.mtu_bytes - theory.IP_HEADER_BYTES - theory.ICMP_HEADER_BYTES
-            if not 16 <= workload.payload <= most:
-                raise UsageError(f"{where}.payload: {workload.payload} is out of range: use 16B (it carries a time stamp) to {most}B")
-        case Iperf():
-            if not 1 <= workload.streams <= 64:
-                raise UsageError(f"{where}.streams: {workload.streams} is out of range: use 1 to 64")
-    return flows
+    pairs = workload.pairs(where)
+    for place, flow in pairs:
+        for host in flow:
+            if host not in network.hosts:
+                raise UsageError(f"{place}: topology {network.topology!r} has no host {host!r}: {loading.nearest(host, list(network.hosts))}")
+    workload.check(where, network)
+    return tuple(flow for _, flow in pairs)
 
 
 def _arm(
@@ -168,7 +147,7 @@ def _arm(
     limiter = limiters[spec.qjump] if spec.qjump else None
     workloads = tuple(_workload(key, flows[key], experiment, spec) for key in spec.workloads)
     if limiter:
-        for used, what in [(0, "frames without a level"), *((level, workload.name) for workload in workloads for level in _levels(workload))]:
+        for used, what in [(0, "frames without a level"), *((level, workload.name) for workload in workloads for level in sorted(workload.levels))]:
             if limiter.blocks(used):
                 raise UsageError(
                     f"{where}: {what} would have level {used}, of which qjump.{spec.qjump} lets nothing pass in mode 2015: give it a factor for level {used}"
@@ -176,38 +155,17 @@ def _arm(
     return ArmPlan(name=name, label=spec.label, network=network, uses_levels=spec.levels, qjump=limiter, workloads=workloads)
 
 
-def _levels(workload: WorkloadPlan) -> set[int]:
-    return {workload.level, workload.reply_level} if isinstance(workload, PingPlan) else {workload.level}
-
-
-def _workload(name: str, flows: Flows, experiment: ExperimentSpec, arm: ArmSpec) -> WorkloadPlan:
+def _workload(name: str, flows: Flows, experiment: ExperimentSpec, arm: ArmSpec) -> AnyPlan:
     workload = experiment.workloads[name]
-    level = workload.level if arm.levels else 0
-    window = int(arm.window) if arm.window is not None and name in arm.windowed else None
-    match workload:
-        case Ping():
-            return PingPlan(
-                name=name,
-                label=workload.label,
-                flows=flows,
-                level=level,
-                window_bytes=window,
-                interval_ns=int(workload.interval),
-                payload_bytes=int(workload.payload),
-                reply_level=(level if workload.reply_level is None else workload.reply_level) if arm.levels else 0,
-                count=max(2, int(experiment.duration) // int(workload.interval)),
-            )
-        case Iperf():
-            return IperfPlan(
-                name=name,
-                label=workload.label,
-                flows=flows,
-                level=level,
-                window_bytes=window,
-                streams=workload.streams,
-                congestion_control=workload.congestion_control,
-                udp_rate_bps=None if workload.udp_rate is None else int(workload.udp_rate),
-            )
+    common = {
+        "name": name,
+        "label": workload.label,
+        "flows": flows,
+        "level": workload.level if arm.levels else 0,
+        "window_bytes": int(arm.window) if arm.window is not None and name in arm.windowed else None,
+        "port": FIRST_PORT + 100 * list(experiment.workloads).index(name),
+    }
+    return workload.planned(common, uses_levels=arm.levels, duration_ns=int(experiment.duration))
 
 
 def _check_figure(where: str, spec: ExperimentSpec) -> None:
@@ -228,8 +186,8 @@ def busy_ports(network: Network, urgent: tuple[str, str], bulk: list[tuple[str, 
     return len(carried & {*network.path(source, destination), *network.path(destination, source)})
 
 
-def _constants(network: Network, arms: tuple[ArmPlan, ...]) -> dict[str, float]:
-    """What is known before anything runs; claims may use each by its name."""
+def _constants(network: Network, arms: tuple[ArmPlan, ...], shown: str) -> dict[str, float]:
+    """What is known before anything runs; claims may use each by its name. ``busy_ports`` are those of the workload ``shown`` by the figure."""
     full = theory.frame_bytes(network.mtu_bytes)
     constants: dict[str, float] = {
         "hosts": float(len(network.hosts)),
@@ -238,17 +196,20 @@ def _constants(network: Network, arms: tuple[ArmPlan, ...]) -> dict[str, float]:
         "buffer_ms": network.buffer_bytes * 8e3 / network.rate_bps,
         "link_goodput_mbps": theory.tcp_goodput_bps(network.mtu_bytes, network.rate_bps) / 1e6,
     }
-    bulk = [flow for arm in arms for workload in arm.workloads if isinstance(workload, IperfPlan) for flow in workload.flows]
+    bulk = [flow for arm in arms for workload in arm.workloads if workload.BACKGROUND for flow in workload.flows]
     for arm in arms:
         for workload in arm.workloads:
+            if not workload.BACKGROUND:
+                constants.setdefault(f"{workload.name}_busy_ports", float(max(busy_ports(network, flow, bulk) for flow in workload.flows)))
             if not isinstance(workload, PingPlan):
                 continue
             links = len(network.path(*workload.flows[0]))
             rtt = theory.ping_rtt_ns(workload.payload_bytes, links, network.rate_bps, network.delay_ns)
             constants.setdefault(f"{workload.name}_analytic_ms", rtt / 1e6)
             constants.setdefault(f"{workload.name}_interval_ms", workload.interval_ns / 1e6)
-            constants.setdefault("busy_ports", float(max(busy_ports(network, flow, bulk) for flow in workload.flows)))
             constants |= _limited_ping(arm, workload)
+    if f"{shown}_busy_ports" in constants:
+        constants["busy_ports"] = constants[f"{shown}_busy_ports"]
     return constants
 
 

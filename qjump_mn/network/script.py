@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from qjump_mn.model.plan import ArmPlan, IperfPlan, PingPlan, Plan
+from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.topology import Network
 from qjump_mn.network import commands
-from qjump_mn.workloads import iperf, ping
+from qjump_mn.workloads.drivers import launches
+from qjump_mn.workloads.launch import PHASES
 
 
 def lines(plan: Plan) -> Iterator[str]:
@@ -63,18 +64,11 @@ def _arm(plan: Plan, arm: ArmPlan) -> Iterator[str]:
         elif arm.uses_levels and network.model != "wire":
             yield from (_inside(host, f"tc {line}") for line in commands.host_priorities(device, network))
     address = {host: f"10.0.0.{index + 1}" for index, host in enumerate(network.hosts)}
+    trial = next(trial for trial in plan.trials() if trial.arm == arm)
+    started = [(workload, launch) for workload in arm.workloads for launch in launches(workload, trial, address)]
     for workload in arm.workloads:
-        for index, (source, destination) in enumerate(workload.flows):
-            preload = ping.PRELOAD if isinstance(workload, PingPlan) else None
-            wrapper = commands.qjau(workload.level, workload.window_bytes, preload)
-            match workload:
-                case PingPlan():
-                    if workload.reply_level:
-                        marks = commands.mark_echo_replies(f"{destination}-eth0.{network.vlan}", workload.reply_level)
-                        yield from (_inside(destination, f"tc {line}") for line in marks)
-                    yield _inside(source, shlex.join([*wrapper, *ping.argv(workload, address[destination])]))
-                case IperfPlan():
-                    seconds = iperf.seconds(next(trial for trial in plan.trials() if trial.arm == arm))
-                    client = iperf.client_argv(workload, address[destination], iperf.PORT + index, seconds, network.mtu_bytes)
-                    yield (_inside(destination, shlex.join([*wrapper, *iperf.server_argv(iperf.PORT + index)])) + " &")
-                    yield _inside(source, shlex.join([*wrapper, *client])) + " &"
+        for host, level in workload.echo_replies:
+            yield from (_inside(host, f"tc {line}") for line in commands.mark_echo_replies(f"{host}-eth0.{network.vlan}", level))
+    for workload, launch in sorted(started, key=lambda one: PHASES.index(one[1].phase)):
+        wrapper = commands.qjau(workload.level, workload.window_bytes, launch.preload)
+        yield _inside(launch.host, shlex.join([*wrapper, *launch.argv])) + ("" if launch.phase == "probe" else " &")

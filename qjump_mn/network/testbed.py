@@ -188,9 +188,9 @@ class Testbed:
             self._marked.add(name)
             self._later("tc", commands.mark_echo_replies(self.hosts[name].tagged, level), self.hosts[name])
 
-    def popen(self, name: str, argv: list[str], *, stdout: IO[Any], stderr: IO[Any]) -> subprocess.Popen[bytes]:
-        """Start a program on a host; standard input is empty."""
-        process: subprocess.Popen[bytes] = self.hosts[name].popen(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+    def popen(self, name: str, argv: list[str], *, stdout: IO[Any], stderr: IO[Any], folder: Path) -> subprocess.Popen[bytes]:
+        """Start a program on a host, in ``folder``; standard input is empty."""
+        process: subprocess.Popen[bytes] = self.hosts[name].popen(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, cwd=folder)
         return process
 
     def read(self, name: str | None, argv: list[str]) -> str:

@@ -11,7 +11,8 @@ import jinja2
 import markupsafe
 
 from qjump_mn import theory
-from qjump_mn.model.plan import ArmPlan, IperfPlan, PingPlan, Plan, WorkloadPlan
+from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.model.programs import AnyPlan, PingPlan
 from qjump_mn.report import asbuilt
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
@@ -105,7 +106,7 @@ def network(plan: Plan) -> list[tuple[str, str]]:
 
 def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
     """Each workload: name, flows, what it does, and its 802.1Q priority in the arms that use levels."""
-    found: dict[str, WorkloadPlan] = {}
+    found: dict[str, AnyPlan] = {}
     windows: dict[str, dict[int, list[str]]] = {}
     for arm in plan.arms_run:
         for workload in arm.workloads:
@@ -115,12 +116,7 @@ def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
                 windows.setdefault(workload.name, {}).setdefault(workload.window_bytes, []).append(arm.label)
     rows = []
     for name, workload in found.items():
-        match workload:
-            case PingPlan():
-                what = f"ping, {workload.count} requests of {workload.payload_bytes} B every {workload.interval_ns / 1e6:g} ms"
-            case IperfPlan():
-                what = f"iperf3, {workload.streams} TCP stream{'s' if workload.streams > 1 else ''} a flow, {workload.congestion_control}"
-        what += "".join(f"; socket buffers of {size} B in '{', '.join(labels)}'" for size, labels in windows.get(name, {}).items())
+        what = workload.describe() + "".join(f"; socket buffers of {size} B in '{', '.join(labels)}'" for size, labels in windows.get(name, {}).items())
         flows = ", ".join(f"{source}\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW}\N{NO-BREAK SPACE}{destination}" for source, destination in workload.flows)
         rows.append((name, flows, what, str(workload.level)))
     return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qjump_mn.model.plan import IperfPlan, Plan, QJumpPlan
+from qjump_mn.model.plan import Plan, QJumpPlan
 from qjump_mn.results.outcome import ArmSummary, Outcome, Spread
 
 NONE = "\N{EN DASH}"
@@ -86,7 +86,7 @@ def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
         rates = [
             budget_mbps(arm.qjump.budget_bytes[workload.level], arm.qjump.epoch_ns)
             for workload in arm.workloads
-            if arm.qjump and isinstance(workload, IperfPlan)
+            if arm.qjump and workload.BACKGROUND
         ]
         link = plan.network.rate_bps / 1e6
         if alone is None or arm.name not in medians or not rates or any(rate is not None and rate < link for rate in rates):

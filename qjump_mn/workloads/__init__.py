@@ -1,1 +1,1 @@
-"""One module a program: how it is started, when it is ready, how it is stopped, how its output is read."""
+"""One module a program: the processes it is made of (``launches``), and how what they print is read (``COLUMNS``, ``columns``)."""

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from qjump_mn.errors import LostError
-from qjump_mn.model.plan import IperfPlan, PingPlan, Trial
-from qjump_mn.workloads.program import Program, Programs
+from qjump_mn.model.plan import Trial
+from qjump_mn.model.programs import IperfPlan
+from qjump_mn.workloads.launch import Addresses, Launch
+from qjump_mn.workloads.text import transposed
 
-if TYPE_CHECKING:
-    from qjump_mn.network.testbed import Testbed
-
-PORT = 5201
 UDP_HEADERS_BYTES = 28
 REPORT_S = 0.5
 BLOCK = "8K"
 """iperf3 counts a block when all of it is there: with its own 128 KiB, an interval at 10 Mb/s is known to 20 %."""
-TAIL_S = 1
-"""Bulk traffic goes on for at least this long after the last request is due, so that every ping meets it."""
+
+COLUMNS = {"flow": "string", "side": "string", "stream": "int32", "start_s": "double", "end_s": "double", "bytes": "int64", "retransmits": "int32"}
+"""``side`` is "sender" or "receiver"; start_s and end_s count from the beginning of the flow's test; no retransmits at the receiver."""
 
 
 class Interval(NamedTuple):
@@ -37,54 +36,38 @@ def output_name(plan: IperfPlan, flow: tuple[str, str], end: str) -> str:
     return f"{plan.name}-{flow[0]}-{flow[1]}.{end}.json"
 
 
-def server_argv(port: int) -> list[str]:
+def server_argv(port: int) -> tuple[str, ...]:
     """The command line of a server that serves one test."""
-    return ["iperf3", "-s", "-1", "-p", str(port), "-i", str(REPORT_S), "-J"]
+    return ("iperf3", "-s", "-1", "-p", str(port), "-i", str(REPORT_S), "-J")
 
 
-def client_argv(plan: IperfPlan, destination: str, port: int, seconds: int, mtu_bytes: int) -> list[str]:
+def client_argv(plan: IperfPlan, destination: str, port: int, seconds: int, mtu_bytes: int) -> tuple[str, ...]:
     """The command line of the sender."""
     transport = ["-C", plan.congestion_control, "-l", BLOCK]
     if plan.udp_rate_bps is not None:
         transport = ["-u", "-b", str(plan.udp_rate_bps), "-l", str(mtu_bytes - UDP_HEADERS_BYTES)]
-    return [
-        *("iperf3", "-c", destination, "-p", str(port), "-t", str(seconds), "-i", str(REPORT_S)),
-        *("-P", str(plan.streams), *transport, "-J"),
-    ]
+    return ("iperf3", "-c", destination, "-p", str(port), "-t", str(seconds), "-i", str(REPORT_S), "-P", str(plan.streams), *transport, "-J")
 
 
-def seconds(trial: Trial) -> int:
-    """How long the senders send: warm-up, the time of the slowest ping, which may begin an interval later, tail."""
-    pings = [workload.longest_ns + workload.interval_ns for workload in trial.arm.workloads if isinstance(workload, PingPlan)]
-    return -(-(trial.warmup_ns + max([trial.duration_ns, *pings])) // 10**9) + TAIL_S
-
-
-def start_servers(testbed: Testbed, plan: IperfPlan, raw: Path, programs: Programs) -> list[Program]:
-    """Start one server a flow and wait until each listens."""
-    servers = []
+def launches(plan: IperfPlan, trial: Trial, addresses: Addresses) -> Iterator[Launch]:
+    """A server and a sender for each flow."""
     for index, (source, destination) in enumerate(plan.flows):
-        output = raw / output_name(plan, (source, destination), "server")
-        servers.append(
-            programs.start(testbed, destination, server_argv(PORT + index), output, level=plan.level, window_bytes=plan.window_bytes)
-        )
-    for index, server in enumerate(servers):
-        server.wait_listening(PORT + index)
-    return servers
+        flow, port = (source, destination), plan.port + index
+        seconds = trial.background_s
+        argv = client_argv(plan, addresses[destination], port, seconds, trial.network.mtu_bytes)
+        yield Launch("serve", destination, server_argv(port), output_name(plan, flow, "server"), listens=("tcp", port), longest_s=seconds)
+        yield Launch("load", source, argv, output_name(plan, flow, "client"), longest_s=seconds)
 
 
-def start(testbed: Testbed, plan: IperfPlan, raw: Path, programs: Programs, length_s: int) -> list[Program]:
-    """Start one sender a flow, for ``length_s`` seconds."""
-    return [
-        programs.start(
-            testbed,
-            source,
-            client_argv(plan, testbed.hosts[destination].address, PORT + index, length_s, testbed.network.mtu_bytes),
-            raw / output_name(plan, (source, destination), "client"),
-            level=plan.level,
-            window_bytes=plan.window_bytes,
-        )
-        for index, (source, destination) in enumerate(plan.flows)
+def columns(plan: IperfPlan, read: Callable[[str], str]) -> dict[str, Sequence[Any]]:
+    """The table: every interval of every flow, at both ends; flow is "h7>h10"."""
+    rows = [
+        (f"{flow[0]}>{flow[1]}", side, *interval)
+        for flow in plan.flows
+        for end, side in (("client", "sender"), ("server", "receiver"))
+        for interval in parse(read(output_name(plan, flow, end)))
     ]
+    return transposed(rows, COLUMNS)
 
 
 def parse(text: str) -> list[Interval]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from qjump_mn.errors import LostError
-from qjump_mn.model.plan import PingPlan
-from qjump_mn.workloads.program import Program, Programs
-
-if TYPE_CHECKING:
-    from qjump_mn.network.testbed import Testbed
+from qjump_mn.model.plan import Trial
+from qjump_mn.model.programs import PingPlan
+from qjump_mn.workloads.launch import Addresses, Launch
+from qjump_mn.workloads.text import transposed
 
 _REPLY = re.compile(r"^\[(\d+\.\d+)\] \d+ bytes from \S+ icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms( \(DUP!\))?$", re.MULTILINE)
 _SUMMARY = re.compile(r"^(\d+) packets transmitted, (\d+) received", re.MULTILINE)
@@ -24,6 +23,10 @@ GOOD = (0, 1)
 
 LINGER_S = 5
 """How long ping waits for the last replies; a full buffer at 10 Mb/s holds 0.12 s."""
+
+
+COLUMNS = {"flow": "string", "sequence": "int32", "received_s": "double", "rtt_us": "double"}
+"""``sequence`` from 1; received_s is Unix time; both it and rtt_us are null for what was lost."""
 
 
 class Echo(NamedTuple):
@@ -39,33 +42,28 @@ def output_name(plan: PingPlan, flow: tuple[str, str]) -> str:
     return f"{plan.name}-{flow[0]}-{flow[1]}.ping.txt"
 
 
-def argv(plan: PingPlan, destination: str) -> list[str]:
+def argv(plan: PingPlan, destination: str) -> tuple[str, ...]:
     """The command line towards the address ``destination``."""
     interval = f"{plan.interval_ns / 1e9:g}"
-    return ["ping", "-D", "-n", "-i", interval, "-c", str(plan.count), "-s", str(plan.payload_bytes), "-W", str(LINGER_S), destination]
+    return ("ping", "-D", "-n", "-i", interval, "-c", str(plan.count), "-s", str(plan.payload_bytes), "-W", str(LINGER_S), destination)
 
 
-def prepare(testbed: Testbed, plan: PingPlan) -> None:
-    """Mark the replies, which the kernel sends with priority 0 whatever the request had."""
-    if plan.reply_level:
-        for _, destination in plan.flows:
-            testbed.mark_echo_replies(destination, plan.reply_level)
+def launches(plan: PingPlan, trial: Trial, addresses: Addresses) -> Iterator[Launch]:
+    """One ping a flow."""
+    longest_s = plan.longest_ns / 1e9 + LINGER_S
+    for source, destination in plan.flows:
+        output = output_name(plan, (source, destination))
+        yield Launch("probe", source, argv(plan, addresses[destination]), output, longest_s=longest_s, good=GOOD, preload=PRELOAD)
 
 
-def start(testbed: Testbed, plan: PingPlan, raw: Path, programs: Programs) -> list[Program]:
-    """Start one ping a flow."""
-    return [
-        programs.start(
-            testbed,
-            source,
-            argv(plan, testbed.hosts[destination].address),
-            raw / output_name(plan, (source, destination)),
-            level=plan.level,
-            window_bytes=plan.window_bytes,
-            preload=PRELOAD,
-        )
+def columns(plan: PingPlan, read: Callable[[str], str]) -> dict[str, Sequence[Any]]:
+    """The table: every request of every flow; flow is "h8>h10"."""
+    rows = [
+        (f"{source}>{destination}", *echo)
         for source, destination in plan.flows
+        for echo in parse(read(output_name(plan, (source, destination))), plan.count)
     ]
+    return transposed(rows, COLUMNS)
 
 
 def parse(text: str, count: int) -> list[Echo]:

@@ -10,51 +10,63 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qjump_mn.errors import LostError
+from qjump_mn.model.programs import WorkloadPlan
 from qjump_mn.network import commands
+from qjump_mn.workloads.launch import TERMINATED, Launch
 
 if TYPE_CHECKING:
     from qjump_mn.network.testbed import Testbed
 
-_LISTEN = "0A"  # TCP_LISTEN, as /proc/net/tcp writes it
+# The states of a socket that has been bound and waits, as /proc/net/{tcp,udp} write them: TCP_LISTEN, and TCP_CLOSE for UDP.
+_WAITING = {"tcp": "0A", "udp": "07"}
 
 
 class Program:
-    """A running program; its output goes to files in the trial's ``raw`` folder, verbatim."""
+    """A running program; its output goes to files in ``raw``, verbatim, where it also runs."""
 
-    def __init__(self, testbed: Testbed, host: str, argv: list[str], output: Path, *, level: int, window_bytes: int | None, preload: str | None = None) -> None:
-        self.host, self.argv, self.output = host, argv, output
-        self.stderr = output.with_name(output.name + ".stderr")
-        with output.open("wb") as stdout, self.stderr.open("wb") as stderr:
-            self.process = testbed.popen(host, [*commands.qjau(level, window_bytes, preload), *argv], stdout=stdout, stderr=stderr)
+    def __init__(self, testbed: Testbed, launch: Launch, plan: WorkloadPlan, raw: Path) -> None:
+        self.launch = launch
+        self.output = raw / launch.output
+        self.stderr = self.output.with_name(self.output.name + ".stderr")
+        argv = [*commands.qjau(plan.level, plan.window_bytes, launch.preload), *launch.argv]
+        with self.output.open("wb") as stdout, self.stderr.open("wb") as stderr:
+            self.process = testbed.popen(launch.host, argv, stdout=stdout, stderr=stderr, folder=raw)
+        self.started = time.monotonic()
 
     @property
     def name(self) -> str:
         """What it is and where, for messages."""
-        return f"{self.argv[0]} on {self.host}"
+        return f"{self.launch.argv[0]} on {self.launch.host}"
 
-    def finish(self, deadline_s: float, *, good: tuple[int, ...] = (0,)) -> None:
-        """Wait for the end; raise :class:`LostError` if it takes longer than ``deadline_s`` or its exit status is not in ``good``."""
+    def wait_ready(self) -> None:
+        """Wait until it does what its launch says makes it ready; raise :class:`LostError` if it ends before, or takes too long."""
+        launch = self.launch
+        end = self.started + launch.ready_s
+        while not self._is_ready():
+            if self.process.poll() is not None:
+                raise LostError(f"{self.name} ended with status {self.process.returncode} before it was ready: {self._last_words()}")
+            if time.monotonic() > end:
+                missing = f"does not listen on {launch.listens[0]} port {launch.listens[1]}" if launch.listens else f"has not said {launch.says!r}"
+                raise LostError(f"{self.name} {missing} after {launch.ready_s:.0f} s: {self._last_words()}")
+            time.sleep(0.005)
+
+    def finish(self, margin_s: float) -> None:
+        """Wait for the end, or bring it about; raise :class:`LostError` if it is not there in time or its status is not a good one."""
+        launch = self.launch
+        good = launch.good
+        if not launch.itself and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            good = (*good, TERMINATED)
+        elif not launch.itself:
+            raise LostError(f"{self.name} ended with status {self.process.returncode} while it was needed: {self._last_words()}")
         try:
-            status = self.process.wait(deadline_s)
+            status = self.process.wait(max(0.0, self.started + launch.longest_s - time.monotonic()) + margin_s)
         except subprocess.TimeoutExpired:
-            raise LostError(f"{self.name} did not end within {deadline_s:.0f} s: {self._last_words()}") from None
+            raise LostError(f"{self.name} did not end within {launch.longest_s + margin_s:.0f} s: {self._last_words()}") from None
         if status not in good:
             raise LostError(f"{self.name} ended with status {status}: {self._last_words()}")
         if not self.stderr.stat().st_size:
             self.stderr.unlink()
-
-    def wait_listening(self, port: int, deadline_s: float = 20.0) -> None:
-        """Wait until the program's host listens on TCP ``port``."""
-        end = time.monotonic() + deadline_s
-        table = Path(f"/proc/{self.process.pid}/net")
-        while True:
-            if self.process.poll() is not None:
-                raise LostError(f"{self.name} ended with status {self.process.returncode} before it listened: {self._last_words()}")
-            if any(listens(path.read_text(), port) for path in (table / "tcp", table / "tcp6") if path.exists()):
-                return
-            if time.monotonic() > end:
-                raise LostError(f"{self.name} does not listen on port {port} after {deadline_s:.0f} s: {self._last_words()}")
-            time.sleep(0.005)
 
     def kill(self) -> None:
         """End the program if it still runs."""
@@ -62,17 +74,25 @@ class Program:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
 
+    def _is_ready(self) -> bool:
+        launch = self.launch
+        if launch.listens:
+            protocol, port = launch.listens
+            tables = (Path(f"/proc/{self.process.pid}/net/{protocol}{family}") for family in ("", "6"))
+            return any(listens(table.read_text(), protocol, port) for table in tables if table.exists())
+        return not launch.says or any(launch.says in path.read_text(errors="replace") for path in (self.output, self.stderr))
+
     def _last_words(self) -> str:
         texts = [path.read_text(errors="replace").strip() for path in (self.stderr, self.output) if path.exists()]
         words = " | ".join(" / ".join(text.splitlines()[-3:]) for text in texts if text)
         return words[-400:] or "it said nothing"
 
 
-def listens(table: str, port: int) -> bool:
-    """Whether /proc/net/tcp's text has a listener on ``port``."""
+def listens(table: str, protocol: str, port: int) -> bool:
+    """Whether the text of /proc/net/``protocol`` has a socket that waits on ``port``."""
     for line in table.splitlines()[1:]:
         fields = line.split()
-        if fields[3] == _LISTEN and int(fields[1].rsplit(":", 1)[1], 16) == port:
+        if fields[3] == _WAITING[protocol] and int(fields[1].rsplit(":", 1)[1], 16) == port:
             return True
     return False
 
@@ -80,8 +100,8 @@ def listens(table: str, port: int) -> bool:
 class Programs(ExitStack):
     """Programs that are killed, whatever happens, when the trial ends."""
 
-    def start(self, testbed: Testbed, host: str, argv: list[str], output: Path, *, level: int, window_bytes: int | None, preload: str | None = None) -> Program:
-        """Start a program; see :class:`Program`."""
-        program = Program(testbed, host, argv, output, level=level, window_bytes=window_bytes, preload=preload)
+    def start(self, testbed: Testbed, launch: Launch, plan: WorkloadPlan, raw: Path) -> Program:
+        """Start a program of workload ``plan``."""
+        program = Program(testbed, launch, plan, raw)
         self.callback(program.kill)
         return program

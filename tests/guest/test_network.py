@@ -13,7 +13,8 @@ import pytest
 from qjump_mn import theory
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.backends.protocol import Ended
-from qjump_mn.model.plan import PingPlan, Plan, Trial
+from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.model.programs import PingPlan
 from qjump_mn.model.resolve import plan
 from qjump_mn.results.manifest import digest, sha256_of
 from qjump_mn.workloads import iperf, ping

@@ -1,0 +1,22 @@
+"""Numbers from tables: one module a program, with the value of each of its measures in one trial.
+
+A module has ``values(table, plan, facts) -> dict[str, float]``; a measure that has no value (the median of no echo) is absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from qjump_mn.analysis.measured import iperf, ping
+from qjump_mn.model.programs import AnyPlan, IperfPlan, PingPlan
+from qjump_mn.results.tables import TrialFacts
+
+_VALUES: dict[type[AnyPlan], Callable[[pa.Table, Any, TrialFacts], dict[str, float]]] = {PingPlan: ping.values, IperfPlan: iperf.values}
+
+
+def values(workload: AnyPlan, table: pa.Table, facts: TrialFacts) -> dict[str, float]:
+    """Every measure of a workload that has a value."""
+    return _VALUES[type(workload)](table, workload, facts)

@@ -1,0 +1,19 @@
+"""What runs on the hosts: one module a program, with what an experiment may ask of it and its plan.
+
+How a program is started and its output read is in ``qjump_mn.workloads``, what is computed from that in ``qjump_mn.analysis.measured``; the
+modules there have the same names.
+"""
+
+from __future__ import annotations
+
+from qjump_mn.model.programs.base import Flow, WorkloadPlan, WorkloadSpec
+from qjump_mn.model.programs.iperf import Iperf, IperfPlan
+from qjump_mn.model.programs.ping import Ping, PingPlan
+
+__all__ = ["AnyPlan", "AnySpec", "Flow", "Iperf", "IperfPlan", "Ping", "PingPlan", "WorkloadPlan", "WorkloadSpec"]
+
+AnySpec = Ping | Iperf
+"""A workload as an experiment file has it."""
+
+AnyPlan = PingPlan | IperfPlan
+"""A workload as a plan has it."""

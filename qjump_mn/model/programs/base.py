@@ -1,0 +1,97 @@
+"""What every workload has in common: as it is written in an experiment, and as a plan holds it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model.topology import Network
+
+Flow = tuple[str, str]
+"""A source and a destination, by the names of their hosts."""
+
+
+class WorkloadPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program"):
+    """A workload in plain numbers, for one arm. ``level`` is 0 where the arm uses no levels."""
+
+    MEASURES: ClassVar[tuple[str, ...]]
+    """What claims may say of it."""
+    BACKGROUND: ClassVar[bool] = False
+    """Whether it is there to disturb the others: it begins before the warm-up and ends after the measurement."""
+
+    name: str
+    label: str
+    flows: tuple[Flow, ...]
+    level: int
+    window_bytes: int | None
+    port: int
+    """The first of a hundred ports that its servers may listen on."""
+
+    @property
+    def levels(self) -> set[int]:
+        """Every level that frames of it have."""
+        return {self.level}
+
+    @property
+    def echo_replies(self) -> tuple[tuple[str, int], ...]:
+        """Hosts whose kernel answers echo requests for this workload, with the level of their replies: ("h10", 6); none without levels."""
+        return ()
+
+    @property
+    def longest_ns(self) -> int:
+        """How long its measured part may take where that is longer than the trial's duration."""
+        return 0
+
+    @property
+    def phase_ns(self) -> int:
+        """The seed moves the start of what is measured within this; 0 where its start is of no account."""
+        return 0
+
+    def describe(self) -> str:
+        """What it does, in a line for the report."""
+        raise NotImplementedError
+
+
+class WorkloadSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program"):
+    """A program with its role; ``level`` is the 802.1Q priority that it has where an arm uses levels."""
+
+    label: str
+    level: int
+
+    def pairs(self, where: str) -> list[tuple[str, Flow]]:
+        """Which host sends to which, each with the entry that says so; raise :class:`UsageError` where that makes no sense."""
+        raise NotImplementedError
+
+    def check(self, where: str, network: Network) -> None:
+        """Raise :class:`UsageError` with the place of a number that is out of range."""
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> WorkloadPlan:
+        """The plan; ``common`` are the fields that every :class:`WorkloadPlan` has."""
+        raise NotImplementedError
+
+
+class FlowSpec(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A workload between pairs of hosts: ``flows`` are "source>destination"."""
+
+    flows: list[str]
+
+    def pairs(self, where: str) -> list[tuple[str, Flow]]:
+        found = []
+        for text in self.flows:
+            source, arrow, destination = (part.strip() for part in text.partition(">"))
+            if not arrow or source == destination:
+                raise UsageError(f"{where}.flows: {text!r} is no flow: write two hosts, such as 'h8>h10'")
+            found.append((f"{where}.flows", (source, destination)))
+        if not found:
+            raise UsageError(f"{where}.flows: no flows: give at least one, such as 'h8>h10'")
+        if len({flow for _, flow in found}) < len(found):
+            raise UsageError(f"{where}.flows: a flow is named twice: give each once")
+        return found
+
+
+def bounded(where: str, value: float, least: float, most: float, shown: str) -> None:
+    """Raise :class:`UsageError` unless ``least`` <= ``value`` <= ``most``; ``shown`` says the range with its units."""
+    if not least <= value <= most:
+        raise UsageError(f"{where}: {value} is out of range: use {shown}")
