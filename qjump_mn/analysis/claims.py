@@ -1,19 +1,21 @@
 """The language of claims: a predicate, and what is shown beside it, over the measures of the arms.
 
 Python's expression syntax with numbers, the plan's constants by name, ``arm.workload.measure``, + - * /, comparisons (also chained),
-and/or/not, abs, min and max; nothing else. Everything is checked before anything runs (:func:`check`), which needs no data and no library
-but msgspec. In evaluation, a measure without a value and a division by zero make the whole expression undefined: no value is shown, and a
-predicate does not hold.
+and/or/not, abs, min and max; nothing else. A series in an arm's place stands for each of its arms, and x for its value. Everything is
+checked before anything runs (:func:`check`), which needs no data and no library but msgspec. In evaluation, a measure without a value and a
+division by zero make the whole expression undefined: no value is shown, and a predicate does not hold.
 """
 
 from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from qjump_mn.errors import UsageError
+from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.loading import nearest
 from qjump_mn.model.plan import Plan
 
@@ -68,12 +70,14 @@ class Expression:
             return False
 
 
-def parse(text: str, kind: Kind, plan: Plan, where: str) -> Expression:
-    """``text`` as an expression of ``kind`` over ``plan``; raise :class:`UsageError` that begins with ``where``."""
+def parse(text: str, kind: Kind, plan: Plan, where: str, point: Point | None = None) -> Expression:
+    """``text`` as an expression of ``kind`` over ``plan``, at a ``point`` of its sweep; raise :class:`UsageError` that begins with ``where``."""
     if len(text) > MOST_CHARACTERS:
         raise UsageError(f"{where}: {len(text)} characters are too many for an expression: use at most {MOST_CHARACTERS}")
     try:
         node = ast.parse(text.strip(), mode="eval").body
+        if point:
+            node = _At(point).visit(node)
         checker = _Checker(text.strip(), plan, where)
         found = checker.kind(node)
     except SyntaxError as error:
@@ -89,19 +93,74 @@ def parse(text: str, kind: Kind, plan: Plan, where: str) -> Expression:
 def check(plan: Plan) -> None:
     """Check every claim of ``plan`` without any data; raise :class:`UsageError` with the place of the first that makes no sense."""
     for name in plan.claims:
-        predicate(plan, name)
-        shown(plan, name)
+        Claim.of(plan, name)
 
 
-def predicate(plan: Plan, claim: str) -> Expression:
-    """The predicate of a claim of ``plan``."""
-    return parse(plan.claims[claim].predicate, "truth", plan, f"experiment {plan.experiment!r}: claims.{claim}.predicate")
+class Claim:
+    """A claim that is ready to be judged: its ``predicates`` must all hold, and of what it ``shows`` the largest is told.
+
+    There is one of each, or one for each x of the series that the claim names. ``arms`` are those it needs.
+    """
+
+    def __init__(self, predicates: Sequence[Expression], shows: Sequence[Expression]) -> None:
+        self._predicates, self._shows = predicates, shows
+        self.arms = tuple(dict.fromkeys(arm for expression in (*predicates, *shows) for arm in expression.arms))
+
+    @classmethod
+    def of(cls, plan: Plan, name: str) -> Claim:
+        """The claim of ``plan`` called ``name``; raise :class:`UsageError` with the place of what makes no sense."""
+        claim = plan.claims[name]
+        where = f"experiment {plan.experiment!r}: claims.{name}"
+        points = _points(plan, claim, where)
+        return cls(
+            [parse(claim.predicate, "truth", plan, f"{where}.predicate", point) for point in points],
+            [parse(claim.shows, "number", plan, f"{where}.shows", point) for point in points] if claim.shows else [],
+        )
+
+    def holds(self, measured: Measured, constants: Mapping[str, float]) -> bool:
+        """Whether it is true for one seed."""
+        return all(predicate.holds(measured, constants) for predicate in self._predicates)
+
+    def shown(self, measured: Measured, constants: Mapping[str, float]) -> float | None:
+        """The value to tell for one seed; None where none is defined."""
+        return max((value for one in self._shows if (value := one.number(measured, constants)) is not None), default=None)
 
 
-def shown(plan: Plan, claim: str) -> Expression | None:
-    """What a claim of ``plan`` shows beside its verdict, if anything."""
-    text = plan.claims[claim].shows
-    return parse(text, "number", plan, f"experiment {plan.experiment!r}: claims.{claim}.shows") if text else None
+class Point(NamedTuple):
+    """One value of a sweep: the arm of each series that has it."""
+
+    x: float
+    arms: Mapping[str, str]
+
+
+def _points(plan: Plan, claim: ClaimSpec, where: str) -> list[Point | None]:
+    """The values of the sweep that the claim is about; one None for a claim that names no series."""
+    series = {arm.series for arm in plan.arms if arm.series}
+    named = {word for word in re.findall(r"[A-Za-z_]\w*", f"{claim.predicate} {claim.shows}") if word in series}
+    if not named:
+        return [None]
+    by_x: dict[float, dict[str, str]] = {}
+    for arm in plan.arms:
+        if arm.series in named and arm.x is not None:
+            by_x.setdefault(arm.x, {})[arm.series] = arm.name
+    points = [Point(x, arms) for x, arms in by_x.items() if len(arms) == len(named)]
+    if claim.where:
+        points = [point for point in points if parse(claim.where, "truth", plan, f"{where}.where", point).holds({}, plan.constants)]
+    if not points:
+        raise UsageError(f"{where}: no value of the sweep is left that it would be about")
+    return list(points)
+
+
+class _At(ast.NodeTransformer):
+    """Puts a point's arms in the place of its series, and its number in the place of x."""
+
+    def __init__(self, point: Point) -> None:
+        self._point = point
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id == "x":
+            return ast.copy_location(ast.Constant(self._point.x), node)
+        return ast.copy_location(ast.Name(self._point.arms.get(node.id, node.id), node.ctx), node)
 
 
 class _Checker:

@@ -49,11 +49,11 @@ def _by_seed(trials: Sequence[TrialMeasures]) -> dict[int, dict[str, Mapping[str
 
 def _row(plan: Plan, name: str, by_seed: Mapping[int, claims.Measured]) -> VerdictRow:
     claim = plan.claims[name]
-    predicate, shows = claims.predicate(plan, name), claims.shown(plan, name)
-    needed = set(predicate.arms) | set(shows.arms if shows else ())
+    judged = claims.Claim.of(plan, name)
+    needed = set(judged.arms)
     checked = tuple(seed for seed in plan.seeds if seed in by_seed and needed <= set(by_seed[seed]))
-    held = tuple(seed for seed in checked if predicate.holds(by_seed[seed], plan.constants))
-    values = {seed: shows.number(by_seed[seed], plan.constants) for seed in checked} if shows else {}
+    held = tuple(seed for seed in checked if judged.holds(by_seed[seed], plan.constants))
+    values = {seed: judged.shown(by_seed[seed], plan.constants) for seed in checked}
     defined = {seed: value for seed, value in values.items() if value is not None}
     return VerdictRow(
         claim=name,

@@ -36,7 +36,7 @@ class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """One treatment. Without ``levels`` every frame has priority 0; without ``qjump`` no host limits anything.
 
     ``qjump`` names one of the experiment's limiters; ``window`` caps the socket buffers of the workloads in ``windowed``;
-    ``link`` gives the arm links of its own.
+    ``link`` gives the arm links of its own. With ``sweep`` it stands for a series of arms, one for each value of that sweep.
     """
 
     label: str
@@ -46,18 +46,33 @@ class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     window: Size | None = None
     windowed: list[str] = []
     link: LinkChange | None = None
+    sweep: str | None = None
+
+
+class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A parameter that is varied: ``sets`` are the settings below ``workloads`` or ``qjump`` that take each of ``values`` in turn.
+
+    ``label`` names the parameter with its unit, for the axis of the figure; values with a unit all have the same.
+    """
+
+    sets: list[str]
+    values: list[int | float | str]
+    label: str
 
 
 class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What was published, as a predicate over the arms' measures; see ``qjump_mn.analysis.claims`` for its language.
 
     A ``gate`` must hold for the run to be believed: where it fails, the run is INVALID. ``shows`` is an expression printed beside it.
+    Where they name a series instead of an arm, the claim is about each of its arms whose ``x``, the sweep's value, fulfils ``where``;
+    of the numbers shown it is the largest that is printed.
     """
 
     statement: str
     source: str
     predicate: str
     shows: str = ""
+    where: str = ""
     gate: bool = False
 
 
@@ -85,6 +100,7 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     workloads: dict[str, AnySpec]
     qjump: dict[str, QJumpSpec]
     arms: dict[str, ArmSpec]
+    sweeps: dict[str, SweepSpec] = {}
     claims: dict[str, ClaimSpec]
     figure: FigureSpec
     remarks: list[str] = []

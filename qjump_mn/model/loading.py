@@ -114,6 +114,15 @@ def experiment(name: str, preset: str, settings: list[str]) -> ExperimentSpec:
     return convert(plain, ExperimentSpec, where)
 
 
+def varied(spec: ExperimentSpec, changes: dict[str, int | float | str], where: str) -> ExperimentSpec:
+    """``spec`` with other values at some of its settings, as a sweep asks for; raise :class:`UsageError` where there is no such setting."""
+    plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
+    for key, value in changes.items():
+        place, last = _place(plain, key, where)
+        place[last] = value
+    return convert(plain, ExperimentSpec, where)
+
+
 def merge(base: dict[str, Any], changes: dict[str, Any]) -> None:
     """Lay ``changes`` over ``base``, table by table."""
     for key, value in changes.items():
@@ -128,6 +137,12 @@ def _apply(plain: dict[str, Any], setting: str, where: str) -> None:
     key = key.strip()
     if not equals or not key:
         raise UsageError(f"-s {setting!r} is no setting: write key=value, such as -s link.rate=100Mbit")
+    place, last = _place(plain, key, where)
+    place[last] = _value(text.strip(), place.get(last))
+
+
+def _place(plain: dict[str, Any], key: str, where: str) -> tuple[dict[str, Any], str]:
+    """The table that holds the setting ``key``, and its last part."""
     *folder, last = key.split(".")
     place: Any = plain
     for part in folder:
@@ -135,7 +150,7 @@ def _apply(plain: dict[str, Any], setting: str, where: str) -> None:
     levels = bool(folder) and folder[-1] == "factors"
     if not isinstance(place, dict) or (last not in place and not levels) or isinstance(place.get(last), dict):
         raise UsageError(f"{where} has no setting {key!r}: {nearest(key, _paths(plain))}")
-    place[last] = _value(text.strip(), place.get(last))
+    return place, last
 
 
 def _value(text: str, before: Any) -> Any:

@@ -29,7 +29,10 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One treatment, resolved; ``uses_levels`` tells whether the workloads are marked with their levels."""
+    """One treatment, resolved; ``uses_levels`` tells whether the workloads are marked with their levels.
+
+    An arm of a ``series`` has the value ``x`` of its sweep.
+    """
 
     name: str
     label: str
@@ -37,6 +40,8 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     uses_levels: bool
     qjump: QJumpPlan | None
     workloads: tuple[AnyPlan, ...]
+    series: str = ""
+    x: float | None = None
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -80,6 +85,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     figure: FigureSpec
     constants: dict[str, float]
     remarks: tuple[str, ...]
+    axes: dict[str, str] = {}
+    """What each sweep varies, with its unit."""
     only: tuple[str, ...] = ()
     """The arms that are run; all, if none is named. The others' claims are not judged."""
 

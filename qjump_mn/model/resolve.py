@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
@@ -33,14 +37,12 @@ def plan(name: str, preset: str, settings: list[str], *, seed: int = 1, replicat
         raise UsageError(f"{where}: a warmup of {spec.warmup} is out of range: use at most 600s")
     network = resolve_network(spec.topology, loading.topology(spec.topology), spec.link)
     remarks = list(spec.remarks)
-    limiters = {key: _limiter(f"{where}: qjump.{key}", limiter, network, remarks) for key, limiter in spec.qjump.items()}
-    flows = {key: _flows(f"{where}: workloads.{key}", workload, network) for key, workload in spec.workloads.items()}
     if not spec.arms:
         raise UsageError(f"{where} has no arms: give it at least one")
-    arms = tuple(_arm(where, key, arm, spec, limiters, flows, network) for key, arm in spec.arms.items())
+    arms = tuple(_arms(where, spec, network, remarks))
     _check_figure(where, spec)
     for arm in only:
-        if arm not in spec.arms:
+        if arm not in {name for one in arms for name in (one.name, one.series)}:
             raise UsageError(f"{where}: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
     return Plan(
         experiment=name,
@@ -57,7 +59,53 @@ def plan(name: str, preset: str, settings: list[str], *, seed: int = 1, replicat
         figure=spec.figure,
         constants=_constants(network, arms, spec.figure.workload),
         remarks=tuple(dict.fromkeys(remarks)),
-        only=tuple(arm for arm in spec.arms if arm in only),
+        only=tuple(arm.name for arm in arms if arm.name in only or arm.series in only),
+        axes={key: sweep.label for key, sweep in spec.sweeps.items()},
+    )
+
+
+def _arms(where: str, spec: ExperimentSpec, network: Network, remarks: list[str]) -> Iterator[ArmPlan]:
+    """Every arm; a series is one for each value of its sweep."""
+    parts = _parts(where, spec, network, remarks)
+    for key, arm in spec.arms.items():
+        if arm.sweep is None:
+            yield _arm(where, key, arm, spec, parts, network)
+            continue
+        if arm.sweep not in spec.sweeps:
+            raise UsageError(f"{where}: arms.{key}: there is no sweep {arm.sweep!r}: {loading.nearest(arm.sweep, list(spec.sweeps))}")
+        sweep = spec.sweeps[arm.sweep]
+        place = f"{where}: sweeps.{arm.sweep}"
+        for value, x in zip(sweep.values, _numbers(place, sweep.values), strict=True):
+            changed = loading.varied(spec, dict.fromkeys(sweep.sets, value), place)
+            one = msgspec.structs.replace(arm, label=f"{arm.label}, {value}")
+            made = _arm(where, f"{key}_{re.sub(r'[^A-Za-z0-9]', '_', str(value))}", one, changed, _parts(where, changed, network, remarks), network)
+            yield msgspec.structs.replace(made, series=key, x=x)
+
+
+def _numbers(where: str, values: Sequence[float | str]) -> list[float]:
+    """The values of a sweep without their unit."""
+    if not values:
+        raise UsageError(f"{where}: no values: give at least one")
+    found = [re.fullmatch(r"([0-9.]+)([A-Za-z]*)", str(value)) for value in values]
+    if not all(found) or len({match[2] for match in found if match}) > 1:
+        raise UsageError(f"{where}: values are numbers with one unit, such as '7ms', '8ms', not {', '.join(map(repr, values))}")
+    numbers = [float(match[1]) for match in found if match]
+    if len(set(numbers)) < len(numbers):
+        raise UsageError(f"{where}: a value is named twice: give each once")
+    return numbers
+
+
+class _Parts(NamedTuple):
+    """What arms are put together from."""
+
+    limiters: dict[str, QJumpPlan]
+    flows: dict[str, Flows]
+
+
+def _parts(where: str, spec: ExperimentSpec, network: Network, remarks: list[str]) -> _Parts:
+    return _Parts(
+        {key: _limiter(f"{where}: qjump.{key}", limiter, network, remarks) for key, limiter in spec.qjump.items()},
+        {key: _flows(f"{where}: workloads.{key}", workload, network) for key, workload in spec.workloads.items()},
     )
 
 
@@ -126,11 +174,11 @@ def _arm(
     name: str,
     spec: ArmSpec,
     experiment: ExperimentSpec,
-    limiters: dict[str, QJumpPlan],
-    flows: dict[str, Flows],
+    parts: _Parts,
     network: Network,
 ) -> ArmPlan:
     where = f"{where}: arms.{name}"
+    limiters, flows = parts
     if not name.isidentifier():
         raise UsageError(f"{where}: {name!r} is no name for an arm: use letters, digits and underscores")
     if not spec.workloads:

@@ -1,0 +1,107 @@
+"""Series of arms, one for each value of a sweep, and claims about all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from qjump_mn.analysis import claims
+from qjump_mn.errors import UsageError
+from qjump_mn.model import resolve
+from qjump_mn.model.plan import Plan
+from qjump_mn.model.programs import PingPlan
+
+EXPERIMENT = """
+title = "A sweep"
+reproduces = "nothing"
+question = "?"
+topology = "single"
+warmup = "1s"
+duration = "1s"
+replicates = 1
+link = {}
+qjump.limit = { factors = { 7 = 1 } }
+workloads.ping = { program = "ping", label = "ping", flows = ["h1>h2"], level = 7, interval = "10ms" }
+arms.idle = { label = "idle", workloads = ["ping"] }
+arms.limited = { label = "limited", workloads = ["ping"], levels = true, qjump = "limit", sweep = "pace" }
+arms.free = { label = "free", workloads = ["ping"], levels = true, sweep = "pace" }
+sweeps.pace = { label = "interval, ms", sets = ["workloads.ping.interval"], values = ["5ms", "10ms", "20ms"] }
+figure = { plot = "rtt_cdf", workload = "ping", arms = ["idle"] }
+presets.course = { about = "all" }
+presets.few = { about = "fewer", sweeps.pace.values = ["10ms"] }
+
+[claims.each]
+statement = "at every interval"
+source = "none"
+predicate = "limited.ping.p50_ms <= 2 * free.ping.p50_ms"
+shows = "limited.ping.p50_ms"
+
+[claims.some]
+statement = "from 10 ms"
+source = "none"
+predicate = "limited.ping.p50_ms * x <= 20 * idle.ping.p50_ms"
+where = "x >= 10"
+"""
+
+
+def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, preset: str = "course", text: str = EXPERIMENT, only: tuple[str, ...] = ()) -> Plan:
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments/sweep.toml").write_text(text)
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    return resolve.plan("sweep", preset, [], only=only)
+
+
+def test_a_series_has_an_arm_for_each_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = sweep(tmp_path, monkeypatch)
+    assert [arm.name for arm in plan.arms] == ["idle", "limited_5ms", "limited_10ms", "limited_20ms", "free_5ms", "free_10ms", "free_20ms"]
+    assert [(arm.series, arm.x) for arm in plan.arms][:3] == [("", None), ("limited", 5.0), ("limited", 10.0)]
+    pings = [workload for arm in plan.arms for workload in arm.workloads if isinstance(workload, PingPlan)]
+    assert [ping.interval_ns // 10**6 for ping in pings] == [10, 5, 10, 20, 5, 10, 20]
+    assert plan.arms[1].label == "limited, 5ms"
+    assert plan.axes == {"pace": "interval, ms"}
+
+
+def test_a_series_may_be_asked_for_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sweep(tmp_path, monkeypatch, only=("idle", "free")).only == ("idle", "free_5ms", "free_10ms", "free_20ms")
+
+
+def test_a_preset_may_have_other_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [arm.name for arm in sweep(tmp_path, monkeypatch, preset="few").arms] == ["idle", "limited_10ms", "free_10ms"]
+
+
+def measured(**medians: float) -> claims.Measured:
+    return {arm: {"ping": {"p50_ms": value}} for arm, value in medians.items()}
+
+
+def test_a_claim_about_a_series_is_about_each_of_its_arms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = sweep(tmp_path, monkeypatch)
+    each, some = claims.Claim.of(plan, "each"), claims.Claim.of(plan, "some")
+    assert each.arms == ("limited_5ms", "free_5ms", "limited_10ms", "free_10ms", "limited_20ms", "free_20ms")
+    assert some.arms == ("limited_10ms", "idle", "limited_20ms")
+    good = measured(idle=1, limited_5ms=2, free_5ms=1, limited_10ms=2, free_10ms=1, limited_20ms=1, free_20ms=1)
+    assert each.holds(good, {}) and some.holds(good, {})
+    assert each.shown(good, {}) == 2
+    assert not each.holds({**good, **measured(limited_5ms=2.1)}, {})
+    assert some.holds({**good, **measured(limited_5ms=1000)}, {})
+    assert not some.holds({**good, **measured(limited_20ms=1.1)}, {}), "20 ms times 1.1 is more than 20 times 1"
+    assert not each.holds({key: value for key, value in good.items() if key != "free_20ms"}, {})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ('"5ms", "10ms"', '"5ms", "10s"', "values are numbers with one unit"),
+        ('"5ms", "10ms"', '"5ms", "5ms"', "a value is named twice"),
+        ('"5ms", "10ms", "20ms"', "", "no values: give at least one"),
+        ('"5ms"', '"1ms"', "interval: 1ms is out of range"),
+        ("workloads.ping.interval", "workloads.ping.intervall", "has no setting 'workloads.ping.intervall'"),
+        ('sweep = "pace"', 'sweep = "pcae"', "there is no sweep 'pcae': did you mean 'pace'"),
+        ("x >= 10", "x >= 100", "no value of the sweep is left"),
+        ("x >= 10", "y >= 100", "claims.some.where: 'y' is not known"),
+        ("* x <=", "* y <=", "claims.some.predicate: 'y' is not known"),
+    ],
+)
+def test_what_cannot_be_is_told(before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        claims.check(sweep(tmp_path, monkeypatch, text=EXPERIMENT.replace(before, after, 1)))
