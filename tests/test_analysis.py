@@ -43,7 +43,7 @@ FACTS = tables.TrialFacts(cpu_busy=0.1, window_s=(1.0, 2.0), began_ns=0)
 
 
 def ping_table(*rtts_ms: float | None) -> pa.Table:
-    rows = [{"flow": "h8>h10", "sequence": index, "received_s": None, "rtt_us": None if rtt is None else rtt * 1e3} for index, rtt in enumerate(rtts_ms, 1)]
+    rows = [{"flow": "h8>h10", "sequence": index, "received_s": None, "latency_us": None if rtt is None else rtt * 1e3} for index, rtt in enumerate(rtts_ms, 1)]
     return pa.Table.from_pylist(rows, schema=tables.schema(PING))
 
 
@@ -128,7 +128,8 @@ def test_verdicts_are_on_disk(complete: pipeline.Analysed) -> None:
 
 
 def test_analysis_changes_no_raw_file_and_repeats(complete: pipeline.Analysed) -> None:
-    made = ("verdicts.json", "report.md", "report.html", "fig/rtt_cdf.png", "fig/rtt_cdf.svg", "fig/rtt_cdf.pdf", "trials/qjump/1/data/ping.parquet")
+    figures = (f"fig/latency_cdf.{ending}" for ending in ("png", "svg", "pdf"))
+    made = ("verdicts.json", "report.md", "report.html", *figures, "trials/qjump/1/data/ping.parquet")
     before = {name: (complete.run.path / name).read_bytes() for name in made}
     assert pipeline.analyse(complete.run.path).outcome == complete.outcome
     for name, content in before.items():
@@ -146,7 +147,7 @@ def test_the_terminal_shows_everything_in_80_columns(complete: pipeline.Analysed
     text = printed(complete)
     lines = text.splitlines()
     flat = " ".join(text.split())
-    paths = [complete.run.path / name for name in ("fig/rtt_cdf.png", "fig/rtt_cdf_others.png", "report.html")]
+    paths = [complete.run.path / name for name in ("fig/latency_cdf.png", "fig/latency_cdf_others.png", "report.html")]
     for path in (*paths, complete.run.path):
         assert sum(line.endswith(f" {path}") for line in lines) == 1, path
     assert all(len(line) <= 80 for line in lines if str(complete.run.path) not in line and "sha256" not in line)
@@ -365,7 +366,7 @@ def test_an_interrupted_run_and_one_without_any_trial(tmp_path: Path) -> None:
     synthetic.write_trial(run, plan.trials()[1])  # killed before it was marked done
     analysed = pipeline.analyse(run.path)
     assert analysed.outcome.missing == {one.name: "not run" for one in plan.trials()[1:]}
-    assert [figure.name for figure in analysed.outcome.drawings] == ["rtt_cdf"]
+    assert [figure.name for figure in analysed.outcome.drawings] == ["latency_cdf"]
 
 
 @pytest.mark.usefixtures("no_pdf")

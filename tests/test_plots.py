@@ -85,8 +85,8 @@ def loss(run: RunDirectory, arm: str) -> float:
 
 
 def test_figures_show_every_arm_and_the_loss(run: RunDirectory, manifest: Manifest) -> None:
-    figures = module("rtt_cdf").draw(run, manifest)
-    assert [figure.name for figure in figures] == ["rtt_cdf", "rtt_cdf_others"]
+    figures = module("latency_cdf").draw(run, manifest)
+    assert [figure.name for figure in figures] == ["latency_cdf", "latency_cdf_others"]
     labels = [[text.get_text() for legend in figure.figure.legends for text in legend.get_texts()] for figure in figures]
     arms = {arm.name: arm.label for arm in manifest.plan.arms}
     assert [label.split(": ")[0] for label in labels[0]] == [arms[name] for name in manifest.plan.figure.arms]
@@ -98,7 +98,7 @@ def test_figures_show_every_arm_and_the_loss(run: RunDirectory, manifest: Manife
 
 
 def test_the_axis_is_broken_between_the_groups(run: RunDirectory, manifest: Manifest) -> None:
-    figure = module("rtt_cdf").draw(run, manifest)[0].figure
+    figure = module("latency_cdf").draw(run, manifest)[0].figure
     left, right, tail = figure.axes
     assert left.get_xlim()[0] == 0
     assert left.get_xlim()[1] == right.get_xlim()[0] < 25 < 126 < right.get_xlim()[1]
@@ -114,7 +114,7 @@ def test_no_text_leaves_the_picture(preset: str, run: RunDirectory, tmp_path: Pa
         run = synthetic.make(tmp_path, "paper", replicates=1)
         pipeline.read_trials(run, run.manifest)
     style = module("style")
-    for drawn in module("rtt_cdf").draw(run, run.manifest):
+    for drawn in module("latency_cdf").draw(run, run.manifest):
         with style.sheet():
             drawn.figure.draw_without_rendering()
         texts = [*drawn.figure.texts, *(text for legend in drawn.figure.legends for text in legend.get_texts())]
@@ -129,14 +129,14 @@ def test_no_text_leaves_the_picture(preset: str, run: RunDirectory, tmp_path: Pa
 
 
 def test_curves_that_are_close_need_no_break(run: RunDirectory, manifest: Manifest) -> None:
-    rtt_cdf = module("rtt_cdf")
+    latency_cdf = module("latency_cdf")
     plan = manifest.plan
-    near = [rtt_cdf._curve(run, plan, arm) for arm in plan.arms if arm.name in ("idle", "qjump")]
-    assert rtt_cdf._sides(near, rtt_cdf._lines(plan))[1] is None
+    near = [latency_cdf._curve(run, plan, arm) for arm in plan.arms if arm.name in ("idle", "qjump")]
+    assert latency_cdf._sides(near, latency_cdf._lines(plan))[1] is None
 
 
 def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None:
-    for figure in module("rtt_cdf").draw(run, manifest):
+    for figure in module("latency_cdf").draw(run, manifest):
         for part in (
             "virtual clock",
             "10 Mb/s",
@@ -152,7 +152,7 @@ def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None
         footer = " ".join(text.get_text() for text in figure.figure.texts)
         assert "virtual clock" in footer
         assert manifest.plan_sha256[:12] in footer
-    assert "stretched by the ratio of the link rates, 1000" in module("rtt_cdf").draw(run, manifest)[0].caption
+    assert "stretched by the ratio of the link rates, 1000" in module("latency_cdf").draw(run, manifest)[0].caption
 
 
 def test_published_values_are_scaled_by_the_ratio_of_rates() -> None:
@@ -177,16 +177,16 @@ drawing.draw(run, run.manifest)
     for extra in ({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2", "MATPLOTLIBRC": str(tmp_path), "TZ": "Asia/Tokyo", "SOURCE_DATE_EPOCH": "1"}):
         subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env={**os.environ, **extra}, timeout=120)
         contents.append({path.name: path.read_bytes() for path in sorted(run.figures.iterdir())})
-    assert contents[0].keys() == {f"{name}.{ending}" for name in ("rtt_cdf", "rtt_cdf_others") for ending in ("png", "svg", "pdf")}
+    assert contents[0].keys() == {f"{name}.{ending}" for name in ("latency_cdf", "latency_cdf_others") for ending in ("png", "svg", "pdf")}
     for name, content in contents[0].items():
         assert content == contents[1][name], name
-    assert not re.search(rb"<dc:date>|CreationDate", contents[0]["rtt_cdf.svg"] + contents[0]["rtt_cdf.pdf"])
+    assert not re.search(rb"<dc:date>|CreationDate", contents[0]["latency_cdf.svg"] + contents[0]["latency_cdf.pdf"])
 
 
 def test_an_unknown_drawing_names_the_nearest() -> None:
-    with pytest.raises(UsageError, match="there is no drawing 'rtt_cfd': did you mean 'rtt_cdf'"):
-        drawing.check("rtt_cfd")
-    for name in ("style", "__init__", "../plots/rtt_cdf"):
+    with pytest.raises(UsageError, match="there is no drawing 'latency_cfd': did you mean 'latency_cdf'"):
+        drawing.check("latency_cfd")
+    for name in ("style", "__init__", "../plots/latency_cdf"):
         with pytest.raises(UsageError):
             drawing.check(name)
 
@@ -206,7 +206,7 @@ def test_the_drawings_of_an_installed_package_are_found(tmp_path: Path) -> None:
         if entry.name != "__pycache__":
             (tmp_path / "qjump_mn" / entry.name).symlink_to(entry)
     (tmp_path / "qjump_mn" / "plots").symlink_to(ROOT / "plots")
-    code = "import qjump_mn.report.drawing as d; d.check('rtt_cdf'); print(d.plots().__file__)"
+    code = "import qjump_mn.report.drawing as d; d.check('latency_cdf'); print(d.plots().__file__)"
     said = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}
     )

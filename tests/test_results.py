@@ -332,7 +332,7 @@ def test_tables_have_a_row_for_every_request_and_interval(run: RunDirectory) -> 
     assert table.schema == tables.schema(workload)
     assert table["sequence"].to_pylist() == list(range(1, workload.count + 1))
     lost = round(PLAN.constants["limiter_drop_predicted_loss"] * workload.count)
-    assert table["rtt_us"].null_count == table["received_s"].null_count == lost > 0
+    assert table["latency_us"].null_count == table["received_s"].null_count == lost > 0
     assert table["flow"].unique().to_pylist() == ["h8>h10"]
     assert pq.read_table(run.data(trial.name) / f"{workload.name}.parquet").equals(table)
 

@@ -27,7 +27,7 @@ arms.idle = { label = "idle", workloads = ["ping"] }
 arms.limited = { label = "limited", workloads = ["ping"], levels = true, qjump = "limit", sweep = "pace" }
 arms.free = { label = "free", workloads = ["ping"], levels = true, sweep = "pace" }
 sweeps.pace = { label = "interval, ms", sets = ["workloads.ping.interval"], values = ["5ms", "10ms", "20ms"] }
-figure = { plot = "rtt_cdf", workload = "ping", arms = ["idle"] }
+figure = { plot = "latency_cdf", workload = "ping", arms = ["idle"] }
 presets.course = { about = "all" }
 presets.few = { about = "fewer", sweeps.pace.values = ["10ms"] }
 

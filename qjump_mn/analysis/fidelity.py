@@ -92,7 +92,7 @@ def _idle(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
             links = len(network.path(source, destination))
             analytic_us = theory.ping_rtt_ns(workload.payload_bytes, links, network.rate_bps, network.delay_ns) / 1e3
             table = tables.tables[workload.name]
-            excess = np.sort(table.filter(pc.field("flow") == f"{source}>{destination}")["rtt_us"].drop_null().to_numpy()) - analytic_us
+            excess = np.sort(table.filter(pc.field("flow") == f"{source}>{destination}")["latency_us"].drop_null().to_numpy()) - analytic_us
             if len(excess):
                 medians[f"{tables.trial.name} {source}>{destination}"] = percentile(excess, 50)
                 varies.append(percentile(excess, 90) - percentile(excess, 0))
@@ -131,7 +131,7 @@ def _pings(data: Sequence[TrialTables]) -> Check:
             flow = table.filter(pc.field("flow") == f"{source}>{destination}")
             if flow["sequence"].to_pylist() != list(range(1, workload.count + 1)):
                 problems.append(f"{tables.trial.name}: {flow.num_rows} of {workload.count} requests {source}>{destination} are accounted for")
-            sent, received = sent + flow.num_rows, received + flow.num_rows - flow["rtt_us"].null_count
+            sent, received = sent + flow.num_rows, received + flow.num_rows - flow["latency_us"].null_count
             # Below that, ping waits longer after a request that was not answered. Where the network keeps packets charged to their
             # sender, those that wait in it hold ping back: that is what such links do, not an error.
             exact = workload.interval_ns >= theory.PING_UNANSWERED_NS and tables.trial.network.orphan and tables.trial.network.model == "wire"
@@ -145,10 +145,10 @@ def _pings(data: Sequence[TrialTables]) -> Check:
 
 def _pace_percent(flow: pa.Table, interval_ns: int) -> float | None:
     """How much longer than ``interval_ns`` it takes from one request to the next, by those that were answered; None if too few were."""
-    answered = flow.filter(pc.is_valid(flow["rtt_us"]))
+    answered = flow.filter(pc.is_valid(flow["latency_us"]))
     if answered.num_rows < 2:
         return None
-    at_s = answered["received_s"].to_numpy() - answered["rtt_us"].to_numpy() / 1e6
+    at_s = answered["received_s"].to_numpy() - answered["latency_us"].to_numpy() / 1e6
     requests = int(answered["sequence"][-1].as_py()) - int(answered["sequence"][0].as_py())
     return float((at_s[-1] - at_s[0]) / requests / interval_ns * 1e9 - 1) * 100
 

@@ -77,12 +77,13 @@ class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which drawing of ``plots/`` shows the experiment, and which arms go into its panels."""
+    """Which drawing of ``plots/`` shows the experiment, and which arms go into its panels; ``quantity`` names the axis of latencies."""
 
     plot: str
     workload: str
     arms: list[str]
     detail: list[str] = []
+    quantity: str = "round-trip time"
     published: list[str] = []
 
 

@@ -37,7 +37,7 @@ def plots() -> ModuleType:
 def names() -> list[str]:
     """The drawings there are."""
     folder = Path(plots().__path__[0])
-    return sorted(path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "style"))
+    return sorted(path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "style", "notes"))
 
 
 def check(name: str) -> None:

@@ -25,8 +25,8 @@ LINGER_S = 5
 """How long ping waits for the last replies; a full buffer at 10 Mb/s holds 0.12 s."""
 
 
-COLUMNS = {"flow": "string", "sequence": "int32", "received_s": "double", "rtt_us": "double"}
-"""``sequence`` from 1; received_s is Unix time; both it and rtt_us are null for what was lost."""
+COLUMNS = {"flow": "string", "sequence": "int32", "received_s": "double", "latency_us": "double"}
+"""``sequence`` from 1; received_s is Unix time; both it and latency_us, the round trip, are null for what was lost."""
 
 
 class Echo(NamedTuple):

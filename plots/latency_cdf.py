@@ -1,9 +1,8 @@
-"""Round-trip times as the paper and the course drew them: distribution functions, the axis broken where the contended arms begin."""
+"""Latencies as the paper and the course drew them: distribution functions, the axis broken where the contended arms begin."""
 
 from __future__ import annotations
 
 import statistics
-import textwrap
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,31 +16,31 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.model.programs import PingPlan
+from qjump_mn.model.programs import AnyPlan
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 
-from . import style
+from . import notes, style
+from .notes import LEFT, RIGHT
 from .style import Figure, Floats
 
 PUBLISHED = Path(__file__).parent / "published"
-LEFT, RIGHT = 0.122, 0.975
 BREAKS_ABOVE = 4.0
 """The axis is broken where an arm's least round trip is so many times the bound, with nothing in between."""
 
 
 class Curve(NamedTuple):
-    """One arm: the round trips in ms of each seed that has data, and how many requests that seed sent; of the figure's workload or the arm's own."""
+    """One arm: the latencies in ms of each seed that has data, and how many requests that seed sent; of the figure's workload or the arm's own."""
 
     arm: ArmPlan
-    ping: PingPlan
+    workload: AnyPlan
     seeds: tuple[int, ...]
     values: tuple[Floats, ...]
     sent: tuple[int, ...]
 
     @property
     def pooled(self) -> Floats:
-        """All seeds' round trips, ascending."""
+        """All seeds' latencies, ascending."""
         return np.sort(np.concatenate(self.values))
 
     @property
@@ -53,7 +52,7 @@ class Curve(NamedTuple):
     def label(self) -> str:
         """The arm in the legend, with the median (of the seeds, as in the table of arms) and the loss."""
         medians = [float(values[(len(values) - 1) // 2]) for values in self.values if len(values)]
-        median = f"median {_ms(statistics.median(medians))}" if medians else "no reply"
+        median = f"median {notes.ms(statistics.median(medians))}" if medians else "no reply"
         return f"{self.arm.label}: {median}" + (f", {self.loss * 100:.1f} % lost" if self.loss else "")
 
 
@@ -80,18 +79,18 @@ def draw(run: RunDirectory, manifest: Manifest) -> list[Figure]:
 
 
 def _curve(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
-    pings = sorted((workload for workload in arm.workloads if isinstance(workload, PingPlan)), key=lambda ping: ping.name != plan.figure.workload)
-    if not pings:
+    workload = min((one for one in arm.workloads if not one.BACKGROUND), key=lambda one: one.name != plan.figure.workload, default=None)
+    if workload is None:
         return None
     seeds, values, sent = [], [], []
     for seed in plan.seeds:
-        path = run.data(f"{arm.name}/{seed}") / f"{pings[0].name}.parquet"
+        path = run.data(f"{arm.name}/{seed}") / f"{workload.name}.parquet"
         if path.is_file() and run.is_done(f"{arm.name}/{seed}"):
-            table = pq.read_table(path, columns=["rtt_us"])
+            table = pq.read_table(path, columns=["latency_us"])
             seeds.append(seed)
-            values.append(np.sort(table["rtt_us"].drop_null().to_numpy() / 1e3))
+            values.append(np.sort(table["latency_us"].drop_null().to_numpy() / 1e3))
             sent.append(table.num_rows)
-    return Curve(arm, pings[0], tuple(seeds), tuple(values), tuple(sent)) if seeds else None
+    return Curve(arm, workload, tuple(seeds), tuple(values), tuple(sent)) if seeds else None
 
 
 def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figure:
@@ -117,13 +116,14 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
     _references(left, lines, height=0.60)
     published = _published(panels, plan)
     left.set_title("a  All arms" + (", on a broken axis" if far else ""))
-    figure.text((LEFT + RIGHT) / 2, 0.455, "round-trip time, ms", ha="center", va="center", fontsize=8.5)
+    figure.text((LEFT + RIGHT) / 2, 0.455, f"{plan.figure.quantity}, ms", ha="center", va="center", fontsize=8.5)
     _legend(figure, curves, top=0.995)
     if detail:
         tail = figure.add_axes((LEFT, 0.135, RIGHT - LEFT, 0.25))
         _tail(tail, detail, lines)
+        tail.set_xlabel(f"{plan.figure.quantity}, ms")
         tail.set_title("b  The tail" + (", without the contended arms" if len(detail) < len(curves) else ""))
-    _footer(figure, manifest, curves)
+    notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves)}")
     return Figure(plan.figure.plot, plan.title, _caption(manifest, curves, lines, published, tail=bool(detail)), figure)
 
 
@@ -143,11 +143,11 @@ def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
     for index, curve in enumerate(curves):
         _step(panel, curve, index)
     _fractions(panel)
-    panel.set_xlabel("round-trip time, ms (logarithmic)")
+    panel.set_xlabel(f"{plan.figure.quantity}, ms (logarithmic)")
     panel.set_title("The other arms")
     _references(panel, lines, height=0.75)
     _legend(figure, curves, top=0.99)
-    _footer(figure, manifest, curves)
+    notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves)}")
     return Figure(f"{plan.figure.plot}_others", f"{plan.title}: the other arms", _caption(manifest, curves, lines, "", tail=False), figure)
 
 
@@ -160,7 +160,7 @@ def _fractions(panel: matplotlib.axes.Axes) -> None:
 def _lines(plan: Plan) -> Lines:
     """The round trip of an idle network, and the most that a frame in transmission on every busy port adds."""
     idle = plan.constants.get(f"{plan.figure.workload}_analytic_ms", 0.0)
-    return Lines(idle, idle + plan.constants.get("busy_ports", 0.0) * plan.constants.get("frame_ms", 0.0))
+    return Lines(idle, idle and idle + plan.constants.get("busy_ports", 0.0) * plan.constants.get("frame_ms", 0.0))
 
 
 def _sides(curves: Sequence[Curve], lines: Lines) -> tuple[float, tuple[float, float] | None]:
@@ -225,7 +225,6 @@ def _tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) -> Non
     panel.minorticks_off()
     panel.set_xlim(0, max([lines.bound * 1.12, *(float(curve.pooled[-1]) * 1.08 for curve in curves if len(curve.pooled))]))
     panel.set_ylabel("fraction of requests")
-    panel.set_xlabel("round-trip time, ms")
     _references(panel, lines, height=0.60)
 
 
@@ -236,7 +235,7 @@ def _references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> Non
             continue
         panel.axvline(x, color=style.GREY, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)
         panel.annotate(
-            f"{text} {_ms(x)}",
+            f"{text} {notes.ms(x)}",
             (x, height),
             xycoords=("data", "axes fraction"),
             xytext=(-2.5, 0),
@@ -259,7 +258,7 @@ def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
         for median in values["medians"]:
             x = median["us"] / 1e3 * scale
             _published_median(panels, x, style.look(median["arm"]).colour)
-            said.append(f"{median['us']:g} us ({_ms(x)} here) for {median['label']}")
+            said.append(f"{median['us']:g} us ({notes.ms(x)} here) for {median['label']}")
         sentences.append(
             f"Behind, in outline: {values['title']}, medians of {', '.join(said)}, stretched by the ratio of the link rates, {scale:g}; "
             f"they are {values['measured']}, so that orders of magnitude may be compared and no more. {values['source']}."
@@ -280,7 +279,7 @@ def _published_median(panels: list[matplotlib.axes.Axes], x: float, colour: str)
     panels[-1].text(
         0.52,
         0.5,
-        f"published, scaled:\n{_ms(x)} \N{RIGHTWARDS ARROW}",
+        f"published, scaled:\n{notes.ms(x)} \N{RIGHTWARDS ARROW}",
         transform=panels[-1].transAxes,
         ha="center",
         va="center",
@@ -307,45 +306,34 @@ def _legend(figure: matplotlib.figure.Figure, curves: list[Curve], top: float) -
 
 
 def _scale(manifest: Manifest, curves: list[Curve]) -> str:
-    plan = manifest.plan
-    epochs = sorted({curve.arm.qjump.epoch_ns for curve in curves if curve.arm.qjump})
-    told = f", epoch {' and '.join(f'{epoch / 1e6:g} ms' for epoch in epochs)}" if epochs else ""
-    clock = "virtual clock (one instruction is one nanosecond)" if manifest.clock == "virtual" else "real clock"
-    return f"{clock}; {plan.network.rate_bps / 1e6:g} Mb/s links of model {plan.network.model}, topology {plan.network.topology}{told}"
+    return notes.scale(manifest, [curve.arm for curve in curves])
 
 
 def _replicates(curves: list[Curve]) -> str:
-    seeds = sorted({seed for curve in curves for seed in curve.seeds})
+    seeds = {seed for curve in curves for seed in curve.seeds}
     sent = sorted({sent for curve in curves for sent in curve.sent})
-    short = [curve.arm.label for curve in curves if set(curve.seeds) != set(seeds)]
-    missing = f" (fewer for {', '.join(short)})" if short else ""
-    numbers = ",\N{NO-BREAK SPACE}".join(str(seed) for seed in seeds)
-    plural = "s" if len(seeds) > 1 else ""
-    return f"{len(seeds)} replicate{plural} (seed{plural} {numbers}){missing}, {' or '.join(str(count) for count in sent)} requests each"
+    many = f"{sent[0]} to {sent[-1]}" if len(sent) > 3 else " or ".join(str(count) for count in sent)
+    return f"{notes.replicates(seeds, [curve.arm.label for curve in curves if set(curve.seeds) != seeds])}, {many} requests each"
 
 
 def _caption(manifest: Manifest, curves: list[Curve], lines: Lines, published: str, *, tail: bool) -> str:
     plan = manifest.plan
     below = "Panel b stretches the upper end, one line a replicate. " if tail else ""
-    labels = " and ".join(dict.fromkeys(curve.ping.label for curve in curves))
-    every = " or ".join(dict.fromkeys(f"{curve.ping.interval_ns / 1e6:g} ms" for curve in curves))
+    what = "; ".join(dict.fromkeys(f"{curve.workload.label} ({curve.workload.describe()})" for curve in curves))
     spread = " The band spans the replicates." if any(len(curve.seeds) > 1 for curve in curves) else ""
     ends = " A curve ends at the fraction of requests that were answered." if any(curve.loss for curve in curves) else ""
-    ports = plan.constants.get("busy_ports", 0.0)
     return (
-        f"Round-trip time of {labels}, a request every {every}, preset {plan.preset}: {_scale(manifest, curves)}; {_replicates(curves)}.{ends}{spread} "
-        f"Dashed: the analytic round trip of the idle network, {_ms(lines.idle)}, and the bound of one full-size frame "
-        f"({_ms(plan.constants.get('frame_ms', 0.0))}) on each of {ports:g} busy ports more, {_ms(lines.bound)}. {below}{published}"
+        f"{plan.figure.quantity.capitalize()} of {what}, preset {plan.preset}: {_scale(manifest, curves)}; {_replicates(curves)}.{ends}{spread} "
+        f"{_told(plan, lines)}{below}{published}"
     ).strip()
 
 
-def _footer(figure: matplotlib.figure.Figure, manifest: Manifest, curves: list[Curve]) -> None:
-    """What must not be lost when the picture travels without its caption."""
-    text = f"{_scale(manifest, curves)}; {_replicates(curves)}. {manifest.plan.experiment}, preset {manifest.plan.preset}, plan {manifest.plan_sha256[:12]}."
-    figure.text(LEFT, 0.012, textwrap.fill(text, 122), fontsize=6.6, color=style.GREY, va="bottom", ha="left", linespacing=1.35)
-
-
-def _ms(value: float) -> str:
-    """Three digits that count, with their zeros."""
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
-    return f"{value:,.{digits}f} ms"
+def _told(plan: Plan, lines: Lines) -> str:
+    """What the dashed lines are."""
+    if not lines.idle:
+        return ""
+    ports = plan.constants.get("busy_ports", 0.0)
+    return (
+        f"Dashed: the analytic round trip of the idle network, {notes.ms(lines.idle)}, and the bound of one full-size frame "
+        f"({notes.ms(plan.constants.get('frame_ms', 0.0))}) on each of {ports:g} busy ports more, {notes.ms(lines.bound)}. "
+    )

@@ -1,0 +1,45 @@
+"""What figures say of themselves: the scale that they are drawn at, and where they come from."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Sequence
+
+import matplotlib.figure
+
+from qjump_mn.model.plan import ArmPlan
+from qjump_mn.results.manifest import Manifest
+
+from . import style
+
+LEFT, RIGHT = 0.122, 0.975
+"""Where panels begin and end, in widths of the figure."""
+
+
+def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
+    """Clock, link rate, topology and epochs of ``arms``."""
+    plan = manifest.plan
+    epochs = sorted({arm.qjump.epoch_ns for arm in arms if arm.qjump})
+    told = f", epoch {' and '.join(f'{epoch / 1e6:g} ms' for epoch in epochs)}" if epochs else ""
+    clock = "virtual clock (one instruction is one nanosecond)" if manifest.clock == "virtual" else "real clock"
+    return f"{clock}; {plan.network.rate_bps / 1e6:g} Mb/s links of model {plan.network.model}, topology {plan.network.topology}{told}"
+
+
+def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
+    """How many replicates there are; ``short`` are the arms that have fewer."""
+    missing = f" (fewer for {', '.join(short)})" if short else ""
+    numbers = ",\N{NO-BREAK SPACE}".join(str(seed) for seed in sorted(seeds))
+    plural = "s" if len(seeds) > 1 else ""
+    return f"{len(seeds)} replicate{plural} (seed{plural} {numbers}){missing}"
+
+
+def footer(figure: matplotlib.figure.Figure, manifest: Manifest, said: str) -> None:
+    """What must not be lost when the picture travels without its caption."""
+    text = f"{said}. {manifest.plan.experiment}, preset {manifest.plan.preset}, plan {manifest.plan_sha256[:12]}."
+    figure.text(LEFT, 0.012, textwrap.fill(text, 122), fontsize=6.6, color=style.GREY, va="bottom", ha="left", linespacing=1.35)
+
+
+def ms(value: float) -> str:
+    """Three digits that count, with their zeros."""
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
+    return f"{value:,.{digits}f} ms"
