@@ -223,7 +223,7 @@ def test_every_verdict_is_explained(verdict: outcomes.Verdict, tmp_path: Path, a
 def test_intervals_are_shown_from_five_seeds_on(analysed: pipeline.Analysed) -> None:
     five = Spread.of({seed: float(seed) for seed in range(1, 6)})
     arms = tuple(msgspec.structs.replace(arm, measures={"ping": {"p50_ms": five}}) for arm in analysed.outcome.arms[:1])
-    rows = document.spread(msgspec.structs.replace(analysed.outcome, arms=arms))
+    rows = document.spread(analysed.manifest.plan, msgspec.structs.replace(analysed.outcome, arms=arms))
     assert rows == [("ping alone", "ping", "median, ms", "1: 1; 2: 2; 3: 3; 4: 4; 5: 5", "1.037 to 4.963")]
 
 

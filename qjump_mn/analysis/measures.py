@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -65,6 +65,6 @@ def _summary(plan: Plan, arm: ArmPlan, trials: list[TrialMeasures]) -> ArmSummar
     )
 
 
-def _spreads(by_seed: Mapping[int, Mapping[str, float]], keys: tuple[str, ...]) -> dict[str, Spread]:
+def _spreads(by_seed: Mapping[int, Mapping[str, float]], keys: Iterable[str]) -> dict[str, Spread]:
     found = {key: {seed: values[key] for seed, values in by_seed.items() if key in values} for key in keys}
     return {key: Spread.of(values) for key, values in found.items() if values}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -33,14 +35,14 @@ def show(console: Console, analysed: Analysed) -> None:
 
 
 def _arms(analysed: Analysed) -> Table:
-    table = Table(title="Arms: ping round trip in ms, bulk goodput in Mb/s; medians of the replicates", title_justify="left", pad_edge=False, box=None)
+    plan = analysed.manifest.plan
+    table = Table(title="Arms: medians of the replicates", title_justify="left", pad_edge=False, box=None)
     table.add_column("arm", overflow="fold")
     table.add_column("levels", overflow="fold")
-    for name in ("median", "p99", "max", "loss", "goodput", "n"):
-        table.add_column(name, justify="right", no_wrap=True)
+    for head in (*wording.heads(plan), "n"):
+        table.add_column(re.sub("(: |, )", lambda gap: f"{gap[0].strip()}\n", head), justify="right", no_wrap=True)
     for arm in analysed.outcome.arms:
-        row = wording.cells(arm)
-        table.add_row(Text(arm.label), arm.scheme, *(row[name] for name in ("median", "p99", "max", "loss", "goodput", "replicates")))
+        table.add_row(Text(arm.label), arm.scheme, *wording.cells(plan, arm), wording.replicates(arm))
     return table
 
 

@@ -77,13 +77,17 @@ class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which drawing of ``plots/`` shows the experiment, and which arms go into its panels; ``quantity`` names the axis of latencies."""
+    """Which drawing of ``plots/`` shows the experiment, and which arms go into its panels; ``quantity`` names the axis of latencies.
+
+    ``table`` are the measures, "workload.measure", that the table of arms has; without it those are the latencies and the bulk goodput.
+    """
 
     plot: str
     workload: str
     arms: list[str]
     detail: list[str] = []
     quantity: str = "round-trip time"
+    table: list[str] = []
     published: list[str] = []
 
 

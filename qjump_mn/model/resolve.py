@@ -40,7 +40,7 @@ def plan(name: str, preset: str, settings: list[str], *, seed: int = 1, replicat
     if not spec.arms:
         raise UsageError(f"{where} has no arms: give it at least one")
     arms = tuple(_arms(where, spec, network, remarks))
-    _check_figure(where, spec)
+    _check_figure(where, spec, arms)
     for arm in only:
         if arm not in {name for one in arms for name in (one.name, one.series)}:
             raise UsageError(f"{where}: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
@@ -216,7 +216,7 @@ def _workload(name: str, flows: Flows, experiment: ExperimentSpec, arm: ArmSpec)
     return workload.planned(common, uses_levels=arm.levels, duration_ns=int(experiment.duration))
 
 
-def _check_figure(where: str, spec: ExperimentSpec) -> None:
+def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> None:
     figure = spec.figure
     if figure.workload not in spec.workloads:
         raise UsageError(
@@ -225,6 +225,10 @@ def _check_figure(where: str, spec: ExperimentSpec) -> None:
     for arm in (*figure.arms, *figure.detail):
         if arm not in spec.arms:
             raise UsageError(f"{where}: figure: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
+    for entry in figure.table:
+        measures = {f"{workload.name}.{measure}" for arm in arms for workload in arm.workloads for measure in workload.MEASURES}
+        if entry not in measures:
+            raise UsageError(f"{where}: figure.table: no arm has {entry!r}: {loading.nearest(entry, sorted(measures))}")
 
 
 def busy_ports(network: Network, urgent: tuple[str, str], bulk: list[tuple[str, str]]) -> int:

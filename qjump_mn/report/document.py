@@ -20,15 +20,8 @@ from qjump_mn.results.manifest import Manifest, write_atomically
 from qjump_mn.results.outcome import Outcome, Spread
 
 TEMPLATES = Path(__file__).parent / "templates"
-SPREAD = {
-    "p50_ms": "median, ms",
-    "p99_ms": "99th percentile, ms",
-    "max_ms": "maximum, ms",
-    "loss": "loss",
-    "goodput_mbps": "goodput, Mb/s",
-    "offered_mbps": "offered, Mb/s",
-    "retransmits": "retransmits",
-}
+NOT_SPREAD = {"sent", "received", "min_ms", "p90_ms", "p999_ms", "mean_ms"}
+"""Measures that claims may use and the table of spreads leaves out."""
 
 
 def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path, Path]:
@@ -50,7 +43,8 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "outcome": outcome,
         "wording": wording,
         "figures": [(drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings],
-        "arms": [(arm, wording.cells(arm)) for arm in outcome.arms],
+        "arms": [(arm, [*wording.cells(plan, arm), wording.replicates(arm)]) for arm in outcome.arms],
+        "heads": [*wording.heads(plan), "replicates"],
         "sentences": wording.sentences(plan, outcome),
         "used": [verdict for verdict in wording.MEANINGS if any(row.verdict == verdict for row in outcome.verdicts)],
         "equations": equations(plan),
@@ -58,7 +52,7 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "workloads": workloads(plan),
         "limiters": [limiter(arm) for arm in plan.arms_run if arm.qjump],
         "built": asbuilt.summary(run, plan),
-        "spread": spread(outcome),
+        "spread": spread(plan, outcome),
         "commands": commands(run, manifest),
         "trials": [(name, manifest.trials[name]) for name in sorted(manifest.trials)],
     }
@@ -135,12 +129,14 @@ def limiter(arm: ArmPlan) -> dict[str, Any]:
     return {"label": arm.label, "epoch": f"{plan.epoch_ns / 1e6:g} ms, {plan.epochs}", "mode": f"{plan.mode}{waits}", "budgets": budgets}
 
 
-def spread(outcome: Outcome) -> list[tuple[str, str, str, str, str]]:
+def spread(plan: Plan, outcome: Outcome) -> list[tuple[str, str, str, str, str]]:
     """Arm, workload, measure, the value of each seed, and the 95 % interval of the mean where there are seeds enough."""
+    labels = {workload.name: workload.MEASURES for arm in plan.arms for workload in arm.workloads}
     rows = []
     for arm in outcome.arms:
         for workload, measured in arm.measures.items():
-            rows += [(arm.label, workload, label, *_seeds(measured[key])) for key, label in SPREAD.items() if key in measured]
+            told = ((key, label) for key, label in labels[workload].items() if key in measured and key not in NOT_SPREAD)
+            rows += [(arm.label, workload, label, *_seeds(measured[key])) for key, label in told]
         for workload, flows in arm.flows.items():
             rows += [(arm.label, workload, f"goodput {flow}, Mb/s", *_seeds(values)) for flow, values in flows.items()]
     return rows

@@ -34,15 +34,40 @@ def shown(spread: Spread | None) -> str:
     return median if least == greatest else f"{median} [{least}..{greatest}]"
 
 
-def cells(arm: ArmSummary) -> dict[str, str]:
-    """An arm's row: median, p99 and max of its ping in ms, its loss and the goodput in Mb/s, each the median over the seeds."""
-    ping = next((values for values in arm.measures.values() if "loss" in values), {})
-    bulk = next((values for values in arm.measures.values() if "goodput_mbps" in values), {})
-    row = {name: milliseconds(ping[key].median) if key in ping else NONE for name, key in (("median", "p50_ms"), ("p99", "p99_ms"), ("max", "max_ms"))}
-    row["loss"] = percent(ping["loss"].median) if "loss" in ping else NONE
-    row["goodput"] = f"{bulk['goodput_mbps'].median:.3f}" if bulk else NONE
-    row["replicates"] = str(arm.done) if arm.done == arm.planned else f"{arm.done} of {arm.planned}"
-    return row
+HEADS = {"p50_ms": "median, ms", "p99_ms": "p99, ms", "max_ms": "max, ms", "loss": "loss", "goodput_mbps": "goodput, Mb/s"}
+"""What the table of arms has unless the experiment says otherwise."""
+
+
+def heads(plan: Plan) -> list[str]:
+    """The columns of the table of arms, behind arm and scheme."""
+    named = {workload.name: workload for arm in plan.arms for workload in arm.workloads}
+    asked = [entry.split(".") for entry in plan.figure.table]
+    return [f"{workload}: {named[workload].MEASURES[measure]}" for workload, measure in asked] or list(HEADS.values())
+
+
+def cells(plan: Plan, arm: ArmSummary) -> list[str]:
+    """An arm's row, in the order of :func:`heads`; each value is the median over the seeds."""
+    if plan.figure.table:
+        return [cell(measure, arm.measures.get(workload, {}).get(measure)) for workload, measure in (entry.split(".") for entry in plan.figure.table)]
+    # The figure's workload if the arm has it, else its own.
+    measured = sorted(arm.measures.items(), key=lambda item: item[0] != plan.figure.workload)
+    return [cell(key, next((values[key] for _, values in measured if key in values), None)) for key in HEADS]
+
+
+def cell(measure: str, spread: Spread | None) -> str:
+    """The median of a measure, as its unit asks for."""
+    if spread is None:
+        return NONE
+    if measure == "loss":
+        return percent(spread.median)
+    if measure.endswith("_ms"):
+        return milliseconds(spread.median)
+    return f"{spread.median:.3f}" if measure.endswith("_mbps") else number(spread.median)
+
+
+def replicates(arm: ArmSummary) -> str:
+    """How many of an arm's trials are done."""
+    return str(arm.done) if arm.done == arm.planned else f"{arm.done} of {arm.planned}"
 
 
 def percent(share: float) -> str:

@@ -13,11 +13,26 @@ Flow = tuple[str, str]
 """A source and a destination, by the names of their hosts."""
 
 
+LATENCIES = {
+    "sent": "requests",
+    "received": "answered",
+    "loss": "loss",
+    "min_ms": "least, ms",
+    "p50_ms": "median, ms",
+    "p90_ms": "90th percentile, ms",
+    "p99_ms": "99th percentile, ms",
+    "p999_ms": "99.9th percentile, ms",
+    "max_ms": "maximum, ms",
+    "mean_ms": "mean, ms",
+}
+"""The measures of everything that has a latency for each request."""
+
+
 class WorkloadPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program"):
     """A workload in plain numbers, for one arm. ``level`` is 0 where the arm uses no levels."""
 
-    MEASURES: ClassVar[tuple[str, ...]]
-    """What claims may say of it."""
+    MEASURES: ClassVar[dict[str, str]]
+    """What claims may say of it, each with its heading in tables."""
     BACKGROUND: ClassVar[bool] = False
     """Whether it is there to disturb the others: it begins before the warm-up and ends after the measurement."""
 

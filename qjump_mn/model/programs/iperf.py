@@ -13,7 +13,7 @@ from qjump_mn.model.units import Rate
 class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="iperf"):
     """``streams`` TCP connections for each flow, or UDP streams of ``udp_rate_bps`` each."""
 
-    MEASURES: ClassVar = ("goodput_mbps", "offered_mbps", "retransmits")
+    MEASURES: ClassVar = {"goodput_mbps": "goodput, Mb/s", "offered_mbps": "offered, Mb/s", "retransmits": "retransmits"}
     BACKGROUND: ClassVar = True
 
     streams: int

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
-from qjump_mn.model.programs.base import FlowSpec, WorkloadPlan
+from qjump_mn.model.programs.base import LATENCIES, FlowSpec, WorkloadPlan
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
 
@@ -14,7 +14,7 @@ from qjump_mn.model.units import Duration, Size
 class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ping"):
     """``count`` echo requests for each flow, one every ``interval_ns``."""
 
-    MEASURES: ClassVar = ("sent", "received", "loss", "min_ms", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms", "mean_ms")
+    MEASURES: ClassVar = LATENCIES
 
     interval_ns: int
     payload_bytes: int
