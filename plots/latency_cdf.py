@@ -19,6 +19,7 @@ from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.programs import AnyPlan
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import ArmSummary
 
 from . import notes, style
 from .notes import LEFT, RIGHT
@@ -63,7 +64,7 @@ class Lines(NamedTuple):
     bound: float
 
 
-def draw(run: RunDirectory, manifest: Manifest) -> list[Figure]:
+def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
     """The figure of the experiment and, if there are other arms with the workload, one of those; nothing where there is no data."""
     plan = manifest.plan
     curves = {arm.name: curve for arm in plan.arms if (curve := _curve(run, plan, arm)) is not None}

@@ -80,6 +80,10 @@ _LOOKS = {
     "limiter_drop": Look(_WINE, (0, (1.5, 1)), "X"),
 }
 _DASHES: tuple[Dashes, ...] = ("-", (0, (3, 1, 1, 1)))
+
+DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
+"""For the measures of one series."""
+
 _OTHERS = [Look(colour, dashes, marker) for dashes, marker in zip(_DASHES, "h*", strict=True) for colour in (_SKY, _PURPLE, _GREEN, _ORANGE, _BLUE)]
 
 

@@ -85,7 +85,7 @@ def loss(run: RunDirectory, arm: str) -> float:
 
 
 def test_figures_show_every_arm_and_the_loss(run: RunDirectory, manifest: Manifest) -> None:
-    figures = module("latency_cdf").draw(run, manifest)
+    figures = module("latency_cdf").draw(run, manifest, [])
     assert [figure.name for figure in figures] == ["latency_cdf", "latency_cdf_others"]
     labels = [[text.get_text() for legend in figure.figure.legends for text in legend.get_texts()] for figure in figures]
     arms = {arm.name: arm.label for arm in manifest.plan.arms}
@@ -98,7 +98,7 @@ def test_figures_show_every_arm_and_the_loss(run: RunDirectory, manifest: Manife
 
 
 def test_the_axis_is_broken_between_the_groups(run: RunDirectory, manifest: Manifest) -> None:
-    figure = module("latency_cdf").draw(run, manifest)[0].figure
+    figure = module("latency_cdf").draw(run, manifest, [])[0].figure
     left, right, tail = figure.axes
     assert left.get_xlim()[0] == 0
     assert left.get_xlim()[1] == right.get_xlim()[0] < 25 < 126 < right.get_xlim()[1]
@@ -114,7 +114,7 @@ def test_no_text_leaves_the_picture(preset: str, run: RunDirectory, tmp_path: Pa
         run = synthetic.make(tmp_path, "paper", replicates=1)
         pipeline.read_trials(run, run.manifest)
     style = module("style")
-    for drawn in module("latency_cdf").draw(run, run.manifest):
+    for drawn in module("latency_cdf").draw(run, run.manifest, []):
         with style.sheet():
             drawn.figure.draw_without_rendering()
         texts = [*drawn.figure.texts, *(text for legend in drawn.figure.legends for text in legend.get_texts())]
@@ -136,7 +136,7 @@ def test_curves_that_are_close_need_no_break(run: RunDirectory, manifest: Manife
 
 
 def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None:
-    for figure in module("latency_cdf").draw(run, manifest):
+    for figure in module("latency_cdf").draw(run, manifest, []):
         for part in (
             "virtual clock",
             "10 Mb/s",
@@ -152,7 +152,7 @@ def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None
         footer = " ".join(text.get_text() for text in figure.figure.texts)
         assert "virtual clock" in footer
         assert manifest.plan_sha256[:12] in footer
-    assert "stretched by the ratio of the link rates, 1000" in module("latency_cdf").draw(run, manifest)[0].caption
+    assert "stretched by the ratio of the link rates, 1000" in module("latency_cdf").draw(run, manifest, [])[0].caption
 
 
 def test_published_values_are_scaled_by_the_ratio_of_rates() -> None:
@@ -171,7 +171,7 @@ import sys, pathlib
 from qjump_mn.report import drawing
 from qjump_mn.results import directory
 run = directory.existing(pathlib.Path({str(run.path)!r}))
-drawing.draw(run, run.manifest)
+drawing.draw(run, run.manifest, [])
 """
     contents = []
     for extra in ({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2", "MATPLOTLIBRC": str(tmp_path), "TZ": "Asia/Tokyo", "SOURCE_DATE_EPOCH": "1"}):

@@ -38,15 +38,16 @@ def analyse(path: Path) -> Analysed:
     measured = [measures.measure(trial) for trial in data]
     checks = fidelity.checks(run, manifest, data, missing)
     rows = verdicts.judge(plan, measured, checks)
+    arms = measures.summarise(plan, measured)
     result = Outcome(
         plan_sha256=manifest.plan_sha256,
         results_sha256=manifest.results_sha256,
         reference=reference.sentence(manifest, reference.find(plan.experiment, plan.preset)),
-        arms=measures.summarise(plan, measured),
+        arms=arms,
         verdicts=rows,
         checks=checks,
         missing=missing,
-        drawings=drawing.draw(run, manifest),
+        drawings=drawing.draw(run, manifest, arms),
         exit_code=verdicts.exit_code(rows, missing, checks),
     )
     outcome.write(run.path, result)

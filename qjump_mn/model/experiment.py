@@ -76,8 +76,18 @@ class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     gate: bool = False
 
 
+class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A panel of a figure: ``measures``, "workload.measure", against the sweep's value. ``bound`` names a constant that is drawn across it."""
+
+    measures: list[str]
+    label: str
+    log: bool = False
+    bound: str = ""
+
+
 class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Which drawing of ``plots/`` shows the experiment, and which arms go into its panels; ``quantity`` names the axis of latencies.
+    ``panels`` are what a drawing of a sweep has, one above the other, on an axis that is logarithmic with ``log_x``.
 
     ``table`` are the measures, "workload.measure", that the table of arms has; without it those are the latencies and the bulk goodput.
     """
@@ -88,6 +98,8 @@ class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     detail: list[str] = []
     quantity: str = "round-trip time"
     table: list[str] = []
+    panels: list[PanelSpec] = []
+    log_x: bool = False
     published: list[str] = []
 
 

@@ -225,10 +225,10 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
     for arm in (*figure.arms, *figure.detail):
         if arm not in spec.arms:
             raise UsageError(f"{where}: figure: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
-    for entry in figure.table:
+    for entry in (*figure.table, *(entry for panel in figure.panels for entry in panel.measures)):
         measures = {f"{workload.name}.{measure}" for arm in arms for workload in arm.workloads for measure in workload.MEASURES}
         if entry not in measures:
-            raise UsageError(f"{where}: figure.table: no arm has {entry!r}: {loading.nearest(entry, sorted(measures))}")
+            raise UsageError(f"{where}: figure: no arm has {entry!r}: {loading.nearest(entry, sorted(measures))}")
 
 
 def busy_ports(network: Network, urgent: tuple[str, str], bulk: list[tuple[str, str]]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -13,7 +14,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model.loading import nearest
 from qjump_mn.results.directory import RunDirectory, hand_over
 from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import Drawing
+from qjump_mn.results.outcome import ArmSummary, Drawing
 
 PACKAGE = "qjump_mn.plots"
 
@@ -46,13 +47,13 @@ def check(name: str) -> None:
         raise UsageError(f"there is no drawing {name!r}: {nearest(name, names())}")
 
 
-def draw(run: RunDirectory, manifest: Manifest) -> tuple[Drawing, ...]:
+def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> tuple[Drawing, ...]:
     """Draw the experiment's figures into ``fig/``; raise :class:`UsageError` if there is no such drawing."""
     check(manifest.plan.figure.plot)
     module = importlib.import_module(f"{plots().__name__}.{manifest.plan.figure.plot}")
     style = importlib.import_module(f"{plots().__name__}.style")
     drawings = []
-    for figure in module.draw(run, manifest):
+    for figure in module.draw(run, manifest, arms):
         files = style.save(figure, run.figures)
         relative = {ending: path.relative_to(run.path).as_posix() for ending, path in files.items()}
         drawings.append(Drawing(name=figure.name, title=figure.title, caption=figure.caption, files=relative))

@@ -1,0 +1,132 @@
+"""Measures against the parameter that is varied: a line for each series and measure, one panel above the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import matplotlib.axes
+import matplotlib.figure
+import matplotlib.lines
+import matplotlib.ticker
+
+from qjump_mn.model.experiment import PanelSpec
+from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import ArmSummary, Spread
+
+from . import notes, style
+from .notes import LEFT, RIGHT
+from .style import Figure
+
+PANEL_INCHES = 2.5
+
+
+class Line(NamedTuple):
+    """A measure of a series: its spread over the seeds at each x, ascending. An arm that is no series is drawn level, from end to end."""
+
+    series: str
+    measure: str
+    label: str
+    points: tuple[tuple[float, Spread], ...]
+
+
+def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
+    """The figure of the experiment; nothing where there is no data."""
+    plan = manifest.plan
+    panels = [(panel, lines) for panel in plan.figure.panels if (lines := _lines(plan, panel, arms))]
+    if not panels:
+        return []
+    shown = [arm for arm in plan.arms_run if (arm.series or arm.name) in plan.figure.arms]
+    with style.sheet():
+        inches = PANEL_INCHES * len(panels) + 1.1
+        figure = matplotlib.figure.Figure(figsize=(7.2, inches))
+        grid = figure.add_gridspec(len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.3 / inches, bottom=0.85 / inches, hspace=0.16)
+        axes = grid.subplots(sharex=True, squeeze=False)[:, 0]
+        for index, (axis, (panel, lines)) in enumerate(zip(axes, panels, strict=True)):
+            _panel(axis, plan, panel, lines)
+            axis.set_title("abcdef"[index] if len(panels) > 1 else "", loc="left")
+        axes[-1].set_xlabel("; ".join(plan.axes.values()))
+        said = f"{notes.scale(manifest, shown)}; {notes.replicates(_seeds(panels))}"
+        notes.footer(figure, manifest, said)
+    return [Figure(plan.figure.plot, plan.title, _caption(manifest, panels, said), figure)]
+
+
+def _lines(plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> list[Line]:
+    by_name = {arm.name: arm for arm in arms}
+    lines = []
+    for series in plan.figure.arms:
+        members = sorted((arm for arm in plan.arms_run if series in (arm.series, arm.name)), key=lambda arm: arm.x or 0.0)
+        for entry in panel.measures:
+            workload, measure = entry.split(".")
+            points = _points(plan, members, by_name, workload, measure)
+            if points:
+                lines.append(Line(series, measure, _label(plan, members[0], workload, measure, panel), points))
+    return lines
+
+
+def _points(plan: Plan, members: list[ArmPlan], by_name: dict[str, ArmSummary], workload: str, measure: str) -> tuple[tuple[float, Spread], ...]:
+    found = []
+    for arm in members:
+        spread = by_name[arm.name].measures.get(workload, {}).get(measure) if arm.name in by_name else None
+        if spread:
+            xs = [arm.x] if arm.x is not None else sorted({other.x for other in plan.arms_run if other.x is not None})
+            found += [(x, spread) for x in xs]
+    return tuple(found)
+
+
+def _label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpec) -> str:
+    """What tells a line from the others of its panel: the series, the measure, or both."""
+    series = arm.label.rpartition(",")[0] if arm.series else arm.label
+    heading = next(one.MEASURES[measure] for one in arm.workloads if one.name == workload).partition(",")[0]
+    if len(panel.measures) == 1:
+        return series
+    return heading if len(plan.figure.arms) == 1 else f"{series}: {heading}"
+
+
+def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line]) -> None:
+    for index, line in enumerate(lines):
+        # Where one series has several measures, these are what is told apart.
+        look = style.look(line.series if len({other.series for other in lines}) > 1 else f"measure {line.measure}")
+        dashes = style.DASHES[panel.measures.index(next(entry for entry in panel.measures if entry.endswith(f".{line.measure}"))) % len(style.DASHES)]
+        xs = [x for x, _ in line.points]
+        medians = [spread.median for _, spread in line.points]
+        axis.plot(xs, medians, color=look.colour, linestyle=dashes, marker=look.marker, mec="white", mew=0.5, label=line.label, zorder=3 + index)
+        if any(len(spread.values) > 1 for _, spread in line.points):
+            axis.fill_between(xs, [s.minimum for _, s in line.points], [s.maximum for _, s in line.points], color=look.colour, alpha=0.18, linewidth=0)
+    if panel.bound:
+        value = plan.constants[panel.bound]
+        axis.axhline(value, color=style.GREY, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
+        axis.annotate(f"bound {value:.4g}", (1, value), xycoords=("axes fraction", "data"), xytext=(-3, 3), textcoords="offset points", ha="right", fontsize=7)
+    if plan.figure.log_x:
+        axis.set_xscale("log")
+        axis.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+    if panel.log:
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        axis.set_ylim(bottom=0)
+    axis.set_ylabel(panel.label)
+    axis.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axis.legend(loc="best", fontsize=7, ncols=2 if len(lines) > 4 else 1)
+
+
+def _seeds(panels: list[tuple[PanelSpec, list[Line]]]) -> set[int]:
+    return {seed for _, lines in panels for line in lines for _, spread in line.points for seed in spread.seeds}
+
+
+def _caption(manifest: Manifest, panels: list[tuple[PanelSpec, list[Line]]], said: str) -> str:
+    plan = manifest.plan
+    told = "; ".join(f"{panel.label}: {', '.join(line.label for line in lines)}" for panel, lines in panels)
+    bounds = [f"{plan.constants[panel.bound]:.4g} ({panel.bound})" for panel, _ in panels if panel.bound]
+    bound = f" Dashed across: the bound, {', '.join(bounds)}." if bounds else ""
+    spread = " The band spans the replicates." if len(_seeds(panels)) > 1 else ""
+    extent = _extent(panels)
+    return f"{told}, against {'; '.join(plan.axes.values())}{extent}, preset {plan.preset}: {said}.{bound}{spread}"
+
+
+def _extent(panels: list[tuple[PanelSpec, list[Line]]]) -> str:
+    xs = sorted({x for _, lines in panels for line in lines for x, _ in line.points})
+    return f" from {xs[0]:g} to {xs[-1]:g}, {len(xs)} values" if len(xs) > 1 else f" at {xs[0]:g}"
