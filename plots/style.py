@@ -101,6 +101,12 @@ def look(arm: str) -> Look:
     return _LOOKS.get(arm) or _OTHERS[zlib.crc32(arm.encode()) % len(_OTHERS)]
 
 
+def looks(names: Sequence[str]) -> dict[str, Look]:
+    """A look for each of ``names``, no two the same: a listed arm has its own, the others what is left, in their order."""
+    free = iter([other for other in _OTHERS if other.colour not in {look(name).colour for name in names if name in _LOOKS}] + _OTHERS)
+    return {name: _LOOKS[name] if name in _LOOKS else next(free) for name in names}
+
+
 @contextmanager
 def sheet() -> Iterator[None]:
     """The style sheet, while a figure is drawn or saved."""

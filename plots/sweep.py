@@ -86,9 +86,11 @@ def _label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSp
 
 
 def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line]) -> None:
+    # Where one series has several measures, these are what is told apart by colour.
+    several = len(plan.figure.arms) > 1
+    looks = style.looks(list(plan.figure.arms) if several else [line.measure for line in lines])
     for index, line in enumerate(lines):
-        # Where one series has several measures, these are what is told apart.
-        look = style.look(line.series if len({other.series for other in lines}) > 1 else f"measure {line.measure}")
+        look = looks[line.series if several else line.measure]
         dashes = style.DASHES[panel.measures.index(next(entry for entry in panel.measures if entry.endswith(f".{line.measure}"))) % len(style.DASHES)]
         xs = [x for x, _ in line.points]
         medians = [spread.median for _, spread in line.points]
@@ -105,12 +107,14 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
         axis.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     if panel.log:
         axis.set_yscale("log")
+        axis.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     else:
         axis.set_ylim(bottom=0)
     axis.set_ylabel(panel.label)
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
-    axis.legend(loc="best", fontsize=7, ncols=2 if len(lines) > 4 else 1)
+    axis.legend(loc="best", fontsize=7, ncols=2 if len(lines) > 4 else 1, frameon=True, framealpha=0.9, edgecolor="none").set_zorder(20)
 
 
 def _seeds(panels: list[tuple[PanelSpec, list[Line]]]) -> set[int]:
