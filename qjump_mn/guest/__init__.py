@@ -5,7 +5,7 @@
     result = run(image, Job(entry="package.module:measure", args={...}, seed=7), Path("out"), snapshot=base)
 
 `run` with a setup instead of a snapshot boots, sets up and measures in one go ("cold") and gives the same bits.
-Measured on two cores: image 114 MB; boot 12 s, 1.8 virtual s; a snapshot costs 0.03 s, a fork runs after 0.07 s and is done with an
+Measured on two cores: image 120 MB; boot 12 s, 1.8 virtual s; a snapshot costs 0.03 s, a fork runs after 0.07 s and is done with an
 empty job after 0.8 s; 2 MB of results take 0.1 s.
 """
 
@@ -52,8 +52,7 @@ def prepare(progress: Progress = lambda line: None, *, extra: Mapping[str, bytes
             kernel = debug.kernel_tree(progress)
         case suite:
             kernel = toolbox.kernel_tree(suite, progress)
-    overlay = build.kernel_modules(kernel, progress) | build.tc_plugins(tree, progress) | build.utility(tree, progress)
-    overlay |= build.patience(tree, progress)
+    overlay = build.kernel_modules(kernel, progress) | build.tc_plugins(tree, progress) | build.native_programs(tree, progress)
     package = Path(qjump_mn.__file__).parent
     overlay |= python_package(tree, package, "opt/qjump-mn", _IN_GUEST)
     overlay |= {name: Node.file(content) for name, content in (extra or {}).items()}

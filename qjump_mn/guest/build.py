@@ -1,4 +1,4 @@
-"""What is compiled, in trees and into the cache: for the guest kernel modules, tc plugins, the utility; and whatever `built` is told.
+"""What is compiled, in trees and into the cache: for the guest kernel modules, tc plugins, programs; and whatever `built` is told.
 
 Each is kept under the hash of its sources and of the toolbox. The checkout is only read.
 """
@@ -13,11 +13,12 @@ from pathlib import Path
 import qjump_mn
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
+from qjump_mn.guest import crates
 from qjump_mn.guest.cpio import Node
 from qjump_mn.guest.selection import dropped_in
 from qjump_mn.guest.toolbox import Tree
 
-SOURCES = ("*.c", "*.h", "Makefile", "Kbuild", "*.[18]")
+SOURCES = ("*.c", "*.h", "*.rs", "Cargo.toml", "Cargo.lock", "Makefile", "Kbuild", "*.[18]")
 """What is read of a folder of sources."""
 
 _MADE = {"build", "qjump-dkms"}  # folders that builds by hand leave in a checkout
@@ -29,7 +30,7 @@ strip --strip-debug *.ko
 install -D -m 644 -t out/usr/lib/modules/{release}/updates *.ko
 """
 _PLUGINS = "make --no-print-directory -C tc install DESTDIR=/build/out LIBDIR=/usr/lib/x86_64-linux-gnu"
-_UTILITY = "make --no-print-directory install DESTDIR=/build/out PREFIX=/usr"
+_PROGRAM = "make --no-print-directory install DESTDIR=/build/out PREFIX=/usr"
 
 
 def kernel_modules(kernel: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
@@ -42,14 +43,13 @@ def tc_plugins(tree: Tree, progress: Callable[[str], None] = lambda line: None) 
     return _installed(tree, "the plugins of tc", "kmod-patches", _PLUGINS, progress)
 
 
-def utility(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
-    """`qjau` and its library, by their names in the guest."""
-    return _installed(tree, "the utility qjau", "native/app-util", _UTILITY, progress)
-
-
-def patience(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
-    """The library that keeps ping from spinning, by its name in the guest."""
-    return _installed(tree, "the library that keeps ping patient", "native/patience", _UTILITY, progress)
+def native_programs(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
+    """What the folders below native/ with a Makefile install, by the names in the guest."""
+    nodes: dict[str, Node] = {}
+    for makefile in sorted(_folder("native").glob("*/Makefile")):
+        name = makefile.parent.name
+        nodes |= _installed(tree, name, f"native/{name}", _PROGRAM, progress)
+    return nodes
 
 
 def _installed(tree: Tree, what: str, folder: str, script: str, progress: Callable[[str], None]) -> dict[str, Node]:
@@ -58,31 +58,38 @@ def _installed(tree: Tree, what: str, folder: str, script: str, progress: Callab
 
 def built(tree: Tree, what: str, folder: str, script: str, progress: Callable[[str], None], patterns: Sequence[str] = SOURCES) -> Path:
     """What `compiled` makes of a folder of the checkout, from the cache or made now."""
-    package = Path(qjump_mn.__file__).parent
-    # In a checkout the sources lie beside the package, once installed in it.
-    source = next((base / folder for base in (package.parent, package) if (base / folder).is_dir()), package.parent / folder)
+    source = _folder(folder)
     contents = [f"{path.relative_to(source)} {cache.hash_of_file(path)}" for path in _sources(source, patterns)]
 
     def build(target: Path) -> None:
+        fetched = crates.fetched(tree, source, progress) if (source / crates.LOCK).exists() else None
         progress(f"compiling {what}, a few seconds")
-        compiled(tree, source, script, target / "installed", patterns)
+        compiled(tree, source, script, target / "installed", patterns, fetched)
 
     key = cache.hash_of(tree.packages_sha256, folder, script, *contents)
     return cache.artefact("build", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "installed"
 
 
-def compiled(tree: Tree, source: Path, script: str, target: Path, patterns: Sequence[str] = SOURCES) -> None:
+def compiled(tree: Tree, source: Path, script: str, target: Path, patterns: Sequence[str] = SOURCES, fetched: Path | None = None) -> None:
     """Run a shell script in a copy of the files below `source` that match; what it leaves in its folder `out` becomes `target`.
 
-    Raises MachineError with the script's last lines.
+    `fetched` are the crates that cargo finds without a network. Raises MachineError with the script's last lines.
     """
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         for path in _sources(source, patterns):
             copy = Path(scratch) / path.relative_to(source)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
-        tree.run(["sh", "-e", "-c", script], Path(scratch))
+        if fetched:
+            shutil.copytree(fetched, Path(scratch, crates.HOME))
+        tree.run(["sh", "-e", "-c", script], Path(scratch), crates.OFFLINE if fetched else {})
         (Path(scratch) / "out").rename(target)
+
+
+def _folder(name: str) -> Path:
+    # In a checkout the sources lie beside the package, once installed in it.
+    package = Path(qjump_mn.__file__).parent
+    return next((base / name for base in (package.parent, package) if (base / name).is_dir()), package.parent / name)
 
 
 def _sources(source: Path, patterns: Sequence[str]) -> list[Path]:

@@ -19,22 +19,22 @@ from qjump_mn.guest.toolbox import Tree
 
 # What the guest holds; a program for a new workload is one word here and one line in packages.lock.
 PACKAGES = (
-    "base-files bash coreutils dash ethtool grep hostname iperf3 iproute2 iputils-ping kmod libc-bin mawk mininet mount "
-    "openvswitch-switch procps python3 python3-msgspec sed tcpdump util-linux"
+    "base-files bash coreutils dash ethtool grep hostname iperf3 iproute2 iputils-ping kmod libc-bin libmemcached-tools linuxptp mawk "
+    "memcached mininet mount openvswitch-switch procps ptpd python3 python3-msgspec sed tcpdump util-linux"
 ).split()
 
 # Depended upon, never used: package management and its Perl, users and sessions, an init system, iperf 2 with its C++.
 _NO_PACKAGE = frozenset(
     "adduser apt debconf dpkg init-system-helpers iperf libdb5.3t64 libpam-modules libpam-runtime libsystemd-shared login "
-    "openssl passwd perl perl-base systemd tar udev uuid-runtime".split()
+    "openssl passwd perl perl-base systemd sysvinit-utils tar udev uuid-runtime".split()
 )
 
 # Left out of the packages that stay: documents, other languages, character sets, tests, tools for building and screens.
 _NO_PATH = re.compile(
     r"(etc/(init\.d|cron\.|systemd|apparmor|logrotate|pam\.d|security|skel)"
     r"|usr/(games|include|lib/(systemd|udev|tmpfiles\.d|sysusers\.d|valgrind))"
-    r"|usr/share/(bash-completion|bug|common-licenses|doc|doc-base|gdb|i18n|icons|info|lintian|locale|man|menu|openvswitch/bugtool"
-    r"|perl5|pixmaps|polkit|python3|zoneinfo|zsh)"
+    r"|usr/share/(bash-completion|bug|common-licenses|doc|doc-base|gcc|gdb|i18n|icons|info|lintian|locale|man|memcached|menu"
+    r"|openvswitch/bugtool|perl5|pixmaps|polkit|ptpd|python3|zoneinfo|zsh)"
     r"|usr/lib/x86_64-linux-gnu/(gconv|engines|perl|ossl-modules)"
     r"|usr/lib/python3[.0-9]*/(ensurepip|idlelib|pydoc_data|test|tkinter|turtledemo|venv)"
     r"|usr/s?bin/(vtep-ctl|ovs-(bugtool|docker|l3ping|parse-backtrace|pcap|pki|tcpdump|tcpundump|test|testcontroller|vlan-test)))"

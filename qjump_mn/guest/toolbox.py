@@ -1,7 +1,7 @@
 """The toolbox: one locked Debian tree that holds QEMU, the compilers and everything the guest is made of.
 
 Results depend on the exact QEMU, kernel, compiler and programs, so none of them comes from the host. The tree is made by
-mmdebstrap from packages.lock; 43 s and 0.8 GB here. When the mirror has moved on, the tree is built all the same and says how
+mmdebstrap from packages.lock; 54 s and 1.2 GB here. When the mirror has moved on, the tree is built all the same and says how
 it differs from the lock. `sudo python -m qjump_mn.guest build` makes it, `… lock` rewrites the lock from what the mirror has now.
 """
 
@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from qjump_mn.guest.leash import leashed
 
 LOCK = Path(__file__).with_name("packages.lock")
 _RECIPE = "3"  # counts up when what is built from one lock changes
-_NEEDS_BYTES = 2000 << 20  # 0.8 GB of tree beside 0.3 GB of packages while it is built, and some air
+_NEEDS_BYTES = 2500 << 20  # 1.2 GB of tree beside 0.4 GB of packages while it is built, and some air
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/root", "SOURCE_DATE_EPOCH": "1700000000"}
 
@@ -102,19 +102,22 @@ class Tree:
         loader = str(self.root / "usr/lib64/ld-linux-x86-64.so.2")
         return [loader, "--inhibit-cache", "--library-path", str(self.root / _LIBRARIES), str(self.root / path), *arguments]
 
-    def run(self, argv: Sequence[str], folder: Path) -> str:
+    def run(self, argv: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, *, online: bool = False) -> str:
         """Run a program inside the tree, with `folder` as its working folder /build; returns what it printed.
 
         As root by chroot in a mount namespace of its own, so that nothing stays mounted whatever happens; without root
-        in a user namespace. Raises MachineError with the program's last lines when it fails.
+        in a user namespace. `environment` is added to a fixed one; `online` lets it find names as the host does. Raises
+        MachineError with the program's last lines when it fails.
         """
         mounts = 'mount --bind "$1" "$2/build" && mount --rbind /proc "$2/proc"'  # objtool of 7.x reads its stack limit in /proc
+        if online:  # the tree's own file is a copy from when it was built
+            mounts += ' && mount --bind /etc/resolv.conf "$2/etc/resolv.conf"'
         script = mounts + ' && cd / && tree=$2 && shift 2 && exec chroot "$tree" sh -c \'cd /build && exec "$@"\' sh "$@"'
         who = [] if os.geteuid() == 0 else ["--map-root-user"]
         unshare = [_host_program("unshare"), *who, "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
         done = subprocess.run(
             leashed([*unshare, str(folder), str(self.root), *argv]),
-            env=_ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            env={**_ENVIRONMENT, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
         if done.returncode:
             tail = "\n".join(done.stdout.strip().splitlines()[-15:])

@@ -1,0 +1,63 @@
+"""The crates that a Rust program of ours is built of: fetched once, by the lock of the program, then built without a network.
+
+Cargo checks each crate against the checksum in Cargo.lock, so that what arrives is what was locked or nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from qjump_mn import cache
+from qjump_mn.errors import MachineError
+from qjump_mn.guest.toolbox import Tree
+
+LOCK = "Cargo.lock"
+HOME = ".cargo-home"
+"""The folder beside the sources where cargo finds the crates."""
+
+OFFLINE = {"CARGO_HOME": f"/build/{HOME}", "CARGO_NET_OFFLINE": "true"}
+"""Cargo's settings for building with them."""
+
+_NEEDS_BYTES = 100 << 20
+_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # the host's: the toolbox has none
+_PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy")
+
+
+def fetched(tree: Tree, source: Path, progress: Callable[[str], None] = lambda line: None) -> Path:
+    """A folder for cargo's CARGO_HOME with the crates of `source`/Cargo.lock, from the cache or fetched now.
+
+    Raises MachineError when they cannot be fetched.
+    """
+
+    def build(folder: Path) -> None:
+        progress(f"fetching the crates of {source.name}, a few seconds")
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            _fetch(tree, source, Path(scratch))
+            # What cargo unpacked is left behind: it unpacks again.
+            for part in ("index", "cache"):
+                shutil.copytree(Path(scratch, HOME, "registry", part), folder / "registry" / part)
+
+    key = cache.hash_of(tree.packages_sha256, (source / LOCK).read_bytes())
+    return cache.artefact("crates", key, build, needs_bytes=_NEEDS_BYTES, progress=progress)
+
+
+def _fetch(tree: Tree, source: Path, scratch: Path) -> None:
+    for name in ("Cargo.toml", LOCK):
+        shutil.copyfile(source / name, scratch / name)
+    (scratch / "src").mkdir()
+    (scratch / "src" / "main.rs").touch()  # cargo reads no manifest without
+    certificates = Path(os.environ.get("SSL_CERT_FILE", _CERTIFICATES))
+    if not certificates.is_file():
+        raise MachineError(f"{certificates} is missing, without which no crate is fetched: run `sudo ./bootstrap`, or `apt-get install ca-certificates`")
+    shutil.copyfile(certificates, scratch / "certificates")
+    environment = {name: value for name in _PROXIES if (value := os.environ.get(name))}
+    environment |= {"CARGO_HOME": OFFLINE["CARGO_HOME"], "CARGO_HTTP_CAINFO": "/build/certificates"}
+    try:
+        tree.run(["cargo", "fetch", "--quiet", "--locked", "--target", "x86_64-unknown-linux-gnu"], scratch, environment, online=True)
+    except MachineError as error:
+        last = str(error).splitlines()[-1].strip()
+        raise MachineError(f"the crates of {source.name} cannot be fetched, connect this machine to Rust's registry once: {last}") from error
