@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One thread, one epoll set, one request at a time on each connection. Connections that are free wait in a ring, so
+ * that all take their turn. In the open loop requests become due by a schedule that is drawn beforehand: the part of it
+ * that is due and not sent is the queue. In the closed loop a free connection is itself due, at the time that stands
+ * beside it in the ring.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "load.h"
+#include "request.h"
+
+enum { STREAM_ARRIVALS, STREAM_CHOICES }; /* of random numbers */
+enum phase { PHASE_CONNECT, PHASE_STORE, PHASE_LOAD };
+
+struct connection {
+	int fd;
+	uint32_t number;
+	bool connected;
+	struct request *request; /* what it waits for the answer to */
+	uint8_t *message;
+	const uint8_t *unsent;
+	uint32_t unsent_bytes;
+	uint64_t received; /* bytes of the answer, and how many it has, known when its header is there */
+	uint64_t expected;
+	uint8_t header[HEADER_BYTES];
+};
+
+struct load {
+	const struct settings *settings;
+	struct connection *connections;
+	struct {
+		struct connection *connection;
+		uint64_t due;
+	} *ring;
+	uint32_t ring_first, ring_count;
+	enum phase phase;
+	uint32_t stored; /* keys sent to be stored */
+	struct request *log;
+	size_t scheduled, sent; /* requests of the log that have a due time, that were sent */
+	uint64_t seed; /* of operations and keys */
+	uint64_t measured, end; /* ns: the warm-up's end and the run's */
+	int epoll;
+	struct alarm alarm;
+	int stop;
+};
+
+static uint8_t answer[64 << 10]; /* where answers are read to and forgotten */
+
+static void watch(struct load *load, struct connection *connection, uint32_t events, int how)
+{
+	struct epoll_event event = { .events = events, .data.ptr = connection };
+
+	if (epoll_ctl(load->epoll, how, connection->fd, &event))
+		fail(EXIT_FAILED, "cannot wait for a connection: %s", strerror(errno));
+}
+
+__attribute__((noreturn)) static void lost(const struct load *load, const struct connection *connection,
+					   const char *why)
+{
+	fail(EXIT_FAILED, "%s %u to %s failed (%s), see whether the server is up and how many connections it takes",
+	     "connection", connection->number, address_text(&load->settings->server), why);
+}
+
+static void set_free(struct load *load, struct connection *connection, uint64_t due)
+{
+	uint32_t place = (load->ring_first + load->ring_count++) % load->settings->connections;
+
+	load->ring[place].connection = connection;
+	load->ring[place].due = due;
+}
+
+/* When the next request is to be sent if a connection is free. */
+static uint64_t next_due(const struct load *load)
+{
+	if (load->phase == PHASE_STORE)
+		return load->stored < load->settings->keys ? 0 : NEVER;
+	if (load->phase == PHASE_CONNECT)
+		return NEVER;
+	if (load->settings->rate > 0)
+		return load->sent < load->scheduled ? load->log[load->sent].due : NEVER;
+	if (load->ring_count == 0 || load->ring[load->ring_first].due >= load->end)
+		return NEVER;
+	return load->ring[load->ring_first].due;
+}
+
+static void choose(const struct load *load, size_t request, enum op *op, uint32_t *key)
+{
+	uint64_t number = draw(load->seed, request);
+
+	*op = (double)(number >> 32) < load->settings->get_fraction * 4294967296.0 ? OP_GET : OP_SET;
+	*key = (uint32_t)((number & UINT32_MAX) * load->settings->keys >> 32);
+}
+
+/* Send what the socket takes; what it does not take, later. */
+static void push(struct load *load, struct connection *connection)
+{
+	ssize_t sent = send(connection->fd, connection->unsent, connection->unsent_bytes, MSG_NOSIGNAL);
+
+	if (sent < 0 && errno != EAGAIN && errno != EINTR)
+		lost(load, connection, strerror(errno));
+	if (sent > 0) {
+		connection->unsent += sent;
+		connection->unsent_bytes -= (uint32_t)sent;
+	}
+}
+
+static void issue(struct load *load, uint64_t due)
+{
+	struct connection *connection = load->ring[load->ring_first].connection;
+	struct request *request = connection->request;
+	enum op op = OP_SET;
+	uint32_t key;
+
+	load->ring_first = (load->ring_first + 1) % load->settings->connections;
+	load->ring_count--;
+	if (load->phase == PHASE_STORE) {
+		key = load->stored++;
+		request = &load->log[connection->number]; /* to be overwritten: the log has not begun */
+	} else {
+		if (load->sent == load->settings->requests)
+			fail(EXIT_FAILED,
+			     "the log of %zu requests is full %llu ns before the end, give more by --requests",
+			     load->sent, (unsigned long long)(load->end - due));
+		request = &load->log[load->sent];
+		choose(load, load->sent++, &op, &key);
+		request->due = due;
+	}
+	request->connection = connection->number;
+	request->op = (uint8_t)op;
+	request->status = STATUS_NONE;
+	request->done = 0;
+	connection->request = request;
+	connection->received = 0;
+	connection->expected = HEADER_BYTES;
+	connection->unsent = message_make(connection->message, load->settings, op, key, &connection->unsent_bytes);
+	request->sent = now_ns();
+	push(load, connection);
+	if (connection->unsent_bytes)
+		watch(load, connection, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD);
+}
+
+static void answered(struct load *load, struct connection *connection)
+{
+	struct request *request = connection->request;
+
+	request->done = now_ns();
+	request->status = (uint8_t)answer_status(connection->header, load->settings, request->op);
+	if (load->phase == PHASE_STORE && request->status != STATUS_OK)
+		fail(EXIT_FAILED, "%s did not store a key (status 0x%02x), give it more memory or store less",
+		     address_text(&load->settings->server), answer_code(connection->header));
+	connection->request = NULL;
+	set_free(load, connection, request->done + load->settings->think);
+}
+
+static void pull(struct load *load, struct connection *connection)
+{
+	ssize_t got = recv(connection->fd, answer, sizeof(answer), 0);
+	struct request *request = connection->request;
+	uint64_t missing;
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got <= 0)
+		lost(load, connection, got ? strerror(errno) : "the server closed it");
+	if (!request || connection->unsent_bytes)
+		lost(load, connection, "an answer to no request");
+	missing = connection->received < HEADER_BYTES ? HEADER_BYTES - connection->received : 0;
+	if (missing) {
+		memcpy(connection->header + connection->received, answer,
+		       (uint64_t)got < missing ? (size_t)got : missing);
+		if ((uint64_t)got >= missing) {
+			connection->expected = answer_bytes(connection->header, request->op);
+			if (!connection->expected)
+				lost(load, connection, "no answer in memcached's binary protocol");
+		}
+	}
+	connection->received += (uint64_t)got;
+	if (connection->received > connection->expected)
+		lost(load, connection, "an answer longer than it says");
+	if (connection->received >= HEADER_BYTES && connection->received == connection->expected)
+		answered(load, connection);
+}
+
+static void serve(struct load *load, struct connection *connection, uint32_t events)
+{
+	int error;
+
+	if (!connection->connected) {
+		error = socket_error(connection->fd);
+		if (error)
+			lost(load, connection, strerror(error));
+		connection->connected = true;
+		watch(load, connection, EPOLLIN, EPOLL_CTL_MOD);
+		set_free(load, connection, 0);
+		return;
+	}
+	if (connection->unsent_bytes && events & EPOLLOUT) {
+		push(load, connection);
+		if (!connection->unsent_bytes)
+			watch(load, connection, EPOLLIN, EPOLL_CTL_MOD);
+	}
+	if (events & ~(uint32_t)EPOLLOUT)
+		pull(load, connection);
+}
+
+/*
+ * Handle events and send what is due, until everything of this phase is done or the time has come. False: ended by a
+ * signal. The time to give up is NEVER when connecting and storing, where TCP does that.
+ */
+static bool carry_on(struct load *load, uint64_t give_up)
+{
+	struct epoll_event events[64];
+
+	for (;;) {
+		uint64_t now = now_ns(), due, wake;
+		int count;
+
+		while (load->ring_count && (due = next_due(load)) <= now)
+			issue(load, due);
+		if (now >= give_up ||
+		    (now >= load->end && load->ring_count == load->settings->connections && next_due(load) == NEVER))
+			return true;
+		wake = now < load->end ? load->end : give_up;
+		if (load->ring_count && next_due(load) < wake)
+			wake = next_due(load);
+		alarm_set(&load->alarm, wake);
+		count = epoll_wait(load->epoll, events, 64, -1);
+		for (int i = 0; i < count; i++) {
+			if (events[i].data.ptr == &load->stop)
+				return false;
+			if (events[i].data.ptr)
+				serve(load, events[i].data.ptr, events[i].events);
+		}
+	}
+}
+
+static void open_connections(struct load *load)
+{
+	const struct settings *settings = load->settings;
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = &load->stop };
+	uint8_t *messages = allocate(settings->connections, message_bytes(settings));
+
+	load->epoll = epoll_create1(EPOLL_CLOEXEC);
+	load->stop = open_stop();
+	if (load->epoll < 0 || epoll_ctl(load->epoll, EPOLL_CTL_ADD, load->stop, &event))
+		fail(EXIT_FAILED, "no epoll set: %s", strerror(errno));
+	alarm_open(&load->alarm, load->epoll);
+	load->connections = allocate(settings->connections, sizeof(*load->connections));
+	load->ring = allocate(settings->connections, sizeof(*load->ring));
+	for (uint32_t i = 0; i < settings->connections; i++) {
+		struct connection *connection = &load->connections[i];
+
+		connection->number = i;
+		connection->message = messages + (size_t)i * message_bytes(settings);
+		message_init(connection->message, settings);
+		connection->fd = connect_to(&settings->server);
+		if (connection->fd < 0)
+			lost(load, connection, strerror(errno));
+		watch(load, connection, EPOLLOUT, EPOLL_CTL_ADD);
+	}
+}
+
+/*
+ * Draw when the requests of an open loop are due, as times since the run's start: a Poisson process. Returns how many
+ * there are; a log that is there gets them.
+ */
+static size_t draw_schedule(const struct settings *settings, struct request *log_of_them)
+{
+	uint64_t seed = draw(settings->seed, STREAM_ARRIVALS);
+	double length = (double)(settings->warmup + settings->duration), at = 0;
+
+	for (size_t i = 0;; i++) {
+		at -= log((double)((draw(seed, i) >> 11) + 1) * 0x1p-53) / settings->rate * (double)NS_PER_S;
+		if (at >= length)
+			return i;
+		if (i == settings->requests)
+			fail(EXIT_FAILED,
+			     "the log of %zu requests is too short for this rate and time, give more by --requests", i);
+		if (log_of_them)
+			log_of_them[i].due = (uint64_t)at;
+	}
+}
+
+/* The closed loop's connections begin one after the other within the think time; the open loop begins now. */
+static void begin(struct load *load)
+{
+	const struct settings *settings = load->settings;
+	uint64_t start = now_ns();
+
+	for (uint32_t i = 0; i < settings->connections; i++)
+		load->ring[(load->ring_first + i) % settings->connections].due =
+			start + settings->think / settings->connections * i;
+	for (size_t i = 0; i < load->scheduled; i++)
+		load->log[i].due += start;
+	load->measured = start + settings->warmup;
+	load->end = load->measured + settings->duration;
+	load->phase = PHASE_LOAD;
+}
+
+/* Requests of the open loop that no connection was free for: what they would have been. */
+static void name_unsent(struct load *load)
+{
+	for (size_t i = load->sent; i < load->scheduled; i++) {
+		enum op op;
+		uint32_t key;
+
+		choose(load, i, &op, &key);
+		load->log[i].op = (uint8_t)op;
+		load->log[i].status = STATUS_NONE;
+	}
+}
+
+struct result run_load(const struct settings *settings)
+{
+	struct load load = { .settings = settings, .seed = draw(settings->seed, STREAM_CHOICES) };
+	size_t rows = settings->rate > 0 ? draw_schedule(settings, NULL) : settings->requests;
+	struct result result = { 0 };
+
+	open_connections(&load);
+	if (rows < settings->connections)
+		rows = settings->connections; /* storing uses it too */
+	load.log = allocate(rows, sizeof(*load.log));
+	result.log = load.log;
+	result.early = !carry_on(&load, NEVER);
+	load.phase = PHASE_STORE;
+	if (result.early || !carry_on(&load, NEVER)) {
+		result.early = true;
+		return result;
+	}
+	memset(load.log, 0, settings->connections * sizeof(*load.log));
+	if (settings->rate > 0)
+		load.scheduled = draw_schedule(settings, load.log);
+	begin(&load);
+	result.early = !carry_on(&load, load.end + settings->linger);
+	result.to = now_ns() < load.end ? now_ns() : load.end;
+	result.from = load.measured < result.to ? load.measured : result.to;
+	name_unsent(&load);
+	result.count = settings->rate > 0 ? load.scheduled : load.sent;
+	while (result.count && load.log[result.count - 1].due >= result.to)
+		result.count--;
+	return result;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "node.h"
+
+#define BACKLOG 128
+
+/*
+ * What is served. What is fetched is read with MSG_TRUNC, by which the kernel forgets it instead of copying it: nothing
+ * is ever written to `sink`.
+ */
+static const char content[64 << 10];
+static char sink[256 << 10];
+
+void endpoint_watch(struct endpoint *endpoint, uint32_t events, int how)
+{
+	struct epoll_event event = { .events = events, .data.ptr = endpoint };
+
+	if (epoll_ctl(endpoint->node->epoll, how, endpoint->fd, &event))
+		fail(EXIT_FAILED, "cannot wait for a connection: %s", strerror(errno));
+}
+
+void endpoint_close(struct endpoint *endpoint)
+{
+	if (endpoint->fd >= 0)
+		close(endpoint->fd); /* which takes it out of the epoll set */
+	endpoint->fd = -1;
+}
+
+bool send_all(int fd, const void *data, size_t size)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLOUT };
+	const char *left = data;
+
+	while (size) {
+		ssize_t sent = send(fd, left, size, MSG_NOSIGNAL);
+
+		if (sent < 0 && errno != EAGAIN && errno != EINTR)
+			return false;
+		if (sent < 0) {
+			poll(&wait, 1, -1);
+			continue;
+		}
+		left += sent;
+		size -= (size_t)sent;
+	}
+	return true;
+}
+
+static void serve_more(struct served *served)
+{
+	while (served->left) {
+		size_t size = served->left < sizeof(content) ? (size_t)served->left : sizeof(content);
+		ssize_t sent = send(served->endpoint.fd, content, size, MSG_NOSIGNAL);
+
+		if (sent < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (sent < 0)
+			break; /* who fetches it will notice, if it still cares */
+		served->left -= (uint64_t)sent;
+	}
+	endpoint_close(&served->endpoint);
+}
+
+/* Somebody who connected has something to say, or takes more of what it asked for. */
+static void served_ready(struct endpoint *endpoint)
+{
+	struct served *served = (struct served *)endpoint;
+	struct node *node = endpoint->node;
+	struct hello *hello = &served->hello;
+	ssize_t got;
+
+	if (served->read == sizeof(*hello)) {
+		serve_more(served);
+		return;
+	}
+	got = recv(endpoint->fd, (char *)hello + served->read, sizeof(*hello) - served->read, 0);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got <= 0) {
+		endpoint_close(endpoint);
+		return;
+	}
+	served->read += (size_t)got;
+	if (served->read < sizeof(*hello))
+		return;
+	if (hello->magic == HELLO_MAGIC && hello->kind == HELLO_CONTROL && node->called) {
+		int fd = endpoint->fd;
+
+		epoll_ctl(node->epoll, EPOLL_CTL_DEL, fd, NULL);
+		endpoint->fd = -1;
+		node->called(node->owner, fd);
+	} else if (hello->magic == HELLO_MAGIC && hello->kind == HELLO_FETCH && hello->wanted.source == node->number) {
+		served->left = hello->wanted.bytes;
+		endpoint_watch(endpoint, EPOLLOUT, EPOLL_CTL_MOD);
+		serve_more(served);
+	} else {
+		endpoint_close(endpoint);
+	}
+}
+
+static void listener_ready(struct endpoint *listener)
+{
+	struct node *node = listener->node;
+	int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return; /* gone again */
+	for (int i = 0; i < SERVED_MAX; i++) {
+		struct served *served = &node->served[i];
+
+		if (served->endpoint.fd >= 0)
+			continue;
+		*served = (struct served){ .endpoint = { .ready = served_ready, .node = node, .fd = fd } };
+		endpoint_watch(&served->endpoint, EPOLLIN, EPOLL_CTL_ADD);
+		return;
+	}
+	close(fd);
+}
+
+static void fetch_next(struct node *node);
+
+static void fetch_failed(struct fetch *fetch, const char *why)
+{
+	struct node *node = fetch->endpoint.node;
+
+	endpoint_close(&fetch->endpoint);
+	node->active--;
+	node->broken(node->owner, &fetch->transfer, why);
+}
+
+static void fetch_ready(struct endpoint *endpoint)
+{
+	struct fetch *fetch = (struct fetch *)endpoint;
+	struct node *node = endpoint->node;
+	struct hello hello = { .magic = HELLO_MAGIC, .kind = HELLO_FETCH, .wanted = fetch->transfer };
+	char why[100];
+	ssize_t got;
+
+	if (!fetch->asked) {
+		int error = socket_error(endpoint->fd);
+
+		if (error || !send_all(endpoint->fd, &hello, sizeof(hello))) {
+			fetch_failed(fetch, strerror(error ? error : errno));
+			return;
+		}
+		fetch->asked = true;
+		endpoint_watch(endpoint, EPOLLIN, EPOLL_CTL_MOD);
+		return;
+	}
+	got = recv(endpoint->fd, sink, sizeof(sink), MSG_TRUNC);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got > 0)
+		fetch->got += (uint64_t)got;
+	if (got <= 0 || fetch->got > fetch->transfer.bytes) {
+		snprintf(why, sizeof(why), "%s after %llu of %llu bytes", got < 0 ? strerror(errno) : got ? "it goes on" : "it ended",
+			 (unsigned long long)fetch->got, (unsigned long long)fetch->transfer.bytes);
+		fetch_failed(fetch, why);
+		return;
+	}
+	if (fetch->got < fetch->transfer.bytes)
+		return;
+	fetch->transfer.end = now_ns();
+	endpoint_close(endpoint);
+	node->active--;
+	node->fetched(node->owner, &fetch->transfer);
+	fetch_next(node);
+}
+
+/* Begin what is queued, as far as the limit allows. */
+static void fetch_next(struct node *node)
+{
+	for (int i = 0; i < WORKERS_MAX && node->queue_count && node->active < node->limit; i++) {
+		struct fetch *fetch = &node->fetches[i];
+		struct sockaddr_in address;
+
+		if (fetch->endpoint.fd >= 0)
+			continue;
+		*fetch = (struct fetch){ .endpoint = { .ready = fetch_ready, .node = node },
+					 .transfer = node->queue[node->queue_first] };
+		node->queue_first = (node->queue_first + 1) % WORKERS_MAX;
+		node->queue_count--;
+		node->active++;
+		address = node->address(node->owner, fetch->transfer.source);
+		fetch->transfer.start = now_ns();
+		fetch->endpoint.fd = connect_to(&address);
+		if (fetch->endpoint.fd < 0)
+			fetch_failed(fetch, strerror(errno));
+		else
+			endpoint_watch(&fetch->endpoint, EPOLLOUT, EPOLL_CTL_ADD);
+	}
+}
+
+void node_fetch(struct node *node, const struct transfer *transfer)
+{
+	node->queue[(node->queue_first + node->queue_count++) % WORKERS_MAX] = *transfer;
+	fetch_next(node);
+}
+
+void node_abandon(struct node *node)
+{
+	for (int i = 0; i < WORKERS_MAX; i++)
+		endpoint_close(&node->fetches[i].endpoint);
+	for (int i = 0; i < SERVED_MAX; i++)
+		endpoint_close(&node->served[i].endpoint);
+	node->active = 0;
+	node->queue_count = 0;
+	alarm_set(&node->alarm, NEVER);
+}
+
+static void stop_ready(struct endpoint *endpoint)
+{
+	endpoint->fd = -1;
+}
+
+uint16_t node_open(struct node *node, uint16_t port)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
+	socklen_t size = sizeof(address);
+	int one = 1;
+
+	node->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (node->epoll < 0)
+		fail(EXIT_FAILED, "no epoll set: %s", strerror(errno));
+	for (int i = 0; i < WORKERS_MAX; i++)
+		node->fetches[i].endpoint.fd = -1;
+	for (int i = 0; i < SERVED_MAX; i++)
+		node->served[i].endpoint.fd = -1;
+	node->stop = (struct endpoint){ .ready = stop_ready, .node = node, .fd = open_stop() };
+	endpoint_watch(&node->stop, EPOLLIN, EPOLL_CTL_ADD);
+	alarm_open(&node->alarm, node->epoll);
+	node->listener = (struct endpoint){ .ready = listener_ready, .node = node };
+	node->listener.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (node->listener.fd >= 0)
+		setsockopt(node->listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (node->listener.fd < 0 || bind(node->listener.fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(node->listener.fd, BACKLOG) || getsockname(node->listener.fd, (struct sockaddr *)&address, &size))
+		fail(EXIT_FAILED, "cannot listen on port %u: %s", port, strerror(errno));
+	endpoint_watch(&node->listener, EPOLLIN, EPOLL_CTL_ADD);
+	return ntohs(address.sin_port);
+}
+
+bool node_run(struct node *node)
+{
+	struct epoll_event events[64];
+
+	while (!node->over) {
+		int count = epoll_wait(node->epoll, events, 64, -1);
+
+		for (int i = 0; i < count && !node->over; i++) {
+			struct endpoint *endpoint = events[i].data.ptr;
+
+			if (!endpoint)
+				node->woken(node->owner);
+			else if (endpoint->fd >= 0) /* an event before may have closed it */
+				endpoint->ready(endpoint);
+			if (node->stop.fd < 0)
+				return false;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "shuffle.h"
+
+struct worker {
+	struct node node;
+	struct endpoint control; /* fd -1: free */
+	struct sockaddr_in master; /* where it listens */
+	struct plan plan;
+	struct order order;
+	size_t read; /* bytes of the plan, then of an order */
+	bool planned;
+	uint32_t round;
+	enum { IDLE, DISTRIBUTING, MAPPING, SHUFFLING, REDUCING } doing;
+	struct transfer received[WORKERS_MAX];
+	uint32_t count;
+};
+
+/* The job is over: the master has gone, or this worker cannot do its part. */
+static void leave(struct worker *worker)
+{
+	node_abandon(&worker->node);
+	endpoint_close(&worker->control);
+	worker->node.number = NOBODY;
+	worker->doing = IDLE;
+}
+
+static void report(struct worker *worker, int what, const char *why)
+{
+	struct report text = { .what = what, .round = worker->round, .count = worker->count };
+
+	snprintf(text.why, sizeof(text.why), "%s", why);
+	/* If the master does not hear it, it has gone, which the connection will say. */
+	if (send_all(worker->control.fd, &text, sizeof(text)))
+		send_all(worker->control.fd, worker->received, worker->count * sizeof(worker->received[0]));
+	worker->count = 0;
+}
+
+static void compute(struct worker *worker, int doing)
+{
+	const struct plan *plan = &worker->plan;
+	uint64_t number = draw(draw(plan->seed, 2 * plan->node), 2ULL * worker->round + (doing == REDUCING));
+	double share = (double)(number >> 11) * 0x1p-52; /* 0 to 2 */
+
+	worker->doing = doing;
+	alarm_set(&worker->node.alarm,
+		  now_ns() + plan->compute - plan->jitter + (uint64_t)(share * (double)plan->jitter));
+}
+
+static void woken(void *owner)
+{
+	struct worker *worker = owner;
+
+	if (worker->doing != MAPPING && worker->doing != REDUCING)
+		return;
+	alarm_set(&worker->node.alarm, NEVER);
+	report(worker, worker->doing == MAPPING ? REPORT_MAPPED : REPORT_REDUCED, "");
+	worker->doing = IDLE;
+}
+
+static void distribute(struct worker *worker)
+{
+	struct transfer transfer = {
+		.round = worker->round,
+		.step = STEP_DISTRIBUTE,
+		.source = MASTER,
+		.destination = worker->plan.node,
+		.bytes = worker->plan.distribute,
+	};
+
+	worker->doing = DISTRIBUTING;
+	if (transfer.bytes)
+		node_fetch(&worker->node, &transfer);
+	else
+		compute(worker, MAPPING);
+}
+
+/* From every other worker, in an order of one's own, so that not all begin at the same one. */
+static void shuffle(struct worker *worker)
+{
+	const struct plan *plan = &worker->plan;
+	uint64_t seed = draw(plan->seed, 2 * plan->node + 1);
+	uint32_t sources[WORKERS_MAX], count = 0;
+
+	for (uint32_t source = 1; source <= plan->workers; source++)
+		if (source != plan->node)
+			sources[count++] = source;
+	worker->doing = SHUFFLING;
+	if (!plan->shuffle || !count) {
+		compute(worker, REDUCING);
+		return;
+	}
+	for (uint32_t left = count; left; left--) {
+		uint32_t place = (uint32_t)(draw(seed, (uint64_t)worker->round * WORKERS_MAX + left) % left);
+		struct transfer transfer = {
+			.round = worker->round,
+			.step = STEP_SHUFFLE,
+			.source = sources[place],
+			.destination = plan->node,
+			.bytes = plan->shuffle,
+		};
+
+		sources[place] = sources[left - 1];
+		node_fetch(&worker->node, &transfer);
+	}
+}
+
+static void fetched(void *owner, const struct transfer *transfer)
+{
+	struct worker *worker = owner;
+
+	worker->received[worker->count++] = *transfer;
+	if (transfer->step == STEP_DISTRIBUTE)
+		compute(worker, MAPPING);
+	else if (worker->count == worker->plan.workers - 1)
+		compute(worker, REDUCING);
+}
+
+/*
+ * The master is told, and decides. It may have gone itself, and other workers, which know that already, may have left
+ * the job and hung up: so this is no error here.
+ */
+static void broken(void *owner, const struct transfer *transfer, const char *why)
+{
+	struct worker *worker = owner;
+	char text[sizeof(((struct report *)0)->why)];
+
+	snprintf(text, sizeof(text), "copy from node %u: %s", transfer->source, why);
+	node_abandon(&worker->node);
+	worker->doing = IDLE;
+	report(worker, REPORT_BROKEN, text);
+}
+
+static struct sockaddr_in address(void *owner, uint32_t number)
+{
+	struct worker *worker = owner;
+
+	return number == MASTER ? worker->master : worker->plan.addresses[number - 1];
+}
+
+static void control_ready(struct endpoint *endpoint)
+{
+	struct worker *worker = endpoint->node->owner;
+	void *to = worker->planned ? (void *)&worker->order : (void *)&worker->plan;
+	size_t size = worker->planned ? sizeof(worker->order) : sizeof(worker->plan);
+	ssize_t got = recv(endpoint->fd, (char *)to + worker->read, size - worker->read, 0);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got <= 0) {
+		leave(worker);
+		return;
+	}
+	worker->read += (size_t)got;
+	if (worker->read < size)
+		return;
+	worker->read = 0;
+	if (!worker->planned) {
+		worker->planned = true;
+		worker->node.number = worker->plan.node;
+		worker->node.limit = worker->plan.parallel;
+		worker->master.sin_port = htons((uint16_t)worker->plan.master_port);
+		return;
+	}
+	worker->round = worker->order.round;
+	if (worker->order.what == ORDER_ROUND)
+		distribute(worker);
+	else
+		shuffle(worker);
+}
+
+static void called(void *owner, int fd)
+{
+	struct worker *worker = owner;
+	socklen_t size = sizeof(worker->master);
+
+	if (worker->control.fd >= 0 || getpeername(fd, (struct sockaddr *)&worker->master, &size)) {
+		close(fd); /* one job at a time: the second master is told by that */
+		return;
+	}
+	worker->control.fd = fd;
+	worker->planned = false;
+	worker->read = 0;
+	worker->count = 0;
+	endpoint_watch(&worker->control, EPOLLIN, EPOLL_CTL_ADD);
+}
+
+void run_worker(uint16_t port)
+{
+	struct worker *worker = allocate(1, sizeof(*worker));
+	struct node *node = &worker->node;
+
+	worker->control = (struct endpoint){ .ready = control_ready, .node = node, .fd = -1 };
+	node->owner = worker;
+	node->number = NOBODY;
+	node->woken = woken;
+	node->fetched = fetched;
+	node->broken = broken;
+	node->called = called;
+	node->address = address;
+	node_open(node, port);
+	node_run(node);
+}
