@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fanin receive: logs every datagram of fanin send, until SIGTERM.
+ *
+ * A datagram's arrival is the kernel's time stamp, taken when the link hands the frame over. A time that this program
+ * read itself would come after the wake-up, and, on one processor that carries every host, after whatever else is
+ * running just then. The stamp is of CLOCK_REALTIME; the difference to CLOCK_MONOTONIC is taken before and after.
+ */
+#define _GNU_SOURCE
+#include "fanin.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "../measure/measure.h"
+
+enum { PORT, ROWS };
+
+static struct setting settings[] = {
+	[PORT] = { "port", SETTING_NUMBER, "a port", 0, 1, UINT16_MAX, .required = true },
+	[ROWS] = { "rows", SETTING_NUMBER, "a number of datagrams", 200000, 1, MOST_ROWS },
+	{ .kind = SETTING_END },
+};
+
+static const char help[] =
+	"usage: fanin receive --port PORT [OPTION]...\n"
+	"  --port PORT     to listen on\n"
+	"  --rows N        room in the log; more datagrams are an error (200000)\n"
+	"  --output FILE   for the log (standard output)\n"
+	"Ends on SIGTERM. Columns: source port stream sequence sent_ns received_ns bytes. See fanin(1).\n";
+
+static struct {
+	int socket;
+	int64_t ahead_ns; /* CLOCK_REALTIME of CLOCK_MONOTONIC */
+	struct table log;
+	int64_t bytes, foreign;
+	union {
+		struct fanin_header header;
+		char bytes[FANIN_PAYLOAD_MAX];
+	} datagram;
+} run;
+
+static void open_socket(void)
+{
+	const struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)settings[PORT].number) };
+	const int on = 1;
+
+	run.socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (run.socket < 0 || setsockopt(run.socket, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) != 0 ||
+	    bind(run.socket, (const struct sockaddr *)&at, sizeof(at)) != 0)
+		fail("cannot listen on port %lld (%s); choose another", (long long)settings[PORT].number, strerror(errno));
+}
+
+static int64_t arrival_ns(struct msghdr *message)
+{
+	for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control)) {
+		struct timespec stamp;
+
+		if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_TIMESTAMPNS)
+			continue;
+		memcpy(&stamp, CMSG_DATA(control), sizeof(stamp));
+		return stamp.tv_sec * NS_PER_S + stamp.tv_nsec - run.ahead_ns;
+	}
+	fail("a datagram without a time stamp; this kernel has no SO_TIMESTAMPNS");
+}
+
+/* Log the datagram that is next; false if there is none. */
+static bool receive(void)
+{
+	char control[CMSG_SPACE(sizeof(struct timespec))];
+	struct sockaddr_in source;
+	struct iovec space = { &run.datagram, sizeof(run.datagram) };
+	struct msghdr message = { .msg_name = &source, .msg_namelen = sizeof(source), .msg_iov = &space, .msg_iovlen = 1,
+				  .msg_control = control, .msg_controllen = sizeof(control) };
+	ssize_t size = recvmsg(run.socket, &message, 0);
+	int64_t *row;
+
+	if (size < 0) {
+		if (errno != EAGAIN)
+			fail("cannot receive on port %lld: %s", (long long)settings[PORT].number, strerror(errno));
+		return false;
+	}
+	if ((size_t)size < sizeof(struct fanin_header) || run.datagram.header.magic != htobe32(FANIN_MAGIC)) {
+		run.foreign++;
+		return true;
+	}
+	row = table_row(&run.log);
+	row[0] = ntohl(source.sin_addr.s_addr);
+	row[1] = ntohs(source.sin_port);
+	row[2] = be32toh(run.datagram.header.stream);
+	row[3] = (int64_t)be64toh(run.datagram.header.sequence);
+	row[4] = (int64_t)be64toh(run.datagram.header.sent_ns);
+	row[5] = arrival_ns(&message);
+	row[6] = size;
+	run.bytes += size;
+	return true;
+}
+
+/* Datagrams for which the socket's buffer had no room. */
+static uint32_t count_overflowed(void)
+{
+	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
+	socklen_t size = sizeof(memory);
+
+	if (getsockopt(run.socket, SOL_SOCKET, SO_MEMINFO, memory, &size) != 0)
+		fail("the kernel does not tell what the socket dropped (%s); Linux 4.12 and later do", strerror(errno));
+	return memory[SK_MEMINFO_DROPS];
+}
+
+int fanin_receive(int argc, char **argv)
+{
+	struct waiter waiter;
+	int64_t error_ns, error_after_ns, ahead_after_ns;
+
+	read_options(argc, argv, settings, help);
+	memset(&run.datagram, 0, sizeof(run.datagram)); /* touched */
+	table_allocate(&run.log, 7, (size_t)settings[ROWS].number);
+	waiter_open(&waiter);
+	run.ahead_ns = realtime_ahead_ns(&error_ns);
+	open_socket();
+
+	while (wait_for(&waiter, run.socket, POLLIN, NEVER) != WAKE_SIGNAL)
+		receive();
+	while (receive()) /* what arrived before the signal */
+		;
+
+	ahead_after_ns = realtime_ahead_ns(&error_after_ns);
+	if (llabs(ahead_after_ns - run.ahead_ns) > error_ns + error_after_ns)
+		fail("CLOCK_REALTIME was set by %lld ns during the run, so arrivals are wrong; stop what sets it",
+		     (long long)(ahead_after_ns - run.ahead_ns));
+	write_start("fanin", "receive", settings);
+	write_table(&run.log, "source port stream sequence sent_ns received_ns bytes");
+	write_end(&run.log, "early=0 bytes=%lld foreign=%lld overflowed=%u clock_error_ns=%lld", (long long)run.bytes,
+		  (long long)run.foreign, count_overflowed(), (long long)error_ns);
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fanin send: K streams to one receiver. In every interval each stream sends one datagram, or a burst of N, at a phase
+ * of its own that the seed decides; or one stream sends for as long as the run lasts (--flood).
+ *
+ * The times are absolute, so that lateness does not accumulate. What is due before the end is sent, however late, unless
+ * the socket is full then: a queueing discipline that holds packets back fills it, and the sender sleeps until it has
+ * room. It is not blocking, since a signal could come between a look at it and the call; poll(2) wakes at the same
+ * point as a blocking call would, with half of the buffer free (sock_writeable).
+ */
+#define _GNU_SOURCE
+#include "fanin.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "../measure/measure.h"
+
+/* How long a flood waits after the kernel dropped a datagram of its: without, it would spin on a queue that drops. */
+#define FLOOD_PAUSE_NS 1000000
+
+enum { TO, INTERVAL, PAYLOAD, STREAMS, BURST, FLOOD, DURATION, SEED };
+
+static struct setting settings[] = {
+	[TO] = { "to", SETTING_ADDRESS, .required = true },
+	[INTERVAL] = { "interval", SETTING_NUMBER, "a number of nanoseconds", 0, 1, LONGEST_NS },
+	[PAYLOAD] = { "payload", SETTING_NUMBER, "a number of bytes", 230, sizeof(struct fanin_header), FANIN_PAYLOAD_MAX },
+	[STREAMS] = { "streams", SETTING_NUMBER, "a number of streams", 1, 1, 10000 },
+	[BURST] = { "burst", SETTING_NUMBER, "a number of datagrams", 1, 1, 1000000 },
+	[FLOOD] = { "flood", SETTING_FLAG },
+	[DURATION] = { "duration", SETTING_NUMBER, "a number of nanoseconds", 0, 1, LONGEST_NS, .required = true },
+	[SEED] = { "seed", SETTING_NUMBER, "a number", 1, 0, INT64_MAX },
+	{ .kind = SETTING_END },
+};
+
+static const char help[] =
+	"usage: fanin send --to ADDR:PORT (--interval NS | --flood) --duration NS [OPTION]...\n"
+	"  --interval NS     every stream sends once in each\n"
+	"  --payload BYTES   of a datagram, 24 to 65507 (230)\n"
+	"  --streams K       independent streams, each at a phase of its own in the interval (1)\n"
+	"  --burst N         datagrams back to back each time (1)\n"
+	"  --flood           as fast as the socket takes them, in one stream\n"
+	"  --duration NS     of the run\n"
+	"  --seed N          decides the phases (1)\n"
+	"  --output FILE     for the log (standard output)\n"
+	"Columns: stream sequence due_ns start_ns end_ns sent dropped, a row for each burst. See fanin(1).\n";
+
+struct stream {
+	uint32_t id;
+	int64_t phase_ns;
+	uint64_t sequence; /* of the next datagram */
+};
+
+static struct {
+	struct waiter waiter;
+	int socket;
+	int64_t end_ns;
+	bool early;
+	struct table log;
+	int64_t sent, dropped;
+	union {
+		struct fanin_header header;
+		char bytes[FANIN_PAYLOAD_MAX];
+	} datagram;
+} run;
+
+/* splitmix64: a counter, and a mix of its bits; uniform enough for phases, and the same on every machine. */
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t bits = *state += 0x9e3779b97f4a7c15ULL;
+
+	bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ULL;
+	bits = (bits ^ bits >> 27) * 0x94d049bb133111ebULL;
+	return bits ^ bits >> 31;
+}
+
+static int by_phase(const void *left, const void *right)
+{
+	const struct stream *a = left, *b = right;
+
+	if (a->phase_ns != b->phase_ns)
+		return a->phase_ns < b->phase_ns ? -1 : 1;
+	return a->id < b->id ? -1 : 1;
+}
+
+static struct stream *make_streams(void)
+{
+	struct stream *streams = calloc((size_t)settings[STREAMS].number, sizeof(*streams));
+	uint64_t random = (uint64_t)settings[SEED].number;
+
+	if (!streams)
+		fail("no memory for %lld streams; ask for fewer", (long long)settings[STREAMS].number);
+	for (uint32_t i = 0; i < (uint32_t)settings[STREAMS].number; i++) {
+		streams[i].id = i;
+		streams[i].phase_ns = (int64_t)(next_random(&random) % (uint64_t)settings[INTERVAL].number);
+	}
+	qsort(streams, (size_t)settings[STREAMS].number, sizeof(*streams), by_phase);
+	return streams;
+}
+
+/* False when a signal or the end of the run came first. */
+static bool wait_for_room(void)
+{
+	enum wake wake = wait_for(&run.waiter, run.socket, POLLOUT, run.end_ns);
+
+	run.early |= wake == WAKE_SIGNAL;
+	return wake == WAKE_READY;
+}
+
+static bool pause_until(int64_t until_ns)
+{
+	run.early |= wait_for(&run.waiter, -1, 0, until_ns) == WAKE_SIGNAL;
+	return !run.early;
+}
+
+/* One datagram: 1 sent, 0 dropped by this host's queueing discipline, -1 neither, since the run is over. */
+static int send_one(struct stream *stream)
+{
+	struct fanin_header *header = &run.datagram.header;
+
+	header->stream = htobe32(stream->id);
+	header->sequence = htobe64(stream->sequence);
+	for (;;) {
+		header->sent_ns = htobe64((uint64_t)now_ns());
+		if (send(run.socket, &run.datagram, (size_t)settings[PAYLOAD].number, 0) >= 0) {
+			stream->sequence++;
+			return 1;
+		}
+		switch (errno) {
+		case EAGAIN:
+			if (!wait_for_room())
+				return -1;
+			break;
+		case ENOBUFS: /* told because of IP_RECVERR */
+			stream->sequence++;
+			return 0;
+		default:
+			fail("%s takes no datagrams (%s); start fanin receive there first, and ping it", settings[TO].text,
+			     strerror(errno));
+		}
+	}
+}
+
+/* A stream's burst, which becomes a row; false if it ended the run. */
+static bool send_burst(struct stream *stream, int64_t due_ns, int64_t count)
+{
+	int64_t *row = table_row(&run.log), dropped = 0, sent = 0, start_ns = now_ns();
+	const uint64_t first = stream->sequence;
+	bool going = true;
+
+	while (going && sent + dropped < count) {
+		int result = send_one(stream);
+
+		going = result >= 0;
+		sent += result > 0;
+		dropped += result == 0;
+		if (!settings[FLOOD].number)
+			continue;
+		if (result == 0)
+			going = pause_until(now_ns() + FLOOD_PAUSE_NS);
+		going = going && now_ns() < run.end_ns;
+	}
+	row[0] = stream->id;
+	row[1] = (int64_t)first;
+	row[2] = due_ns;
+	row[3] = start_ns;
+	row[4] = now_ns();
+	row[5] = sent;
+	row[6] = dropped;
+	run.sent += sent;
+	run.dropped += dropped;
+	return going;
+}
+
+static void open_socket(void)
+{
+	const struct sockaddr_in *to = &settings[TO].address;
+	const int on = 1;
+
+	run.socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (run.socket < 0 || setsockopt(run.socket, IPPROTO_IP, IP_RECVERR, &on, sizeof(on)) != 0 ||
+	    connect(run.socket, (const struct sockaddr *)to, sizeof(*to)) != 0)
+		fail("no socket to %s (%s); give this host an address and a route", settings[TO].text, strerror(errno));
+}
+
+static uint16_t source_port(void)
+{
+	struct sockaddr_in own = { 0 };
+	socklen_t size = sizeof(own);
+
+	getsockname(run.socket, (struct sockaddr *)&own, &size);
+	return ntohs(own.sin_port);
+}
+
+/* How many rows there will be, all streams together: of each, the dues before the end. */
+static int64_t count_due(const struct stream *streams)
+{
+	int64_t interval = settings[INTERVAL].number, duration = settings[DURATION].number, count = 0;
+
+	for (int64_t i = 0; i < settings[STREAMS].number; i++)
+		if (streams[i].phase_ns < duration)
+			count += (duration - streams[i].phase_ns - 1) / interval + 1;
+	return count;
+}
+
+static void send_streams(struct stream *streams, int64_t start_ns)
+{
+	for (int64_t round_ns = start_ns;; round_ns += settings[INTERVAL].number)
+		for (int64_t i = 0; i < settings[STREAMS].number; i++) {
+			int64_t due_ns = round_ns + streams[i].phase_ns;
+
+			if (due_ns >= run.end_ns)
+				return;
+			if (!pause_until(due_ns) || !send_burst(&streams[i], due_ns, settings[BURST].number))
+				return;
+		}
+}
+
+static void check_settings(void)
+{
+	if (settings[FLOOD].number && (settings[INTERVAL].text || settings[STREAMS].text || settings[BURST].text))
+		refuse("--flood is one stream without end; leave out --interval, --streams and --burst");
+	if (!settings[FLOOD].number && !settings[INTERVAL].text)
+		refuse("--interval is missing; give it, or --flood");
+}
+
+int fanin_send(int argc, char **argv)
+{
+	struct stream *streams;
+	int64_t start_ns, due = 1;
+
+	read_options(argc, argv, settings, help);
+	check_settings();
+	if (settings[FLOOD].number)
+		settings[INTERVAL].number = settings[DURATION].number;
+	streams = make_streams();
+	if (!settings[FLOOD].number)
+		due = count_due(streams);
+	if (due > MOST_ROWS)
+		refuse("--duration at --interval and --streams makes a log of %lld rows, more than %d; shorten it", (long long)due,
+		       MOST_ROWS);
+	memset(&run.datagram, 0, sizeof(run.datagram)); /* touched */
+	run.datagram.header.magic = htobe32(FANIN_MAGIC);
+	open_socket();
+	waiter_open(&run.waiter);
+	table_allocate(&run.log, 7, (size_t)(due ? due : 1));
+
+	start_ns = now_ns();
+	run.end_ns = start_ns + settings[DURATION].number;
+	if (settings[FLOOD].number)
+		send_burst(&streams[0], start_ns, INT64_MAX);
+	else
+		send_streams(streams, start_ns);
+
+	write_start("fanin", "send", settings);
+	write_table(&run.log, "stream sequence due_ns start_ns end_ns sent dropped");
+	write_end(&run.log, "early=%d port=%d start_ns=%lld elapsed_ns=%lld due=%lld sent=%lld dropped=%lld bytes=%lld", run.early,
+		  source_port(), (long long)start_ns, (long long)(now_ns() - start_ns), (long long)due, (long long)run.sent,
+		  (long long)run.dropped, (long long)(run.sent * settings[PAYLOAD].number));
+	free(streams);
+	return EXIT_SUCCESS;
+}
