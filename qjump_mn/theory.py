@@ -16,6 +16,7 @@ FCS_BYTES = 4
 MINIMUM_FRAME_BYTES = 64
 IP_HEADER_BYTES = 20
 ICMP_HEADER_BYTES = 8
+UDP_HEADER_BYTES = 8
 TCP_HEADER_BYTES = 32
 """With the timestamp option, which Linux sends by default."""
 
@@ -83,3 +84,16 @@ def ping_loss(interval_ns: int, epoch_ns: int) -> float:
     """
     lost = _ceil_div(max(0, epoch_ns - interval_ns), PING_UNANSWERED_NS)
     return lost / (lost + 1)
+
+
+def fan_in_bound_ns(hosts: int, streams: int, frame: int, full: int, rate_bps: int, links: int = 2) -> int:
+    """The longest that a frame of an urgent level takes from ``hosts`` senders with ``streams`` each to one receiver, Eq. 1 made exact.
+
+    Holds while every stream sends one frame of ``frame`` bytes in an epoch no shorter than the result, at any phase, and everything else
+    is of lower levels, in frames of up to ``full`` bytes. At its own host a frame waits for the other streams' and for one frame in
+    transmission: that jitter lets as much more arrive at the receiver's port, where all streams meet (n·P/R) and one frame may be in
+    transmission too. Ports in between, if there are any, carry no more than that: each adds a frame in transmission.
+    """
+    own, other = occupancy_ns(frame, rate_bps), occupancy_ns(full, rate_bps)
+    jitter = (streams - 1) * own + other
+    return hosts * streams * own + 2 * jitter + (links - 1) * (other + delivery_ns(frame, rate_bps)) + delivery_ns(frame, rate_bps)

@@ -65,8 +65,7 @@ def _treat(testbed: Testbed, trial: Trial) -> None:
 
 
 def _measure(testbed: Testbed, trial: Trial, raw: Path, programs: Programs, chance: random.Random, progress: Progress) -> dict[str, Any]:
-    addresses = {name: host.address for name, host in testbed.hosts.items()}
-    plans = [(plan, launch) for plan in trial.arm.workloads for launch in launches(plan, trial, addresses)]
+    plans = [(plan, launch) for plan in trial.arm.workloads for launch in launches(plan, trial)]
 
     def start(phase: Phase) -> list[Program]:
         started = [programs.start(testbed, launch, plan, raw) for plan, launch in plans if launch.phase == phase]
@@ -91,8 +90,14 @@ def _measure(testbed: Testbed, trial: Trial, raw: Path, programs: Programs, chan
         _sleep_until(began + trial.duration_ns / NS)
     ended = time.monotonic()
     busy = _busy_share(ticks, _cpu_ticks())
-    for program in sorted([*servers, *load], key=lambda program: not program.launch.itself):
-        program.finish(DEADLINE_S)
+    background = [*servers, *load]
+    for program in background:
+        if program.launch.itself:
+            program.finish(DEADLINE_S)
+    time.sleep(max((program.launch.linger_s for program in background), default=0.0))
+    for program in background:
+        if not program.launch.itself:
+            program.finish(DEADLINE_S)
     return {"cpu_busy": round(busy, 4), "window_s": [round(began - began_load, 6), round(ended - began_load, 6)], "began_ns": round(began * NS)}
 
 

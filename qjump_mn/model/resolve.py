@@ -253,13 +253,10 @@ def _constants(network: Network, arms: tuple[ArmPlan, ...], shown: str) -> dict[
         for workload in arm.workloads:
             if not workload.BACKGROUND:
                 constants.setdefault(f"{workload.name}_busy_ports", float(max(busy_ports(network, flow, bulk) for flow in workload.flows)))
-            if not isinstance(workload, PingPlan):
-                continue
-            links = len(network.path(*workload.flows[0]))
-            rtt = theory.ping_rtt_ns(workload.payload_bytes, links, network.rate_bps, network.delay_ns)
-            constants.setdefault(f"{workload.name}_analytic_ms", rtt / 1e6)
-            constants.setdefault(f"{workload.name}_interval_ms", workload.interval_ns / 1e6)
-            constants |= _limited_ping(arm, workload)
+            for name, value in workload.constants(network).items():
+                constants.setdefault(f"{workload.name}_{name}", value)
+            if isinstance(workload, PingPlan):
+                constants |= _limited_ping(arm, workload)
     if f"{shown}_busy_ports" in constants:
         constants["busy_ports"] = constants[f"{shown}_busy_ports"]
     return constants

@@ -82,6 +82,11 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         switches = set(self.switches)
         return tuple(node for _, node in self.edges if node not in switches)
 
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Every host's IPv4 address."""
+        return {host: f"10.0.0.{index + 1}" for index, host in enumerate(self.hosts)}
+
     def ports(self) -> tuple[tuple[tuple[str, str], tuple[str, str]], ...]:
         """Both ends of every link, the upper one first, as (node, interface) and with Mininet's names: a switch's ports are numbered
         from 1 in the order of its links."""

@@ -24,9 +24,9 @@ def lines(plan: Plan) -> Iterator[str]:
         yield f"ip {commands.veth(commands.veth_end(upper), commands.veth_end(lower, netns=below if inside else None))}"
         yield f"ovs-vsctl add-port {above} {upper}" + ("" if inside else f" -- add-port {below} {lower}")
     yield from (line for pair in ports for node, device in pair if node not in network.hosts for line in commands.switch_port(device, network))
-    for index, host in enumerate(network.hosts):
+    for host, address in network.addresses.items():
         yield f"# {host}"
-        yield from (_inside(host, command) for command in commands.vlan_host(f"{host}-eth0", network, f"10.0.0.{index + 1}/24"))
+        yield from (_inside(host, command) for command in commands.vlan_host(f"{host}-eth0", network, f"{address}/24"))
     yield "# every end of every link"
     for (_, upper), (below, lower) in ports:
         yield from _shape(network, None, upper)
@@ -63,9 +63,8 @@ def _arm(plan: Plan, arm: ArmPlan) -> Iterator[str]:
             yield _inside(host, f"tc {commands.qjump(arm.qjump, device)}")
         elif arm.uses_levels and network.model != "wire":
             yield from (_inside(host, f"tc {line}") for line in commands.host_priorities(device, network))
-    address = {host: f"10.0.0.{index + 1}" for index, host in enumerate(network.hosts)}
     trial = next(trial for trial in plan.trials() if trial.arm == arm)
-    started = [(workload, launch) for workload in arm.workloads for launch in launches(workload, trial, address)]
+    started = [(workload, launch) for workload in arm.workloads for launch in launches(workload, trial)]
     for workload in arm.workloads:
         for host, level in workload.echo_replies:
             yield from (_inside(host, f"tc {line}") for line in commands.mark_echo_replies(f"{host}-eth0.{network.vlan}", level))

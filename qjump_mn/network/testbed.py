@@ -82,7 +82,7 @@ class Testbed:
             self.switches[name] = net.addSwitch(name, cls=switch_class, dpid=f"{index + 1:x}")
         for index, name in enumerate(network.hosts):
             mac = f"02:00:00:00:00:{index + 1:02x}"
-            self.hosts[name] = net.addHost(name, cls=VLANHost, ip=f"10.0.0.{index + 1}/24", mac=mac, network=network)
+            self.hosts[name] = net.addHost(name, cls=VLANHost, ip=f"{network.addresses[name]}/24", mac=mac, network=network)
         for index, (above, below) in enumerate(network.edges):
             # Mininet draws these at random; a repeatable run has repeatable addresses.
             addresses = {"addr1": f"02:00:00:01:{index:02x}:01", "addr2": f"02:00:00:01:{index:02x}:02"}

@@ -49,7 +49,7 @@ def build(run: RunDirectory, trial: Trial) -> TrialTables:
     """Parse a done trial's raw output and write its tables; raise :class:`LostError` naming the file that is missing or damaged."""
     known = facts(run, trial)
     raw, data = run.raw(trial.name), run.data(trial.name)
-    tables = {workload.name: table(workload, raw) for workload in trial.arm.workloads}
+    tables = {workload.name: table(workload, trial, raw) for workload in trial.arm.workloads}
     data.mkdir(exist_ok=True)
     for name, made in tables.items():
         pq.write_table(made, data / f"{name}.parquet", compression="zstd")
@@ -62,7 +62,7 @@ def schema(workload: AnyPlan) -> pa.Schema:
     return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in driver(workload).COLUMNS.items()])
 
 
-def table(workload: AnyPlan, raw: Path) -> pa.Table:
+def table(workload: AnyPlan, trial: Trial, raw: Path) -> pa.Table:
     """What a workload left in the folder ``raw``; raise :class:`LostError` naming the file that is missing or damaged."""
     last = ""
 
@@ -72,7 +72,7 @@ def table(workload: AnyPlan, raw: Path) -> pa.Table:
         return (raw / name).read_text(encoding="utf-8")
 
     try:
-        return pa.table(dict(driver(workload).columns(workload, read)), schema=schema(workload))
+        return pa.table(dict(driver(workload).columns(workload, trial, read)), schema=schema(workload))
     except OSError as error:
         raise LostError(f"raw/{last} cannot be read: {(error.strerror or str(error)).lower()}") from None
     except (QJumpError, ValueError, KeyError, TypeError, pa.ArrowException) as error:

@@ -42,7 +42,8 @@ def heads(plan: Plan) -> list[str]:
     """The columns of the table of arms, behind arm and scheme."""
     named = {workload.name: workload for arm in plan.arms for workload in arm.workloads}
     asked = [entry.split(".") for entry in plan.figure.table]
-    return [f"{workload}: {named[workload].MEASURES[measure]}" for workload, measure in asked] or list(HEADS.values())
+    several = len({workload for workload, _ in asked}) > 1
+    return [(f"{workload}: " if several else "") + named[workload].MEASURES[measure] for workload, measure in asked] or list(HEADS.values())
 
 
 def cells(plan: Plan, arm: ArmSummary) -> list[str]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import AnyPlan, IperfPlan, PingPlan
-from qjump_mn.workloads import iperf, ping
-from qjump_mn.workloads.launch import Addresses, Launch
+from qjump_mn.model.programs import AnyPlan, FaninPlan, IperfPlan, PingPlan
+from qjump_mn.workloads import fanin, iperf, ping
+from qjump_mn.workloads.launch import Launch
 
 
 class Driver(Protocol):
@@ -18,14 +18,14 @@ class Driver(Protocol):
     def COLUMNS(self) -> Mapping[str, str]:
         """The table's columns, each with its type by Arrow's name."""
 
-    def launches(self, plan: Any, trial: Trial, addresses: Addresses, /) -> Iterator[Launch]:
+    def launches(self, plan: Any, trial: Trial, /) -> Iterator[Launch]:
         """The processes of a workload."""
 
-    def columns(self, plan: Any, read: Callable[[str], str], /) -> Mapping[str, Sequence[Any]]:
+    def columns(self, plan: Any, trial: Trial, read: Callable[[str], str], /) -> Mapping[str, Sequence[Any]]:
         """The table; ``read`` gives the text of a raw file. Raises :class:`LostError` if what a program left is not whole."""
 
 
-_DRIVERS: dict[type[AnyPlan], Driver] = {PingPlan: ping, IperfPlan: iperf}
+_DRIVERS: dict[type[AnyPlan], Driver] = {FaninPlan: fanin, IperfPlan: iperf, PingPlan: ping}
 
 
 def driver(plan: AnyPlan) -> Driver:
@@ -33,6 +33,6 @@ def driver(plan: AnyPlan) -> Driver:
     return _DRIVERS[type(plan)]
 
 
-def launches(plan: AnyPlan, trial: Trial, addresses: Addresses) -> Iterator[Launch]:
+def launches(plan: AnyPlan, trial: Trial) -> Iterator[Launch]:
     """The processes of a workload."""
-    return driver(plan).launches(plan, trial, addresses)
+    return driver(plan).launches(plan, trial)

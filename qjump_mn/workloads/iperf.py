@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from qjump_mn.errors import LostError
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.programs import IperfPlan
-from qjump_mn.workloads.launch import Addresses, Launch
+from qjump_mn.workloads.launch import Launch
 from qjump_mn.workloads.text import transposed
 
 UDP_HEADERS_BYTES = 28
@@ -49,17 +49,17 @@ def client_argv(plan: IperfPlan, destination: str, port: int, seconds: int, mtu_
     return ("iperf3", "-c", destination, "-p", str(port), "-t", str(seconds), "-i", str(REPORT_S), "-P", str(plan.streams), *transport, "-J")
 
 
-def launches(plan: IperfPlan, trial: Trial, addresses: Addresses) -> Iterator[Launch]:
+def launches(plan: IperfPlan, trial: Trial) -> Iterator[Launch]:
     """A server and a sender for each flow."""
     for index, (source, destination) in enumerate(plan.flows):
         flow, port = (source, destination), plan.port + index
         seconds = trial.background_s
-        argv = client_argv(plan, addresses[destination], port, seconds, trial.network.mtu_bytes)
+        argv = client_argv(plan, trial.network.addresses[destination], port, seconds, trial.network.mtu_bytes)
         yield Launch("serve", destination, server_argv(port), output_name(plan, flow, "server"), listens=("tcp", port), longest_s=seconds)
         yield Launch("load", source, argv, output_name(plan, flow, "client"), longest_s=seconds)
 
 
-def columns(plan: IperfPlan, read: Callable[[str], str]) -> dict[str, Sequence[Any]]:
+def columns(plan: IperfPlan, trial: Trial, read: Callable[[str], str]) -> dict[str, Sequence[Any]]:
     """The table: every interval of every flow, at both ends; flow is "h7>h10"."""
     rows = [
         (f"{flow[0]}>{flow[1]}", side, *interval)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +19,7 @@ class Launch:
     """One process on ``host``; its standard output is kept as ``output``, and it runs in the folder where that lies.
 
     ``listens`` is the port, ("tcp", 5201), that makes it ready, ``says`` a text in its output that does, within ``ready_s``. One that does
-    not end ``itself`` is sent SIGTERM when all that do have ended. ``longest_s`` is how long it may take from its start, beyond a margin;
+    not end ``itself`` is sent SIGTERM ``linger_s`` after all that do have ended. ``longest_s`` is how long it may take from its start, beyond a margin;
     ``good`` are the exit statuses that are results; ``preload`` a library of ours.
     """
 
@@ -32,10 +31,7 @@ class Launch:
     says: str | None = None
     ready_s: float = 20.0
     itself: bool = True
+    linger_s: float = 0.0
     longest_s: float = 0.0
     good: tuple[int, ...] = (0,)
     preload: str | None = None
-
-
-Addresses = Mapping[str, str]
-"""Every host's address in the network under test."""

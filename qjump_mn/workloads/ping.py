@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from qjump_mn.errors import LostError
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.programs import PingPlan
-from qjump_mn.workloads.launch import Addresses, Launch
+from qjump_mn.workloads.launch import Launch
 from qjump_mn.workloads.text import transposed
 
 _REPLY = re.compile(r"^\[(\d+\.\d+)\] \d+ bytes from \S+ icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms( \(DUP!\))?$", re.MULTILINE)
@@ -48,15 +48,15 @@ def argv(plan: PingPlan, destination: str) -> tuple[str, ...]:
     return ("ping", "-D", "-n", "-i", interval, "-c", str(plan.count), "-s", str(plan.payload_bytes), "-W", str(LINGER_S), destination)
 
 
-def launches(plan: PingPlan, trial: Trial, addresses: Addresses) -> Iterator[Launch]:
+def launches(plan: PingPlan, trial: Trial) -> Iterator[Launch]:
     """One ping a flow."""
     longest_s = plan.longest_ns / 1e9 + LINGER_S
     for source, destination in plan.flows:
         output = output_name(plan, (source, destination))
-        yield Launch("probe", source, argv(plan, addresses[destination]), output, longest_s=longest_s, good=GOOD, preload=PRELOAD)
+        yield Launch("probe", source, argv(plan, trial.network.addresses[destination]), output, longest_s=longest_s, good=GOOD, preload=PRELOAD)
 
 
-def columns(plan: PingPlan, read: Callable[[str], str]) -> dict[str, Sequence[Any]]:
+def columns(plan: PingPlan, trial: Trial, read: Callable[[str], str]) -> dict[str, Sequence[Any]]:
     """The table: every request of every flow; flow is "h8>h10"."""
     rows = [
         (f"{source}>{destination}", *echo)

@@ -10,11 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from qjump_mn.analysis.measured import iperf, ping
-from qjump_mn.model.programs import AnyPlan, IperfPlan, PingPlan
+from qjump_mn.analysis.measured import fanin, iperf, ping
+from qjump_mn.model.programs import AnyPlan, FaninPlan, IperfPlan, PingPlan
 from qjump_mn.results.tables import TrialFacts
 
-_VALUES: dict[type[AnyPlan], Callable[[pa.Table, Any, TrialFacts], dict[str, float]]] = {PingPlan: ping.values, IperfPlan: iperf.values}
+_VALUES: dict[type[AnyPlan], Callable[[pa.Table, Any, TrialFacts], dict[str, float]]] = {
+    FaninPlan: fanin.values,
+    IperfPlan: iperf.values,
+    PingPlan: ping.values,
+}
 
 
 def values(workload: AnyPlan, table: pa.Table, facts: TrialFacts) -> dict[str, float]:

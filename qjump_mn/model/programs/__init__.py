@@ -7,13 +7,14 @@ modules there have the same names.
 from __future__ import annotations
 
 from qjump_mn.model.programs.base import Flow, WorkloadPlan, WorkloadSpec
+from qjump_mn.model.programs.fanin import Fanin, FaninPlan
 from qjump_mn.model.programs.iperf import Iperf, IperfPlan
 from qjump_mn.model.programs.ping import Ping, PingPlan
 
-__all__ = ["AnyPlan", "AnySpec", "Flow", "Iperf", "IperfPlan", "Ping", "PingPlan", "WorkloadPlan", "WorkloadSpec"]
+__all__ = ["AnyPlan", "AnySpec", "Fanin", "FaninPlan", "Flow", "Iperf", "IperfPlan", "Ping", "PingPlan", "WorkloadPlan", "WorkloadSpec"]
 
-AnySpec = Ping | Iperf
+AnySpec = Fanin | Iperf | Ping
 """A workload as an experiment file has it."""
 
-AnyPlan = PingPlan | IperfPlan
+AnyPlan = FaninPlan | IperfPlan | PingPlan
 """A workload as a plan has it."""

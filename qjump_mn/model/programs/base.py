@@ -19,10 +19,10 @@ LATENCIES = {
     "loss": "loss",
     "min_ms": "least, ms",
     "p50_ms": "median, ms",
-    "p90_ms": "90th percentile, ms",
-    "p99_ms": "99th percentile, ms",
-    "p999_ms": "99.9th percentile, ms",
-    "max_ms": "maximum, ms",
+    "p90_ms": "p90, ms",
+    "p99_ms": "p99, ms",
+    "p999_ms": "p99.9, ms",
+    "max_ms": "max, ms",
     "mean_ms": "mean, ms",
 }
 """The measures of everything that has a latency for each request."""
@@ -53,6 +53,10 @@ class WorkloadPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     def echo_replies(self) -> tuple[tuple[str, int], ...]:
         """Hosts whose kernel answers echo requests for this workload, with the level of their replies: ("h10", 6); none without levels."""
         return ()
+
+    def constants(self, network: Network) -> dict[str, float]:
+        """What is known of it before anything runs; claims may use each behind the workload's name: ``ping_analytic_ms``."""
+        return {}
 
     @property
     def longest_ns(self) -> int:
