@@ -38,6 +38,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 # Measures
 
+TRIAL = resolve.plan("fig3a", "smoke", []).trials()[0]
 PING, BULK = next(arm for arm in resolve.plan("fig3a", "smoke", []).arms if arm.name == "contended").workloads
 FACTS = tables.TrialFacts(cpu_busy=0.1, window_s=(1.0, 2.0), began_ns=0)
 
@@ -64,13 +65,13 @@ def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(values: list
 
 
 def test_ping_measures_count_the_lost() -> None:
-    values = measured.values(PING, ping_table(1, None, 3, 2, None), FACTS)
+    values = measured.values(PING, ping_table(1, None, 3, 2, None), TRIAL, FACTS)
     assert tuple(values) == tuple(PING.MEASURES)
     assert tuple(values.values()) == (5, 3, 0.4, 1, 2, 3, 3, 3, 3, 2)
 
 
 def test_nothing_came_back() -> None:
-    assert measured.values(PING, ping_table(None, None), FACTS) == {"sent": 2, "received": 0, "loss": 1}
+    assert measured.values(PING, ping_table(None, None), TRIAL, FACTS) == {"sent": 2, "received": 0, "loss": 1}
 
 
 def bulk_table(rows: list[tuple[str, str, int, float, float, int]]) -> pa.Table:

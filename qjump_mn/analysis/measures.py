@@ -26,7 +26,7 @@ class TrialMeasures(msgspec.Struct, frozen=True):
 def measure(data: TrialTables) -> TrialMeasures:
     """All measures of one trial."""
     workloads = data.trial.arm.workloads
-    values = {workload.name: measured.values(workload, data.tables[workload.name], data.facts) for workload in workloads}
+    values = {workload.name: measured.values(workload, data.tables[workload.name], data.trial, data.facts) for workload in workloads}
     flows = {
         workload.name: goodput_mbps(data.tables[workload.name], data.facts.window_s)
         for workload in workloads

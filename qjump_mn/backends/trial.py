@@ -68,12 +68,13 @@ def _measure(testbed: Testbed, trial: Trial, raw: Path, programs: Programs, chan
     plans = [(plan, launch) for plan in trial.arm.workloads for launch in launches(plan, trial)]
 
     def start(phase: Phase) -> list[Program]:
-        started = [programs.start(testbed, launch, plan, raw) for plan, launch in plans if launch.phase == phase]
-        for program in started:
-            program.wait_ready()
-        return started
+        return [programs.start(testbed, launch, plan, raw) for plan, launch in plans if launch.phase == phase]
 
-    servers = start("serve")
+    servers = []
+    for plan, launch in plans:
+        if launch.phase == "serve":
+            servers.append(programs.start(testbed, launch, plan, raw))
+            servers[-1].wait_ready()
     time.sleep(chance.uniform(0, BACKGROUND_OFFSET_S))
     began_load = time.monotonic()
     load = start("load")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import AnyPlan, FaninPlan, IperfPlan, PingPlan
-from qjump_mn.workloads import fanin, iperf, ping
+from qjump_mn.model.programs import AnyPlan, FaninPlan, IperfPlan, MemcachedPlan, PingPlan, ShufflePlan
+from qjump_mn.workloads import fanin, iperf, memcached, ping, shuffle
 from qjump_mn.workloads.launch import Launch
 
 
@@ -25,7 +25,13 @@ class Driver(Protocol):
         """The table; ``read`` gives the text of a raw file. Raises :class:`LostError` if what a program left is not whole."""
 
 
-_DRIVERS: dict[type[AnyPlan], Driver] = {FaninPlan: fanin, IperfPlan: iperf, PingPlan: ping}
+_DRIVERS: dict[type[AnyPlan], Driver] = {
+    FaninPlan: fanin,
+    IperfPlan: iperf,
+    MemcachedPlan: memcached,
+    PingPlan: ping,
+    ShufflePlan: shuffle,
+}
 
 
 def driver(plan: AnyPlan) -> Driver:

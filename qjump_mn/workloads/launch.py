@@ -18,9 +18,10 @@ TERMINATED = -15
 class Launch:
     """One process on ``host``; its standard output is kept as ``output``, and it runs in the folder where that lies.
 
-    ``listens`` is the port, ("tcp", 5201), that makes it ready, ``says`` a text in its output that does, within ``ready_s``. One that does
-    not end ``itself`` is sent SIGTERM ``linger_s`` after all that do have ended. ``longest_s`` is how long it may take from its start, beyond a margin;
-    ``good`` are the exit statuses that are results; ``preload`` a library of ours.
+    ``listens`` is the port, ("tcp", 5201), that makes it ready, ``says`` a text in its output that does, within ``ready_s``; one that serves
+    and has neither has done so when it has ended. One that does not end ``itself`` is sent SIGTERM ``linger_s`` after all that do have
+    ended. ``longest_s`` is how long it may take from its start, beyond a margin; ``good`` are the exit statuses that are results;
+    ``preload`` is a library of ours.
     """
 
     phase: Phase

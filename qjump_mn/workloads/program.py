@@ -42,6 +42,8 @@ class Program:
         """Wait until it does what its launch says makes it ready; raise :class:`LostError` if it ends before, or takes too long."""
         launch = self.launch
         end = self.started + launch.ready_s
+        if not launch.listens and not launch.says:
+            self.finish(launch.ready_s)
         while not self._is_ready():
             if self.process.poll() is not None:
                 raise LostError(f"{self.name} ended with status {self.process.returncode} before it was ready: {self._last_words()}")
@@ -65,7 +67,7 @@ class Program:
             raise LostError(f"{self.name} did not end within {launch.longest_s + margin_s:.0f} s: {self._last_words()}") from None
         if status not in good:
             raise LostError(f"{self.name} ended with status {status}: {self._last_words()}")
-        if not self.stderr.stat().st_size:
+        if self.stderr.exists() and not self.stderr.stat().st_size:
             self.stderr.unlink()
 
     def kill(self) -> None:

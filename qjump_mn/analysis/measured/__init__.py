@@ -1,6 +1,6 @@
 """Numbers from tables: one module a program, with the value of each of its measures in one trial.
 
-A module has ``values(table, plan, facts) -> dict[str, float]``; a measure that has no value (the median of no echo) is absent.
+A module has ``values(table, plan, trial, facts) -> dict[str, float]``; a measure that has no value (the median of no echo) is absent.
 """
 
 from __future__ import annotations
@@ -10,17 +10,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from qjump_mn.analysis.measured import fanin, iperf, ping
-from qjump_mn.model.programs import AnyPlan, FaninPlan, IperfPlan, PingPlan
+from qjump_mn.analysis.measured import fanin, iperf, memcached, ping, shuffle
+from qjump_mn.model.plan import Trial
+from qjump_mn.model.programs import AnyPlan, FaninPlan, IperfPlan, MemcachedPlan, PingPlan, ShufflePlan
 from qjump_mn.results.tables import TrialFacts
 
-_VALUES: dict[type[AnyPlan], Callable[[pa.Table, Any, TrialFacts], dict[str, float]]] = {
+_VALUES: dict[type[AnyPlan], Callable[[pa.Table, Any, Trial, TrialFacts], dict[str, float]]] = {
     FaninPlan: fanin.values,
     IperfPlan: iperf.values,
+    MemcachedPlan: memcached.values,
     PingPlan: ping.values,
+    ShufflePlan: shuffle.values,
 }
 
 
-def values(workload: AnyPlan, table: pa.Table, facts: TrialFacts) -> dict[str, float]:
+def values(workload: AnyPlan, table: pa.Table, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """Every measure of a workload that has a value."""
-    return _VALUES[type(workload)](table, workload, facts)
+    return _VALUES[type(workload)](table, workload, trial, facts)

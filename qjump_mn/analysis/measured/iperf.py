@@ -5,11 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.programs import IperfPlan
 from qjump_mn.results.tables import TrialFacts
 
 
-def values(table: pa.Table, plan: IperfPlan, facts: TrialFacts) -> dict[str, float]:
+def values(table: pa.Table, plan: IperfPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """Goodput and offered load of all flows in Mb/s, and TCP's retransmissions."""
     return {
         "goodput_mbps": sum(goodput_mbps(table, facts.window_s).values()),

@@ -9,12 +9,30 @@ from __future__ import annotations
 from qjump_mn.model.programs.base import Flow, WorkloadPlan, WorkloadSpec
 from qjump_mn.model.programs.fanin import Fanin, FaninPlan
 from qjump_mn.model.programs.iperf import Iperf, IperfPlan
+from qjump_mn.model.programs.memcached import Memcached, MemcachedPlan
 from qjump_mn.model.programs.ping import Ping, PingPlan
+from qjump_mn.model.programs.shuffle import Shuffle, ShufflePlan
 
-__all__ = ["AnyPlan", "AnySpec", "Fanin", "FaninPlan", "Flow", "Iperf", "IperfPlan", "Ping", "PingPlan", "WorkloadPlan", "WorkloadSpec"]
+__all__ = [
+    "AnyPlan",
+    "AnySpec",
+    "Fanin",
+    "FaninPlan",
+    "Flow",
+    "Iperf",
+    "IperfPlan",
+    "Memcached",
+    "MemcachedPlan",
+    "Ping",
+    "PingPlan",
+    "Shuffle",
+    "ShufflePlan",
+    "WorkloadPlan",
+    "WorkloadSpec",
+]
 
-AnySpec = Fanin | Iperf | Ping
+AnySpec = Fanin | Iperf | Memcached | Ping | Shuffle
 """A workload as an experiment file has it."""
 
-AnyPlan = FaninPlan | IperfPlan | PingPlan
+AnyPlan = FaninPlan | IperfPlan | MemcachedPlan | PingPlan | ShufflePlan
 """A workload as a plan has it."""
