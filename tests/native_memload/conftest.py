@@ -1,0 +1,45 @@
+"""memload, built once as it is and once with sanitizers, and servers to load: the real one and one that misbehaves on demand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.native_programs import WAIT_S, Program, built, free_port
+
+
+@pytest.fixture(scope="session", params=["plain", "sanitized"])
+def memload(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return built("memload", tmp_path_factory.mktemp("memload"), request.param)
+
+
+@pytest.fixture
+def memcached() -> Iterator[str]:
+    """A memcached of its own for each test; its address."""
+    path = shutil.which("memcached")
+    if not path:
+        pytest.skip("memcached is not installed: apt-get install memcached")
+    port = free_port()
+    user = ["-u", "nobody"] if os.geteuid() == 0 else []
+    server = subprocess.Popen([path, *user, "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-m", "64", "-t", "1"])
+    try:
+        give_up = time.monotonic() + WAIT_S
+        while socket.socket().connect_ex(("127.0.0.1", port)):
+            assert server.poll() is None and time.monotonic() < give_up, "memcached does not listen"
+            time.sleep(0.01)
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "log"

@@ -1,0 +1,46 @@
+"""shuffle, built once as it is and once with sanitizers, and workers on loopback."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.native_programs import WAIT_S, Program, built, free_port
+
+Workers = Callable[[int], list[str]]
+
+
+@pytest.fixture(scope="session", params=["plain", "sanitized"])
+def shuffle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return built("shuffle", tmp_path_factory.mktemp("shuffle"), request.param)
+
+
+@pytest.fixture
+def workers(shuffle: Program) -> Iterator[Workers]:
+    """Starts workers and returns their addresses; at the end each must still run, and end well."""
+    with ExitStack() as stack:
+        running: list[subprocess.Popen[str]] = []
+
+        def start(count: int) -> list[str]:
+            addresses = []
+            for _ in range(count):
+                port = free_port()
+                running.append(stack.enter_context(shuffle.started("worker", "--listen", str(port))))
+                give_up = time.monotonic() + WAIT_S
+                while socket.socket().connect_ex(("127.0.0.1", port)):
+                    assert running[-1].poll() is None and time.monotonic() < give_up, "the worker does not listen"
+                    time.sleep(0.01)
+                addresses.append(f"127.0.0.1:{port}")
+            return addresses
+
+        yield start
+        for process in running:
+            assert process.poll() is None, "a worker outlives its jobs"
+            process.terminate()
+            assert process.communicate(timeout=WAIT_S) == ("", "")
+            assert process.returncode == 0

@@ -1,0 +1,193 @@
+"""shuffle when nodes go, lie or are asked for twice: the master tells, workers stay."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.native_programs import WAIT_S, Log, Program, free_port
+from tests.native_shuffle.conftest import Workers
+from tests.native_shuffle.impostor import BROKEN, MAPPED, REDUCED, ROUND, Impostor, Ordered, report
+
+SMALL = ["--rounds", "3", "--shuffle", "1000"]
+
+
+def mapped(what: int, number: int) -> bytes:
+    """Says that it computed, when it is to; then nothing more."""
+    return report(MAPPED, number) if what == ROUND else b""
+
+
+def still_works(shuffle: Program, addresses: list[str]) -> None:
+    assert shuffle.log("master", "--workers", ",".join(addresses), *SMALL, "--aggregate", "1").end["rounds"] == 3
+
+
+def failed(shuffle: Program, addresses: list[str], output: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    done = shuffle.run("master", "--workers", ",".join(addresses), *SMALL, "--output", str(output), *words)
+    assert output.read_text() == "", "no log that could be taken for a complete one"
+    return done
+
+
+@pytest.mark.parametrize(
+    ("served", "words"),
+    [
+        (lambda wanted: 400, "copy from node 3: it ended after 400 of 1000 bytes"),
+        (lambda wanted: 0, "copy from node 3: it ended after 0 of 1000 bytes"),
+        (lambda wanted: wanted + 1, "copy from node 3: it goes on after 1001 of 1000 bytes"),
+    ],
+)
+def test_a_copy_of_another_length(shuffle: Program, workers: Workers, tmp_path: Path, served: Callable[[int], int], words: str) -> None:
+    addresses = workers(2)
+    with Impostor(mapped, served) as impostor:
+        done = failed(shuffle, [*addresses, impostor.address], tmp_path / "log")
+    shuffle.check_refused(done, 1, words)
+    still_works(shuffle, addresses)
+
+
+def test_a_result_of_another_length(shuffle: Program, tmp_path: Path) -> None:
+    with Impostor(lambda what, number: report(MAPPED if what == ROUND else REDUCED, number), lambda wanted: 10) as impostor:
+        done = failed(shuffle, [impostor.address], tmp_path / "log", "--aggregate", "5000")
+    shuffle.check_refused(done, 1, f"worker 1 at {impostor.address} failed in round 0 (it ended after 10 of 5000 bytes)")
+
+
+@pytest.mark.parametrize(
+    ("ordered", "words"),
+    [
+        (lambda what, number: None, "it hung up"),
+        (lambda what, number: report(MAPPED, 7), "it reports other copies than it was told to make"),
+        (lambda what, number: report(MAPPED, number, (0, 0, 0, 2, 1, 0, 0)), "it reports other copies than it was told to make"),
+        (lambda what, number: mapped(what, number) or report(REDUCED, number, (0, 1, 1, 2, 999, 0, 0)), "it reports another copy"),
+        (lambda what, number: mapped(what, number) or report(REDUCED, number, (0, 1, 1, 1, 1000, 0, 0)), "it reports another copy"),
+        (lambda what, number: mapped(what, number) or report(REDUCED, number, (5, 1, 1, 2, 1000, 0, 0)), "it reports another copy"),
+        (lambda what, number: report(MAPPED, number, count=65), "it does not speak as a worker does"),
+        (lambda what, number: report(BROKEN, number, why=b"a reason"), "(a reason)"),
+        (lambda what, number: report(BROKEN, number, why=b"y" * 100), "y" * 99),
+    ],
+)
+def test_a_worker_that_lies(shuffle: Program, workers: Workers, tmp_path: Path, ordered: Ordered, words: str) -> None:
+    addresses = workers(1)
+    with Impostor(ordered) as impostor:
+        done = failed(shuffle, [*addresses, impostor.address], tmp_path / "log")
+    shuffle.check_refused(done, 1, f"worker 2 at {impostor.address} failed in round 0 (")
+    assert words in done.stderr
+    still_works(shuffle, addresses)
+
+
+def test_no_worker(shuffle: Program, workers: Workers, tmp_path: Path) -> None:
+    addresses = workers(1)
+    done = failed(shuffle, [*addresses, f"127.0.0.1:{free_port()}"], tmp_path / "log")
+    shuffle.check_refused(done, 1, "failed in round 0 (Connection refused)")
+    still_works(shuffle, addresses)
+
+
+def test_one_master_at_a_time(shuffle: Program, workers: Workers, tmp_path: Path) -> None:
+    addresses = workers(2)
+    ordered, go_on = threading.Event(), threading.Event()
+
+    def wait(what: int, number: int) -> bytes:
+        ordered.set()
+        assert go_on.wait(WAIT_S)
+        return report(MAPPED if what == ROUND else REDUCED, number)
+
+    with Impostor(wait) as impostor:
+        words = ["--workers", ",".join([*addresses, impostor.address]), "--rounds", "2", "--distribute", "0", "--aggregate", "1000"]
+        with shuffle.started("master", *words) as first:
+            assert ordered.wait(WAIT_S)
+            second = failed(shuffle, addresses, tmp_path / "log")
+            go_on.set()
+            text, error = first.communicate(timeout=WAIT_S)
+    shuffle.check_refused(second, 1, "see whether it runs, and for no other master")
+    assert (first.returncode, error, Log.read(text).end["rounds"]) == (0, "", 2)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_master_that_is_ended(shuffle: Program, workers: Workers, how: signal.Signals) -> None:
+    """In the fourth round, before the third worker reports: what is complete is logged, and the others are free for the next job."""
+    addresses = workers(2)
+    reached = threading.Event()
+
+    def until_the_fourth(what: int, number: int) -> bytes:
+        if number == 3:
+            reached.set()
+            return b""
+        copies = [(number, 1, source, 3, 100_000, 0, 0) for source in (1, 2)]
+        return mapped(what, number) or report(REDUCED, number, *copies)
+
+    with Impostor(until_the_fourth) as impostor:
+        words = ["--workers", ",".join([*addresses, impostor.address]), "--rounds", "1000", "--shuffle", "100000"]
+        with shuffle.started("master", *words) as master:
+            assert reached.wait(WAIT_S)
+            master.send_signal(how)
+            text, error = master.communicate(timeout=WAIT_S)
+    assert error == ""
+    if how == signal.SIGKILL:
+        assert (master.returncode, text) == (-how, "")
+    else:
+        log = Log.read(text)
+        assert (master.returncode, log.end["early"], log.end["rounds"]) == (0, 1, 3)
+        assert len(log.rows) == 3 * (6 + 1) and log.rows[-1]["end_ns"] < log.end["to_ns"]
+    still_works(shuffle, addresses)
+
+
+def test_a_master_that_goes_amid_copies(shuffle: Program, workers: Workers) -> None:
+    """The third worker's bytes never end, so that the others are copying when their master is killed."""
+    addresses = workers(2)
+    asked, done = threading.Event(), threading.Event()
+
+    def endless(wanted: int) -> int:
+        asked.set()
+        done.wait(WAIT_S)
+        return 0
+
+    with Impostor(mapped, endless) as impostor:
+        with shuffle.started("master", "--workers", ",".join([*addresses, impostor.address]), *SMALL) as master:
+            assert asked.wait(WAIT_S)
+            master.kill()
+        done.set()
+    still_works(shuffle, addresses)
+
+
+def test_strangers_are_turned_away(shuffle: Program, workers: Workers) -> None:
+    addresses = workers(2)
+    host, port = addresses[0].split(":")
+    for text in (b"GET / HTTP/1.1\r\n\r\n" + bytes(100), bytes(56), b"", b"short"):
+        with socket.create_connection((host, int(port))) as stranger, suppress(OSError):  # a reset, as it leaves bytes unread
+            stranger.sendall(text)
+            stranger.shutdown(socket.SHUT_WR)
+            assert stranger.recv(1) == b"", "it hangs up"
+    still_works(shuffle, addresses)
+
+
+def test_more_strangers_than_places(shuffle: Program, workers: Workers) -> None:
+    """Those who connect and say nothing take places until these run out, but no longer than they stay."""
+    addresses = workers(2)
+    host, port = addresses[0].split(":")
+    strangers = [socket.create_connection((host, int(port))) for _ in range(300)]
+    for stranger in strangers:
+        stranger.close()
+    still_works(shuffle, addresses)
+
+
+def test_a_port_that_is_taken(shuffle: Program, workers: Workers) -> None:
+    port = workers(1)[0].split(":")[1]
+    shuffle.check_refused(shuffle.run("worker", "--listen", port), 1, f"cannot listen on port {port}: Address already in use")
+
+
+def test_a_full_log(shuffle: Program, workers: Workers, tmp_path: Path) -> None:
+    addresses = workers(2)
+    done = failed(shuffle, addresses, tmp_path / "log", "--duration", "600000000000", "--transfers", "8")
+    shuffle.check_refused(done, 1, "the log of 8 transfers is full in round 2, give more by --transfers")
+    still_works(shuffle, addresses)
+
+
+def test_a_log_that_cannot_be_written(shuffle: Program, workers: Workers, tmp_path: Path) -> None:
+    addresses = ",".join(workers(2))
+    missing = tmp_path / "none" / "log"
+    shuffle.check_refused(shuffle.run("master", "--workers", addresses, *SMALL, "--output", str(missing)), 1, f"cannot write --output {missing}")
+    shuffle.check_refused(shuffle.run("master", "--workers", addresses, *SMALL, "--output", "/dev/full"), 1, "No space left")
