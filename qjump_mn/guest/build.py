@@ -30,7 +30,8 @@ strip --strip-debug *.ko
 install -D -m 644 -t out/usr/lib/modules/{release}/updates *.ko
 """
 _PLUGINS = "make --no-print-directory -C tc install DESTDIR=/build/out LIBDIR=/usr/lib/x86_64-linux-gnu"
-_PROGRAM = "make --no-print-directory install DESTDIR=/build/out PREFIX=/usr"
+PROGRAM = "make --no-print-directory install DESTDIR=/build/out PREFIX=/usr"
+"""What installs a folder below native/."""
 
 
 def kernel_modules(kernel: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
@@ -47,9 +48,13 @@ def native_programs(tree: Tree, progress: Callable[[str], None] = lambda line: N
     """What the folders below native/ with a Makefile install, by the names in the guest."""
     nodes: dict[str, Node] = {}
     for makefile in sorted(_folder("native").glob("*/Makefile")):
-        name = makefile.parent.name
-        nodes |= _installed(tree, name, f"native/{name}", _PROGRAM, progress)
+        nodes |= dropped_in(native_program(tree, makefile.parent.name, progress))
     return nodes
+
+
+def native_program(tree: Tree, name: str, progress: Callable[[str], None] = lambda line: None) -> Path:
+    """The folder into which native/`name` is installed, as if it were /."""
+    return built(tree, name, f"native/{name}", PROGRAM, progress)
 
 
 def _installed(tree: Tree, what: str, folder: str, script: str, progress: Callable[[str], None]) -> dict[str, Node]:
@@ -63,7 +68,7 @@ def built(tree: Tree, what: str, folder: str, script: str, progress: Callable[[s
 
     def build(target: Path) -> None:
         fetched = crates.fetched(tree, source, progress) if (source / crates.LOCK).exists() else None
-        progress(f"compiling {what}, a few seconds")
+        progress(f"compiling {what}, {'a minute' if fetched else 'a few seconds'}")
         compiled(tree, source, script, target / "installed", patterns, fetched)
 
     key = cache.hash_of(tree.packages_sha256, folder, script, *contents)

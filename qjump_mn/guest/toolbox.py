@@ -117,7 +117,8 @@ class Tree:
         unshare = [_host_program("unshare"), *who, "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
         done = subprocess.run(
             leashed([*unshare, str(folder), str(self.root), *argv]),
-            env={**_ENVIRONMENT, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            env={**_ENVIRONMENT, **(environment or {})},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
         if done.returncode:
             tail = "\n".join(done.stdout.strip().splitlines()[-15:])

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A connection between every two processes. timely has its own way, but that looks for connections once a second and talks on stdout.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::options::Options;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const RETRY: Duration = Duration::from_millis(50);
+const HELLO_BYTES: usize = 40;
+
+/// A socket to every other process, None in the place of this one. Each process listens, connects to those before it and accepts
+/// those behind it. Fails with a sentence.
+pub fn connect(options: &Options) -> Result<Vec<Option<TcpStream>>, String> {
+    let until = Instant::now() + PATIENCE;
+    let mine = &options.hosts[options.process];
+    let listener = TcpListener::bind(mine).map_err(|error| {
+        format!("cannot listen on {mine} ({error}): is that address this host's and the port free?")
+    })?;
+    let mut sockets: Vec<Option<TcpStream>> = options.hosts.iter().map(|_| None).collect();
+    for (index, host) in options.hosts.iter().enumerate().take(options.process) {
+        let stream = reach(host, until).map_err(|error| {
+            format!("process {index} at {host} cannot be reached ({error}): start it")
+        })?;
+        sockets[index] = Some(greeted(stream, options, index)?);
+    }
+    while sockets
+        .iter()
+        .skip(options.process + 1)
+        .any(Option::is_none)
+    {
+        let stream = accept(&listener, until).map_err(|error| {
+            format!("not every process has connected ({error}): start them all")
+        })?;
+        let (stream, index) = identified(stream, options)?;
+        if sockets[index].replace(stream).is_some() {
+            return Err(format!(
+                "process {index} has connected twice: give each its own --process"
+            ));
+        }
+    }
+    Ok(sockets)
+}
+
+fn reach(host: &str, until: Instant) -> io::Result<TcpStream> {
+    loop {
+        match TcpStream::connect(host) {
+            Err(_) if Instant::now() < until => thread::sleep(RETRY),
+            result => return result,
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, until: Instant) -> io::Result<TcpStream> {
+    let left = until.saturating_duration_since(Instant::now()).as_millis() as libc::c_int;
+    let mut wait = libc::pollfd {
+        fd: listener.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one pollfd, which lives as long as the call.
+    match unsafe { libc::poll(&mut wait, 1, left) } {
+        0 => Err(io::ErrorKind::TimedOut.into()),
+        1 => listener.accept().map(|(stream, _)| stream),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// What each tells the other, so that processes with different parameters do not measure something else without a word.
+fn hello(options: &Options) -> [u8; HELLO_BYTES] {
+    let fields = [
+        *b"barrier1",
+        number(options.hosts.len()),
+        number(options.process),
+        options.iterations.to_be_bytes(),
+        options.interval_ns.to_be_bytes(),
+    ];
+    let mut bytes = [0; HELLO_BYTES];
+    bytes.copy_from_slice(&fields.concat());
+    bytes
+}
+
+fn number(value: usize) -> [u8; 8] {
+    (value as u64).to_be_bytes()
+}
+
+fn exchanged(mut stream: TcpStream, options: &Options) -> Result<(TcpStream, usize), String> {
+    let mut theirs = [0; HELLO_BYTES];
+    let done = stream
+        .set_nodelay(true)
+        .and_then(|()| stream.write_all(&hello(options)))
+        .and_then(|()| stream.read_exact(&mut theirs));
+    done.map_err(|error| format!("a process left while connecting ({error}): look why it ended"))?;
+    let index = u64::from_be_bytes(theirs[16..24].try_into().unwrap_or_default()) as usize;
+    let mut ours = hello(options);
+    ours[16..24].copy_from_slice(&theirs[16..24]);
+    if ours != theirs || index >= options.hosts.len() {
+        return Err(format!("process {index} was started with other parameters: give all the same --hosts, --iterations and --interval"));
+    }
+    Ok((stream, index))
+}
+
+fn greeted(stream: TcpStream, options: &Options, expected: usize) -> Result<TcpStream, String> {
+    match exchanged(stream, options)? {
+        (stream, index) if index == expected => Ok(stream),
+        (_, index) => Err(format!("process {index} answers at {}, the place of process {expected}: give each its own --process", options.hosts[expected])),
+    }
+}
+
+fn identified(stream: TcpStream, options: &Options) -> Result<(TcpStream, usize), String> {
+    match exchanged(stream, options)? {
+        (stream, index) if index > options.process => Ok((stream, index)),
+        (_, index) => Err(format!(
+            "process {index} has connected to process {}: give each its own --process",
+            options.process
+        )),
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The barriers: each is one epoch of a dataflow whose only operator sees an epoch end when every process has ended it.
+//!
+//! A process ends an epoch by advancing its input, and says so to all others (timely's progress protocol); it has passed the barrier
+//! when it has heard the same from all of them. Nothing is computed and, but for two words, nothing is sent: like Naiad's benchmark,
+//! this measures the coordination alone.
+
+use std::cell::{Cell, RefCell};
+use std::net::TcpStream;
+use std::ops::DerefMut;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use timely::communication::allocator::zero_copy::bytes_slab::BytesRefill;
+use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
+use timely::communication::allocator::{GenericBuilder, Process};
+use timely::communication::Allocate;
+use timely::dataflow::channels::pact::Exchange;
+use timely::dataflow::operators::generic::Operator;
+use timely::dataflow::InputHandle;
+use timely::worker::Worker;
+use timely::WorkerConfig;
+
+use crate::ending::Ending;
+use crate::log::Log;
+use crate::options::Options;
+
+/// To which process, and what: when the first barrier is due, or that this barrier is the last.
+type Word = (u64, u64);
+const LAST: u64 = u64::MAX;
+
+/// Every barrier, over connected sockets; returns when all processes have ended their dataflow.
+pub fn run(
+    options: &Options,
+    sockets: Vec<Option<TcpStream>>,
+    log: Arc<Log>,
+    ending: Arc<Ending>,
+) -> Result<(), String> {
+    let refill = BytesRefill {
+        logic: Arc::new(|size| Box::new(vec![0u8; size]) as Box<dyn DerefMut<Target = [u8]>>),
+        limit: None,
+    };
+    let built = initialize_networking_from_sockets::<_, Process>(
+        sockets,
+        options.process,
+        1,
+        refill,
+        Arc::new(|_| None),
+    );
+    let (builders, threads) = built.map_err(|error| {
+        format!("timely cannot start its threads ({error}): give it more memory or processes")
+    })?;
+    let builders = builders.into_iter().map(GenericBuilder::ZeroCopy).collect();
+    let (iterations, interval_ns) = (options.iterations, options.interval_ns);
+    let guards = timely::execute::execute_from(
+        builders,
+        Box::new(threads),
+        WorkerConfig::default(),
+        move |worker| {
+            measure(worker, iterations, interval_ns, &log, &ending);
+        },
+    )?;
+    drop(guards); // waits for the worker, then for what is still to be sent and received
+    Ok(())
+}
+
+struct Barrier<'a, A: Allocate> {
+    worker: &'a mut Worker<A>,
+    input: InputHandle<u64, Word>,
+    passed: Rc<Cell<u64>>,
+    /// Words that have arrived, with their epochs: others may be one barrier ahead of us.
+    heard: Rc<RefCell<Vec<(u64, u64)>>>,
+}
+
+impl<'a, A: Allocate> Barrier<'a, A> {
+    fn new(worker: &'a mut Worker<A>) -> Self {
+        let (passed, heard) = (Rc::new(Cell::new(0)), Rc::new(RefCell::new(Vec::new())));
+        let (seen, arrived) = (Rc::clone(&passed), Rc::clone(&heard));
+        let mut input = InputHandle::new();
+        worker.dataflow::<u64, _, _>(|scope| {
+            input.to_stream(scope).sink(
+                Exchange::new(|word: &Word| word.0),
+                "Barrier",
+                move |(words, frontier)| {
+                    words.for_each(|time, data| {
+                        data.drain(..)
+                            .for_each(|(_, what)| arrived.borrow_mut().push((*time.time(), what)))
+                    });
+                    seen.set(frontier.frontier().first().copied().unwrap_or(u64::MAX));
+                },
+            );
+        });
+        Barrier {
+            worker,
+            input,
+            passed,
+            heard,
+        }
+    }
+
+    /// What all are to hear with the next barrier.
+    fn tell(&mut self, what: u64) {
+        for process in 0..self.worker.peers() as u64 {
+            self.input.send((process, what));
+        }
+    }
+
+    /// Returns when every process has come here as often, with what any of them has told with this barrier.
+    fn pass(&mut self) -> Option<u64> {
+        let next = self.input.time() + 1;
+        self.input.advance_to(next);
+        while self.passed.get() < next {
+            self.worker.step_or_park(None);
+        }
+        let mut heard = self.heard.borrow_mut();
+        let now = heard
+            .iter()
+            .filter(|(epoch, _)| *epoch < next)
+            .map(|(_, what)| *what)
+            .max();
+        heard.retain(|(epoch, _)| *epoch >= next);
+        now
+    }
+}
+
+fn measure<A: Allocate>(
+    worker: &mut Worker<A>,
+    iterations: u64,
+    interval_ns: u64,
+    log: &Log,
+    ending: &Ending,
+) {
+    let first = worker.index() == 0;
+    let mut barrier = Barrier::new(worker);
+    barrier.pass(); // all are there
+    if first {
+        barrier.tell(now_ns() + interval_ns);
+    }
+    // One clock for all processes: they run on one kernel.
+    let first_due_ns = barrier.pass().unwrap_or_default();
+    log.begin(first_due_ns);
+    for iteration in 0..iterations {
+        let due_ns = first_due_ns + iteration * interval_ns;
+        let late = now_ns() > due_ns;
+        if !late {
+            sleep_until(due_ns);
+        }
+        if ending.asked() {
+            barrier.tell(LAST);
+        }
+        let start_ns = now_ns();
+        let heard = barrier.pass();
+        let end_ns = now_ns();
+        if heard == Some(LAST) {
+            break; // it carried the word, which makes it another kind of barrier
+        }
+        log.add(start_ns, end_ns, late && interval_ns > 0);
+    }
+}
+
+fn now_ns() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the clock exists and the pointer is to this frame.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn sleep_until(due_ns: u64) {
+    let due = libc::timespec {
+        tv_sec: (due_ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (due_ns % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: as above. Signals are another thread's: nothing interrupts.
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &due,
+            std::ptr::null_mut(),
+        )
+    };
+}

@@ -1,0 +1,124 @@
+"""Runs in the guest: the programs of other people and ours, as the workloads will start them. test_programs.py judges what it leaves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PTPD = "ptpd -C -L -E --clock:no_adjust=y --ptpengine:ip_mode=hybrid".split()
+MASTER = ["-M"]
+SLAVE = "-s --ptpengine:log_sync_interval=0 --ptpengine:log_delayreq_interval=0 --global:log_statistics=Y".split()
+STAMPS = ["env", "LD_PRELOAD=/usr/lib/qjump-mn/libptpstamps.so"]
+PTP_S, LOAD_FROM_S, LOAD_S = 24, 18, 2
+
+# 10.37 Mb/s of payload into a link of 10 Mb/s.
+FLOOD = """
+import socket, sys, time
+flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+flood.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+due = time.monotonic()
+for _ in range(int(float(sys.argv[1]) / 0.00108)):
+    flood.sendto(bytes(1400), ("10.0.0.2", 9))
+    due += 0.00108
+    time.sleep(max(0, due - time.monotonic()))
+"""
+
+
+def shell(line: str) -> str:
+    """What a command line prints, both ways."""
+    return subprocess.run(["sh", "-c", line], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+
+
+def idle_s() -> float:
+    """The time that the machine has idled."""
+    return int(Path("/proc/stat").read_text().split()[4]) / 100
+
+
+def cpu_ms(process: subprocess.Popen[bytes]) -> float:
+    """The processor time of a process."""
+    return int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[0]) / 1e6
+
+
+def versions() -> dict[str, str]:
+    """What each program says it is."""
+    lines = {"memcached": "memcached -V", "memcaslap": "memcaslap -V", "ptpd": "ptpd --version", "ptp4l": "ptp4l -v", "barrier": "barrier --help"}
+    return {name: shell(line) for name, line in lines.items()}
+
+
+def memcached() -> str:
+    """What memcaslap reports of a short run against memcached."""
+    server = subprocess.Popen(["memcached", "-u", "root", "-l", "127.0.0.1"])
+    while ":2BCB " not in Path("/proc/net/tcp").read_text():
+        time.sleep(0.01)
+    said = shell("timeout -s INT 5 memcaslap -s 127.0.0.1:11211 -B -T 1 -c 2 -x 200")
+    server.terminate()
+    server.wait()
+    return said
+
+
+def barrier() -> dict[str, float]:
+    """Four processes, 300 barriers; seconds, and those in which the processor had nothing to do."""
+    hosts = ",".join(f"127.0.0.{index}:2101" for index in range(1, 5))
+    began, idle = time.monotonic(), idle_s()
+    options = ["--iterations", "300", "--interval", "10000000"]
+    processes = [subprocess.Popen(["barrier", "--hosts", hosts, "--process", str(p), "--output", f"barrier.{p}", *options]) for p in range(4)]
+    status = max(process.wait() for process in processes)
+    return {"status": status, "virtual_s": time.monotonic() - began, "idle_s": idle_s() - idle}
+
+
+def in_host(host: str, argv: list[str], output: str) -> subprocess.Popen[bytes]:
+    """A program in the namespace of a host, with what it says in a file."""
+    with open(output, "wb") as file:
+        return subprocess.Popen(["ip", "netns", "exec", host, *argv], stdout=file, stderr=subprocess.STDOUT)
+
+
+def pair(name: str, model: str) -> tuple[str, str]:
+    """Two hosts with a wire of 10 Mb/s between them, tagged as in the networks under test."""
+    hosts = f"{name}m", f"{name}s"
+    for host in hosts:
+        shell(f"ip netns add {host}")
+    shell(f"ip link add {hosts[0]}-eth0 netns {hosts[0]} type veth peer name {hosts[1]}-eth0 netns {hosts[1]}")
+    for number, host in enumerate(hosts, 1):
+        device = f"{host}-eth0"
+        shell(f"""ip netns exec {host} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
+            ip -n {host} link set lo up; ip -n {host} link set {device} up
+            ip -n {host} link add link {device} name {device}.2 type vlan id 2
+            ip -n {host} addr add 10.0.0.{number}/8 dev {device}.2; ip -n {host} link set {device}.2 up
+            ip netns exec {host} tc qdisc add dev {device} root handle 5: wire rate 10mbit limit 152200 {model}""")
+    return hosts
+
+
+def ptp() -> dict[str, list[float]]:
+    """ptpd in three pairs of hosts, whose masters' links are full for a while: processor time of master and slave, ms in each second."""
+    processes: dict[str, subprocess.Popen[bytes]] = {}
+    floods = []
+    for name, model, preload in (("late", "noorphan", []), ("stamps", "noorphan", STAMPS), ("plain", "orphan", STAMPS)):
+        master, slave = pair(name, model)
+        processes[f"{name}.master"] = in_host(master, [*preload, *PTPD, *MASTER, "-i", f"{master}-eth0.2"], f"{name}.master.txt")
+        argv = [*preload, *PTPD, *SLAVE, f"--global:statistics_file={name}.slave.csv", "-i", f"{slave}-eth0.2"]
+        processes[f"{name}.slave"] = in_host(slave, argv, f"{name}.slave.txt")
+        if name != "plain":
+            floods.append(master)
+    used: dict[str, list[float]] = {name: [] for name in processes}
+    for second in range(PTP_S):
+        if second == LOAD_FROM_S:
+            for host in floods:
+                in_host(host, [sys.executable, "-c", FLOOD, str(LOAD_S)], f"{host}.flood.txt")
+        before = {name: cpu_ms(process) for name, process in processes.items()}
+        time.sleep(1)
+        for name, process in processes.items():
+            used[name].append(cpu_ms(process) - before[name])
+    for process in processes.values():
+        process.terminate()
+        process.wait()
+    return used
+
+
+if __name__ == "__main__":
+    Path("versions.json").write_text(json.dumps(versions()))
+    Path("memcached.txt").write_text(memcached())
+    Path("barrier.json").write_text(json.dumps(barrier()))
+    Path("ptp.json").write_text(json.dumps(ptp()))

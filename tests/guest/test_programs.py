@@ -1,0 +1,78 @@
+"""The workloads' programs in the guest: they run, they leave what a parser needs, and they cost next to nothing."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from qjump_mn.guest import Image, Job, run
+from tests.guest.programs_job import LOAD_FROM_S, LOAD_S, PTP_S
+from tests.native_barrier.barrier import read
+
+pytestmark = pytest.mark.guest
+
+
+@pytest.fixture(scope="module")
+def out(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What programs_job.py leaves, from one guest for all tests here."""
+    folder = tmp_path_factory.mktemp("programs")
+    job = Job(script=Path(__file__).with_name("programs_job.py").read_text())
+    assert run(image, job, folder, progress=print).exit_code == 0, (folder / "stderr").read_text()
+    return folder
+
+
+def test_every_program_is_there(out: Path) -> None:
+    said = json.loads((out / "versions.json").read_text())
+    assert said["memcached"].startswith("memcached 1.6.")
+    assert "memaslap v1" in said["memcaslap"]
+    assert said["ptpd"] == "ptpd2 version 2.3.1\n"
+    assert said["ptp4l"].startswith("4.")
+    assert said["barrier"].startswith("usage: barrier")
+
+
+def test_memaslap_is_served(out: Path) -> None:
+    assert "cmd_get: 180\n" in (out / "memcached.txt").read_text()
+
+
+def test_a_barrier_of_four_costs_half_a_millisecond(out: Path) -> None:
+    figures = json.loads((out / "barrier.json").read_text())
+    assert figures["status"] == 0
+    logs = [read(out / f"barrier.{process}") for process in range(4)]
+    assert {log.last["rows"] for log in logs} == {300} and {log.last["late"] for log in logs} == {0}
+    longest_ns = max(end - start for log in logs for start, end in log.rows)
+    assert longest_ns < 2_000_000, "idle, measured 0.7 ms: it is done with before the next begins"
+    per_barrier_ms = (figures["virtual_s"] - figures["idle_s"]) / 300 * 1e3
+    print(f"{per_barrier_ms:.2f} ms of processor time a barrier, start and end of the processes included; longest {longest_ns / 1e6:.2f} ms")
+    assert per_barrier_ms < 0.8
+
+
+def test_ptpd_spins_when_its_send_times_come_late(out: Path) -> None:
+    """Why there is native/ptp-stamps: when this fails, ptpd or the kernel has changed, and it may go."""
+    used = json.loads((out / "ptp.json").read_text())["late.master"]
+    assert max(used[1:LOAD_FROM_S]) < 1, "before its link is full it idles"
+    assert min(used[LOAD_FROM_S + LOAD_S + 1 :]) > 900, "and then never again"
+
+
+def test_ptpd_without_send_times_from_the_device_idles(out: Path) -> None:
+    used = json.loads((out / "ptp.json").read_text())
+    for name in ("stamps.master", "stamps.slave", "plain.master", "plain.slave"):
+        print(name, f"{sum(used[name][1:]) / (PTP_S - 1):.3f} ms of processor time a second, at most {max(used[name][1:]):.3f}")
+        assert max(used[name][1:]) < 1
+
+
+@pytest.mark.parametrize("name", ["stamps", "plain"])
+def test_ptpd_measures_the_time_on_the_wire(out: Path, name: str) -> None:
+    assert "Now in state: PTP_SLAVE" in (out / f"{name}.slave.txt").read_text()
+    rows = [row for row in csv.reader((out / f"{name}.slave.csv").open()) if len(row) == 17 and not row[0].startswith("#")]
+    # In s: the last column when a delay request has been answered (D), the one before for each message of the master (S).
+    up_us = [float(row[16]) * 1e6 for row in rows if row[8].strip() == "D"]
+    down_us = [float(row[15]) * 1e6 for row in rows if row[8].strip() == "S"]
+    assert len(up_us) >= 5 and len(down_us) >= 5
+    wire_us = (8 + 14 + 4 + 20 + 8 + 44 + 4) * 8 / 10
+    assert min(up_us) == pytest.approx(wire_us, abs=10)
+    assert min(down_us) == pytest.approx(wire_us, abs=10)
+    if name == "stamps":
+        assert max(down_us) > 50_000, "its messages waited behind the flood, and their send times are from before that"

@@ -1,0 +1,20 @@
+"""One build of barrier for all its tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from qjump_mn.guest import build
+from qjump_mn.guest.toolbox import Tree
+from tests.guest import trees
+from tests.native_barrier.barrier import Program
+
+
+@pytest.fixture(scope="session")
+def tree() -> Tree:
+    return trees.kernel_tree(None)
+
+
+@pytest.fixture(scope="session")
+def program(tree: Tree) -> Program:
+    return Program(tree.program(str(build.native_program(tree, "barrier", print) / "usr/bin/barrier")))
