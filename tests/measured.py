@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -91,9 +92,16 @@ class Running:
         return ["nsenter", f"--target={self.process.pid}", *rights, "--net"]
 
     def wait_for_port(self, protocol: str, port: int) -> None:
-        table = Path(f"/proc/{self.process.pid}/net/{protocol}")
-        while not self.until("it listened", any(line.split()[1].endswith(f":{port:04X}") for line in table.read_text().splitlines())):
+        """Until a socket of this very program listens; others may share the port."""
+        while not self.until("it listened", bool(self._sockets() & inodes_of_port(f"/proc/{self.process.pid}/net/{protocol}", port))):
             pass
+
+    def _sockets(self) -> set[str]:
+        inodes = set()
+        for path in Path(f"/proc/{self.process.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed meanwhile
+                inodes.add(os.readlink(path).removeprefix("socket:[").removesuffix("]"))
+        return inodes
 
     def wait_until_it_can_be_ended(self) -> None:
         """SIGTERM is blocked from when it is waited for."""
@@ -117,6 +125,11 @@ class Running:
         assert (self.process.returncode, output) == (1, "")
         assert errors.count("\n") == 1
         return errors
+
+
+def inodes_of_port(table: str, port: int) -> set[str]:
+    lines = [line.split() for line in Path(table).read_text().splitlines()[1:]]
+    return {words[9] for words in lines if words[1].endswith(f":{port:04X}")}
 
 
 def run(*argv: str | Path) -> Log:

@@ -33,6 +33,16 @@ def offsets(log: Log) -> list[tuple[int, int]]:
     return [(row["stream"], row["due_ns"] - int(log.end["start_ns"])) for row in log.rows]
 
 
+def queued_bytes(program: Running) -> int:
+    """What its network namespace holds of datagrams that were sent."""
+    lines = Path(f"/proc/{program.process.pid}/net/udp").read_text().splitlines()[1:]
+    return max((int(line.split()[4].split(":")[0], 16) for line in lines), default=0)
+
+
+def is_asleep(program: Running) -> bool:
+    return Path(f"/proc/{program.process.pid}/stat").read_text().rsplit(") ", 1)[1].startswith("S")
+
+
 def test_every_stream_sends_once_an_interval(fanin: Path) -> None:
     sent, received = exchange(fanin, "--streams", "3")
     assert sent.parameters == {
@@ -171,9 +181,8 @@ def test_a_queue_that_holds_packets_back_stops_the_sender(fanin: Path) -> None:
         assert row["dropped"] == 0 and 0 < row["sent"] * 1442 <= buffer + 2000 + 1442 + (row["end_ns"] - row["start_ns"]) // 8000
 
         with Running(sender(fanin, 5000, "--burst", "1000", "--payload", "1400", duration=3_600_000 * MS), beside) as held:
-            state = Path(f"/proc/{held.process.pid}/stat")
             held.wait_until_it_can_be_ended()
-            while not held.until("it slept", state.read_text().rsplit(") ", 1)[1].startswith("S")):
+            while not held.until("it slept before a full socket", queued_bytes(held) > buffer // 2 and is_asleep(held)):
                 pass
             cut = held.end()
         assert cut.end["early"] == "1" and int(cut.end["sent"]) == sum(cut.column("sent")) and 0 < cut.rows[-1]["sent"] < 1000

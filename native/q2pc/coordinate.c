@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * q2pc coordinate: one request after the other, each of two phases; a phase ends when every client has answered.
+ *
+ * Over UDP, clients that have not answered within --rto are asked again, as often as it takes. A broadcast is sent once
+ * a phase: if answers are missing after --wait, a message was lost or late, the request has failed, and the next begins.
+ */
+#define _GNU_SOURCE
+#include "coordinate.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define BATCH 16 /* events taken at once */
+
+enum { TRANSPORT, PEERS, BROADCAST_TO, CLIENTS, REQUESTS, DURATION, INTERVAL, MESSAGE, RTO, WAIT };
+
+static struct setting settings[] = {
+	[TRANSPORT] = { "transport", SETTING_TEXT, "tcp, udp or broadcast", .required = true },
+	[PEERS] = { "peers", SETTING_TEXT, "a list of addresses" },
+	[BROADCAST_TO] = { "broadcast", SETTING_ADDRESS },
+	[CLIENTS] = { "clients", SETTING_NUMBER, "a number of clients", 0, 1, MOST_CLIENTS },
+	[REQUESTS] = { "requests", SETTING_NUMBER, "a number of requests", 100000, 1, MOST_ROWS },
+	[DURATION] = { "duration", SETTING_NUMBER, "a number of nanoseconds", 0, 1, LONGEST_NS, .required = true },
+	[INTERVAL] = { "interval", SETTING_NUMBER, "a number of nanoseconds", 0, 0, LONGEST_NS },
+	[MESSAGE] = { "message", SETTING_NUMBER, "a number of bytes", sizeof(struct message), sizeof(struct message), MESSAGE_MAX },
+	[RTO] = { "rto", SETTING_NUMBER, "a number of nanoseconds", 200000000, 1, LONGEST_NS },
+	[WAIT] = { "wait", SETTING_NUMBER, "a number of nanoseconds", 5 * NS_PER_S, 1, LONGEST_NS },
+	{ .kind = SETTING_END },
+};
+
+static const char help[] =
+	"usage: q2pc coordinate --transport tcp|udp --peers ADDR:PORT,... --duration NS [OPTION]...\n"
+	"       q2pc coordinate --transport broadcast --broadcast ADDR:PORT --clients N --duration NS [OPTION]...\n"
+	"  --peers LIST       where the clients listen\n"
+	"  --broadcast ADDR:PORT  the subnet's broadcast address, and the port of all clients\n"
+	"  --clients N        how many clients answer a broadcast\n"
+	"  --duration NS      of the run\n"
+	"  --requests MAX     the run ends after so many too, and the log has room for them (100000)\n"
+	"  --interval NS      least time from one request to the next (0: back to back)\n"
+	"  --message BYTES    of orders and answers, 16 to 1472 (16)\n"
+	"  --rto NS           udp: ask again after (200000000)\n"
+	"  --wait NS          broadcast: a phase has failed after (5000000000)\n"
+	"  --output FILE      for the log (standard output)\n"
+	"A row a request, columns: start_ns votes_ns end_ns retries failed. See q2pc(1).\n";
+
+static struct {
+	enum transport transport;
+	struct peer peers[MOST_CLIENTS];
+	int sockets;	   /* in use, of peers */
+	uint64_t everyone; /* a set: bit i for client i, as in the others */
+	struct waiter waiter;
+	int epoll;
+	struct table log;
+	int64_t end_ns;
+	bool over, early;
+} run;
+
+/* The request that is under way. */
+static struct {
+	uint64_t number;
+	uint8_t phase; /* 0: none is */
+	uint64_t answered;
+	int64_t start_ns, votes_ns;
+	int64_t retries;
+	int64_t deadline_ns; /* to ask again or to give up; while none is under way, when the next begins */
+	union message_buffer order;
+} now;
+
+static struct {
+	int64_t completed, failed, retries, repeated, late, foreign;
+} count;
+
+static void send_orders(uint64_t clients)
+{
+	struct message *order = &now.order.message;
+	const size_t size = (size_t)settings[MESSAGE].number;
+
+	if (run.transport == BROADCAST) {
+		order->client = EVERY_CLIENT;
+		send_order(&run.peers[0], &now.order, size);
+		return;
+	}
+	for (; clients != 0; clients &= clients - 1) {
+		order->client = (uint8_t)__builtin_ctzll(clients);
+		send_order(&run.peers[order->client], &now.order, size);
+	}
+}
+
+static void begin_phase(enum phase phase, int64_t at_ns)
+{
+	now.phase = phase;
+	now.answered = 0;
+	now.deadline_ns = run.transport == TCP ? NEVER : at_ns + settings[run.transport == UDP ? RTO : WAIT].number;
+	now.order.message.phase = phase;
+	send_orders(run.everyone);
+}
+
+static void begin_request(int64_t at_ns)
+{
+	now.number++;
+	now.start_ns = at_ns;
+	now.votes_ns = 0;
+	now.retries = 0;
+	now.order.message.request = htobe64(now.number);
+	begin_phase(PREPARE, at_ns);
+}
+
+static void end_request(int64_t at_ns, bool failed)
+{
+	int64_t *row = table_row(&run.log);
+
+	row[0] = now.start_ns;
+	row[1] = now.votes_ns;
+	row[2] = at_ns;
+	row[3] = now.retries;
+	row[4] = failed;
+	count.completed += !failed;
+	count.failed += failed;
+	count.retries += now.retries;
+	now.phase = 0;
+	now.deadline_ns = now.start_ns + settings[INTERVAL].number;
+	if (run.log.rows == run.log.capacity || at_ns >= run.end_ns)
+		run.over = true;
+	else if (now.deadline_ns <= at_ns)
+		begin_request(at_ns);
+}
+
+static void take_answer(int socket)
+{
+	const struct message *answer = &run.peers[socket].answer.message;
+	uint64_t client;
+
+	if (answer->magic != htobe32(MAGIC) || answer->kind != ANSWER || answer->client >= settings[CLIENTS].number ||
+	    (run.transport != BROADCAST && answer->client != socket)) {
+		count.foreign++;
+		return;
+	}
+	client = 1ULL << answer->client;
+	if (be64toh(answer->request) != now.number || answer->phase != now.phase) {
+		count.late++;
+		return;
+	}
+	count.repeated += (now.answered & client) != 0;
+	now.answered |= client;
+	if (now.answered != run.everyone)
+		return;
+	if (now.phase == PREPARE) {
+		now.votes_ns = now_ns();
+		begin_phase(COMMIT, now.votes_ns);
+	} else {
+		end_request(now_ns(), false);
+	}
+}
+
+static void take_time(void)
+{
+	const int64_t at_ns = now_ns();
+
+	run.waiter.armed_ns = NEVER; /* it has gone off, though perhaps for a deadline that was met */
+	if (at_ns >= run.end_ns) {
+		run.over = true;
+	} else if (at_ns < now.deadline_ns) {
+		;
+	} else if (now.phase == 0) {
+		begin_request(at_ns);
+	} else if (run.transport == UDP) {
+		const uint64_t missing = run.everyone & ~now.answered;
+
+		now.retries += __builtin_popcountll(missing);
+		now.deadline_ns = at_ns + settings[RTO].number;
+		send_orders(missing);
+	} else {
+		end_request(at_ns, true);
+	}
+}
+
+static void watch(int fd, int number)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = (uint32_t)number };
+
+	if (epoll_ctl(run.epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+		fail("cannot watch %d sockets: %s", run.sockets, strerror(errno));
+}
+
+/* Open and watch everything; false if a signal came first. */
+static bool get_ready(void)
+{
+	run.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (run.epoll < 0)
+		fail("no descriptor for epoll (%s); raise the limit of open files", strerror(errno));
+	for (int i = 0; i < run.sockets; i++) {
+		if (!open_peer(&run.peers[i], run.transport, &run.waiter))
+			return false;
+		watch(run.peers[i].fd, i);
+	}
+	watch(run.waiter.timer, MOST_CLIENTS);
+	watch(run.waiter.signals, MOST_CLIENTS + 1);
+	return true;
+}
+
+static void coordinate(void)
+{
+	struct epoll_event events[BATCH];
+
+	while (!run.over) {
+		int64_t next_ns = now.deadline_ns < run.end_ns ? now.deadline_ns : run.end_ns;
+		int ready;
+
+		/* Deadlines move with every phase and are seldom reached: let the timer go off, rather than set it each time. */
+		if (next_ns < run.waiter.armed_ns)
+			waiter_arm(&run.waiter, next_ns);
+		ready = epoll_wait(run.epoll, events, BATCH, -1);
+		if (ready < 0 && errno != EINTR)
+			fail("cannot wait: %s", strerror(errno));
+		for (int i = 0; i < ready && !run.over; i++) {
+			int number = (int)events[i].data.u32;
+
+			if (number == MOST_CLIENTS)
+				take_time();
+			else if (number > MOST_CLIENTS)
+				run.over = run.early = true;
+			else if (receive_answer(&run.peers[number], run.transport, (size_t)settings[MESSAGE].number))
+				take_answer(number);
+		}
+	}
+}
+
+static void check_settings(void)
+{
+	run.transport = parse_transport(settings[TRANSPORT].text);
+	if (run.transport == BROADCAST) {
+		if (settings[PEERS].text || !settings[BROADCAST_TO].text || !settings[CLIENTS].text)
+			refuse("--transport broadcast needs --broadcast and --clients, and no --peers; see --help");
+		run.peers[0].address = settings[BROADCAST_TO].address;
+		strncpy(run.peers[0].name, settings[BROADCAST_TO].text, sizeof(run.peers[0].name) - 1);
+		run.sockets = 1;
+	} else {
+		if (!settings[PEERS].text || settings[BROADCAST_TO].text || settings[CLIENTS].text)
+			refuse("--transport %s needs --peers, and neither --broadcast nor --clients; see --help",
+			       settings[TRANSPORT].text);
+		run.sockets = parse_peers(settings[PEERS].text, run.peers);
+		settings[CLIENTS].number = run.sockets;
+	}
+	if (run.transport != UDP && settings[RTO].text)
+		refuse("--rto is for --transport udp; leave it out");
+	if (run.transport != BROADCAST && settings[WAIT].text)
+		refuse("--wait is for --transport broadcast; leave it out");
+	run.everyone = UINT64_MAX >> (MOST_CLIENTS - settings[CLIENTS].number);
+}
+
+int q2pc_coordinate(int argc, char **argv)
+{
+	int64_t start_ns, elapsed_ns = 0, per_1000_s;
+
+	read_options(argc, argv, settings, help);
+	check_settings();
+	now.order.message = (struct message){ .magic = htobe32(MAGIC), .kind = ORDER };
+	table_allocate(&run.log, 5, (size_t)settings[REQUESTS].number);
+	waiter_open(&run.waiter);
+	if (get_ready()) {
+		start_ns = now_ns();
+		run.end_ns = start_ns + settings[DURATION].number;
+		begin_request(start_ns);
+		coordinate();
+		elapsed_ns = now_ns() - start_ns;
+	} else {
+		run.early = true;
+	}
+
+	per_1000_s = elapsed_ns ? (int64_t)((double)count.completed * 1e12 / (double)elapsed_ns + 0.5) : 0;
+	write_start("q2pc", "coordinate", settings);
+	write_table(&run.log, "start_ns votes_ns end_ns retries failed");
+	write_end(&run.log,
+		  "early=%d elapsed_ns=%lld completed=%lld failed=%lld unfinished=%d retries=%lld repeated=%lld late=%lld "
+		  "foreign=%lld requests_per_s=%lld.%03lld",
+		  run.early, (long long)elapsed_ns, (long long)count.completed, (long long)count.failed, now.phase != 0,
+		  (long long)count.retries, (long long)count.repeated, (long long)count.late, (long long)count.foreign,
+		  (long long)(per_1000_s / 1000), (long long)(per_1000_s % 1000));
+	return EXIT_SUCCESS;
+}

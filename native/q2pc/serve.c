@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * q2pc serve: a client, which waits for the coordinator's orders and answers each at once, also one that it has had, as
+ * its answer may have been lost. Over TCP it takes one connection at a time; over UDP it answers to where an order came
+ * from.
+ */
+#define _GNU_SOURCE
+#include <endian.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "message.h"
+
+enum { PORT, TRANSPORT, CLIENT, MESSAGE };
+
+static struct setting settings[] = {
+	[PORT] = { "port", SETTING_NUMBER, "a port", 0, 1, UINT16_MAX, .required = true },
+	[TRANSPORT] = { "transport", SETTING_TEXT, "tcp, udp or broadcast", .required = true },
+	[CLIENT] = { "client", SETTING_NUMBER, "a number", 0, 0, MOST_CLIENTS - 1 },
+	[MESSAGE] = { "message", SETTING_NUMBER, "a number of bytes", sizeof(struct message), sizeof(struct message), MESSAGE_MAX },
+	{ .kind = SETTING_END },
+};
+
+static const char help[] =
+	"usage: q2pc serve --port PORT --transport tcp|udp|broadcast [OPTION]...\n"
+	"  --port PORT        to listen on\n"
+	"  --client I         number of this client, from 0; with broadcast, where every client needs its own\n"
+	"  --message BYTES    as the coordinator's, 16 to 1472 (16)\n"
+	"  --output FILE      for the log (standard output)\n"
+	"Ends on SIGTERM. One row, columns: orders repeated unprepared foreign. See q2pc(1).\n";
+
+static struct {
+	enum transport transport;
+	int listener;	 /* TCP: what accepts; otherwise the socket itself */
+	int connection;	 /* TCP: -1 while there is none */
+	size_t have;	 /* TCP: bytes of the next order */
+	uint64_t request; /* of the last order */
+	uint8_t phase;
+	union message_buffer order;
+} run;
+
+static struct {
+	int64_t orders, repeated, unprepared, foreign;
+} count;
+
+static void open_socket(void)
+{
+	const struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)settings[PORT].number) };
+	const int type = (run.transport == TCP ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK;
+	const int on = 1;
+	bool good;
+
+	run.connection = -1;
+	run.listener = socket(AF_INET, type, 0);
+	good = run.listener >= 0;
+	/* With TCP for connections that have just ended; a broadcast reaches all clients of a host. UDP stays with one. */
+	if (run.transport != UDP)
+		good = good && setsockopt(run.listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0;
+	good = good && bind(run.listener, (const struct sockaddr *)&at, sizeof(at)) == 0;
+	if (run.transport == TCP)
+		good = good && listen(run.listener, 1) == 0;
+	if (!good)
+		fail("cannot listen on port %lld (%s); choose another", (long long)settings[PORT].number, strerror(errno));
+}
+
+/* Make the order in the buffer its answer; false if it is none. */
+static bool take_order(size_t size)
+{
+	struct message *order = &run.order.message;
+	const uint64_t request = be64toh(order->request);
+
+	if (size != (size_t)settings[MESSAGE].number || order->magic != htobe32(MAGIC) || order->kind != ORDER) {
+		count.foreign++;
+		return false;
+	}
+	count.orders++;
+	if (request == run.request && order->phase == run.phase)
+		count.repeated++;
+	else if (order->phase == COMMIT && (request != run.request || run.phase != PREPARE))
+		count.unprepared++;
+	run.request = request;
+	run.phase = order->phase;
+	order->kind = ANSWER;
+	if (order->client == EVERY_CLIENT)
+		order->client = (uint8_t)settings[CLIENT].number;
+	return true;
+}
+
+static void serve_datagram(void)
+{
+	struct sockaddr_in source;
+	socklen_t length = sizeof(source);
+	ssize_t size = recvfrom(run.listener, &run.order, sizeof(run.order), MSG_TRUNC, (struct sockaddr *)&source, &length);
+
+	/* What cannot be sent is lost like any other datagram: the coordinator notices. */
+	if (size >= 0 && take_order((size_t)size))
+		sendto(run.listener, &run.order, (size_t)size, 0, (struct sockaddr *)&source, length);
+}
+
+static void hang_up(void)
+{
+	close(run.connection);
+	run.connection = -1;
+}
+
+static void serve_connection(void)
+{
+	const size_t whole = (size_t)settings[MESSAGE].number;
+	ssize_t got = recv(run.connection, run.order.bytes + run.have, whole - run.have, 0);
+
+	if (got < 0 && errno == EAGAIN)
+		return;
+	if (got <= 0) { /* the coordinator is done, or gone; the next one may come */
+		hang_up();
+		return;
+	}
+	run.have += (size_t)got;
+	if (run.have < whole)
+		return;
+	run.have = 0;
+	if (!take_order(whole) || send(run.connection, &run.order, whole, MSG_NOSIGNAL) != (ssize_t)whole)
+		hang_up();
+}
+
+static void serve_tcp(void)
+{
+	const int on = 1;
+
+	if (run.connection >= 0) {
+		serve_connection();
+		return;
+	}
+	run.connection = accept4(run.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	run.have = 0;
+	if (run.connection >= 0)
+		setsockopt(run.connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+int q2pc_serve(int argc, char **argv)
+{
+	struct waiter waiter;
+	struct table log;
+	int64_t *row;
+
+	read_options(argc, argv, settings, help);
+	run.transport = parse_transport(settings[TRANSPORT].text);
+	if ((run.transport == BROADCAST) != (settings[CLIENT].text != NULL))
+		refuse("--client is for --transport broadcast, and needed there; %s",
+		       run.transport == BROADCAST ? "give every client its own" : "leave it out");
+	table_allocate(&log, 4, 1);
+	waiter_open(&waiter);
+	open_socket();
+
+	while (wait_for(&waiter, run.connection >= 0 ? run.connection : run.listener, POLLIN, NEVER) != WAKE_SIGNAL)
+		if (run.transport == TCP)
+			serve_tcp();
+		else
+			serve_datagram();
+
+	row = table_row(&log);
+	row[0] = count.orders;
+	row[1] = count.repeated;
+	row[2] = count.unprepared;
+	row[3] = count.foreign;
+	write_start("q2pc", "serve", settings);
+	write_table(&log, "orders repeated unprepared foreign");
+	write_end(&log, "early=0");
+	return EXIT_SUCCESS;
+}
