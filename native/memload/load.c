@@ -333,10 +333,10 @@ struct result run_load(const struct settings *settings)
 	result.log = load.log;
 	result.early = !carry_on(&load, NEVER);
 	load.phase = PHASE_STORE;
-	if (result.early || !carry_on(&load, NEVER)) {
-		result.early = true;
+	if (!result.early && !settings->stored)
+		result.early = !carry_on(&load, NEVER);
+	if (result.early || settings->store_only)
 		return result;
-	}
 	memset(load.log, 0, settings->connections * sizeof(*load.log));
 	if (settings->rate > 0)
 		load.scheduled = draw_schedule(settings, load.log);

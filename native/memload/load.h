@@ -22,6 +22,8 @@ struct settings {
 	uint64_t linger; /* ns, after the duration */
 	uint64_t seed;
 	size_t requests; /* how many the log can hold, those of the warm-up included */
+	bool store_only; /* store every key, and end */
+	bool stored; /* every key is there */
 };
 
 enum op { OP_GET, OP_SET };
@@ -43,7 +45,7 @@ struct result {
 	bool early; /* ended by a signal */
 };
 
-/* Connect, store every key, load, wait for the last answers. Ends the program if a connection or the log fails. */
+/* Connect, store every key unless they are there, load, wait for the last answers. Ends the program if a connection or the log fails. */
 struct result run_load(const struct settings *settings);
 
 #endif

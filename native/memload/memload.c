@@ -20,6 +20,7 @@ const char program[] = "memload";
 
 static const char help[] =
 	"usage: memload --server ADDRESS:PORT (--rate REQUESTS_PER_S | --closed) --duration NS [OPTION]...\n"
+	"       memload --server ADDRESS:PORT --store [OPTION]...\n"
 	"Ask a memcached server for values and store values, and log every request.\n"
 	"\n"
 	"  --server ADDRESS:PORT  IPv4\n"
@@ -31,6 +32,8 @@ static const char help[] =
 	"  --key-bytes N          8 to 250 (64)\n"
 	"  --value-bytes N        (1024)\n"
 	"  --keys N               how many, all stored before the run (1000)\n"
+	"  --store                store them, and end\n"
+	"  --stored               they are stored\n"
 	"  --warmup NS            load before the measured time (0)\n"
 	"  --duration NS          the measured time\n"
 	"  --linger NS            how long to wait for the last answers (1000000000)\n"
@@ -50,7 +53,7 @@ struct command {
 static struct command parse(int argc, char **argv)
 {
 	enum {
-		SERVER = 256, RATE, CLOSED, THINK, CONNECTIONS, GET_FRACTION, KEY_BYTES, VALUE_BYTES, KEYS,
+		SERVER = 256, RATE, CLOSED, THINK, CONNECTIONS, GET_FRACTION, KEY_BYTES, VALUE_BYTES, KEYS, STORE, STORED,
 		WARMUP, DURATION, LINGER, REQUESTS, SEED, OUTPUT, HELP,
 	};
 	static const struct option options[] = {
@@ -63,6 +66,8 @@ static struct command parse(int argc, char **argv)
 		{ "key-bytes", required_argument, NULL, KEY_BYTES },
 		{ "value-bytes", required_argument, NULL, VALUE_BYTES },
 		{ "keys", required_argument, NULL, KEYS },
+		{ "store", no_argument, NULL, STORE },
+		{ "stored", no_argument, NULL, STORED },
 		{ "warmup", required_argument, NULL, WARMUP },
 		{ "duration", required_argument, NULL, DURATION },
 		{ "linger", required_argument, NULL, LINGER },
@@ -120,6 +125,12 @@ static struct command parse(int argc, char **argv)
 		case KEYS:
 			settings->keys = (uint32_t)count_option("keys", optarg, 1, 100000000);
 			break;
+		case STORE:
+			settings->store_only = true;
+			break;
+		case STORED:
+			settings->stored = true;
+			break;
 		case WARMUP:
 			settings->warmup = count_option("warmup", optarg, 0, NS_MAX);
 			break;
@@ -150,6 +161,11 @@ static struct command parse(int argc, char **argv)
 		fail(EXIT_USAGE, "'%s' is no option, see memload --help", argv[optind]);
 	if (!command.server)
 		fail(EXIT_USAGE, "there is no server, give --server ADDRESS:PORT");
+	if (settings->store_only) {
+		if (closed || settings->rate > 0 || settings->duration || settings->stored)
+			fail(EXIT_USAGE, "--store is all that is done, leave out --stored, the loop and its duration");
+		return command;
+	}
 	if (closed == (settings->rate > 0))
 		fail(EXIT_USAGE, "there are an open and a closed loop, give one of --rate and --closed");
 	if (thinks && !closed)
