@@ -34,10 +34,13 @@ _NOT_UNPACKED = ("/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*",
 _BACKPORTS = "-backports"  # such a suite holds a few packages only and is used together with the release that it is for
 
 # Kernels for building modules for them and booting them in tests: Debian 12's, with its tc, and the newest that Debian has for 13. The
-# latter is asked for by its suite, which apt takes nothing from unasked.
+# latter, and its headers for programs, are asked for by their suite, which apt takes nothing from unasked.
 _OTHER_SUITES = {
     "bookworm": "linux-image-amd64 linux-headers-amd64 gcc-12 libc6-dev make kmod sparse iproute2".split(),
-    "trixie-backports": "linux-image-amd64/trixie-backports linux-headers-amd64/trixie-backports initramfs-tools gcc-14 libc6-dev make kmod".split(),
+    "trixie-backports": (
+        "linux-image-amd64/trixie-backports linux-headers-amd64/trixie-backports linux-libc-dev/trixie-backports "
+        "initramfs-tools gcc-14 libc6-dev make kmod sparse"
+    ).split(),
 }
 
 _CHECKPATCH = ("scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_structs.checkpatch")
