@@ -62,6 +62,7 @@ class Lines(NamedTuple):
 
     idle: float
     bound: float
+    ports: float
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
@@ -161,7 +162,8 @@ def _fractions(panel: matplotlib.axes.Axes) -> None:
 def _lines(plan: Plan) -> Lines:
     """The round trip of an idle network, and the most that a frame in transmission on every busy port adds."""
     idle = plan.constants.get(f"{plan.figure.workload}_analytic_ms", 0.0)
-    return Lines(idle, idle and idle + plan.constants.get("busy_ports", 0.0) * plan.constants.get("frame_ms", 0.0))
+    ports = plan.constants.get("busy_ports", 0.0)
+    return Lines(idle, idle and idle + ports * plan.constants.get("frame_ms", 0.0), ports)
 
 
 def _sides(curves: Sequence[Curve], lines: Lines) -> tuple[float, tuple[float, float] | None]:
@@ -231,8 +233,8 @@ def _tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) -> Non
 
 def _references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> None:
     """Upright lines with their names along them, ``height`` being where these are centred, in fractions of the panel."""
-    for x, text in ((lines.idle, "analytic, idle"), (lines.bound, "bound")):
-        if not x or (text == "bound" and lines.bound == lines.idle):
+    for x, text in ((lines.idle, "analytic, idle"), (lines.bound, f"idle + {lines.ports:g} frames")):
+        if not x or (x is not lines.idle and lines.bound == lines.idle):
             continue
         panel.axvline(x, color=style.GREY, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)
         panel.annotate(

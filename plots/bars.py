@@ -1,0 +1,86 @@
+"""Measures as bars, a group for each arm; the whiskers span the replicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib.axes
+import matplotlib.figure
+import matplotlib.ticker
+import numpy as np
+
+from qjump_mn.model.experiment import PanelSpec
+from qjump_mn.model.plan import Plan
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import ArmSummary, Spread
+
+from . import notes, style
+from .notes import LEFT, RIGHT
+from .style import Figure
+
+PANEL_INCHES = 2.6
+SHADES = (1.0, 0.55, 0.3)
+"""How strong the arm's colour is for each measure of a panel."""
+
+
+def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
+    """The figure of the experiment; nothing where there is no data."""
+    plan = manifest.plan
+    shown = [arm for name in plan.figure.arms for arm in arms if arm.name == name and arm.done]
+    if not shown:
+        return []
+    panels = plan.figure.panels
+    with style.sheet():
+        inches = PANEL_INCHES * len(panels) + 1.1
+        figure = matplotlib.figure.Figure(figsize=(7.2, inches))
+        grid = figure.add_gridspec(len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.3 / inches, bottom=0.85 / inches, hspace=0.25)
+        for index, panel in enumerate(panels):
+            axis = figure.add_subplot(grid[index, 0])
+            _panel(axis, plan, panel, shown)
+            axis.set_title("abcdef"[index] if len(panels) > 1 else "", loc="left")
+        seeds = {seed for arm in shown for values in arm.measures.values() for spread in values.values() for seed in spread.seeds}
+        said = f"{notes.scale(manifest, [arm for arm in plan.arms if arm.name in plan.figure.arms])}; {notes.replicates(seeds)}"
+        notes.footer(figure, manifest, said)
+    told = "; ".join(f"{panel.label}: {', '.join(_heading(plan, entry) for entry in panel.measures)}" for panel in panels)
+    spread = " The whiskers span the replicates." if len(seeds) > 1 else ""
+    return [Figure(plan.figure.plot, plan.title, f"{told}, for {', '.join(arm.label for arm in shown)}, preset {plan.preset}: {said}.{spread}", figure)]
+
+
+def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> None:
+    looks = style.looks([arm.name for arm in arms])
+    width = 0.8 / len(panel.measures)
+    for index, entry in enumerate(panel.measures):
+        for place, arm in enumerate(arms):
+            spread = _spread(arm, entry)
+            if spread is None:
+                axis.annotate("no value", (place, 0.02), xycoords=("data", "axes fraction"), ha="center", fontsize=6.6, rotation=90, color=style.GREY)
+                continue
+            x = place + (index - (len(panel.measures) - 1) / 2) * width
+            axis.bar(x, spread.median, width * 0.92, color=looks[arm.name].colour, alpha=SHADES[index], zorder=3)
+            if len(spread.values) > 1:
+                axis.vlines(x, spread.minimum, spread.maximum, color="#333333", linewidth=0.9, zorder=4)
+            axis.annotate(
+                f"{spread.median:.3g}", (x, spread.maximum), xytext=(0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=6.8, zorder=5
+            )
+    axis.set_xticks(np.arange(len(arms)), [arm.label for arm in arms])
+    axis.set_ylabel(panel.label)
+    axis.grid(axis="x", visible=False)
+    if panel.log:
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+    axis.margins(y=0.12)
+    if len(panel.measures) > 1:
+        shades = ", ".join(f"{_heading(plan, entry)}: {shade}" for entry, shade in zip(panel.measures, ("dark", "lighter", "lightest"), strict=False))
+        axis.annotate(shades, (0.01, 0.97), xycoords="axes fraction", va="top", fontsize=7, color=style.GREY)
+
+
+def _spread(arm: ArmSummary, entry: str) -> Spread | None:
+    workload, measure = entry.split(".")
+    return arm.measures.get(workload, {}).get(measure)
+
+
+def _heading(plan: Plan, entry: str) -> str:
+    workload, measure = entry.split(".")
+    return next(one.MEASURES[measure] for arm in plan.arms for one in arm.workloads if one.name == workload).partition(",")[0]
