@@ -5,7 +5,7 @@
     result = run(image, Job(entry="package.module:measure", args={...}, seed=7), Path("out"), snapshot=base)
 
 `run` with a setup instead of a snapshot boots, sets up and measures in one go ("cold") and gives the same bits.
-Measured on two cores: image 120 MB; boot 12 s, 1.8 virtual s; a snapshot costs 0.03 s, a fork runs after 0.07 s and is done with an
+Measured on two cores: image 121 MB; boot 12 s, 1.8 virtual s; a snapshot costs 0.03 s, a fork runs after 0.07 s and is done with an
 empty job after 0.8 s; 2 MB of results take 0.1 s.
 """
 

@@ -22,7 +22,7 @@ SOURCES = ("*.c", "*.h", "*.rs", "Cargo.toml", "Cargo.lock", "Makefile", "Kbuild
 """What is read of a folder of sources."""
 
 _MADE = {"build", "qjump-dkms"}  # folders that builds by hand leave in a checkout
-_NEEDS_BYTES = 50 << 20
+_NEEDS_BYTES = 200 << 20  # what cargo leaves on its way, 100 MB
 
 _MODULES = """
 make --no-print-directory KDIR=/usr/lib/modules/{release}/build modules

@@ -95,7 +95,7 @@ def ptp() -> dict[str, list[float]]:
     """ptpd in three pairs of hosts, whose masters' links are full for a while: processor time of master and slave, ms in each second."""
     processes: dict[str, subprocess.Popen[bytes]] = {}
     floods = []
-    for name, model, preload in (("late", "noorphan", []), ("stamps", "noorphan", STAMPS), ("plain", "orphan", STAMPS)):
+    for name, model, preload in (("late", "noorphan", []), ("stamps", "noorphan", STAMPS), ("plain", "orphan", [*STAMPS, "qjau", "-p", "7", "--"])):
         master, slave = pair(name, model)
         processes[f"{name}.master"] = in_host(master, [*preload, *PTPD, *MASTER, "-i", f"{master}-eth0.2"], f"{name}.master.txt")
         argv = [*preload, *PTPD, *SLAVE, f"--global:statistics_file={name}.slave.csv", "-i", f"{slave}-eth0.2"]
