@@ -16,6 +16,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,9 @@ from qjump_mn.errors import MachineError
 
 SHARED = Path("/var/cache/qjump-mn")
 _MEBI = 1 << 20
+
+IN_USE_S = 3600.0
+"""An artefact may be needed for so long after it was asked for: a trial waits for a core, and then runs."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,15 @@ def find(kind: str, inputs_hash: str) -> Path | None:
         path = root / kind / inputs_hash
         with contextlib.suppress(PermissionError):
             if path.is_dir():
-                with contextlib.suppress(OSError):  # not ours: its owner prunes by the owner's use
-                    os.utime(path)
+                used(path)
                 return path
     return None
+
+
+def used(path: Path) -> None:
+    """Say that the artefact at ``path`` is in use: it is not pruned for some time."""
+    with contextlib.suppress(OSError):  # not ours: its owner prunes by the owner's use
+        os.utime(path)
 
 
 def artefact(
@@ -132,9 +141,12 @@ def remove(entry: Entry) -> None:
 
 
 def prune(kind: str, keep: int) -> list[Entry]:
-    """Remove the longest unused artefacts of a kind until `keep` are left, as far as they are ours; returns what was removed."""
+    """Remove the longest unused artefacts of a kind until `keep` are left, as far as they are ours; returns what was removed.
+
+    What was used within IN_USE_S stays: somebody may be about to start from it.
+    """
     of_kind = [entry for entry in entries() if entry.kind == kind and os.access(entry.path.parent, os.W_OK)]
-    surplus = of_kind[: max(0, len(of_kind) - keep)]
+    surplus = [entry for entry in of_kind[: max(0, len(of_kind) - keep)] if entry.used_s < time.time() - IN_USE_S]
     for entry in surplus:
         remove(entry)
     return surplus

@@ -115,6 +115,13 @@ def test_entries_prune_and_remove() -> None:
     assert cache.entries() == []
 
 
+def test_what_was_used_just_now_is_not_pruned() -> None:
+    for number in range(3):
+        os.utime(cache.artefact("kind", str(number), write), (number, number))
+    cache.artefact("kind", "0", write)
+    assert [entry.hash for entry in cache.prune("kind", 0)] == ["1", "2"]
+
+
 def test_the_shared_root_is_used_by_those_who_may_not_write_it(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shared = cache.artefact("kind", "hash", write)
     monkeypatch.delenv("QJUMP_MN_CACHE")

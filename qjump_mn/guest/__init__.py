@@ -96,6 +96,8 @@ def run(
     if snapshot and setup:
         raise UsageError("a run has a snapshot or a setup, not both")
     encoded = encode_job(job)
+    for path in (image.initrd.parent, *([snapshot.path] if snapshot else [])):
+        cache.used(path)
     started = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     console = out / "console.log"
