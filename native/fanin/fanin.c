@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fanin.h"
 
-#include <string.h>
+#include "../common/common.h"
 
-#include "../measure/measure.h"
+const char program[] = "fanin";
 
 int main(int argc, char **argv)
 {
-	const char *role = argc > 1 ? argv[1] : "";
+	static const struct role roles[] = { { "send", fanin_send }, { "receive", fanin_receive }, { NULL, NULL } };
 
-	if (strcmp(role, "send") == 0)
-		return fanin_send(argc - 1, argv + 1);
-	if (strcmp(role, "receive") == 0)
-		return fanin_receive(argc - 1, argv + 1);
-	refuse("the first word is '%s'; make it send or receive, and give --help after it", role);
+	return run_role(argc, argv, roles);
 }

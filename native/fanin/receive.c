@@ -18,13 +18,16 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "../measure/measure.h"
+#include "../common/common.h"
 
-enum { PORT, ROWS };
+#define TRIES 32
+
+enum { PORT, ROWS, OUTPUT };
 
 static struct setting settings[] = {
-	[PORT] = { "port", SETTING_NUMBER, "a port", 0, 1, UINT16_MAX, .required = true },
-	[ROWS] = { "rows", SETTING_NUMBER, "a number of datagrams", 200000, 1, MOST_ROWS },
+	[PORT] = { "port", SETTING_NUMBER, 0, 1, UINT16_MAX, .required = true },
+	[ROWS] = { "rows", SETTING_NUMBER, 200000, 1, 4000000 },
+	[OUTPUT] = { "output", SETTING_OUTPUT },
 	{ .kind = SETTING_END },
 };
 
@@ -33,6 +36,7 @@ static const char help[] =
 	"  --port PORT     to listen on\n"
 	"  --rows N        room in the log; more datagrams are an error (200000)\n"
 	"  --output FILE   for the log (standard output)\n"
+	"  --help          this text\n"
 	"Ends on SIGTERM. Columns: source port stream sequence sent_ns received_ns bytes. See fanin(1).\n";
 
 static struct {
@@ -46,6 +50,36 @@ static struct {
 	} datagram;
 } run;
 
+static int64_t realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/*
+ * What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC; *error: no further from the truth than that. The kernel keeps the
+ * difference as a whole number of nanoseconds, which changes only when somebody sets the clock: slewing turns both clocks
+ * alike. It tells it to nobody but root, so take it from three readings, the middle one of the other clock; the narrowest
+ * of some tries, as an interrupt may fall into one.
+ */
+static int64_t realtime_ahead_ns(int64_t *error)
+{
+	int64_t ahead = 0;
+
+	*error = LONGEST_NS;
+	for (int i = 0; i < TRIES; i++) {
+		int64_t before = now_ns(), real = realtime_ns(), after = now_ns();
+
+		if (after - before >= 2 * *error)
+			continue;
+		*error = (after - before + 1) / 2;
+		ahead = real - before - (after - before) / 2;
+	}
+	return ahead;
+}
+
 static void open_socket(void)
 {
 	const struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)settings[PORT].number) };
@@ -54,7 +88,8 @@ static void open_socket(void)
 	run.socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (run.socket < 0 || setsockopt(run.socket, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) != 0 ||
 	    bind(run.socket, (const struct sockaddr *)&at, sizeof(at)) != 0)
-		fail("cannot listen on port %lld (%s); choose another", (long long)settings[PORT].number, strerror(errno));
+		fail("cannot listen on port %lld (%s), choose another", (long long)settings[PORT].number,
+		     strerror(errno));
 }
 
 static int64_t arrival_ns(struct msghdr *message)
@@ -67,7 +102,7 @@ static int64_t arrival_ns(struct msghdr *message)
 		memcpy(&stamp, CMSG_DATA(control), sizeof(stamp));
 		return stamp.tv_sec * NS_PER_S + stamp.tv_nsec - run.ahead_ns;
 	}
-	fail("a datagram without a time stamp; this kernel has no SO_TIMESTAMPNS");
+	fail("a datagram has no time stamp, give the kernel SO_TIMESTAMPNS");
 }
 
 /* Log the datagram that is next; false if there is none. */
@@ -83,14 +118,14 @@ static bool receive(void)
 
 	if (size < 0) {
 		if (errno != EAGAIN)
-			fail("cannot receive on port %lld: %s", (long long)settings[PORT].number, strerror(errno));
+			fail("cannot receive on port %lld (%s), choose another", (long long)settings[PORT].number, strerror(errno));
 		return false;
 	}
 	if ((size_t)size < sizeof(struct fanin_header) || run.datagram.header.magic != htobe32(FANIN_MAGIC)) {
 		run.foreign++;
 		return true;
 	}
-	row = table_row(&run.log);
+	row = table_row(&run.log, "rows");
 	row[0] = ntohl(source.sin_addr.s_addr);
 	row[1] = ntohs(source.sin_port);
 	row[2] = be32toh(run.datagram.header.stream);
@@ -109,7 +144,7 @@ static uint32_t count_overflowed(void)
 	socklen_t size = sizeof(memory);
 
 	if (getsockopt(run.socket, SOL_SOCKET, SO_MEMINFO, memory, &size) != 0)
-		fail("the kernel does not tell what the socket dropped (%s); Linux 4.12 and later do", strerror(errno));
+		fail("the kernel does not tell what the socket dropped (%s), take Linux 4.12 or later", strerror(errno));
 	return memory[SK_MEMINFO_DROPS];
 }
 
@@ -119,6 +154,7 @@ int fanin_receive(int argc, char **argv)
 	int64_t error_ns, error_after_ns, ahead_after_ns;
 
 	read_options(argc, argv, settings, help);
+	open_output(settings[OUTPUT].text);
 	memset(&run.datagram, 0, sizeof(run.datagram)); /* touched */
 	table_allocate(&run.log, 7, (size_t)settings[ROWS].number);
 	waiter_open(&waiter);
@@ -132,11 +168,15 @@ int fanin_receive(int argc, char **argv)
 
 	ahead_after_ns = realtime_ahead_ns(&error_after_ns);
 	if (llabs(ahead_after_ns - run.ahead_ns) > error_ns + error_after_ns)
-		fail("CLOCK_REALTIME was set by %lld ns during the run, so arrivals are wrong; stop what sets it",
+		fail("CLOCK_REALTIME was set by %lld ns during the run, so arrivals are wrong, stop what sets it",
 		     (long long)(ahead_after_ns - run.ahead_ns));
-	write_start("fanin", "receive", settings);
-	write_table(&run.log, "source port stream sequence sent_ns received_ns bytes");
-	write_end(&run.log, "early=0 bytes=%lld foreign=%lld overflowed=%u clock_error_ns=%lld", (long long)run.bytes,
-		  (long long)run.foreign, count_overflowed(), (long long)error_ns);
+	write_start("receive", settings, "source port stream sequence sent_ns received_ns bytes");
+	write_table(&run.log);
+	write_end(run.log.rows, false,
+		  (const struct total[]){ { "bytes", run.bytes },
+					  { "foreign", run.foreign },
+					  { "overflowed", count_overflowed() },
+					  { "clock_error_ns", error_ns },
+					  { NULL, 0 } });
 	return EXIT_SUCCESS;
 }

@@ -18,35 +18,42 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../measure/measure.h"
+#include "../common/common.h"
 
 /* How long a flood waits after the kernel dropped a datagram of its: without, it would spin on a queue that drops. */
 #define FLOOD_PAUSE_NS 1000000
 
-enum { TO, INTERVAL, PAYLOAD, STREAMS, BURST, FLOOD, DURATION, SEED };
+#define MOST_ROWS 4000000 /* of a log: 224 MB */
+
+enum { TO, INTERVAL, PAYLOAD, STREAMS, BURST, FLOOD, DURATION, SEED, OUTPUT };
+
+static struct sockaddr_in receiver;
 
 static struct setting settings[] = {
-	[TO] = { "to", SETTING_ADDRESS, .required = true },
-	[INTERVAL] = { "interval", SETTING_NUMBER, "a number of nanoseconds", 0, 1, LONGEST_NS },
-	[PAYLOAD] = { "payload", SETTING_NUMBER, "a number of bytes", 230, sizeof(struct fanin_header), FANIN_PAYLOAD_MAX },
-	[STREAMS] = { "streams", SETTING_NUMBER, "a number of streams", 1, 1, 10000 },
-	[BURST] = { "burst", SETTING_NUMBER, "a number of datagrams", 1, 1, 1000000 },
+	[TO] = { "to", SETTING_ADDRESSES, .most = 1, .addresses = &receiver, .required = true },
+	[INTERVAL] = { "interval", SETTING_NUMBER, 0, 1, LONGEST_NS },
+	[PAYLOAD] = { "payload", SETTING_NUMBER, 230, sizeof(struct fanin_header), FANIN_PAYLOAD_MAX },
+	[STREAMS] = { "streams", SETTING_NUMBER, 1, 1, 10000 },
+	[BURST] = { "burst", SETTING_NUMBER, 1, 1, 1000000 },
 	[FLOOD] = { "flood", SETTING_FLAG },
-	[DURATION] = { "duration", SETTING_NUMBER, "a number of nanoseconds", 0, 1, LONGEST_NS, .required = true },
-	[SEED] = { "seed", SETTING_NUMBER, "a number", 1, 0, INT64_MAX },
+	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, LONGEST_NS, .required = true },
+	[SEED] = { "seed", SETTING_NUMBER, 1, 0, INT64_MAX },
+	[OUTPUT] = { "output", SETTING_OUTPUT },
 	{ .kind = SETTING_END },
 };
 
 static const char help[] =
-	"usage: fanin send --to ADDR:PORT (--interval NS | --flood) --duration NS [OPTION]...\n"
-	"  --interval NS     every stream sends once in each\n"
-	"  --payload BYTES   of a datagram, 24 to 65507 (230)\n"
-	"  --streams K       independent streams, each at a phase of its own in the interval (1)\n"
-	"  --burst N         datagrams back to back each time (1)\n"
-	"  --flood           as fast as the socket takes them, in one stream\n"
-	"  --duration NS     of the run\n"
-	"  --seed N          decides the phases (1)\n"
-	"  --output FILE     for the log (standard output)\n"
+	"usage: fanin send --to ADDRESS:PORT (--interval NS | --flood) --duration NS [OPTION]...\n"
+	"  --to ADDRESS:PORT  the receiver\n"
+	"  --interval NS      every stream sends once in each\n"
+	"  --payload BYTES    of a datagram, 24 to 65507 (230)\n"
+	"  --streams K        independent streams, each at a phase of its own in the interval (1)\n"
+	"  --burst N          datagrams back to back each time (1)\n"
+	"  --flood            as fast as the socket takes them, in one stream\n"
+	"  --duration NS      of the run\n"
+	"  --seed N           decides the phases (1)\n"
+	"  --output FILE      for the log (standard output)\n"
+	"  --help             this text\n"
 	"Columns: stream sequence due_ns start_ns end_ns sent dropped, a row for each burst. See fanin(1).\n";
 
 struct stream {
@@ -68,16 +75,6 @@ static struct {
 	} datagram;
 } run;
 
-/* splitmix64: a counter, and a mix of its bits; uniform enough for phases, and the same on every machine. */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t bits = *state += 0x9e3779b97f4a7c15ULL;
-
-	bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ULL;
-	bits = (bits ^ bits >> 27) * 0x94d049bb133111ebULL;
-	return bits ^ bits >> 31;
-}
-
 static int by_phase(const void *left, const void *right)
 {
 	const struct stream *a = left, *b = right;
@@ -89,14 +86,12 @@ static int by_phase(const void *left, const void *right)
 
 static struct stream *make_streams(void)
 {
-	struct stream *streams = calloc((size_t)settings[STREAMS].number, sizeof(*streams));
-	uint64_t random = (uint64_t)settings[SEED].number;
+	struct stream *streams = allocate((size_t)settings[STREAMS].number, sizeof(*streams));
+	const uint64_t seed = (uint64_t)settings[SEED].number;
 
-	if (!streams)
-		fail("no memory for %lld streams; ask for fewer", (long long)settings[STREAMS].number);
 	for (uint32_t i = 0; i < (uint32_t)settings[STREAMS].number; i++) {
 		streams[i].id = i;
-		streams[i].phase_ns = (int64_t)(next_random(&random) % (uint64_t)settings[INTERVAL].number);
+		streams[i].phase_ns = (int64_t)(draw(seed, i) % (uint64_t)settings[INTERVAL].number);
 	}
 	qsort(streams, (size_t)settings[STREAMS].number, sizeof(*streams), by_phase);
 	return streams;
@@ -139,8 +134,8 @@ static int send_one(struct stream *stream)
 			stream->sequence++;
 			return 0;
 		default:
-			fail("%s takes no datagrams (%s); start fanin receive there first, and ping it", settings[TO].text,
-			     strerror(errno));
+			fail("%s takes no datagrams (%s), start fanin receive there first, and ping it",
+			     settings[TO].text, strerror(errno));
 		}
 	}
 }
@@ -148,7 +143,7 @@ static int send_one(struct stream *stream)
 /* A stream's burst, which becomes a row; false if it ended the run. */
 static bool send_burst(struct stream *stream, int64_t due_ns, int64_t count)
 {
-	int64_t *row = table_row(&run.log), dropped = 0, sent = 0, start_ns = now_ns();
+	int64_t *row = table_row(&run.log, "duration"), dropped = 0, sent = 0, start_ns = now_ns();
 	const uint64_t first = stream->sequence;
 	bool going = true;
 
@@ -178,13 +173,12 @@ static bool send_burst(struct stream *stream, int64_t due_ns, int64_t count)
 
 static void open_socket(void)
 {
-	const struct sockaddr_in *to = &settings[TO].address;
 	const int on = 1;
 
 	run.socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (run.socket < 0 || setsockopt(run.socket, IPPROTO_IP, IP_RECVERR, &on, sizeof(on)) != 0 ||
-	    connect(run.socket, (const struct sockaddr *)to, sizeof(*to)) != 0)
-		fail("no socket to %s (%s); give this host an address and a route", settings[TO].text, strerror(errno));
+	    connect(run.socket, (const struct sockaddr *)&receiver, sizeof(receiver)) != 0)
+		fail("no socket to %s (%s), give this host an address and a route", settings[TO].text, strerror(errno));
 }
 
 static uint16_t source_port(void)
@@ -223,9 +217,9 @@ static void send_streams(struct stream *streams, int64_t start_ns)
 static void check_settings(void)
 {
 	if (settings[FLOOD].number && (settings[INTERVAL].text || settings[STREAMS].text || settings[BURST].text))
-		refuse("--flood is one stream without end; leave out --interval, --streams and --burst");
+		refuse("--flood is one stream without end, leave out --interval, --streams and --burst");
 	if (!settings[FLOOD].number && !settings[INTERVAL].text)
-		refuse("--interval is missing; give it, or --flood");
+		refuse("--interval is missing, give it, or --flood");
 }
 
 int fanin_send(int argc, char **argv)
@@ -241,8 +235,9 @@ int fanin_send(int argc, char **argv)
 	if (!settings[FLOOD].number)
 		due = count_due(streams);
 	if (due > MOST_ROWS)
-		refuse("--duration at --interval and --streams makes a log of %lld rows, more than %d; shorten it", (long long)due,
-		       MOST_ROWS);
+		refuse("--duration at --interval and --streams makes a log of %lld rows, more than %d, shorten it",
+		       (long long)due, MOST_ROWS);
+	open_output(settings[OUTPUT].text);
 	memset(&run.datagram, 0, sizeof(run.datagram)); /* touched */
 	run.datagram.header.magic = htobe32(FANIN_MAGIC);
 	open_socket();
@@ -256,11 +251,16 @@ int fanin_send(int argc, char **argv)
 	else
 		send_streams(streams, start_ns);
 
-	write_start("fanin", "send", settings);
-	write_table(&run.log, "stream sequence due_ns start_ns end_ns sent dropped");
-	write_end(&run.log, "early=%d port=%d start_ns=%lld elapsed_ns=%lld due=%lld sent=%lld dropped=%lld bytes=%lld", run.early,
-		  source_port(), (long long)start_ns, (long long)(now_ns() - start_ns), (long long)due, (long long)run.sent,
-		  (long long)run.dropped, (long long)(run.sent * settings[PAYLOAD].number));
-	free(streams);
+	write_start("send", settings, "stream sequence due_ns start_ns end_ns sent dropped");
+	write_table(&run.log);
+	write_end(run.log.rows, run.early,
+		  (const struct total[]){ { "port", source_port() },
+					  { "start_ns", start_ns },
+					  { "elapsed_ns", now_ns() - start_ns },
+					  { "due", due },
+					  { "sent", run.sent },
+					  { "dropped", run.dropped },
+					  { "bytes", run.sent * settings[PAYLOAD].number },
+					  { NULL, 0 } });
 	return EXIT_SUCCESS;
 }

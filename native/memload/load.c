@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "../common/common.h"
 #include "load.h"
 #include "request.h"
 
@@ -38,7 +38,7 @@ struct load {
 	struct connection *connections;
 	struct {
 		struct connection *connection;
-		uint64_t due;
+		int64_t due;
 	} *ring;
 	uint32_t ring_first, ring_count;
 	enum phase phase;
@@ -46,10 +46,9 @@ struct load {
 	struct request *log;
 	size_t scheduled, sent; /* requests of the log that have a due time, that were sent */
 	uint64_t seed; /* of operations and keys */
-	uint64_t measured, end; /* ns: the warm-up's end and the run's */
+	int64_t measured, end; /* ns: the warm-up's end and the run's */
 	int epoll;
-	struct alarm alarm;
-	int stop;
+	struct waiter waiter;
 };
 
 static uint8_t answer[64 << 10]; /* where answers are read to and forgotten */
@@ -59,17 +58,17 @@ static void watch(struct load *load, struct connection *connection, uint32_t eve
 	struct epoll_event event = { .events = events, .data.ptr = connection };
 
 	if (epoll_ctl(load->epoll, how, connection->fd, &event))
-		fail(EXIT_FAILED, "cannot wait for a connection: %s", strerror(errno));
+		fail("cannot wait for a connection (%s), give fewer", strerror(errno));
 }
 
 __attribute__((noreturn)) static void lost(const struct load *load, const struct connection *connection,
 					   const char *why)
 {
-	fail(EXIT_FAILED, "%s %u to %s failed (%s), see whether the server is up and how many connections it takes",
+	fail("%s %u to %s failed (%s), see whether the server is up and how many connections it takes",
 	     "connection", connection->number, address_text(&load->settings->server), why);
 }
 
-static void set_free(struct load *load, struct connection *connection, uint64_t due)
+static void set_free(struct load *load, struct connection *connection, int64_t due)
 {
 	uint32_t place = (load->ring_first + load->ring_count++) % load->settings->connections;
 
@@ -78,7 +77,7 @@ static void set_free(struct load *load, struct connection *connection, uint64_t 
 }
 
 /* When the next request is to be sent if a connection is free. */
-static uint64_t next_due(const struct load *load)
+static int64_t next_due(const struct load *load)
 {
 	if (load->phase == PHASE_STORE)
 		return load->stored < load->settings->keys ? 0 : NEVER;
@@ -112,7 +111,7 @@ static void push(struct load *load, struct connection *connection)
 	}
 }
 
-static void issue(struct load *load, uint64_t due)
+static void issue(struct load *load, int64_t due)
 {
 	struct connection *connection = load->ring[load->ring_first].connection;
 	struct request *request = connection->request;
@@ -126,9 +125,8 @@ static void issue(struct load *load, uint64_t due)
 		request = &load->log[connection->number]; /* to be overwritten: the log has not begun */
 	} else {
 		if (load->sent == load->settings->requests)
-			fail(EXIT_FAILED,
-			     "the log of %zu requests is full %llu ns before the end, give more by --requests",
-			     load->sent, (unsigned long long)(load->end - due));
+			fail("the log of %zu requests is full %lld ns before the end, give more by --requests",
+			     load->sent, (long long)(load->end - due));
 		request = &load->log[load->sent];
 		choose(load, load->sent++, &op, &key);
 		request->due = due;
@@ -154,7 +152,7 @@ static void answered(struct load *load, struct connection *connection)
 	request->done = now_ns();
 	request->status = (uint8_t)answer_status(connection->header, load->settings, request->op);
 	if (load->phase == PHASE_STORE && request->status != STATUS_OK)
-		fail(EXIT_FAILED, "%s did not store a key (status 0x%02x), give it more memory or store less",
+		fail("%s did not store a key (status 0x%02x), give it more memory or store less",
 		     address_text(&load->settings->server), answer_code(connection->header));
 	connection->request = NULL;
 	set_free(load, connection, request->done + load->settings->think);
@@ -215,12 +213,12 @@ static void serve(struct load *load, struct connection *connection, uint32_t eve
  * Handle events and send what is due, until everything of this phase is done or the time has come. False: ended by a
  * signal. The time to give up is NEVER when connecting and storing, where TCP does that.
  */
-static bool carry_on(struct load *load, uint64_t give_up)
+static bool carry_on(struct load *load, int64_t give_up)
 {
 	struct epoll_event events[64];
 
 	for (;;) {
-		uint64_t now = now_ns(), due, wake;
+		int64_t now = now_ns(), due, wake;
 		int count;
 
 		while (load->ring_count && (due = next_due(load)) <= now)
@@ -231,12 +229,12 @@ static bool carry_on(struct load *load, uint64_t give_up)
 		wake = now < load->end ? load->end : give_up;
 		if (load->ring_count && next_due(load) < wake)
 			wake = next_due(load);
-		alarm_set(&load->alarm, wake);
+		waiter_arm(&load->waiter, wake);
 		count = epoll_wait(load->epoll, events, 64, -1);
 		for (int i = 0; i < count; i++) {
-			if (events[i].data.ptr == &load->stop)
+			if (events[i].data.ptr == &load->waiter.signals)
 				return false;
-			if (events[i].data.ptr)
+			if (events[i].data.ptr != &load->waiter.timer)
 				serve(load, events[i].data.ptr, events[i].events);
 		}
 	}
@@ -245,14 +243,16 @@ static bool carry_on(struct load *load, uint64_t give_up)
 static void open_connections(struct load *load)
 {
 	const struct settings *settings = load->settings;
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = &load->stop };
+	struct waiter *waiter = &load->waiter;
+	struct epoll_event stop = { .events = EPOLLIN, .data.ptr = &waiter->signals };
+	struct epoll_event time = { .events = EPOLLIN | EPOLLET, .data.ptr = &waiter->timer };
 	uint8_t *messages = allocate(settings->connections, message_bytes(settings));
 
 	load->epoll = epoll_create1(EPOLL_CLOEXEC);
-	load->stop = open_stop();
-	if (load->epoll < 0 || epoll_ctl(load->epoll, EPOLL_CTL_ADD, load->stop, &event))
-		fail(EXIT_FAILED, "no epoll set: %s", strerror(errno));
-	alarm_open(&load->alarm, load->epoll);
+	waiter_open(waiter);
+	if (load->epoll < 0 || epoll_ctl(load->epoll, EPOLL_CTL_ADD, waiter->signals, &stop) ||
+	    epoll_ctl(load->epoll, EPOLL_CTL_ADD, waiter->timer, &time))
+		fail("no descriptor for epoll (%s), raise the limit of open files", strerror(errno));
 	load->connections = allocate(settings->connections, sizeof(*load->connections));
 	load->ring = allocate(settings->connections, sizeof(*load->ring));
 	for (uint32_t i = 0; i < settings->connections; i++) {
@@ -282,10 +282,9 @@ static size_t draw_schedule(const struct settings *settings, struct request *log
 		if (at >= length)
 			return i;
 		if (i == settings->requests)
-			fail(EXIT_FAILED,
-			     "the log of %zu requests is too short for this rate and time, give more by --requests", i);
+			fail("the log of %zu requests is too short for this rate and time, give more by --requests", i);
 		if (log_of_them)
-			log_of_them[i].due = (uint64_t)at;
+			log_of_them[i].due = (int64_t)at;
 	}
 }
 
@@ -293,7 +292,7 @@ static size_t draw_schedule(const struct settings *settings, struct request *log
 static void begin(struct load *load)
 {
 	const struct settings *settings = load->settings;
-	uint64_t start = now_ns();
+	int64_t start = now_ns();
 
 	load->ring_first = 0;
 	for (uint32_t i = 0; i < settings->connections; i++) {

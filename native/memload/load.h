@@ -12,14 +12,14 @@ struct settings {
 	struct sockaddr_in server;
 	uint32_t connections;
 	double rate; /* requests/s; 0: closed loop */
-	uint64_t think; /* ns from an answer to the connection's next request, closed loop */
+	int64_t think; /* ns from an answer to the connection's next request, closed loop */
 	double get_fraction;
 	uint32_t key_bytes;
 	uint32_t value_bytes;
 	uint32_t keys;
-	uint64_t warmup; /* ns */
-	uint64_t duration; /* ns, after the warm-up */
-	uint64_t linger; /* ns, after the duration */
+	int64_t warmup; /* ns */
+	int64_t duration; /* ns, after the warm-up */
+	int64_t linger; /* ns, after the duration */
 	uint64_t seed;
 	size_t requests; /* how many the log can hold, those of the warm-up included */
 	bool store_only; /* store every key, and end */
@@ -30,9 +30,9 @@ enum op { OP_GET, OP_SET };
 enum status { STATUS_OK, STATUS_MISS, STATUS_ERROR, STATUS_NONE };
 
 struct request {
-	uint64_t due; /* ns, as are the others; 0 is never */
-	uint64_t sent;
-	uint64_t done;
+	int64_t due; /* ns, as are the others; 0 is never */
+	int64_t sent;
+	int64_t done;
 	uint32_t connection;
 	uint8_t op;
 	uint8_t status;
@@ -41,7 +41,7 @@ struct request {
 struct result {
 	struct request *log; /* in the order in which they were due (open loop) or sent (closed loop) */
 	size_t count; /* up to the last that was due before `to` */
-	uint64_t from, to; /* ns: when the measured time began and ended; both 0 if it did not begin */
+	int64_t from, to; /* ns: when the measured time began and ended; both 0 if it did not begin */
 	bool early; /* ended by a signal */
 };
 

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* memload: a load on a memcached server, every request of which is logged. */
-#define _GNU_SOURCE
-#include <getopt.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "command.h"
+#include "../common/common.h"
 #include "load.h"
 #include "request.h"
 
-/* A day, so that times never overflow */
-#define NS_MAX (86400 * NS_PER_S)
 /* Half of memcached's longest item by default; longer ones are cut into chunks there */
 #define VALUE_MAX (512 << 10)
 /* memcached's limit */
@@ -44,181 +39,112 @@ static const char help[] =
 	"\n"
 	"Exit code: 0 done or ended by SIGTERM or SIGINT, 1 failed, 2 wrong command line. Columns: memload(1).\n";
 
-struct command {
-	struct settings settings;
-	const char *server; /* as it was given */
-	const char *output;
+enum {
+	SERVER, RATE, CLOSED, THINK, CONNECTIONS, GET_FRACTION, KEY_BYTES, VALUE_BYTES, KEYS, STORE, STORED, WARMUP,
+	DURATION, LINGER, REQUESTS, SEED, OUTPUT,
 };
 
-static struct command parse(int argc, char **argv)
-{
-	enum {
-		SERVER = 256, RATE, CLOSED, THINK, CONNECTIONS, GET_FRACTION, KEY_BYTES, VALUE_BYTES, KEYS, STORE, STORED,
-		WARMUP, DURATION, LINGER, REQUESTS, SEED, OUTPUT, HELP,
-	};
-	static const struct option options[] = {
-		{ "server", required_argument, NULL, SERVER },
-		{ "rate", required_argument, NULL, RATE },
-		{ "closed", no_argument, NULL, CLOSED },
-		{ "think", required_argument, NULL, THINK },
-		{ "connections", required_argument, NULL, CONNECTIONS },
-		{ "get-fraction", required_argument, NULL, GET_FRACTION },
-		{ "key-bytes", required_argument, NULL, KEY_BYTES },
-		{ "value-bytes", required_argument, NULL, VALUE_BYTES },
-		{ "keys", required_argument, NULL, KEYS },
-		{ "store", no_argument, NULL, STORE },
-		{ "stored", no_argument, NULL, STORED },
-		{ "warmup", required_argument, NULL, WARMUP },
-		{ "duration", required_argument, NULL, DURATION },
-		{ "linger", required_argument, NULL, LINGER },
-		{ "requests", required_argument, NULL, REQUESTS },
-		{ "seed", required_argument, NULL, SEED },
-		{ "output", required_argument, NULL, OUTPUT },
-		{ "help", no_argument, NULL, HELP },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct command command = {
-		.settings = {
-			.connections = 1,
-			.get_fraction = 0.9,
-			.key_bytes = 64,
-			.value_bytes = 1024,
-			.keys = 1000,
-			.linger = NS_PER_S,
-			.requests = 1000000,
-			.seed = 1,
-		},
-	};
-	struct settings *settings = &command.settings;
-	bool closed = false, thinks = false;
-	int option;
+static struct sockaddr_in server;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		switch (option) {
-		case SERVER:
-			settings->server = address_option("server", optarg);
-			command.server = optarg;
-			break;
-		case RATE:
-			settings->rate = number_option("rate", optarg, 0.001, 1e7);
-			break;
-		case CLOSED:
-			closed = true;
-			break;
-		case THINK:
-			settings->think = count_option("think", optarg, 0, NS_MAX);
-			thinks = true;
-			break;
-		case CONNECTIONS:
-			settings->connections = (uint32_t)count_option("connections", optarg, 1, 10000);
-			break;
-		case GET_FRACTION:
-			settings->get_fraction = number_option("get-fraction", optarg, 0, 1);
-			break;
-		case KEY_BYTES:
-			settings->key_bytes = (uint32_t)count_option("key-bytes", optarg, KEY_DIGITS, KEY_MAX);
-			break;
-		case VALUE_BYTES:
-			settings->value_bytes = (uint32_t)count_option("value-bytes", optarg, 0, VALUE_MAX);
-			break;
-		case KEYS:
-			settings->keys = (uint32_t)count_option("keys", optarg, 1, 100000000);
-			break;
-		case STORE:
-			settings->store_only = true;
-			break;
-		case STORED:
-			settings->stored = true;
-			break;
-		case WARMUP:
-			settings->warmup = count_option("warmup", optarg, 0, NS_MAX);
-			break;
-		case DURATION:
-			settings->duration = count_option("duration", optarg, 1, NS_MAX);
-			break;
-		case LINGER:
-			settings->linger = count_option("linger", optarg, 0, NS_MAX);
-			break;
-		case REQUESTS:
-			settings->requests = count_option("requests", optarg, 1, 1000000000);
-			break;
-		case SEED:
-			settings->seed = count_option("seed", optarg, 0, UINT64_MAX);
-			break;
-		case OUTPUT:
-			command.output = optarg;
-			break;
-		case HELP:
-			fputs(help, stdout);
-			close_output(stdout, NULL);
-			exit(EXIT_SUCCESS);
-		default:
-			refuse_option(option, argv, optind, optopt);
-		}
+static struct setting settings[] = {
+	[SERVER] = { "server", SETTING_ADDRESSES, .most = 1, .addresses = &server, .required = true },
+	[RATE] = { "rate", SETTING_REAL, .real = { 0, 0.001, 1e7 } },
+	[CLOSED] = { "closed", SETTING_FLAG },
+	[THINK] = { "think", SETTING_NUMBER, 0, 0, LONGEST_NS },
+	[CONNECTIONS] = { "connections", SETTING_NUMBER, 1, 1, 10000 },
+	[GET_FRACTION] = { "get-fraction", SETTING_REAL, .real = { 0.9, 0, 1 } },
+	[KEY_BYTES] = { "key-bytes", SETTING_NUMBER, 64, KEY_DIGITS, KEY_MAX },
+	[VALUE_BYTES] = { "value-bytes", SETTING_NUMBER, 1024, 0, VALUE_MAX },
+	[KEYS] = { "keys", SETTING_NUMBER, 1000, 1, 100000000 },
+	[STORE] = { "store", SETTING_FLAG },
+	[STORED] = { "stored", SETTING_FLAG },
+	[WARMUP] = { "warmup", SETTING_NUMBER, 0, 0, LONGEST_NS },
+	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, LONGEST_NS },
+	[LINGER] = { "linger", SETTING_NUMBER, NS_PER_S, 0, LONGEST_NS },
+	[REQUESTS] = { "requests", SETTING_NUMBER, 1000000, 1, 1000000000 },
+	[SEED] = { "seed", SETTING_NUMBER, 1, 0, INT64_MAX },
+	[OUTPUT] = { "output", SETTING_OUTPUT },
+	{ .kind = SETTING_END },
+};
+
+static void check_settings(void)
+{
+	static const int not_with_store[] = { RATE, CLOSED, THINK, GET_FRACTION, STORED, WARMUP, DURATION, LINGER };
+
+	if (settings[STORE].number) {
+		for (size_t i = 0; i < sizeof(not_with_store) / sizeof(not_with_store[0]); i++)
+			if (settings[not_with_store[i]].text)
+				refuse("--store is all that is done, leave out --%s", settings[not_with_store[i]].name);
+		return;
 	}
-	if (optind < argc)
-		fail(EXIT_USAGE, "'%s' is no option, see memload --help", argv[optind]);
-	if (!command.server)
-		fail(EXIT_USAGE, "there is no server, give --server ADDRESS:PORT");
-	if (settings->store_only) {
-		if (closed || settings->rate > 0 || settings->duration || settings->stored)
-			fail(EXIT_USAGE, "--store is all that is done, leave out --stored, the loop and its duration");
-		return command;
-	}
-	if (closed == (settings->rate > 0))
-		fail(EXIT_USAGE, "there are an open and a closed loop, give one of --rate and --closed");
-	if (thinks && !closed)
-		fail(EXIT_USAGE, "--think belongs to the closed loop, leave it out or give --closed");
-	if (!settings->duration)
-		fail(EXIT_USAGE, "there is no duration, give --duration in nanoseconds");
-	return command;
+	if (!settings[CLOSED].number == !settings[RATE].text)
+		refuse("there are an open and a closed loop, give one of --rate and --closed");
+	if (settings[THINK].text && !settings[CLOSED].number)
+		refuse("--think belongs to the closed loop, leave it out or give --closed");
+	if (!settings[DURATION].text)
+		refuse("--duration is missing, give it");
 }
 
-static void write_log(FILE *file, const struct command *command, const struct result *result)
+static struct settings load_settings(void)
 {
-	const struct settings *settings = &command->settings;
-	uint64_t rows = 0, sent = 0, gets = 0, outcomes[STATUS_NONE + 1] = { 0 };
+	return (struct settings){
+		.server = server,
+		.connections = (uint32_t)settings[CONNECTIONS].number,
+		.rate = settings[RATE].real.value,
+		.think = settings[THINK].number,
+		.get_fraction = settings[GET_FRACTION].real.value,
+		.key_bytes = (uint32_t)settings[KEY_BYTES].number,
+		.value_bytes = (uint32_t)settings[VALUE_BYTES].number,
+		.keys = (uint32_t)settings[KEYS].number,
+		.store_only = settings[STORE].number,
+		.stored = settings[STORED].number,
+		.warmup = settings[WARMUP].number,
+		.duration = settings[DURATION].number,
+		.linger = settings[LINGER].number,
+		.seed = (uint64_t)settings[SEED].number,
+		.requests = (size_t)settings[REQUESTS].number,
+	};
+}
 
-	fprintf(file,
-		"# memload 1 server=%s loop=%s rate=%.12g think=%llu connections=%u get_fraction=%.12g key_bytes=%u "
-		"value_bytes=%u keys=%u",
-		command->server, settings->rate > 0 ? "open" : "closed", settings->rate,
-		(unsigned long long)settings->think, settings->connections, settings->get_fraction, settings->key_bytes,
-		settings->value_bytes, settings->keys);
-	fprintf(file, " warmup=%llu duration=%llu linger=%llu requests=%zu seed=%llu\n",
-		(unsigned long long)settings->warmup, (unsigned long long)settings->duration,
-		(unsigned long long)settings->linger, settings->requests, (unsigned long long)settings->seed);
-	fprintf(file, "# columns due_ns sent_ns done_ns op connection status\n");
+static void write_log(const struct result *result)
+{
+	int64_t rows = 0, sent = 0, gets = 0, outcomes[STATUS_NONE + 1] = { 0 };
+
+	write_start(NULL, settings, "due_ns sent_ns done_ns op connection status");
 	for (size_t i = 0; i < result->count; i++) {
 		const struct request *request = &result->log[i];
-		const uint64_t row[] = { request->due, request->sent,	    request->done,
-					 request->op,  request->connection, request->status };
+		const int64_t row[] = { request->due, request->sent,	   request->done,
+					request->op,  request->connection, request->status };
 
 		if (request->due < result->from)
 			continue;
-		write_row(file, row, 6);
+		write_row(row, 6);
 		rows++;
 		sent += request->sent != 0;
 		gets += request->op == OP_GET;
 		outcomes[request->status]++;
 	}
-	fprintf(file,
-		"# end rows=%llu early=%d from_ns=%llu to_ns=%llu sent=%llu answered=%llu gets=%llu misses=%llu "
-		"errors=%llu\n",
-		(unsigned long long)rows, result->early, (unsigned long long)result->from,
-		(unsigned long long)result->to, (unsigned long long)sent,
-		(unsigned long long)(rows - outcomes[STATUS_NONE]), (unsigned long long)gets,
-		(unsigned long long)outcomes[STATUS_MISS], (unsigned long long)outcomes[STATUS_ERROR]);
+	write_end((size_t)rows, result->early,
+		  (const struct total[]){ { "from_ns", result->from },
+					  { "to_ns", result->to },
+					  { "sent", sent },
+					  { "answered", rows - outcomes[STATUS_NONE] },
+					  { "gets", gets },
+					  { "misses", outcomes[STATUS_MISS] },
+					  { "errors", outcomes[STATUS_ERROR] },
+					  { NULL, 0 } });
 }
 
 int main(int argc, char **argv)
 {
-	struct command command = parse(argc, argv);
-	FILE *output = open_output(command.output);
-	struct result result = run_load(&command.settings);
+	struct settings load;
+	struct result result;
 
-	write_log(output, &command, &result);
-	close_output(output, command.output);
+	read_options(argc, argv, settings, help);
+	check_settings();
+	open_output(settings[OUTPUT].text);
+	load = load_settings();
+	result = run_load(&load);
+	write_log(&result);
 	return EXIT_SUCCESS;
 }

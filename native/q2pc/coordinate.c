@@ -16,27 +16,32 @@
 
 #define BATCH 16 /* events taken at once */
 
-enum { TRANSPORT, PEERS, BROADCAST_TO, CLIENTS, REQUESTS, DURATION, INTERVAL, MESSAGE, RTO, WAIT };
+enum { TRANSPORT, PEERS, BROADCAST_TO, CLIENTS, REQUESTS, DURATION, INTERVAL, MESSAGE, RTO, WAIT, OUTPUT };
+
+static struct sockaddr_in addresses[MOST_CLIENTS];
 
 static struct setting settings[] = {
-	[TRANSPORT] = { "transport", SETTING_TEXT, "tcp, udp or broadcast", .required = true },
-	[PEERS] = { "peers", SETTING_TEXT, "a list of addresses" },
-	[BROADCAST_TO] = { "broadcast", SETTING_ADDRESS },
-	[CLIENTS] = { "clients", SETTING_NUMBER, "a number of clients", 0, 1, MOST_CLIENTS },
-	[REQUESTS] = { "requests", SETTING_NUMBER, "a number of requests", 100000, 1, MOST_ROWS },
-	[DURATION] = { "duration", SETTING_NUMBER, "a number of nanoseconds", 0, 1, LONGEST_NS, .required = true },
-	[INTERVAL] = { "interval", SETTING_NUMBER, "a number of nanoseconds", 0, 0, LONGEST_NS },
-	[MESSAGE] = { "message", SETTING_NUMBER, "a number of bytes", sizeof(struct message), sizeof(struct message), MESSAGE_MAX },
-	[RTO] = { "rto", SETTING_NUMBER, "a number of nanoseconds", 200000000, 1, LONGEST_NS },
-	[WAIT] = { "wait", SETTING_NUMBER, "a number of nanoseconds", 5 * NS_PER_S, 1, LONGEST_NS },
+	[TRANSPORT] = { "transport", SETTING_CHOICE, .choices = transports, .required = true },
+	[PEERS] = { "peers", SETTING_ADDRESSES, .most = MOST_CLIENTS, .addresses = addresses },
+	[BROADCAST_TO] = { "broadcast", SETTING_ADDRESSES, .most = 1, .addresses = addresses },
+	[CLIENTS] = { "clients", SETTING_NUMBER, 0, 1, MOST_CLIENTS },
+	[REQUESTS] = { "requests", SETTING_NUMBER, 100000, 1, 4000000 },
+	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, LONGEST_NS, .required = true },
+	[INTERVAL] = { "interval", SETTING_NUMBER, 0, 0, LONGEST_NS },
+	[MESSAGE] = { "message", SETTING_NUMBER, sizeof(struct message), sizeof(struct message), MESSAGE_MAX },
+	[RTO] = { "rto", SETTING_NUMBER, 200000000, 1, LONGEST_NS },
+	[WAIT] = { "wait", SETTING_NUMBER, 5 * NS_PER_S, 1, LONGEST_NS },
+	[OUTPUT] = { "output", SETTING_OUTPUT },
 	{ .kind = SETTING_END },
 };
 
 static const char help[] =
-	"usage: q2pc coordinate --transport tcp|udp --peers ADDR:PORT,... --duration NS [OPTION]...\n"
-	"       q2pc coordinate --transport broadcast --broadcast ADDR:PORT --clients N --duration NS [OPTION]...\n"
+	"usage: q2pc coordinate --transport tcp|udp --peers ADDRESS:PORT,... --duration NS [OPTION]...\n"
+	"       q2pc coordinate --transport broadcast --broadcast ADDRESS:PORT --clients N --duration NS [OPTION]...\n"
+	"  --transport NAME   as above\n"
 	"  --peers LIST       where the clients listen\n"
-	"  --broadcast ADDR:PORT  the subnet's broadcast address, and the port of all clients\n"
+	"  --broadcast ADDRESS:PORT\n"
+	"                     the subnet's broadcast address, and the port of all clients\n"
 	"  --clients N        how many clients answer a broadcast\n"
 	"  --duration NS      of the run\n"
 	"  --requests MAX     the run ends after so many too, and the log has room for them (100000)\n"
@@ -45,6 +50,7 @@ static const char help[] =
 	"  --rto NS           udp: ask again after (200000000)\n"
 	"  --wait NS          broadcast: a phase has failed after (5000000000)\n"
 	"  --output FILE      for the log (standard output)\n"
+	"  --help             this text\n"
 	"A row a request, columns: start_ns votes_ns end_ns retries failed. See q2pc(1).\n";
 
 static struct {
@@ -111,7 +117,7 @@ static void begin_request(int64_t at_ns)
 
 static void end_request(int64_t at_ns, bool failed)
 {
-	int64_t *row = table_row(&run.log);
+	int64_t *row = table_row(&run.log, "requests");
 
 	row[0] = now.start_ns;
 	row[1] = now.votes_ns;
@@ -183,7 +189,7 @@ static void watch(int fd, int number)
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = (uint32_t)number };
 
 	if (epoll_ctl(run.epoll, EPOLL_CTL_ADD, fd, &event) != 0)
-		fail("cannot watch %d sockets: %s", run.sockets, strerror(errno));
+		fail("cannot watch %d sockets (%s), give fewer clients", run.sockets, strerror(errno));
 }
 
 /* Open and watch everything; false if a signal came first. */
@@ -191,7 +197,7 @@ static bool get_ready(void)
 {
 	run.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (run.epoll < 0)
-		fail("no descriptor for epoll (%s); raise the limit of open files", strerror(errno));
+		fail("no descriptor for epoll (%s), raise the limit of open files", strerror(errno));
 	for (int i = 0; i < run.sockets; i++) {
 		if (!open_peer(&run.peers[i], run.transport, &run.waiter))
 			return false;
@@ -215,7 +221,7 @@ static void coordinate(void)
 			waiter_arm(&run.waiter, next_ns);
 		ready = epoll_wait(run.epoll, events, BATCH, -1);
 		if (ready < 0 && errno != EINTR)
-			fail("cannot wait: %s", strerror(errno));
+			fail("cannot wait (%s), see what the system lacks", strerror(errno));
 		for (int i = 0; i < ready && !run.over; i++) {
 			int number = (int)events[i].data.u32;
 
@@ -231,33 +237,34 @@ static void coordinate(void)
 
 static void check_settings(void)
 {
-	run.transport = parse_transport(settings[TRANSPORT].text);
+	run.transport = (enum transport)settings[TRANSPORT].number;
 	if (run.transport == BROADCAST) {
 		if (settings[PEERS].text || !settings[BROADCAST_TO].text || !settings[CLIENTS].text)
-			refuse("--transport broadcast needs --broadcast and --clients, and no --peers; see --help");
-		run.peers[0].address = settings[BROADCAST_TO].address;
-		strncpy(run.peers[0].name, settings[BROADCAST_TO].text, sizeof(run.peers[0].name) - 1);
+			refuse("--transport broadcast has one address for all, give --broadcast and --clients, no --peers");
 		run.sockets = 1;
 	} else {
 		if (!settings[PEERS].text || settings[BROADCAST_TO].text || settings[CLIENTS].text)
-			refuse("--transport %s needs --peers, and neither --broadcast nor --clients; see --help",
+			refuse("--transport %s has an address for each, give --peers, no --broadcast and no --clients",
 			       settings[TRANSPORT].text);
-		run.sockets = parse_peers(settings[PEERS].text, run.peers);
+		run.sockets = (int)settings[PEERS].number;
 		settings[CLIENTS].number = run.sockets;
 	}
+	for (int i = 0; i < run.sockets; i++)
+		run.peers[i].address = addresses[i];
 	if (run.transport != UDP && settings[RTO].text)
-		refuse("--rto is for --transport udp; leave it out");
+		refuse("--rto is for --transport udp, leave it out");
 	if (run.transport != BROADCAST && settings[WAIT].text)
-		refuse("--wait is for --transport broadcast; leave it out");
+		refuse("--wait is for --transport broadcast, leave it out");
 	run.everyone = UINT64_MAX >> (MOST_CLIENTS - settings[CLIENTS].number);
 }
 
 int q2pc_coordinate(int argc, char **argv)
 {
-	int64_t start_ns, elapsed_ns = 0, per_1000_s;
+	int64_t start_ns, elapsed_ns = 0;
 
 	read_options(argc, argv, settings, help);
 	check_settings();
+	open_output(settings[OUTPUT].text);
 	now.order.message = (struct message){ .magic = htobe32(MAGIC), .kind = ORDER };
 	table_allocate(&run.log, 5, (size_t)settings[REQUESTS].number);
 	waiter_open(&run.waiter);
@@ -271,14 +278,17 @@ int q2pc_coordinate(int argc, char **argv)
 		run.early = true;
 	}
 
-	per_1000_s = elapsed_ns ? (int64_t)((double)count.completed * 1e12 / (double)elapsed_ns + 0.5) : 0;
-	write_start("q2pc", "coordinate", settings);
-	write_table(&run.log, "start_ns votes_ns end_ns retries failed");
-	write_end(&run.log,
-		  "early=%d elapsed_ns=%lld completed=%lld failed=%lld unfinished=%d retries=%lld repeated=%lld late=%lld "
-		  "foreign=%lld requests_per_s=%lld.%03lld",
-		  run.early, (long long)elapsed_ns, (long long)count.completed, (long long)count.failed, now.phase != 0,
-		  (long long)count.retries, (long long)count.repeated, (long long)count.late, (long long)count.foreign,
-		  (long long)(per_1000_s / 1000), (long long)(per_1000_s % 1000));
+	write_start("coordinate", settings, "start_ns votes_ns end_ns retries failed");
+	write_table(&run.log);
+	write_end(run.log.rows, run.early,
+		  (const struct total[]){ { "elapsed_ns", elapsed_ns },
+					  { "completed", count.completed },
+					  { "failed", count.failed },
+					  { "unfinished", now.phase != 0 },
+					  { "retries", count.retries },
+					  { "repeated", count.repeated },
+					  { "late", count.late },
+					  { "foreign", count.foreign },
+					  { NULL, 0 } });
 	return EXIT_SUCCESS;
 }

@@ -6,15 +6,11 @@
 
 /* A socket of the coordinator: to one client, or, with broadcast, the only one. */
 struct peer {
-	char name[32]; /* ADDR:PORT */
 	struct sockaddr_in address;
 	int fd;
 	size_t have; /* TCP: bytes of the next answer */
 	union message_buffer answer;
 };
-
-/* "A:P,B:P,...": fills peers and returns how many; refuses what is wrong. */
-int parse_peers(const char *list, struct peer peers[MOST_CLIENTS]);
 
 /* Make the peer's socket and, unless it broadcasts, connect it. False if a signal came first. */
 bool open_peer(struct peer *peer, enum transport transport, struct waiter *waiter);

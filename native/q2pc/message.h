@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "../measure/measure.h"
+#include "../common/common.h"
 
 #define MAGIC 0x716a3270U /* "qj2p" */
 #define MESSAGE_MAX 1472  /* one frame: 1500 bytes less the headers of IP and UDP */
@@ -35,8 +35,7 @@ union message_buffer {
 
 enum transport { TCP, UDP, BROADCAST };
 
-/* The transport of that name; refuses others. */
-enum transport parse_transport(const char *name);
+extern const char *const transports[]; /* their names, up to NULL */
 
 int q2pc_coordinate(int argc, char **argv);
 int q2pc_serve(int argc, char **argv);

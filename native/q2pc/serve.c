@@ -16,22 +16,25 @@
 
 #include "message.h"
 
-enum { PORT, TRANSPORT, CLIENT, MESSAGE };
+enum { PORT, TRANSPORT, CLIENT, MESSAGE, OUTPUT };
 
 static struct setting settings[] = {
-	[PORT] = { "port", SETTING_NUMBER, "a port", 0, 1, UINT16_MAX, .required = true },
-	[TRANSPORT] = { "transport", SETTING_TEXT, "tcp, udp or broadcast", .required = true },
-	[CLIENT] = { "client", SETTING_NUMBER, "a number", 0, 0, MOST_CLIENTS - 1 },
-	[MESSAGE] = { "message", SETTING_NUMBER, "a number of bytes", sizeof(struct message), sizeof(struct message), MESSAGE_MAX },
+	[PORT] = { "port", SETTING_NUMBER, 0, 1, UINT16_MAX, .required = true },
+	[TRANSPORT] = { "transport", SETTING_CHOICE, .choices = transports, .required = true },
+	[CLIENT] = { "client", SETTING_NUMBER, 0, 0, MOST_CLIENTS - 1 },
+	[MESSAGE] = { "message", SETTING_NUMBER, sizeof(struct message), sizeof(struct message), MESSAGE_MAX },
+	[OUTPUT] = { "output", SETTING_OUTPUT },
 	{ .kind = SETTING_END },
 };
 
 static const char help[] =
 	"usage: q2pc serve --port PORT --transport tcp|udp|broadcast [OPTION]...\n"
 	"  --port PORT        to listen on\n"
+	"  --transport NAME   as above\n"
 	"  --client I         number of this client, from 0; with broadcast, where every client needs its own\n"
 	"  --message BYTES    as the coordinator's, 16 to 1472 (16)\n"
 	"  --output FILE      for the log (standard output)\n"
+	"  --help             this text\n"
 	"Ends on SIGTERM. One row, columns: orders repeated unprepared foreign. See q2pc(1).\n";
 
 static struct {
@@ -65,7 +68,8 @@ static void open_socket(void)
 	if (run.transport == TCP)
 		good = good && listen(run.listener, 1) == 0;
 	if (!good)
-		fail("cannot listen on port %lld (%s); choose another", (long long)settings[PORT].number, strerror(errno));
+		fail("cannot listen on port %lld (%s), choose another", (long long)settings[PORT].number,
+		     strerror(errno));
 }
 
 /* Make the order in the buffer its answer; false if it is none. */
@@ -144,15 +148,13 @@ static void serve_tcp(void)
 int q2pc_serve(int argc, char **argv)
 {
 	struct waiter waiter;
-	struct table log;
-	int64_t *row;
 
 	read_options(argc, argv, settings, help);
-	run.transport = parse_transport(settings[TRANSPORT].text);
+	run.transport = (enum transport)settings[TRANSPORT].number;
 	if ((run.transport == BROADCAST) != (settings[CLIENT].text != NULL))
-		refuse("--client is for --transport broadcast, and needed there; %s",
+		refuse("--client is for --transport broadcast, and needed there, %s",
 		       run.transport == BROADCAST ? "give every client its own" : "leave it out");
-	table_allocate(&log, 4, 1);
+	open_output(settings[OUTPUT].text);
 	waiter_open(&waiter);
 	open_socket();
 
@@ -162,13 +164,8 @@ int q2pc_serve(int argc, char **argv)
 		else
 			serve_datagram();
 
-	row = table_row(&log);
-	row[0] = count.orders;
-	row[1] = count.repeated;
-	row[2] = count.unprepared;
-	row[3] = count.foreign;
-	write_start("q2pc", "serve", settings);
-	write_table(&log, "orders repeated unprepared foreign");
-	write_end(&log, "early=0");
+	write_start("serve", settings, "orders repeated unprepared foreign");
+	write_row((const int64_t[]){ count.orders, count.repeated, count.unprepared, count.foreign }, 4);
+	write_end(1, false, (const struct total[]){ { NULL, 0 } });
 	return EXIT_SUCCESS;
 }

@@ -26,13 +26,13 @@ struct master {
 	struct colleague *colleagues;
 	uint32_t connected, mapped, finished; /* how many workers are so far in this round */
 	uint32_t round;
-	uint64_t round_start;
+	int64_t round_start;
 	struct result result;
 };
 
-uint64_t rows_per_round(const struct settings *settings)
+int64_t rows_per_round(const struct settings *settings)
 {
-	uint64_t workers = settings->count;
+	int64_t workers = settings->count;
 
 	return 1 + (settings->distribute ? workers : 0) + (settings->shuffle ? workers * (workers - 1) : 0) +
 	       (settings->aggregate ? workers : 0);
@@ -41,7 +41,7 @@ uint64_t rows_per_round(const struct settings *settings)
 __attribute__((noreturn)) static void lost(const struct master *master, const struct colleague *colleague,
 					   const char *why)
 {
-	fail(EXIT_FAILED, "worker %u at %s failed in round %u (%s), see whether it runs, and for no other master",
+	fail("worker %u at %s failed in round %u (%s), see whether it runs, and for no other master",
 	     colleague->number, address_text(&master->settings->workers[colleague->number - 1]), master->round, why);
 }
 
@@ -50,7 +50,7 @@ static void note(struct master *master, const struct transfer *transfer)
 	struct result *result = &master->result;
 
 	if (result->count == master->settings->transfers)
-		fail(EXIT_FAILED, "the log of %zu transfers is full in round %u, give more by --transfers",
+		fail("the log of %zu transfers is full in round %u, give more by --transfers",
 		     result->count, master->round);
 	result->log[result->count++] = *transfer;
 }
@@ -84,7 +84,7 @@ static void finish(struct master *master)
 		.start = master->round_start,
 		.end = now_ns(),
 	};
-	uint64_t workers = settings->count;
+	int64_t workers = settings->count;
 
 	if (++master->finished < workers)
 		return;
@@ -149,7 +149,7 @@ static void greet(struct master *master, struct colleague *colleague)
 		.distribute = settings->distribute,
 		.shuffle = settings->shuffle,
 		.compute = settings->compute,
-		.jitter = (uint64_t)(settings->jitter * (double)settings->compute),
+		.jitter = (int64_t)(settings->jitter * (double)settings->compute),
 		.seed = settings->seed,
 	};
 	int error = socket_error(colleague->control.fd);
@@ -219,7 +219,7 @@ static struct sockaddr_in address(void *owner, uint32_t number)
 
 static void woken(void *owner)
 {
-	(void)owner; /* it never sets the alarm */
+	(void)owner; /* it never arms the timer */
 }
 
 struct result run_master(const struct settings *settings)

@@ -2,9 +2,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ void endpoint_watch(struct endpoint *endpoint, uint32_t events, int how)
 	struct epoll_event event = { .events = events, .data.ptr = endpoint };
 
 	if (epoll_ctl(endpoint->node->epoll, how, endpoint->fd, &event))
-		fail(EXIT_FAILED, "cannot wait for a connection: %s", strerror(errno));
+		fail("cannot wait for a connection (%s), give fewer workers", strerror(errno));
 }
 
 void endpoint_close(struct endpoint *endpoint)
@@ -57,14 +57,14 @@ bool send_all(int fd, const void *data, size_t size)
 static void serve_more(struct served *served)
 {
 	while (served->left) {
-		size_t size = served->left < sizeof(content) ? (size_t)served->left : sizeof(content);
+		size_t size = served->left < (int64_t)sizeof(content) ? (size_t)served->left : sizeof(content);
 		ssize_t sent = send(served->endpoint.fd, content, size, MSG_NOSIGNAL);
 
 		if (sent < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (sent < 0)
 			break; /* who fetches it will notice, if it still cares */
-		served->left -= (uint64_t)sent;
+		served->left -= sent;
 	}
 	endpoint_close(&served->endpoint);
 }
@@ -159,10 +159,10 @@ static void fetch_ready(struct endpoint *endpoint)
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got > 0)
-		fetch->got += (uint64_t)got;
+		fetch->got += got;
 	if (got <= 0 || fetch->got > fetch->transfer.bytes) {
-		snprintf(why, sizeof(why), "%s after %llu of %llu bytes", got < 0 ? strerror(errno) : got ? "it goes on" : "it ended",
-			 (unsigned long long)fetch->got, (unsigned long long)fetch->transfer.bytes);
+		snprintf(why, sizeof(why), "%s after %lld of %lld bytes", got < 0 ? strerror(errno) : got ? "it goes on" : "it ended",
+			 (long long)fetch->got, (long long)fetch->transfer.bytes);
 		fetch_failed(fetch, why);
 		return;
 	}
@@ -213,7 +213,7 @@ void node_abandon(struct node *node)
 		endpoint_close(&node->served[i].endpoint);
 	node->active = 0;
 	node->queue_count = 0;
-	alarm_set(&node->alarm, NEVER);
+	waiter_arm(&node->waiter, NEVER);
 }
 
 static void stop_ready(struct endpoint *endpoint)
@@ -224,26 +224,27 @@ static void stop_ready(struct endpoint *endpoint)
 uint16_t node_open(struct node *node, uint16_t port)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct epoll_event time = { .events = EPOLLIN | EPOLLET, .data.ptr = NULL };
 	socklen_t size = sizeof(address);
 	int one = 1;
 
 	node->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (node->epoll < 0)
-		fail(EXIT_FAILED, "no epoll set: %s", strerror(errno));
+	waiter_open(&node->waiter);
+	if (node->epoll < 0 || epoll_ctl(node->epoll, EPOLL_CTL_ADD, node->waiter.timer, &time))
+		fail("no descriptor for epoll (%s), raise the limit of open files", strerror(errno));
 	for (int i = 0; i < WORKERS_MAX; i++)
 		node->fetches[i].endpoint.fd = -1;
 	for (int i = 0; i < SERVED_MAX; i++)
 		node->served[i].endpoint.fd = -1;
-	node->stop = (struct endpoint){ .ready = stop_ready, .node = node, .fd = open_stop() };
+	node->stop = (struct endpoint){ .ready = stop_ready, .node = node, .fd = node->waiter.signals };
 	endpoint_watch(&node->stop, EPOLLIN, EPOLL_CTL_ADD);
-	alarm_open(&node->alarm, node->epoll);
 	node->listener = (struct endpoint){ .ready = listener_ready, .node = node };
 	node->listener.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (node->listener.fd >= 0)
 		setsockopt(node->listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (node->listener.fd < 0 || bind(node->listener.fd, (struct sockaddr *)&address, sizeof(address)) ||
 	    listen(node->listener.fd, BACKLOG) || getsockname(node->listener.fd, (struct sockaddr *)&address, &size))
-		fail(EXIT_FAILED, "cannot listen on port %u: %s", port, strerror(errno));
+		fail("cannot listen on port %u (%s), choose another", port, strerror(errno));
 	endpoint_watch(&node->listener, EPOLLIN, EPOLL_CTL_ADD);
 	return ntohs(address.sin_port);
 }

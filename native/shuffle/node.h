@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "command.h"
+#include "../common/common.h"
 
 #define WORKERS_MAX 64
 #define SERVED_MAX (4 * WORKERS_MAX)
@@ -25,9 +25,9 @@ struct transfer {
 	uint32_t step;
 	uint32_t source;
 	uint32_t destination;
-	uint64_t bytes;
-	uint64_t start; /* ns: the connection was asked for */
-	uint64_t end; /* ns: the last byte was read */
+	int64_t bytes;
+	int64_t start; /* ns: the connection was asked for */
+	int64_t end; /* ns: the last byte was read */
 };
 
 /*
@@ -53,20 +53,20 @@ struct served {
 	struct endpoint endpoint;
 	struct hello hello;
 	size_t read; /* of hello */
-	uint64_t left; /* bytes to send */
+	int64_t left; /* bytes to send */
 };
 
 struct fetch {
 	struct endpoint endpoint;
 	struct transfer transfer;
-	uint64_t got;
+	int64_t got;
 	bool asked;
 };
 
 struct node {
 	int epoll;
-	struct endpoint stop, listener;
-	struct alarm alarm;
+	struct waiter waiter;
+	struct endpoint stop, listener; /* stop: of the waiter's signals */
 	uint32_t number; /* NOBODY: it serves no one */
 	struct served served[SERVED_MAX];
 	struct fetch fetches[WORKERS_MAX];
@@ -75,7 +75,7 @@ struct node {
 	uint32_t queue_first, queue_count;
 	bool over;
 	void *owner;
-	/* What the owner hears of: the alarm, a copy, one that failed, a control connection, which becomes its own. */
+	/* What the owner hears of: the waiter's time, a copy, one that failed, a control connection, which becomes its own. */
 	void (*woken)(void *owner);
 	void (*fetched)(void *owner, const struct transfer *transfer);
 	void (*broken)(void *owner, const struct transfer *transfer, const char *why);

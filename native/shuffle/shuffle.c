@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* shuffle: the traffic of a MapReduce job, between a master and workers. */
-#define _GNU_SOURCE
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "shuffle.h"
 
-#define NS_MAX (86400 * NS_PER_S) /* a day, so that times never overflow */
-#define BYTES_MAX (1ULL << 40)
+#define BYTES_MAX (1LL << 40)
 
 const char program[] = "shuffle";
 
-static const char help[] =
+static const char worker_help[] =
 	"usage: shuffle worker --listen PORT\n"
-	"       shuffle master --workers ADDRESS:PORT,... (--rounds N | --duration NS) [OPTION]...\n"
+	"  --listen PORT          where it waits for a master and for other workers\n"
+	"  --help                 this text\n"
+	"Ends on SIGTERM. See shuffle(1).\n";
+
+static struct setting worker_settings[] = {
+	{ "listen", SETTING_NUMBER, 0, 1, UINT16_MAX, .required = true },
+	{ .kind = SETTING_END },
+};
+
+static const char master_help[] =
+	"usage: shuffle master --workers ADDRESS:PORT,... (--rounds N | --duration NS) [OPTION]...\n"
 	"Make the traffic of a MapReduce job, in rounds: the master distributes data to the workers, they compute, "
 	"shuffle data among\n"
 	"them, compute, and give results back to the master. Every copy is logged, by the master.\n"
 	"\n"
-	"  --listen PORT          where a worker waits for a master and for other workers\n"
 	"  --workers A:P,...      the workers, IPv4; they are nodes 1, 2, ... and the master is 0\n"
 	"  --rounds N             end after so many rounds\n"
 	"  --duration NS          begin no round later than this; with both, what is first\n"
@@ -36,190 +42,105 @@ static const char help[] =
 	"\n"
 	"Exit code: 0 done or ended by SIGTERM or SIGINT, 1 failed, 2 wrong command line. Columns: shuffle(1).\n";
 
-struct command {
-	bool worker;
-	uint16_t listen;
-	struct settings settings;
-	const char *workers; /* as they were given */
-	const char *output;
+enum {
+	WORKERS, ROUNDS, DURATION, DISTRIBUTE, SHUFFLE, AGGREGATE, PARALLEL, MAP, JITTER, TRANSFERS, SEED, OUTPUT,
 };
 
-static void parse_workers(struct settings *settings, const char *text)
+static struct sockaddr_in addresses[WORKERS_MAX];
+
+static struct setting settings[] = {
+	[WORKERS] = { "workers", SETTING_ADDRESSES, .most = WORKERS_MAX, .addresses = addresses, .required = true },
+	[ROUNDS] = { "rounds", SETTING_NUMBER, 0, 1, 1000000000 },
+	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, LONGEST_NS },
+	[DISTRIBUTE] = { "distribute", SETTING_NUMBER, 0, 0, BYTES_MAX },
+	[SHUFFLE] = { "shuffle", SETTING_NUMBER, 0, 0, BYTES_MAX },
+	[AGGREGATE] = { "aggregate", SETTING_NUMBER, 0, 0, BYTES_MAX },
+	[PARALLEL] = { "parallel", SETTING_NUMBER, 5, 1, WORKERS_MAX },
+	[MAP] = { "map", SETTING_NUMBER, 0, 0, LONGEST_NS },
+	[JITTER] = { "jitter", SETTING_REAL, .real = { 0, 0, 1 } },
+	[TRANSFERS] = { "transfers", SETTING_NUMBER, 100000, 1, 100000000 },
+	[SEED] = { "seed", SETTING_NUMBER, 1, 0, INT64_MAX },
+	[OUTPUT] = { "output", SETTING_OUTPUT },
+	{ .kind = SETTING_END },
+};
+
+static struct settings job_settings(void)
 {
-	char *copy = strdup(text), *word, *rest = copy;
-
-	if (!copy)
-		fail(EXIT_FAILED, "no memory left");
-	settings->count = 0;
-	while ((word = strsep(&rest, ","))) {
-		if (settings->count == WORKERS_MAX)
-			fail(EXIT_USAGE, "--workers has more than %d workers, give fewer", WORKERS_MAX);
-		settings->workers[settings->count++] = address_option("workers", word);
-	}
-	free(copy);
-}
-
-static void check(const struct command *command, uint64_t asked)
-{
-	const struct settings *settings = &command->settings;
-	bool master = asked & ~1ULL; /* an option of the master's was given */
-
-	if (command->worker && master)
-		fail(EXIT_USAGE, "a worker takes --listen only, give the rest to the master");
-	if (command->worker && !command->listen)
-		fail(EXIT_USAGE, "there is no port to listen on, give --listen PORT");
-	if (command->worker)
-		return;
-	if (command->listen)
-		fail(EXIT_USAGE, "--listen belongs to a worker, leave it out");
-	if (!settings->count)
-		fail(EXIT_USAGE, "there are no workers, give --workers ADDRESS:PORT,...");
-	if (!settings->rounds && !settings->duration)
-		fail(EXIT_USAGE, "there is no end, give --rounds, --duration or both");
-	if (!settings->distribute && !settings->aggregate && (!settings->shuffle || settings->count == 1))
-		fail(EXIT_USAGE, "there is nothing to copy, give --distribute, --shuffle or --aggregate");
-	if (!settings->duration && settings->rounds * rows_per_round(settings) > settings->transfers)
-		fail(EXIT_USAGE, "--transfers is %zu, too few for %llu rounds, give %llu", settings->transfers,
-		     (unsigned long long)settings->rounds,
-		     (unsigned long long)(settings->rounds * rows_per_round(settings)));
-}
-
-static struct command parse(int argc, char **argv)
-{
-	enum {
-		LISTEN = 256, WORKERS, ROUNDS, DURATION, DISTRIBUTE, SHUFFLE, AGGREGATE, PARALLEL, MAP, JITTER,
-		TRANSFERS, SEED, OUTPUT, HELP,
+	struct settings job = {
+		.count = (uint32_t)settings[WORKERS].number,
+		.rounds = settings[ROUNDS].number,
+		.duration = settings[DURATION].number,
+		.distribute = settings[DISTRIBUTE].number,
+		.shuffle = settings[SHUFFLE].number,
+		.aggregate = settings[AGGREGATE].number,
+		.parallel = (uint32_t)settings[PARALLEL].number,
+		.compute = settings[MAP].number,
+		.jitter = settings[JITTER].real.value,
+		.seed = (uint64_t)settings[SEED].number,
+		.transfers = (size_t)settings[TRANSFERS].number,
 	};
-	static const struct option options[] = {
-		{ "listen", required_argument, NULL, LISTEN },
-		{ "workers", required_argument, NULL, WORKERS },
-		{ "rounds", required_argument, NULL, ROUNDS },
-		{ "duration", required_argument, NULL, DURATION },
-		{ "distribute", required_argument, NULL, DISTRIBUTE },
-		{ "shuffle", required_argument, NULL, SHUFFLE },
-		{ "aggregate", required_argument, NULL, AGGREGATE },
-		{ "parallel", required_argument, NULL, PARALLEL },
-		{ "map", required_argument, NULL, MAP },
-		{ "jitter", required_argument, NULL, JITTER },
-		{ "transfers", required_argument, NULL, TRANSFERS },
-		{ "seed", required_argument, NULL, SEED },
-		{ "output", required_argument, NULL, OUTPUT },
-		{ "help", no_argument, NULL, HELP },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct command command = { .settings = { .parallel = 5, .transfers = 100000, .seed = 1 } };
-	struct settings *settings = &command.settings;
-	const char *role = argc > 1 ? argv[1] : "";
-	uint64_t asked = 0;
-	int option;
 
-	command.worker = strcmp(role, "worker") == 0;
-	if (strcmp(role, "--help") != 0) {
-		if (!command.worker && strcmp(role, "master") != 0)
-			fail(EXIT_USAGE, "'%s' is no role, give worker or master first", role);
-		argc--;
-		argv++;
-	}
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (option >= LISTEN)
-			asked |= 1ULL << (option - LISTEN);
-		switch (option) {
-		case LISTEN:
-			command.listen = (uint16_t)count_option("listen", optarg, 1, UINT16_MAX);
-			break;
-		case WORKERS:
-			parse_workers(settings, optarg);
-			command.workers = optarg;
-			break;
-		case ROUNDS:
-			settings->rounds = count_option("rounds", optarg, 1, 1000000000);
-			break;
-		case DURATION:
-			settings->duration = count_option("duration", optarg, 1, NS_MAX);
-			break;
-		case DISTRIBUTE:
-			settings->distribute = count_option("distribute", optarg, 0, BYTES_MAX);
-			break;
-		case SHUFFLE:
-			settings->shuffle = count_option("shuffle", optarg, 0, BYTES_MAX);
-			break;
-		case AGGREGATE:
-			settings->aggregate = count_option("aggregate", optarg, 0, BYTES_MAX);
-			break;
-		case PARALLEL:
-			settings->parallel = (uint32_t)count_option("parallel", optarg, 1, WORKERS_MAX);
-			break;
-		case MAP:
-			settings->compute = count_option("map", optarg, 0, NS_MAX);
-			break;
-		case JITTER:
-			settings->jitter = number_option("jitter", optarg, 0, 1);
-			break;
-		case TRANSFERS:
-			settings->transfers = count_option("transfers", optarg, 1, 100000000);
-			break;
-		case SEED:
-			settings->seed = count_option("seed", optarg, 0, UINT64_MAX);
-			break;
-		case OUTPUT:
-			command.output = optarg;
-			break;
-		case HELP:
-			fputs(help, stdout);
-			close_output(stdout, NULL);
-			exit(EXIT_SUCCESS);
-		default:
-			refuse_option(option, argv, optind, optopt);
-		}
-	}
-	if (optind < argc)
-		fail(EXIT_USAGE, "'%s' is no option, see shuffle --help", argv[optind]);
-	check(&command, asked);
-	return command;
+	memcpy(job.workers, addresses, sizeof(addresses));
+	return job;
 }
 
-static void write_log(FILE *file, const struct command *command, const struct result *result)
+static void check(const struct settings *job)
 {
-	const struct settings *settings = &command->settings;
-	uint64_t bytes = 0;
+	if (!job->rounds && !job->duration)
+		refuse("there is no end, give --rounds, --duration or both");
+	if (!job->distribute && !job->aggregate && (!job->shuffle || job->count == 1))
+		refuse("there is nothing to copy, give --distribute, --shuffle or --aggregate");
+	if (!job->duration && job->rounds * rows_per_round(job) > (int64_t)job->transfers)
+		refuse("--transfers is %zu, too few for %lld rounds, give %lld", job->transfers, (long long)job->rounds,
+		       (long long)(job->rounds * rows_per_round(job)));
+}
 
-	fprintf(file,
-		"# shuffle 1 workers=%s rounds=%llu duration=%llu distribute=%llu shuffle=%llu aggregate=%llu "
-		"parallel=%u",
-		command->workers, (unsigned long long)settings->rounds, (unsigned long long)settings->duration,
-		(unsigned long long)settings->distribute, (unsigned long long)settings->shuffle,
-		(unsigned long long)settings->aggregate, settings->parallel);
-	fprintf(file, " map=%llu jitter=%.12g transfers=%zu seed=%llu\n", (unsigned long long)settings->compute,
-		settings->jitter, settings->transfers, (unsigned long long)settings->seed);
-	fprintf(file, "# columns round step source destination bytes start_ns end_ns\n");
+static void write_log(const struct result *result)
+{
+	int64_t bytes = 0;
+
+	write_start("master", settings, "round step source destination bytes start_ns end_ns");
 	for (size_t i = 0; i < result->count; i++) {
 		const struct transfer *transfer = &result->log[i];
-		const uint64_t row[] = { transfer->round, transfer->step,  transfer->source, transfer->destination,
-					 transfer->bytes, transfer->start, transfer->end };
+		const int64_t row[] = { transfer->round, transfer->step,  transfer->source, transfer->destination,
+					transfer->bytes, transfer->start, transfer->end };
 
-		write_row(file, row, 7);
+		write_row(row, 7);
 		if (transfer->step != STEP_ROUND)
 			bytes += transfer->bytes;
 	}
-	fprintf(file, "# end rows=%zu early=%d from_ns=%llu to_ns=%llu rounds=%llu bytes=%llu\n", result->count,
-		result->early, (unsigned long long)result->from, (unsigned long long)result->to,
-		(unsigned long long)result->rounds, (unsigned long long)bytes);
+	write_end(result->count, result->early,
+		  (const struct total[]){ { "from_ns", result->from },
+					  { "to_ns", result->to },
+					  { "rounds", result->rounds },
+					  { "bytes", bytes },
+					  { NULL, 0 } });
+}
+
+static int worker(int argc, char **argv)
+{
+	read_options(argc, argv, worker_settings, worker_help);
+	run_worker((uint16_t)worker_settings[0].number);
+	return EXIT_SUCCESS;
+}
+
+static int master(int argc, char **argv)
+{
+	struct settings job;
+	struct result result;
+
+	read_options(argc, argv, settings, master_help);
+	job = job_settings();
+	check(&job);
+	open_output(settings[OUTPUT].text);
+	result = run_master(&job);
+	write_log(&result);
+	return EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
 {
-	struct command command = parse(argc, argv);
-	FILE *output;
-	struct result result;
+	static const struct role roles[] = { { "worker", worker }, { "master", master }, { NULL, NULL } };
 
-	if (command.worker) {
-		run_worker(command.listen);
-		return EXIT_SUCCESS;
-	}
-	output = open_output(command.output);
-	result = run_master(&command.settings);
-	write_log(output, &command, &result);
-	close_output(output, command.output);
-	return EXIT_SUCCESS;
+	return run_role(argc, argv, roles);
 }

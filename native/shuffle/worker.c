@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -49,8 +50,8 @@ static void compute(struct worker *worker, int doing)
 	double share = (double)(number >> 11) * 0x1p-52; /* 0 to 2 */
 
 	worker->doing = doing;
-	alarm_set(&worker->node.alarm,
-		  now_ns() + plan->compute - plan->jitter + (uint64_t)(share * (double)plan->jitter));
+	waiter_arm(&worker->node.waiter,
+		   now_ns() + plan->compute - plan->jitter + (int64_t)(share * (double)plan->jitter));
 }
 
 static void woken(void *owner)
@@ -59,7 +60,7 @@ static void woken(void *owner)
 
 	if (worker->doing != MAPPING && worker->doing != REDUCING)
 		return;
-	alarm_set(&worker->node.alarm, NEVER);
+	waiter_arm(&worker->node.waiter, NEVER);
 	report(worker, worker->doing == MAPPING ? REPORT_MAPPED : REPORT_REDUCED, "");
 	worker->doing = IDLE;
 }

@@ -38,12 +38,16 @@ def package(progress: Callable[[str], None] = lambda line: None) -> Path:
 
     Raises MachineError with what building it needs or the last lines of what failed.
     """
-    return next(build.built(tree(progress), "the Debian package", "kmod-patches", _SCRIPT, progress, _SOURCES).glob("*.deb"))
+    return next(build.built(tree(progress), "the Debian package", _recipe(build.folder("kmod-patches")), progress).glob("*.deb"))
+
+
+def _recipe(source: Path) -> build.Recipe:
+    return build.Recipe(source, _SCRIPT, _SOURCES)
 
 
 def package_of(source: Path, folder: Path, progress: Callable[[str], None] = lambda line: None) -> Path:
     """The package of another copy of kmod-patches, built now, in a new folder. The same sources and tree give the same bytes."""
-    build.compiled(tree(progress), source, _SCRIPT, folder, _SOURCES)
+    build.compiled(tree(progress), _recipe(source), folder)
     return next(folder.glob("*.deb"))
 
 

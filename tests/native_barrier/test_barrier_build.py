@@ -19,7 +19,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "native" / "barrier"
 @pytest.mark.slow
 def test_two_builds_are_the_same_to_the_bit(tree: Tree, tmp_path: Path) -> None:
     first = build.native_program(tree, "barrier", print)
-    build.compiled(tree, SOURCE, build.PROGRAM, tmp_path / "second", fetched=crates.fetched(tree, SOURCE))
+    build.compiled(tree, build.program("barrier"), tmp_path / "second")
     sums = [cache.hash_of_file(folder / "usr/bin/barrier") for folder in (first, tmp_path / "second")]
     assert sums[0] == sums[1]
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.measured import BUILDS, build
+from tests.native_programs import BUILDS, Program
 
 
 @pytest.fixture(scope="session", params=BUILDS)
-def fanin(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build("fanin", request.param, tmp_path_factory.mktemp("fanin"))
+def fanin(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return Program("fanin", request.param, tmp_path_factory.mktemp("fanin"))

@@ -10,43 +10,43 @@ from pathlib import Path
 
 import pytest
 
-from tests.measured import Log, Running, free_port, network_of_its_own, run
+from tests.native_programs import Log, Program, Running, free_port, network_of_its_own
 
 MS = 1_000_000
 
 
-def sender(fanin: Path, port: int, *options: str, interval: int = 5 * MS, duration: int = 50 * MS) -> list[str | Path]:
+def sender(port: int, *options: str, interval: int = 5 * MS, duration: int = 50 * MS) -> list[str]:
     paced = [] if "--flood" in options else ["--interval", str(interval)]
-    return [fanin, "send", "--to", f"127.0.0.1:{port}", *paced, "--duration", str(duration), *options]
+    return ["send", "--to", f"127.0.0.1:{port}", *paced, "--duration", str(duration), *options]
 
 
-def exchange(fanin: Path, *options: str, interval: int = 5 * MS, duration: int = 50 * MS) -> tuple[Log, Log]:
-    port = free_port()
-    with Running([fanin, "receive", "--port", str(port)]) as receiver:
+def exchange(fanin: Program, *options: str, interval: int = 5 * MS, duration: int = 50 * MS) -> tuple[Log, Log]:
+    port = free_port(socket.SOCK_DGRAM)
+    with fanin.started("receive", "--port", str(port)) as receiver:
         receiver.wait_for_port("udp", port)
-        sent = run(*sender(fanin, port, *options, interval=interval, duration=duration))
-        return sent, receiver.end()
+        sent = fanin.log(*sender(port, *options, interval=interval, duration=duration))
+        return sent, receiver.ended()
 
 
 def offsets(log: Log) -> list[tuple[int, int]]:
     """(stream, when it was due since the run began) of every row."""
-    return [(row["stream"], row["due_ns"] - int(log.end["start_ns"])) for row in log.rows]
+    return [(row["stream"], row["due_ns"] - log.end["start_ns"]) for row in log.rows]
 
 
 def queued_bytes(program: Running) -> int:
     """What its network namespace holds of datagrams that were sent."""
-    lines = Path(f"/proc/{program.process.pid}/net/udp").read_text().splitlines()[1:]
+    lines = Path(f"/proc/{program.pid}/net/udp").read_text().splitlines()[1:]
     return max((int(line.split()[4].split(":")[0], 16) for line in lines), default=0)
 
 
 def is_asleep(program: Running) -> bool:
-    return Path(f"/proc/{program.process.pid}/stat").read_text().rsplit(") ", 1)[1].startswith("S")
+    return Path(f"/proc/{program.pid}/stat").read_text().rsplit(") ", 1)[1].startswith("S")
 
 
-def test_every_stream_sends_once_an_interval(fanin: Path) -> None:
+def test_every_stream_sends_once_an_interval(fanin: Program) -> None:
     sent, received = exchange(fanin, "--streams", "3")
     assert sent.parameters == {
-        "program": "fanin", "role": "send", "to": sent.parameters["to"], "interval": "5000000", "payload": "230", "streams": "3", "burst": "1",
+        "role": "send", "to": sent.parameters["to"], "interval": "5000000", "payload": "230", "streams": "3", "burst": "1",
         "flood": "0", "duration": "50000000", "seed": "1",
     }  # fmt: skip
     due = sent.column("due_ns")
@@ -54,148 +54,147 @@ def test_every_stream_sends_once_an_interval(fanin: Path) -> None:
     for stream in range(3):
         rows = [row for row in sent.rows if row["stream"] == stream]
         assert [row["sequence"] for row in rows] == list(range(10))
-        phase = rows[0]["due_ns"] - int(sent.end["start_ns"])
+        phase = rows[0]["due_ns"] - sent.end["start_ns"]
         assert 0 <= phase < 5 * MS
-        assert [row["due_ns"] - int(sent.end["start_ns"]) for row in rows] == [phase + i * 5 * MS for i in range(10)], "lateness does not add up"
+        assert [row["due_ns"] - sent.end["start_ns"] for row in rows] == [phase + i * 5 * MS for i in range(10)], "lateness does not add up"
     assert all(row["due_ns"] <= row["start_ns"] <= row["end_ns"] for row in sent.rows)
     assert {key: sent.end[key] for key in ("early", "due", "sent", "dropped", "bytes")} == {
-        "early": "0", "due": "30", "sent": "30", "dropped": "0", "bytes": str(30 * 230),
+        "early": 0, "due": 30, "sent": 30, "dropped": 0, "bytes": 30 * 230,
     }  # fmt: skip
 
-    assert (len(received.rows), received.end["overflowed"], received.end["foreign"]) == (30, "0", "0")
+    assert (len(received.rows), received.end["overflowed"], received.end["foreign"]) == (30, 0, 0)
     spans = {(row["stream"], row["sequence"]): (row["start_ns"], row["end_ns"]) for row in sent.rows}
-    error = int(received.end["clock_error_ns"])
+    error = received.end["clock_error_ns"]
     for row in received.rows:
         start, end = spans.pop((row["stream"], row["sequence"]))
         assert start <= row["sent_ns"] <= end and row["received_ns"] >= row["sent_ns"] - error
-        assert (row["source"], row["port"], row["bytes"]) == (0x7F000001, int(sent.end["port"]), 230)
+        assert (row["source"], row["port"], row["bytes"]) == (0x7F000001, sent.end["port"], 230)
     assert not spans
 
 
-def test_the_seed_decides_the_phases(fanin: Path) -> None:
+def test_the_seed_decides_the_phases(fanin: Program) -> None:
     first, again, other = (exchange(fanin, "--streams", "8", "--seed", seed, duration=5 * MS)[0] for seed in ("3", "3", "4"))
     assert offsets(first) == offsets(again) != offsets(other)
     assert sorted(first.column("stream")) == list(range(8)) == sorted(other.column("stream"))
     assert len({phase for _, phase in offsets(first)}) == 8
 
 
-def test_what_is_due_before_the_end_is_sent(fanin: Path) -> None:
+def test_what_is_due_before_the_end_is_sent(fanin: Program) -> None:
     whole, _ = exchange(fanin, "--streams", "8", duration=5 * MS)
     cut, received = exchange(fanin, "--streams", "8", duration=13 * MS)
     expected = sorted(phase + i * 5 * MS for _, phase in offsets(whole) for i in range(3) if phase + i * 5 * MS < 13 * MS)
     assert sorted(due for _, due in offsets(cut)) == expected and 16 < len(expected) < 24
-    assert cut.end["due"] == cut.end["sent"] == str(len(received.rows)) == str(len(expected))
+    assert cut.end["due"] == cut.end["sent"] == len(received.rows) == len(expected)
 
 
-def test_bursts_number_their_datagrams(fanin: Path) -> None:
+def test_bursts_number_their_datagrams(fanin: Program) -> None:
     sent, received = exchange(fanin, "--burst", "7", "--payload", "1472", duration=15 * MS)
     assert [(row["sequence"], row["sent"]) for row in sent.rows] == [(0, 7), (7, 7), (14, 7)]
     assert received.column("sequence") == list(range(21)) and set(received.column("bytes")) == {1472}
-    assert received.end["bytes"] == sent.end["bytes"] == str(21 * 1472)
+    assert received.end["bytes"] == sent.end["bytes"] == 21 * 1472
     for row in sent.rows:
         times = [each["sent_ns"] for each in received.rows if row["sequence"] <= each["sequence"] < row["sequence"] + 7]
         assert times == sorted(times) and row["start_ns"] <= times[0] and times[-1] <= row["end_ns"]
 
 
-def test_the_largest_datagram(fanin: Path) -> None:
+def test_the_largest_datagram(fanin: Program) -> None:
     _, received = exchange(fanin, "--payload", "65507", duration=5 * MS)
     assert received.column("bytes") == [65507]
 
 
-def test_arrival_is_not_when_it_is_read(fanin: Path) -> None:
-    port = free_port()
-    with Running([fanin, "receive", "--port", str(port)]) as receiver:
+def test_arrival_is_not_when_it_is_read(fanin: Program) -> None:
+    port = free_port(socket.SOCK_DGRAM)
+    with fanin.started("receive", "--port", str(port)) as receiver:
         receiver.wait_for_port("udp", port)
-        receiver.process.send_signal(signal.SIGSTOP)
-        run(*sender(fanin, port, "--burst", "3", duration=5 * MS))
+        receiver.send_signal(signal.SIGSTOP)
+        fanin.log(*sender(port, "--burst", "3", duration=5 * MS))
         before_it_can_read = time.monotonic_ns()
-        receiver.process.send_signal(signal.SIGCONT)
-        received = receiver.end()
+        receiver.send_signal(signal.SIGCONT)
+        received = receiver.ended()
     assert len(received.rows) == 3
     assert all(row["received_ns"] < before_it_can_read for row in received.rows)
 
 
-def test_a_full_receive_buffer_is_counted(fanin: Path) -> None:
-    port = free_port()
-    with Running([fanin, "receive", "--port", str(port)]) as receiver:
+def test_a_full_receive_buffer_is_counted(fanin: Program) -> None:
+    port = free_port(socket.SOCK_DGRAM)
+    with fanin.started("receive", "--port", str(port)) as receiver:
         receiver.wait_for_port("udp", port)
-        receiver.process.send_signal(signal.SIGSTOP)
+        receiver.send_signal(signal.SIGSTOP)
         count = int(Path("/proc/sys/net/core/rmem_default").read_text()) // 230 + 10
-        run(*sender(fanin, port, "--burst", str(count), duration=5 * MS))
-        receiver.process.send_signal(signal.SIGCONT)
-        received = receiver.end()
-    overflowed = int(received.end["overflowed"])
+        fanin.log(*sender(port, "--burst", str(count), duration=5 * MS))
+        receiver.send_signal(signal.SIGCONT)
+        received = receiver.ended()
+    overflowed = received.end["overflowed"]
     assert overflowed > 0 and len(received.rows) + overflowed == count
     assert received.column("sequence") == list(range(len(received.rows))), "the first ones stay"
 
 
-def test_foreign_datagrams_are_counted(fanin: Path) -> None:
-    port = free_port()
-    with Running([fanin, "receive", "--port", str(port)]) as receiver:
+def test_foreign_datagrams_are_counted(fanin: Program) -> None:
+    port = free_port(socket.SOCK_DGRAM)
+    with fanin.started("receive", "--port", str(port)) as receiver:
         receiver.wait_for_port("udp", port)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
             for datagram in (b"", b"qjfn", bytes(24), b"qjfn" + bytes(20)):
                 stranger.sendto(datagram, ("127.0.0.1", port))
-        received = receiver.end()
-    assert (received.end["foreign"], len(received.rows)) == ("3", 1)
+        received = receiver.ended()
+    assert (received.end["foreign"], len(received.rows)) == (3, 1)
 
 
-def test_a_full_log_is_an_error(fanin: Path) -> None:
-    port = free_port()
-    with Running([fanin, "receive", "--port", str(port), "--rows", "2"]) as receiver:
+def test_a_full_log_is_an_error(fanin: Program) -> None:
+    port = free_port(socket.SOCK_DGRAM)
+    with fanin.started("receive", "--port", str(port), "--rows", "2") as receiver:
         receiver.wait_for_port("udp", port)
         # The receiver may be gone before the last datagram: then that is refused.
-        subprocess.run(sender(fanin, port, "--burst", "3", duration=5 * MS), capture_output=True, check=False)
-        assert receiver.sentence() == "fanin: the log of 2 rows is full; ask for more\n"
+        fanin.run(*sender(port, "--burst", "3", duration=5 * MS))
+        fanin.check_refused(receiver.result(), 1, "the log of 2 rows is full, give more by --rows")
 
 
-def test_nobody_listens(fanin: Path, tmp_path: Path) -> None:
-    port, output = free_port(), tmp_path / "log"
-    with Running(sender(fanin, port, "--output", str(output), interval=MS)) as lonely:
-        assert f"fanin: 127.0.0.1:{port} takes no datagrams (Connection refused); start fanin receive" in lonely.sentence()
+def test_nobody_listens(fanin: Program, tmp_path: Path) -> None:
+    port, output = free_port(socket.SOCK_DGRAM), tmp_path / "log"
+    done = fanin.run(*sender(port, "--output", str(output), interval=MS))
+    fanin.check_refused(done, 1, f"127.0.0.1:{port} takes no datagrams (Connection refused), start fanin receive there first")
     assert output.read_text() == ""
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_early_with_its_log(fanin: Path, tmp_path: Path, end: signal.Signals) -> None:
-    port, output = free_port(), tmp_path / "log"
-    with Running([fanin, "receive", "--port", str(port), "--output", output]) as receiver:
+def test_a_signal_ends_it_early_with_its_log(fanin: Program, tmp_path: Path, end: signal.Signals) -> None:
+    port, output = free_port(socket.SOCK_DGRAM), tmp_path / "log"
+    with fanin.started("receive", "--port", str(port), "--output", str(output)) as receiver:
         receiver.wait_for_port("udp", port)
-        with Running(sender(fanin, port, interval=1000 * MS, duration=3_600_000 * MS)) as patient:
+        with fanin.started(*sender(port, interval=1000 * MS, duration=3_600_000 * MS)) as patient:
             patient.wait_until_it_can_be_ended()
-            patient.process.send_signal(end)
-            sent = patient.log()
-        receiver.process.send_signal(end)
-        assert receiver.process.wait() == 0
-    assert sent.end["early"] == "1" and sent.end["due"] == "3600" and sent.end["sent"] == str(len(sent.rows)) != "3600"
-    assert output.read_text().count("\n") == 3 + len(sent.rows), "the log went to its file, whole"
+            sent = patient.ended(end)
+        receiver.send_signal(end)
+        assert receiver.wait() == 0
+    assert (sent.end["early"], sent.end["due"]) == (1, 3600) and sent.end["sent"] == len(sent.rows) != 3600
+    assert len(Log.read(output.read_text()).rows) == len(sent.rows), "the log went to its file, whole"
 
 
-def test_a_queue_that_holds_packets_back_stops_the_sender(fanin: Path) -> None:
+def test_a_queue_that_holds_packets_back_stops_the_sender(fanin: Program) -> None:
     """At 1 Mb/s a flood sends what the rate allows and the socket's buffer holds, drops nothing, and sleeps in between."""
     buffer = int(Path("/proc/sys/net/core/wmem_default").read_text())
-    with Running([fanin, "receive", "--port", "5000"], network_of_its_own("tc qdisc add dev lo root tbf rate 1mbit burst 2k limit 10m")) as receiver:
+    with fanin.started("receive", "--port", "5000", prefix=network_of_its_own("tc qdisc add dev lo root tbf rate 1mbit burst 2k limit 10m")) as receiver:
         receiver.wait_for_port("udp", 5000)
         beside = receiver.prefix_beside()
-        (row,) = run(*beside, *sender(fanin, 5000, "--flood", "--payload", "1400", duration=300 * MS)).rows
+        (row,) = fanin.log(*sender(5000, "--flood", "--payload", "1400", duration=300 * MS), prefix=beside).rows
         assert row["dropped"] == 0 and 0 < row["sent"] * 1442 <= buffer + 2000 + 1442 + (row["end_ns"] - row["start_ns"]) // 8000
 
-        with Running(sender(fanin, 5000, "--burst", "1000", "--payload", "1400", duration=3_600_000 * MS), beside) as held:
+        with fanin.started(*sender(5000, "--burst", "1000", "--payload", "1400", duration=3_600_000 * MS), prefix=beside) as held:
             held.wait_until_it_can_be_ended()
             while not held.until("it slept before a full socket", queued_bytes(held) > buffer // 2 and is_asleep(held)):
                 pass
-            cut = held.end()
-        assert cut.end["early"] == "1" and int(cut.end["sent"]) == sum(cut.column("sent")) and 0 < cut.rows[-1]["sent"] < 1000
+            cut = held.ended()
+        assert cut.end["early"] == 1 and cut.end["sent"] == sum(cut.column("sent")) and 0 < cut.rows[-1]["sent"] < 1000
 
 
-def test_what_a_queue_drops_is_counted(fanin: Path) -> None:
-    with Running([fanin, "receive", "--port", "5000"], network_of_its_own("tc qdisc add dev lo root tbf rate 1mbit burst 2k limit 3000")) as receiver:
+def test_what_a_queue_drops_is_counted(fanin: Program) -> None:
+    with fanin.started("receive", "--port", "5000", prefix=network_of_its_own("tc qdisc add dev lo root tbf rate 1mbit burst 2k limit 3000")) as receiver:
         receiver.wait_for_port("udp", 5000)
         beside = receiver.prefix_beside()
-        (row,) = run(*beside, *sender(fanin, 5000, "--burst", "20", "--payload", "1400", duration=5 * MS)).rows
+        (row,) = fanin.log(*sender(5000, "--burst", "20", "--payload", "1400", duration=5 * MS), prefix=beside).rows
         show = [*beside, "tc", "-s", "qdisc", "show", "dev", "lo"]
         while not receiver.until("the queue was empty", " backlog 0b 0p " in subprocess.check_output(show, text=True)):
             pass
-        received = receiver.end()
+        received = receiver.ended()
     assert row["dropped"] > 0 and row["sent"] + row["dropped"] == 20
     assert len(received.rows) == row["sent"] and max(received.column("sequence")) < 20

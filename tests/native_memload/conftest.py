@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.native_programs import WAIT_S, Program, built, free_port
+from tests.native_programs import BUILDS, WAIT_S, Program, free_port
 
 
-@pytest.fixture(scope="session", params=["plain", "sanitized"])
+@pytest.fixture(scope="session", params=BUILDS)
 def memload(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return built("memload", tmp_path_factory.mktemp("memload"), request.param)
+    return Program("memload", request.param, tmp_path_factory.mktemp("memload"))
 
 
 @pytest.fixture

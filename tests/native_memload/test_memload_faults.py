@@ -187,7 +187,7 @@ def test_a_log_that_cannot_be_written(memload: Program, tmp_path: Path) -> None:
     with Server(3, well) as server:
         missing = tmp_path / "none" / "log"
         done = memload.run("--server", server.address, *OPEN, "--output", str(missing))
-        memload.check_refused(done, 1, f"cannot write --output {missing}: No such file")
+        memload.check_refused(done, 1, f"cannot write --output {missing} (No such file")
         assert not server.requests, "that is known before anything is sent"
         done = memload.run("--server", server.address, *OPEN, "--output", "/dev/full")
-        memload.check_refused(done, 1, "cannot write --output /dev/full: No space left")
+        memload.check_refused(done, 1, "cannot write --output /dev/full (No space left")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.measured import BUILDS, build
+from tests.native_programs import BUILDS, Program
 
 
 @pytest.fixture(scope="session", params=BUILDS)
-def q2pc(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build("q2pc", request.param, tmp_path_factory.mktemp("q2pc"))
+def q2pc(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return Program("q2pc", request.param, tmp_path_factory.mktemp("q2pc"))

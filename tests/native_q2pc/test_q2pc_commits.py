@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.measured import PATIENCE_S, Log, Running, free_port, run
+from tests.native_programs import WAIT_S, Log, Program, Running, free_port
 
 MS = 1_000_000
 S = 1000 * MS
@@ -41,15 +41,15 @@ def unpack(data: bytes) -> Message:
     return Message(*rest)
 
 
-def coordinator(q2pc: Path, transport: str, where: list[int], *options: str, duration: int = 3600 * S) -> list[str | Path]:
+def coordinator(transport: str, where: list[int], *options: str, duration: int = 3600 * S) -> list[str]:
     """where: the ports of the clients; with broadcast the port and the number of clients."""
     peers = ["--peers", ",".join(f"127.0.0.1:{port}" for port in where)]
     to = ["--broadcast", f"127.255.255.255:{where[0]}", "--clients", str(where[1])] if transport == "broadcast" else peers
-    return [q2pc, "coordinate", "--transport", transport, *to, "--duration", str(duration), *options]
+    return ["coordinate", "--transport", transport, *to, "--duration", str(duration), *options]
 
 
 @contextmanager
-def clients(q2pc: Path, transport: str, number: int, *options: str) -> Iterator[tuple[list[int], list[Running]]]:
+def clients(q2pc: Program, transport: str, number: int, *options: str) -> Iterator[tuple[list[int], list[Running]]]:
     kind = socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM
     protocol = "tcp" if transport == "tcp" else "udp"
     shared = free_port(kind)
@@ -58,7 +58,7 @@ def clients(q2pc: Path, transport: str, number: int, *options: str) -> Iterator[
         for i in range(number):
             port = shared if transport == "broadcast" else free_port(kind)
             own = ["--client", str(i)] if transport == "broadcast" else []
-            running.append(stack.enter_context(Running([q2pc, "serve", "--transport", transport, "--port", str(port), *own, *options])))
+            running.append(stack.enter_context(q2pc.started("serve", "--transport", transport, "--port", str(port), *own, *options)))
             running[-1].wait_for_port(protocol, port)
             ports.append(port)
         yield ([shared, number] if transport == "broadcast" else ports), running
@@ -70,7 +70,7 @@ def datagram_clients(number: int, port: int = 0) -> Iterator[tuple[list[int], li
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(number)]
         for each in sockets:
-            each.settimeout(PATIENCE_S)
+            each.settimeout(WAIT_S)
             if port:
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             each.bind(("" if port else "127.0.0.1", port))
@@ -83,64 +83,63 @@ def check_order(log: Log) -> None:
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp", "broadcast"])
-def test_every_client_prepares_and_commits(q2pc: Path, transport: str) -> None:
+def test_every_client_prepares_and_commits(q2pc: Program, transport: str) -> None:
     with clients(q2pc, transport, 7) as (where, running):
         patient = {"tcp": [], "udp": ["--rto", str(3600 * S)], "broadcast": ["--wait", str(3600 * S)]}[transport]
-        log = run(*coordinator(q2pc, transport, where, "--requests", "50", *patient))
-        served = [client.end() for client in running]
+        log = q2pc.log(*coordinator(transport, where, "--requests", "50", *patient))
+        served = [client.ended() for client in running]
     check_order(log)
     assert log.parameters["transport"] == transport and log.parameters["clients"] == "7" and log.parameters["message"] == "16"
     assert len(log.rows) == 50 and set(log.column("retries")) == set(log.column("failed")) == {0}
     assert all(before["end_ns"] == after["start_ns"] for before, after in pairwise(log.rows)), "back to back"
-    totals = {"rows": "50", "early": "0", "completed": "50", "failed": "0", "unfinished": "0", "retries": "0", "repeated": "0", "late": "0", "foreign": "0"}
+    totals = {"rows": 50, "early": 0, "completed": 50, "failed": 0, "unfinished": 0, "retries": 0, "repeated": 0, "late": 0, "foreign": 0}
     assert totals.items() <= log.end.items()
-    assert float(log.end["requests_per_s"]) == pytest.approx(50e9 / int(log.end["elapsed_ns"]), abs=0.001)
     for client in served:
         assert client.rows == [{"orders": 100, "repeated": 0, "unprepared": 0, "foreign": 0}]
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp", "broadcast"])
-def test_the_largest_messages(q2pc: Path, transport: str) -> None:
+def test_the_largest_messages(q2pc: Program, transport: str) -> None:
     with clients(q2pc, transport, 2, "--message", "1472") as (where, running):
-        log = run(*coordinator(q2pc, transport, where, "--requests", "3", "--message", "1472"))
-        assert log.end["completed"] == "3"
-        assert all(client.end().rows[0]["orders"] >= 6 for client in running)
+        log = q2pc.log(*coordinator(transport, where, "--requests", "3", "--message", "1472"))
+        assert log.end["completed"] == 3
+        assert all(client.ended().rows[0]["orders"] >= 6 for client in running)
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
-def test_as_many_clients_as_there_may_be(q2pc: Path, transport: str) -> None:
+def test_as_many_clients_as_there_may_be(q2pc: Program, transport: str) -> None:
     with clients(q2pc, transport, 64) as (where, _):
-        assert run(*coordinator(q2pc, transport, where, "--requests", "2")).end["completed"] == "2"
+        assert q2pc.log(*coordinator(transport, where, "--requests", "2")).end["completed"] == 2
 
 
-def test_one_coordinator_after_another(q2pc: Path) -> None:
+def test_one_coordinator_after_another(q2pc: Program) -> None:
     with clients(q2pc, "tcp", 2) as (where, running):
         for _ in range(2):
-            assert run(*coordinator(q2pc, "tcp", where, "--requests", "3")).end["completed"] == "3"
-        assert [client.end().rows[0]["orders"] for client in running] == [12, 12]
+            assert q2pc.log(*coordinator("tcp", where, "--requests", "3")).end["completed"] == 3
+        assert [client.ended().rows[0]["orders"] for client in running] == [12, 12]
 
 
-def test_requests_keep_their_distance(q2pc: Path) -> None:
+def test_requests_keep_their_distance(q2pc: Program) -> None:
     with clients(q2pc, "udp", 1) as (where, _):
-        log = run(*coordinator(q2pc, "udp", where, "--requests", "5", "--interval", str(20 * MS)))
+        log = q2pc.log(*coordinator("udp", where, "--requests", "5", "--interval", str(20 * MS)))
     assert all(after["start_ns"] - before["start_ns"] >= 20 * MS for before, after in pairwise(log.rows))
     assert all(after["start_ns"] > before["end_ns"] for before, after in pairwise(log.rows))
 
 
-def test_the_duration_ends_a_run(q2pc: Path) -> None:
+def test_the_duration_ends_a_run(q2pc: Program) -> None:
     with clients(q2pc, "tcp", 2) as (where, _):
-        log = run(*coordinator(q2pc, "tcp", where, duration=50 * MS))
+        log = q2pc.log(*coordinator("tcp", where, duration=50 * MS))
     check_order(log)
-    assert log.end["early"] == "0" and int(log.end["elapsed_ns"]) >= 50 * MS and log.end["completed"] == str(len(log.rows)) != "0"
+    assert log.end["early"] == 0 and log.end["elapsed_ns"] >= 50 * MS and log.end["completed"] == len(log.rows) != 0
     assert all(row["start_ns"] < log.rows[0]["start_ns"] + 50 * MS for row in log.rows)
 
 
-def test_only_who_has_not_answered_is_asked_again(q2pc: Path) -> None:
+def test_only_who_has_not_answered_is_asked_again(q2pc: Program) -> None:
     """Client 1 hears the fourth copy of each order only, client 0 the first."""
     copies = {0: 0, 1: 0}
     with (
         datagram_clients(2) as (ports, (quick, deaf)),
-        Running(coordinator(q2pc, "udp", ports, "--requests", "2", "--rto", str(50 * MS))) as coordinating,
+        q2pc.started(*coordinator("udp", ports, "--requests", "2", "--rto", str(50 * MS))) as coordinating,
     ):
         for request, phase in ((1, PREPARE), (1, COMMIT), (2, PREPARE), (2, COMMIT)):
             heard = 0
@@ -166,15 +165,15 @@ def test_only_who_has_not_answered_is_asked_again(q2pc: Path) -> None:
         except BlockingIOError:
             pass
     check_order(log)
-    assert log.end["completed"] == "2" and sum(log.column("retries")) == int(log.end["retries"]) == sum(copies.values()) - 8
+    assert log.end["completed"] == 2 and sum(log.column("retries")) == log.end["retries"] == sum(copies.values()) - 8
     assert copies[1] == 16 and copies[0] < 16, "whoever has answered is left alone"
     assert all(row["end_ns"] - row["start_ns"] >= 2 * 3 * 50 * MS for row in log.rows)
 
 
-def test_one_client_cannot_vote_twice(q2pc: Path) -> None:
+def test_one_client_cannot_vote_twice(q2pc: Program) -> None:
     with (
         datagram_clients(2) as (ports, (eager, silent)),
-        Running(coordinator(q2pc, "udp", ports, "--rto", str(3600 * S))) as coordinating,
+        q2pc.started(*coordinator("udp", ports, "--rto", str(3600 * S))) as coordinating,
     ):
         order, source = eager.recvfrom(100)
         for _ in range(3):
@@ -182,15 +181,15 @@ def test_one_client_cannot_vote_twice(q2pc: Path) -> None:
         eager.sendto(unpack(order)._replace(client=1).answered(), source)  # the other's vote, from the wrong place
         last, _ = silent.recvfrom(100)
         assert unpack(last) == Message(ORDER, PREPARE, 1, 1)
-        log = coordinating.end()
-    assert not log.rows and (log.end["early"], log.end["unfinished"]) == ("1", "1")
-    assert int(log.end["repeated"]) <= 2 and int(log.end["foreign"]) <= 1, "what was read before the signal"
+        log = coordinating.ended()
+    assert not log.rows and (log.end["early"], log.end["unfinished"]) == (1, 1)
+    assert log.end["repeated"] <= 2 and log.end["foreign"] <= 1, "what was read before the signal"
 
 
-def test_repeated_late_and_foreign_answers_are_told_apart(q2pc: Path) -> None:
+def test_repeated_late_and_foreign_answers_are_told_apart(q2pc: Program) -> None:
     with (
         datagram_clients(2) as (ports, (chatty, other)),
-        Running(coordinator(q2pc, "udp", ports, "--requests", "2", "--rto", str(3600 * S))) as coordinating,
+        q2pc.started(*coordinator("udp", ports, "--requests", "2", "--rto", str(3600 * S))) as coordinating,
     ):
         for _ in range(4):
             order, source = chatty.recvfrom(100)
@@ -206,7 +205,7 @@ def test_repeated_late_and_foreign_answers_are_told_apart(q2pc: Path) -> None:
             order, source = other.recvfrom(100)
             other.sendto(unpack(order).answered(), source)
         log = coordinating.log()
-    assert {"completed": "2", "retries": "0", "repeated": "4", "late": "8", "foreign": "12"}.items() <= log.end.items()
+    assert {"completed": 2, "retries": 0, "repeated": 4, "late": 8, "foreign": 12}.items() <= log.end.items()
 
 
 def wait_until_read(port: int) -> None:
@@ -217,12 +216,12 @@ def wait_until_read(port: int) -> None:
             return
 
 
-def test_a_broadcast_that_is_lost_fails_its_request(q2pc: Path) -> None:
+def test_a_broadcast_that_is_lost_fails_its_request(q2pc: Program) -> None:
     """Client 1 loses the prepare of request 2 and the commit of request 3, and answers the former once 3 has begun."""
-    port = free_port()
+    port = free_port(socket.SOCK_DGRAM)
     with (
         datagram_clients(2, port) as (_, (sound, lossy)),
-        Running(coordinator(q2pc, "broadcast", [port, 2], "--requests", "4", "--wait", str(500 * MS))) as coordinating,
+        q2pc.started(*coordinator("broadcast", [port, 2], "--requests", "4", "--wait", str(500 * MS))) as coordinating,
     ):
         heard: list[tuple[int, int]] = []
         while len(heard) < 7:
@@ -242,13 +241,13 @@ def test_a_broadcast_that_is_lost_fails_its_request(q2pc: Path) -> None:
     assert log.column("failed") == [0, 1, 1, 0] and set(log.column("retries")) == {0}
     assert log.rows[1]["votes_ns"] == 0 and log.rows[2]["votes_ns"] > 0
     assert log.rows[1]["end_ns"] - log.rows[1]["start_ns"] >= 500 * MS <= log.rows[2]["end_ns"] - log.rows[2]["votes_ns"]
-    assert {"completed": "2", "failed": "2", "late": "1", "repeated": "0"}.items() <= log.end.items()
+    assert {"completed": 2, "failed": 2, "late": 1, "repeated": 0}.items() <= log.end.items()
 
 
-def test_an_answer_in_pieces(q2pc: Path) -> None:
+def test_an_answer_in_pieces(q2pc: Program) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(PATIENCE_S)
-        with Running(coordinator(q2pc, "tcp", [listener.getsockname()[1]], "--requests", "1")) as coordinating:
+        listener.settimeout(WAIT_S)
+        with q2pc.started(*coordinator("tcp", [listener.getsockname()[1]], "--requests", "1")) as coordinating:
             connection, _ = listener.accept()
             with connection:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -257,10 +256,10 @@ def test_an_answer_in_pieces(q2pc: Path) -> None:
                     assert order == Message(ORDER, phase, 0, 1)
                     for byte in order.answered():
                         connection.send(bytes([byte]))
-                assert coordinating.log().end["completed"] == "1"
+                assert coordinating.log().end["completed"] == 1
 
 
-def test_an_order_in_pieces_and_strangers(q2pc: Path) -> None:
+def test_an_order_in_pieces_and_strangers(q2pc: Program) -> None:
     with clients(q2pc, "tcp", 1) as ((port,), (client,)):
         with socket.create_connection(("127.0.0.1", port)) as stranger:
             stranger.sendall(b"GET / HTTP/1.1\r\n")
@@ -271,12 +270,12 @@ def test_an_order_in_pieces_and_strangers(q2pc: Path) -> None:
             for byte in order.pack():
                 connection.send(bytes([byte]))
             assert connection.recv(16, socket.MSG_WAITALL) == order.answered()
-        assert client.end().rows == [{"orders": 1, "repeated": 0, "unprepared": 0, "foreign": 1}]
+        assert client.ended().rows == [{"orders": 1, "repeated": 0, "unprepared": 0, "foreign": 1}]
 
 
-def test_a_client_answers_what_it_has_had_and_counts_it(q2pc: Path) -> None:
+def test_a_client_answers_what_it_has_had_and_counts_it(q2pc: Program) -> None:
     with clients(q2pc, "udp", 1) as ((port,), (client,)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        asking.settimeout(PATIENCE_S)
+        asking.settimeout(WAIT_S)
         asking.connect(("127.0.0.1", port))
         for phase, request in ((COMMIT, 1), (PREPARE, 2), (PREPARE, 2), (COMMIT, 2), (COMMIT, 2), (PREPARE, 3), (COMMIT, 4)):
             order = Message(ORDER, phase, 0, request)
@@ -286,38 +285,38 @@ def test_a_client_answers_what_it_has_had_and_counts_it(q2pc: Path) -> None:
             asking.send(foreign)
         asking.send(order.pack())
         assert asking.recv(100) == order.answered(), "the first answer is to an order"
-        assert client.end().rows == [{"orders": 8, "repeated": 3, "unprepared": 2, "foreign": 5}]
+        assert client.ended().rows == [{"orders": 8, "repeated": 3, "unprepared": 2, "foreign": 5}]
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
-def test_no_client_there(q2pc: Path, transport: str) -> None:
+def test_no_client_there(q2pc: Program, transport: str) -> None:
     port = free_port(socket.SOCK_STREAM)
-    with Running(coordinator(q2pc, transport, [port])) as lonely:
-        assert lonely.sentence() == f"q2pc: client 127.0.0.1:{port} cannot be reached (Connection refused); start q2pc serve there first\n"
+    with q2pc.started(*coordinator(transport, [port])) as lonely:
+        q2pc.check_refused(lonely.result(), 1, f"client 127.0.0.1:{port} cannot be reached (Connection refused), start q2pc serve there first")
 
 
-def test_a_client_that_hangs_up(q2pc: Path) -> None:
+def test_a_client_that_hangs_up(q2pc: Program) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        with Running(coordinator(q2pc, "tcp", [port])) as coordinating:
+        with q2pc.started(*coordinator("tcp", [port])) as coordinating:
             listener.accept()[0].close()
-            sentence = coordinating.sentence()
-    assert sentence.startswith(f"q2pc: client 127.0.0.1:{port} ") and ("hung up" in sentence or "Connection reset" in sentence)
+            done = coordinating.result()
+    q2pc.check_refused(done, 1, f"client 127.0.0.1:{port} ")
+    assert "hung up" in done.stderr or "Connection reset" in done.stderr
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_a_run_early(q2pc: Path, end: signal.Signals) -> None:
-    with datagram_clients(1) as (ports, (client,)), Running(coordinator(q2pc, "udp", ports, "--interval", str(1800 * S))) as coordinating:
+def test_a_signal_ends_a_run_early(q2pc: Program, end: signal.Signals) -> None:
+    with datagram_clients(1) as (ports, (client,)), q2pc.started(*coordinator("udp", ports, "--interval", str(1800 * S))) as coordinating:
         for _ in (PREPARE, COMMIT):
             data, source = client.recvfrom(100)
             client.sendto(unpack(data).answered(), source)
         wait_until_read(source[1])
-        coordinating.process.send_signal(end)
-        log = coordinating.log()
-    assert (len(log.rows), log.end["early"], log.end["completed"], log.end["unfinished"]) == (1, "1", "1", "0")
+        log = coordinating.ended(end)
+    assert (len(log.rows), log.end["early"], log.end["completed"], log.end["unfinished"]) == (1, 1, 1, 0)
 
 
-def test_a_signal_ends_the_wait_for_a_connection(q2pc: Path) -> None:
+def test_a_signal_ends_the_wait_for_a_connection(q2pc: Program) -> None:
     """A listener whose backlog is full takes no connection."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.socket())
@@ -327,7 +326,7 @@ def test_a_signal_ends_the_wait_for_a_connection(q2pc: Path) -> None:
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(listener.getsockname())
-        stuck = stack.enter_context(Running(coordinator(q2pc, "tcp", [listener.getsockname()[1]])))
+        stuck = stack.enter_context(q2pc.started(*coordinator("tcp", [listener.getsockname()[1]])))
         stuck.wait_until_it_can_be_ended()
-        log = stuck.end()
-    assert (log.rows, log.end["early"], log.end["elapsed_ns"], log.end["requests_per_s"]) == ([], "1", "0", "0.000")
+        log = stuck.ended()
+    assert (log.rows, log.end["early"], log.end["elapsed_ns"], log.end["completed"]) == ([], 1, 0, 0)

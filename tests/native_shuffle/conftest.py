@@ -10,14 +10,14 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.native_programs import WAIT_S, Program, built, free_port
+from tests.native_programs import BUILDS, WAIT_S, Program, free_port
 
 Workers = Callable[[int], list[str]]
 
 
-@pytest.fixture(scope="session", params=["plain", "sanitized"])
+@pytest.fixture(scope="session", params=BUILDS)
 def shuffle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return built("shuffle", tmp_path_factory.mktemp("shuffle"), request.param)
+    return Program("shuffle", request.param, tmp_path_factory.mktemp("shuffle"))
 
 
 @pytest.fixture

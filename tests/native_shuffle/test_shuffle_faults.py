@@ -176,7 +176,7 @@ def test_more_strangers_than_places(shuffle: Program, workers: Workers) -> None:
 
 def test_a_port_that_is_taken(shuffle: Program, workers: Workers) -> None:
     port = workers(1)[0].split(":")[1]
-    shuffle.check_refused(shuffle.run("worker", "--listen", port), 1, f"cannot listen on port {port}: Address already in use")
+    shuffle.check_refused(shuffle.run("worker", "--listen", port), 1, f"cannot listen on port {port} (Address already in use)")
 
 
 def test_a_full_log(shuffle: Program, workers: Workers, tmp_path: Path) -> None:

@@ -109,8 +109,8 @@ def test_the_duration_ends_it(shuffle: Program, workers: Workers) -> None:
 def test_parameters_come_first(shuffle: Program, workers: Workers, tmp_path: Path) -> None:
     words: dict[str, int | float | str] = {
         "workers": ",".join(workers(2)), "rounds": 1, "duration": 2, "distribute": 3, "shuffle": 4, "aggregate": 5, "parallel": 6, "map": 7,
-        "jitter": 0.125, "transfers": 9, "seed": 18446744073709551615,
+        "jitter": 0.125, "transfers": 9, "seed": 2**63 - 1,
     }  # fmt: skip
     done = shuffle.run("master", *options(**words), "--output", str(tmp_path / "log"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert Log.read((tmp_path / "log").read_text()).parameters == {name: str(value) for name, value in words.items()}
+    assert Log.read((tmp_path / "log").read_text()).parameters == {"role": "master"} | {name: str(value) for name, value in words.items()}

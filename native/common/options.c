@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+
+#define MOST_SETTINGS 30
+enum { HELP = 256, FIRST_SETTING }; /* what getopt_long() returns: no characters */
+
+__attribute__((format(printf, 2, 0), noreturn)) static void end(int status, const char *format, va_list arguments)
+{
+	fprintf(stderr, "%s: ", program);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+	exit(status);
+}
+
+void refuse(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	end(EXIT_USAGE, format, arguments);
+}
+
+void fail(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	end(EXIT_FAILED, format, arguments);
+}
+
+/* A whole decimal number without sign, blank or rest, from least to most. */
+static bool parse_number(const char *text, size_t length, int64_t least, int64_t most, int64_t *number)
+{
+	int64_t value = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		int digit = text[i] - '0';
+
+		if (digit < 0 || digit > 9 || value > (most - digit) / 10)
+			return false;
+		value = 10 * value + digit;
+	}
+	*number = value;
+	return length > 0 && value >= least && value <= most;
+}
+
+static bool parse_real(const char *text, double least, double most, double *real)
+{
+	char *rest;
+
+	errno = 0;
+	*real = strtod(text, &rest);
+	/* strtod() takes blanks, signs, hexadecimals, "nan" and "inf" too. */
+	return text[0] >= '.' && !text[strspn(text, "0123456789.e-")] && !*rest && rest != text && !errno &&
+	       *real >= least && *real <= most;
+}
+
+static bool parse_address(const char *text, size_t length, struct sockaddr_in *address)
+{
+	const char *colon = memchr(text, ':', length);
+	char host[INET_ADDRSTRLEN];
+	size_t host_length;
+	int64_t port;
+
+	if (!colon)
+		return false;
+	host_length = (size_t)(colon - text);
+	if (host_length >= sizeof(host) || !parse_number(colon + 1, length - host_length - 1, 1, UINT16_MAX, &port))
+		return false;
+	memcpy(host, text, host_length);
+	host[host_length] = '\0';
+	*address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	return inet_pton(AF_INET, host, &address->sin_addr) == 1;
+}
+
+static bool parse_addresses(const char *text, struct setting *setting)
+{
+	for (setting->number = 0; setting->number < setting->most; text++) {
+		size_t length = strcspn(text, ",");
+
+		if (!parse_address(text, length, &setting->addresses[setting->number++]))
+			return false;
+		text += length;
+		if (!*text)
+			return true;
+	}
+	return false;
+}
+
+static bool parse_choice(const char *text, struct setting *setting)
+{
+	setting->number = 0;
+	while (setting->choices[setting->number] && strcmp(setting->choices[setting->number], text) != 0)
+		setting->number++;
+	return setting->choices[setting->number];
+}
+
+__attribute__((noreturn)) static void refuse_choice(const struct setting *setting, const char *text)
+{
+	char list[200] = "";
+
+	for (const char *const *choice = setting->choices; *choice; choice++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *choice,
+			 !choice[1] ? "" : choice[2] ? ", " : " or ");
+	refuse("--%s is '%s', give %s", setting->name, text, list);
+}
+
+static void set(struct setting *setting, const char *text)
+{
+	switch (setting->kind) {
+	case SETTING_NUMBER:
+		if (!parse_number(text, strlen(text), setting->least, setting->most, &setting->number))
+			refuse("--%s is '%s', give a whole number from %lld to %lld", setting->name, text,
+			       (long long)setting->least, (long long)setting->most);
+		break;
+	case SETTING_REAL:
+		if (!parse_real(text, setting->real.least, setting->real.most, &setting->real.value))
+			refuse("--%s is '%s', give a number from %g to %g", setting->name, text, setting->real.least,
+			       setting->real.most);
+		break;
+	case SETTING_CHOICE:
+		if (!parse_choice(text, setting))
+			refuse_choice(setting, text);
+		break;
+	case SETTING_ADDRESSES:
+		if (parse_addresses(text, setting))
+			break;
+		if (setting->most == 1)
+			refuse("--%s is '%s', give an IPv4 address and a port, as in 10.0.0.1:7000", setting->name, text);
+		refuse("--%s is '%s', give 1 to %lld IPv4 addresses with ports, as in 10.0.0.1:7000,10.0.0.2:7000",
+		       setting->name, text, (long long)setting->most);
+	case SETTING_FLAG:
+		setting->number = 1;
+		text = "";
+		break;
+	default:
+		break;
+	}
+	setting->text = text;
+}
+
+/* getopt_long() answered '?' or ':'. */
+__attribute__((noreturn)) static void refuse_option(int answer, const char *word)
+{
+	if (answer == ':')
+		refuse("%s stands without a value, give it one", word);
+	if (optopt >= HELP)
+		refuse("%s takes no value, leave that out", word);
+	if (optopt)
+		refuse("there is no option -%c, see --help", optopt);
+	refuse("there is no option %s, see --help", word);
+}
+
+void read_options(int argc, char **argv, struct setting *settings, const char *help)
+{
+	struct option options[MOST_SETTINGS + 2] = { { "help", no_argument, NULL, HELP } };
+	int option;
+
+	for (int i = 0; settings[i].kind != SETTING_END; i++)
+		options[1 + i] = (struct option){
+			.name = settings[i].name,
+			.has_arg = settings[i].kind == SETTING_FLAG ? no_argument : required_argument,
+			.val = FIRST_SETTING + i,
+		};
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (option == HELP) {
+			fputs(help, stdout);
+			exit(fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILED);
+		}
+		if (option < FIRST_SETTING)
+			refuse_option(option, argv[optind - 1]);
+		set(&settings[option - FIRST_SETTING], optarg);
+	}
+	if (optind < argc)
+		refuse("'%s' is no option, see --help", argv[optind]);
+	for (; settings->kind != SETTING_END; settings++)
+		if (settings->required && !settings->text)
+			refuse("--%s is missing, give it", settings->name);
+}
+
+int run_role(int argc, char **argv, const struct role *roles)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+
+	for (const struct role *role = roles; role->name; role++)
+		if (strcmp(role->name, word) == 0)
+			return role->run(argc - 1, argv + 1);
+	refuse("the first word is '%s', give %s or %s, and --help after it", word, roles[0].name, roles[1].name);
+}

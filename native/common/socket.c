@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common.h"
+
+const char *address_text(const struct sockaddr_in *address)
+{
+	static char buffers[4][INET_ADDRSTRLEN + sizeof(":65535")];
+	static unsigned int turn;
+	char host[INET_ADDRSTRLEN];
+	char *buffer = buffers[turn++ % 4];
+
+	inet_ntop(AF_INET, &address->sin_addr, host, sizeof(host));
+	snprintf(buffer, sizeof(buffers[0]), "%s:%u", host, ntohs(address->sin_port));
+	return buffer;
+}
+
+int connect_to(const struct sockaddr_in *address)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1, error;
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EINPROGRESS)
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+int socket_error(int fd)
+{
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+	return error;
+}
