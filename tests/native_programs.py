@@ -17,6 +17,8 @@ from types import TracebackType
 
 import pytest
 
+from qjump_mn.guest import build
+
 NATIVE = Path(__file__).resolve().parent.parent / "native"
 WAIT_S = 60
 """How long a test waits for what takes milliseconds, before it gives up; none passes because of it."""
@@ -86,8 +88,7 @@ class Program:
     """One of native/'s programs, built from its sources into a folder as one of `BUILDS`."""
 
     def __init__(self, name: str, kind: str, folder: Path) -> None:
-        self.name, self.source, self.folder = name, NATIVE / name, folder
-        self.path = folder / name
+        self.name, self.source, self.path = name, NATIVE / name, folder / name
         if kind == "sanitized" and not _has_sanitizers():
             pytest.skip("the compiler has no sanitizers here: libasan and libubsan are missing")
         before = sorted(NATIVE.rglob("*"))
@@ -161,10 +162,15 @@ def network_of_its_own(*setup: str) -> list[str]:
     return prefix
 
 
-def check_installed(program: Program, target: Path) -> None:
-    """`make install` puts the program and its manual page where they belong, and nothing else."""
-    argv = ["make", "-C", str(program.source), f"BUILD={program.folder}", f"DESTDIR={target}", "PREFIX=/opt/q", "install"]
-    subprocess.run(argv, capture_output=True, check=True)
+def check_installed(program: Program, folder: Path) -> None:
+    """What is copied for the guest's build suffices; `make install` puts program and manual page where they belong, and nothing else."""
+    recipe, target = build.program(program.name), folder / "target"
+    for path in recipe.sources():
+        copy = folder / "copy" / path.relative_to(recipe.source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    assert {path.name for path in (folder / "copy").iterdir()} == {program.name, "common"}
+    subprocess.run(["make", "-C", folder / "copy" / program.name, f"DESTDIR={target}", "PREFIX=/opt/q", "install"], capture_output=True, check=True)
     files = {str(path.relative_to(target)): path.stat().st_mode & 0o777 for path in target.rglob("*") if path.is_file()}
     assert files == {f"opt/q/bin/{program.name}": 0o755, f"opt/q/share/man/man1/{program.name}.1": 0o644}
 

@@ -59,9 +59,9 @@ struct setting {
  */
 void read_options(int argc, char **argv, struct setting *settings, const char *help);
 
-/* A program's role is its first word. */
+/* A program's role is its first word, one of two. */
 struct role {
-	const char *name; /* NULL after the last one */
+	const char *name; /* NULL after them */
 	int (*run)(int argc, char **argv);
 };
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from qjump_mn.guest import toolbox
 from tests.native_programs import BUILDS, WAIT_S, Program, free_port
 
 
@@ -20,15 +21,23 @@ def memload(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return Program("memload", request.param, tmp_path_factory.mktemp("memload"))
 
 
-@pytest.fixture
-def memcached() -> Iterator[str]:
-    """A memcached of its own for each test; its address."""
+@pytest.fixture(scope="session")
+def memcached_program() -> list[str]:
+    """The toolbox's memcached, which is the guest's; the host's if there is no toolbox yet."""
+    if toolbox.is_built():
+        return toolbox.toolbox().program("usr/bin/memcached")
     path = shutil.which("memcached")
     if not path:
-        pytest.skip("memcached is not installed: apt-get install memcached")
+        pytest.skip("there is no memcached: neither is the toolbox built, nor is it installed here")
+    return [path]
+
+
+@pytest.fixture
+def memcached(memcached_program: list[str]) -> Iterator[str]:
+    """A memcached of its own for each test; its address."""
     port = free_port()
     user = ["-u", "nobody"] if os.geteuid() == 0 else []
-    server = subprocess.Popen([path, *user, "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-m", "64", "-t", "1"])
+    server = subprocess.Popen([*memcached_program, *user, "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-m", "64", "-t", "1"])
     try:
         give_up = time.monotonic() + WAIT_S
         while socket.socket().connect_ex(("127.0.0.1", port)):

@@ -101,3 +101,27 @@ def test_values_of_any_length(memload: Program, memcached: str, size: int) -> No
     log = memload.log("--server", memcached, "--rate", "200", "--duration", str(100 * MS), "--linger", str(60000 * MS), "--keys", "5",
                       "--value-bytes", str(size), "--get-fraction", "0.5", "--connections", "2")  # fmt: skip
     assert {row["status"] for row in log.rows} == {0} and {row["op"] for row in log.rows} == {0, 1}
+
+
+SIZES = ["--keys", "40", "--key-bytes", "30", "--value-bytes", "500"]
+
+
+def test_storing_by_itself(memload: Program, memcached: str) -> None:
+    """Then nothing is stored before the load, whose every GET finds its key."""
+    log = memload.log("--server", memcached, "--store", *SIZES, "--connections", "3")
+    totals = ("rows", "early", "from_ns", "to_ns", "sent", "answered", "gets", "misses", "errors")
+    assert (log.rows, log.end, log.parameters["store"]) == ([], dict.fromkeys(totals, 0), "1")
+    before = counted(memcached)
+    assert (before["cmd_set"], before["curr_items"], before["cmd_get"]) == (40, 40, 0)
+    load = memload.log("--server", memcached, "--stored", *SIZES, *OPEN, "--connections", "3", "--get-fraction", "0.8")
+    after, gets = counted(memcached), load.end["gets"]
+    assert 0 < gets < len(load.rows) and {row["status"] for row in load.rows} == {0} and load.parameters["stored"] == "1"
+    assert (after["cmd_get"], after["get_hits"], after["cmd_set"] - before["cmd_set"]) == (gets, gets, len(load.rows) - gets)
+    assert after["curr_items"] == 40, "both know the same keys"
+
+
+def test_keys_that_are_not_stored_are_missed(memload: Program, memcached: str) -> None:
+    log = memload.log("--server", memcached, "--stored", *SIZES, *OPEN, "--get-fraction", "1")
+    server = counted(memcached)
+    assert log.end["misses"] == len(log.rows) == server["get_misses"] > 0
+    assert (server["cmd_set"], server["get_hits"]) == (0, 0)

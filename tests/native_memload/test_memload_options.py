@@ -53,4 +53,4 @@ def test_help_and_manual_agree(memload: Program) -> None:
 
 
 def test_installation(memload: Program, tmp_path: Path) -> None:
-    check_installed(memload, tmp_path / "target")
+    check_installed(memload, tmp_path)

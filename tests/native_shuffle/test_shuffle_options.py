@@ -47,4 +47,4 @@ def test_help_and_manual_agree(shuffle: Program) -> None:
 
 
 def test_installation(shuffle: Program, tmp_path: Path) -> None:
-    check_installed(shuffle, tmp_path / "target")
+    check_installed(shuffle, tmp_path)
