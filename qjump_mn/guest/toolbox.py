@@ -43,6 +43,8 @@ _OTHER_SUITES = {
     ).split(),
 }
 
+_BPF_TOOLS = "clang llvm libbpf-dev".split()  # gcc's backend does not write what a struct_ops program needs
+
 _CHECKPATCH = ("scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_structs.checkpatch")
 
 
@@ -162,6 +164,11 @@ def is_built() -> bool:
 def kernel_tree(suite: str, progress: Callable[[str], None] = lambda line: None) -> Tree:
     """A tree with another suite's kernel, its headers and its compiler; for tests. Not locked. Raises as `toolbox` does."""
     return make_tree(suite, _OTHER_SUITES[suite], "", progress)
+
+
+def bpf_tools(progress: Callable[[str], None] = lambda line: None) -> Tree:
+    """A tree with a compiler for BPF and libbpf's headers; for tests. Not locked. Raises as `toolbox` does."""
+    return make_tree(read_lock().suite, _BPF_TOOLS, "", progress)
 
 
 def style_tools(progress: Callable[[str], None] = lambda line: None) -> Tree:

@@ -6,18 +6,25 @@ import base64
 import json
 import lzma
 import re
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qjump_mn.guest import Image, Job, Setup, prepare, run
+from qjump_mn.guest import Image, Job, Setup, build, prepare, run, toolbox
 from qjump_mn.guest.selection import MODULES
 from tests.guest import trees
 
 QDISC = Path(__file__).parent / "qdisc"
 SUITES = {"6.12": None, "6.1": "bookworm", "7": "trixie-backports"}
 COST = ["qdisc_cost"]
+WITH_BPF = {"qdisc_cost", "qdisc_compare"}
+_BPF = """
+mkdir out
+for source in *.c; do
+    clang --target=bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -I/usr/include/x86_64-linux-gnu -c $source -o out/${source%.c}.o
+done
+llvm-strip -g out/*.o
+"""
 
 # What the kernel says of every module from outside its tree, and of every qdisc below HTB that holds packets back (netem too).
 EXPECTED_LOG = {
@@ -56,29 +63,41 @@ def kernel_image(kernel: str) -> Image:
     return prepare(print, extra=extra, kernel_suite=suite)
 
 
-def outside(image: Image, name: str) -> str:
-    """A kernel module that is not in the image, as the runner takes it."""
+def outside(image: Image, name: str) -> bytes:
+    """A kernel module that is not in the image."""
     path = next((image.kernel.parents[1] / "usr/lib/modules").glob(f"*/kernel/{name}.ko*"))
     data = path.read_bytes()
-    return base64.b64encode(zlib.compress(lzma.decompress(data) if path.suffix == ".xz" else data, 9)).decode()
+    return lzma.decompress(data) if path.suffix == ".xz" else data
 
 
-def job_of(checks: list[list[str]], modules: dict[str, str], virtual_deadline_s: float) -> Job:
-    """The job that runs these checks, with what they import: a job's room is small."""
+def job_of(checks: list[list[str]], data: dict[str, bytes], virtual_deadline_s: float) -> Job:
+    """The job that runs these checks, with what they import: a job's room is small. `data` are files for /tmp, of which kernel modules are loaded."""
     sources = {path.stem: path.read_text() for path in (QDISC / "checks").glob("*.py")}
     wanted, found = [name for name, *_ in checks], {}
     for name in wanted:
         found[f"{name}.py"] = sources[name]
         imported = re.findall(r"^(?:import|from) (\w+)", sources[name], re.MULTILINE)
         wanted += [other for other in imported if other in sources and other not in wanted]
-    plan = {"checks": checks, "modules": modules, "others": MODULES}
+    packed = {name: base64.b64encode(lzma.compress(content, preset=9)).decode() for name, content in data.items()}
+    plan = {"checks": checks, "data": packed, "others": MODULES}
     return Job(script=(QDISC / "runner.py").read_text(), files={**found, "plan.json": json.dumps(plan)}, virtual_deadline_s=virtual_deadline_s)
+
+
+def bpf_programs() -> dict[str, bytes]:
+    """The objects of tests/guest/qdisc/bpf by their names."""
+    tree = trees.needed(toolbox.bpf_tools)
+    made = build.built(tree, "BPF programs", "tests/guest/qdisc/bpf", _BPF, print)
+    return {path.name: path.read_bytes() for path in made.iterdir()}
 
 
 def measured(kernel: str, checks: list[list[str]], folder: Path) -> Guest:
     """Boot that kernel and run the checks."""
     image = kernel_image(kernel)
-    modules = {"pktgen": outside(image, "net/core/pktgen")} if COST in checks else {}
-    result = run(image, job_of(checks, modules, 2000), folder, setup=Setup())
+    data = {}
+    if COST in checks:
+        data["pktgen.ko"] = outside(image, "net/core/pktgen")
+    if {name for name, *_ in checks} & WITH_BPF:
+        data |= {"cls_bpf.ko": outside(image, "net/sched/cls_bpf"), **bpf_programs()}
+    result = run(image, job_of(checks, data, 2000), folder, setup=Setup())
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     return Guest(kernel, folder, json.loads((folder / "results.json").read_text()))

@@ -5,11 +5,9 @@ All checks of test_qdisc.py run there in one boot, and all its assertions hold b
 
 from __future__ import annotations
 
-import base64
 import inspect
 import json
 import shutil
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +49,9 @@ def image(request: pytest.FixtureRequest) -> Image:
     return prepare(print, kernel_suite=debug.SUITE)
 
 
-def measured(image: Image, checks: list[list[str]], modules: dict[str, str], folder: Path) -> Guest:
-    """Boot the debug kernel, load the modules and run the checks."""
-    result = run(image, job_of(checks, modules, 3000), folder, setup=Setup(), memory_mb=debug.MEMORY_MB, wall_deadline_s=7000)
+def measured(image: Image, checks: list[list[str]], data: dict[str, bytes], folder: Path) -> Guest:
+    """Boot the debug kernel, load `data` and run the checks."""
+    result = run(image, job_of(checks, data, 3000), folder, setup=Setup(), memory_mb=debug.MEMORY_MB, wall_deadline_s=7000)
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     return Guest("6.12", folder, json.loads((folder / "results.json").read_text()))
 
@@ -71,8 +69,7 @@ def broken(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     (folder / "Makefile").write_text("obj-m := broken.o\n")
     kernel = debug.kernel_tree()
     kernel.run(["make", "-C", f"/usr/lib/modules/{kernel.kernel_release}/build", "M=/build", "modules"], folder)
-    module = base64.b64encode(zlib.compress((folder / "broken.ko").read_bytes(), 9)).decode()
-    return measured(image, [["kernel_health"]], {"broken": module}, folder)
+    return measured(image, [["kernel_health"]], {"broken.ko": (folder / "broken.ko").read_bytes()}, folder)
 
 
 def test_no_memory_is_lost_and_lockdep_watched_to_the_end(guest: Guest) -> None:

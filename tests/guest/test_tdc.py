@@ -75,7 +75,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             absent = ""
         except (MachineError, FileNotFoundError) as error:
             absent = str(error)
-    files["plan.json"] = json.dumps({"checks": checks, "modules": {}, "others": ["dummy"]})
+    files["plan.json"] = json.dumps({"checks": checks, "data": {}, "others": ["dummy"]})
     job = Job(script=(QDISC / "runner.py").read_text(), files=files, virtual_deadline_s=600)
     result = run(kernel_image(request.param), job, folder, setup=Setup())
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")

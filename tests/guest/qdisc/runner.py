@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import base64
 import json
+import lzma
 import subprocess
 import sys
 import time
-import zlib
 from pathlib import Path
 
 HOME = Path(sys.argv[0]).parent
@@ -44,9 +44,10 @@ results: dict[str, object] = {"release": Path("/proc/sys/kernel/osrelease").read
 subprocess.run(["dmesg", "--clear"], check=True)  # what the kernel said of the machine
 results["load"] = [words("modprobe", "-a", *OURS), loaded()]
 results["unload"] = [words("modprobe", "-r", *OURS), loaded()]
-for name, text in plan["modules"].items():
-    Path("/tmp", f"{name}.ko").write_bytes(zlib.decompress(base64.b64decode(text)))
-    subprocess.run(["insmod", f"/tmp/{name}.ko"], check=True)
+for name, text in plan["data"].items():
+    Path("/tmp", name).write_bytes(lzma.decompress(base64.b64decode(text)))
+    if name.endswith(".ko"):
+        subprocess.run(["insmod", f"/tmp/{name}"], check=True)
 results["checks"] = {name: check(name, *arguments) for name, *arguments in plan["checks"]}
 results["log"] = words("dmesg", "-t", "--level=emerg,alert,crit,err,warn").splitlines()
 results["others"] = words("modprobe", "-a", *plan["others"])

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Earliest departure times: at clsact's egress each packet of a limited level
+ * gets the time at which it fits its level's budget, and an fq that it meets
+ * later holds it until then. Charged at arrival, for the time given.
+ */
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_helpers.h>
+#include "level.h"
+
+#define HORIZON	2000000000ull	/* ns: what would wait longer is dropped */
+
+struct level {
+	struct bpf_spin_lock lock;	/* clsact holds none */
+	__u64 last;			/* ns: the time given last; a level is not reordered */
+	struct account account;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LEVELS);
+	__type(key, __u32);
+	__type(value, struct level);
+} levels SEC(".maps");
+
+SEC("tc")
+int edt(struct __sk_buff *skb)
+{
+	__u32 p = skb->priority, bytes = skb->wire_len;
+	__u64 now, at;
+	struct level *l;
+
+	if (p >= LEVELS || !budget(p))
+		return TC_ACT_OK;
+	l = bpf_map_lookup_elem(&levels, &p);
+	if (!l || bytes > budget(p))
+		return TC_ACT_SHOT;
+	now = bpf_ktime_get_ns();
+	at = skb->tstamp > now ? skb->tstamp : now;	/* TCP's own pacing */
+
+	bpf_spin_lock(&l->lock);
+	if (at < l->last)
+		at = l->last;
+	at = fits(&l->account, budget(p), bytes, at);
+	l->last = at;
+	if (at <= now + HORIZON)
+		charge(&l->account, bytes, at);
+	bpf_spin_unlock(&l->lock);
+
+	if (at > now + HORIZON)
+		return TC_ACT_SHOT;
+	skb->tstamp = at;
+	return TC_ACT_OK;
+}
+
+char terms[] SEC("license") = "GPL";
