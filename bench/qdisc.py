@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.guest.checks import COST, SUITES, measured
+from tests.guest.checks import COMPARED, COST, SUITES, measured
 
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- bench/qdisc begin -->", "<!-- bench/qdisc end -->"
@@ -48,17 +48,20 @@ def measure(kernel: str) -> dict[str, Any]:
 
 
 def comparison() -> str:
-    """What limits a level, scheme by scheme, on the guest's own kernel."""
-    with tempfile.TemporaryDirectory() as scratch:
-        values = measured("6.12", [["qdisc_compare"]], Path(scratch)).values("qdisc_compare")
+    """What limits a level, scheme by scheme, on the guest's own kernel; what that has not, on the newest."""
     rows = [
         "| what limits level 4 | most in any T: as root | below a busy HTB | lost | TCP's share, 4 frames | 16 frames | an urgent frame waits |",
         "|---|---|---|---|---|---|---|",
     ]
-    for name, case in values["cases"].items():
-        shares = " | ".join(f"{share:.1%}" for share in case["tcp"].values())
-        wait = f"{case['wait_ns'] / values['bulk_ns']:.2f} frames"
-        rows.append(f"| {name} | {case['most']:g} B | {case['below_htb']:g} B | {case['lost'] / case['sent']:.0%} | {shares} | {wait} |")
+    for kernel, check in COMPARED.items():
+        with tempfile.TemporaryDirectory() as scratch:
+            values = measured(kernel, [check], Path(scratch)).values("qdisc_compare")
+        for name, case in values["cases"].items():
+            own = ", own rate" if "refused" in case else ""
+            single = [f" ({share:.1%})" for share in case.get("tcp_single", {}).values()] or ["", ""]
+            shares = " | ".join(f"{share:.1%}{note}" for share, note in zip(case["tcp"].values(), single, strict=True))
+            wait = f"{case['wait_ns'] / values['bulk_ns']:.2f} frames{own}"
+            rows.append(f"| {name} | {case['most']:g} B | {case['below_htb']:g} B{own} | {case['lost'] / case['sent']:.0%} | {shares} | {wait} |")
     return "\n".join(rows)
 
 
@@ -66,15 +69,18 @@ def tables(figures: Figures) -> list[str]:
     """A table for each group: instructions above noqueue on each kernel, and by what they exceed pfifo's of the same group."""
     blocks = []
     for group, title in TITLES.items():
-        names = list(next(iter(figures.values()))[group])
+        names = list(dict.fromkeys(name for kernel in figures for name in figures[kernel][group]))
         times = "pfifo" in names
         heads = [head for kernel in figures for head in ([kernel, "x pfifo"] if times else [kernel])]
         rows = [f"| {title} | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
         for name in names:
             cells: list[str] = []
             for kernel in figures:
-                value, pfifo = figures[kernel][group][name], figures[kernel][group].get("pfifo")
-                cells += [f"{value:.0f}"] + ([f"{value / pfifo:.2f}"] if times else [])
+                value, pfifo = figures[kernel][group].get(name), figures[kernel][group].get("pfifo")
+                if value is None:
+                    cells += ["–"] * (1 + times)
+                else:
+                    cells += [f"{value:.0f}"] + ([f"{value / pfifo:.2f}"] if times else [])
             rows.append(f"| `{name}` | {' | '.join(cells)} |")
         blocks.append("\n".join(rows))
     return blocks

@@ -17,6 +17,7 @@ from tests.guest import trees
 QDISC = Path(__file__).parent / "qdisc"
 SUITES = {"6.12": None, "6.1": "bookworm", "7": "trixie-backports"}
 COST = ["qdisc_cost"]
+COMPARED = {"6.12": ["qdisc_compare"], "7": ["qdisc_compare", "bpf qdisc"]}
 WITH_BPF = {"qdisc_cost", "qdisc_compare"}
 _BPF = """
 mkdir out

@@ -2,7 +2,9 @@
 
 `most`: the largest byte count of the level in any 10 ms at the peer, in budgets, as root and below an HTB class of 12 Mb/s that
 bulk of level 7 saturates in spells; `lost`: of the 1260 frames offered as root. Traffic straddles epochs, as in qjump_window.
-`tcp`: share of a budget of 4 and of 16 full-size frames that one TCP flow gets in 4 s.
+`tcp`: share of a budget of 4 and of 16 full-size frames that one TCP flow gets in 4 s. TCP makes packets of several frames whatever ethtool
+says, and BPF cannot split them as qjump and tbf do: it charges them whole and drops those above a budget. `tcp_single`: BPF's shares when
+the device takes packets of one frame only (gso_max_segs).
 `wait_ns`: how long a frame of level 7, sent every 7 ms, waits at most for its turn above a 10 Mb/s wire, with level 0 backlogged;
 `bulk_ns` is a full-size frame's time on that wire.
 `bpf qdisc`, which 6.12 has not, is measured when it is named. It can be the root only: `refused` is what the kernel says elsewhere, and
@@ -134,6 +136,9 @@ for name in sys.argv[1:] or [name for name in SCHEMES if name != "bpf qdisc"]:
     below, _, _ = window(name, "htb")
     cases[name] = {"most": most, "below_htb": below, "sent": sent, "lost": lost, "wait_ns": urgent(name),
                    "tcp": {str(frames): tcp(name, frames) for frames in (4, 16)}}
+rig.run("ip -n a link set a0 gso_max_segs 1")
+for name in BPF.keys() & cases.keys():
+    cases[name]["tcp_single"] = {str(frames): tcp(name, frames) for frames in (4, 16)}
 if "bpf qdisc" in cases:
     cases["bpf qdisc"]["refused"] = refused()
 rig.report(bulk_ns=BULK_NS, cases=cases)

@@ -13,6 +13,7 @@ import os
 import socket
 import time
 
+import bpf
 import rig
 
 BURST, BURSTS = 800, 8
@@ -46,6 +47,18 @@ PATHS = {
     "qjump_limit": (0, ["root qjump epoch 1000s level 0 64 packets 50"]),
     "qjump_policed": (0, ["root qjump epoch 1000s level 0 64 mode drop"]),
     "qjump_oversize": (0, ["root qjump epoch 1000s level 0 64 overhead 24"]),
+}
+# name: (skb->priority, program of bpf.py, its budgets, tc commands). In epochs of 10 ms; from 6.16 on there are qdiscs in BPF.
+CLSACT = ["qdisc add dev cost0 clsact", "filter add dev cost0 egress protocol all prio 1 {bpf}"]
+PRIO_FQ = [*CLSACT, f"qdisc add dev cost0 {PRIO}", *(f"qdisc add dev cost0 parent 1:{band} fq" for band in range(1, 9))]
+EPOCH_NS, BUDGET = 10_000_000, 100_000_000
+BPF = {
+    "bpf_times_fq_level0": (0, "edt", {0: BUDGET}, [*CLSACT, "qdisc add dev cost0 root fq"]),
+    "bpf_times_prio8_fq_level0": (0, "edt", {0: BUDGET}, PRIO_FQ),
+    "bpf_times_prio8_fq_level7": (7, "edt", {7: BUDGET}, PRIO_FQ),
+    "bpf_qdisc_unlimited": (7, "qdisc", {0: BUDGET}, ["qdisc add dev cost0 root {bpf}"]),
+    "bpf_qdisc_level0": (0, "qdisc", {0: BUDGET}, ["qdisc add dev cost0 root {bpf}"]),
+    "bpf_qdisc_level7": (7, "qdisc", {7: BUDGET}, ["qdisc add dev cost0 root {bpf}"]),
 }
 UDP = ["pfifo", "qjump_unlimited", "qjump_delay_rolling_10ms_level0"]
 
@@ -84,6 +97,16 @@ def measure(commands: list[str], priority: int, by_udp: bool = False) -> float:
     return min(values[1:])
 
 
+def measure_bpf(name: str, by_udp: bool = False) -> float:
+    priority, program, budgets, commands = BPF[name]
+    with {"edt": bpf.edt, "qdisc": bpf.qdisc}[program](EPOCH_NS, budgets) as words:
+        for command in commands:
+            rig.run(f"tc {command.format(bpf=words)}")
+        cost = measure([], priority, by_udp)
+        rig.run("tc qdisc del dev cost0 clsact", check=False)
+    return cost
+
+
 if not os.path.exists("/proc/net/pktgen"):
     rig.run("modprobe pktgen")
 rig.run("ip link add cost0 numtxqueues 1 type dummy")
@@ -101,6 +124,13 @@ result = {
     "paths": {name: measure(commands, p, by_udp=True) - udp_base for name, (p, commands) in PATHS.items()},
     "udp": {name: measure(QDISCS[name][1], QDISCS[name][0], by_udp=True) - udp_base for name in UDP},
 }
+# Last, so that the figures above are what they are without BPF. It is compiled to the processor's instructions (bpf_jit_enable), as everywhere.
+with open("/proc/sys/net/core/bpf_jit_enable") as f:
+    jit = int(f.read())
+kernel = tuple(int(part) for part in os.uname().release.split(".")[:2])
+for name in [name for name in BPF if BPF[name][1] == "edt" or kernel >= (6, 16)]:
+    result["qdiscs"][name] = measure_bpf(name) - base
+result["udp"]["bpf_times_fq_level0"] = measure_bpf("bpf_times_fq_level0", by_udp=True) - udp_base
 rig.run("ip link del cost0")
 rounded = {group: {name: round(value, 1) for name, value in figures.items()} for group, figures in result.items()}
-rig.report(noqueue=round(base, 1), **rounded)
+rig.report(noqueue=round(base, 1), jit=jit, **rounded)

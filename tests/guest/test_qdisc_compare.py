@@ -1,0 +1,63 @@
+"""What can limit a level, scheme by scheme: what docs/qdisc.md says of its table. Two boots, of about half a minute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.guest.checks import COMPARED, EXPECTED_LOG, Guest, measured
+
+pytestmark = pytest.mark.guest
+
+KEEP = {"qjump", "bpf qdisc"}  # a budget, wherever they stand
+HOLD = {"qjump", "prio + tbf", "htb", "bpf times + prio, fq", "bpf qdisc"}
+
+
+@pytest.fixture(scope="module")
+def guests(tmp_path_factory: pytest.TempPathFactory) -> list[Guest]:
+    return [measured(kernel, [check], tmp_path_factory.mktemp("compare")) for kernel, check in COMPARED.items()]
+
+
+@pytest.fixture(scope="module")
+def cases(guests: list[Guest]) -> dict[str, dict[str, Any]]:
+    return {name: case for guest in guests for name, case in guest.values("qdisc_compare")["cases"].items()}
+
+
+def test_all_are_measured_and_the_kernels_have_nothing_to_say(guests: list[Guest], cases: dict[str, dict[str, Any]]) -> None:
+    assert len(cases) == 7
+    assert all(set(guest.results["log"]) <= EXPECTED_LOG for guest in guests)
+
+
+def test_only_charging_at_departure_in_rolling_epochs_keeps_one_budget(cases: dict[str, dict[str, Any]]) -> None:
+    for name, case in cases.items():
+        most = max(case["most"], case["below_htb"])
+        assert case["sent"] == 1260
+        assert (most == 1) if name in KEEP else (1 < most <= 2), (name, case)
+        assert (case["lost"] == 0) if name in HOLD else (case["lost"] > case["sent"] / 2), (name, case)
+
+
+def test_departure_times_keep_it_until_something_behind_holds_packets_back(cases: dict[str, dict[str, Any]]) -> None:
+    case = cases["bpf times + prio, fq"]
+    assert case["most"] == 1 < case["below_htb"]
+
+
+def test_an_urgent_frame_waits_for_one_frame_and_no_longer(guests: list[Guest]) -> None:
+    for guest in guests:
+        values = guest.values("qdisc_compare")
+        assert all(0.9 < case["wait_ns"] / values["bulk_ns"] < 1.01 for case in values["cases"].values())
+
+
+def test_tcp_gets_its_budget_where_packets_wait_and_are_split(cases: dict[str, dict[str, Any]]) -> None:
+    for name, case in cases.items():
+        shares = case.get("tcp_single", case["tcp"]).values()
+        assert all(0.95 < share < 1.02 for share in shares) if name in HOLD else all(share < 0.1 for share in shares), (name, case)
+
+
+def test_bpf_does_not_split_packets(cases: dict[str, dict[str, Any]]) -> None:
+    for name in ("bpf times + prio, fq", "bpf qdisc"):
+        assert all(0.5 < share < 0.95 for share in cases[name]["tcp"].values()), cases[name]
+
+
+def test_a_bpf_qdisc_stands_at_the_root_only(cases: dict[str, dict[str, Any]]) -> None:
+    assert cases["bpf qdisc"]["refused"] == dict.fromkeys(("htb", "wire"), "Error: BPF qdisc only supported on root or mq.\n")
