@@ -43,7 +43,7 @@ _OTHER_SUITES = {
     ).split(),
 }
 
-_BPF_TOOLS = "clang llvm libbpf-dev".split()  # gcc's backend does not write what a struct_ops program needs
+_BPF_TOOLS = "clang llvm libbpf-dev".split()  # llvm for llvm-strip: a job in the guest has no room for what debuggers read
 
 _CHECKPATCH = ("scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_structs.checkpatch")
 

@@ -50,7 +50,7 @@ int edt(struct __sk_buff *skb)
 
 	if (at > now + HORIZON)
 		return TC_ACT_SHOT;
-	/* fq of 7.x complains of a time whose clock it is not told, which can be done for IP only. */
+	/* fq of 7.x logs times whose clock it is not told; only that of IP can be told. */
 	if (bpf_skb_set_tstamp(skb, at, BPF_SKB_TSTAMP_DELIVERY_MONO))
 		skb->tstamp = at;
 	return TC_ACT_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What qdisc.c uses of the kernel's types and functions: found by name in its BTF when it is loaded. */
+/* What qdisc.c uses of the kernel: found by name in its BTF when it is loaded. */
 #ifndef KERNEL_H
 #define KERNEL_H
 
@@ -58,7 +58,8 @@ void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, __u64 expire, __u64 slack) _
 
 void *bpf_obj_new_impl(__u64 type, void *meta) __ksym;
 void bpf_obj_drop_impl(void *object, void *meta) __ksym;
-int bpf_list_push_back_impl(struct bpf_list_head *head, struct bpf_list_node *node, void *meta, __u64 offset) __ksym;
+int bpf_list_push_back_impl(struct bpf_list_head *head, struct bpf_list_node *node, void *meta,
+			    __u64 offset) __ksym;
 struct bpf_list_node *bpf_list_pop_front(struct bpf_list_head *head) __ksym;
 struct bpf_list_node *bpf_list_front(struct bpf_list_head *head) __ksym;
 

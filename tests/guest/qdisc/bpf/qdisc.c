@@ -12,6 +12,7 @@
 
 #define NET_XMIT_SUCCESS	0
 #define NET_XMIT_DROP		1
+#define LIMIT			4000	/* packets */
 #define LEAST_ON_WIRE		84	/* bytes of the shortest frame, preamble and gap included */
 #define NEVER			(~0ull)
 
@@ -170,7 +171,7 @@ struct sk_buff *BPF_PROG(dequeue, struct Qdisc *sch)
 SEC("struct_ops")
 int BPF_PROG(init, struct Qdisc *sch, struct nlattr *arg, struct netlink_ext_ack *extack)
 {
-	sch->limit = 4000;
+	sch->limit = LIMIT;
 	return 0;
 }
 
@@ -185,7 +186,7 @@ void BPF_PROG(reset, struct Qdisc *sch)
 
 		if (!l)
 			continue;
-		bpf_for(n, 0, 4000) {
+		bpf_for(n, 0, LIMIT) {
 			struct sk_buff *skb = take(l, p);
 
 			if (!skb)

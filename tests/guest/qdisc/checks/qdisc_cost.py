@@ -7,6 +7,8 @@ per second, from which a frame's ns are known to 5 ppm.
 It counts sent frames only and never ends where all are dropped, so what follows is done by a loop of sendto(): `udp`, a part of the qdiscs
 again, and `paths`, packets that do not leave (in the noqueue base they do, which makes some figures negative): `held` waits in a level whose
 budget is used up, `limit` finds it full, `policed` exceeds the budget in mode drop, `oversize` is dearer than it; tbf to compare.
+
+BPF is measured last, so that all else is as without it; `jit` is 1 when it was compiled to the processor's instructions, as it is by default.
 """
 
 import os
@@ -48,7 +50,7 @@ PATHS = {
     "qjump_policed": (0, ["root qjump epoch 1000s level 0 64 mode drop"]),
     "qjump_oversize": (0, ["root qjump epoch 1000s level 0 64 overhead 24"]),
 }
-# name: (skb->priority, program of bpf.py, its budgets, tc commands). In epochs of 10 ms; from 6.16 on there are qdiscs in BPF.
+# name: (skb->priority, program of bpf.py, its budgets, tc commands). In epochs of 10 ms; before 6.16 there are no qdiscs in BPF.
 CLSACT = ["qdisc add dev cost0 clsact", "filter add dev cost0 egress protocol all prio 1 {bpf}"]
 PRIO_FQ = [*CLSACT, f"qdisc add dev cost0 {PRIO}", *(f"qdisc add dev cost0 parent 1:{band} fq" for band in range(1, 9))]
 EPOCH_NS, BUDGET = 10_000_000, 100_000_000
@@ -124,10 +126,10 @@ result = {
     "paths": {name: measure(commands, p, by_udp=True) - udp_base for name, (p, commands) in PATHS.items()},
     "udp": {name: measure(QDISCS[name][1], QDISCS[name][0], by_udp=True) - udp_base for name in UDP},
 }
-# Last, so that the figures above are what they are without BPF. It is compiled to the processor's instructions (bpf_jit_enable), as everywhere.
 with open("/proc/sys/net/core/bpf_jit_enable") as f:
     jit = int(f.read())
 kernel = tuple(int(part) for part in os.uname().release.split(".")[:2])
+result["qdiscs"]["fq"] = measure(["root fq"], 0) - base
 for name in [name for name in BPF if BPF[name][1] == "edt" or kernel >= (6, 16)]:
     result["qdiscs"][name] = measure_bpf(name) - base
 result["udp"]["bpf_times_fq_level0"] = measure_bpf("bpf_times_fq_level0", by_udp=True) - udp_base
