@@ -87,7 +87,7 @@ def job_of(checks: list[list[str]], data: dict[str, bytes], virtual_deadline_s: 
 def bpf_programs() -> dict[str, bytes]:
     """The objects of tests/guest/qdisc/bpf by their names."""
     tree = trees.needed(toolbox.bpf_tools)
-    made = build.built(tree, "BPF programs", "tests/guest/qdisc/bpf", _BPF, print)
+    made = build.built(tree, "BPF programs", build.Recipe(QDISC / "bpf", _BPF), print)
     return {path.name: path.read_bytes() for path in made.iterdir()}
 
 
