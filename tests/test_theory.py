@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from qjump_mn import theory
 
@@ -59,3 +63,45 @@ def test_ping_loses_what_falls_into_an_epoch(interval: float, epoch: float, loss
 def test_a_full_queue_waits_one_epoch_a_packet() -> None:
     assert theory.full_queue_delay_ns(10, 28_800_000) == 288_000_000
     assert theory.full_queue_delay_ns(10, 28_800_000, 2) == 144_000_000
+
+
+def served(arrivals: list[tuple[int, int]], own: int, other: int, delivery: int) -> list[tuple[int, int]]:
+    """When each of (time, name) has left a port that always has a frame of ``other`` to send behind the urgent ones, in order of time."""
+    left, free = [], 0
+    for time, name in sorted(arrivals):
+        # The port is busy with urgent frames, or with one of the others, which begin one after the other as long as nothing urgent is there.
+        start = free if time <= free else free + -(-(time - free) // other) * other
+        left.append((start + delivery, name))
+        free = start + own
+    return left
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(2, 6), st.integers(1, 4), st.integers(0, 2**32), st.booleans())
+def test_no_frame_exceeds_the_fan_in_bound_while_the_epoch_is_as_long(hosts: int, streams: int, seed: int, at_once: bool) -> None:
+    rate, frame, full = 10**7, 280, 1522
+    own, other, delivery = theory.occupancy_ns(frame, rate), theory.occupancy_ns(full, rate), theory.delivery_ns(frame, rate)
+    bound = theory.fan_in_bound_ns(hosts, streams, frame, full, rate)
+    random = Random(seed)
+    sent: dict[int, int] = {}
+    arrivals = []
+    for _ in range(hosts):
+        mine = []
+        for _ in range(streams):
+            phase = 0 if at_once else random.randrange(bound)
+            for epoch in range(6):
+                sent[len(sent)] = phase + epoch * bound
+                mine.append((phase + epoch * bound, len(sent) - 1))
+        arrivals += served(mine, own, other, delivery)
+    delays = [time - sent[name] for time, name in served(arrivals, own, other, delivery)]
+    assert max(delays) <= bound
+    if at_once:
+        assert max(delays) >= (hosts * streams - 1) * own, "all at once come near it: the bound is no idle promise"
+
+
+def test_a_shorter_epoch_than_the_links_can_carry_exceeds_it() -> None:
+    own = theory.occupancy_ns(280, 10**7)
+    bound = theory.fan_in_bound_ns(10, 6, 280, 1522, 10**7)
+    arrivals = [(index * own // 2, index) for index in range(2000)]
+    delays = [time - index * own // 2 for time, index in served(arrivals, own, theory.occupancy_ns(1522, 10**7), theory.delivery_ns(280, 10**7))]
+    assert max(delays) > bound
