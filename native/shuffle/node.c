@@ -205,15 +205,19 @@ void node_fetch(struct node *node, const struct transfer *transfer)
 	fetch_next(node);
 }
 
-void node_abandon(struct node *node)
+void node_fetch_none(struct node *node)
 {
 	for (int i = 0; i < WORKERS_MAX; i++)
 		endpoint_close(&node->fetches[i].endpoint);
-	for (int i = 0; i < SERVED_MAX; i++)
-		endpoint_close(&node->served[i].endpoint);
 	node->active = 0;
 	node->queue_count = 0;
-	waiter_arm(&node->waiter, NEVER);
+}
+
+void node_serve_none(struct node *node)
+{
+	for (int i = 0; i < SERVED_MAX; i++)
+		if (node->served[i].read == sizeof(struct hello))
+			endpoint_close(&node->served[i].endpoint);
 }
 
 static void stop_ready(struct endpoint *endpoint)

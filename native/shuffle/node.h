@@ -94,8 +94,10 @@ void endpoint_close(struct endpoint *endpoint);
 
 /* Fetch transfer.bytes from an address, when fewer than the limit are under way. */
 void node_fetch(struct node *node, const struct transfer *transfer);
-/* End all copies, to and from here. */
-void node_abandon(struct node *node);
+/* End the copies to here. */
+void node_fetch_none(struct node *node);
+/* End the copies from here. Who has not said yet what it wants may be the next master, and stays. */
+void node_serve_none(struct node *node);
 
 /* All of a short message; false with errno. Waits, if it must, for the socket to take it. */
 bool send_all(int fd, const void *data, size_t size);

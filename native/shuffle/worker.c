@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,10 +24,12 @@ struct worker {
 	uint32_t count;
 };
 
-/* The job is over: the master has gone, or this worker cannot do its part. */
+/* The job is over: the master has gone. */
 static void leave(struct worker *worker)
 {
-	node_abandon(&worker->node);
+	node_fetch_none(&worker->node);
+	node_serve_none(&worker->node);
+	waiter_arm(&worker->node.waiter, NEVER);
 	endpoint_close(&worker->control);
 	worker->node.number = NOBODY;
 	worker->doing = IDLE;
@@ -125,7 +128,7 @@ static void fetched(void *owner, const struct transfer *transfer)
 
 /*
  * The master is told, and decides. It may have gone itself, and other workers, which know that already, may have left
- * the job and hung up: so this is no error here.
+ * the job and hung up: so this is no error here. Others are served on, lest they report what is only our fault.
  */
 static void broken(void *owner, const struct transfer *transfer, const char *why)
 {
@@ -133,7 +136,7 @@ static void broken(void *owner, const struct transfer *transfer, const char *why
 	char text[sizeof(((struct report *)0)->why)];
 
 	snprintf(text, sizeof(text), "copy from node %u: %s", transfer->source, why);
-	node_abandon(&worker->node);
+	node_fetch_none(&worker->node);
 	worker->doing = IDLE;
 	report(worker, REPORT_BROKEN, text);
 }
@@ -179,8 +182,12 @@ static void control_ready(struct endpoint *endpoint)
 static void called(void *owner, int fd)
 {
 	struct worker *worker = owner;
+	struct pollfd before = { .fd = worker->control.fd, .events = POLLRDHUP };
 	socklen_t size = sizeof(worker->master);
 
+	/* That the last master has gone may not have been read yet. */
+	if (before.fd >= 0 && poll(&before, 1, 0) == 1)
+		leave(worker);
 	if (worker->control.fd >= 0 || getpeername(fd, (struct sockaddr *)&worker->master, &size)) {
 		close(fd); /* one job at a time: the second master is told by that */
 		return;

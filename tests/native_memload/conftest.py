@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from qjump_mn.guest import toolbox
-from tests.native_programs import BUILDS, WAIT_S, Program, free_port
+from tests.native_programs import BUILDS, Program, Running, free_port
 
 
 @pytest.fixture(scope="session", params=BUILDS)
@@ -37,16 +34,9 @@ def memcached(memcached_program: list[str]) -> Iterator[str]:
     """A memcached of its own for each test; its address."""
     port = free_port()
     user = ["-u", "nobody"] if os.geteuid() == 0 else []
-    server = subprocess.Popen([*memcached_program, *user, "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-m", "64", "-t", "1"])
-    try:
-        give_up = time.monotonic() + WAIT_S
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            assert server.poll() is None and time.monotonic() < give_up, "memcached does not listen"
-            time.sleep(0.01)
+    with Running([*memcached_program, *user, "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-m", "64", "-t", "1"]) as server:
+        server.wait_for_port("tcp", port)
         yield f"127.0.0.1:{port}"
-    finally:
-        server.kill()
-        server.wait()
 
 
 @pytest.fixture

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
 
-from tests.native_programs import BUILDS, WAIT_S, Program, free_port
+from tests.native_programs import BUILDS, WAIT_S, Program, Running, free_port
 
 Workers = Callable[[int], list[str]]
 
@@ -24,17 +21,14 @@ def shuffle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def workers(shuffle: Program) -> Iterator[Workers]:
     """Starts workers and returns their addresses; at the end each must still run, and end well."""
     with ExitStack() as stack:
-        running: list[subprocess.Popen[str]] = []
+        running: list[Running] = []
 
         def start(count: int) -> list[str]:
             addresses = []
             for _ in range(count):
                 port = free_port()
                 running.append(stack.enter_context(shuffle.started("worker", "--listen", str(port))))
-                give_up = time.monotonic() + WAIT_S
-                while socket.socket().connect_ex(("127.0.0.1", port)):
-                    assert running[-1].poll() is None and time.monotonic() < give_up, "the worker does not listen"
-                    time.sleep(0.01)
+                running[-1].wait_for_port("tcp", port)
                 addresses.append(f"127.0.0.1:{port}")
             return addresses
 

@@ -13,6 +13,8 @@ PLAN = struct.Struct("<4I5Q1024s")
 ORDER = struct.Struct("<II")
 REPORT = struct.Struct("<III100s")
 COPY = struct.Struct("<4I3Q")  # round, step, source, destination, bytes, start, end
+CALL = HELLO.pack(0x31306C6675687371, 0, 0, *[0] * 7)  # a master's first words
+JOB = PLAN.pack(1, 1, 1, 1, 0, 0, 0, 0, 0, b"")  # one worker, nothing to copy
 ROUND, SHUFFLE = 0, 1
 MAPPED, REDUCED, BROKEN = 0, 1, 2
 

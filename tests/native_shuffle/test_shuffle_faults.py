@@ -14,7 +14,7 @@ import pytest
 
 from tests.native_programs import WAIT_S, Log, Program, free_port
 from tests.native_shuffle.conftest import Workers
-from tests.native_shuffle.impostor import BROKEN, MAPPED, REDUCED, ROUND, Impostor, Ordered, report
+from tests.native_shuffle.impostor import BROKEN, CALL, JOB, MAPPED, ORDER, REDUCED, REPORT, ROUND, Impostor, Ordered, report
 
 SMALL = ["--rounds", "3", "--shuffle", "1000"]
 
@@ -133,6 +133,30 @@ def test_a_master_that_is_ended(shuffle: Program, workers: Workers, how: signal.
         assert (master.returncode, log.end["early"], log.end["rounds"]) == (0, 1, 3)
         assert len(log.rows) == 3 * (6 + 1) and log.rows[-1]["end_ns"] < log.end["to_ns"]
     still_works(shuffle, addresses)
+
+
+@pytest.mark.parametrize("unread", [b"", JOB + ORDER.pack(ROUND, 0) * 3], ids=["nothing", "orders"])
+@pytest.mark.parametrize("gone_first", [True, False])
+def test_masters_in_quick_succession(shuffle: Program, unread: bytes, gone_first: bool) -> None:
+    """The worker sleeps while one master goes and another comes, so that it learns of both at once."""
+    port = free_port()
+    with shuffle.started("worker", "--listen", str(port)) as worker, socket.socket() as old, socket.socket() as new:
+        worker.wait_for_port("tcp", port)
+        old.connect(("127.0.0.1", port))
+        old.sendall(CALL)
+        with socket.create_connection(("127.0.0.1", port)) as third, suppress(ConnectionResetError):
+            third.sendall(CALL)
+            assert third.recv(1) == b"", "the old master has the worker"
+        worker.send_signal(signal.SIGSTOP)
+        old.sendall(unread)
+        if gone_first:
+            old.close()
+        new.connect(("127.0.0.1", port))
+        new.sendall(CALL + JOB + ORDER.pack(ROUND, 5))
+        old.close()
+        worker.send_signal(signal.SIGCONT)
+        new.settimeout(WAIT_S)
+        assert new.recv(REPORT.size, socket.MSG_WAITALL) == report(MAPPED, 5), "the new one has it"
 
 
 def test_a_master_that_goes_amid_copies(shuffle: Program, workers: Workers) -> None:
