@@ -4,7 +4,9 @@
  *
  * A datagram's arrival is the kernel's time stamp, taken when the link hands the frame over. A time that this program
  * read itself would come after the wake-up, and, on one processor that carries every host, after whatever else is
- * running just then. The stamp is of CLOCK_REALTIME; the difference to CLOCK_MONOTONIC is taken before and after.
+ * running just then: over four idle 10 Mb/s links the stamp gave 941.5 us, of which 921.6 are the wire's, and a reading
+ * 953.1 (Linux 6.12 on the virtual clock). The stamp is of CLOCK_REALTIME; what that is ahead of CLOCK_MONOTONIC is
+ * taken before and after.
  */
 #define _GNU_SOURCE
 #include "fanin.h"

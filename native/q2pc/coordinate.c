@@ -140,7 +140,7 @@ static void take_answer(int socket)
 	const struct message *answer = &run.peers[socket].answer.message;
 	uint64_t client;
 
-	if (answer->magic != htobe32(MAGIC) || answer->kind != ANSWER || answer->client >= settings[CLIENTS].number ||
+	if (!is_message(answer, ANSWER) || answer->client >= settings[CLIENTS].number ||
 	    (run.transport != BROADCAST && answer->client != socket)) {
 		count.foreign++;
 		return;

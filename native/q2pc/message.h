@@ -10,6 +10,7 @@
 #ifndef Q2PC_MESSAGE_H
 #define Q2PC_MESSAGE_H
 
+#include <endian.h>
 #include <stdint.h>
 
 #include "../common/common.h"
@@ -27,6 +28,11 @@ struct message {
 	uint8_t kind, phase, client, zero;
 	uint64_t request; /* from 1 */
 };
+
+static inline bool is_message(const struct message *message, enum kind kind)
+{
+	return message->magic == htobe32(MAGIC) && message->kind == kind && (message->phase == PREPARE || message->phase == COMMIT);
+}
 
 union message_buffer {
 	struct message message;

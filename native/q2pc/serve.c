@@ -78,7 +78,7 @@ static bool take_order(size_t size)
 	struct message *order = &run.order.message;
 	const uint64_t request = be64toh(order->request);
 
-	if (size != (size_t)settings[MESSAGE].number || order->magic != htobe32(MAGIC) || order->kind != ORDER) {
+	if (size != (size_t)settings[MESSAGE].number || !is_message(order, ORDER)) {
 		count.foreign++;
 		return false;
 	}
