@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,12 +37,13 @@ class Running(subprocess.Popen[str]):
         self.kill()
         self.communicate()
 
-    def until(self, what: str, happened: bool) -> bool:
-        """For `while not it.until("...", condition): pass`: waits a little; fails if the program ended."""
-        if not happened:
+    def wait_for(self, what: str, happened: Callable[[], bool]) -> None:
+        """Until something happened; fails if the program ends before, or lets too long pass."""
+        last_s = time.monotonic() + WAIT_S
+        while not happened():
             assert self.poll() is None, f"it ended before {what}: {self.communicate()}"
+            assert time.monotonic() < last_s, f"not within {WAIT_S} s: {what}"
             time.sleep(0.002)
-        return happened
 
     def prefix_beside(self) -> list[str]:
         """A prefix that runs a program in this one's network namespace."""
@@ -51,8 +52,8 @@ class Running(subprocess.Popen[str]):
 
     def wait_for_port(self, protocol: str, port: int) -> None:
         """Until a socket of this very program has the port: with tcp one that listens. Others may share the port."""
-        while not self.until("it listened", bool(self._sockets() & _sockets_of_port(f"/proc/{self.pid}/net/{protocol}", port))):
-            pass
+        table = f"/proc/{self.pid}/net/{protocol}"
+        self.wait_for("it listened", lambda: bool(self._sockets() & _sockets_of_port(table, port)))
 
     def _sockets(self) -> set[str]:
         inodes = set()
@@ -64,8 +65,12 @@ class Running(subprocess.Popen[str]):
     def wait_until_it_can_be_ended(self) -> None:
         """SIGTERM is blocked from when it is waited for."""
         status, bit = Path(f"/proc/{self.pid}/status"), 1 << (signal.SIGTERM - 1)
-        while not self.until("it waited for signals", int(status.read_text().split("SigBlk:")[1].split()[0], 16) & bit != 0):
-            pass
+        self.wait_for("it waited for signals", lambda: int(status.read_text().split("SigBlk:")[1].split()[0], 16) & bit != 0)
+
+    def wait_until_it_sleeps(self) -> None:
+        """A program that spins never does."""
+        state = Path(f"/proc/{self.pid}/stat")
+        self.wait_for("it slept", lambda: state.read_text().rsplit(") ", 1)[1].startswith("S"))
 
     def ended(self, how: signal.Signals = signal.SIGTERM) -> Log:
         """The log after a signal."""

@@ -78,7 +78,7 @@ struct total {
 void open_output(const char *path);
 /* "# PROGRAM 1 role=ROLE name=value ...", without a role if it is NULL; "# columns ..." */
 void write_start(const char *role, const struct setting *settings, const char *columns);
-/* As fprintf() would write it at three times the cost: others may still measure. */
+/* As fprintf() would write it at three times the cost: others may still measure. No cell is negative. */
 void write_row(const int64_t *cells, size_t count);
 /* "# end rows=N early=0|1 name=value ...", and close */
 void write_end(size_t rows, bool early, const struct total *totals);

@@ -7,7 +7,7 @@
 
 #include "common.h"
 
-#define NUMBER_BYTES 21 /* -9223372036854775808 and what follows it */
+#define NUMBER_BYTES 21 /* 18446744073709551615, as a peer may claim, and what follows it */
 #define MOST_COLUMNS 8
 
 static FILE *output;
@@ -45,13 +45,11 @@ void write_start(const char *role, const struct setting *settings, const char *c
 /* In decimal, ending before end; returns where it starts. */
 static char *put_number(char *end, int64_t number)
 {
-	uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+	uint64_t rest = (uint64_t)number;
 
 	do
 		*--end = (char)('0' + rest % 10);
 	while ((rest /= 10) != 0);
-	if (number < 0)
-		*--end = '-';
 	return end;
 }
 

@@ -156,6 +156,7 @@ def test_only_who_has_not_answered_is_asked_again(q2pc: Program) -> None:
                 assert unpack(data) == Message(ORDER, phase, 1, request)
                 copies[1] += 1
                 heard += 1
+                coordinating.wait_until_it_sleeps()  # also after its timer went off
             deaf.sendto(unpack(data).answered(), source)
         log = coordinating.log()
         quick.setblocking(False)
@@ -201,17 +202,17 @@ def test_repeated_late_and_foreign_answers_are_told_apart(q2pc: Program) -> None
             ):  # fmt: skip
                 chatty.sendto(answer, source)
             # The other one answers once all of that was taken: its order is the same, so it may wait for the queue to be empty.
-            wait_until_read(source[1])
+            wait_until_read("udp", source[1])
             order, source = other.recvfrom(100)
             other.sendto(unpack(order).answered(), source)
         log = coordinating.log()
     assert {"completed": 2, "retries": 0, "repeated": 4, "late": 8, "foreign": 12}.items() <= log.end.items()
 
 
-def wait_until_read(port: int) -> None:
-    """Until the sockets of a local port hold nothing."""
+def wait_until_read(protocol: str, port: int) -> None:
+    """Until the sockets of a local port hold nothing that arrived."""
     while True:
-        lines = [line.split() for line in Path("/proc/net/udp").read_text().splitlines()[1:]]
+        lines = [line.split() for line in Path("/proc/net", protocol).read_text().splitlines()[1:]]
         if all(words[4].endswith(":00000000") for words in lines if words[1].endswith(f":{port:04X}")):
             return
 
@@ -254,9 +255,13 @@ def test_an_answer_in_pieces(q2pc: Program) -> None:
                 for phase in (PREPARE, COMMIT):
                     order = unpack(connection.recv(16, socket.MSG_WAITALL))
                     assert order == Message(ORDER, phase, 0, 1)
-                    for byte in order.answered():
+                    for byte in order.answered()[:-1]:
                         connection.send(bytes([byte]))
-                assert coordinating.log().end["completed"] == 1
+                        wait_until_read("tcp", connection.getpeername()[1])
+                    repeated = order.answered() if phase == PREPARE else b""
+                    connection.send(order.answered()[-1:] + repeated)
+                log = coordinating.log()
+    assert (log.end["completed"], log.end["late"]) == (1, 1)
 
 
 def test_an_order_in_pieces_and_strangers(q2pc: Program) -> None:
@@ -312,7 +317,7 @@ def test_a_signal_ends_a_run_early(q2pc: Program, end: signal.Signals) -> None:
             data, source = client.recvfrom(100)
             client.sendto(unpack(data).answered(), source)
         client.sendto(unpack(data)._replace(phase=0).answered(), source)  # of no phase, while none is under way
-        wait_until_read(source[1])
+        wait_until_read("udp", source[1])
         log = coordinating.ended(end)
     assert len(log.rows) == 1 and {"early": 1, "completed": 1, "unfinished": 0, "foreign": 1}.items() <= log.end.items()
 
