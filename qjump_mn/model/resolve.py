@@ -231,11 +231,12 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
             raise UsageError(f"{where}: figure: no arm has {entry!r}: {loading.nearest(entry, sorted(measures))}")
 
 
-def busy_ports(network: Network, urgent: tuple[str, str], bulk: list[tuple[str, str]]) -> int:
-    """How many links on the way of ``urgent``, there and back, carry a bulk flow's data in the same direction."""
+def busy_ports(network: Network, urgent: tuple[str, str], bulk: list[tuple[str, str]], *, one_way: bool = False) -> int:
+    """How many links on the way of ``urgent``, there and (unless ``one_way``) back, carry a bulk flow's data in the same direction."""
     carried = {link for source, destination in bulk for link in network.path(source, destination)}
     source, destination = urgent
-    return len(carried & {*network.path(source, destination), *network.path(destination, source)})
+    back = () if one_way else network.path(destination, source)
+    return len(carried & {*network.path(source, destination), *back})
 
 
 def _constants(network: Network, arms: tuple[ArmPlan, ...], shown: str) -> dict[str, float]:
@@ -252,7 +253,8 @@ def _constants(network: Network, arms: tuple[ArmPlan, ...], shown: str) -> dict[
     for arm in arms:
         for workload in arm.workloads:
             if not workload.BACKGROUND:
-                constants.setdefault(f"{workload.name}_busy_ports", float(max(busy_ports(network, flow, bulk) for flow in workload.flows)))
+                ports = max(busy_ports(network, flow, bulk, one_way=workload.ONE_WAY) for flow in workload.flows)
+                constants.setdefault(f"{workload.name}_busy_ports", float(ports))
             for name, value in workload.constants(network).items():
                 constants.setdefault(f"{workload.name}_{name}", value)
             if isinstance(workload, PingPlan):

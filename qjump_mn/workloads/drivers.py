@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import AnyPlan, FaninPlan, IperfPlan, MemcachedPlan, PingPlan, ShufflePlan
-from qjump_mn.workloads import fanin, iperf, memcached, ping, shuffle
+from qjump_mn.model.programs import AnyPlan, BarrierPlan, FaninPlan, IperfPlan, MemcachedPlan, PingPlan, ShufflePlan
+from qjump_mn.workloads import barrier, fanin, iperf, memcached, ping, shuffle
 from qjump_mn.workloads.launch import Launch
 
 
@@ -26,6 +26,7 @@ class Driver(Protocol):
 
 
 _DRIVERS: dict[type[AnyPlan], Driver] = {
+    BarrierPlan: barrier,
     FaninPlan: fanin,
     IperfPlan: iperf,
     MemcachedPlan: memcached,

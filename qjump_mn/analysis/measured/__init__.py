@@ -10,12 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from qjump_mn.analysis.measured import fanin, iperf, memcached, ping, shuffle
+from qjump_mn.analysis.measured import barrier, fanin, iperf, memcached, ping, shuffle
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import AnyPlan, FaninPlan, IperfPlan, MemcachedPlan, PingPlan, ShufflePlan
+from qjump_mn.model.programs import AnyPlan, BarrierPlan, FaninPlan, IperfPlan, MemcachedPlan, PingPlan, ShufflePlan
 from qjump_mn.results.tables import TrialFacts
 
 _VALUES: dict[type[AnyPlan], Callable[[pa.Table, Any, Trial, TrialFacts], dict[str, float]]] = {
+    BarrierPlan: barrier.values,
     FaninPlan: fanin.values,
     IperfPlan: iperf.values,
     MemcachedPlan: memcached.values,

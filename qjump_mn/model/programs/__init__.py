@@ -6,6 +6,7 @@ modules there have the same names.
 
 from __future__ import annotations
 
+from qjump_mn.model.programs.barrier import Barrier, BarrierPlan
 from qjump_mn.model.programs.base import Flow, WorkloadPlan, WorkloadSpec
 from qjump_mn.model.programs.fanin import Fanin, FaninPlan
 from qjump_mn.model.programs.iperf import Iperf, IperfPlan
@@ -16,6 +17,8 @@ from qjump_mn.model.programs.shuffle import Shuffle, ShufflePlan
 __all__ = [
     "AnyPlan",
     "AnySpec",
+    "Barrier",
+    "BarrierPlan",
     "Fanin",
     "FaninPlan",
     "Flow",
@@ -31,8 +34,8 @@ __all__ = [
     "WorkloadSpec",
 ]
 
-AnySpec = Fanin | Iperf | Memcached | Ping | Shuffle
+AnySpec = Barrier | Fanin | Iperf | Memcached | Ping | Shuffle
 """A workload as an experiment file has it."""
 
-AnyPlan = FaninPlan | IperfPlan | MemcachedPlan | PingPlan | ShufflePlan
+AnyPlan = BarrierPlan | FaninPlan | IperfPlan | MemcachedPlan | PingPlan | ShufflePlan
 """A workload as a plan has it."""

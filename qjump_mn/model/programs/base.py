@@ -35,6 +35,8 @@ class WorkloadPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """What claims may say of it, each with its heading in tables."""
     BACKGROUND: ClassVar[bool] = False
     """Whether it is there to disturb the others: it begins before the warm-up and ends after the measurement."""
+    ONE_WAY: ClassVar[bool] = False
+    """Whether its latencies are of messages that nobody answers; else they are there and back."""
 
     name: str
     label: str
