@@ -141,6 +141,7 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
         "cpu_busy": 0.05 if len(trial.arm.workloads) == 1 else 0.31,
         "window_s": window,
         "began_ns": 10**11,
+        "began_utc_ns": round(START * 1e9),
         "switch_drops": 0,
         "notes": [],
     }

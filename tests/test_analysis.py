@@ -40,7 +40,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 TRIAL = resolve.plan("fig3a", "smoke", []).trials()[0]
 PING, BULK = next(arm for arm in resolve.plan("fig3a", "smoke", []).arms if arm.name == "contended").workloads
-FACTS = tables.TrialFacts(cpu_busy=0.1, window_s=(1.0, 2.0), began_ns=0)
+FACTS = tables.TrialFacts(cpu_busy=0.1, window_s=(1.0, 2.0), began_ns=0, began_utc_ns=0)
 
 
 def ping_table(*rtts_ms: float | None) -> pa.Table:

@@ -83,7 +83,7 @@ def _measure(testbed: Testbed, trial: Trial, raw: Path, programs: Programs, chan
     _sleep_until(began_load + trial.warmup_ns / NS + phase_s)
     progress("measuring")
     ticks = _cpu_ticks()
-    began = time.monotonic()
+    began, utc_ns = time.monotonic(), time.time_ns()
     probes = start("probe")
     for probe in probes:
         probe.finish(DEADLINE_S)
@@ -99,7 +99,8 @@ def _measure(testbed: Testbed, trial: Trial, raw: Path, programs: Programs, chan
     for program in background:
         if not program.launch.itself:
             program.finish(DEADLINE_S)
-    return {"cpu_busy": round(busy, 4), "window_s": [round(began - began_load, 6), round(ended - began_load, 6)], "began_ns": round(began * NS)}
+    window_s = [round(began - began_load, 6), round(ended - began_load, 6)]
+    return {"cpu_busy": round(busy, 4), "window_s": window_s, "began_ns": round(began * NS), "began_utc_ns": utc_ns}
 
 
 def _sleep_until(instant_s: float) -> None:

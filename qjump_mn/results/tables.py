@@ -21,11 +21,13 @@ from qjump_mn.workloads.drivers import driver
 
 class TrialFacts(msgspec.Struct, frozen=True):
     """What a trial says of itself in ``trial.json``; ``window_s`` is the measurement's start and end in s after the background started,
-    ``began_ns`` that start on the clock that the programs' logs have (CLOCK_MONOTONIC)."""
+    ``began_ns`` that start on the clock that our programs' logs have (CLOCK_MONOTONIC), and ``began_utc_ns`` on that
+    of other people's (CLOCK_REALTIME), which nobody sets while a trial runs."""
 
     cpu_busy: float
     window_s: tuple[float, float]
     began_ns: int
+    began_utc_ns: int
 
 
 class TrialTables(msgspec.Struct, frozen=True):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import AnyPlan, BarrierPlan, FaninPlan, IperfPlan, MemcachedPlan, PingPlan, ShufflePlan
-from qjump_mn.workloads import barrier, fanin, iperf, memcached, ping, shuffle
+from qjump_mn.model.programs import AnyPlan, BarrierPlan, FaninPlan, IperfPlan, MemcachedPlan, PingPlan, PtpPlan, ShufflePlan
+from qjump_mn.workloads import barrier, fanin, iperf, memcached, ping, ptp, shuffle
 from qjump_mn.workloads.launch import Launch
 
 
@@ -31,6 +31,7 @@ _DRIVERS: dict[type[AnyPlan], Driver] = {
     IperfPlan: iperf,
     MemcachedPlan: memcached,
     PingPlan: ping,
+    PtpPlan: ptp,
     ShufflePlan: shuffle,
 }
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from qjump_mn.analysis.measured import barrier, fanin, iperf, memcached, ping, shuffle
+from qjump_mn.analysis.measured import barrier, fanin, iperf, memcached, ping, ptp, shuffle
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import AnyPlan, BarrierPlan, FaninPlan, IperfPlan, MemcachedPlan, PingPlan, ShufflePlan
+from qjump_mn.model.programs import AnyPlan, BarrierPlan, FaninPlan, IperfPlan, MemcachedPlan, PingPlan, PtpPlan, ShufflePlan
 from qjump_mn.results.tables import TrialFacts
 
 _VALUES: dict[type[AnyPlan], Callable[[pa.Table, Any, Trial, TrialFacts], dict[str, float]]] = {
@@ -21,6 +21,7 @@ _VALUES: dict[type[AnyPlan], Callable[[pa.Table, Any, Trial, TrialFacts], dict[s
     IperfPlan: iperf.values,
     MemcachedPlan: memcached.values,
     PingPlan: ping.values,
+    PtpPlan: ptp.values,
     ShufflePlan: shuffle.values,
 }
 

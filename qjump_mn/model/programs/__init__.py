@@ -12,6 +12,7 @@ from qjump_mn.model.programs.fanin import Fanin, FaninPlan
 from qjump_mn.model.programs.iperf import Iperf, IperfPlan
 from qjump_mn.model.programs.memcached import Memcached, MemcachedPlan
 from qjump_mn.model.programs.ping import Ping, PingPlan
+from qjump_mn.model.programs.ptp import Ptp, PtpPlan
 from qjump_mn.model.programs.shuffle import Shuffle, ShufflePlan
 
 __all__ = [
@@ -28,14 +29,16 @@ __all__ = [
     "MemcachedPlan",
     "Ping",
     "PingPlan",
+    "Ptp",
+    "PtpPlan",
     "Shuffle",
     "ShufflePlan",
     "WorkloadPlan",
     "WorkloadSpec",
 ]
 
-AnySpec = Barrier | Fanin | Iperf | Memcached | Ping | Shuffle
+AnySpec = Barrier | Fanin | Iperf | Memcached | Ping | Ptp | Shuffle
 """A workload as an experiment file has it."""
 
-AnyPlan = BarrierPlan | FaninPlan | IperfPlan | MemcachedPlan | PingPlan | ShufflePlan
+AnyPlan = BarrierPlan | FaninPlan | IperfPlan | MemcachedPlan | PingPlan | PtpPlan | ShufflePlan
 """A workload as a plan has it."""

@@ -1,0 +1,62 @@
+"""ptpd, the Precision Time Protocol: a master and its slaves, who all have the guest's one clock; what is asked of it, and its plan."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from qjump_mn import theory
+from qjump_mn.errors import UsageError
+from qjump_mn.model.programs.base import Flow, FlowSpec, WorkloadPlan
+from qjump_mn.model.topology import Network
+
+EVENT_BYTES = 44
+"""Of the messages whose times are taken: Sync from the master, and a slave's Delay_Req."""
+
+
+class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ptp"):
+    """A slave at the source of each flow, their master at the destination: a Sync every second, and about as many Delay_Req.
+
+    ``delay`` is how long these messages were under way, exactly, for all hosts have one clock: it is what the network did. ``offset`` is
+    what ptpd made of it with each Sync, behind its filters.
+    """
+
+    MEASURES: ClassVar = {
+        "samples": "messages",
+        "delay_p50_ms": "delay median, ms",
+        "delay_p99_ms": "delay p99, ms",
+        "delay_max_ms": "delay max, ms",
+        "offset_rms_ms": "offset RMS, ms",
+        "offset_mean_ms": "offset mean, ms",
+        "offset_min_ms": "offset least, ms",
+        "offset_max_ms": "offset greatest, ms",
+    }
+    ONE_WAY: ClassVar = True
+
+    @property
+    def master(self) -> str:
+        """The host whose clock the others follow."""
+        return self.flows[0][1]
+
+    def constants(self, network: Network) -> dict[str, float]:
+        """One way of a message in an idle network, without anybody's processing."""
+        frame = theory.frame_bytes(theory.IP_HEADER_BYTES + theory.UDP_HEADER_BYTES + EVENT_BYTES)
+        links = len(network.path(*self.flows[0]))
+        return {"analytic_ms": links * (theory.delivery_ns(frame, network.rate_bps) + network.delay_ns) / 1e6}
+
+    def describe(self) -> str:
+        slaves = ", ".join(source for source, _ in self.flows)
+        return f"ptpd, master {self.master}, slave{'s' if len(self.flows) > 1 else ''} {slaves}, a Sync every second, no clock adjusted"
+
+
+class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=True):
+    """ptpd: each flow is "slave>master", as a client's; all have the same master, for Syncs go to everybody."""
+
+    def pairs(self, where: str) -> list[tuple[str, Flow]]:
+        found = super().pairs(where)
+        masters = {master for _, (_, master) in found}
+        if len(masters) > 1:
+            raise UsageError(f"{where}.flows: {len(masters)} masters would vie with each other: give every slave the same")
+        return found
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> PtpPlan:
+        return PtpPlan(**common)
