@@ -21,6 +21,8 @@ from .notes import LEFT, RIGHT
 from .style import Figure
 
 PANEL_INCHES = 2.5
+GAIN = 0.05
+"""What more of the parameter must bring of the most that it ever brings, to be worth it."""
 
 
 class Line(NamedTuple):
@@ -47,10 +49,29 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         for index, (axis, (panel, lines)) in enumerate(zip(axes, panels, strict=True)):
             _panel(axis, plan, panel, lines)
             axis.set_title("abcdef"[index] if len(panels) > 1 else "", loc="left")
-        axes[-1].set_xlabel("; ".join(plan.axes.values()))
+        knee = _knee(panels)
+        for axis in axes if knee is not None else ():
+            axis.axvline(knee, color=style.GREY, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
+        if knee is not None:
+            axes[0].annotate(
+                f"enough: {knee:g}", (knee, 0.03), xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points", fontsize=7, color=style.GREY
+            )
+        axes[-1].set_xlabel(_axis(plan))
         said = f"{notes.scale(manifest, shown)}; {notes.replicates(_seeds(panels))}"
         notes.footer(figure, manifest, said)
     return [Figure(plan.figure.plot, plan.title, _caption(manifest, panels, said), figure)]
+
+
+def _axis(plan: Plan) -> str:
+    """What is varied; sweeps of one parameter say so once."""
+    return "; ".join(dict.fromkeys(plan.axes.values()))
+
+
+def _knee(panels: list[tuple[PanelSpec, list[Line]]]) -> float | None:
+    """The least value at which the first line of the panel that saturates is within ``GAIN`` of its most; None where no panel does."""
+    points = next((lines[0].points for panel, lines in panels if panel.saturates), ())
+    most = max((spread.median for _, spread in points), default=0.0)
+    return next((x for x, spread in points if spread.median >= (1 - GAIN) * most), None)
 
 
 def _lines(plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> list[Line]:
@@ -127,8 +148,10 @@ def _caption(manifest: Manifest, panels: list[tuple[PanelSpec, list[Line]]], sai
     bounds = [f"{plan.constants[panel.bound]:.4g} ({panel.bound})" for panel, _ in panels if panel.bound]
     bound = f" Dashed across: the bound, {', '.join(bounds)}." if bounds else ""
     spread = " The band spans the replicates." if len(_seeds(panels)) > 1 else ""
-    extent = _extent(panels)
-    return f"{told}, against {'; '.join(plan.axes.values())}{extent}, preset {plan.preset}: {said}.{bound}{spread}"
+    extent, knee = _extent(panels), _knee(panels)
+    saturating = next((lines[0].label for panel, lines in panels if panel.saturates), "")
+    enough = f" Recommended: {knee:g}, the least value that was tried at which '{saturating}' has {1 - GAIN:.0%} of its most." if knee is not None else ""
+    return f"{told}, against {_axis(plan)}{extent}, preset {plan.preset}: {said}.{bound}{enough}{spread}"
 
 
 def _extent(panels: list[tuple[PanelSpec, list[Line]]]) -> str:

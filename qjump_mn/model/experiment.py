@@ -77,12 +77,16 @@ class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A panel of a figure: ``measures``, "workload.measure", against the sweep's value. ``bound`` names a constant that is drawn across it."""
+    """A panel of a figure: ``measures``, "workload.measure", against the sweep's value. ``bound`` names a constant that is drawn across it.
+
+    With ``saturates`` the figure marks, and says, from which value on more of it gains the first line less than 5 %.
+    """
 
     measures: list[str]
     label: str
     log: bool = False
     bound: str = ""
+    saturates: bool = False
 
 
 class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
