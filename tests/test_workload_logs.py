@@ -30,7 +30,7 @@ CONTENDED = trial("fig3b", "contended")
 MEMCACHED, JOB = CONTENDED.arm.workloads
 PACED = trial("fig11", "levels_25ms", *FANIN)
 # What this trial said of itself.
-FACTS = tables.TrialFacts(cpu_busy=0.1404, window_s=(3.000294, 8.221121), began_ns=19746877641)
+FACTS = tables.TrialFacts(cpu_busy=0.1404, window_s=(3.000294, 8.221121), began_ns=19746877641, began_utc_ns=0)
 
 
 def table_of(which: Trial, index: int, folder: Path) -> pa.Table:
