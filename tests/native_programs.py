@@ -40,8 +40,10 @@ class Running(subprocess.Popen[str]):
     def wait_for(self, what: str, happened: Callable[[], bool]) -> None:
         """Until something happened; fails if the program ends before, or lets too long pass."""
         last_s = time.monotonic() + WAIT_S
-        while not happened():
-            assert self.poll() is None, f"it ended before {what}: {self.communicate()}"
+        while True:
+            assert self.poll() is None, f"it ended before {what}: {self.communicate()}"  # first: /proc has no network of one that ended
+            if happened():
+                return
             assert time.monotonic() < last_s, f"not within {WAIT_S} s: {what}"
             time.sleep(0.002)
 
