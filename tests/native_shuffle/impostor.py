@@ -70,5 +70,5 @@ class Impostor:
                     if said is None:
                         return
                     connection.sendall(said)
-            except OSError:
+            except (OSError, struct.error):  # gone, perhaps before it asked
                 return
