@@ -62,9 +62,9 @@ static int64_t realtime_ns(void)
 
 /*
  * What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC; *error: no further from the truth than that. The kernel keeps the
- * difference as a whole number of nanoseconds, which changes only when somebody sets the clock: slewing turns both clocks
- * alike. It tells it to nobody but root, so take it from three readings, the middle one of the other clock; the narrowest
- * of some tries, as an interrupt may fall into one.
+ * difference as a whole number of nanoseconds, which changes only when somebody sets the clock: slewing turns both
+ * clocks alike. It tells it to nobody but root, so take it from three readings, the middle one of the other clock; the
+ * narrowest of some tries, as an interrupt may fall into one.
  */
 static int64_t realtime_ahead_ns(int64_t *error)
 {
@@ -120,7 +120,8 @@ static bool receive(void)
 
 	if (size < 0) {
 		if (errno != EAGAIN)
-			fail("cannot receive on port %lld (%s), choose another", (long long)settings[PORT].number, strerror(errno));
+			fail("cannot receive on port %lld (%s), choose another", (long long)settings[PORT].number,
+			     strerror(errno));
 		return false;
 	}
 	if ((size_t)size < sizeof(struct fanin_header) || run.datagram.header.magic != htobe32(FANIN_MAGIC)) {

@@ -6,7 +6,11 @@ const char *const transports[] = { [TCP] = "tcp", [UDP] = "udp", [BROADCAST] = "
 
 int main(int argc, char **argv)
 {
-	static const struct role roles[] = { { "coordinate", q2pc_coordinate }, { "serve", q2pc_serve }, { NULL, NULL } };
+	static const struct role roles[] = {
+		{ "coordinate", q2pc_coordinate },
+		{ "serve", q2pc_serve },
+		{ NULL, NULL },
+	};
 
 	return run_role(argc, argv, roles);
 }
