@@ -25,7 +25,7 @@ from .style import Figure, Floats
 
 PANEL_INCHES = 1.75
 BINS_S = (0.25, 2.5)
-"""Over which means are taken: the paper's, or ten of them where there are fewer SETs than ``FEWEST`` in one."""
+"""Over which means are taken: the paper's, or ten of them where an arm has fewer SETs than ``FEWEST`` in one."""
 FEWEST = 5
 
 _COLOURS = {MemcachedPlan: "#882255", PtpPlan: "#0072B2"}
@@ -33,10 +33,15 @@ _COLOURS = {MemcachedPlan: "#882255", PtpPlan: "#0072B2"}
 
 
 class Line(NamedTuple):
-    """A workload's values: s since the measurement began, and ms; nan is a bin without a request that was answered."""
+    """A workload's values: s since the measurement began, and ms; nan is a bin without a request that was answered.
+
+    ``measure`` is the one that is told of it, in ``words``.
+    """
 
     workload: AnyPlan
     label: str
+    measure: str
+    words: str
     x: Floats
     y: Floats
 
@@ -81,13 +86,14 @@ def _line(run: RunDirectory, trial: Trial, workload: AnyPlan) -> Line | None:
     facts = tables.facts(run, trial)
     if isinstance(workload, PtpPlan):
         inside = offsets_us(measured(pq.read_table(path), facts, trial))
-        return Line(workload, "PTP offset", (inside["at_ns"].to_numpy() - facts.began_utc_ns) / 1e9, inside["offset_us"].to_numpy() / 1e3)
+        x, y = (inside["at_ns"].to_numpy() - facts.began_utc_ns) / 1e9, inside["offset_us"].to_numpy() / 1e3
+        return Line(workload, "PTP offset", "offset_rms_ms", "offset RMS {}", x, y)
     if isinstance(workload, MemcachedPlan):
         sets = pq.read_table(path).filter((pc.field("op") == "SET") & pc.field("latency_us").is_valid())
         duration_s = trial.duration_ns / 1e9
         width_s = next((width for width in BINS_S if sets.num_rows * width >= FEWEST * duration_s), BINS_S[-1])
         x, y = means((sets["due_ns"].to_numpy() - facts.began_ns) / 1e9, sets["latency_us"].to_numpy() / 1e3, width_s, duration_s)
-        return Line(workload, f"memcached, mean of SET latencies in {width_s:g} s", x, y)
+        return Line(workload, "memcached, mean of SET latencies", "set_mean_ms", f"mean SET {{}} (drawn: of {width_s:g} s each)", x, y)
     return None
 
 
@@ -122,7 +128,8 @@ def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> 
     notes.footer(figure, manifest, said)
     what = "; ".join(dict.fromkeys(f"{line.workload.label} ({line.workload.describe()})" for panel in panels for line in panel.lines))
     text = f"{'; '.join(map(str, handles))}: {what}, for {', '.join(panel.arm.label for panel in panels)}, preset {plan.preset}: {said}."
-    return Figure(name, title, f"{text} All panels have the same axes; the numbers above them are those of all replicates.", figure)
+    gaps = " A gap is a time without an answered SET." if any(np.isnan(line.y).any() for panel in panels for line in panel.lines) else ""
+    return Figure(name, title, f"{text}{gaps} All panels have the same axes; the numbers above them are those of all replicates.", figure)
 
 
 def _offsets(manifest: Manifest, panels: list[Panel]) -> Figure:
@@ -130,7 +137,7 @@ def _offsets(manifest: Manifest, panels: list[Panel]) -> Figure:
     figure = matplotlib.figure.Figure(figsize=(7.2, 3.4))
     axis = figure.add_axes((LEFT, 0.25, RIGHT - LEFT, 0.6))
     looks = style.looks([panel.arm.name for panel in panels])
-    for panel in sorted(panels, key=lambda one: one.arm.name != "contended"):  # the others are drawn over it
+    for panel in panels:
         for line in panel.lines:
             if isinstance(line.workload, PtpPlan):
                 _plot(axis, line, looks[panel.arm.name].colour, panel.arm.label, looks[panel.arm.name].dashes)
@@ -146,19 +153,16 @@ def _offsets(manifest: Manifest, panels: list[Panel]) -> Figure:
 
 
 def _plot(axis: matplotlib.axes.Axes, line: Line, colour: str, label: str, dashes: style.Dashes = "-") -> None:
-    marker = "." if len(line.x) <= 60 else ""
+    # A bin between two empty ones is seen as a point only.
+    marker = "." if len(line.x) <= 60 or np.isnan(line.y).any() else ""
     axis.plot(line.x, line.y, color=colour, linestyle=dashes, linewidth=1.1, marker=marker, label=label, zorder=3)
 
 
 def _said(panel: Panel) -> str:
     """The numbers of a panel, in a line."""
-    told = []
-    for line in panel.lines:
-        measures = panel.arm.measures.get(line.workload.name, {})
-        for name, words in (("set_mean_ms", "mean SET"), ("offset_rms_ms", "offset RMS")):
-            if name in measures:
-                told.append(f"{words} {notes.ms(measures[name].median)}")
-    return ", ".join(told)
+    measures = panel.arm.measures
+    known = [line for line in panel.lines if line.measure in measures.get(line.workload.name, {})]
+    return ", ".join(line.words.format(notes.ms(measures[line.workload.name][line.measure].median)) for line in known)
 
 
 def _scale(manifest: Manifest, panels: list[Panel]) -> str:

@@ -81,12 +81,12 @@ def test_each_arm_has_a_panel_on_the_same_axes(run: RunDirectory) -> None:
     assert [axis._left_title.get_text()[3:] for axis in detail.axes] == [labels[name] for name in ("idle", "qjump")]
     assert len({axis.get_ylim() for axis in main.axes}) == 1 and main.axes[0].get_ylim()[1] > 100 > 3 > detail.axes[0].get_ylim()[1]
     ptp, memcached = main.axes[1].lines[:2]
-    assert (ptp.get_label(), memcached.get_label()) == ("PTP offset", "memcached, mean of SET latencies in 0.25 s")
+    assert (ptp.get_label(), memcached.get_label()) == ("PTP offset", "memcached, mean of SET latencies")
     assert list(ptp.get_xdata()) == pytest.approx([second + 0.5 for second in range(10)]), "from when the measurement began until it ended"
     assert list(ptp.get_ydata()) == pytest.approx([0.5, 50] * 5)
     assert list(memcached.get_ydata()) == pytest.approx(([1] * 4 + [100] * 4) * 5)
-    assert "offset RMS 35.4 ms, mean SET 50.5 ms" in {axis._right_title.get_text() for axis in main.axes}
-    assert [line.get_label() for line in offset.axes[0].lines][:3] == [labels[name] for name in ("contended", "idle", "qjump")]
+    assert "offset RMS 35.4 ms, mean SET 50.5 ms (drawn: of 0.25 s each)" in {axis._right_title.get_text() for axis in main.axes}
+    assert [line.get_label() for line in offset.axes[0].lines][:3] == [labels[name] for name in ("idle", "contended", "qjump")]
     for figure in figures:
         assert "drawn: seed 1" in figure.caption and "2 replicates" in figure.caption and "virtual clock" in figure.caption
 

@@ -18,6 +18,8 @@ from qjump_mn.model.topology import Network, resolve_network
 
 MAX_FACTOR_BYTES = 2**31 - 1
 FIRST_PORT = 5201
+LONG_EPOCHS = 2
+"""An epoch that is so many times longer than Eq. 2 asks for is a mistake rather than caution."""
 
 Flows = tuple[Flow, ...]
 
@@ -140,6 +142,12 @@ def _limiter(where: str, spec: QJumpSpec, network: Network, remarks: list[str]) 
     if epoch < equation:
         remarks.append(
             f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is shorter than Eq. 2 asks for n = {hosts} ({equation / 1e6:g} ms): no bound is guaranteed."
+        )
+    if epoch >= LONG_EPOCHS * equation:
+        share, budget = theory.host_rate_bps(int(spec.packet), equation), theory.host_rate_bps(int(spec.budget_packet), epoch)
+        remarks.append(
+            f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is {epoch / equation:.3g} times as long as Eq. 2 asks for n = {hosts}: factor 1 is "
+            f"{budget / 1e3:.3g} kb/s, {share / budget:.3g} times less than Eq. 3's share, {share / 1e3:.3g} kb/s. Levels meet this limit, not the network."
         )
     if spec.mode == "2015" and spec.epochs == "aligned":
         raise UsageError(f"{where}: epochs of mode 2015 start with the first packet: leave `epochs` out")
