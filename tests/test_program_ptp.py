@@ -83,6 +83,7 @@ def test_the_slave_is_ready_when_it_follows() -> None:
     assert (master.host, slave.host) == ("h6", "h9")
     assert {launch.phase for launch in (master, slave)} == {"serve"}
     assert {launch.preload for launch in (master, slave)} == {"libptpstamps.so"}
+    assert {launch.program for launch in (master, slave)} == {"ptpd"}, "in messages: not env, which sets the time zone"
     assert "-M" in master.argv and "-s" in slave.argv
     assert slave.argv[-2:] == ("-i", "h9-eth0.2")
     assert "--global:statistics_file=ptp-h9.ptpd.csv" in slave.argv

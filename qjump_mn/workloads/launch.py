@@ -36,3 +36,8 @@ class Launch:
     longest_s: float = 0.0
     good: tuple[int, ...] = (0,)
     preload: str | None = None
+
+    @property
+    def program(self) -> str:
+        """The program's name, without what gives it an environment."""
+        return next(word for word in self.argv if word != "env" and "=" not in word)

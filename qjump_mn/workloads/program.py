@@ -36,7 +36,7 @@ class Program:
     @property
     def name(self) -> str:
         """What it is and where, for messages."""
-        return f"{self.launch.argv[0]} on {self.launch.host}"
+        return f"{self.launch.program} on {self.launch.host}"
 
     def wait_ready(self) -> None:
         """Wait until it does what its launch says makes it ready; raise :class:`LostError` if it ends before, or takes too long."""
