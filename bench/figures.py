@@ -1,0 +1,96 @@
+"""Runs every experiment and writes docs/figures.md: each figure with its command, how long it took here, the verdicts and the picture.
+
+    python bench/figures.py [--preset smoke] [EXPERIMENT ...] [--write]
+
+Without `--write` the page goes to standard output. Named experiments only are run then; the others' rows and pictures stay as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from qjump_mn.model import loading
+from qjump_mn.results import directory, outcome
+
+PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
+HEAD = """# Every figure
+
+Written by `python bench/figures.py --write`; times are those of two slow cores with everything built. What may be compared with the paper's
+numbers, and what not, is in [similarity.md](similarity.md).
+
+"""
+
+
+def main() -> None:
+    """Run, and print or write."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("experiments", nargs="*")
+    arguments.add_argument("--preset", default="smoke")
+    arguments.add_argument("--write", action="store_true")
+    asked = arguments.parse_args()
+    known = loading.names("experiments")
+    with tempfile.TemporaryDirectory() as scratch:
+        sections = dict(written())
+        for name in asked.experiments or known:
+            sections[name] = section(name, asked.preset, Path(scratch), keep=asked.write)
+    page = HEAD + "\n".join(sections[name] for name in known if name in sections)
+    if asked.write:
+        PAGE.write_text(page)
+    else:
+        print(page)
+
+
+def written() -> list[tuple[str, str]]:
+    """The sections that the page has, by their experiments."""
+    text = PAGE.read_text() if PAGE.exists() else ""
+    return re.findall(r"^(?=## (\w+):)(.*?)(?=\n## |\Z)", text, re.MULTILINE | re.DOTALL)
+
+
+def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
+    """Run an experiment; what the page says of it."""
+    command = ["qjump-mn", "run", name, *(["--preset", preset] if preset != loading.DEFAULT_PRESET else [])]
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-m", "qjump_mn.run", *command[2:], "--out", str(out)], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+    took = time.monotonic() - began
+    run = directory.existing(out / "last")
+    found, plan = outcome.read(run.path), run.manifest.plan
+    if plan.experiment != name:
+        raise SystemExit(f"{' '.join(command)} left no run: exit code {done.returncode}")
+    pictures = []
+    for drawing in found.drawings:
+        picture = PICTURES / f"{name}-{drawing.name}.png"
+        if keep:
+            PICTURES.mkdir(exist_ok=True)
+            shutil.copyfile(run.path / drawing.files["png"], picture)
+        pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{drawing.caption}\n")
+    verdicts = Counter(row.verdict for row in found.verdicts)
+    claims = "\n".join(f"| {row.verdict} | {row.statement} | {row.source} |" for row in found.verdicts)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    return "\n".join(
+        [
+            f"## {name}: {plan.title}",
+            "",
+            f"{plan.reproduces}. `{' '.join(command)}`, {took:.0f} s, exit code {done.returncode}: {told}.",
+            "",
+            *pictures,
+            "| verdict | claim | source |",
+            "|---|---|---|",
+            claims,
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()
