@@ -185,14 +185,15 @@ def _step(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
     if not len(x):
         return
     keep = style.thinned(len(x))
-    panel.step(
-        np.concatenate([[x[0]], x[keep], [1e9]]), np.concatenate([[0], y[keep], [y[-1]]]), where="post", color=look.colour, linestyle=look.dashes, zorder=3
-    )
+    steps, heights = np.concatenate([[x[0]], x[keep], [1e9]]), np.concatenate([[0], y[keep], [y[-1]]])
+    # What ends just left of this part of the axis would be seen along its edge.
+    left = max(0, int(np.searchsorted(steps, panel.get_xlim()[0], side="right")) - 1)
+    panel.step(steps[left:], heights[left:], where="post", color=look.colour, linestyle=look.dashes, zorder=3)
     if len(curve.seeds) > 1:
         _band(panel, curve, look.colour)
     # A few markers, where they fall into this part of the axis: they survive a photocopier. Neighbours have theirs at other heights.
-    heights = np.array([0.1, 0.3, 0.5, 0.7, 0.9]) + 0.03 * (index % 4)
-    at = np.unique(np.clip((heights * len(x)).astype(int), 0, len(x) - 1))
+    shares = np.array([0.1, 0.3, 0.5, 0.7, 0.9]) + 0.03 * (index % 4)
+    at = np.unique(np.clip((shares * len(x)).astype(int), 0, len(x) - 1))
     low, high = panel.get_xlim()
     at = at[(x[at] >= low) & (x[at] <= high)]
     panel.plot(x[at], y[at], linestyle="none", marker=look.marker, color=look.colour, markeredgecolor="white", markeredgewidth=0.5, zorder=4)
