@@ -39,11 +39,15 @@ HEADS = {"p50_ms": "median, ms", "p99_ms": "p99, ms", "max_ms": "max, ms", "loss
 
 
 def heads(plan: Plan) -> list[str]:
-    """The columns of the table of arms, behind arm and scheme."""
+    """The columns of the table of arms, behind arm and scheme; the first of a workload says which, where there are several."""
     named = {workload.name: workload for arm in plan.arms for workload in arm.workloads}
     asked = [entry.split(".") for entry in plan.figure.table]
-    several = len({workload for workload, _ in asked}) > 1
-    return [(f"{workload}: " if several else "") + named[workload].MEASURES[measure] for workload, measure in asked] or list(HEADS.values())
+    if not asked:
+        return list(HEADS.values())
+    before = ["", *(workload for workload, _ in asked)] if len({workload for workload, _ in asked}) > 1 else [workload for workload, _ in asked]
+    return [
+        ("" if workload == last else f"{workload}: ") + named[workload].MEASURES[measure] for (workload, measure), last in zip(asked, before, strict=False)
+    ]
 
 
 def cells(plan: Plan, arm: ArmSummary) -> list[str]:
