@@ -101,9 +101,14 @@ def _label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSp
     """What tells a line from the others of its panel: the series, the measure, or both."""
     series = arm.label.rpartition(",")[0] if arm.series else arm.label
     heading = next(one.MEASURES[measure] for one in arm.workloads if one.name == workload).partition(",")[0]
-    if len(panel.measures) == 1:
+    if len({entry.split(".")[0] for entry in panel.measures} & {one.name for one in arm.workloads}) == 1 and len(_measures(panel)) == 1:
         return series
     return heading if len(plan.figure.arms) == 1 else f"{series}: {heading}"
+
+
+def _measures(panel: PanelSpec) -> set[str]:
+    """What the panel shows, whichever workload's it is."""
+    return {entry.split(".")[1] for entry in panel.measures}
 
 
 def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line]) -> None:

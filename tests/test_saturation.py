@@ -50,3 +50,14 @@ def test_the_least_value_that_is_enough_is_marked(plan: Plan, values: tuple[floa
 def test_two_sweeps_of_one_parameter_share_the_axis(plan: Plan) -> None:
     assert set(plan.axes) == {"factor", "dropped"}
     assert importlib.import_module(f"{drawing.plots().__name__}.sweep")._axis(plan) == plan.axes["factor"]
+
+
+def test_where_each_series_has_a_workload_of_its_own_its_name_is_enough() -> None:
+    sweep = importlib.import_module(f"{drawing.plots().__name__}.sweep")
+    commits = resolve.plan("fig6", "smoke", [])
+    arms = {arm.name: arm for arm in commits.arms}
+    rates, slowest = commits.figure.panels
+    assert sweep._label(commits, arms["tcp_100"], "tcp", "requests_per_s", rates) == "TCP"
+    both = PanelSpec(measures=["tcp.requests_per_s", "tcp.max_ms"], label="")
+    assert sweep._label(commits, arms["tcp_100"], "tcp", "max_ms", both) == "TCP: max"
+    assert sweep._label(commits, arms["plain_100"], "broadcast", "max_ms", slowest) == "broadcast, no QJump"

@@ -11,11 +11,14 @@ from qjump_mn.model.programs.base import Flow, WorkloadPlan, WorkloadSpec
 from qjump_mn.model.programs.fanin import Fanin, FaninPlan
 from qjump_mn.model.programs.iperf import Iperf, IperfPlan
 from qjump_mn.model.programs.memcached import Memcached, MemcachedPlan
+from qjump_mn.model.programs.noise import Noise, NoisePlan
 from qjump_mn.model.programs.ping import Ping, PingPlan
 from qjump_mn.model.programs.ptp import Ptp, PtpPlan
+from qjump_mn.model.programs.q2pc import Q2PC, Q2PCPlan
 from qjump_mn.model.programs.shuffle import Shuffle, ShufflePlan
 
 __all__ = [
+    "Q2PC",
     "AnyPlan",
     "AnySpec",
     "Barrier",
@@ -27,18 +30,21 @@ __all__ = [
     "IperfPlan",
     "Memcached",
     "MemcachedPlan",
+    "Noise",
+    "NoisePlan",
     "Ping",
     "PingPlan",
     "Ptp",
     "PtpPlan",
+    "Q2PCPlan",
     "Shuffle",
     "ShufflePlan",
     "WorkloadPlan",
     "WorkloadSpec",
 ]
 
-AnySpec = Barrier | Fanin | Iperf | Memcached | Ping | Ptp | Shuffle
+AnySpec = Barrier | Fanin | Iperf | Memcached | Noise | Ping | Ptp | Q2PC | Shuffle
 """A workload as an experiment file has it."""
 
-AnyPlan = BarrierPlan | FaninPlan | IperfPlan | MemcachedPlan | PingPlan | PtpPlan | ShufflePlan
+AnyPlan = BarrierPlan | FaninPlan | IperfPlan | MemcachedPlan | NoisePlan | PingPlan | PtpPlan | Q2PCPlan | ShufflePlan
 """A workload as a plan has it."""
