@@ -53,20 +53,20 @@ def test_what_makes_no_sense_is_refused(setting: str, sentence: str) -> None:
 
 
 def test_the_transports_are_told_where_their_clients_are() -> None:
-    started = {arm: list(q2pc.launches(commits(trial(arm)), trial(arm))) for arm in ("tcp_100", "udp_100", "qjump_100")}
+    started = {arm: list(q2pc.launches(commits(trial(arm)), trial(arm))) for arm in ("tcp_400", "udp_400", "qjump_400")}
     for arm, launches in started.items():
         *clients, coordinator = launches
         assert [launch.host for launch in clients] == ["h2", "h3", "h4", "h5", "h7", "h8", "h10"]
         assert {launch.phase for launch in clients} == {"serve"} and {launch.listens and launch.listens[0] for launch in clients} == {
-            "tcp" if arm == "tcp_100" else "udp"
+            "tcp" if arm == "tcp_400" else "udp"
         }
         assert (coordinator.phase, coordinator.host) == ("probe", "h1")
     peers = "10.0.0.2:{0},10.0.0.3:{0},10.0.0.4:{0},10.0.0.5:{0},10.0.0.7:{0},10.0.0.8:{0},10.0.0.10:{0}"
     ports = {arm: commits(trial(arm)).port for arm in started}
-    assert ("--peers", peers.format(ports["tcp_100"])) == started["tcp_100"][-1].argv[-2:]
-    assert ("--peers", peers.format(ports["udp_100"]), "--rto", "200000000") == started["udp_100"][-1].argv[-4:]
-    assert ("--broadcast", f"10.0.0.255:{ports['qjump_100']}", "--clients", "7", "--wait", "5000000000") == started["qjump_100"][-1].argv[-6:]
-    assert [launch.argv[-2:] for launch in started["qjump_100"][:-1]] == [("--client", str(number)) for number in range(7)]
+    assert ("--peers", peers.format(ports["tcp_400"])) == started["tcp_400"][-1].argv[-2:]
+    assert ("--peers", peers.format(ports["udp_400"]), "--rto", "200000000") == started["udp_400"][-1].argv[-4:]
+    assert ("--broadcast", f"10.0.0.255:{ports['qjump_400']}", "--clients", "7", "--wait", "5000000000") == started["qjump_400"][-1].argv[-6:]
+    assert [launch.argv[-2:] for launch in started["qjump_400"][:-1]] == [("--client", str(number)) for number in range(7)]
 
 
 def test_an_idle_request_takes_what_the_wire_takes() -> None:
@@ -91,7 +91,7 @@ def facts(table: pa.Table, column: str, of: Trial) -> TrialFacts:
 
 
 def test_every_datagram_of_a_burst_is_counted_where_it_arrives(tmp_path: Path) -> None:
-    of = trial("qjump_100")
+    of = trial("qjump_400")
     found = table("fanin", bursts(of), of, tmp_path)
     assert found["flow"].to_pylist() == ["h6>h11"] * 3
     assert found["sent"].to_pylist() == found["arrived"].to_pylist() == [3, 3, 3]
@@ -105,7 +105,7 @@ def test_every_datagram_of_a_burst_is_counted_where_it_arrives(tmp_path: Path) -
 
 
 def test_a_datagram_that_does_not_arrive_is_its_bursts_loss(tmp_path: Path) -> None:
-    of = trial("qjump_100")
+    of = trial("qjump_400")
     path = tmp_path / f"{bursts(of).name}-h11.receive.txt"
     table("fanin", bursts(of), of, tmp_path)
     lines = path.read_text().splitlines()
@@ -119,16 +119,16 @@ def test_a_datagram_that_does_not_arrive_is_its_bursts_loss(tmp_path: Path) -> N
 
 
 def test_noise_goes_on_from_the_warm_up_to_the_end() -> None:
-    of = trial("qjump_100")
+    of = trial("qjump_400")
     receiver, sender = noise.launches(bursts(of), of)
     assert (receiver.phase, receiver.host, receiver.itself) == ("serve", "h11", False)
     assert (sender.phase, sender.host, sender.longest_s) == ("load", "h6", of.background_s)
     assert sender.argv[sender.argv.index("--duration") + 1] == str(of.background_s * 10**9)
-    assert sender.argv[6:10] == ("--interval", "2536000000", "--burst", "100")
+    assert sender.argv[6:10] == ("--interval", "2536000000", "--burst", "400")
 
 
 def test_every_request_has_its_time(tmp_path: Path) -> None:
-    of = trial("udp_100")
+    of = trial("udp_400")
     found = table("q2pc", commits(of), of, tmp_path)
     assert found.num_rows == 6 and found["latency_us"].null_count == 0
     first = found.slice(0, 1).to_pylist()[0]
@@ -139,7 +139,7 @@ def test_every_request_has_its_time(tmp_path: Path) -> None:
 
 
 def test_a_request_without_all_answers_has_failed(tmp_path: Path) -> None:
-    of = trial("udp_100")
+    of = trial("udp_400")
     table("q2pc", commits(of), of, tmp_path)
     path = tmp_path / f"{commits(of).name}-h1.q2pc.txt"
     lines = path.read_text().splitlines()

@@ -57,7 +57,7 @@ def test_where_each_series_has_a_workload_of_its_own_its_name_is_enough() -> Non
     commits = resolve.plan("fig6", "smoke", [])
     arms = {arm.name: arm for arm in commits.arms}
     rates, slowest = commits.figure.panels
-    assert sweep._label(commits, arms["tcp_100"], "tcp", "requests_per_s", rates) == "TCP"
+    assert sweep._label(commits, arms["tcp_400"], "tcp", "requests_per_s", rates) == "TCP"
     both = PanelSpec(measures=["tcp.requests_per_s", "tcp.max_ms"], label="")
-    assert sweep._label(commits, arms["tcp_100"], "tcp", "max_ms", both) == "TCP: max"
-    assert sweep._label(commits, arms["plain_100"], "broadcast", "max_ms", slowest) == "broadcast, no QJump"
+    assert sweep._label(commits, arms["tcp_400"], "tcp", "max_ms", both) == "TCP: max"
+    assert sweep._label(commits, arms["plain_400"], "broadcast", "max_ms", slowest) == "broadcast, no QJump"
