@@ -87,7 +87,7 @@ def table(name: str, workload: Q2PCPlan | NoisePlan, of: Trial, tmp_path: Path) 
 
 def facts(table: pa.Table, column: str, of: Trial) -> TrialFacts:
     began = min(table[column].to_pylist())
-    return TrialFacts(cpu_busy=0.1, window_s=(1.0, 1.0 + of.duration_ns / 1e9), began_ns=began)
+    return TrialFacts(cpu_busy=0.1, window_s=(1.0, 1.0 + of.duration_ns / 1e9), began_ns=began, began_utc_ns=0)
 
 
 def test_every_datagram_of_a_burst_is_counted_where_it_arrives(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_every_datagram_of_a_burst_is_counted_where_it_arrives(tmp_path: Path) -
     assert values == {"bursts": 3, "loss": 0, "offered_mbps": pytest.approx(bits / 1e6), "goodput_mbps": pytest.approx(bits / 1e6)}
     # What began before the measurement is not counted.
     later = facts(found, "start_ns", of)
-    later = TrialFacts(cpu_busy=0.1, window_s=later.window_s, began_ns=later.began_ns + 1)
+    later = TrialFacts(cpu_busy=0.1, window_s=later.window_s, began_ns=later.began_ns + 1, began_utc_ns=0)
     assert noise_measures.values(found, bursts(of), of, later)["bursts"] == 2
 
 
