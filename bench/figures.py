@@ -1,8 +1,9 @@
 """Runs every experiment and writes docs/figures.md: each figure with its command, how long it took here, the verdicts and the picture.
 
-    python bench/figures.py [--preset smoke] [EXPERIMENT ...] [--write]
+    python bench/figures.py [--preset smoke] [--out FOLDER] [EXPERIMENT ...] [--write]
 
-Without `--write` the page goes to standard output. Named experiments only are run then; the others' rows and pictures stay as they are.
+Without `--write` the page goes to standard output. Where experiments are named, the others' sections and pictures stay as they are. `--out`
+is where the run directories stay.
 """
 
 from __future__ import annotations
@@ -38,13 +39,14 @@ def main() -> None:
     arguments.add_argument("experiments", nargs="*")
     arguments.add_argument("--preset", default="smoke")
     arguments.add_argument("--write", action="store_true")
+    arguments.add_argument("--out", type=Path)
     asked = arguments.parse_args()
     known = loading.names("experiments")
     with tempfile.TemporaryDirectory() as scratch:
         sections = dict(written())
         for name in asked.experiments or known:
-            sections[name] = section(name, asked.preset, Path(scratch), keep=asked.write)
-    page = HEAD + "\n".join(sections[name] for name in known if name in sections)
+            sections[name] = section(name, asked.preset, asked.out or Path(scratch), keep=asked.write)
+    page = HEAD + "\n\n".join(sections[name] for name in known if name in sections) + "\n"
     if asked.write:
         PAGE.write_text(page)
     else:
@@ -54,7 +56,7 @@ def main() -> None:
 def written() -> list[tuple[str, str]]:
     """The sections that the page has, by their experiments."""
     text = PAGE.read_text() if PAGE.exists() else ""
-    return re.findall(r"^(?=## (\w+):)(.*?)(?=\n## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return re.findall(r"^(?=## (\w+):)(.*?)(?=\s*\n## |\s*\Z)", text, re.MULTILINE | re.DOTALL)
 
 
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
@@ -87,7 +89,6 @@ def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
             "| verdict | claim | source |",
             "|---|---|---|",
             claims,
-            "",
         ]
     )
 
