@@ -26,7 +26,7 @@ def trial(experiment: str, arm: str, *settings: str) -> Trial:
     return next(trial for trial in resolve.plan(experiment, "smoke", list(settings)).trials() if trial.arm.name == arm)
 
 
-CONTENDED = trial("fig3b", "contended")
+CONTENDED = trial("fig3b", "contended", "duration=5s")
 MEMCACHED, JOB = CONTENDED.arm.workloads
 PACED = trial("fig11", "levels_25ms", *FANIN)
 # What this trial said of itself.
@@ -149,4 +149,4 @@ def test_a_client_that_would_spin_is_refused(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "experiments/closed.toml").write_text(ours.read_text().replace("rate = 100\n", ""))
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     with pytest.raises(UsageError, match="a client keeps the virtual CPU busy: give rate or think"):
-        resolve.plan("closed", "smoke", [])
+        resolve.plan("closed", "course", [])
