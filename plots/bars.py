@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import matplotlib.axes
 import matplotlib.figure
-import matplotlib.ticker
 import numpy as np
 
 from qjump_mn.model.experiment import PanelSpec
@@ -68,8 +67,7 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Seque
     axis.grid(axis="x", visible=False)
     if panel.log:
         axis.set_yscale("log")
-        axis.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+        style.logarithmic(axis.yaxis)
     axis.margins(y=0.12)
     if len(panel.measures) > 1:
         shades = ", ".join(f"{_heading(plan, entry)}: {shade}" for entry, shade in zip(panel.measures, ("dark", "lighter", "lightest"), strict=False))

@@ -139,9 +139,7 @@ def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
     shortest = min([lines.idle or 1.0, *(float(values[0]) for values in filled)])
     longest = max([lines.bound or 1.0, *(float(values[-1]) for values in filled)])
     panel.set_xlim(0.62 * shortest, 1.4 * longest)
-    panel.xaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
-    panel.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-    panel.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+    style.logarithmic(panel.xaxis, 1.0, 2.0, 5.0)
     for index, curve in enumerate(curves):
         _step(panel, curve, index)
     _fractions(panel)

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import matplotlib as mpl
+import matplotlib.axis
 import matplotlib.figure
+import matplotlib.ticker
 import numpy as np
 import numpy.typing as npt
 
@@ -131,6 +133,14 @@ def save(drawn: Figure, folder: Path) -> dict[str, Path]:
             files[ending] = folder / f"{drawn.name}.{ending}"
             drawn.figure.savefig(files[ending], dpi=DPI, metadata=without[ending])
     return files
+
+
+def logarithmic(axis: matplotlib.axis.Axis, *subs: float) -> None:
+    """Plain numbers at the powers of ten of a logarithmic axis, and at their multiples ``subs``; no small ticks."""
+    if subs:
+        axis.set_major_locator(matplotlib.ticker.LogLocator(subs=subs))
+    axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(matplotlib.ticker.NullLocator())
 
 
 def cdf(values: Sequence[float] | Floats, sent: int) -> tuple[Floats, Floats]:

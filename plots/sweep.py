@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import matplotlib.axes
 import matplotlib.figure
-import matplotlib.lines
-import matplotlib.ticker
 
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import ArmPlan, Plan
@@ -129,13 +127,10 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
         axis.annotate(f"bound {value:.4g}", (1, value), xycoords=("axes fraction", "data"), xytext=(-3, 3), textcoords="offset points", ha="right", fontsize=7)
     if plan.figure.log_x:
         axis.set_xscale("log")
-        axis.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+        style.logarithmic(axis.xaxis)
     if panel.log:
         axis.set_yscale("log")
-        axis.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+        style.logarithmic(axis.yaxis, 1.0, 2.0, 5.0)
     else:
         axis.set_ylim(bottom=0)
     axis.set_ylabel(panel.label)

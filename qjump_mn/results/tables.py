@@ -29,6 +29,12 @@ class TrialFacts(msgspec.Struct, frozen=True):
     began_ns: int
     began_utc_ns: int
 
+    @property
+    def window_ns(self) -> tuple[int, int]:
+        """The measurement's start and end on the clock of ``began_ns``."""
+        start_s, end_s = self.window_s
+        return self.began_ns, self.began_ns + round((end_s - start_s) * 1e9)
+
 
 class TrialTables(msgspec.Struct, frozen=True):
     """One done trial: its facts and a table a workload."""

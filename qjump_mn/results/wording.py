@@ -44,9 +44,11 @@ def heads(plan: Plan) -> list[str]:
     asked = [entry.split(".") for entry in plan.figure.table]
     if not asked:
         return list(HEADS.values())
-    before = ["", *(workload for workload, _ in asked)] if len({workload for workload, _ in asked}) > 1 else [workload for workload, _ in asked]
+    several = len({workload for workload, _ in asked}) > 1
+    before = [None, *(workload for workload, _ in asked)]
     return [
-        ("" if workload == last else f"{workload}: ") + named[workload].MEASURES[measure] for (workload, measure), last in zip(asked, before, strict=False)
+        (f"{workload}: " if several and workload != last else "") + named[workload].MEASURES[measure]
+        for (workload, measure), last in zip(asked, before, strict=False)
     ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from qjump_mn.analysis.measured.statistics import of_latencies, percentile
+from qjump_mn.analysis.measured.statistics import milliseconds, of_latencies, percentile
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.programs import MemcachedPlan
 from qjump_mn.results.tables import TrialFacts
@@ -20,8 +20,8 @@ def values(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts
 
     ``requests_per_s`` counts the answers that came within the trial's duration since the first request was due.
     """
-    found = _milliseconds(table)
-    measures = of_latencies(found, table.num_rows)
+    found = milliseconds(table)
+    measures = of_latencies(table)
     measures["requests_per_s"] = 0.0
     if table.num_rows:
         # What comes after the end of the load is an answer, but not of this throughput: behind a small budget it would be a third of all.
@@ -32,14 +32,9 @@ def values(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts
         measures["over_200ms"] = (int(np.count_nonzero(found > MINIMUM_RTO_MS)) + table.num_rows - len(found)) / table.num_rows
     if len(found):
         measures["rms_ms"] = float(np.sqrt(np.mean(found**2)))
-    gets, sets = (np.sort(_milliseconds(table.filter(pc.field("op") == op))) for op in ("GET", "SET"))
+    gets, sets = (np.sort(milliseconds(table.filter(pc.field("op") == op))) for op in ("GET", "SET"))
     if len(gets):
         measures["get_p50_ms"] = percentile(gets, 50)
     if len(sets):
         measures["set_mean_ms"] = float(np.mean(sets))
     return measures
-
-
-def _milliseconds(table: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    found: np.ndarray[tuple[int], np.dtype[np.float64]] = table["latency_us"].drop_null().to_numpy() / 1e3
-    return found

@@ -12,4 +12,4 @@ from qjump_mn.results.tables import TrialFacts
 
 def values(table: pa.Table, plan: PingPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """The measures of a ping, of all its flows."""
-    return of_latencies(table["latency_us"].drop_null().to_numpy() / 1e3, table.num_rows)
+    return of_latencies(table)

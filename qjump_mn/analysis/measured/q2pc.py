@@ -13,9 +13,9 @@ from qjump_mn.results.tables import TrialFacts
 
 def values(table: pa.Table, plan: Q2PCPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """The measures of the requests that ended in time; ``failed`` and ``retries`` are counts. The one that the end cut off is none of them."""
-    found = table["latency_us"].drop_null().to_numpy() / 1e3
-    return of_latencies(found, table.num_rows) | {
-        "requests_per_s": len(found) / (trial.duration_ns / 1e9),
+    found = of_latencies(table)
+    return found | {
+        "requests_per_s": found["received"] / (trial.duration_ns / 1e9),
         "retries": float(pc.sum(table["retries"]).as_py() or 0),
-        "failed": float(table.num_rows - len(found)),
+        "failed": found["sent"] - found["received"],
     }

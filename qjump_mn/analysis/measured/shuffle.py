@@ -15,7 +15,7 @@ from qjump_mn.results.tables import TrialFacts
 
 def values(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """The measures of the rounds that ended while something was measured, and of the copies in that time."""
-    start, end = (facts.began_ns + round((edge - facts.window_s[0]) * 1e9) for edge in facts.window_s)
+    start, end = facts.window_ns
     rounds = table.filter((pc.field("step") == "round") & (pc.field("end_ns") >= start) & (pc.field("end_ns") <= end))
     lasted = pc.subtract(rounds["end_ns"], rounds["start_ns"]).to_numpy() / 1e6
     copies = table.filter(pc.field("step") != "round")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 PERCENTILES = {"min_ms": 0.0, "p50_ms": 50.0, "p90_ms": 90.0, "p99_ms": 99.0, "p999_ms": 99.9, "max_ms": 100.0}
 
@@ -17,10 +18,16 @@ def percentile(ascending: Sequence[float] | npt.NDArray[np.float64], percent: fl
     return float(ascending[max(1, math.ceil(round(percent * len(ascending) / 100, 9))) - 1])
 
 
-def of_latencies(milliseconds: npt.NDArray[np.float64], sent: int) -> dict[str, float]:
-    """Percentiles and mean of the latencies of ``sent`` requests of which ``milliseconds`` came back, in any order, and the loss."""
-    ascending = np.sort(milliseconds)
-    received = len(ascending)
+def milliseconds(table: pa.Table) -> npt.NDArray[np.float64]:
+    """The latencies of the requests that came back, in the table's order."""
+    found: npt.NDArray[np.float64] = table["latency_us"].drop_null().to_numpy() / 1e3
+    return found
+
+
+def of_latencies(table: pa.Table) -> dict[str, float]:
+    """Percentiles and mean of a table with a row for each request and ``latency_us``, null for what did not come back; and the loss."""
+    ascending = np.sort(milliseconds(table))
+    sent, received = table.num_rows, len(ascending)
     values = {"sent": float(sent), "received": float(received)}
     if sent:
         values["loss"] = (sent - received) / sent
