@@ -8,12 +8,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import pytest
 
@@ -25,6 +27,43 @@ WAIT_S = 60
 
 BUILDS = {"plain": "-O2 -g", "sanitized": "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"}
 """Kinds of builds with their flags: as it is, and with gcc's sanitizers."""
+
+
+class Listener:
+    """A server on loopback while it is entered, with a thread for each connection, which `_serve` is given."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+
+    @property
+    def connections(self) -> int:
+        """How many there have been."""
+        return len(self._threads) - 1
+
+    def __enter__(self) -> Self:
+        self._threads[0].start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._threads.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
+            self._threads[-1].start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        raise NotImplementedError
 
 
 class Running(subprocess.Popen[str]):

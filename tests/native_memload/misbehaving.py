@@ -7,7 +7,8 @@ import struct
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
+
+from tests.native_programs import Listener
 
 HEADER = struct.Struct(">BBHBBHIIQ")
 GET, SET = 0, 1
@@ -30,7 +31,7 @@ def reply(opcode: int, status: int = OK, extras: bytes = b"", value: bytes = b""
 
 
 @dataclass
-class Server:
+class Server(Listener):
     """Listens on loopback while it is entered. `answer` gives an answer's pieces, each sent by itself; None hangs up.
 
     Requests of all connections are handled one after the other, in the order in which they came.
@@ -39,32 +40,10 @@ class Server:
     keys: int
     answer: Callable[[Request], list[bytes] | None]
     requests: list[Request] = field(default_factory=list)
-    connections: int = 0
 
-    def __enter__(self) -> Server:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+    def __post_init__(self) -> None:
+        super().__init__()
         self._lock = threading.Lock()
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join()
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.connections += 1
-            self._threads.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
-            self._threads[-1].start()
 
     def _serve(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rb") as stream:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 import struct
-import threading
 from collections.abc import Callable
-from types import TracebackType
+
+from tests.native_programs import Listener
 
 HELLO = struct.Struct("<QII4I3Q")  # magic, kind, padding, the copy that is wanted
 PLAN = struct.Struct("<4I5Q1024s")
@@ -26,36 +26,15 @@ def report(what: int, number: int, *copies: tuple[int, ...], count: int | None =
     return REPORT.pack(what, number, len(copies) if count is None else count, why) + b"".join(COPY.pack(*copy) for copy in copies)
 
 
-class Impostor:
+class Impostor(Listener):
     """Listens on loopback while it is entered.
 
     `ordered(what, round)` gives what is said to the master's order, None hangs up; `served(bytes)` how many bytes a copy gets.
     """
 
     def __init__(self, ordered: Ordered, served: Callable[[int], int] = lambda wanted: wanted) -> None:
+        super().__init__()
         self._ordered, self._served = ordered, served
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-
-    def __enter__(self) -> Impostor:
-        self._threads[0].start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join()
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self._threads.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
-            self._threads[-1].start()
 
     def _serve(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rb") as stream:
