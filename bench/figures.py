@@ -62,13 +62,13 @@ def written() -> list[tuple[str, str]]:
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
     """Run an experiment; what the page says of it."""
     command = ["qjump-mn", "run", name, *(["--preset", preset] if preset != loading.DEFAULT_PRESET else [])]
-    began = time.monotonic()
+    before, began = (out / "last").resolve(), time.monotonic()
     done = subprocess.run([sys.executable, "-m", "qjump_mn.run", *command[2:], "--out", str(out)], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
     took = time.monotonic() - began
+    if (out / "last").resolve() == before:  # an older run must not pass for this one
+        raise SystemExit(f"{' '.join(command)} left no run: exit code {done.returncode}")
     run = directory.existing(out / "last")
     found, plan = outcome.read(run.path), run.manifest.plan
-    if plan.experiment != name:
-        raise SystemExit(f"{' '.join(command)} left no run: exit code {done.returncode}")
     pictures = []
     for drawing in found.drawings:
         picture = PICTURES / f"{name}-{drawing.name}.png"
