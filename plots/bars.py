@@ -47,7 +47,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
 
 
 def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> None:
-    looks = style.looks([arm.name for arm in arms])
+    looks = style.looks(plan)
     width = 0.8 / len(panel.measures)
     for index, entry in enumerate(panel.measures):
         for place, arm in enumerate(arms):

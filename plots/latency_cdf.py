@@ -38,6 +38,7 @@ class Curve(NamedTuple):
     seeds: tuple[int, ...]
     values: tuple[Floats, ...]
     sent: tuple[int, ...]
+    look: style.Look
 
     @property
     def pooled(self) -> Floats:
@@ -92,7 +93,7 @@ def _curve(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
             seeds.append(seed)
             values.append(np.sort(table["latency_us"].drop_null().to_numpy() / 1e3))
             sent.append(table.num_rows)
-    return Curve(arm, workload, tuple(seeds), tuple(values), tuple(sent)) if seeds else None
+    return Curve(arm, workload, tuple(seeds), tuple(values), tuple(sent), style.looks(plan)[arm.series or arm.name]) if seeds else None
 
 
 def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figure:
@@ -178,7 +179,7 @@ def _sides(curves: Sequence[Curve], lines: Lines) -> tuple[float, tuple[float, f
 
 
 def _step(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
-    look = style.look(curve.arm.name)
+    look = curve.look
     x, y = style.cdf(curve.pooled, sum(curve.sent))
     if not len(x):
         return
@@ -212,7 +213,7 @@ def _band(panel: matplotlib.axes.Axes, curve: Curve, colour: str) -> None:
 def _tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) -> None:
     """The fraction of requests that took longer, on a logarithmic scale, upside down: up is "all of them"."""
     for curve in curves:
-        look = style.look(curve.arm.name)
+        look = curve.look
         for values, sent in zip(curve.values, curve.sent, strict=True):
             if len(values):
                 keep = style.thinned(len(values))
@@ -259,7 +260,7 @@ def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
         said = []
         for median in values["medians"]:
             x = median["us"] / 1e3 * scale
-            _published_median(panels, x, style.look(median["arm"]).colour)
+            _published_median(panels, x, style.looks(plan)[median["arm"]].colour)
             said.append(f"{median['us']:g} us ({notes.ms(x)} here) for {median['label']}")
         sentences.append(
             f"Behind, in outline: {values['title']}, medians of {', '.join(said)}, stretched by the ratio of the link rates, {scale:g}; "
@@ -300,7 +301,7 @@ def _mark_break(left: matplotlib.axes.Axes, right: matplotlib.axes.Axes) -> None
 def _legend(figure: matplotlib.figure.Figure, curves: list[Curve], top: float) -> None:
     handles = []
     for curve in curves:
-        look = style.look(curve.arm.name)
+        look = curve.look
         line = matplotlib.lines.Line2D([], [], color=look.colour, linestyle=look.dashes, marker=look.marker, label=curve.label)
         line.set(markeredgecolor="white", markeredgewidth=0.5)
         handles.append(line)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -14,6 +13,9 @@ import matplotlib.figure
 import matplotlib.ticker
 import numpy as np
 import numpy.typing as npt
+
+from qjump_mn.model import scheme
+from qjump_mn.model.plan import Plan
 
 mpl.use("Agg")  # never a window, and no display is needed
 
@@ -66,27 +68,23 @@ class Look(NamedTuple):
     marker: str
 
 
-# The palette of Wong (Nature Methods 8:441, 2011), which colour-blind readers can tell apart.
-_BLACK, _ORANGE, _SKY, _GREEN, _YELLOW = "#000000", "#E69F00", "#56B4E9", "#009E73", "#B8A800"
-_BLUE, _VERMILION, _PURPLE, _WINE = "#0072B2", "#D55E00", "#CC79A7", "#882255"
+# Mostly the palette of Wong (Nature Methods 8:441, 2011), which colour-blind readers can tell apart; schemes choose theirs themselves.
+_PALETTE = ("#56B4E9", "#CC79A7", "#009E73", "#E69F00", "#0072B2", "#B8A800", "#882255")
 
-_LOOKS = {
-    "idle": Look(_BLACK, (0, (1, 1.2)), "o"),
-    "contended": Look(_VERMILION, "-", "s"),
-    "qjump": Look(_BLUE, "-", "^"),
-    "priority_only": Look(_GREEN, (0, (3.5, 2.5)), "D"),
-    "window_only": Look(_ORANGE, (0, (5, 1.2, 1, 1.2)), "v"),
-    "qjump_drop": Look(_SKY, (0, (3, 1)), "<"),
-    "bulk_limited": Look(_PURPLE, (0, (6, 1.2)), ">"),
-    "limiter_delay": Look(_YELLOW, "-", "P"),
-    "limiter_drop": Look(_WINE, (0, (1.5, 1)), "X"),
+_DASHED: dict[scheme.Dashes, Dashes] = {
+    "solid": "-",
+    "dashed": (0, (3.5, 2.5)),
+    "dotted": (0, (1, 1.2)),
+    "dashdot": (0, (5, 1.2, 1, 1.2)),
+    "long": (0, (6, 1.2)),
+    "short": (0, (3, 1)),
 }
 _DASHES: tuple[Dashes, ...] = ("-", (0, (3, 1, 1, 1)))
 
 DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
 """For the measures of one series."""
 
-_OTHERS = [Look(colour, dashes, marker) for dashes, marker in zip(_DASHES, "h*", strict=True) for colour in (_SKY, _PURPLE, _GREEN, _ORANGE, _BLUE)]
+_OTHERS = [Look(colour, dashes, marker) for dashes in _DASHES for colour, marker in zip(_PALETTE, "h*8pdHX", strict=True)]
 
 
 class Figure(NamedTuple):
@@ -98,15 +96,28 @@ class Figure(NamedTuple):
     figure: matplotlib.figure.Figure
 
 
-def look(arm: str) -> Look:
-    """The look of an arm; one that is not listed gets one that depends on its name only."""
-    return _LOOKS.get(arm) or _OTHERS[zlib.crc32(arm.encode()) % len(_OTHERS)]
+def looks(plan: Plan) -> dict[str, Look]:
+    """A look for each arm of ``plan``, or series, no two the same.
+
+    A scheme's goes to its first arm, so that the scheme looks alike on every figure; other arms of it have what is left, in the plan's order.
+    """
+    schemes = {arm.series or arm.name: arm.scheme.name for arm in plan.arms}
+    firsts: dict[str, str] = {}
+    for name in dict.fromkeys([*plan.figure.arms, *schemes]):
+        firsts.setdefault(schemes[name], name)
+    own = {name: _of_scheme(plan.looks[key]) for key, name in firsts.items()}
+    return {**own, **unlike([name for name in schemes if name not in own], own.values())}
 
 
-def looks(names: Sequence[str]) -> dict[str, Look]:
-    """A look for each of ``names``, no two the same: a listed arm has its own, the others what is left, in their order."""
-    free = iter([other for other in _OTHERS if other.colour not in {look(name).colour for name in names if name in _LOOKS}] + _OTHERS)
-    return {name: _LOOKS[name] if name in _LOOKS else next(free) for name in names}
+def unlike(names: Sequence[str], taken: Iterable[Look] = ()) -> dict[str, Look]:
+    """A look for each of ``names``, no two the same, whose colours are not ``taken`` as long as there are others."""
+    colours = {look.colour for look in taken}
+    free = sorted(_OTHERS, key=lambda look: look.colour in colours)
+    return {name: free[index % len(free)] for index, name in enumerate(names)}
+
+
+def _of_scheme(look: scheme.Look) -> Look:
+    return Look(look.colour, _DASHED[look.dashes], look.marker)
 
 
 @contextmanager

@@ -112,7 +112,7 @@ def _measures(panel: PanelSpec) -> set[str]:
 def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line]) -> None:
     # Where one series has several measures, these are what is told apart by colour.
     several = len(plan.figure.arms) > 1
-    looks = style.looks(list(plan.figure.arms) if several else [line.measure for line in lines])
+    looks = style.looks(plan) if several else style.unlike([line.measure for line in lines])
     for index, line in enumerate(lines):
         look = looks[line.series if several else line.measure]
         dashes = style.DASHES[panel.measures.index(next(entry for entry in panel.measures if entry.endswith(f".{line.measure}"))) % len(style.DASHES)]

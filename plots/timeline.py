@@ -136,7 +136,7 @@ def _offsets(manifest: Manifest, panels: list[Panel]) -> Figure:
     plan = manifest.plan
     figure = matplotlib.figure.Figure(figsize=(7.2, 3.4))
     axis = figure.add_axes((LEFT, 0.25, RIGHT - LEFT, 0.6))
-    looks = style.looks([panel.arm.name for panel in panels])
+    looks = style.looks(plan)
     for panel in panels:
         for line in panel.lines:
             if isinstance(line.workload, PtpPlan):

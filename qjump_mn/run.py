@@ -51,6 +51,9 @@ def run(
     preset: Preset = loading.DEFAULT_PRESET,
     settings: Settings = NO_SETTINGS,
     arms: Annotated[str, typer.Option(metavar="ARM,ARM", help="run only these arms; claims that need others are not judged", show_default=False)] = "",
+    schemes: Annotated[
+        str, typer.Option("--scheme", metavar="SCHEME,SCHEME", help="add an arm for each of these schemes, ours or yours; see list", show_default=False)
+    ] = "",
     seed: Annotated[int, typer.Option(help="the first seed; each further replicate has the next one")] = 1,
     replicates: Annotated[
         int | None, typer.Option(help="how many seeds each arm runs with, instead of the preset's number", show_default=False)
@@ -63,13 +66,14 @@ def run(
     """Run an experiment: every arm with every seed; then figures, verdicts and report."""
     from qjump_mn import session
 
-    asked = session.Request(experiment, preset, tuple(settings), seed, replicates, backend, cold, output, tuple(arms.replace(",", " ").split()))
+    only, added = (tuple(names.replace(",", " ").split()) for names in (arms, schemes))
+    asked = session.Request(experiment, preset, tuple(settings), seed, replicates, backend, cold, output, only, added)
     raise typer.Exit(session.show(asked, out) if dry_run else session.run(asked, out, argv=sys.argv))
 
 
 @app.command("list")
 def list_() -> None:
-    """List the experiments and their presets."""
+    """List the experiments with their presets, and the schemes."""
     table = Table(box=None, pad_edge=False)
     for heading in ("experiment", "reproduces", "presets"):
         table.add_column(heading)
@@ -77,6 +81,13 @@ def list_() -> None:
         raw = loading.read("experiments", name)
         table.add_row(name, escape(str(raw.get("reproduces", ""))), ", ".join(raw.get("presets", {})))
     out.print(table)
+    found = Table(box=None, pad_edge=False)
+    for heading in ("scheme", "what it is"):
+        found.add_column(heading)
+    for name in loading.names("schemes"):
+        found.add_row(name, escape(loading.scheme(name).about))
+    out.print("")
+    out.print(found)
 
 
 @app.command()

@@ -42,10 +42,19 @@ class Request(NamedTuple):
     cold: bool
     out: Path
     arms: tuple[str, ...] = ()
+    schemes: tuple[str, ...] = ()
 
     def plan(self) -> Plan:
         """The plan; raise :class:`UsageError` for what cannot be."""
-        return resolve.plan(self.experiment, self.preset, list(self.settings), seed=self.seed, replicates=self.replicates, only=self.arms)
+        return resolve.plan(
+            self.experiment,
+            self.preset,
+            list(self.settings),
+            seed=self.seed,
+            replicates=self.replicates,
+            only=self.arms,
+            schemes=self.schemes,
+        )
 
 
 def show(asked: Request, out: Console) -> int:

@@ -110,8 +110,11 @@ def test_a_trial_survives_json() -> None:
         ("qjump.course.epoch=0ns", "an epoch of 0 us is out of range"),
         ("qjump.course.factors.7=0.01", "below the smallest frame"),
         ("qjump.course.factors.8=1", "'8' is no level"),
-        ("qjump.course.mode=hold", "Invalid enum value 'hold'"),
-        ("qjump.limiter_drop.mode=2015", "arms.limiter_drop: frames without a level would have level 0, of which qjump.limiter_drop lets nothing pass"),
+        ("schemes.qjump.limiter=hold", "Invalid enum value 'hold'"),
+        ("arms.limiter_drop.scheme=qjump-2015", "arms.limiter_drop: frames without a level would have level 0, of which its limiter lets nothing pass"),
+        ("arms.limiter_drop.scheme=qjmp", "no scheme 'qjmp': did you mean 'qjump'"),
+        ("arms.qjump.scheme=none", "arms.qjump: qjump = 'course' is for schemes that limit, and 'none' does not"),
+        ("schemes.window.window=1kB", "a window of 1kB is smaller than the kernel grants"),
         ("arms.qjump.qjump=nothing", "no limiter qjump.nothing"),
         ("arms.qjump.workloads=pong", "no workload 'pong'"),
         ("figure.arms=idel", "no arm 'idel': did you mean 'idle'"),
@@ -149,7 +152,7 @@ def test_2015_lets_nothing_pass_of_a_level_without_a_factor() -> None:
     assert [level for level in range(8) if old.blocks(level)] == [1, 2, 5]
     assert not any(repaired.blocks(level) for level in range(8))
     assert any("nothing of level 1, 2, 5 passes" in remark for remark in resolved.remarks)
-    with pytest.raises(UsageError, match=r"arms\.qjump: ping would have level 5, of which qjump\.course lets nothing pass"):
+    with pytest.raises(UsageError, match=r"arms\.qjump: ping would have level 5, of which its limiter lets nothing pass"):
         plan("fig3a", "htb2015", ["workloads.ping.level=5"])
     with pytest.raises(UsageError, match="epochs of mode 2015 start with the first packet"):
         plan("fig3a", "htb2015", ["qjump.course.epochs=aligned"])

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import qjump_mn
 from qjump_mn.analysis import pipeline
 from qjump_mn.errors import UsageError
-from qjump_mn.model import resolve
+from qjump_mn.model import loading, resolve
 from qjump_mn.report import drawing
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
@@ -70,11 +70,24 @@ def test_thinning_keeps_the_ends_and_the_order(count: int) -> None:
 def test_every_arm_of_every_figure_has_a_look_of_its_own() -> None:
     style = module("style")
     plan = resolve.plan("fig3a", "course", [])
-    main = [style.look(name) for name in plan.figure.arms]
-    others = [style.look(arm.name) for arm in plan.arms if arm.name not in plan.figure.arms or arm.name == "idle"]
+    found = style.looks(plan)
+    assert set(found) == {arm.name for arm in plan.arms}
+    main = [found[name] for name in plan.figure.arms]
+    others = [found[arm.name] for arm in plan.arms if arm.name not in plan.figure.arms or arm.name == "idle"]
     for looks in (main, others):
         assert len({look.colour for look in looks}) == len({str(look.dashes) + look.marker for look in looks}) == len(looks)
-    assert style.look("somebodys_arm") == style.look("somebodys_arm")
+
+
+def test_every_scheme_has_a_look_of_its_own_on_every_figure() -> None:
+    style = module("style")
+    names = loading.names("schemes")
+    looks = [loading.scheme(name).look for name in names]
+    assert len({look.colour for look in looks}) == len({look.marker for look in looks}) == len(names)
+    others = [name for name in names if name not in ("none", "ideal", "priorities", "qjump", "qjump-drop", "window", "qjump-2015")]
+    for experiment in ("fig3a", "fig5"):
+        found = style.looks(resolve.plan(experiment, "course", [], schemes=others))
+        for name in others:
+            assert found[name.replace("-", "_")].colour == loading.scheme(name).look.colour
 
 
 def loss(run: RunDirectory, arm: str) -> float:

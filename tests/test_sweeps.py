@@ -24,8 +24,8 @@ link = {}
 qjump.limit = { factors = { 7 = 1 } }
 workloads.ping = { program = "ping", label = "ping", flows = ["h1>h2"], level = 7, interval = "10ms" }
 arms.idle = { label = "idle", workloads = ["ping"] }
-arms.limited = { label = "limited", workloads = ["ping"], levels = true, qjump = "limit", sweep = "pace" }
-arms.free = { label = "free", workloads = ["ping"], levels = true, sweep = "pace" }
+arms.limited = { label = "limited", workloads = ["ping"], scheme = "qjump", sweep = "pace" }
+arms.free = { label = "free", workloads = ["ping"], scheme = "priorities", sweep = "pace" }
 sweeps.pace = { label = "interval, ms", sets = ["workloads.ping.interval"], values = ["5ms", "10ms", "20ms"] }
 figure = { plot = "latency_cdf", workload = "ping", arms = ["idle"] }
 presets.course = { about = "all" }

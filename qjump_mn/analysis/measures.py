@@ -40,18 +40,11 @@ def summarise(plan: Plan, trials: Sequence[TrialMeasures]) -> tuple[ArmSummary, 
     return tuple(_summary(plan, arm, [trial for trial in trials if trial.arm == arm.name]) for arm in plan.arms_run)
 
 
-def scheme(arm: ArmPlan) -> str:
-    """What an arm does to its traffic, in a word or two."""
-    if arm.qjump is not None:
-        return f"QJump, {arm.qjump.mode}"
-    return "priorities" if arm.uses_levels else "none"
-
-
 def _summary(plan: Plan, arm: ArmPlan, trials: list[TrialMeasures]) -> ArmSummary:
     return ArmSummary(
         name=arm.name,
         label=arm.label,
-        scheme=scheme(arm),
+        scheme=arm.scheme.label,
         planned=len(plan.seeds),
         done=len(trials),
         measures={workload.name: _spreads({trial.seed: trial.values[workload.name] for trial in trials}, workload.MEASURES) for workload in arm.workloads},

@@ -38,7 +38,7 @@ def run(testbed: Testbed, trial: Trial, out: Path, progress: Progress) -> None:
     """
     chance = random.Random(trial.seed)
     _treat(testbed, trial)
-    asbuilt.collect(testbed, out / "asbuilt" / "before")
+    asbuilt.collect(testbed, out / "asbuilt" / "before", trial.arm)
     wrong = asbuilt.differences(out / "asbuilt" / "before", trial.network, trial.arm)
     if wrong:
         more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
@@ -53,6 +53,7 @@ def run(testbed: Testbed, trial: Trial, out: Path, progress: Progress) -> None:
 
 def _treat(testbed: Testbed, trial: Trial) -> None:
     testbed.shape(trial.network)
+    testbed.adopt(trial.arm.scheme)
     if trial.arm.qjump is not None:
         testbed.limit(trial.arm.qjump)
     elif trial.arm.uses_levels:

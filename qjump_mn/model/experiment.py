@@ -7,10 +7,10 @@ from typing import Literal
 import msgspec
 
 from qjump_mn.model.programs import AnySpec
+from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import LinkChange, LinkSpec
 from qjump_mn.model.units import Duration, Size
 
-Mode = Literal["delay", "drop", "2015"]
 EpochMode = Literal["rolling", "first-packet", "aligned"]
 LEVELS = range(8)
 
@@ -18,39 +18,38 @@ LEVELS = range(8)
 class QJumpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Rate limits. A level's budget is factor x ``budget_packet`` bytes per epoch; a level without a factor is unlimited.
 
-    ``epoch`` is Eq. 2 of ``hosts`` and ``packet`` on this network unless it is given. Mode "2015" has the published module's rules:
-    nothing of a level without a factor passes, epochs start with the first packet, and ``limit_packets`` has no effect.
+    ``epoch`` is Eq. 2 of ``hosts`` and ``packet`` on this network unless it is given. What happens to the excess is for the arm's scheme to
+    say; with "2015", the published module's rules, nothing of a level without a factor passes, epochs start with the first packet, and
+    ``limit_packets`` has no effect.
     """
 
     hosts: int | None = None
     packet: Size = Size(1500)
     budget_packet: Size = Size(1550)
     epoch: Duration | None = None
-    mode: Mode = "delay"
     epochs: EpochMode = "rolling"
     limit_packets: int = 1000
     factors: dict[str, float] = {}
 
 
 class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One treatment. Without ``levels`` every frame has priority 0; without ``qjump`` no host limits anything.
+    """One treatment: ``scheme`` names a file of schemes/.
 
-    ``qjump`` names one of the experiment's limiters; ``window`` caps the socket buffers of the workloads in ``windowed``;
-    ``link`` gives the arm links of its own. With ``sweep`` it stands for a series of arms, one for each value of that sweep.
+    ``qjump`` names one of the experiment's limiters, for a scheme that limits; without it that is the first. ``window`` and ``link`` are in
+    the place of the scheme's, if they are given. With ``sweep`` it stands for a series of arms, one for each value of that sweep.
     """
 
     label: str
     workloads: list[str]
-    levels: bool = False
+    scheme: str = "none"
     qjump: str | None = None
     window: Size | None = None
-    windowed: list[str] = []
     link: LinkChange | None = None
     sweep: str | None = None
 
 
 class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A parameter that is varied: ``sets`` are the settings below ``workloads`` or ``qjump`` that take each of ``values`` in turn.
+    """A parameter that is varied: ``sets`` are the settings below ``workloads``, ``qjump`` or ``schemes`` that take each of ``values`` in turn.
 
     ``label`` names the parameter with its unit, for the axis of the figure; values with a unit all have the same.
     """
@@ -108,7 +107,11 @@ class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An experiment with one preset applied; times are on the clock of the network under test."""
+    """An experiment with one preset applied; times are on the clock of the network under test.
+
+    ``compare`` is the arm whose workloads meet each scheme that a user asks for. ``schemes`` are those of all arms, from their files, with what
+    the experiment changes in them.
+    """
 
     title: str
     reproduces: str
@@ -120,6 +123,8 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     replicates: int
     workloads: dict[str, AnySpec]
     qjump: dict[str, QJumpSpec]
+    compare: str = ""
+    schemes: dict[str, SchemeSpec] = {}
     arms: dict[str, ArmSpec]
     sweeps: dict[str, SweepSpec] = {}
     claims: dict[str, ClaimSpec]

@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ import qjump_mn
 from qjump_mn.errors import UsageError
 from qjump_mn.model import units
 from qjump_mn.model.experiment import ExperimentSpec
+from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import TopologySpec
 
 DEFAULT_PRESET = "course"
@@ -23,7 +25,7 @@ T = TypeVar("T")
 
 
 def folders(kind: str) -> list[Path]:
-    """Where files of ``kind`` ("experiments", "topologies") are looked for: the user's folder first, then ours."""
+    """Where files of ``kind`` ("experiments", "schemes", "topologies") are looked for: the user's folder first, then ours."""
     package = Path(qjump_mn.__file__).parent
     ours = package / kind if (package / kind).is_dir() else package.parent / kind
     users = os.environ.get("QJUMP_MN_PATH", "")
@@ -45,7 +47,7 @@ def nearest(word: str, known: list[str]) -> str:
 
 def read(kind: str, name: str) -> dict[str, Any]:
     """The raw content of ``kind``/``name``.toml; raise :class:`UsageError` if there is none or it is no TOML."""
-    singular = {"experiments": "experiment", "topologies": "topology"}[kind]
+    singular = {"experiments": "experiment", "schemes": "scheme", "topologies": "topology"}[kind]
     for folder in folders(kind):
         path = folder / f"{name}.toml"
         if path.is_file():
@@ -85,13 +87,18 @@ def topology(name: str) -> TopologySpec:
     return convert(read("topologies", name), TopologySpec, f"topology {name!r}")
 
 
+def scheme(name: str) -> SchemeSpec:
+    """The scheme called ``name``."""
+    return convert(read("schemes", name), SchemeSpec, f"scheme {name!r}")
+
+
 def presets(name: str) -> dict[str, str]:
     """The presets of the experiment called ``name``, each with the line that says what it is."""
     return {preset: table.get("about", "") for preset, table in read("experiments", name).get("presets", {}).items()}
 
 
-def experiment(name: str, preset: str, settings: list[str]) -> ExperimentSpec:
-    """The experiment called ``name`` with ``preset`` and then each "key=value" of ``settings`` applied."""
+def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[str] = ()) -> ExperimentSpec:
+    """The experiment called ``name`` with ``preset``, an arm for each of ``schemes``, and then each "key=value" of ``settings`` applied."""
     raw = read("experiments", name)
     where = f"experiment {name!r}"
     table = raw.pop("presets", {})
@@ -101,6 +108,9 @@ def experiment(name: str, preset: str, settings: list[str]) -> ExperimentSpec:
     network = read("topologies", raw.get("topology", "")) if isinstance(raw.get("topology"), str) else {}
     raw["link"] = {**network.get("link", {}), **raw.get("link", {})}
     merge(raw, changes)
+    for scheme_name in schemes:
+        _add_arm(raw, scheme_name, where)
+    _add_schemes(raw)
     spec = convert(raw, ExperimentSpec, where)
     if not settings:
         return spec
@@ -111,7 +121,38 @@ def experiment(name: str, preset: str, settings: list[str]) -> ExperimentSpec:
         plain["link"] = {**plain["link"], **read("topologies", plain["topology"]).get("link", {})}
         for setting in (item for item in settings if item.startswith("link.")):
             _apply(plain, setting, where)
+    _add_schemes(plain)
     return convert(plain, ExperimentSpec, where)
+
+
+def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
+    """The arm in which the workloads of the one called ``compare`` meet the scheme ``name``, unless there is one already."""
+    label, key = scheme(name).label, name.replace("-", "_")
+    arms, compare = raw.get("arms", {}), raw.get("compare", "")
+    if not compare:
+        raise UsageError(f"{where} has no arm to meet other schemes: it compares parameters, not schemes")
+    if compare not in arms:
+        raise UsageError(f"{where}: compare: there is no arm {compare!r}: {nearest(str(compare), list(arms))}")
+    if key not in arms:
+        arms[key] = {**{field: arms[compare][field] for field in ("workloads", "link", "sweep") if field in arms[compare]}, "label": label, "scheme": name}
+    elif arms[key].get("scheme", "none") != name:
+        raise UsageError(f"{where} has an arm {key!r} of another scheme, {arms[key].get('scheme', 'none')!r}: give yours another name")
+    raw["figure"]["arms"] = list(dict.fromkeys([*raw["figure"]["arms"], key]))
+
+
+def _add_schemes(raw: dict[str, Any]) -> None:
+    """The files of the schemes that arms name, each below what the experiment changes in it."""
+    changes = raw.get("schemes", {})
+    for name in changes:
+        read("schemes", name)
+    found: dict[str, Any] = {}
+    for arm in raw.get("arms", {}).values():
+        name = arm.get("scheme", "none") if isinstance(arm, dict) else "none"
+        if isinstance(name, str) and name not in found:
+            scheme(name)  # a file's own mistakes are told with its name
+            found[name] = read("schemes", name)
+            merge(found[name], changes.get(name, {}))
+    raw["schemes"] = found
 
 
 def varied(spec: ExperimentSpec, changes: dict[str, int | float | str], where: str) -> ExperimentSpec:

@@ -6,8 +6,9 @@ import hashlib
 
 import msgspec
 
-from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Mode
+from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec
 from qjump_mn.model.programs import AnyPlan
+from qjump_mn.model.scheme import Limiter, Look, SchemePlan
 from qjump_mn.model.topology import Network
 
 TAIL_S = 1
@@ -15,11 +16,14 @@ TAIL_S = 1
 
 
 class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """sch_qjump as every host runs it. ``budget_bytes`` is indexed by 802.1Q priority; 0 is unlimited, in mode "2015" nothing."""
+    """The limiter that every host runs: sch_qjump in one of its modes, or in mode "tbf" prio and tbf with the same rates.
+
+    ``budget_bytes`` is indexed by 802.1Q priority; 0 is unlimited, in mode "2015" nothing.
+    """
 
     epoch_ns: int
     budget_bytes: tuple[int, ...]
-    mode: Mode
+    mode: Limiter
     epochs: EpochMode
     limit_packets: int
 
@@ -37,6 +41,7 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     name: str
     label: str
     network: Network
+    scheme: SchemePlan
     uses_levels: bool
     qjump: QJumpPlan | None
     workloads: tuple[AnyPlan, ...]
@@ -87,6 +92,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     remarks: tuple[str, ...]
     axes: dict[str, str] = {}
     """What each sweep varies, with its unit."""
+    looks: dict[str, Look] = {}
+    """How each scheme is drawn, by its name."""
     only: tuple[str, ...] = ()
     """The arms that are run; all, if none is named. The others' claims are not judged."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -14,6 +13,7 @@ from qjump_mn.model import loading
 from qjump_mn.model.experiment import LEVELS, ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
 from qjump_mn.model.programs import AnyPlan, Flow, PingPlan, WorkloadSpec
+from qjump_mn.model.scheme import Limiter, resolve_scheme
 from qjump_mn.model.topology import Network, resolve_network
 
 MAX_FACTOR_BYTES = 2**31 - 1
@@ -24,9 +24,21 @@ LONG_EPOCHS = 2
 Flows = tuple[Flow, ...]
 
 
-def plan(name: str, preset: str, settings: list[str], *, seed: int = 1, replicates: int | None = None, only: Sequence[str] = ()) -> Plan:
-    """Resolve the experiment called ``name``, of which the arms ``only`` are run, or all; raise :class:`UsageError` with the place of what cannot be."""
-    spec = loading.experiment(name, preset, settings)
+def plan(
+    name: str,
+    preset: str,
+    settings: list[str],
+    *,
+    seed: int = 1,
+    replicates: int | None = None,
+    only: Sequence[str] = (),
+    schemes: Sequence[str] = (),
+) -> Plan:
+    """Resolve the experiment called ``name``, with an arm for each of ``schemes``; of its arms ``only`` are run, or all.
+
+    Raises :class:`UsageError` with the place of what cannot be.
+    """
+    spec = loading.experiment(name, preset, settings, schemes)
     where = f"experiment {name!r}"
     count = spec.replicates if replicates is None else replicates
     if count < 1:
@@ -63,15 +75,16 @@ def plan(name: str, preset: str, settings: list[str], *, seed: int = 1, replicat
         remarks=tuple(dict.fromkeys(remarks)),
         only=tuple(arm.name for arm in arms if arm.name in only or arm.series in only),
         axes={key: sweep.label for key, sweep in spec.sweeps.items()},
+        looks={key: scheme.look for key, scheme in spec.schemes.items()},
     )
 
 
 def _arms(where: str, spec: ExperimentSpec, network: Network, remarks: list[str]) -> Iterator[ArmPlan]:
     """Every arm; a series is one for each value of its sweep."""
-    parts = _parts(where, spec, network, remarks)
+    flows = _all_flows(where, spec, network)
     for key, arm in spec.arms.items():
         if arm.sweep is None:
-            yield _arm(where, key, arm, spec, parts, network)
+            yield _arm(where, key, arm, spec, flows, network, remarks)
             continue
         if arm.sweep not in spec.sweeps:
             raise UsageError(f"{where}: arms.{key}: there is no sweep {arm.sweep!r}: {loading.nearest(arm.sweep, list(spec.sweeps))}")
@@ -80,7 +93,7 @@ def _arms(where: str, spec: ExperimentSpec, network: Network, remarks: list[str]
         for value, x in zip(sweep.values, _numbers(place, sweep.values), strict=True):
             changed = loading.varied(spec, dict.fromkeys(sweep.sets, value), place)
             one = msgspec.structs.replace(arm, label=f"{arm.label}, {value}")
-            made = _arm(where, f"{key}_{re.sub(r'[^A-Za-z0-9]', '_', str(value))}", one, changed, _parts(where, changed, network, remarks), network)
+            made = _arm(where, f"{key}_{re.sub(r'[^A-Za-z0-9]', '_', str(value))}", one, changed, _all_flows(where, changed, network), network, remarks)
             yield msgspec.structs.replace(made, series=key, x=x)
 
 
@@ -97,21 +110,11 @@ def _numbers(where: str, values: Sequence[float | str]) -> list[float]:
     return numbers
 
 
-class _Parts(NamedTuple):
-    """What arms are put together from."""
-
-    limiters: dict[str, QJumpPlan]
-    flows: dict[str, Flows]
+def _all_flows(where: str, spec: ExperimentSpec, network: Network) -> dict[str, Flows]:
+    return {key: _flows(f"{where}: workloads.{key}", workload, network) for key, workload in spec.workloads.items()}
 
 
-def _parts(where: str, spec: ExperimentSpec, network: Network, remarks: list[str]) -> _Parts:
-    return _Parts(
-        {key: _limiter(f"{where}: qjump.{key}", limiter, network, remarks) for key, limiter in spec.qjump.items()},
-        {key: _flows(f"{where}: workloads.{key}", workload, network) for key, workload in spec.workloads.items()},
-    )
-
-
-def _limiter(where: str, spec: QJumpSpec, network: Network, remarks: list[str]) -> QJumpPlan:
+def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remarks: list[str]) -> QJumpPlan:
     hosts = len(network.hosts) if spec.hosts is None else spec.hosts
     if hosts < 1 or spec.packet < 1:
         raise UsageError(f"{where}: an epoch needs at least one host and one byte, not {hosts} and {spec.packet}")
@@ -149,10 +152,10 @@ def _limiter(where: str, spec: QJumpSpec, network: Network, remarks: list[str]) 
             f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is {epoch / equation:.3g} times as long as Eq. 2 asks for n = {hosts}: factor 1 is "
             f"{budget / 1e3:.3g} kb/s, {share / budget:.3g} times less than Eq. 3's share, {share / 1e3:.3g} kb/s. Levels meet this limit, not the network."
         )
-    if spec.mode == "2015" and spec.epochs == "aligned":
+    if mode == "2015" and spec.epochs == "aligned":
         raise UsageError(f"{where}: epochs of mode 2015 start with the first packet: leave `epochs` out")
-    epochs: EpochMode = "first-packet" if spec.mode == "2015" else spec.epochs
-    limiter = QJumpPlan(epoch_ns=epoch, budget_bytes=tuple(budgets), mode=spec.mode, epochs=epochs, limit_packets=spec.limit_packets)
+    epochs: EpochMode = "first-packet" if mode == "2015" else spec.epochs
+    limiter = QJumpPlan(epoch_ns=epoch, budget_bytes=tuple(budgets), mode=mode, epochs=epochs, limit_packets=spec.limit_packets)
     blocked = [str(level) for level in LEVELS if limiter.blocks(level)]
     if blocked:
         remarks.append(f"Limiter {name!r}: nothing of level {', '.join(blocked)} passes, for in mode 2015 a level without a factor has no budget.")
@@ -182,46 +185,65 @@ def _arm(
     name: str,
     spec: ArmSpec,
     experiment: ExperimentSpec,
-    parts: _Parts,
+    flows: dict[str, Flows],
     network: Network,
+    remarks: list[str],
 ) -> ArmPlan:
+    scheme = experiment.schemes[spec.scheme]
+    limiter = _arms_limiter(where, name, spec, experiment, network, remarks)
     where = f"{where}: arms.{name}"
-    limiters, flows = parts
     if not name.isidentifier():
         raise UsageError(f"{where}: {name!r} is no name for an arm: use letters, digits and underscores")
     if not spec.workloads:
         raise UsageError(f"{where}: no workloads: an arm measures something")
-    for workload in (*spec.workloads, *spec.windowed):
+    for workload in spec.workloads:
         if workload not in experiment.workloads:
             raise UsageError(f"{where}: there is no workload {workload!r}: {loading.nearest(workload, list(experiment.workloads))}")
-    if spec.qjump is not None and spec.qjump not in limiters:
-        raise UsageError(f"{where}: there is no limiter qjump.{spec.qjump}: {loading.nearest(spec.qjump, list(limiters))}")
-    if spec.window is not None and spec.window < 4096:
-        raise UsageError(f"{where}: a window of {spec.window} is smaller than the kernel grants: use at least 4096B")
-    if spec.link is not None:
-        network = resolve_network(experiment.topology, loading.topology(experiment.topology), spec.link.over(experiment.link))
-    limiter = limiters[spec.qjump] if spec.qjump else None
-    workloads = tuple(_workload(key, flows[key], experiment, spec) for key in spec.workloads)
+    window = scheme.window if spec.window is None else spec.window
+    if window is not None and window < 4096:
+        raise UsageError(f"{where}: a window of {window} is smaller than the kernel grants: use at least 4096B")
+    link = spec.link.over(scheme.link.over(experiment.link)) if spec.link else scheme.link.over(experiment.link)
+    if link != experiment.link:
+        network = resolve_network(experiment.topology, loading.topology(experiment.topology), link)
+    workloads = tuple(_workload(key, flows[key], experiment, scheme.levels, window) for key in spec.workloads)
     if limiter:
         for used, what in [(0, "frames without a level"), *((level, workload.name) for workload in workloads for level in sorted(workload.levels))]:
             if limiter.blocks(used):
                 raise UsageError(
-                    f"{where}: {what} would have level {used}, of which qjump.{spec.qjump} lets nothing pass in mode 2015: give it a factor for level {used}"
+                    f"{where}: {what} would have level {used}, of which its limiter lets nothing pass in mode 2015: give it a factor for level {used}"
                 )
-    return ArmPlan(name=name, label=spec.label, network=network, uses_levels=spec.levels, qjump=limiter, workloads=workloads)
+    treatment = resolve_scheme(f"scheme {spec.scheme!r}", spec.scheme, scheme, network)
+    return ArmPlan(name=name, label=spec.label, network=network, scheme=treatment, uses_levels=scheme.levels, qjump=limiter, workloads=workloads)
 
 
-def _workload(name: str, flows: Flows, experiment: ExperimentSpec, arm: ArmSpec) -> AnyPlan:
+def _arms_limiter(where: str, name: str, arm: ArmSpec, experiment: ExperimentSpec, network: Network, remarks: list[str]) -> QJumpPlan | None:
+    """The limiter that an arm names, or else the first, in the mode that its scheme has; None if its scheme has none."""
+    mode = experiment.schemes[arm.scheme].limiter
+    limiters = experiment.qjump
+    if mode is None:
+        if arm.qjump is not None:
+            raise UsageError(f"{where}: arms.{name}: qjump = {arm.qjump!r} is for schemes that limit, and {arm.scheme!r} does not")
+        return None
+    if not limiters:
+        raise UsageError(f"{where}: arms.{name}: scheme {arm.scheme!r} limits, and the experiment has no limiter: give it a table [qjump.NAME]")
+    key = next(iter(limiters)) if arm.qjump is None else arm.qjump
+    if key not in limiters:
+        raise UsageError(f"{where}: arms.{name}: there is no limiter qjump.{key}: {loading.nearest(key, list(limiters))}")
+    return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, remarks)
+
+
+def _workload(name: str, flows: Flows, experiment: ExperimentSpec, levels: bool, window: int | None) -> AnyPlan:
     workload = experiment.workloads[name]
     common = {
         "name": name,
         "label": workload.label,
         "flows": flows,
-        "level": workload.level if arm.levels else 0,
-        "window_bytes": int(arm.window) if arm.window is not None and name in arm.windowed else None,
+        "level": workload.level if levels else 0,
+        "window_bytes": None,
         "port": FIRST_PORT + 100 * list(experiment.workloads).index(name),
     }
-    return workload.planned(common, uses_levels=arm.levels, duration_ns=int(experiment.duration))
+    planned = workload.planned(common, uses_levels=levels, duration_ns=int(experiment.duration))
+    return msgspec.structs.replace(planned, window_bytes=int(window)) if window is not None and planned.BACKGROUND else planned
 
 
 def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from typing import Literal
 
 import msgspec
 
+from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model.units import Duration, Rate, Size
 
@@ -17,7 +19,8 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How every link of the network behaves; ``buffer`` is in bytes per level and port, ``delay`` is propagation, one way.
 
     ``orphan``: a frame that has left its sender is no longer charged to the socket that sent it, as with any real network card; off
-    shows what HTB and TBF do (model wire only).
+    shows what HTB and TBF do. ``xoff`` and ``xon`` are of Ethernet flow control (802.3x): a switch port pauses its link partner when so many
+    bytes that came in through it wait in the switch, and resumes it when as few are left; 0 is off. Both are for model wire only.
     """
 
     model: LinkModel
@@ -25,6 +28,8 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     buffer: Size
     delay: Duration
     orphan: bool = True
+    xoff: Size = Size(0)
+    xon: Size = Size(0)
 
 
 class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,6 +40,8 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     buffer: Size | None = None
     delay: Duration | None = None
     orphan: bool | None = None
+    xoff: Size | None = None
+    xon: Size | None = None
 
     def over(self, link: LinkSpec) -> LinkSpec:
         """``link`` with what is given here."""
@@ -66,10 +73,12 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     buffer_bytes: int
     delay_ns: int
     orphan: bool
+    xoff_bytes: int
+    xon_bytes: int
 
     def skeleton(self) -> Network:
         """What must be the same for one machine state to serve: all but the numbers that a trial sets when it shapes the links."""
-        return msgspec.structs.replace(self, rate_bps=10**7, buffer_bytes=10**5, delay_ns=0, orphan=True)
+        return msgspec.structs.replace(self, rate_bps=10**7, buffer_bytes=10**5, delay_ns=0, orphan=True, xoff_bytes=0, xon_bytes=0)
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -160,9 +169,36 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         buffer_bytes=int(link.buffer),
         delay_ns=int(link.delay),
         orphan=link.orphan,
+        xoff_bytes=int(link.xoff),
+        xon_bytes=int(link.xon),
     )
     if len(network.hosts) < 2:
         raise UsageError(f"{where}: {len(network.hosts)} hosts make no network: give at least two")
     if len(network.hosts) > 250:
         raise UsageError(f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250")
+    _check_flow_control(where, network)
     return network
+
+
+def _check_flow_control(where: str, network: Network) -> None:
+    """Raise :class:`UsageError` unless thresholds fit each other, and a port's buffer what all others may send before they are paused.
+
+    Behind the threshold comes what is on its way while the pause is: a frame that keeps the pause waiting, one that its receiver has begun,
+    the pause itself, and what the link holds.
+    """
+    xoff, xon = network.xoff_bytes, network.xon_bytes
+    if not xoff and not xon:
+        return
+    if network.model != "wire":
+        raise UsageError(f"{where}: xoff = {xoff}B is for links of model wire: {network.model} knows no pause")
+    full = theory.frame_bytes(network.mtu_bytes)
+    if not full <= xon < xoff:
+        raise UsageError(f"{where}: xoff = {xoff}B and xon = {xon}B do not fit: use {full}B <= xon < xoff")
+    ports = Counter(node for link in network.ports() for node, _ in link if node in network.switches)
+    room = 3 * full + 2 * network.delay_ns * network.rate_bps // (8 * theory.NS_PER_S)
+    for switch, count in ports.items():
+        if (count - 1) * (xoff + room) > network.buffer_bytes:
+            raise UsageError(
+                f"{where}: xoff = {xoff}B loses frames: {count - 1} ports of {switch} may send {xoff + room}B each to one whose buffer has "
+                f"{network.buffer_bytes}B: use at most {network.buffer_bytes // (count - 1) - room}B"
+            )

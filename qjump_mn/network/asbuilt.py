@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import Network
+from qjump_mn.network import commands
 from qjump_mn.network.commands import LEVELS, QUEUES
 
 if TYPE_CHECKING:
@@ -20,13 +21,16 @@ SWITCHES = "switches"
 _OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
 
 
-def collect(testbed: Testbed, folder: Path) -> None:
-    """Write ip-NODE.json, ethtool-NODE.txt, tc-NODE.json, ovs.txt and flows-SWITCH.txt into ``folder``."""
+def collect(testbed: Testbed, folder: Path, arm: ArmPlan) -> None:
+    """Write ip-NODE.json, ethtool-NODE.txt, tc-NODE.json, ovs.txt and flows-SWITCH.txt into ``folder``; tcp-HOST.txt if the arm changes TCP."""
     counters(testbed, folder)
     for name in (None, *testbed.hosts):
         node = name or SWITCHES
         (folder / f"ip-{node}.json").write_text(testbed.read(name, ["ip", "-j", "-d", "addr", "show"]))
         (folder / f"ethtool-{node}.txt").write_text(testbed.offloads[node])
+    keys = [line.partition(" = ")[0] for line in commands.transport(arm.scheme)]
+    for name in testbed.hosts if keys else ():
+        (folder / f"tcp-{name}.txt").write_text(testbed.read(name, ["sysctl", *keys]))
     (folder / "ovs.txt").write_text(testbed.read(None, ["ovs-vsctl", "show"]))
     for switch in testbed.switches:
         (folder / f"flows-{switch}.txt").write_text(testbed.read(None, ["ovs-ofctl", "dump-flows", switch]))
@@ -54,10 +58,15 @@ def differences(folder: Path, network: Network, arm: ArmPlan) -> list[str]:
             found += [f"{device}: {text}" for text in _link_differences(links[device], network)]
             mine = [qdisc for qdisc in qdiscs if qdisc["dev"] == device]
             found += [f"{device}: {text}" for text in _shape_differences(mine, network, on_switch=node == SWITCHES)]
+            lines = arm.scheme.switch_port if node == SWITCHES else arm.scheme.host
+            found += [f"{device}: {text}" for text in _scheme_differences(mine, commands.placed(lines, device))]
             if node != SWITCHES:
                 found += [f"{device}: {text}" for text in _limiter_differences(mine, arm)]
         if node != SWITCHES:
             found += [f"{node}: {text}" for text in _vlan_differences(links.get(f"{node}-eth0.{network.vlan}"), network)]
+            asked = commands.transport(arm.scheme)
+            read = (folder / f"tcp-{node}.txt").read_text().splitlines() if asked else []
+            found += [f"{node}: its TCP has not {line}" for line in asked if line not in read]
         offloads = folder / f"ethtool-{node}.txt"
         if offloads.exists():
             found += _offload_differences(offloads.read_text())
@@ -101,6 +110,8 @@ def _shape_differences(qdiscs: list[dict[str, Any]], network: Network, *, on_swi
     options = root.get("options", {})
     if network.model == "wire":
         planned = {"rate_bps": network.rate_bps, "limit": network.buffer_bytes, "delay_ns": network.delay_ns, "classify": "pcp", "orphan": network.orphan}
+        if on_switch and network.xoff_bytes:
+            planned |= {"xoff": network.xoff_bytes, "xon": network.xon_bytes}
         return [f"its wire's {key} is {options.get(key)}, not {value}" for key, value in planned.items() if options.get(key) != value]
     if network.model == "tbf":
         found = (
@@ -111,10 +122,24 @@ def _shape_differences(qdiscs: list[dict[str, Any]], network: Network, *, on_swi
     return []
 
 
+def _scheme_differences(qdiscs: list[dict[str, Any]], lines: list[str]) -> list[str]:
+    """The qdiscs that a scheme's tc lines add, each by its kind and parent."""
+    found = []
+    for line in lines:
+        match = re.match(r"qdisc \S+ dev \S+ parent (\S+)(?: handle \S+)? (\S+)", line)
+        if match and not any((qdisc.get("parent"), qdisc.get("kind")) == match.groups() for qdisc in qdiscs):
+            found.append(f"it has no {match[2]} qdisc below {match[1]}")
+    return found
+
+
 def _limiter_differences(qdiscs: list[dict[str, Any]], arm: ArmPlan) -> list[str]:
     found = [qdisc for qdisc in qdiscs if qdisc.get("kind") == "qjump"]
     if arm.qjump is None:
         return ["it has a qjump qdisc, and the arm has none"] if found else []
+    if arm.qjump.mode == "tbf":
+        buckets = sum(qdisc.get("kind") == "tbf" and qdisc.get("parent", "").startswith(commands.HOST_HANDLE) for qdisc in qdiscs)
+        wanted = sum(budget > 0 for budget in arm.qjump.budget_bytes)
+        return [] if buckets == wanted else [f"it has {buckets} token buckets, not {wanted}"]
     if len(found) != 1:
         return [f"it has {len(found)} qjump qdiscs, not one"]
     options = found[0].get("options", {})

@@ -5,10 +5,12 @@ Pure: nothing here touches the machine. A tc line is what follows ``tc``, an ip 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from qjump_mn import theory
 from qjump_mn.model.plan import QJumpPlan
+from qjump_mn.model.scheme import SchemePlan
 from qjump_mn.model.topology import Network
 
 LEVELS = range(8)
@@ -40,11 +42,15 @@ def veth(end: str, peer: str) -> str:
     return f"link add {end} type veth peer {peer}"
 
 
-def wire(network: Network, device: str) -> str:
-    """sch_wire as root: a frame is delivered when its last bit has arrived, and levels queue behind it in strict priority."""
+def wire(network: Network, device: str, *, on_switch: bool) -> str:
+    """sch_wire as root: a frame is delivered when its last bit has arrived, and levels queue behind it in strict priority.
+
+    Switch ports pause their link partners where the links have flow control, which every wire obeys.
+    """
+    pause = f" pause {network.xoff_bytes} {network.xon_bytes}" if on_switch and network.xoff_bytes else ""
     return (
         f"qdisc add dev {device} root handle 5: wire rate {network.rate_bps}bit limit {network.buffer_bytes} "
-        f"classify pcp delay {network.delay_ns}ns {'orphan' if network.orphan else 'noorphan'}"
+        f"classify pcp delay {network.delay_ns}ns {'orphan' if network.orphan else 'noorphan'}{pause}"
     )
 
 
@@ -97,7 +103,7 @@ def shape(network: Network, device: str, *, on_switch: bool) -> Shaping:
     """Whatever the link model asks for at one end of a link (OVS's QoS at a switch of the htb model is :func:`htb_qos`)."""
     match network.model:
         case "wire":
-            return Shaping([], [wire(network, device)])
+            return Shaping([], [wire(network, device, on_switch=on_switch)])
         case "htb":
             return Shaping([], htb(network, device))
         case "tbf":
@@ -147,8 +153,39 @@ def host_priorities(device: str, network: Network) -> list[str]:
     return lines
 
 
+def placed(lines: Sequence[str], device: str) -> list[str]:
+    """A scheme's tc lines for one interface."""
+    return [line.format(dev=device, parent=HOST_PARENT) for line in lines]
+
+
+def transport(scheme: SchemePlan) -> list[str]:
+    """What a scheme asks of a host's TCP, as sysctl has it: "key = value"."""
+    asked = {
+        "net.ipv4.tcp_congestion_control": scheme.congestion_control,
+        "net.ipv4.tcp_ecn": None if scheme.ecn is None else int(scheme.ecn),
+    }
+    return [f"{key} = {value}" for key, value in asked.items() if value is not None]
+
+
+def limiter(plan: QJumpPlan, device: str, network: Network) -> list[str]:
+    """What limits a host's levels, below Mininet's TC."""
+    return prio_tbf(plan, device, network) if plan.mode == "tbf" else [qjump(plan, device)]
+
+
+def prio_tbf(plan: QJumpPlan, device: str, network: Network) -> list[str]:
+    """QJump's limits from tc's own parts: a token bucket for each limited level, with the budget as its depth and budget/epoch as its rate."""
+    lines = []
+    for line, level in zip(host_priorities(device, network), (None, *LEVELS), strict=True):
+        budget = plan.budget_bytes[level] if level is not None else 0
+        if budget:
+            rate, limit = budget * 8 * theory.NS_PER_S // plan.epoch_ns, plan.limit_packets * theory.frame_bytes(network.mtu_bytes)
+            line = f"{line.partition(' pfifo ')[0]} tbf rate {rate}bit burst {budget} limit {limit}"
+        lines.append(line)
+    return lines
+
+
 def qjump(plan: QJumpPlan, device: str) -> str:
-    """sch_qjump below Mininet's TC; levels by 802.1Q priority."""
+    """sch_qjump; levels by 802.1Q priority."""
     none = "0" if plan.mode == "2015" else "unlimited"
     budgets = " ".join(f"level {level} {plan.budget_bytes[level] or none}" for level in reversed(LEVELS))
     line = f"qdisc add dev {device} parent {HOST_PARENT} handle {HOST_HANDLE} qjump epoch {plan.epoch_ns}ns {budgets} mode {plan.mode}"

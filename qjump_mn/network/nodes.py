@@ -76,7 +76,7 @@ class WireIntf(ShapedIntf):
         """TC commands for a rate of ``bw`` Mb/s, and the parent for what is to come below."""
         if bw is None:
             return [], " root "
-        line = commands.wire(self.network, "%s")
+        line = commands.wire(self.network, "%s", on_switch=isinstance(self.node, OVSBridge))
         return [f"%s {line}"], f" parent {commands.HOST_PARENT} "
 
 

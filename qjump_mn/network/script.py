@@ -56,13 +56,20 @@ def _shape(network: Network, host: str | None, device: str) -> Iterator[str]:
 def _arm(plan: Plan, arm: ArmPlan) -> Iterator[str]:
     network = arm.network
     if network != plan.network:
-        yield f"# with links of its own: model {network.model}, {network.rate_bps / 1e6:g} Mb/s, orphan {network.orphan}"
+        control = f", flow control at {network.xoff_bytes} and {network.xon_bytes} B" if network.xoff_bytes else ""
+        yield f"# with links of its own: model {network.model}, {network.rate_bps / 1e6:g} Mb/s, orphan {network.orphan}{control}"
     for host in network.hosts:
         device = f"{host}-eth0"
+        transport = commands.transport(arm.scheme)
+        if transport:
+            yield _inside(host, shlex.join(["sysctl", "-qw", *(line.replace(" = ", "=") for line in transport)]))
+        yield from (_inside(host, f"tc {line}") for line in commands.placed(arm.scheme.host, device))
         if arm.qjump is not None:
-            yield _inside(host, f"tc {commands.qjump(arm.qjump, device)}")
+            yield from (_inside(host, f"tc {line}") for line in commands.limiter(arm.qjump, device, network))
         elif arm.uses_levels and network.model != "wire":
             yield from (_inside(host, f"tc {line}") for line in commands.host_priorities(device, network))
+    ports = [device for pair in network.ports() for node, device in pair if node not in network.hosts]
+    yield from (f"tc {line}" for device in ports for line in commands.placed(arm.scheme.switch_port, device))
     trial = next(trial for trial in plan.trials() if trial.arm == arm)
     started = [(workload, launch) for workload in arm.workloads for launch in launches(workload, trial)]
     for workload in arm.workloads:

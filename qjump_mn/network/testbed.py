@@ -15,6 +15,7 @@ from mininet.net import Mininet
 
 from qjump_mn.errors import MachineError
 from qjump_mn.model.plan import QJumpPlan
+from qjump_mn.model.scheme import SchemePlan
 from qjump_mn.model.topology import Network
 from qjump_mn.network import commands, openvswitch
 from qjump_mn.network.asbuilt import SWITCHES
@@ -57,6 +58,7 @@ class Testbed:
         self._shaped = False
         self._waiting: dict[tuple[str, VLANHost | None], list[str]] = {}
         self._marked: set[str] = set()
+        self._transport: list[str] = []
 
     def __enter__(self) -> Self:
         try:
@@ -150,7 +152,7 @@ class Testbed:
                 switch.enable_qos(network)
 
     def apply(self) -> None:
-        """Do what has been asked for since the last time: one ip and one tc process a namespace."""
+        """Do what has been asked for since the last time: one ip, one sysctl and one tc process a namespace."""
         for (program, node), lines in sorted(self._waiting.items(), key=lambda item: item[0][0]):
             self._batch(program, lines, node)
         self._waiting.clear()
@@ -169,11 +171,37 @@ class Testbed:
         for name in self._marked:
             self._batch("tc", [f"qdisc del dev {self.hosts[name].tagged} clsact"], self.hosts[name])
         self._marked.clear()
+        for host in self.hosts.values() if self._transport else ():
+            self._batch("sysctl", self._transport, host)
+        self._transport = []
+
+    def adopt(self, scheme: SchemePlan) -> None:
+        """Do what a scheme asks of hosts' TCP, interfaces and switch ports, when :meth:`apply` is called; so for the next three."""
+        for device in self.switch_devices():
+            self._later("tc", commands.placed(scheme.switch_port, device), None)
+        asked = commands.transport(scheme)
+        for host in self.hosts.values():
+            self._later("tc", commands.placed(scheme.host, host.device), host)
+            self._later("sysctl", asked, host)
+        if asked:
+            self._transport = self._before(scheme, asked)
+
+    def _before(self, scheme: SchemePlan, asked: list[str]) -> list[str]:
+        """What TCP is like before it is told otherwise; the machine may then use the scheme's congestion control in every namespace."""
+        if scheme.congestion_control is not None:
+            key = "net.ipv4.tcp_allowed_congestion_control"
+            self._run(["modprobe", f"tcp_{scheme.congestion_control}"], None, None)
+            allowed = self.read(None, ["sysctl", "-n", key]).split()
+            if scheme.congestion_control not in allowed:
+                # Kernels since 4.15 let a namespace choose only from this list.
+                self._batch("sysctl", [f"{key} = {' '.join([*allowed, scheme.congestion_control])}"], None)
+                self._exits.callback(self._batch, "sysctl", [f"{key} = {' '.join(allowed)}"], None)
+        return self.read(next(iter(self.hosts)), ["sysctl", *(line.partition(" = ")[0] for line in asked)]).splitlines()
 
     def limit(self, plan: QJumpPlan) -> None:
-        """Put sch_qjump below Mininet's TC on every host, when :meth:`apply` is called; so for the next two."""
+        """Limit the levels of every host, below Mininet's TC."""
         for host in self.hosts.values():
-            self._later("tc", [commands.qjump(plan, host.device)], host)
+            self._later("tc", commands.limiter(plan, host.device, self.network), host)
 
     def prioritise_hosts(self) -> None:
         """Strict priority by level at the hosts, for an arm with levels and without QJump."""
@@ -203,7 +231,7 @@ class Testbed:
     def _batch(self, program: str, lines: Iterable[str], node: VLANHost | None) -> None:
         text = "".join(f"{line}\n" for line in lines)
         if text:
-            self._run([program, "-batch", "-"], text, node)
+            self._run([program, *(("-qp", "-") if program == "sysctl" else ("-batch", "-"))], text, node)
 
     def _shell(self, line: str) -> None:
         self._run(["sh", "-c", line], None, None)

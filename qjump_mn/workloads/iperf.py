@@ -43,7 +43,7 @@ def server_argv(port: int) -> tuple[str, ...]:
 
 def client_argv(plan: IperfPlan, destination: str, port: int, seconds: int, mtu_bytes: int) -> tuple[str, ...]:
     """The command line of the sender."""
-    transport = ["-C", plan.congestion_control, "-l", BLOCK]
+    transport = [*(("-C", plan.congestion_control) if plan.congestion_control else ()), "-l", BLOCK]
     if plan.udp_rate_bps is not None:
         transport = ["-u", "-b", str(plan.udp_rate_bps), "-l", str(mtu_bytes - UDP_HEADERS_BYTES)]
     return ("iperf3", "-c", destination, "-p", str(port), "-t", str(seconds), "-i", str(REPORT_S), "-P", str(plan.streams), *transport, "-J")

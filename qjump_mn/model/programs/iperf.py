@@ -17,14 +17,14 @@ class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     BACKGROUND: ClassVar = True
 
     streams: int
-    congestion_control: str
+    congestion_control: str | None
     udp_rate_bps: int | None
 
     def describe(self) -> str:
         many = f"{self.streams} {{}} stream{'s' if self.streams > 1 else ''} a flow"
         if self.udp_rate_bps is not None:
             return f"iperf3, {many.format('UDP')} of {self.udp_rate_bps / 1e6:g} Mb/s"
-        return f"iperf3, {many.format('TCP')}, {self.congestion_control}"
+        return f"iperf3, {many.format('TCP')}" + (f", {self.congestion_control}" if self.congestion_control else "")
 
 
 class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_only=True):
@@ -34,7 +34,7 @@ class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_o
     """
 
     streams: int = 1
-    congestion_control: str = "cubic"
+    congestion_control: str | None = None
     udp_rate: Rate | None = None
 
     def check(self, where: str, network: Network) -> None:

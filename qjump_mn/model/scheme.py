@@ -1,0 +1,139 @@
+"""A scheme: what hosts and switches do so that one program's traffic does not disturb another's; each is a file of schemes/."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import msgspec
+
+from qjump_mn import theory
+from qjump_mn.errors import UsageError
+from qjump_mn.model.topology import LinkChange, Network
+from qjump_mn.model.units import Size
+
+Limiter = Literal["delay", "drop", "2015", "tbf"]
+Dashes = Literal["solid", "dashed", "dotted", "dashdot", "long", "short"]
+
+FILLED_LATER = ("dev", "parent")
+"""Fields of a tc line that differ from interface to interface."""
+
+_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a scheme is drawn, on every figure: colour, dashes and marker (matplotlib's letter) each tell it apart alone."""
+
+    colour: str
+    marker: str
+    dashes: Dashes = "solid"
+
+
+class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A scheme file.
+
+    ``levels`` marks every workload with its level, which switches and hosts serve in strict priority. ``limiter`` makes hosts limit their levels
+    by the experiment's rates: sch_qjump in mode "delay", "drop" or "2015", or prio and "tbf". ``window`` caps the socket buffers of background
+    workloads. ``congestion_control`` and ``ecn`` are TCP's, on every host. ``link`` changes every link. ``host`` and ``switch_port`` are tc lines
+    for every host's interface and every switch port, each without the word tc: {dev} is the interface, {parent} the class below which they
+    belong; {rate} (bit/s), {buffer}, {frame} (bytes; a full one) and {mtu} are the link's, and ``parameters`` may be used by their names,
+    with + - * / between them, such as {0.07 * buffer}, which is rounded.
+    """
+
+    label: str
+    about: str
+    look: Look
+    levels: bool = False
+    limiter: Limiter | None = None
+    window: Size | None = None
+    congestion_control: str | None = None
+    ecn: bool | None = None
+    link: LinkChange = LinkChange()
+    parameters: dict[str, float] = {}
+    host: tuple[str, ...] = ()
+    switch_port: tuple[str, ...] = ()
+
+
+class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What of a scheme is left to do when levels, limits, windows and links are resolved; tc lines with {dev} and {parent} in them."""
+
+    name: str
+    label: str
+    congestion_control: str | None = None
+    ecn: bool | None = None
+    host: tuple[str, ...] = ()
+    switch_port: tuple[str, ...] = ()
+
+
+def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) -> SchemePlan:
+    """Check ``spec`` for links of ``network`` and fill in its numbers; raise :class:`UsageError` that begins with ``where``."""
+    if spec.limiter and not spec.levels:
+        raise UsageError(f"{where}: a limiter without levels limits nothing but level 0: set levels = true")
+    if spec.congestion_control is not None and not re.fullmatch(r"[a-z0-9_]{1,15}", spec.congestion_control):
+        raise UsageError(f"{where}: congestion_control: {spec.congestion_control!r} is no name of the kernel's, such as 'dctcp'")
+    if spec.limiter and spec.host:
+        raise UsageError(f"{where}: host: the limiter stands where these lines would put their queues: leave one of them out")
+    if spec.switch_port and spec.levels:
+        raise UsageError(f"{where}: switch_port: queues of its own take the place of a port's levels: leave one of them out")
+    if spec.switch_port and network.model != "wire":
+        raise UsageError(f"{where}: switch_port: only ports of links of model wire have a place for queues, not of model {network.model}")
+    given = spec.parameters
+    for parameter in given:
+        if not parameter.isidentifier() or parameter in (*_of_link(network), *FILLED_LATER):
+            raise UsageError(f"{where}: parameters.{parameter}: take another name: it is no identifier, or the link's")
+    values = {**_of_link(network), **given}
+    return SchemePlan(
+        name=name,
+        label=spec.label,
+        congestion_control=spec.congestion_control,
+        ecn=spec.ecn,
+        host=tuple(_filled(f"{where}: host", line, values) for line in spec.host),
+        switch_port=tuple(_filled(f"{where}: switch_port", line, values) for line in spec.switch_port),
+    )
+
+
+def _of_link(network: Network) -> dict[str, float]:
+    return {
+        "rate": network.rate_bps,
+        "buffer": network.buffer_bytes,
+        "frame": theory.frame_bytes(network.mtu_bytes),
+        "mtu": network.mtu_bytes,
+    }
+
+
+def _filled(where: str, line: str, values: Mapping[str, float]) -> str:
+    """``line`` with a number for every {expression}; {dev} and {parent} stay."""
+    verb, _, rest = line.partition(" ")
+    if verb not in ("qdisc", "class", "filter") or "{dev}" not in rest:
+        raise UsageError(f"{where}: {line!r} is no line for tc: write it without 'tc', such as 'qdisc add dev {{dev}} parent {{parent}} …'")
+
+    def number(match: re.Match[str]) -> str:
+        if match[1].strip() in FILLED_LATER:
+            return "{" + match[1].strip() + "}"
+        try:
+            return str(round(_value(ast.parse(match[1].strip(), mode="eval").body, values)))
+        except (SyntaxError, ValueError, ArithmeticError, RecursionError) as error:
+            raise UsageError(f"{where}: {match[0]} is no number: {error}; known are {', '.join((*FILLED_LATER, *values))}") from None
+
+    return re.sub(r"\{([^{}]*)\}", number, line)
+
+
+def _value(node: ast.expr, values: Mapping[str, float]) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return float(value)
+        case ast.Name(id=name) if name in values:
+            return values[name]
+        case ast.Name(id=name):
+            raise ValueError(f"{name!r} is not known")
+        case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(left, values), _value(right, values))
+    raise ValueError("only numbers, names and + - * / are for it")

@@ -1,0 +1,138 @@
+"""Schemes: what their files resolve to, the commands they stand for, and the sentence for each that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading
+from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.model.resolve import plan
+from qjump_mn.network import commands, script
+
+MINE = """
+label = "mine"
+about = "a scheme of somebody's own"
+look = { colour = "#123456", marker = "o" }
+parameters = { share = 0.5 }
+switch_port = ["qdisc add dev {dev} parent {parent} handle 20: bfifo limit {share * buffer}"]
+"""
+
+
+def with_schemes(*names: str, preset: str = "course", settings: tuple[str, ...] = ()) -> Plan:
+    return plan("fig3a", preset, list(settings), schemes=names)
+
+
+def arm(resolved: Plan, name: str) -> ArmPlan:
+    return next(one for one in resolved.arms if one.name == name)
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder with a scheme "mine"."""
+    (tmp_path / "schemes").mkdir()
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    path = tmp_path / "schemes" / "mine.toml"
+    path.write_text(MINE)
+    return path
+
+
+@pytest.mark.parametrize("name", loading.names("schemes"))
+def test_every_scheme_may_be_added_to_every_experiment_that_compares(name: str) -> None:
+    for experiment in ("fig3a", "fig3b", "fig3c", "fig5", "fig6"):
+        # 2015's rules need a budget for level 0, which is unlimited in all others.
+        settings = [f"qjump.{next(iter(loading.experiment(experiment, 'smoke', []).qjump))}.factors.0=1000"]
+        resolved = plan(experiment, "smoke", settings, schemes=[name])
+        key = name.replace("-", "_")
+        assert key in resolved.figure.arms
+        assert name in {one.scheme.name for one in resolved.arms if key in (one.series, one.name)}
+
+
+def test_a_scheme_meets_the_workloads_of_the_contended_arm() -> None:
+    resolved = with_schemes("dctcp")
+    added, contended = arm(resolved, "dctcp"), arm(resolved, "contended")
+    assert added.workloads == contended.workloads
+    assert (added.label, added.scheme.congestion_control, added.scheme.ecn) == ("DCTCP", "dctcp", True)
+    assert resolved.figure.arms[-1] == "dctcp"
+
+
+def test_an_arm_that_has_the_scheme_already_is_not_added_again() -> None:
+    assert [one.name for one in with_schemes("qjump").arms] == [one.name for one in with_schemes().arms]
+
+
+def test_thresholds_follow_the_buffer() -> None:
+    for buffer, least in (("152.2kB", 9893), ("304.4kB", 19786)):
+        (line,) = arm(with_schemes("dctcp", settings=(f"link.buffer={buffer}",)), "dctcp").scheme.switch_port
+        assert f" min {least} max {least + 1522} avpkt 1522 " in line
+
+
+def test_an_experiment_may_change_a_parameter() -> None:
+    (line,) = arm(with_schemes("dctcp", settings=("schemes.dctcp.parameters.mark=0.2",)), "dctcp").scheme.switch_port
+    assert " min 30440 " in line
+
+
+def test_token_buckets_have_the_limiters_rates() -> None:
+    limiter = arm(with_schemes("prio-tbf"), "prio_tbf").qjump
+    assert limiter is not None
+    lines = commands.limiter(limiter, "h1-eth0", with_schemes().network)
+    assert "qdisc add dev h1-eth0 parent 6:2 handle 67: tbf rate 430555bit burst 1550 limit 1522000" in lines
+    assert "qdisc add dev h1-eth0 parent 6:3 handle 66: pfifo limit 100" in lines, "a level without a factor is not limited"
+
+
+def test_only_switch_ports_pause() -> None:
+    network = arm(with_schemes("pause"), "pause").network
+    assert commands.wire(network, "s1-eth1", on_switch=True).endswith(" pause 15220 7610")
+    assert "pause" not in commands.wire(network, "h1-eth0", on_switch=False)
+
+
+def test_a_users_scheme_is_a_file(mine: Path) -> None:
+    resolved = with_schemes("mine")
+    assert arm(resolved, "mine").scheme.switch_port == ("qdisc add dev {dev} parent {parent} handle 20: bfifo limit 76100",)
+    assert "tc qdisc add dev s0-eth1 parent 5:1 handle 20: bfifo limit 76100" in list(script.lines(resolved))
+    assert resolved.looks["mine"].colour == "#123456"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ('label = "mine"', "", "scheme 'mine': Object missing required field `label`"),
+        ('"o"', '"o", dashes = "wavy"', "scheme 'mine': look.dashes: Invalid enum value 'wavy'"),
+        ("share * buffer", "shard * buffer", "scheme 'mine': switch_port: {shard * buffer} is no number: 'shard' is not known"),
+        ("share * buffer", "share ** buffer", "is no number: only numbers, names"),
+        ("share * buffer", "buffer / (share - 0.5)", "is no number: float division by zero"),
+        ("qdisc add dev {dev}", "tc qdisc add dev {dev}", "is no line for tc: write it without 'tc'"),
+        ("share = 0.5", "frame = 0.5", "parameters.frame: take another name"),
+        ("[\"", "levels = true\nswitch_port = [\"", "not valid TOML"),
+        ("parameters", "levels = true\nparameters", "queues of its own take the place of a port's levels"),
+        ("parameters", 'limiter = "drop"\nparameters', "a limiter without levels limits nothing but level 0"),
+        ("parameters", 'congestion_control = "cubic; reboot"\nparameters', "is no name of the kernel's"),
+        ("parameters", 'link = { model = "tbf" }\nparameters', "only ports of links of model wire have a place for queues"),
+        ("parameters", 'link = { xoff = "100kB", xon = "10kB" }\nparameters', "ports of s0 may send"),
+        ("parameters", 'link = { xoff = "10kB", xon = "20kB" }\nparameters', "xoff = 10000B and xon = 20000B do not fit"),
+    ],
+)
+def test_a_scheme_that_cannot_be_is_refused_in_one_sentence(before: str, after: str, sentence: str, mine: Path) -> None:
+    assert before in MINE
+    mine.write_text(MINE.replace(before, after, 1))
+    with pytest.raises(UsageError) as refusal:
+        with_schemes("mine")
+    assert sentence in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_an_arm_of_another_scheme_keeps_its_name(mine: Path) -> None:
+    mine.rename(mine.with_name("contended.toml"))
+    with pytest.raises(UsageError, match="has an arm 'contended' of another scheme, 'none'"):
+        with_schemes("contended")
+
+
+def test_an_experiment_that_compares_nothing_says_so() -> None:
+    with pytest.raises(UsageError, match=r"experiment 'ratelimit'.*no arm to meet other schemes"):
+        plan("ratelimit", "smoke", [], schemes=["dctcp"])
+
+
+def test_a_limiting_scheme_needs_a_limiter() -> None:
+    with pytest.raises(UsageError, match=r"scheme 'qjump' limits, and the experiment has no limiter: give it a table \[qjump\.NAME\]"):
+        plan("table1", "smoke", [], schemes=["qjump"])
