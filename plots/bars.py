@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib.axes
 import matplotlib.figure
@@ -26,7 +26,8 @@ SHADES = (1.0, 0.55, 0.3)
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
     """The figure of the experiment; nothing where there is no data."""
     plan = manifest.plan
-    shown = [arm for name in plan.figure.arms for arm in arms if arm.name == name and arm.done]
+    by_name = {arm.name: arm for arm in arms}
+    shown = [by_name[name] for name in plan.figure.arms if name in by_name and by_name[name].done]
     if not shown:
         return []
     panels = plan.figure.panels
@@ -36,7 +37,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         grid = figure.add_gridspec(len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.3 / inches, bottom=0.85 / inches, hspace=0.25)
         for index, panel in enumerate(panels):
             axis = figure.add_subplot(grid[index, 0])
-            _panel(axis, plan, panel, shown)
+            _panel(axis, plan, panel, shown, by_name)
             axis.set_title("abcdef"[index] if len(panels) > 1 else "", loc="left")
         seeds = {seed for arm in shown for values in arm.measures.values() for spread in values.values() for seed in spread.seeds}
         said = f"{notes.scale(manifest, [arm for arm in plan.arms if arm.name in plan.figure.arms])}; {notes.replicates(seeds)}"
@@ -46,12 +47,12 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     return [Figure(plan.figure.plot, plan.title, f"{told}, for {', '.join(arm.label for arm in shown)}, preset {plan.preset}: {said}.{spread}", figure)]
 
 
-def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> None:
+def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary], all_arms: Mapping[str, ArmSummary]) -> None:
     looks = style.looks(plan)
     width = 0.8 / len(panel.measures)
     for index, entry in enumerate(panel.measures):
         for place, arm in enumerate(arms):
-            spread = _spread(arm, entry)
+            spread = _spread(arm, entry, panel, all_arms)
             if spread is None:
                 axis.annotate("no value", (place, 0.02), xycoords=("data", "axes fraction"), ha="center", fontsize=6.6, rotation=90, color=style.GREY)
                 continue
@@ -68,15 +69,25 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Seque
     if panel.log:
         axis.set_yscale("log")
         style.logarithmic(axis.yaxis)
+    if panel.relative_to:
+        axis.axhline(1, color="#333333", linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=4)
     axis.margins(y=0.12)
     if len(panel.measures) > 1:
         shades = ", ".join(f"{_heading(plan, entry)}: {shade}" for entry, shade in zip(panel.measures, ("dark", "lighter", "lightest"), strict=False))
         axis.annotate(shades, (0.01, 0.97), xycoords="axes fraction", va="top", fontsize=7, color=style.GREY)
 
 
-def _spread(arm: ArmSummary, entry: str) -> Spread | None:
+def _spread(arm: ArmSummary, entry: str, panel: PanelSpec, arms: Mapping[str, ArmSummary]) -> Spread | None:
+    """A measure, or the ratio that the panel asks for, of the seeds that have both and no 0 to divide by."""
     workload, measure = entry.split(".")
-    return arm.measures.get(workload, {}).get(measure)
+    found = arm.measures.get(workload, {}).get(measure)
+    if found is None or workload not in panel.relative_to:
+        return found
+    base = arms.get(panel.relative_to[workload])
+    against = base.measures.get(workload, {}).get(measure) if base else None
+    divisors = dict(zip(against.seeds, against.values, strict=True)) if against else {}
+    ratios = {seed: value / divisors[seed] for seed, value in zip(found.seeds, found.values, strict=True) if divisors.get(seed)}
+    return Spread.of(ratios) if ratios else None
 
 
 def _heading(plan: Plan, entry: str) -> str:

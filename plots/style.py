@@ -105,7 +105,7 @@ def looks(plan: Plan) -> dict[str, Look]:
     firsts: dict[str, str] = {}
     for name in dict.fromkeys([*plan.figure.arms, *schemes]):
         firsts.setdefault(schemes[name], name)
-    own = {name: _of_scheme(plan.looks[key]) for key, name in firsts.items()}
+    own = {name: _of_scheme(plan.schemes[key].look) for key, name in firsts.items()}
     return {**own, **unlike([name for name in schemes if name not in own], own.values())}
 
 

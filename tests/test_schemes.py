@@ -91,7 +91,7 @@ def test_a_users_scheme_is_a_file(mine: Path) -> None:
     resolved = with_schemes("mine")
     assert arm(resolved, "mine").scheme.switch_port == ("qdisc add dev {dev} parent {parent} handle 20: bfifo limit 76100",)
     assert "tc qdisc add dev s0-eth1 parent 5:1 handle 20: bfifo limit 76100" in list(script.lines(resolved))
-    assert resolved.looks["mine"].colour == "#123456"
+    assert resolved.schemes["mine"].look.colour == "#123456"
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def _summary(plan: Plan, arm: ArmPlan, trials: list[TrialMeasures]) -> ArmSummar
     return ArmSummary(
         name=arm.name,
         label=arm.label,
-        scheme=arm.scheme.label,
+        scheme=plan.schemes[arm.scheme.name].label,
         planned=len(plan.seeds),
         done=len(trials),
         measures={workload.name: _spreads({trial.seed: trial.values[workload.name] for trial in trials}, workload.MEASURES) for workload in arm.workloads},

@@ -38,7 +38,7 @@ def _arms(analysed: Analysed) -> Table:
     plan = analysed.manifest.plan
     table = Table(title="Arms: medians of the replicates", title_justify="left", pad_edge=False, box=None)
     table.add_column("arm", overflow="fold", min_width=12)
-    table.add_column("levels", overflow="fold")
+    table.add_column("scheme", overflow="fold")
     for head in (*wording.heads(plan), "n"):
         table.add_column(re.sub("(: |, )", lambda gap: f"{gap[0].strip()}\n", head), justify="right", no_wrap=True)
     for arm in analysed.outcome.arms:

@@ -78,7 +78,8 @@ class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A panel of a figure: ``measures``, "workload.measure", against the sweep's value. ``bound`` names a constant that is drawn across it.
 
-    With ``saturates`` the figure marks, and says, from which value on more of it gains the first line less than 5 %.
+    With ``saturates`` the figure marks, and says, from which value on more of it gains the first line less than 5 %. Bars are relative to the
+    same measure in another arm, seed by seed, where ``relative_to`` names one for their workload.
     """
 
     measures: list[str]
@@ -86,6 +87,7 @@ class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     log: bool = False
     bound: str = ""
     saturates: bool = False
+    relative_to: dict[str, str] = {}
 
 
 class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -8,7 +8,7 @@ import msgspec
 
 from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec
 from qjump_mn.model.programs import AnyPlan
-from qjump_mn.model.scheme import Limiter, Look, SchemePlan
+from qjump_mn.model.scheme import Limiter, Presented, SchemePlan
 from qjump_mn.model.topology import Network
 
 TAIL_S = 1
@@ -92,8 +92,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     remarks: tuple[str, ...]
     axes: dict[str, str] = {}
     """What each sweep varies, with its unit."""
-    looks: dict[str, Look] = {}
-    """How each scheme is drawn, by its name."""
+    schemes: dict[str, Presented] = {}
+    """How each scheme of an arm is presented, by its name."""
     only: tuple[str, ...] = ()
     """The arms that are run; all, if none is named. The others' claims are not judged."""
 

@@ -13,7 +13,7 @@ from qjump_mn.model import loading
 from qjump_mn.model.experiment import LEVELS, ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
 from qjump_mn.model.programs import AnyPlan, Flow, PingPlan, WorkloadSpec
-from qjump_mn.model.scheme import Limiter, resolve_scheme
+from qjump_mn.model.scheme import Limiter, Presented, resolve_scheme
 from qjump_mn.model.topology import Network, resolve_network
 
 MAX_FACTOR_BYTES = 2**31 - 1
@@ -75,7 +75,7 @@ def plan(
         remarks=tuple(dict.fromkeys(remarks)),
         only=tuple(arm.name for arm in arms if arm.name in only or arm.series in only),
         axes={key: sweep.label for key, sweep in spec.sweeps.items()},
-        looks={key: scheme.look for key, scheme in spec.schemes.items()},
+        schemes={key: Presented(label=scheme.label, about=scheme.about, look=scheme.look) for key, scheme in spec.schemes.items()},
     )
 
 
@@ -252,7 +252,7 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
         raise UsageError(
             f"{where}: figure.workload: there is no workload {figure.workload!r}: {loading.nearest(figure.workload, list(spec.workloads))}"
         )
-    for arm in (*figure.arms, *figure.detail):
+    for arm in (*figure.arms, *figure.detail, *(arm for panel in figure.panels for arm in panel.relative_to.values())):
         if arm not in spec.arms:
             raise UsageError(f"{where}: figure: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
     for entry in (*figure.table, *(entry for panel in figure.panels for entry in panel.measures)):

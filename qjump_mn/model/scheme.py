@@ -66,11 +66,18 @@ class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """What of a scheme is left to do when levels, limits, windows and links are resolved; tc lines with {dev} and {parent} in them."""
 
     name: str
-    label: str
     congestion_control: str | None = None
     ecn: bool | None = None
     host: tuple[str, ...] = ()
     switch_port: tuple[str, ...] = ()
+
+
+class Presented(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What tables and figures tell of a scheme."""
+
+    label: str
+    about: str
+    look: Look
 
 
 def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) -> SchemePlan:
@@ -92,7 +99,6 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
     values = {**_of_link(network), **given}
     return SchemePlan(
         name=name,
-        label=spec.label,
         congestion_control=spec.congestion_control,
         ecn=spec.ecn,
         host=tuple(_filled(f"{where}: host", line, values) for line in spec.host),

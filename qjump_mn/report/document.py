@@ -50,6 +50,7 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "equations": equations(plan),
         "network": network(plan),
         "workloads": workloads(plan),
+        "schemes": schemes(plan),
         "limiters": [limiter(arm) for arm in plan.arms_run if arm.qjump],
         "built": asbuilt.summary(run, plan),
         "spread": spread(plan, outcome),
@@ -114,6 +115,19 @@ def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
         flows = ", ".join(f"{source}\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW}\N{NO-BREAK SPACE}{destination}" for source, destination in workload.flows)
         rows.append((name, flows, what, str(workload.level)))
     return rows
+
+
+def schemes(plan: Plan) -> list[tuple[str, str, list[str]]]:
+    """Each scheme of the arms that were run: label, what it is, and what it set, as a shell or a link has it."""
+    rows = []
+    for name, arm in {arm.scheme.name: arm for arm in reversed(plan.arms_run)}.items():
+        done = [f"{key} = {value}" for key, value in (("tcp_congestion_control", arm.scheme.congestion_control),) if value is not None]
+        done += [] if arm.scheme.ecn is None else [f"tcp_ecn = {int(arm.scheme.ecn)}"]
+        done += [f"switch port: tc {line}" for line in arm.scheme.switch_port]
+        done += [f"host: tc {line}" for line in arm.scheme.host]
+        done += [f"links: pause above {arm.network.xoff_bytes} B, resume at {arm.network.xon_bytes} B"] if arm.network.xoff_bytes else []
+        rows.append((plan.schemes[name].label, plan.schemes[name].about, done))
+    return rows[::-1]
 
 
 def limiter(arm: ArmPlan) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def values(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) 
     inside = _bytes_inside(copies, start, end)
     found = {"rounds": float(len(lasted)), "goodput_mbps": float(np.sum(inside)) * 8e3 / (end - start)}
     if len(lasted):
-        found |= {"round_mean_ms": float(np.mean(lasted)), "round_max_ms": float(np.max(lasted))}
+        found |= {"round_mean_ms": float(np.mean(lasted)), "round_rms_ms": float(np.sqrt(np.mean(lasted**2))), "round_max_ms": float(np.max(lasted))}
     shares = link_shares(copies, inside, trial.network, end - start)
     return found | {"busiest_share": max(shares.values(), default=0.0)}
 

@@ -17,6 +17,7 @@ class ShufflePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
     MEASURES: ClassVar = {
         "rounds": "rounds",
         "round_mean_ms": "round mean, ms",
+        "round_rms_ms": "round RMS, ms",
         "round_max_ms": "round max, ms",
         "goodput_mbps": "copied, Mb/s",
         "busiest_share": "busiest link",
