@@ -116,6 +116,19 @@ def test_a_datagram_that_does_not_arrive_is_its_bursts_loss(tmp_path: Path) -> N
     path.write_text(path.read_text().replace("overflowed=0", "overflowed=2"))
     with pytest.raises(LostError, match="had no room for 2 datagrams"):
         tables.table(bursts(of), of, tmp_path)
+    path.write_text(path.read_text().replace("overflowed=2", "overflowed=0").replace("foreign=0", "foreign=1"))
+    with pytest.raises(LostError, match="the receiver on h11 had no room for 0 datagrams, and 1 were not fanin's"):
+        tables.table(bursts(of), of, tmp_path)
+
+
+@pytest.mark.parametrize(("address", "who"), [("167772165", "h5"), ("167772415", "nobody of this network")])
+def test_a_datagram_that_no_flow_has_sent_is_an_error(address: str, who: str, tmp_path: Path) -> None:
+    of = trial("qjump_400")
+    path = tmp_path / f"{bursts(of).name}-h11.receive.txt"
+    table("fanin", bursts(of), of, tmp_path)
+    path.write_text(path.read_text().replace("167772166 ", f"{address} ", 1))
+    with pytest.raises(LostError, match=f"the receiver on h11 got a datagram from {who}, and no flow goes from there"):
+        tables.table(bursts(of), of, tmp_path)
 
 
 def test_noise_goes_on_from_the_warm_up_to_the_end() -> None:
