@@ -58,10 +58,14 @@ def occupancy_ns(frame: int, rate_bps: int) -> int:
     return (PREAMBLE_BYTES + frame + INTERFRAME_GAP_BYTES) * 8 * NS_PER_S // rate_bps
 
 
+def one_way_ns(frame: int, links: int, rate_bps: int, delay_ns: int = 0) -> int:
+    """A frame's way over ``links`` links of an otherwise idle network that stores and forwards, no processing time."""
+    return links * (delivery_ns(frame, rate_bps) + delay_ns)
+
+
 def ping_rtt_ns(payload_bytes: int, links: int, rate_bps: int, delay_ns: int = 0) -> int:
-    """Store-and-forward round trip of an otherwise idle network: ``links`` links there and back, no processing time."""
-    frame = frame_bytes(IP_HEADER_BYTES + ICMP_HEADER_BYTES + payload_bytes)
-    return 2 * links * (delivery_ns(frame, rate_bps) + delay_ns)
+    """An echo's way over ``links`` links, and its reply's back."""
+    return 2 * one_way_ns(frame_bytes(IP_HEADER_BYTES + ICMP_HEADER_BYTES + payload_bytes), links, rate_bps, delay_ns)
 
 
 def tcp_goodput_bps(mtu_bytes: int, rate_bps: int) -> float:

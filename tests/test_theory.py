@@ -47,6 +47,11 @@ def test_round_trip_over_four_links_is_the_sum_of_the_serialisation_times(payloa
     assert theory.ping_rtt_ns(payload, 4, rate) == round(ms * 1e6)
 
 
+def test_a_links_delay_counts_once_on_every_link() -> None:
+    assert theory.one_way_ns(64, 4, 10**7, 10_000) == 4 * (57_600 + 10_000)
+    assert theory.ping_rtt_ns(56, 4, 10**7, 10_000) == 729_600 + 8 * 10_000
+
+
 def test_full_size_frame_takes_1_2336_ms_at_10_mbit() -> None:
     assert theory.occupancy_ns(theory.frame_bytes(1500), 10**7) == 1_233_600
 

@@ -43,8 +43,8 @@ class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
         if answer > network.mtu_bytes:
             return {}
         links = len(network.path(*self.flows[0]))
-        delivered = sum(theory.delivery_ns(theory.frame_bytes(size), network.rate_bps) for size in (request, answer))
-        return {"analytic_ms": links * (delivered + 2 * network.delay_ns) / 1e6}
+        ways = (theory.one_way_ns(theory.frame_bytes(size), links, network.rate_bps, network.delay_ns) for size in (request, answer))
+        return {"analytic_ms": sum(ways) / 1e6}
 
     def describe(self) -> str:
         loop = f"closed loop, {self.think_ns / 1e6:g} ms between requests" if self.rate_per_s is None else f"open loop, {self.rate_per_s:g} requests/s"

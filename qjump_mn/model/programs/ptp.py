@@ -41,7 +41,7 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """One way of a message in an idle network, without anybody's processing."""
         frame = theory.frame_bytes(theory.IP_HEADER_BYTES + theory.UDP_HEADER_BYTES + EVENT_BYTES)
         links = len(network.path(*self.flows[0]))
-        return {"analytic_ms": links * (theory.delivery_ns(frame, network.rate_bps) + network.delay_ns) / 1e6}
+        return {"analytic_ms": theory.one_way_ns(frame, links, network.rate_bps, network.delay_ns) / 1e6}
 
     def describe(self) -> str:
         slaves = ", ".join(source for source, _ in self.flows)
