@@ -14,6 +14,9 @@ from qjump_mn.model.units import Duration, Rate, Size
 
 LinkModel = Literal["wire", "htb", "tbf"]
 
+PREFIX_BITS = 24
+"""Of the hosts' addresses, which are all in one subnet."""
+
 
 class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How every link of the network behaves; ``buffer`` is in bytes per level and port, ``delay`` is propagation, one way.

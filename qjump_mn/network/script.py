@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.model.topology import Network
+from qjump_mn.model.topology import PREFIX_BITS, Network
 from qjump_mn.network import commands
 from qjump_mn.workloads.drivers import launches
 from qjump_mn.workloads.launch import PHASES
@@ -26,7 +26,7 @@ def lines(plan: Plan) -> Iterator[str]:
     yield from (line for pair in ports for node, device in pair if node not in network.hosts for line in commands.switch_port(device, network))
     for host, address in network.addresses.items():
         yield f"# {host}"
-        yield from (_inside(host, command) for command in commands.vlan_host(f"{host}-eth0", network, f"{address}/24"))
+        yield from (_inside(host, command) for command in commands.vlan_host(f"{host}-eth0", network, f"{address}/{PREFIX_BITS}"))
     yield "# every end of every link"
     for (_, upper), (below, lower) in ports:
         yield from _shape(network, None, upper)

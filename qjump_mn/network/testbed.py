@@ -16,7 +16,7 @@ from mininet.net import Mininet
 from qjump_mn.errors import MachineError
 from qjump_mn.model.plan import QJumpPlan
 from qjump_mn.model.scheme import SchemePlan
-from qjump_mn.model.topology import Network
+from qjump_mn.model.topology import PREFIX_BITS, Network
 from qjump_mn.network import commands, openvswitch
 from qjump_mn.network.asbuilt import SWITCHES
 from qjump_mn.network.nodes import INTERFACES, MultiqueueLink, OVSHtbQosSwitch, PrioritySwitch, VLANHost
@@ -84,7 +84,7 @@ class Testbed:
             self.switches[name] = net.addSwitch(name, cls=switch_class, dpid=f"{index + 1:x}")
         for index, name in enumerate(network.hosts):
             mac = f"02:00:00:00:00:{index + 1:02x}"
-            self.hosts[name] = net.addHost(name, cls=VLANHost, ip=f"{network.addresses[name]}/24", mac=mac, network=network)
+            self.hosts[name] = net.addHost(name, cls=VLANHost, ip=f"{network.addresses[name]}/{PREFIX_BITS}", mac=mac, network=network)
         for index, (above, below) in enumerate(network.edges):
             # Mininet draws these at random; a repeatable run has repeatable addresses.
             addresses = {"addr1": f"02:00:00:01:{index:02x}:01", "addr2": f"02:00:00:01:{index:02x}:02"}

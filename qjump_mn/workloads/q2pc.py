@@ -8,14 +8,12 @@ from typing import Any, Literal
 
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.programs import Q2PCPlan
+from qjump_mn.model.topology import PREFIX_BITS
 from qjump_mn.workloads.launch import Launch
 from qjump_mn.workloads.text import log, transposed
 
 COLUMNS = {"start_ns": "int64", "votes_ns": "int64", "retries": "int32", "latency_us": "double"}
 """A row for each request that was completed or failed; ``votes_ns`` is null if a vote was missing, ``latency_us`` if it failed."""
-
-PREFIX_BITS = 24
-"""Of the hosts' addresses: what their subnet's broadcast address depends on (qjump_mn.network)."""
 
 
 def output_name(plan: Q2PCPlan, host: str) -> str:
