@@ -15,9 +15,8 @@ def transposed(rows: Iterable[Sequence[Any]], columns: Mapping[str, str]) -> dic
 
 
 class Log(NamedTuple):
-    """A log: what the program was asked (``asked``), a list of integers for each column, and its totals (``end``)."""
+    """A log: a list of integers for each column, and its totals (``end``)."""
 
-    asked: dict[str, str]
     columns: dict[str, list[int]]
     end: dict[str, str]
 
@@ -32,14 +31,10 @@ def log(text: str, program: str) -> Log:
         raise LostError(f"{program}'s log has no end: it was cut off after {len(lines)} lines")
     names = lines[1].split()[2:]
     rows = [line.split() for line in lines[2:-1]]
-    end = _pairs(lines[-1].split()[2:])
+    end = dict(word.split("=", 1) for word in lines[-1].split()[2:] if "=" in word)
     if str(len(rows)) != end.get("rows"):
         raise LostError(f"{program}'s log has {len(rows)} rows where its end says {end.get('rows')}")
     if "early" in end and end["early"] != "0":
         raise LostError(f"{program} was ended early")
     columns = {name: [int(value) for value in values] for name, values in transposed(rows, dict.fromkeys(names, "")).items()}
-    return Log(_pairs(head[3:]), columns, end)
-
-
-def _pairs(words: Iterable[str]) -> dict[str, str]:
-    return dict(word.split("=", 1) for word in words if "=" in word)
+    return Log(columns, end)
