@@ -10,6 +10,7 @@ import pytest
 
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.resolve import plan
+from qjump_mn.model.topology import SWITCHES
 from qjump_mn.network import asbuilt, commands, script
 
 
@@ -66,14 +67,14 @@ def built(folder: Path, resolved: Plan, arm: ArmPlan) -> Path:
     """What ip and tc would print of the network just as planned."""
     network = resolved.network
     ports = [device for link in network.ports() for node, device in link if node in network.switches]
-    for node in (asbuilt.SWITCHES, *network.hosts):
-        devices = ports if node == asbuilt.SWITCHES else [f"{node}-eth0"]
+    for node in (SWITCHES, *network.hosts):
+        devices = ports if node == SWITCHES else [f"{node}-eth0"]
         links: list[dict[str, Any]] = [
             {"ifname": device, "mtu": network.mtu_bytes, "num_tx_queues": 8, "num_rx_queues": 8, "flags": ["UP"], "addr_info": []} for device in devices
         ]
         options = {"rate_bps": network.rate_bps, "limit": network.buffer_bytes, "delay_ns": 0, "classify": "pcp", "orphan": True}
         qdiscs: list[dict[str, Any]] = [{"kind": "wire", "handle": "5:", "root": True, "dev": device, "options": dict(options)} for device in devices]
-        if node != asbuilt.SWITCHES:
+        if node != SWITCHES:
             maps = [{"from": level, "to": level} for level in range(1, 8)]
             data = {"protocol": "802.1Q", "id": network.vlan, "egress_qos": maps, "ingress_qos": maps}
             links.append({"ifname": f"{node}-eth0.{network.vlan}", "linkinfo": {"info_kind": "vlan", "info_data": data}})

@@ -17,6 +17,9 @@ LinkModel = Literal["wire", "htb", "tbf"]
 PREFIX_BITS = 24
 """Of the hosts' addresses, which are all in one subnet."""
 
+SWITCHES = "switches"
+"""Name of the machine's own namespace, where all switches are, in messages and in the names of the files of what was built."""
+
 
 class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How every link of the network behaves; ``buffer`` is in bytes per level and port, ``delay`` is propagation, one way.

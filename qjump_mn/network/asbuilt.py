@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qjump_mn.model.plan import ArmPlan
-from qjump_mn.model.topology import Network
+from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.network import commands
 from qjump_mn.network.commands import LEVELS, QUEUES
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the testbed needs Mininet, what is compared here does not
     from qjump_mn.network.testbed import Testbed
-
-SWITCHES = "switches"
-"""Name of the machine's own namespace, where all switches are, in file names and messages."""
 
 _OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
 

@@ -16,9 +16,8 @@ from mininet.net import Mininet
 from qjump_mn.errors import MachineError
 from qjump_mn.model.plan import QJumpPlan
 from qjump_mn.model.scheme import SchemePlan
-from qjump_mn.model.topology import PREFIX_BITS, Network
+from qjump_mn.model.topology import PREFIX_BITS, SWITCHES, Network
 from qjump_mn.network import commands, openvswitch
-from qjump_mn.network.asbuilt import SWITCHES
 from qjump_mn.network.nodes import INTERFACES, MultiqueueLink, OVSHtbQosSwitch, PrioritySwitch, VLANHost
 
 _COMMON = ("openvswitch", "8021q", "veth", "cls_flower", "act_skbedit", "sch_ingress")

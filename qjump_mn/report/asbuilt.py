@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from qjump_mn.model.plan import Plan
+from qjump_mn.model.topology import SWITCHES
 from qjump_mn.results.directory import RunDirectory
-
-SWITCHES = "switches"
 
 
 class Port(NamedTuple):
