@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from qjump_mn.analysis.measured.ptp import measured, offsets_us
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.programs import AnyPlan, MemcachedPlan, PtpPlan
 from qjump_mn.results import tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
+from qjump_mn.results.ptp import measured, offsets_us
 
 from . import notes, style
 from .notes import LEFT, RIGHT

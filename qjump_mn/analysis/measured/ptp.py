@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from qjump_mn.analysis.measured.statistics import percentile
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.programs import PtpPlan
+from qjump_mn.results.ptp import measured, offsets_us
 from qjump_mn.results.tables import TrialFacts
 
 
@@ -28,14 +29,3 @@ def values(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> d
         found |= {"offset_rms_ms": float(np.sqrt(np.mean(offsets**2))), "offset_mean_ms": float(np.mean(offsets))}
         found |= {"offset_min_ms": float(np.min(offsets)), "offset_max_ms": float(np.max(offsets))}
     return found
-
-
-def offsets_us(table: pa.Table) -> pa.Table:
-    """The rows in which the offset is new: each Sync gives another, an answer to a slave's own message only another delay."""
-    return table.filter(pc.is_valid(table["master_to_slave_us"]))
-
-
-def measured(table: pa.Table, facts: TrialFacts, trial: Trial) -> pa.Table:
-    """The rows of the measurement: ptpd begins long before it, and ends after it."""
-    since = pc.subtract(table["at_ns"], facts.began_utc_ns)
-    return table.filter(pc.and_(pc.greater_equal(since, 0), pc.less(since, trial.duration_ns)))
