@@ -19,12 +19,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import msgspec
 
+from bench import marks
 from qjump_mn import guest
 from qjump_mn.backends.guest import BRING_UP, GuestBackend
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.resolve import plan
 
-BEGIN, END = "<!-- bench/emulation begin -->", "<!-- bench/emulation end -->"
 ROUNDS = 3
 
 
@@ -37,9 +37,7 @@ def main() -> None:
     text = "\n".join([f"{platform.system()} {platform.machine()}, {model}, {os.cpu_count()} processors:", "", *table])
     print(text)
     if sys.argv[1:2] == ["--write"]:
-        path = Path(sys.argv[2])
-        before, _, rest = path.read_text().partition(BEGIN)
-        path.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}")
+        marks.write(Path(sys.argv[2]), "emulation", text)
 
 
 def setting_up() -> list[tuple[str, str]]:

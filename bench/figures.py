@@ -1,8 +1,8 @@
-"""Runs every experiment and writes docs/figures.md: each figure with its command, how long it took here, the verdicts and the picture.
+"""Runs every experiment and writes the sections of docs/figures.md: each figure with its command, how long it took here, the verdicts and the picture.
 
     python bench/figures.py [--preset smoke] [--out FOLDER] [EXPERIMENT ...] [--write]
 
-Without `--write` the page goes to standard output. Where experiments are named, the others' sections and pictures stay as they are. `--out`
+Without `--write` they go to standard output. Where experiments are named, the others' sections and pictures stay as they are. `--out`
 is where the run directories stay.
 """
 
@@ -21,16 +21,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench import marks
 from qjump_mn.model import loading
 from qjump_mn.results import directory, outcome
 
 PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
-HEAD = """# Every figure
-
-Written by `python bench/figures.py --write`; times are those of two slow cores with everything built. What may be compared with the paper's
-numbers, and what not, is in [similarity.md](similarity.md).
-
-"""
 
 
 def main() -> None:
@@ -46,17 +41,16 @@ def main() -> None:
         sections = dict(written())
         for name in asked.experiments or known:
             sections[name] = section(name, asked.preset, asked.out or Path(scratch), keep=asked.write)
-    page = HEAD + "\n\n".join(sections[name] for name in known if name in sections) + "\n"
+    text = "\n\n".join(sections[name] for name in known if name in sections)
     if asked.write:
-        PAGE.write_text(page)
+        marks.write(PAGE, "figures", text)
     else:
-        print(page)
+        print(text)
 
 
 def written() -> list[tuple[str, str]]:
     """The sections that the page has, by their experiments."""
-    text = PAGE.read_text() if PAGE.exists() else ""
-    return re.findall(r"^(?=## (\w+):)(.*?)(?=\s*\n## |\s*\Z)", text, re.MULTILINE | re.DOTALL)
+    return re.findall(r"^(?=## (\w+):)(.*?)(?=\s*\n## |\s*\Z)", marks.read(PAGE, "figures"), re.MULTILINE | re.DOTALL)
 
 
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:

@@ -17,10 +17,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from bench import marks
 from tests.guest.checks import COMPARED, COST, SUITES, measured
 
 ROOT = Path(__file__).parent.parent
-BEGIN, END = "<!-- bench/qdisc begin -->", "<!-- bench/qdisc end -->"
 DOCUMENT, COMPARISON, FIGURES = ROOT / "docs/qdisc-cost.md", ROOT / "docs/qdisc.md", ROOT / "bench/qdisc.json"
 TITLES = {"qdiscs": "a packet that leaves at once", "paths": "a packet that does not leave", "udp": "the same by a loop of sendto()"}
 
@@ -35,8 +35,7 @@ def main() -> None:
     print(text, compared, sep="\n\n")
     if sys.argv[1:] == ["--write"]:
         for path, table in ((DOCUMENT, text), (COMPARISON, compared)):
-            before, _, rest = path.read_text().partition(BEGIN)
-            path.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}")
+            marks.write(path, "qdisc", table)
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
 
 
