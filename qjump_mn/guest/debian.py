@@ -1,16 +1,13 @@
-"""The Debian package of the kernel modules and tc plugins: `python -m qjump_mn.guest.debian [FOLDER]` puts it into the folder.
+"""The Debian package of the kernel modules and tc plugins: `python -m qjump_mn.guest package [FOLDER]` puts it into the folder.
 
 What is in it says kmod-patches/debian. It is built in a tree of its own, not in the toolbox, whose packages are the image's identity.
 """
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from qjump_mn.errors import QJumpError
 from qjump_mn.guest import build, toolbox
 
 # The oldest Debian that runs our modules: what is linked against its libc runs on every later one.
@@ -54,20 +51,3 @@ def package_of(source: Path, folder: Path, progress: Callable[[str], None] = lam
 def tree(progress: Callable[[str], None] = lambda line: None) -> toolbox.Tree:
     """Where the package is built. Raises as `toolbox.toolbox` does."""
     return toolbox.make_tree(_SUITE, _ASK, "", progress)
-
-
-def main(arguments: list[str]) -> int:
-    """Build it and print where it is; returns the exit code."""
-    if len(arguments) > 1 or arguments[:1] == ["--help"]:
-        print("usage: python -m qjump_mn.guest.debian [FOLDER]", file=sys.stderr)
-        return 2
-    try:
-        print(shutil.copy(package(print), Path(*arguments)))
-    except QJumpError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
