@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.axes
 import matplotlib.figure
+import matplotlib.patches
 import numpy as np
 
 from qjump_mn.model.experiment import PanelSpec
@@ -34,7 +35,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     with style.sheet():
         inches = PANEL_INCHES * len(panels) + 1.1
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
-        grid = figure.add_gridspec(len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.3 / inches, bottom=0.85 / inches, hspace=0.25)
+        grid = figure.add_gridspec(len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.35 / inches, bottom=0.85 / inches, hspace=0.25)
         for index, panel in enumerate(panels):
             axis = figure.add_subplot(grid[index, 0])
             _panel(axis, plan, panel, shown, by_name)
@@ -42,7 +43,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         seeds = {seed for arm in shown for values in arm.measures.values() for spread in values.values() for seed in spread.seeds}
         said = f"{notes.scale(manifest, [arm for arm in plan.arms if arm.name in plan.figure.arms])}; {notes.replicates(seeds)}"
         notes.footer(figure, manifest, said)
-    told = "; ".join(f"{panel.label}: {', '.join(_heading(plan, entry) for entry in panel.measures)}" for panel in panels)
+    told = "; ".join(f"{panel.label}: {', '.join(_heading(plan, entry) for entry in panel.measures)}{_against(plan, panel)}" for panel in panels)
     spread = " The whiskers span the replicates." if len(seeds) > 1 else ""
     return [Figure(plan.figure.plot, plan.title, f"{told}, for {', '.join(arm.label for arm in shown)}, preset {plan.preset}: {said}.{spread}", figure)]
 
@@ -73,8 +74,16 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Seque
         axis.axhline(1, color="#333333", linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=4)
     axis.margins(y=0.12)
     if len(panel.measures) > 1:
-        shades = ", ".join(f"{_heading(plan, entry)}: {shade}" for entry, shade in zip(panel.measures, ("dark", "lighter", "lightest"), strict=False))
-        axis.annotate(shades, (0.01, 0.97), xycoords="axes fraction", va="top", fontsize=7, color=style.GREY)
+        shaded = zip(panel.measures, SHADES, strict=False)
+        handles = [matplotlib.patches.Patch(facecolor="#333333", alpha=shade, label=_heading(plan, entry)) for entry, shade in shaded]
+        axis.legend(handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(handles), fontsize=7.2, handlelength=1.2, borderpad=0.2)
+
+
+def _against(plan: Plan, panel: PanelSpec) -> str:
+    """What a panel's bars are divided by."""
+    labels = {arm.name: arm.label for arm in plan.arms}
+    bases = [f"{workload} by that of '{labels[arm]}'" for workload, arm in panel.relative_to.items()]
+    return f" ({', '.join(bases)})" if bases else ""
 
 
 def _spread(arm: ArmSummary, entry: str, panel: PanelSpec, arms: Mapping[str, ArmSummary]) -> Spread | None:
@@ -91,5 +100,8 @@ def _spread(arm: ArmSummary, entry: str, panel: PanelSpec, arms: Mapping[str, Ar
 
 
 def _heading(plan: Plan, entry: str) -> str:
+    """A measure by its name, and by its workload's where the figure has several."""
     workload, measure = entry.split(".")
-    return next(one.MEASURES[measure] for arm in plan.arms for one in arm.workloads if one.name == workload).partition(",")[0]
+    heading = next(one.MEASURES[measure] for arm in plan.arms for one in arm.workloads if one.name == workload).partition(",")[0]
+    several = len({other.partition(".")[0] for panel in plan.figure.panels for other in panel.measures}) > 1
+    return f"{workload}: {heading}" if several else heading

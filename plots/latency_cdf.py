@@ -30,6 +30,12 @@ BREAKS_ABOVE = 4.0
 """The axis is broken where an arm's least round trip is so many times the bound, with nothing in between."""
 
 
+MAIN_INCHES = 6.0
+"""How tall the figure is whose legend has ``LEGEND_ROWS``."""
+
+LEGEND_ROWS, LEGEND_ROW_INCHES = 3, 0.2
+
+
 class Curve(NamedTuple):
     """One arm: the latencies in ms of each seed that has data, and how many requests that seed sent; of the figure's workload or the arm's own."""
 
@@ -99,9 +105,11 @@ def _curve(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
 def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figure:
     plan = manifest.plan
     lines = _lines(plan)
-    figure = matplotlib.figure.Figure(figsize=(7.2, 6.0))
+    inches = MAIN_INCHES + LEGEND_ROW_INCHES * max(0, -(-len(curves) // 2) - LEGEND_ROWS)
+    figure = matplotlib.figure.Figure(figsize=(7.2, inches))
     near, far = _sides(curves, lines)
-    grid = figure.add_gridspec(1, 2, left=LEFT, right=RIGHT, top=0.845, bottom=0.51, wspace=0.05, width_ratios=[1.25, 1.0])
+    up = MAIN_INCHES / inches  # a longer legend makes the figure taller, not the panels smaller
+    grid = figure.add_gridspec(1, 2, left=LEFT, right=RIGHT, top=0.845 * up, bottom=0.51 * up, wspace=0.05, width_ratios=[1.25, 1.0])
     left = figure.add_subplot(grid[0, 0] if far else grid[0, :])
     left.set_xlim(0, near)
     panels = [left]
@@ -119,10 +127,10 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
     _references(left, lines, height=0.60)
     published = _published(panels, plan)
     left.set_title("a  All arms" + (", on a broken axis" if far else ""))
-    figure.text((LEFT + RIGHT) / 2, 0.455, f"{plan.figure.quantity}, ms", ha="center", va="center", fontsize=8.5)
+    figure.text((LEFT + RIGHT) / 2, 0.455 * up, f"{plan.figure.quantity}, ms", ha="center", va="center", fontsize=8.5)
     _legend(figure, curves, top=0.995)
     if detail:
-        tail = figure.add_axes((LEFT, 0.135, RIGHT - LEFT, 0.25))
+        tail = figure.add_axes((LEFT, 0.135 * up, RIGHT - LEFT, 0.25 * up))
         _tail(tail, detail, lines)
         tail.set_xlabel(f"{plan.figure.quantity}, ms")
         tail.set_title("b  The tail" + (", without the contended arms" if len(detail) < len(curves) else ""))
