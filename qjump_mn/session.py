@@ -94,9 +94,9 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
             budgets = ", ".join(
                 f"level {level}: {arm.qjump.budget_bytes[level]} B" for level in range(7, -1, -1) if arm.qjump.budget_bytes[level]
             )
-            limits = f"; QJump, {arm.qjump.mode}, epoch {arm.qjump.epoch_ns / 1e6:g} ms ({budgets})"
+            limits = f"; limiter, {arm.qjump.mode}, epoch {arm.qjump.epoch_ns / 1e6:g} ms ({budgets})"
         runs = ", ".join(f"{workload.label} at level {workload.level}" for workload in arm.workloads)
-        lines.append(f"  {arm.name} ({arm.label}): {runs}{limits}")
+        lines.append(f"  {arm.name} ({arm.label}): {runs}; scheme {arm.scheme.name}{limits}")
     lines += ["", "claims:"]
     for name, claim in plan.claims.items():
         lines += [f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: {claim.statement}", f"    {claim.predicate}"]
