@@ -172,6 +172,7 @@ static void wire_start(struct wire_sched *q, struct sk_buff *skb, struct wire_ti
 	u32 len = wire_cb(skb)->len + WIRE_PREAMBLE + q->params.overhead;
 	u64 time = wire_ceil(wire_after(start, len, q->params.rate)) + q->params.delay;
 
+	wire_stamp(&q->params, skb);
 	q->free = wire_after(start, len + WIRE_GAP, q->params.rate);
 	if (q->flight.tail)	/* a shorter delay must not overtake */
 		time = max(time, wire_cb(q->flight.tail)->time);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A frame of the wire: its length, its level, and how long it takes, exactly.
+ * A frame of the wire: its length, its level, how long it takes, exactly, and
+ * the time stamp of its start.
  */
 #ifndef WIRE_FRAME_H
 #define WIRE_FRAME_H
@@ -64,6 +65,20 @@ static inline struct wire_time wire_after(struct wire_time t, u32 bytes, u64 rat
 static inline u64 wire_ceil(struct wire_time t)
 {
 	return t.ns + !!t.rest;
+}
+
+/*
+ * The transmit time stamp, as a NIC takes it: when the frame starts. A veth
+ * stamps when it is handed the frame, which here is one serialisation and D
+ * later. It finds no socket to tell, unless frames stay on its account.
+ */
+static inline void wire_stamp(const struct wire_params *p, struct sk_buff *skb)
+{
+	if (likely(!skb_shinfo(skb)->tx_flags))
+		return;
+	skb_tx_timestamp(skb);
+	if (!p->orphan)
+		skb_shinfo(skb)->tx_flags &= ~SKBTX_SW_TSTAMP;
 }
 
 #endif

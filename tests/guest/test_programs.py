@@ -50,7 +50,10 @@ def test_a_barrier_of_four_costs_half_a_millisecond(out: Path) -> None:
 
 
 def test_ptpd_spins_when_its_send_times_come_late(out: Path) -> None:
-    """Why there is native/ptp-stamps: when this fails, ptpd or the kernel has changed, and it may go."""
+    """Why there is native/ptp-stamps: when this fails, ptpd or the kernel has changed, and it may go.
+
+    The wire stamps a message when it starts; behind the flood that is 120 ms after ptpd sent it, which waits for 10 ms.
+    """
     used = json.loads((out / "ptp.json").read_text())["late.master"]
     assert max(used[1:LOAD_FROM_S]) < 1, "before its link is full it idles"
     assert min(used[LOAD_FROM_S + LOAD_S + 1 :]) > 900, "and then never again"

@@ -22,6 +22,7 @@ QUICK = [
     ["wire_limit"],
     ["wire_delay"],
     ["wire_orphan"],
+    ["wire_stamps"],
     ["qjump_priority"],
     ["qjump_refusals"],
     ["qjump_window", "root:7", "wire:3", "htb:0"],
@@ -150,6 +151,16 @@ def test_orphan_takes_frames_off_the_senders_account(guest: Guest) -> None:
     assert without["slow_drops"] == 0
     assert 0 < without["slow_max_backlog"] < 60_000
     assert 0 < without["accepted"] < with_["accepted"] / 2
+
+
+@pytest.mark.parametrize("mode", ["orphan", "noorphan"])
+def test_a_frame_is_stamped_once_and_when_it_starts(guest: Guest, mode: str) -> None:
+    case = guest.values("wire_stamps")["modes"][mode]
+    assert case["numbers"] == [0, 1, 2, 3, 4]
+    assert min(case["after_send_ns"]) > 3000 and max(case["after_send_ns"]) < 20_000, "the system call: 7.5 us on 6.12, the first 10"
+    wires_ns = (8 + 1004) * 8 * (100 + 10)
+    assert all(0 < ns - wires_ns < 10_000 for ns in case["on_wires_ns"]), "6.12: 4.4 us from the device to the receiver"
+    assert abs(case["gap_ns"] - (1518 + 20) * 8 * 100) < 5000, "6.12: 963 ns, for the second is stamped by a timer"
 
 
 # --- qjump ------------------------------------------------------------------------------------------------------------
