@@ -32,34 +32,23 @@
  * With orphan (default) a frame that has left is taken off its socket's
  * account, as a NIC's completion does. Without, the sender of a packet that is
  * queued anywhere in an emulated network is held back by its own socket.
+ *
+ * Every wire obeys pauses, and one with thresholds sends them: wire_pause.h.
  */
 
-#include <linux/bitops.h>
 #include <linux/ktime.h>
 #include <linux/skbuff.h>
 
 #include "compat.h"
 #include "wire_frame.h"
 #include "wire_params.h"
+#include "wire_pause.h"
+#include "wire_queue.h"
 
 #define WIRE_CLASS	1	/* minor number of the only class */
 
-struct wire_cb {
-	u64	time;		/* ns; waiting: arrival, in flight: handing over */
-	u32	len;		/* bytes, L of the header comment */
-};
-
-struct wire_level {
-	struct qdisc_skb_head queue;
-	u32	backlog;	/* bytes (L) waiting */
-	u32	max_backlog;	/* bytes */
-	u64	packets;	/* put on the wire */
-	u64	bytes;		/* put on the wire, preamble and gap included */
-	u64	drops;		/* packets */
-};
-
 struct wire_sched {
-	unsigned long	backlogged;	/* bit p: level p has frames */
+	struct wire_queues queues;
 	struct wire_params params;
 	struct wire_time free;		/* the next frame may start */
 	struct qdisc_skb_head flight;	/* started, not yet handed over */
@@ -67,13 +56,16 @@ struct wire_sched {
 	u64		child_since;	/* ns: child became non-empty */
 	bool		child_held;	/* child had nothing to give */
 	struct qdisc_watchdog watchdog;
-	struct wire_level level[TC_WIRE_LEVELS];
+	struct wire_pause pause;
 };
 
-static struct wire_cb *wire_cb(const struct sk_buff *skb)
+static struct Qdisc_ops wire_ops;
+
+static struct wire_pause *wire_pause_of(const struct net_device *dev)
 {
-	qdisc_cb_private_validate(skb, sizeof(struct wire_cb));
-	return (struct wire_cb *)qdisc_skb_cb(skb)->data;
+	struct Qdisc *root = rcu_dereference(netdev_get_tx_queue(dev, 0)->qdisc);
+
+	return root->ops == &wire_ops ? &((struct wire_sched *)qdisc_priv(root))->pause : NULL;
 }
 
 static int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
@@ -102,112 +94,124 @@ static int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 static int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct wire_sched *q = qdisc_priv(sch);
-	struct wire_level *l;
-	u32 p, len;
 
 	if (q->child != &noop_qdisc)
 		return wire_enqueue_child(skb, sch, to_free);
-	p = wire_classify(&q->params, skb);
-	l = &q->level[p];
-	len = wire_frame_len(&q->params, skb);
-	if (unlikely(len > q->params.limit || l->backlog > q->params.limit - len)) {
-		l->drops++;
+	if (!wire_queues_add(&q->queues, &q->params, qdisc_dev(sch), skb))
 		return qdisc_drop(skb, sch, to_free);
-	}
-	*wire_cb(skb) = (struct wire_cb) { .time = ktime_get_ns(), .len = len };
-	__qdisc_enqueue_tail(skb, &l->queue);
-	__set_bit(p, &q->backlogged);
-	l->backlog += len;
-	l->max_backlog = max(l->max_backlog, l->backlog);
 	qdisc_qstats_backlog_inc(sch, skb);
 	sch->q.qlen++;
 	return NET_XMIT_SUCCESS;
 }
 
-/* The highest level with a frame by the time the wire is free; if none, the first to come. */
-static struct sk_buff *wire_pick_queued(struct wire_sched *q, struct wire_time *start)
+static struct sk_buff *wire_take_child(struct wire_sched *q)
 {
-	u64 free = wire_ceil(q->free), first = U64_MAX;
-	unsigned long ready = q->backlogged, best = 0;
-	struct wire_level *l;
-	struct sk_buff *skb;
-
-	while (ready) {
-		unsigned long p = __fls(ready);
-		u64 arrival = wire_cb(q->level[p].queue.head)->time;
-
-		if (arrival < first) {
-			first = arrival;
-			best = p;
-			if (arrival <= free)
-				break;
-		}
-		ready &= ~BIT(p);
-	}
-	l = &q->level[best];
-	skb = __qdisc_dequeue_head(&l->queue);
-	if (!l->queue.head)
-		__clear_bit(best, &q->backlogged);
-	l->backlog -= wire_cb(skb)->len;
-	*start = first <= free ? q->free : (struct wire_time) { .ns = first };
-	return skb;
-}
-
-static struct sk_buff *wire_pick_child(struct wire_sched *q, u64 now, struct wire_time *start)
-{
-	u64 since = q->child_held ? now : q->child_since;
 	struct sk_buff *skb = q->child->dequeue(q->child);
 
 	q->child_held = !skb;
-	if (!skb)
-		return NULL;
-	wire_cb(skb)->len = wire_frame_len(&q->params, skb);
-	*start = since <= wire_ceil(q->free) ? q->free : (struct wire_time) { .ns = since };
+	if (skb)
+		wire_cb(skb)->len = wire_frame_len(&q->params, skb);
 	return skb;
+}
+
+/* From start on, so many bytes and the gap; when the last of them is at the other end. */
+static u64 wire_occupy(struct wire_sched *q, struct wire_time start, u32 bytes)
+{
+	u64 time = wire_ceil(wire_after(start, bytes, q->params.rate)) + q->params.delay;
+
+	q->free = wire_after(start, bytes + WIRE_GAP, q->params.rate);
+	if (q->flight.tail)	/* a shorter delay must not overtake */
+		time = max(time, wire_cb(q->flight.tail)->time);
+	return time;
 }
 
 static void wire_start(struct wire_sched *q, struct sk_buff *skb, struct wire_time start)
 {
-	struct wire_level *l = &q->level[wire_classify(&q->params, skb)];
+	struct wire_level *l = &q->queues.level[wire_classify(&q->params, skb)];
 	u32 len = wire_cb(skb)->len + WIRE_PREAMBLE + q->params.overhead;
-	u64 time = wire_ceil(wire_after(start, len, q->params.rate)) + q->params.delay;
 
 	wire_stamp(&q->params, skb);
-	q->free = wire_after(start, len + WIRE_GAP, q->params.rate);
-	if (q->flight.tail)	/* a shorter delay must not overtake */
-		time = max(time, wire_cb(q->flight.tail)->time);
-	wire_cb(skb)->time = time;
+	wire_cb(skb)->time = wire_occupy(q, start, len);
 	__qdisc_enqueue_tail(skb, &q->flight);
 	l->packets++;
 	l->bytes += len + WIRE_GAP;
 }
 
-/* Start every frame whose start is not after now. */
-static void wire_advance(struct wire_sched *q, u64 now)
+/* Start the control frame that is due, if it was by that time; false: none was. */
+static bool wire_start_control(struct Qdisc *sch, u64 by, u64 now)
 {
+	struct wire_sched *q = qdisc_priv(sch);
+	u64 since, time;
+
+	if (!wire_pause_due(&q->pause, qdisc_dev(sch), now, &since) || since > by)
+		return false;
+	time = wire_occupy(q, wire_not_before(q->free, since),
+			   WIRE_PREAMBLE + WIRE_PAUSE_BYTES + q->params.overhead);
+	wire_pause_send(&q->pause, qdisc_dev(sch), time);
+	return true;
+}
+
+/* Start every frame whose start is not after now. */
+static void wire_advance(struct Qdisc *sch, u64 now)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+
 	while (wire_ceil(q->free) <= now) {
 		struct wire_time start;
+		unsigned int p = 0;
 		struct sk_buff *skb;
 
-		if (q->backlogged)
-			skb = wire_pick_queued(q, &start);
+		if (q->queues.backlogged)
+			p = wire_queues_first(&q->queues, q->free, &start);
 		else if (q->child->q.qlen)
-			skb = wire_pick_child(q, now, &start);
+			start = wire_not_before(q->free, q->child_held ? now : q->child_since);
 		else
 			return;
+		if (static_branch_unlikely(&wire_pauses)) {
+			u64 time = wire_ceil(start);
+
+			if (wire_start_control(sch, time, now))
+				continue;
+			if (wire_pause_holds(&q->pause, qdisc_dev(sch), time, now, &q->free))
+				return;
+			if (wire_ceil(q->free) > time)	/* it was held: choose again */
+				continue;
+		}
+		if (q->queues.backlogged)
+			skb = wire_queues_take(&q->queues, p, qdisc_dev(sch), wire_ceil(start));
+		else
+			skb = wire_take_child(q);
 		if (!skb)
 			return;
 		wire_start(q, skb, start);
 	}
 }
 
+/* Control frames without any other, after wire_advance(); wake: when to look again. */
+static u64 wire_advance_control(struct Qdisc *sch, u64 now, u64 wake)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	struct net_device *dev = qdisc_dev(sch);
+	u64 since;
+
+	smp_mb();	/* who kicks us has written before */
+	while (wire_ceil(q->free) <= now && wire_start_control(sch, now, now))
+		wake = max(wake, wire_ceil(q->free));
+	wire_pause_obey(&q->pause, dev, now, now, &q->free);
+	if (q->pause.paused)
+		wake = U64_MAX;
+	if (wire_pause_due(&q->pause, dev, now, &since))
+		wake = min(wake, max(wire_ceil(q->free), since));
+	return min(wake, wire_pause_next(&q->pause));
+}
+
 static struct sk_buff *wire_dequeue(struct Qdisc *sch)
 {
 	struct wire_sched *q = qdisc_priv(sch);
-	u64 now = ktime_get_ns(), wake = U64_MAX;
+	u64 now = ktime_get_ns(), wake = U64_MAX, next = U64_MAX;
 	struct sk_buff *skb;
 
-	wire_advance(q, now);
+	wire_advance(sch, now);
 	if (q->flight.head) {
 		wake = wire_cb(q->flight.head)->time;
 		if (wake <= now) {
@@ -221,8 +225,11 @@ static struct sk_buff *wire_dequeue(struct Qdisc *sch)
 		}
 	}
 	/* a child that had nothing to give wakes us itself */
-	if (q->backlogged || (q->child->q.qlen && !q->child_held))
-		wake = min(wake, wire_ceil(q->free));
+	if (q->queues.backlogged || (q->child->q.qlen && !q->child_held))
+		next = wire_ceil(q->free);
+	if (static_branch_unlikely(&wire_pauses))
+		next = wire_advance_control(sch, now, next);
+	wake = min(wake, next);
 	if (wake != U64_MAX)
 		qdisc_watchdog_schedule_ns(&q->watchdog, wake);
 	return NULL;
@@ -236,9 +243,15 @@ static int wire_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 
 	if (err)
 		return err;
+	if (p.xoff && sch->parent != TC_H_ROOT)
+		return refuse(extack, "Only the wire at the root of a device can send pauses");
+	if (p.xoff)
+		static_branch_enable(&wire_pauses);
 	sch_tree_lock(sch);
 	if (p.rate != q->params.rate)	/* the rest is counted in units of the rate */
 		q->free = (struct wire_time) { .ns = wire_ceil(q->free) };
+	if (p.xoff != q->params.xoff || p.xon != q->params.xon)
+		wire_pause_change(&q->pause, qdisc_dev(sch), p.xoff, p.xon);
 	q->params = p;
 	sch_tree_unlock(sch);
 	return 0;
@@ -250,6 +263,7 @@ static int wire_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 
 	qdisc_watchdog_init(&q->watchdog, sch);
 	q->child = &noop_qdisc;
+	wire_pause_renew(&q->pause);
 	if (qdisc_under_mq(sch))
 		return refuse(extack, "Below a multi-queue root each queue would be its own wire");
 	if (!opt)
@@ -262,17 +276,14 @@ static int wire_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 static void wire_reset(struct Qdisc *sch)
 {
 	struct wire_sched *q = qdisc_priv(sch);
-	int i;
+	u64 now = ktime_get_ns();
 
 	qdisc_watchdog_cancel(&q->watchdog);
-	for (i = 0; i < TC_WIRE_LEVELS; i++) {
-		__qdisc_reset_queue(&q->level[i].queue);
-		q->level[i].backlog = 0;
-	}
-	q->backlogged = 0;
+	wire_queues_purge(&q->queues, qdisc_dev(sch), now);
 	__qdisc_reset_queue(&q->flight);
 	qdisc_reset(q->child);
 	q->child_held = false;
+	wire_pause_reset(&q->pause, qdisc_dev(sch), now, &q->free);
 	q->free = (struct wire_time) {};
 }
 
@@ -298,21 +309,10 @@ static int wire_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.levels = TC_WIRE_LEVELS,
 	};
 	struct wire_sched *q = qdisc_priv(sch);
-	int i;
 
 	sch_tree_lock(sch);
-	for (i = 0; i < TC_WIRE_LEVELS; i++) {
-		const struct wire_level *l = &q->level[i];
-
-		st.level[i] = (struct tc_wire_level_xstats) {
-			.packets = l->packets,
-			.bytes = l->bytes,
-			.drops = l->drops,
-			.qlen = l->queue.qlen,
-			.backlog = l->backlog,
-			.max_backlog = l->max_backlog,
-		};
-	}
+	wire_queues_dump(&q->queues, &st);
+	wire_pause_dump(&q->pause, &st);
 	sch_tree_unlock(sch);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }

@@ -9,6 +9,7 @@
 #include <linux/if_vlan.h>
 #include <linux/math64.h>
 #include <linux/skbuff.h>
+#include <net/sch_generic.h>
 #include "wire_params.h"
 
 #define WIRE_PREAMBLE	8	/* bytes, with the start-of-frame delimiter */
@@ -18,6 +19,18 @@ struct wire_time {
 	u64	ns;
 	u64	rest;		/* 1/rate ns, below rate */
 };
+
+struct wire_cb {
+	u64	time;		/* ns; waiting: arrival, in flight: handing over */
+	u32	len;		/* bytes, L of sch_wire.c */
+	u32	charged;	/* number of the wire on whose account it is; 0: none */
+};
+
+static inline struct wire_cb *wire_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct wire_cb));
+	return (struct wire_cb *)qdisc_skb_cb(skb)->data;
+}
 
 /* Bytes from the first of the frame to the last of its FCS. */
 static inline u32 wire_frame_len(const struct wire_params *p, const struct sk_buff *skb)
@@ -65,6 +78,12 @@ static inline struct wire_time wire_after(struct wire_time t, u32 bytes, u64 rat
 static inline u64 wire_ceil(struct wire_time t)
 {
 	return t.ns + !!t.rest;
+}
+
+/* t, but not before ns */
+static inline struct wire_time wire_not_before(struct wire_time t, u64 ns)
+{
+	return ns <= wire_ceil(t) ? t : (struct wire_time) { .ns = ns };
 }
 
 /*

@@ -24,6 +24,8 @@ static const struct nla_policy wire_policy[TCA_WIRE_MAX + 1] = {
 	[TCA_WIRE_OVERHEAD]	= { .type = NLA_U32 },
 	[TCA_WIRE_DELAY]	= { .type = NLA_U64 },
 	[TCA_WIRE_ORPHAN]	= { .type = NLA_U32 },
+	[TCA_WIRE_XOFF]		= { .type = NLA_U32 },
+	[TCA_WIRE_XON]		= { .type = NLA_U32 },
 };
 
 struct wire_params {
@@ -33,6 +35,8 @@ struct wire_params {
 	u32	classify;	/* enum tc_wire_classify */
 	u32	overhead;	/* bytes per frame */
 	u32	orphan;		/* 0 or 1 */
+	u32	xoff;		/* bytes; 0: no pauses */
+	u32	xon;		/* bytes */
 };
 
 /* -EINVAL and the reason, or 0. */
@@ -53,6 +57,8 @@ static inline int wire_params_check(const struct wire_params *p, struct netlink_
 		return refuse(extack, "The delay must not exceed 10 s");
 	if (p->orphan > 1)
 		return refuse(extack, "Orphan must be 0 or 1");
+	if (p->xon >= max(p->xoff, 1U))
+		return refuse(extack, "The threshold of resumes must be below that of pauses");
 	return 0;
 }
 
@@ -77,6 +83,10 @@ static inline int wire_params_parse(struct wire_params *p, struct nlattr *opt,
 		p->delay = nla_get_u64(tb[TCA_WIRE_DELAY]);
 	if (tb[TCA_WIRE_ORPHAN])
 		p->orphan = nla_get_u32(tb[TCA_WIRE_ORPHAN]);
+	if (tb[TCA_WIRE_XOFF])
+		p->xoff = nla_get_u32(tb[TCA_WIRE_XOFF]);
+	if (tb[TCA_WIRE_XON])
+		p->xon = nla_get_u32(tb[TCA_WIRE_XON]);
 	return wire_params_check(p, extack);
 }
 
@@ -90,7 +100,9 @@ static inline int wire_params_dump(const struct wire_params *p, struct sk_buff *
 	    nla_put_u32(skb, TCA_WIRE_CLASSIFY, p->classify) ||
 	    nla_put_u32(skb, TCA_WIRE_OVERHEAD, p->overhead) ||
 	    nla_put_u64_64bit(skb, TCA_WIRE_DELAY, p->delay, TCA_WIRE_PAD) ||
-	    nla_put_u32(skb, TCA_WIRE_ORPHAN, p->orphan))
+	    nla_put_u32(skb, TCA_WIRE_ORPHAN, p->orphan) ||
+	    nla_put_u32(skb, TCA_WIRE_XOFF, p->xoff) ||
+	    nla_put_u32(skb, TCA_WIRE_XON, p->xon))
 		return -EMSGSIZE;
 	return nla_nest_end(skb, nest);
 }

@@ -19,6 +19,8 @@ enum {
 	TCA_WIRE_OVERHEAD,	/* u32, bytes sent with every frame beyond those of Ethernet */
 	TCA_WIRE_DELAY,		/* u64, ns: propagation */
 	TCA_WIRE_ORPHAN,	/* u32, 1: release the sender's socket when the frame has left */
+	TCA_WIRE_XOFF,		/* u32, bytes that came in here and wait: pause; 0: never */
+	TCA_WIRE_XON,		/* u32, bytes, below XOFF: resume */
 	__TCA_WIRE_MAX
 };
 
@@ -31,7 +33,7 @@ enum tc_wire_classify {
 	__TC_WIRE_CLASSIFY_MAX
 };
 
-#define TC_WIRE_XSTATS_VERSION	1
+#define TC_WIRE_XSTATS_VERSION	2
 
 struct tc_wire_level_xstats {
 	__u64	packets;	/* put on the wire */
@@ -43,10 +45,21 @@ struct tc_wire_level_xstats {
 	__u32	pad;
 };
 
+struct tc_wire_pause_xstats {
+	__u64	sent;		/* pauses, not resumes */
+	__u64	received;
+	__u64	paused;		/* ns that the wire was held, up to now */
+	__u64	ingress;	/* bytes of frames that came in here and wait in wires */
+	__u64	max_ingress;	/* high-water mark of ingress */
+	__u32	on;		/* 1: sends pauses */
+	__u32	pad;
+};
+
 struct tc_wire_xstats {
 	__u32	version;	/* TC_WIRE_XSTATS_VERSION */
 	__u32	levels;		/* TC_WIRE_LEVELS */
 	struct tc_wire_level_xstats level[TC_WIRE_LEVELS];
+	struct tc_wire_pause_xstats pause;
 };
 
 #endif

@@ -10,7 +10,8 @@ static void explain(void)
 {
 	fprintf(stderr,
 		"Usage: ... wire rate RATE [ limit BYTES ] [ classify pcp|priority|fifo ]\n"
-		"           [ overhead BYTES ] [ delay TIME ] [ orphan|noorphan ]\n");
+		"           [ overhead BYTES ] [ delay TIME ] [ orphan|noorphan ]\n"
+		"           [ pause XOFF XON ]\n");
 }
 
 static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
@@ -46,6 +47,16 @@ static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlms
 			if (parse_size(option, *argv, &size))
 				return -1;
 			put_u32(n, *option == 'l' ? TCA_WIRE_LIMIT : TCA_WIRE_OVERHEAD, size);
+		} else if (!strcmp(option, "pause")) {
+			if (argc < 2)
+				return missing(option);
+			if (parse_size(option, *argv, &size))
+				return -1;
+			put_u32(n, TCA_WIRE_XOFF, size);
+			argc--, argv++;
+			if (parse_size(option, *argv, &size))
+				return -1;
+			put_u32(n, TCA_WIRE_XON, size);
 		} else if (!strcmp(option, "classify")) {
 			i = choose(option, classifiers, 3, *argv);
 			if (i < 0)
@@ -67,6 +78,7 @@ static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	static const uint8_t size[TCA_WIRE_MAX + 1] = {
 		[TCA_WIRE_RATE] = 8, [TCA_WIRE_LIMIT] = 4, [TCA_WIRE_CLASSIFY] = 4,
 		[TCA_WIRE_OVERHEAD] = 4, [TCA_WIRE_DELAY] = 8, [TCA_WIRE_ORPHAN] = 4,
+		[TCA_WIRE_XOFF] = 4, [TCA_WIRE_XON] = 4,
 	};
 	struct rtattr *tb[TCA_WIRE_MAX + 1];
 	char text[80], value[40];
@@ -93,7 +105,35 @@ static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		 format_time(value, attr_u64(tb[TCA_WIRE_DELAY])),
 		 attr_u32(tb[TCA_WIRE_ORPHAN]) ? "orphan" : "noorphan");
 	show_text(text);
+	if (attr_u32(tb[TCA_WIRE_XOFF])) {
+		show_json("xoff", attr_u32(tb[TCA_WIRE_XOFF]));
+		show_json("xon", attr_u32(tb[TCA_WIRE_XON]));
+		snprintf(text, sizeof(text), "pause %ub %ub ", attr_u32(tb[TCA_WIRE_XOFF]),
+			 attr_u32(tb[TCA_WIRE_XON]));
+		show_text(text);
+	}
 	return 0;
+}
+
+static void show_pause(const struct tc_wire_pause_xstats *p)
+{
+	char text[256], value[40];
+
+	if (!p->on && !p->sent && !p->received)
+		return;
+	open_json_object("pause");
+	show_json("sent", p->sent);
+	show_json("received", p->received);
+	show_json("paused_ns", p->paused);
+	show_json("ingress", p->ingress);
+	show_json("max_ingress", p->max_ingress);
+	close_json_object();
+	snprintf(text, sizeof(text),
+		 "\n pause: sent %llu received %llu paused %s ingress %llub max %llub",
+		 (unsigned long long)p->sent, (unsigned long long)p->received,
+		 format_time(value, p->paused), (unsigned long long)p->ingress,
+		 (unsigned long long)p->max_ingress);
+	show_text(text);
 }
 
 static int show_levels(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
@@ -128,6 +168,7 @@ static int show_levels(const struct qdisc_util *qu, FILE *f, struct rtattr *xsta
 		show_text(text);
 	}
 	close_json_array(PRINT_JSON, NULL);
+	show_pause(&st.pause);
 	return 0;
 }
 

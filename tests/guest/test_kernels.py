@@ -1,6 +1,6 @@
 """sch_qjump and sch_wire on the debug kernel (docs/debug-kernel.md): nothing is reported, and what they do is right.
 
-All checks of test_qdisc.py run there in one boot, and all its assertions hold but those of RELAXED. For `pytest -m slow`.
+All checks of test_qdisc.py and test_qdisc_pause.py run there in one boot, and all its assertions hold but those of RELAXED. For `pytest -m slow`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 
 from qjump_mn.guest import Image, Setup, debug, prepare, run
 from tests.guest import test_qdisc as quick
+from tests.guest import test_qdisc_pause as pause
 from tests.guest.checks import Guest, job_of
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.timeout(7200)]
@@ -38,7 +39,7 @@ RELAXED = {
     "test_eight_backlogged_levels_leave_by_priority_and_within_budgets": "the queues are still being filled when the first frames leave",
 }
 
-for name, check in vars(quick).items():
+for name, check in (vars(quick) | vars(pause)).items():
     if name.startswith("test_") and "guest" in inspect.signature(check).parameters and name not in RELAXED:
         globals()[name] = check  # with this module's fixture `guest`
 
@@ -59,7 +60,7 @@ def measured(image: Image, checks: list[list[str]], data: dict[str, bytes], fold
 
 @pytest.fixture(scope="module")
 def guest(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Guest:
-    return measured(image, [*quick.QUICK, ["kernel_health", *OURS]], {}, tmp_path_factory.mktemp("debug"))
+    return measured(image, [*quick.QUICK, *pause.CHECKS, ["kernel_health", *OURS]], {}, tmp_path_factory.mktemp("debug"))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,7 @@ def test_no_memory_is_lost_and_lockdep_watched_to_the_end(guest: Guest) -> None:
 
 
 def test_what_is_relaxed_exists() -> None:
-    assert set(RELAXED) <= set(vars(quick))
+    assert set(RELAXED) <= set(vars(quick)) | set(vars(pause))
 
 
 def test_what_does_not_depend_on_the_kernels_speed(guest: Guest) -> None:

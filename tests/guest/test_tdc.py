@@ -31,7 +31,7 @@ PARTS = ["tdc.py", "tdc_config.py", "tdc_helper.py", "TdcPlugin.py", "TdcResults
 OPTIONS = {
     "qjump.json": "epoch bytes level factor unlimited limit auto packets mode delay drop 2015 epochs rolling first-packet aligned base "
     "priomap overhead mpu",
-    "wire.json": "rate limit classify pcp priority fifo overhead delay noorphan",
+    "wire.json": "rate limit classify pcp priority fifo overhead delay noorphan pause",
 }
 
 

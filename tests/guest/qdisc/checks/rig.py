@@ -29,9 +29,10 @@ def run(command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def enter(namespace: str) -> None:
+def enter(namespace: str = "") -> None:
+    """Enter a namespace by its name, or that of the machine itself."""
     libc = ctypes.CDLL(None, use_errno=True)
-    with open(f"/run/netns/{namespace}") as f:
+    with open(f"/run/netns/{namespace}" if namespace else "/proc/1/ns/net") as f:
         if libc.setns(f.fileno(), 0):
             raise OSError(ctypes.get_errno(), "setns")
 

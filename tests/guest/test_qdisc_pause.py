@@ -1,0 +1,92 @@
+"""Ethernet flow control of sch_wire in a guest: what tests/guest/qdisc/checks/wire_pause.py measured, against the exact values."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.guest.checks import EXPECTED_LOG, SUITES, Guest, measured
+
+pytestmark = pytest.mark.guest
+
+CHECKS = [["wire_pause"]]
+ON = "pause 30360 15180"
+XOFF = 20 * 1518
+
+
+@pytest.fixture(scope="module", params=SUITES)
+def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return measured(request.param, CHECKS, tmp_path_factory.mktemp("pause"))
+
+
+def test_the_log_of_the_kernel_is_clean(guest: Guest) -> None:
+    assert set(guest.results["log"]) <= EXPECTED_LOG
+
+
+def test_with_pauses_nothing_is_dropped_and_each_ingress_gets_a_third(guest: Guest) -> None:
+    case = guest.values("wire_pause")["lossless"][ON]
+    assert (case["arrived"], case["drops"]) == (3 * 200, 0)
+    assert sum(case["half"]) == 300 and all(85 <= count <= 115 for count in case["half"]), case["half"]
+    assert all(sent["sent"] == obeyed["received"] >= 5 for sent, obeyed in zip(case["pauses"], case["obeyed"], strict=True))
+    assert all(obeyed["paused_ns"] > 0 for obeyed in case["obeyed"])
+
+
+def test_without_pauses_the_congested_port_drops(guest: Guest) -> None:
+    case = guest.values("wire_pause")["lossless"]["none"]
+    assert case["arrived"] + case["drops"] == 3 * 200
+    assert case["drops"] > 200
+    assert case["pauses"] == case["obeyed"] == [{}] * 3, "tc does not mention what is off"
+
+
+def test_accounts_are_exact(guest: Guest) -> None:
+    case = guest.values("wire_pause")["lossless"][ON]
+    assert case["accounts"] == [0] * 5
+    assert [port["max_ingress"] for port in case["pauses"]] == [XOFF + 1518] * 3, "one frame was on its way"
+
+
+def test_a_pause_holds_the_next_frame_and_a_resume_lets_it_go_to_the_ns(guest: Guest) -> None:
+    values = guest.values("wire_pause")
+    frame, slow, case = values["frame_ns"], 10 * values["frame_ns"], values["gap"]
+    assert (case["arrived"], case["sent"]["sent"], case["obeyed"]["received"]) == (6, 1, 1)
+    assert case["sent"]["max_ingress"] == 4 * 1518
+    *others, gap = case["gaps"]
+    assert all(abs(other - frame) < 3000 for other in others) and len(others) == 4
+    # From the fifth frame's start, 4 frames after the first's, which had arrived at the switch (12 bytes less than a frame) by then.
+    expected = (frame - 12 * 800) + 3 * slow + values["control_ns"] - 4 * frame
+    assert 0 < gap - expected < 15_000, "the switch takes 5.6 us (6.12)"
+    assert abs(case["obeyed"]["paused_ns"] - 3 * (slow - frame)) < 2000, "23 ns on 6.12"
+
+
+def test_control_frames_go_first_and_cut_no_frame_short(guest: Guest) -> None:
+    values = guest.values("wire_pause")
+    frame, case = values["frame_ns"], values["control"]
+    assert (case["arrived"], case["sent"]["sent"], len(case["others"])) == (6, 1, 99)
+    longer = [gap for gap in case["others"] if gap > frame + 10_000]
+    assert len(longer) == 2 and all(abs(gap - frame - 84 * 800) < 5000 for gap in longer), longer
+    # The pause waits for a frame, and so does the resume: whole frames and the 84 bytes of the first.
+    starts = (case["obeyed"]["paused_ns"] - 84 * 800) / frame
+    assert abs(starts - round(starts)) < 0.002 and round(starts) == 27, starts
+
+
+def test_a_pause_blocks_what_goes_elsewhere_too(guest: Guest) -> None:
+    with_, without = (guest.values("wire_pause")["blocking"][key] for key in (ON, "none"))
+    assert with_["free"] - with_["congested"] <= 21, "no more than wait at the congested port"
+    assert without["free"] > 2 * without["congested"]
+    assert with_["free"] < 0.8 * without["free"]
+
+
+def test_no_sender_stays_paused_when_a_wire_goes(guest: Guest) -> None:
+    cases = guest.values("wire_pause")["gone"]
+    for name, case in cases.items():
+        assert (case["before"]["received"], case["account"]) == (1, 0), name
+        assert case["before"]["paused_ns"] > 5_000_000, name
+    arrived = {name: case["arrived"] for name, case in cases.items()}
+    # A sender whose link goes down, or whose wire is replaced, loses the 25 frames it has not sent; a congested port the four that wait.
+    assert arrived == {"replaced": 40, "deleted": 40, "off": 40, "down": 15, "sender": 15, "congested": 36}
+    assert cases["deleted"]["after"]["received"] == cases["off"]["after"]["received"] == 1
+    assert all(cases[name]["after"]["received"] > 1 for name in ("replaced", "down", "sender", "congested")), "paused anew"
+
+
+def test_two_ends_that_pause_each_other_do_not_stop_for_ever(guest: Guest) -> None:
+    case = guest.values("wire_pause")["both"]
+    assert case["arrived"] == [40, 40]
+    assert all(port["sent"] > 5 and port["received"] > 5 and port["ingress"] == 0 for port in case["pauses"])
