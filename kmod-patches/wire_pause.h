@@ -98,7 +98,8 @@ static inline void wire_pause_renew(struct wire_pause *p)
 	do {
 		number = atomic_inc_return(&wire_numbers) & (BIT(64 - WIRE_NUMBER_SHIFT) - 1);
 	} while (!number);
-	atomic64_set(&p->account, (u64)number << WIRE_NUMBER_SHIFT);
+	/* ordered: a partner that sees it writes behind what is not read any more */
+	atomic64_xchg(&p->account, (u64)number << WIRE_NUMBER_SHIFT);
 }
 
 /* A frame has been queued at an egress: put it on the account of its ingress. */
@@ -282,10 +283,10 @@ static inline void wire_pause_obey(struct wire_pause *p, struct net_device *dev,
 static inline void wire_pause_reset(struct wire_pause *p, struct net_device *dev, u64 now,
 				    struct wire_time *free)
 {
-	wire_pause_stop(p, dev);
-	wire_pause_end(p, now, free);
 	WRITE_ONCE(p->tail, READ_ONCE(p->head));
 	p->voided = READ_ONCE(p->void_until);
+	wire_pause_end(p, now, free);
+	wire_pause_stop(p, dev);
 }
 
 /* Thresholds have changed: look at the account, which is not kept without. */
