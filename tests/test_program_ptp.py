@@ -13,7 +13,7 @@ from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.programs import PtpPlan
 from qjump_mn.results import tables
-from qjump_mn.workloads import ptp
+from qjump_mn.workloads import ptp, ptpd
 from qjump_mn.workloads.drivers import launches
 
 TEXT = (Path(__file__).parent / "golden" / "programs" / "ptpd-slave.csv").read_text()
@@ -30,7 +30,7 @@ def table(text: str = TEXT) -> pa.Table:
 
 
 def test_every_message_is_in_the_column_of_its_direction() -> None:
-    samples = ptp.parse(TEXT)
+    samples = ptpd.parse(TEXT)
     assert len(samples) == sum(", S, " in line or ", D, " in line for line in TEXT.splitlines()) == 42
     sync, request = samples[0], samples[2]
     assert (sync.at_ns, sync.slave_to_master_us) == (SECOND * 10**9 + 217_830_000, None)
@@ -53,7 +53,7 @@ def test_every_message_is_in_the_column_of_its_direction() -> None:
 )
 def test_statistics_that_are_not_whole_are_lost(damage: Callable[[str], str], sentence: str) -> None:
     with pytest.raises(LostError, match=sentence):
-        ptp.parse(damage(TEXT))
+        ptpd.parse(damage(TEXT))
 
 
 def test_only_what_falls_into_the_measurement_counts() -> None:
@@ -61,13 +61,13 @@ def test_only_what_falls_into_the_measurement_counts() -> None:
     facts = tables.TrialFacts(cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=began)
     values = measured.values(WORKLOAD, table(), TRIAL, facts)
     assert tuple(values) == tuple(WORKLOAD.MEASURES)
-    inside = [sample for sample in ptp.parse(TEXT) if began <= sample.at_ns < began + TRIAL.duration_ns]
+    inside = [sample for sample in ptpd.parse(TEXT) if began <= sample.at_ns < began + TRIAL.duration_ns]
     assert values["samples"] == len(inside) == 17
     assert values["delay_max_ms"] == pytest.approx(123.006, abs=0.001)
     assert values["delay_p50_ms"] == pytest.approx(0.088029, abs=1e-6), "the ninth of 17"
     assert values["offset_max_ms"] == pytest.approx(119.260256)
     assert values["offset_min_ms"] == pytest.approx(-13.247911)
-    offsets = [sample.offset_us for sample in inside if sample.slave_to_master_us is None]
+    offsets = [sample.offset_us or 0 for sample in inside if sample.slave_to_master_us is None]
     assert len(offsets) == 10
     assert values["offset_rms_ms"] == pytest.approx((sum(offset**2 for offset in offsets) / 10) ** 0.5 / 1e3)
     assert values["offset_mean_ms"] == pytest.approx(sum(offsets) / 10 / 1e3)

@@ -1,13 +1,15 @@
-"""ptpd, the Precision Time Protocol: a master and its slaves, who all have the guest's one clock; what is asked of it, and its plan."""
+"""The Precision Time Protocol, by ptpd or ptp4l: a master and its slaves, who all have the guest's one clock; what is asked of it, and its plan."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model.programs.base import Flow, FlowSpec, WorkloadPlan
 from qjump_mn.model.topology import Network
+
+Implementation = Literal["ptpd", "ptp4l"]
 
 EVENT_BYTES = 44
 """Of the messages whose times are taken: Sync from the master, and a slave's Delay_Req."""
@@ -17,7 +19,8 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """A slave at the source of each flow, their master at the destination: a Sync every second, and about as many Delay_Req.
 
     ``delay`` is how long these messages were under way, exactly, for all hosts have one clock: it is what the network did. ``offset`` is
-    what ptpd made of it with each Sync, behind its filters.
+    what the slave made of it with each Sync, behind its filters. ptp4l takes the time of sending when a message's first bit leaves the host;
+    ptpd, which is kept from that (native/ptp-stamps), before any queue of the host.
     """
 
     MEASURES: ClassVar = {
@@ -32,6 +35,8 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     }
     ONE_WAY: ClassVar = True
 
+    implementation: Implementation
+
     @property
     def master(self) -> str:
         """The host whose clock the others follow."""
@@ -45,11 +50,13 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def describe(self) -> str:
         slaves = ", ".join(source for source, _ in self.flows)
-        return f"ptpd, master {self.master}, slave{'s' if len(self.flows) > 1 else ''} {slaves}, a Sync every second, no clock adjusted"
+        return f"{self.implementation}, master {self.master}, slave{'s' if len(self.flows) > 1 else ''} {slaves}, a Sync every second, no clock adjusted"
 
 
 class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=True):
-    """ptpd: each flow is "slave>master", as a client's; all have the same master, for Syncs go to everybody."""
+    """Each flow is "slave>master", as a client's; all have the same master, for Syncs go to everybody. ``implementation`` is the program."""
+
+    implementation: Implementation = "ptpd"
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         found = super().pairs(where)
@@ -59,4 +66,4 @@ class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=
         return found
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> PtpPlan:
-        return PtpPlan(**common)
+        return PtpPlan(**common, implementation=self.implementation)
