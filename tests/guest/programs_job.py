@@ -12,6 +12,7 @@ PTPD = "ptpd -C -L -E --clock:no_adjust=y --ptpengine:ip_mode=hybrid".split()
 MASTER = ["-M"]
 SLAVE = "-s --ptpengine:log_sync_interval=0 --ptpengine:log_delayreq_interval=0 --global:log_statistics=Y".split()
 STAMPS = ["env", "LD_PRELOAD=/usr/lib/qjump-mn/libptpstamps.so"]
+LEVEL = ["qjau", "-p", "7", "--"]
 PTP_S, LOAD_FROM_S, LOAD_S = 24, 18, 2
 
 # 10.37 Mb/s of payload into a link of 10 Mb/s.
@@ -85,17 +86,23 @@ def pair(name: str, model: str) -> tuple[str, str]:
         device = f"{host}-eth0"
         shell(f"""ip netns exec {host} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
             ip -n {host} link set lo up; ip -n {host} link set {device} up
-            ip -n {host} link add link {device} name {device}.2 type vlan id 2
+            ip -n {host} link add link {device} name {device}.2 type vlan id 2 egress-qos-map 7:7
             ip -n {host} addr add 10.0.0.{number}/8 dev {device}.2; ip -n {host} link set {device}.2 up
             ip netns exec {host} tc qdisc add dev {device} root handle 5: wire rate 10mbit limit 152200 {model}""")
     return hosts
 
 
 def ptp() -> dict[str, list[float]]:
-    """ptpd in three pairs of hosts, whose masters' links are full for a while: processor time of master and slave, ms in each second."""
+    """ptpd in four pairs of hosts, whose masters' links are full for a while: processor time of master and slave, ms in each second."""
     processes: dict[str, subprocess.Popen[bytes]] = {}
     floods = []
-    for name, model, preload in (("late", "noorphan", []), ("stamps", "noorphan", STAMPS), ("plain", "orphan", [*STAMPS, "qjau", "-p", "7", "--"])):
+    cases: tuple[tuple[str, str, list[str]], ...] = (
+        ("late", "noorphan", []),
+        ("urgent", "orphan", LEVEL),
+        ("stamps", "noorphan", STAMPS),
+        ("plain", "orphan", [*STAMPS, *LEVEL]),
+    )
+    for name, model, preload in cases:
         master, slave = pair(name, model)
         processes[f"{name}.master"] = in_host(master, [*preload, *PTPD, *MASTER, "-i", f"{master}-eth0.2"], f"{name}.master.txt")
         argv = [*preload, *PTPD, *SLAVE, f"--global:statistics_file={name}.slave.csv", "-i", f"{slave}-eth0.2"]

@@ -59,6 +59,12 @@ def test_ptpd_spins_when_its_send_times_come_late(out: Path) -> None:
     assert min(used[LOAD_FROM_S + LOAD_S + 1 :]) > 900, "and then never again"
 
 
+def test_ptpd_idles_at_a_level_above_the_load(out: Path) -> None:
+    """Its messages wait for one frame of 1.2 ms at most, so their send times come in time; what the library is not needed for."""
+    used = json.loads((out / "ptp.json").read_text())
+    assert max(used["urgent.master"][1:] + used["urgent.slave"][1:]) < 1
+
+
 def test_ptpd_without_send_times_from_the_device_idles(out: Path) -> None:
     used = json.loads((out / "ptp.json").read_text())
     for name in ("stamps.master", "stamps.slave", "plain.master", "plain.slave"):
