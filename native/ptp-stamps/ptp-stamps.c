@@ -11,8 +11,8 @@
  * of processor time a second before and 999.7 ms from then on; at a level above
  * theirs, where it waits for one frame at most, it idled on. It also changes in
  * the middle of the run to its other source of send times, a copy of each
- * message to itself that is stamped where IP sends it; messages then seem to
- * take 87 us more.
+ * message to itself that is stamped where IP sends it; a message that took 80 us
+ * then seems to take 184.
  *
  * Here the device does not offer it, so that ptpd uses those copies from the
  * beginning, in every arm and behind every link model, as its first versions
