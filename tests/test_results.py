@@ -358,7 +358,10 @@ def test_damaged_output_is_lost_and_named(run: RunDirectory) -> None:
     with pytest.raises(LostError, match=r"raw/bulk-h9-h11\.server\.json cannot be read: no such file"):
         tables.build(run, trial)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(LostError, match=r"raw/bulk-h9-h11\.server\.json: "):
+    with pytest.raises(LostError, match=r"raw/bulk-h9-h11\.server\.json is not what this version reads: UnicodeDecodeError: "):
+        tables.build(run, trial)
+    path.write_text('{"intervals": [{"sums": []}]}')
+    with pytest.raises(LostError, match=r"raw/bulk-h9-h11\.server\.json is not what this version reads: KeyError: 'streams'"):
         tables.build(run, trial)
     (run.trial(trial.name) / "trial.json").write_text('{"cpu_busy": "much"}')
     with pytest.raises(LostError, match=r"trial\.json cannot be read"):

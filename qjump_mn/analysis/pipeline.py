@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from qjump_mn.analysis import claims, fidelity, measures, verdicts
+from qjump_mn.analysis import claims, fidelity, loads, measures, verdicts
 from qjump_mn.errors import LostError
 from qjump_mn.report import document, drawing
 from qjump_mn.results import directory, outcome, reference, tables
@@ -49,6 +49,7 @@ def analyse(path: Path) -> Analysed:
         missing=missing,
         drawings=drawing.draw(run, manifest, arms),
         exit_code=verdicts.exit_code(rows, missing, checks),
+        links=loads.summarise(data),
     )
     outcome.write(run.path, result)
     document.write(run, manifest, result)

@@ -55,6 +55,8 @@ def plan(
         raise UsageError(f"{where} has no arms: give it at least one")
     arms = tuple(_arms(where, spec, network, remarks))
     _check_figure(where, spec, arms)
+    if "links" in spec.workloads:
+        raise UsageError(f"{where}: workloads.links: a trial's table of that name is the load of the links: give the workload another")
     for arm in only:
         if arm not in {name for one in arms for name in (one.name, one.series)}:
             raise UsageError(f"{where}: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")

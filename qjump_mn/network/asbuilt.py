@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +34,17 @@ def collect(testbed: Testbed, folder: Path, arm: ArmPlan) -> None:
         (folder / f"flows-{switch}.txt").write_text(testbed.read(None, ["ovs-ofctl", "dump-flows", switch]))
 
 
-def counters(testbed: Testbed, folder: Path) -> None:
-    """Write tc-NODE.json, every qdisc with its statistics, into ``folder``."""
+def counters(testbed: Testbed, folder: Path) -> dict[str, int]:
+    """Write tc-NODE.json, every qdisc with its statistics, into ``folder``; return when each node was read, in ns of CLOCK_MONOTONIC."""
     folder.mkdir(parents=True, exist_ok=True)
+    read_ns: dict[str, int] = {}
     for name in (None, *testbed.hosts):
-        (folder / f"tc-{name or SWITCHES}.json").write_text(testbed.read(name, ["tc", "-j", "-s", "qdisc", "show"]))
+        node = name or SWITCHES
+        began_ns = time.monotonic_ns()
+        text = testbed.read(name, ["tc", "-j", "-s", "qdisc", "show"])
+        read_ns[node] = (began_ns + time.monotonic_ns()) // 2
+        (folder / f"tc-{node}.json").write_text(text)
+    return read_ns
 
 
 def differences(folder: Path, network: Network, arm: ArmPlan) -> list[str]:

@@ -13,7 +13,7 @@ import markupsafe
 from qjump_mn import theory
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.programs import AnyPlan, PingPlan
-from qjump_mn.report import asbuilt
+from qjump_mn.report import asbuilt, links
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, write_atomically
@@ -52,6 +52,8 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "workloads": workloads(plan),
         "schemes": schemes(plan),
         "limiters": [limiter(arm) for arm in plan.arms_run if arm.qjump],
+        "link_heads": links.heads(outcome),
+        "loads": links.loads(plan, outcome),
         "built": asbuilt.summary(run, plan),
         "spread": spread(plan, outcome),
         "commands": commands(run, manifest),

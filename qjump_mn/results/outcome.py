@@ -51,6 +51,21 @@ class ArmSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     flows: dict[str, dict[str, Spread]]
 
 
+class LinkLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What one level (all together if None) did to a directed link while an arm was measured.
+
+    ``share`` of the time that the link was busy is the median over the seeds; ``drops``, in packets, and ``most_bytes``, which ever waited,
+    are the greatest; None if that is not counted.
+    """
+
+    source: str
+    destination: str
+    level: int | None
+    share: float
+    drops: int
+    most_bytes: int | None
+
+
 class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A claim and what the run says to it. ``held`` are the seeds for which the predicate is true, of those in ``checked``."""
 
@@ -86,7 +101,10 @@ class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Everything that analysis found; ``missing`` names each trial without data with the reason."""
+    """Everything that analysis found; ``missing`` names each trial without data with the reason.
+
+    ``links`` has, for each arm that tells, what the levels did to the links that some arm kept busy or lost packets on.
+    """
 
     schema: Literal[1] = 1
     plan_sha256: str
@@ -98,6 +116,7 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     missing: dict[str, str]
     drawings: tuple[Drawing, ...]
     exit_code: int
+    links: dict[str, tuple[LinkLoad, ...]] = {}
 
     @property
     def believable(self) -> bool:

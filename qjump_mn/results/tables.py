@@ -1,6 +1,7 @@
 """Tables from raw output: one Parquet file a workload and trial, made again from the verbatim text whenever it is asked for.
 
 ``data/<workload>.parquet`` has the columns of the workload's program (``COLUMNS`` in ``qjump_mn.workloads``). A flow is written "h8>h10".
+``data/links.parquet``, the load of every link, is ``qjump_mn.results.links``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 from qjump_mn.errors import LostError, QJumpError
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.programs import AnyPlan
+from qjump_mn.results import links
 from qjump_mn.results.directory import RunDirectory, hand_over
 from qjump_mn.workloads.drivers import driver
 
@@ -22,12 +24,14 @@ from qjump_mn.workloads.drivers import driver
 class TrialFacts(msgspec.Struct, frozen=True):
     """What a trial says of itself in ``trial.json``; ``window_s`` is the measurement's start and end in s after the background started,
     ``began_ns`` that start on the clock that our programs' logs have (CLOCK_MONOTONIC), and ``began_utc_ns`` on that
-    of other people's (CLOCK_REALTIME), which nobody sets while a trial runs."""
+    of other people's (CLOCK_REALTIME), which nobody sets while a trial runs. ``read_ns`` is when each node's counters were read, right
+    before the measurement ("began") and right after it ("ended"), on the clock of ``began_ns``; None in older runs."""
 
     cpu_busy: float
     window_s: tuple[float, float]
     began_ns: int
     began_utc_ns: int
+    read_ns: dict[str, dict[str, int]] | None = None
 
     @property
     def window_ns(self) -> tuple[int, int]:
@@ -37,11 +41,12 @@ class TrialFacts(msgspec.Struct, frozen=True):
 
 
 class TrialTables(msgspec.Struct, frozen=True):
-    """One done trial: its facts and a table a workload."""
+    """One done trial: its facts, a table a workload, and the load of the links, None if the trial does not tell."""
 
     trial: Trial
     facts: TrialFacts
     tables: Mapping[str, pa.Table]
+    links: pa.Table | None
 
 
 def facts(run: RunDirectory, trial: Trial) -> TrialFacts:
@@ -58,11 +63,20 @@ def build(run: RunDirectory, trial: Trial) -> TrialTables:
     known = facts(run, trial)
     raw, data = run.raw(trial.name), run.data(trial.name)
     tables = {workload.name: table(workload, trial, raw) for workload in trial.arm.workloads}
+    load = _links(run, trial, known)
     data.mkdir(exist_ok=True)
-    for name, made in tables.items():
+    for name, made in (tables if load is None else {**tables, links.NAME: load}).items():
         pq.write_table(made, data / f"{name}.parquet", compression="zstd")
     hand_over(data)
-    return TrialTables(trial, known, tables)
+    return TrialTables(trial, known, tables, load)
+
+
+def _links(run: RunDirectory, trial: Trial, known: TrialFacts) -> pa.Table | None:
+    """The load of every link while the trial measured."""
+    if known.read_ns is None:
+        return None
+    folder = run.asbuilt(trial.name)
+    return links.table(trial.network, folder / "began", folder / "ended", (known.read_ns["began"], known.read_ns["ended"]))
 
 
 def schema(workload: AnyPlan) -> pa.Schema:
@@ -83,5 +97,7 @@ def table(workload: AnyPlan, trial: Trial, raw: Path) -> pa.Table:
         return pa.table(dict(driver(workload).columns(workload, trial, read)), schema=schema(workload))
     except OSError as error:
         raise LostError(f"raw/{last} cannot be read: {(error.strerror or str(error)).lower()}") from None
-    except (QJumpError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+    except QJumpError as error:
         raise LostError(f"raw/{last}: {error}") from None
+    except (ValueError, LookupError, TypeError, AttributeError, pa.ArrowException) as error:
+        raise LostError(f"raw/{last} is not what this version reads: {type(error).__name__}: {error}") from None

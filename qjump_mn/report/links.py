@@ -1,0 +1,70 @@
+"""The load of the links, as the report shows it: for each arm a line in a word, and a row a link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from qjump_mn import theory
+from qjump_mn.model.plan import Plan
+from qjump_mn.results import wording
+from qjump_mn.results.outcome import LinkLoad, Outcome
+
+ALL = "all levels"
+
+
+class Load(NamedTuple):
+    """An arm: what its busiest link carried, and for each link its name and the cells below :func:`heads`; no rows if it is not known."""
+
+    label: str
+    told: str
+    rows: tuple[tuple[str, ...], ...]
+
+
+def heads(outcome: Outcome) -> list[str]:
+    """The columns: link, a share for each level that any arm uses, drops, and the most full-size frames that waited."""
+    levels = {load.level for loads in outcome.links.values() for load in loads}
+    named = [f"priority {level}" for level in sorted((level for level in levels if level is not None), reverse=True)]
+    return ["link", *named, *([ALL] if None in levels or len(named) > 1 else []), "drops", "most waiting, full frames"]
+
+
+def loads(plan: Plan, outcome: Outcome) -> list[Load]:
+    """Every arm that was run and has data; those without counters say so."""
+    known = {(load.source, load.destination) for found in outcome.links.values() for load in found}
+    links = [link for above, below in plan.network.edges for link in ((below, above), (above, below)) if link in known]
+    shown = []
+    for arm in outcome.arms:
+        if arm.name in outcome.links:
+            found = {link: [load for load in outcome.links[arm.name] if (load.source, load.destination) == link] for link in links}
+            shown.append(Load(arm.label, _told(found), tuple(_row(plan, link, levels, heads(outcome)) for link, levels in found.items())))
+        elif arm.done:
+            shown.append(Load(arm.label, "not known: the counters were not read when the measurement began and ended", ()))
+    return shown
+
+
+def _told(found: dict[tuple[str, str], list[LinkLoad]]) -> str:
+    if not any(found.values()):
+        return "no link was busy for 1 % of the time"
+    busiest = max(found, key=lambda link: _total(found[link]))
+    drops = sum(load.drops for levels in found.values() for load in levels)
+    return f"{_name(busiest)} was the busiest, {wording.percent(_total(found[busiest]))}; {drops} packet{'' if drops == 1 else 's'} dropped on all links"
+
+
+def _row(plan: Plan, link: tuple[str, str], levels: Sequence[LinkLoad], columns: Sequence[str]) -> tuple[str, ...]:
+    by_level = {ALL if load.level is None else f"priority {load.level}": wording.percent(load.share) for load in levels}
+    # Where levels are not told apart, none of them is known.
+    unknown = wording.NONE if ALL in by_level else "0"
+    by_level[ALL] = wording.percent(_total(levels))
+    waited = [load.most_bytes for load in levels if load.most_bytes is not None]
+    frames = wording.number(round(max(waited) / theory.frame_bytes(plan.network.mtu_bytes), 1)) if waited else wording.NONE
+    shares = [by_level.get(column, unknown) for column in columns[1:-2]]
+    return (_name(link), *shares, str(sum(load.drops for load in levels)), frames)
+
+
+def _total(levels: Sequence[LinkLoad]) -> float:
+    return sum(load.share for load in levels)
+
+
+def _name(link: tuple[str, str]) -> str:
+    source, destination = link
+    return f"{source}\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW}\N{NO-BREAK SPACE}{destination}"
