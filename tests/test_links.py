@@ -159,7 +159,8 @@ def synthetic_outcome(found: dict[str, tuple[LinkLoad, ...]]) -> outcome.Outcome
 def test_no_workload_may_take_the_name_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "experiments").mkdir()
     text = (ROOT / "experiments/fig3a.toml").read_text()
-    (tmp_path / "experiments/mine.toml").write_text(text.replace("[presets", '[workloads.links]\nprogram = "ping"\nlabel = "p"\nflows = ["h1>h2"]\nlevel = 0\ninterval = "10ms"\n\n[presets', 1))
+    workload = '[workloads.links]\nprogram = "ping"\nlabel = "p"\nflows = ["h1>h2"]\nlevel = 0\ninterval = "10ms"\n\n'
+    (tmp_path / "experiments/mine.toml").write_text(text.replace("[presets", f"{workload}[presets", 1))
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="workloads.links: a trial's table of that name"):
+    with pytest.raises(UsageError, match=r"workloads\.links: a trial's table of that name"):
         resolve.plan("mine", "smoke", [])
