@@ -375,7 +375,7 @@ def test_an_unreadable_trial_is_missing(tmp_path: Path) -> None:
     run = small(tmp_path)
     (run.raw("qjump/1") / "ping-h8-h10.ping.txt").unlink()
     analysed = pipeline.analyse(run.path)
-    assert analysed.outcome.missing == {"qjump/1": "unreadable: raw/ping-h8-h10.ping.txt cannot be read: no such file or directory"}
+    assert analysed.outcome.missing == {"qjump/1": "unreadable: ping on h8: raw/ping-h8-h10.ping.txt cannot be read: no such file or directory"}
     assert analysed.outcome.exit_code == 4
 
 

@@ -67,6 +67,15 @@ def test_how_much_waits_at_a_limiter_is_not_known() -> None:
     assert all(row["most_bytes"] is None for row in found if row["source"][0] == "h")
 
 
+def test_models_that_count_the_packets_alone_get_their_framing() -> None:
+    # s0's port towards s3 in the arm tbf of the experiment links, and the time between the readings.
+    began = {"kind": "tbf", "dev": "s0-eth3", "root": True, "bytes": 3655999, "packets": 2444, "drops": 10, "backlog": 131718, "qlen": 87}
+    ended = {"kind": "tbf", "dev": "s0-eth3", "root": True, "bytes": 13602815, "packets": 9388, "drops": 27, "backlog": 142316, "qlen": 94}
+    first, last = (links._counts([{"kind": "pfifo", "dev": "s0-eth3"}, reading], "s0-eth3")[None] for reading in (began, ended))
+    assert (last.bytes - first.bytes) * 8e9 / 10**7 / (27959991340 - 19844989978) == pytest.approx(1, abs=5e-4), "the link was full"
+    assert (last.drops - first.drops, last.most_bytes) == (17, None)
+
+
 def change(folder: Path, node: str, device: str, kind: str, edit: Callable[[dict[str, Any]], None]) -> None:
     path = folder / f"tc-{node}.json"
     qdiscs = msgspec.json.decode(path.read_bytes())

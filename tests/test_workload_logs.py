@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,8 +15,9 @@ from qjump_mn import theory
 from qjump_mn.analysis import measured
 from qjump_mn.analysis.measured import shuffle as measured_shuffle
 from qjump_mn.errors import LostError, UsageError
-from qjump_mn.model import resolve
+from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Trial
+from qjump_mn.model.programs import AnyPlan
 from qjump_mn.results import tables
 from qjump_mn.workloads import text
 
@@ -103,7 +106,7 @@ def test_a_datagram_that_did_not_arrive_is_lost(tmp_path: Path) -> None:
     ("damage", "sentence"),
     [
         (lambda raw: raw[: len(raw) // 2], "memload's log has no end: it was cut off after"),
-        (lambda raw: "", "this is no log of memload, version 1: it begins with 'nothing'"),
+        (lambda raw: "", "it is empty, nothing was printed"),
         (lambda raw: raw.replace("# memload 1 ", "# memload 2 "), "this is no log of memload, version 1"),
         (lambda raw: raw.replace("early=0", "early=1"), "memload was ended early"),
         (lambda raw: raw.replace("rows=504", "rows=505"), "has 504 rows where its end says 505"),
@@ -113,7 +116,7 @@ def test_a_datagram_that_did_not_arrive_is_lost(tmp_path: Path) -> None:
 def test_a_log_that_is_not_whole_is_lost_with_its_file(damage: Callable[[str], str], sentence: str, tmp_path: Path) -> None:
     name = "memcached-h3-h11.load.txt"
     (tmp_path / name).write_text(damage((GOLDEN / "fig3b" / name).read_text()))
-    with pytest.raises(LostError, match=f"raw/{name}: .*{sentence}"):
+    with pytest.raises(LostError, match=f"^memload on h3: raw/{name}: .*{sentence}"):
         table_of(CONTENDED, 0, tmp_path)
 
 
@@ -150,3 +153,20 @@ def test_a_client_that_would_spin_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     with pytest.raises(UsageError, match="a client keeps the virtual CPU busy: give rate or think"):
         resolve.plan("closed", "course", [])
+
+
+def test_output_that_is_absent_or_empty_is_lost_with_program_and_host(tmp_path: Path) -> None:
+    plans = [resolve.plan(name, "smoke", []) for name in loading.names("experiments")]
+    every = {type(workload): (workload, trial) for plan in plans for trial in plan.trials() for workload in trial.arm.workloads}
+    assert len(every) == len(get_args(AnyPlan)), "some program is in no experiment"
+    for workload, one in every.values():
+        folder = tmp_path / workload.name
+        folder.mkdir()
+        with pytest.raises(LostError) as absent:
+            tables.table(workload, one, folder)
+        said = re.fullmatch(r"(\S+ on h\d+: raw/(\S+)) cannot be read: no such file or directory", str(absent.value))
+        assert said, absent.value
+        (folder / said[2]).touch()
+        with pytest.raises(LostError) as empty:
+            tables.table(workload, one, folder)
+        assert str(empty.value) == f"{said[1]}: it is empty, nothing was printed"

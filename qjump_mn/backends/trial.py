@@ -89,7 +89,7 @@ def _measure(testbed: Testbed, trial: Trial, out: Path, programs: Programs, chan
     began, utc_ns = time.monotonic(), time.time_ns()
     probes = start("probe")
     for probe in probes:
-        probe.finish(DEADLINE_S)
+        programs.finish(probe, DEADLINE_S)
     if not probes:
         _sleep_until(began + trial.duration_ns / NS)
     ended = time.monotonic()
@@ -98,11 +98,11 @@ def _measure(testbed: Testbed, trial: Trial, out: Path, programs: Programs, chan
     background = [*servers, *load]
     for program in background:
         if program.launch.itself:
-            program.finish(DEADLINE_S)
+            programs.finish(program, DEADLINE_S)
     time.sleep(max((program.launch.linger_s for program in background), default=0.0))
     for program in background:
         if not program.launch.itself:
-            program.finish(DEADLINE_S)
+            programs.finish(program, DEADLINE_S)
     window_s = [round(began - began_load, 6), round(ended - began_load, 6)]
     return {"cpu_busy": round(busy, 4), "window_s": window_s, "began_ns": round(began * NS), "began_utc_ns": utc_ns, "read_ns": read_ns}
 

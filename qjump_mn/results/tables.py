@@ -18,7 +18,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.model.programs import AnyPlan
 from qjump_mn.results import links
 from qjump_mn.results.directory import RunDirectory, hand_over
-from qjump_mn.workloads.drivers import driver
+from qjump_mn.workloads.drivers import driver, launches
 
 
 class TrialFacts(msgspec.Struct, frozen=True):
@@ -85,19 +85,25 @@ def schema(workload: AnyPlan) -> pa.Schema:
 
 
 def table(workload: AnyPlan, trial: Trial, raw: Path) -> pa.Table:
-    """What a workload left in the folder ``raw``; raise :class:`LostError` naming the file that is missing or damaged."""
+    """What a workload left in the folder ``raw``; raise :class:`LostError` naming the program, its host, and its file that is missing or damaged."""
     last = ""
 
     def read(name: str) -> str:
         nonlocal last
         last = name
-        return (raw / name).read_text(encoding="utf-8")
+        text = (raw / name).read_text(encoding="utf-8")
+        if not text:
+            raise LostError("it is empty, nothing was printed")
+        return text
 
     try:
         return pa.table(dict(driver(workload).columns(workload, trial, read)), schema=schema(workload))
     except OSError as error:
-        raise LostError(f"raw/{last} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        why = f" cannot be read: {(error.strerror or str(error)).lower()}"
     except QJumpError as error:
-        raise LostError(f"raw/{last}: {error}") from None
+        why = f": {error}"
     except (ValueError, LookupError, TypeError, AttributeError, pa.ArrowException) as error:
-        raise LostError(f"raw/{last} is not what this version reads: {type(error).__name__}: {error}") from None
+        why = f" is not what this version reads: {type(error).__name__}: {error}"
+    # A program may write another file beside its output, of the same name but for the ending.
+    whose = next((f"{launch.program} on {launch.host}: " for launch in launches(workload, trial) if Path(launch.output).stem == Path(last).stem), "")
+    raise LostError(f"{whose}raw/{last}{why}")

@@ -16,6 +16,7 @@ from qjump_mn.backends.protocol import Ended
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.programs import PingPlan
 from qjump_mn.model.resolve import plan
+from qjump_mn.results import links, tables
 from qjump_mn.results.manifest import digest, sha256_of
 from qjump_mn.workloads import iperf, ping
 from tests.load import busy_host
@@ -24,6 +25,12 @@ pytestmark = pytest.mark.guest
 
 CPU_US = (30, 70)
 """What the guest's processor adds to a round trip over the network's four switches and two hosts (measured: 44 us)."""
+
+
+FULL_BYTES = theory.PREAMBLE_BYTES + theory.frame_bytes(1500) + theory.INTERFRAME_GAP_BYTES
+SEGMENT_BYTES = 1500 - theory.IP_HEADER_BYTES - theory.TCP_HEADER_BYTES
+SMALL_BYTES = FULL_BYTES - SEGMENT_BYTES
+"""A TCP segment without data on the wire."""
 
 
 class Laboratory:
@@ -122,6 +129,28 @@ def test_frames_carry_the_level_as_pcp_in_both_directions(laboratory: Laboratory
         packets = {level["level"]: level["packets"] for level in port["levels"]}
         assert packets[6] == 100, f"{device}: one frame of level 6 for each of 100 pings, not {packets}"
         assert packets[0] > 100
+
+
+def test_links_carry_the_jobs_copies_and_their_headers(laboratory: Laboratory) -> None:
+    settings = ["duration=4s", "warmup=1s", "workloads.job.parallel=1", "workloads.job.shuffle=100kB"]
+    trial, out = laboratory.run(plan("fig3b", "smoke", settings), "contended")
+    _, job = trial.arm.workloads
+    network, facts = trial.network, msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts)
+    copies = [row for row in tables.table(job, trial, out / "raw").to_pylist() if row["step"] != "round"]
+    always = dict.fromkeys(facts.read_ns["began"], 0) if facts.read_ns else {}
+    loads = links.table(network, out / "asbuilt/before", out / "asbuilt/after", (always, dict.fromkeys(always, 10**9))).to_pylist()
+    sent_again = sum(row["drops"] for row in loads) * FULL_BYTES
+    assert len(copies) > 100
+    for host in ("h1", "h4", "h5", "h7", "h8", "h9", "h10", "h12"):
+        for source, destination in (network.path(host, "h3")[0], network.path("h3", host)[-1]):
+            towards = [copy for copy in copies if copy["destination" if destination == host else "source"] == host]
+            back = [copy for copy in copies if copy["source" if destination == host else "destination"] == host]
+            carried = sum(row["bytes"] for row in loads if (row["source"], row["destination"]) == (source, destination))
+            data = sum(copy["bytes"] for copy in towards) / SEGMENT_BYTES * FULL_BYTES
+            # At most: an answer to every segment, a dozen small frames a copy to open, ask and close, and what was dropped on the way.
+            answers = sum(copy["bytes"] for copy in back) / SEGMENT_BYTES + 12 * (len(towards) + len(back))
+            print(f"{source}>{destination}: {carried} B, {data:.0f} B of data, {(carried - data) / answers:.1f} B an answer, {sent_again} B dropped")
+            assert data < carried < data + answers * SMALL_BYTES + sent_again
 
 
 def test_a_network_that_is_not_as_planned_stops_the_trial(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:

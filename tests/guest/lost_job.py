@@ -1,0 +1,54 @@
+"""Runs in the guest: a trial for each case, with one program hidden or replaced. test_lost.py judges what they leave."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from qjump_mn.backends import host
+
+AWAY = Path("/tmp/away")
+FAKES = {
+    "dies": 'echo "no such luck" >&2; exit 3',
+    "half": 'exec timeout -s KILL {seconds} {real} "$@"',
+    "silent": 'exec {real} "$@" > /dev/null 2>&1',
+    # The program itself gets the signals, and is the one that is waited for.
+    "other": "exec {real} \"$@\" > >(sed -u '1s/^# {name} 1/# {name} 2/')",
+}
+
+
+@contextmanager
+def treated(name: str, fate: str, seconds: float) -> Iterator[None]:
+    """The program is not there, or something else in its place, as FAKES says."""
+    place = Path(str(shutil.which(name)))
+    real = AWAY / name
+    shutil.move(place, real)
+    if fate in FAKES:
+        place.write_text("#!/bin/bash\n" + FAKES[fate].format(name=name, real=real, seconds=seconds) + "\n")
+        place.chmod(0o755)
+    try:
+        yield
+    finally:
+        place.unlink(missing_ok=True)
+        shutil.move(real, place)
+
+
+plan = json.loads(Path(__file__).with_name("plan.json").read_text())
+AWAY.mkdir()
+Path("/dev/fd").symlink_to("/proc/self/fd")  # where bash looks for what it is to write to; the guest has no udev
+network = next(iter(plan["trials"].values()))["arm"]["network"]
+testbed = host.bring_up({"network": network})
+out = Path.cwd()
+codes: dict[str, int] = {}
+for case, (arm, program, fate, seconds) in plan["cases"].items():
+    folder = out / case
+    folder.mkdir()
+    with treated(program, fate, seconds):
+        codes[case] = host.run_trial(testbed, {"trial": plan["trials"][arm]}, folder)
+    shutil.rmtree(folder / "asbuilt")
+    print(case, time.monotonic(), Path("/proc/stat").read_text().splitlines()[0], flush=True)
+(out / "codes.json").write_text(json.dumps(codes))
