@@ -153,7 +153,7 @@ def test_models_without_levels_show_all_together() -> None:
     first, second, third = shown.loads(PLAN, made)
     assert first.rows == (("h1\xa0→\xa0s1", "–", "25.0 %", "0", "–"),)
     assert second.rows == (("h1\xa0→\xa0s1", "75.0 %", "75.0 %", "0", "2"),)
-    assert (third.told, third.rows) == ("no link was busy for 1 % of the time", (("h1\xa0→\xa0s1", "0", "0", "0", "–"),))
+    assert (third.told, third.rows) == ("no link was busy for 1 % of the time", (("h1\xa0→\xa0s1", "0", "0", "0", "0"),))
 
 
 def synthetic_outcome(found: dict[str, tuple[LinkLoad, ...]]) -> outcome.Outcome:

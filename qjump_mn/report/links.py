@@ -56,9 +56,9 @@ def _row(plan: Plan, link: tuple[str, str], levels: Sequence[LinkLoad], columns:
     unknown = wording.NONE if ALL in by_level else "0"
     by_level[ALL] = wording.percent(_total(levels))
     waited = [load.most_bytes for load in levels if load.most_bytes is not None]
-    frames = wording.number(round(max(waited) / theory.frame_bytes(plan.network.mtu_bytes), 1)) if waited else wording.NONE
+    most = wording.number(round(max(waited, default=0) / theory.frame_bytes(plan.network.mtu_bytes), 1))
     shares = [by_level.get(column, unknown) for column in columns[1:-2]]
-    return (_name(link), *shares, str(sum(load.drops for load in levels)), frames)
+    return (_name(link), *shares, str(sum(load.drops for load in levels)), wording.NONE if levels and not waited else most)
 
 
 def _total(levels: Sequence[LinkLoad]) -> float:

@@ -99,7 +99,7 @@ class Program:
 
     def _last_words(self) -> str:
         texts = [path.read_text(errors="replace").strip() for path in (self.stderr, self.output) if path.exists()]
-        words = " | ".join(" / ".join(text.splitlines()[-3:]) for text in texts if text)
+        words = " | ".join(" / ".join(" ".join(line.split()) for line in text.splitlines()[-3:]) for text in texts if text)
         return words[-400:] or "it said nothing"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,5 +49,4 @@ for case, (arm, program, fate, seconds) in plan["cases"].items():
     with treated(program, fate, seconds):
         codes[case] = host.run_trial(testbed, {"trial": plan["trials"][arm]}, folder)
     shutil.rmtree(folder / "asbuilt")
-    print(case, time.monotonic(), Path("/proc/stat").read_text().splitlines()[0], flush=True)
 (out / "codes.json").write_text(json.dumps(codes))
