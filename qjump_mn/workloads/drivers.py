@@ -6,8 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import AnyPlan, BarrierPlan, FaninPlan, IperfPlan, MemcachedPlan, NoisePlan, PingPlan, PtpPlan, Q2PCPlan, ShufflePlan
-from qjump_mn.workloads import barrier, fanin, iperf, memcached, noise, ping, ptp, q2pc, shuffle
+from qjump_mn.model.programs import (
+    AnyPlan,
+    BarrierPlan,
+    FaninPlan,
+    IperfPlan,
+    MemcachedPlan,
+    MemcaslapPlan,
+    NoisePlan,
+    PingPlan,
+    PtpPlan,
+    Q2PCPlan,
+    ShufflePlan,
+)
+from qjump_mn.workloads import barrier, fanin, iperf, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle
 from qjump_mn.workloads.launch import Launch
 
 
@@ -30,6 +42,7 @@ _DRIVERS: dict[type[AnyPlan], Driver] = {
     FaninPlan: fanin,
     IperfPlan: iperf,
     MemcachedPlan: memcached,
+    MemcaslapPlan: memcaslap,
     NoisePlan: noise,
     PingPlan: ping,
     PtpPlan: ptp,

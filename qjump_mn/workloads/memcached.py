@@ -7,7 +7,7 @@ from typing import Any
 
 from qjump_mn.errors import LostError
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import MemcachedPlan
+from qjump_mn.model.programs import MemcachedPlan, WorkloadPlan
 from qjump_mn.workloads.launch import Launch
 from qjump_mn.workloads.text import log, transposed
 
@@ -25,11 +25,16 @@ def output_name(plan: MemcachedPlan, flow: tuple[str, str], end: str) -> str:
     return f"{plan.name}-{flow[0]}-{flow[1]}.{end}.txt"
 
 
-def launches(plan: MemcachedPlan, trial: Trial) -> Iterator[Launch]:
-    """A server for each destination, and for each flow a client that stores the keys, and one that measures."""
+def servers(plan: WorkloadPlan, trial: Trial) -> Iterator[Launch]:
+    """A memcached on each destination, whoever loads it."""
     for host in dict.fromkeys(destination for _, destination in plan.flows):
         server = ("memcached", "-u", "root", "-m", "64", "-t", "1", "-U", "0", "-p", str(plan.port), "-l", trial.network.addresses[host])
         yield Launch("serve", host, server, f"{plan.name}-{host}.memcached.txt", listens=("tcp", plan.port), itself=False)
+
+
+def launches(plan: MemcachedPlan, trial: Trial) -> Iterator[Launch]:
+    """The servers, and for each flow a client that stores the keys, and one that measures."""
+    yield from servers(plan, trial)
     loop = ("--closed", "--think", str(plan.think_ns)) if plan.rate_per_s is None else ("--rate", f"{plan.rate_per_s:g}")
     for index, (source, destination) in enumerate(plan.flows):
         sizes = (

@@ -10,9 +10,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from qjump_mn.analysis.measured import barrier, fanin, iperf, memcached, noise, ping, ptp, q2pc, shuffle
+from qjump_mn.analysis.measured import barrier, fanin, iperf, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import AnyPlan, BarrierPlan, FaninPlan, IperfPlan, MemcachedPlan, NoisePlan, PingPlan, PtpPlan, Q2PCPlan, ShufflePlan
+from qjump_mn.model.programs import (
+    AnyPlan,
+    BarrierPlan,
+    FaninPlan,
+    IperfPlan,
+    MemcachedPlan,
+    MemcaslapPlan,
+    NoisePlan,
+    PingPlan,
+    PtpPlan,
+    Q2PCPlan,
+    ShufflePlan,
+)
 from qjump_mn.results.tables import TrialFacts
 
 _VALUES: dict[type[AnyPlan], Callable[[pa.Table, Any, Trial, TrialFacts], dict[str, float]]] = {
@@ -20,6 +32,7 @@ _VALUES: dict[type[AnyPlan], Callable[[pa.Table, Any, Trial, TrialFacts], dict[s
     FaninPlan: fanin.values,
     IperfPlan: iperf.values,
     MemcachedPlan: memcached.values,
+    MemcaslapPlan: memcaslap.values,
     NoisePlan: noise.values,
     PingPlan: ping.values,
     PtpPlan: ptp.values,

@@ -11,6 +11,7 @@ from qjump_mn.model.programs.base import Flow, WorkloadPlan, WorkloadSpec
 from qjump_mn.model.programs.fanin import Fanin, FaninPlan
 from qjump_mn.model.programs.iperf import Iperf, IperfPlan
 from qjump_mn.model.programs.memcached import Memcached, MemcachedPlan
+from qjump_mn.model.programs.memcaslap import Memcaslap, MemcaslapPlan
 from qjump_mn.model.programs.noise import Noise, NoisePlan
 from qjump_mn.model.programs.ping import Ping, PingPlan
 from qjump_mn.model.programs.ptp import Ptp, PtpPlan
@@ -30,6 +31,8 @@ __all__ = [
     "IperfPlan",
     "Memcached",
     "MemcachedPlan",
+    "Memcaslap",
+    "MemcaslapPlan",
     "Noise",
     "NoisePlan",
     "Ping",
@@ -43,8 +46,8 @@ __all__ = [
     "WorkloadSpec",
 ]
 
-AnySpec = Barrier | Fanin | Iperf | Memcached | Noise | Ping | Ptp | Q2PC | Shuffle
+AnySpec = Barrier | Fanin | Iperf | Memcached | Memcaslap | Noise | Ping | Ptp | Q2PC | Shuffle
 """A workload as an experiment file has it."""
 
-AnyPlan = BarrierPlan | FaninPlan | IperfPlan | MemcachedPlan | NoisePlan | PingPlan | PtpPlan | Q2PCPlan | ShufflePlan
+AnyPlan = BarrierPlan | FaninPlan | IperfPlan | MemcachedPlan | MemcaslapPlan | NoisePlan | PingPlan | PtpPlan | Q2PCPlan | ShufflePlan
 """A workload as a plan has it."""
