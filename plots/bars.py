@@ -62,7 +62,7 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Seque
             if len(spread.values) > 1:
                 axis.vlines(x, spread.minimum, spread.maximum, color="#333333", linewidth=0.9, zorder=4)
             axis.annotate(
-                f"{spread.median:.3g}", (x, spread.maximum), xytext=(0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=6.8, zorder=5
+                _number(spread.median), (x, spread.maximum), xytext=(0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=6.8, zorder=5
             )
     axis.set_xticks(np.arange(len(arms)), [arm.label for arm in arms])
     axis.set_ylabel(panel.label)
@@ -97,6 +97,11 @@ def _spread(arm: ArmSummary, entry: str, panel: PanelSpec, arms: Mapping[str, Ar
     divisors = dict(zip(against.seeds, against.values, strict=True)) if against else {}
     ratios = {seed: value / divisors[seed] for seed, value in zip(found.seeds, found.values, strict=True) if divisors.get(seed)}
     return Spread.of(ratios) if ratios else None
+
+
+def _number(value: float) -> str:
+    """Three digits, or all of those in front of the point."""
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
 def _heading(plan: Plan, entry: str) -> str:
