@@ -224,3 +224,7 @@ def test_the_drawings_of_an_installed_package_are_found(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}
     )
     assert said.stdout.strip() == str(tmp_path / "qjump_mn" / "plots" / "__init__.py")
+
+
+def test_a_bar_above_a_thousand_has_no_exponent() -> None:
+    assert [module("bars")._number(value) for value in (0.1234, 99.94, 999.4, 999.6, 1190.5)] == ["0.123", "99.9", "999", "1000", "1190"]
