@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -214,6 +215,8 @@ def test_numbers_are_those_of_python(text: str) -> None:
         expected = in_python(text)
     except ZeroDivisionError:
         expected = None
+    if isinstance(expected, float) and math.isinf(expected):
+        expected = None  # what is too large for a number has no value
     assert number(text) == expected
 
 
