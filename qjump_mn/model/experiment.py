@@ -124,7 +124,7 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     duration: Duration
     replicates: int
     workloads: dict[str, AnySpec]
-    qjump: dict[str, QJumpSpec]
+    qjump: dict[str, QJumpSpec] = {}
     compare: str = ""
     schemes: dict[str, SchemeSpec] = {}
     arms: dict[str, ArmSpec]
