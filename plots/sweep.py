@@ -99,8 +99,10 @@ def _label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSp
     """What tells a line from the others of its panel: the series, the measure, or both."""
     series = arm.label.rpartition(",")[0] if arm.series else arm.label
     heading = next(one.MEASURES[measure] for one in arm.workloads if one.name == workload).partition(",")[0]
-    if len({entry.split(".")[0] for entry in panel.measures} & {one.name for one in arm.workloads}) == 1 and len(_measures(panel)) == 1:
+    alone = len({entry.split(".")[0] for entry in panel.measures} & {one.name for one in arm.workloads}) == 1
+    if alone and len(_measures(panel)) == 1:
         return series
+    heading = heading if alone else f"{workload}: {heading}"
     return heading if len(plan.figure.arms) == 1 else f"{series}: {heading}"
 
 

@@ -20,18 +20,23 @@ def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
     argv = [sys.executable, "-m", "qjump_mn.run", experiment, "--preset", "smoke", "--out", str(out), *settings]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     print(done.stdout, done.stderr)
-    assert done.returncode == 0
+    refuted = NOT_REPRODUCED.get(experiment, set())
+    assert done.returncode == (1 if refuted else 0)
     run = directory.existing(out / "last")
     manifest, found = run.manifest, outcome.read(run.path)
     assert all(record.status == "done" for record in manifest.trials.values())
-    assert {row.verdict for row in found.verdicts} == {"REPRODUCED"}
+    assert {row.claim: row.verdict for row in found.verdicts} == {row.claim: "NOT REPRODUCED" if row.claim in refuted else "REPRODUCED" for row in found.verdicts}
     assert (run.path / "report.html").stat().st_size > 50_000
     assert (run.path / "fig").glob("*.png")
     return run
 
 
+NOT_REPRODUCED = {"fig7": {"pause_ptp", "dctcp_job"}}
+"""Published claims that do not hold here, and why is said in the experiment's remarks; one that begins to hold must be told so too."""
+
+
 @pytest.mark.parametrize("experiment", loading.names("experiments"))
-def test_every_claim_of_the_smoke_run_holds(experiment: str, tmp_path: Path) -> None:
+def test_the_verdicts_of_the_smoke_run_are_known(experiment: str, tmp_path: Path) -> None:
     run = smoke(experiment, tmp_path)
     # A stored reference of the same image must be met to the bit; another image is another machine, which the report says.
     assert "same plan, same image" not in reference.sentence(run.manifest, reference.find(experiment, "smoke"))
