@@ -25,7 +25,8 @@ def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
     run = directory.existing(out / "last")
     manifest, found = run.manifest, outcome.read(run.path)
     assert all(record.status == "done" for record in manifest.trials.values())
-    assert {row.claim: row.verdict for row in found.verdicts} == {row.claim: "NOT REPRODUCED" if row.claim in refuted else "REPRODUCED" for row in found.verdicts}
+    assert {row.claim for row in found.verdicts if row.verdict == "NOT REPRODUCED"} == refuted
+    assert {row.verdict for row in found.verdicts if row.claim not in refuted} == {"REPRODUCED"}
     assert (run.path / "report.html").stat().st_size > 50_000
     assert (run.path / "fig").glob("*.png")
     return run
