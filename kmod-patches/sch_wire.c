@@ -40,24 +40,9 @@
 #include <linux/skbuff.h>
 
 #include "compat.h"
-#include "wire_frame.h"
-#include "wire_params.h"
-#include "wire_pause.h"
-#include "wire_queue.h"
+#include "wire_sched.h"
 
 #define WIRE_CLASS	1	/* minor number of the only class */
-
-struct wire_sched {
-	struct wire_queues queues;
-	struct wire_params params;
-	struct wire_time free;		/* the next frame may start */
-	struct qdisc_skb_head flight;	/* started, not yet handed over */
-	struct Qdisc	*child;		/* noop_qdisc: none */
-	u64		child_since;	/* ns: child became non-empty */
-	bool		child_held;	/* child had nothing to give */
-	struct qdisc_watchdog watchdog;
-	struct wire_pause pause;
-};
 
 static struct Qdisc_ops wire_ops;
 
@@ -97,32 +82,11 @@ static int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 
 	if (q->child != &noop_qdisc)
 		return wire_enqueue_child(skb, sch, to_free);
-	if (!wire_queues_add(&q->queues, &q->params, qdisc_dev(sch), skb))
+	if (!wire_queues_add(&q->queues, &q->params, sch, skb))
 		return qdisc_drop(skb, sch, to_free);
 	qdisc_qstats_backlog_inc(sch, skb);
 	sch->q.qlen++;
 	return NET_XMIT_SUCCESS;
-}
-
-static struct sk_buff *wire_take_child(struct wire_sched *q)
-{
-	struct sk_buff *skb = q->child->dequeue(q->child);
-
-	q->child_held = !skb;
-	if (skb)
-		wire_cb(skb)->len = wire_frame_len(&q->params, skb);
-	return skb;
-}
-
-/* From start on, so many bytes and the gap; when the last of them is at the other end. */
-static u64 wire_occupy(struct wire_sched *q, struct wire_time start, u32 bytes)
-{
-	u64 time = wire_ceil(wire_after(start, bytes, q->params.rate)) + q->params.delay;
-
-	q->free = wire_after(start, bytes + WIRE_GAP, q->params.rate);
-	if (q->flight.tail)	/* a shorter delay must not overtake */
-		time = max(time, wire_cb(q->flight.tail)->time);
-	return time;
 }
 
 static void wire_start(struct wire_sched *q, struct sk_buff *skb, struct wire_time start)
@@ -151,6 +115,45 @@ static bool wire_start_control(struct Qdisc *sch, u64 by, u64 now)
 	return true;
 }
 
+/* With flow control: whether a frame may not start at that time, which is not after now. */
+static noinline bool wire_defers(struct Qdisc *sch, u64 time, u64 now)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+
+	q->pause.again = wire_start_control(sch, time, now);
+	if (q->pause.again)
+		return true;
+	if (wire_pause_holds(&q->pause, qdisc_dev(sch), time, now, &q->free))
+		return true;
+	q->pause.again = wire_ceil(q->free) > time;	/* it was held: choose anew */
+	return q->pause.again;
+}
+
+static struct sk_buff *wire_pick_queued(struct Qdisc *sch, u64 now, struct wire_time *start)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	unsigned long p = wire_queues_first(&q->queues, q->free, start);
+
+	if (static_branch_unlikely(&wire_pauses) && wire_defers(sch, wire_ceil(*start), now))
+		return NULL;
+	return wire_queues_take(&q->queues, p, sch, wire_ceil(*start));
+}
+
+static struct sk_buff *wire_pick_child(struct Qdisc *sch, u64 now, struct wire_time *start)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+
+	*start = wire_not_before(q->free, q->child_held ? now : q->child_since);
+	if (static_branch_unlikely(&wire_pauses) && wire_defers(sch, wire_ceil(*start), now))
+		return NULL;
+	skb = q->child->dequeue(q->child);
+	q->child_held = !skb;
+	if (skb)
+		wire_cb(skb)->len = wire_frame_len(&q->params, skb);
+	return skb;
+}
+
 /* Start every frame whose start is not after now. */
 static void wire_advance(struct Qdisc *sch, u64 now)
 {
@@ -158,37 +161,23 @@ static void wire_advance(struct Qdisc *sch, u64 now)
 
 	while (wire_ceil(q->free) <= now) {
 		struct wire_time start;
-		unsigned int p = 0;
 		struct sk_buff *skb;
 
 		if (q->queues.backlogged)
-			p = wire_queues_first(&q->queues, q->free, &start);
+			skb = wire_pick_queued(sch, now, &start);
 		else if (q->child->q.qlen)
-			start = wire_not_before(q->free, q->child_held ? now : q->child_since);
+			skb = wire_pick_child(sch, now, &start);
 		else
 			return;
-		if (static_branch_unlikely(&wire_pauses)) {
-			u64 time = wire_ceil(start);
-
-			if (wire_start_control(sch, time, now))
-				continue;
-			if (wire_pause_holds(&q->pause, qdisc_dev(sch), time, now, &q->free))
-				return;
-			if (wire_ceil(q->free) > time)	/* it was held: choose again */
-				continue;
-		}
-		if (q->queues.backlogged)
-			skb = wire_queues_take(&q->queues, p, qdisc_dev(sch), wire_ceil(start));
-		else
-			skb = wire_take_child(q);
-		if (!skb)
+		if (skb)
+			wire_start(q, skb, start);
+		else if (!q->pause.again)
 			return;
-		wire_start(q, skb, start);
 	}
 }
 
 /* Control frames without any other, after wire_advance(); wake: when to look again. */
-static u64 wire_advance_control(struct Qdisc *sch, u64 now, u64 wake)
+static noinline u64 wire_advance_control(struct Qdisc *sch, u64 now, u64 wake)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 	struct net_device *dev = qdisc_dev(sch);
@@ -279,7 +268,7 @@ static void wire_reset(struct Qdisc *sch)
 	u64 now = ktime_get_ns();
 
 	qdisc_watchdog_cancel(&q->watchdog);
-	wire_queues_purge(&q->queues, qdisc_dev(sch), now);
+	wire_queues_purge(&q->queues, sch, now);
 	__qdisc_reset_queue(&q->flight);
 	qdisc_reset(q->child);
 	q->child_held = false;

@@ -55,6 +55,7 @@ struct wire_pause {
 	u32		voided;		/* void_until, when it was last seen */
 	/* obeying */
 	bool		paused;
+	bool		again;		/* no frame was started, but another may be */
 	u64		since_paused;	/* ns */
 	u64		received;	/* pauses */
 	u64		paused_ns;	/* without the pause that stands */
@@ -103,16 +104,16 @@ static inline void wire_pause_renew(struct wire_pause *p)
 }
 
 /* A frame has been queued at an egress: put it on the account of its ingress. */
-static inline void wire_pause_charge(const struct net_device *egress, const struct sk_buff *skb,
-				     struct wire_cb *cb)
+static noinline void wire_pause_charge(struct Qdisc *egress, const struct sk_buff *skb)
 {
+	struct wire_cb *cb = wire_cb(skb);
 	struct net_device *dev;
 	struct wire_pause *p;
 
 	if (!skb->skb_iif)	/* sent by this host itself */
 		return;
 	rcu_read_lock();
-	dev = dev_get_by_index_rcu(dev_net(egress), skb->skb_iif);
+	dev = dev_get_by_index_rcu(dev_net(qdisc_dev(egress)), skb->skb_iif);
 	p = dev ? wire_pause_of(dev) : NULL;
 	if (p && READ_ONCE(p->xoff)) {
 		u64 account = atomic64_add_return(cb->len, &p->account);
@@ -131,8 +132,7 @@ static inline void wire_pause_charge(const struct net_device *egress, const stru
 }
 
 /* A frame starts to leave, or is purged. */
-static inline void wire_pause_release(const struct net_device *egress, const struct sk_buff *skb,
-				      u64 time)
+static noinline void wire_pause_release(struct Qdisc *egress, const struct sk_buff *skb, u64 time)
 {
 	const struct wire_cb *cb = wire_cb(skb);
 	struct net_device *dev;
@@ -143,7 +143,7 @@ static inline void wire_pause_release(const struct net_device *egress, const str
 	if (!cb->charged)
 		return;
 	rcu_read_lock();
-	dev = dev_get_by_index_rcu(dev_net(egress), skb->skb_iif);
+	dev = dev_get_by_index_rcu(dev_net(qdisc_dev(egress)), skb->skb_iif);
 	p = dev ? wire_pause_of(dev) : NULL;
 	if (!p)
 		goto out;

@@ -26,9 +26,9 @@ struct wire_queues {
 	struct wire_level level[TC_WIRE_LEVELS];
 };
 
-/* To be sent by dev; false: the level is full. */
+/* False: the level is full. */
 static inline bool wire_queues_add(struct wire_queues *w, const struct wire_params *params,
-				   const struct net_device *dev, struct sk_buff *skb)
+				   struct Qdisc *sch, struct sk_buff *skb)
 {
 	u32 p = wire_classify(params, skb), len = wire_frame_len(params, skb);
 	struct wire_level *l = &w->level[p];
@@ -43,7 +43,7 @@ static inline bool wire_queues_add(struct wire_queues *w, const struct wire_para
 	l->backlog += len;
 	l->max_backlog = max(l->max_backlog, l->backlog);
 	if (static_branch_unlikely(&wire_pauses))
-		wire_pause_charge(dev, skb, wire_cb(skb));
+		wire_pause_charge(sch, skb);
 	return true;
 }
 
@@ -51,8 +51,8 @@ static inline bool wire_queues_add(struct wire_queues *w, const struct wire_para
  * The highest level with a frame by the time the wire is free; if none, the
  * first to come. There is one; start: when it would start.
  */
-static inline unsigned int wire_queues_first(const struct wire_queues *w, struct wire_time free,
-					     struct wire_time *start)
+static inline unsigned long wire_queues_first(const struct wire_queues *w, struct wire_time free,
+					      struct wire_time *start)
 {
 	u64 by = wire_ceil(free), first = U64_MAX;
 	unsigned long ready = w->backlogged, best = 0;
@@ -73,8 +73,8 @@ static inline unsigned int wire_queues_first(const struct wire_queues *w, struct
 	return best;
 }
 
-static inline struct sk_buff *wire_queues_take(struct wire_queues *w, unsigned int p,
-					       const struct net_device *dev, u64 time)
+static inline struct sk_buff *wire_queues_take(struct wire_queues *w, unsigned long p,
+					       struct Qdisc *sch, u64 time)
 {
 	struct wire_level *l = &w->level[p];
 	struct sk_buff *skb = __qdisc_dequeue_head(&l->queue);
@@ -83,18 +83,18 @@ static inline struct sk_buff *wire_queues_take(struct wire_queues *w, unsigned i
 		__clear_bit(p, &w->backlogged);
 	l->backlog -= wire_cb(skb)->len;
 	if (static_branch_unlikely(&wire_pauses))
-		wire_pause_release(dev, skb, time);
+		wire_pause_release(sch, skb, time);
 	return skb;
 }
 
-static inline void wire_queues_purge(struct wire_queues *w, const struct net_device *dev, u64 now)
+static inline void wire_queues_purge(struct wire_queues *w, struct Qdisc *sch, u64 now)
 {
 	const struct sk_buff *skb;
 	int p;
 
 	for (p = 0; p < TC_WIRE_LEVELS; p++) {
 		for (skb = w->level[p].queue.head; skb; skb = skb->next)
-			wire_pause_release(dev, skb, now);
+			wire_pause_release(sch, skb, now);
 		__qdisc_reset_queue(&w->level[p].queue);
 		w->level[p].backlog = 0;
 	}

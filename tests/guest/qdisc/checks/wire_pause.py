@@ -15,6 +15,7 @@ Assert:
     port's is replaced; then the sender, which had 30 frames, sends 10 more. All arrive but those that such a change purges; the account is 0.
 `both`: over a link between two switches both ends pause each other; all frames arrive.
 """
+import atexit
 import itertools
 import json
 import socket
@@ -53,6 +54,7 @@ def pause(device: str) -> dict[str, int]:
 
 def link(one: str, other: str, other_in: str = "") -> None:
     rig.run(f"ip link add {one} type veth peer name {other} {other_in}")
+    atexit.register(rig.run, f"ip link del {one}")
     rig.run(f"ip link set {one} addrgenmode none up")
 
 
@@ -160,6 +162,7 @@ def both() -> dict[str, Any]:
     rig.run("ovs-dpctl del-if sw s3")
     rig.run("ovs-dpctl add-if sw s6,port_no=6")
     rig.run("ovs-dpctl add-dp other")
+    atexit.register(rig.run, "ovs-dpctl del-dp other")
     for host in (2, 3):
         rig.run(f"ovs-dpctl add-if other s{host},port_no={host}")
     rig.run("ovs-dpctl add-if other s7,port_no=7")
@@ -180,8 +183,10 @@ def both() -> dict[str, Any]:
 
 rig.run("modprobe openvswitch")
 rig.run("ovs-dpctl add-dp sw")
+atexit.register(rig.run, "ovs-dpctl del-dp sw")
 for host in HOSTS:
     rig.run(f"ip netns add h{host}")
+    atexit.register(rig.run, f"ip netns del h{host}")
     link(f"s{host}", f"h{host}", f"netns h{host}")
     rig.run(f"ip -n h{host} link set h{host} address {mac(host)} addrgenmode none up")
     rig.run(f"ovs-dpctl add-if sw s{host},port_no={host}")
