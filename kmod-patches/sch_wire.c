@@ -48,8 +48,11 @@ static struct Qdisc_ops wire_ops;
 
 static struct wire_pause *wire_pause_of(const struct net_device *dev)
 {
-	struct Qdisc *root = rcu_dereference(netdev_get_tx_queue(dev, 0)->qdisc);
+	struct Qdisc *root;
 
+	if (!dev)
+		return NULL;
+	root = rcu_dereference(netdev_get_tx_queue(dev, 0)->qdisc);
 	return root->ops == &wire_ops ? &((struct wire_sched *)qdisc_priv(root))->pause : NULL;
 }
 

@@ -64,26 +64,21 @@ struct wire_pause {
 static DEFINE_STATIC_KEY_FALSE(wire_pauses);	/* there has been a wire with thresholds */
 static atomic_t wire_numbers;
 
-/* That of the wire at the root of a device that is up, or NULL; under RCU. */
+/* That of the wire at the root of a device that is up, or NULL; dev may be NULL; under RCU. */
 static struct wire_pause *wire_pause_of(const struct net_device *dev);
 
-static inline struct wire_pause *wire_pause_partner(struct net_device *dev)
+/* The other end of a veth, or NULL; under RCU. It may be gone the next time. */
+static inline struct net_device *wire_peer(struct net_device *dev)
 {
 	const struct net_device_ops *ops = dev->netdev_ops;
-	struct net_device *peer = ops->ndo_get_peer_dev ? ops->ndo_get_peer_dev(dev) : NULL;
 
-	return peer ? wire_pause_of(peer) : NULL;
+	return ops->ndo_get_peer_dev ? ops->ndo_get_peer_dev(dev) : NULL;
 }
 
 /* Have the root qdisc of a device run soon, without its lock; under RCU. */
 static inline void wire_kick(const struct net_device *dev)
 {
 	netif_schedule_queue(netdev_get_tx_queue(dev, 0));
-}
-
-static inline void wire_kick_partner(struct net_device *dev)
-{
-	wire_kick(dev->netdev_ops->ndo_get_peer_dev(dev));
 }
 
 static inline u32 wire_pause_number(const struct wire_pause *p)
@@ -114,7 +109,7 @@ static noinline void wire_pause_charge(struct Qdisc *egress, const struct sk_buf
 		return;
 	rcu_read_lock();
 	dev = dev_get_by_index_rcu(dev_net(qdisc_dev(egress)), skb->skb_iif);
-	p = dev ? wire_pause_of(dev) : NULL;
+	p = wire_pause_of(dev);
 	if (p && READ_ONCE(p->xoff)) {
 		u64 account = atomic64_add_return(cb->len, &p->account);
 		u64 bytes = account & WIRE_ACCOUNT_BYTES;
@@ -144,7 +139,7 @@ static noinline void wire_pause_release(struct Qdisc *egress, const struct sk_bu
 		return;
 	rcu_read_lock();
 	dev = dev_get_by_index_rcu(dev_net(qdisc_dev(egress)), skb->skb_iif);
-	p = dev ? wire_pause_of(dev) : NULL;
+	p = wire_pause_of(dev);
 	if (!p)
 		goto out;
 	old = atomic64_read(&p->account);
@@ -179,7 +174,7 @@ static inline bool wire_pause_due(struct wire_pause *p, struct net_device *dev, 
 	if (!p->want && !p->told)
 		return false;
 	rcu_read_lock();
-	partner = wire_pause_partner(dev);
+	partner = wire_pause_of(wire_peer(dev));
 	due = p->want != p->told || (partner && wire_pause_number(partner) != p->partner);
 	*since = p->want != p->told ? atomic64_read(&p->since) : now;
 	/* pairs with the release of tail: a mail is read before it is written anew */
@@ -193,18 +188,20 @@ static inline bool wire_pause_due(struct wire_pause *p, struct net_device *dev, 
 static inline void wire_pause_send(struct wire_pause *p, struct net_device *dev, u64 time)
 {
 	struct wire_pause *partner;
+	struct net_device *peer;
 
 	p->told = p->want;
 	p->sent += p->want;
 	p->partner = 0;
 	rcu_read_lock();
-	partner = wire_pause_partner(dev);
+	peer = wire_peer(dev);
+	partner = wire_pause_of(peer);
 	if (partner) {
 		p->partner = wire_pause_number(partner);
 		WRITE_ONCE(partner->mail[partner->head % WIRE_MAILS], time << 1 | p->want);
 		/* the mail before its number */
 		smp_store_release(&partner->head, partner->head + 1);
-		wire_kick_partner(dev);
+		wire_kick(peer);
 	}
 	rcu_read_unlock();
 }
@@ -213,13 +210,15 @@ static inline void wire_pause_send(struct wire_pause *p, struct net_device *dev,
 static inline void wire_pause_stop(struct wire_pause *p, struct net_device *dev)
 {
 	struct wire_pause *partner;
+	struct net_device *peer;
 
 	rcu_read_lock();
-	partner = p->partner ? wire_pause_partner(dev) : NULL;
+	peer = p->partner ? wire_peer(dev) : NULL;
+	partner = wire_pause_of(peer);
 	if (partner) {
 		/* before any mail of a wire that takes our place */
 		smp_store_release(&partner->void_until, partner->head);
-		wire_kick_partner(dev);
+		wire_kick(peer);
 	}
 	rcu_read_unlock();
 	p->want = false;
@@ -242,6 +241,7 @@ static inline void wire_pause_obey(struct wire_pause *p, struct net_device *dev,
 				   struct wire_time *free)
 {
 	u32 head, gone, tail = p->tail;
+	struct net_device *peer;
 	bool full;
 
 	/* head first: who sees a mail sees the voids before it */
@@ -274,8 +274,9 @@ static inline void wire_pause_obey(struct wire_pause *p, struct net_device *dev,
 	/* its mails have been read */
 	smp_store_release(&p->tail, tail);
 	rcu_read_lock();
-	if (full && wire_pause_partner(dev))
-		wire_kick_partner(dev);
+	peer = full ? wire_peer(dev) : NULL;
+	if (peer)
+		wire_kick(peer);
 	rcu_read_unlock();
 }
 
