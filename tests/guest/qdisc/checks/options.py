@@ -37,6 +37,8 @@ WIRE: Fields = {
     "TCA_WIRE_OVERHEAD": ("I", [0, 1, 24, 2048], [2049, U32]),
     "TCA_WIRE_DELAY": ("Q", [0, 1, 10**6, 10**10], [10**10 + 1, U64]),
     "TCA_WIRE_ORPHAN": ("I", [0, 1], [2, U32]),
+    "TCA_WIRE_XOFF": ("I", [15001, 30000, 2**31, U32], []),
+    "TCA_WIRE_XON": ("I", [0, 1, 15000], [U32]),
 }
 
 
@@ -86,6 +88,8 @@ class Grammar:
         nodes: list[Node] = []
         if self.kind == "wire":
             values.setdefault("TCA_WIRE_RATE", 10**7)
+            if "TCA_WIRE_XON" in values:
+                values.setdefault("TCA_WIRE_XOFF", 15001)
         elif self.draw.random() < 0.1:
             return self.sound_2015()
         else:
@@ -127,6 +131,8 @@ class Grammar:
                 self.level_wrong_length, self.map_out_of_range, self.map_wrong_length, self.base_not_aligned, self.budget_below_mpu,
                 self.other_than_2015,
             ]
+        else:
+            flaws.append(self.thresholds_alike)
         flaw, nodes = self.draw.choice(flaws), self.sound()
         flaw(nodes)
         return flaw.__name__, nodes
@@ -134,7 +140,7 @@ class Grammar:
     # A flaw comes last: of an attribute that is there twice the last counts.
 
     def out_of_range(self, nodes: list[Node]) -> None:
-        name = self.draw.choice(list(self.fields))
+        name = self.draw.choice([name for name, (_, _, absurd) in self.fields.items() if absurd])
         nodes.append(self.scalar(name, self.draw.choice(self.fields[name][2])))
 
     def wrong_length(self, nodes: list[Node]) -> None:
@@ -209,6 +215,10 @@ class Grammar:
         nodes.append(self.scalar("TCA_QJUMP_MPU", 2048))
         index = struct.pack("I", self.draw.randrange(8))
         nodes.append((kind, NESTED, [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, index), self.scalar("TCA_QJUMP_LEVEL_BUDGET", 2047, LEVEL)]))
+
+    def thresholds_alike(self, nodes: list[Node]) -> None:
+        value = self.draw.choice([1, 30000, U32])
+        nodes += [self.scalar("TCA_WIRE_XOFF", value), self.scalar("TCA_WIRE_XON", value)]
 
     def other_than_2015(self, nodes: list[Node]) -> None:
         name, value = self.draw.choice([("OVERHEAD", 24), ("MPU", 84), ("EPOCHS", 0), ("EPOCHS", 2)])
