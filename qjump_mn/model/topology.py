@@ -189,8 +189,9 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
 def _check_flow_control(where: str, network: Network) -> None:
     """Raise :class:`UsageError` unless thresholds fit each other, and a port's buffer what all others may send before they are paused.
 
-    Behind the threshold comes what is on its way while the pause is: a frame that keeps the pause waiting, one that its receiver has begun,
-    the pause itself, and what the link holds.
+    Behind the threshold comes what is on its way while the pause is: the frame that reached it, one that keeps the pause waiting, one that its
+    receiver has begun, one being switched,
+    and what the link holds.
     """
     xoff, xon = network.xoff_bytes, network.xon_bytes
     if not xoff and not xon:
@@ -201,7 +202,7 @@ def _check_flow_control(where: str, network: Network) -> None:
     if not full <= xon < xoff:
         raise UsageError(f"{where}: xoff = {xoff}B and xon = {xon}B do not fit: use {full}B <= xon < xoff")
     ports = Counter(node for link in network.ports() for node, _ in link if node in network.switches)
-    room = 3 * full + 2 * network.delay_ns * network.rate_bps // (8 * theory.NS_PER_S)
+    room = 4 * full + 2 * network.delay_ns * network.rate_bps // (8 * theory.NS_PER_S)
     for switch, count in ports.items():
         if (count - 1) * (xoff + room) > network.buffer_bytes:
             raise UsageError(
