@@ -128,20 +128,20 @@ def load(source: str, destination: str, level: int | None, share: float, **more:
     return LinkLoad(source=source, destination=destination, level=level, share=share, **{"drops": 0, "most_bytes": None, **more})
 
 
-def tables_of(arm: str, seed: int, *rows: tuple[str, str, int | None, int, float, int, int | None]) -> tables.TrialTables:
+def tables_of(arm: str, seed: int, *rows: tuple[str, str, int | None, int, float, int, int, int | None]) -> tables.TrialTables:
     trial = next(trial for trial in PLAN.trials() if trial.arm.name == arm)
     columns = dict(zip(links.SCHEMA.names, zip(*rows, strict=True), strict=True))
     return tables.TrialTables(msgspec.structs.replace(trial, seed=seed), FACTS, {}, pa.table(columns, schema=links.SCHEMA))
 
 
 def test_seeds_have_the_median_share_and_the_greatest_rest() -> None:
-    data = [tables_of("qjump", seed, ("h1", "s1", 0, 10, share, seed, 100 * seed)) for seed, share in ((1, 0.5), (2, 0.7), (3, 0.4))]
-    assert loads.summarise(data) == {"qjump": (load("h1", "s1", 0, 0.5, drops=3, most_bytes=300),)}
+    data = [tables_of("qjump", seed, ("h1", "s1", 0, 10, share, seed, 7 - seed, 100 * seed)) for seed, share in ((1, 0.5), (2, 0.7), (3, 0.4))]
+    assert loads.summarise(data) == {"qjump": (load("h1", "s1", 0, 0.5, drops=3, marks=6, most_bytes=300),)}
 
 
 def test_a_link_that_is_busy_in_one_arm_is_shown_in_all_and_one_that_lost_packets_too() -> None:
-    idle = tables_of("idle", 1, ("h1", "s1", 0, 10, 0.001, 0, 5), ("h2", "s1", 0, 10, 0.001, 0, 5), ("h3", "s1", 6, 0, 0.0, 0, 0))
-    busy = tables_of("contended", 1, ("h1", "s1", 0, 10, 0.011, 0, 5), ("h2", "s1", 0, 10, 0.002, 0, 5), ("h3", "s1", 6, 0, 0.0, 9, 0))
+    idle = tables_of("idle", 1, ("h1", "s1", 0, 10, 0.001, 0, 0, 5), ("h2", "s1", 0, 10, 0.001, 0, 0, 5), ("h3", "s1", 6, 0, 0.0, 0, 0, 0))
+    busy = tables_of("contended", 1, ("h1", "s1", 0, 10, 0.011, 0, 0, 5), ("h2", "s1", 0, 10, 0.002, 0, 0, 5), ("h3", "s1", 6, 0, 0.0, 9, 0, 0))
     found = loads.summarise([idle, busy])
     assert [(one.source, one.level) for one in found["idle"]] == [("h1", 0)]
     assert [(one.source, one.level) for one in found["contended"]] == [("h1", 0), ("h3", 6)]
@@ -154,6 +154,21 @@ def test_models_without_levels_show_all_together() -> None:
     assert first.rows == (("h1\xa0→\xa0s1", "–", "25.0 %", "0", "–"),)
     assert second.rows == (("h1\xa0→\xa0s1", "75.0 %", "75.0 %", "0", "2"),)
     assert (third.told, third.rows) == ("no link was busy for 1 % of the time", (("h1\xa0→\xa0s1", "0", "0", "0", "0"),))
+
+
+def test_a_queue_in_the_place_of_the_levels_tells_what_it_dropped_and_marked() -> None:
+    """RED below a wire, as tc showed it in a run of fig7."""
+    level = {"level": 7, "packets": 3, "bytes": 270, "drops": 0, "qlen": 0, "backlog": 0, "max_backlog": 0}
+    levels = [level, {**level, "level": 0, "bytes": 3545000}]
+    wire = {"kind": "wire", "dev": "s1-eth1", "root": True, "bytes": 3445254, "packets": 5010, "drops": 441, "levels": levels}
+    red = {"kind": "red", "dev": "s1-eth1", "parent": "5:1", "bytes": 3446768, "packets": 5011, "drops": 441, "marked": 377, "early": 441}
+    assert links._counts([wire, red], "s1-eth1") == {None: (3545270, 441, 377, None)}
+
+
+def test_marks_have_a_column_where_there_are_any() -> None:
+    made = synthetic_outcome({"idle": (load("h1", "s1", None, 0.25, drops=2, marks=3),)})
+    assert shown.heads(made) == ["link", "all levels", "drops", "ECN marks", "most waiting, full frames"]
+    assert shown.loads(PLAN, made)[0].rows == (("h1\xa0→\xa0s1", "25.0 %", "2", "3", "–"),)
 
 
 def synthetic_outcome(found: dict[str, tuple[LinkLoad, ...]]) -> outcome.Outcome:

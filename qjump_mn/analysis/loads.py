@@ -46,5 +46,6 @@ def _load(rows: Sequence[dict[str, Any]]) -> LinkLoad:
         level=rows[0]["level"],
         share=statistics.median(row["share"] for row in rows),
         drops=max(row["drops"] for row in rows),
+        marks=max(row["marks"] for row in rows),
         most_bytes=None if None in waited else max(waited),
     )

@@ -10,7 +10,7 @@ from qjump_mn.model.plan import Plan
 from qjump_mn.results import wording
 from qjump_mn.results.outcome import LinkLoad, Outcome
 
-ALL = "all levels"
+ALL, MARKS = "all levels", "ECN marks"
 
 
 class Load(NamedTuple):
@@ -22,10 +22,11 @@ class Load(NamedTuple):
 
 
 def heads(outcome: Outcome) -> list[str]:
-    """The columns: link, a share for each level that any arm uses, drops, and the most full-size frames that waited."""
+    """The columns: link, a share for each level that any arm uses, drops, marks if there are any, and the most full-size frames that waited."""
     levels = {load.level for loads in outcome.links.values() for load in loads}
     named = [f"priority {level}" for level in sorted((level for level in levels if level is not None), reverse=True)]
-    return ["link", *named, *([ALL] if None in levels or len(named) > 1 else []), "drops", "most waiting, full frames"]
+    marked = [MARKS] if any(load.marks for loads in outcome.links.values() for load in loads) else []
+    return ["link", *named, *([ALL] if None in levels or len(named) > 1 else []), "drops", *marked, "most waiting, full frames"]
 
 
 def loads(plan: Plan, outcome: Outcome) -> list[Load]:
@@ -57,8 +58,9 @@ def _row(plan: Plan, link: tuple[str, str], levels: Sequence[LinkLoad], columns:
     by_level[ALL] = wording.percent(_total(levels))
     waited = [load.most_bytes for load in levels if load.most_bytes is not None]
     most = wording.number(round(max(waited, default=0) / theory.frame_bytes(plan.network.mtu_bytes), 1))
-    shares = [by_level.get(column, unknown) for column in columns[1:-2]]
-    return (_name(link), *shares, str(sum(load.drops for load in levels)), wording.NONE if levels and not waited else most)
+    shares = [by_level.get(column, unknown) for column in columns[1 : columns.index("drops")]]
+    marks = [str(sum(load.marks for load in levels))] if MARKS in columns else []
+    return (_name(link), *shares, str(sum(load.drops for load in levels)), *marks, wording.NONE if levels and not waited else most)
 
 
 def _total(levels: Sequence[LinkLoad]) -> float:

@@ -54,8 +54,8 @@ class ArmSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 class LinkLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What one level (all together if None) did to a directed link while an arm was measured.
 
-    ``share`` of the time that the link was busy is the median over the seeds; ``drops``, in packets, and ``most_bytes``, which ever waited,
-    are the greatest; None if that is not counted.
+    ``share`` of the time that the link was busy is the median over the seeds; ``drops`` and ``marks`` (ECN), in packets, and ``most_bytes``,
+    which ever waited, are the greatest; None if that is not counted.
     """
 
     source: str
@@ -63,6 +63,7 @@ class LinkLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     level: int | None
     share: float
     drops: int
+    marks: int = 0
     most_bytes: int | None
 
 
