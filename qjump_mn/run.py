@@ -67,7 +67,7 @@ def run(
     from qjump_mn import session
 
     only, added = (tuple(names.replace(",", " ").split()) for names in (arms, schemes))
-    asked = session.Request(experiment, preset, tuple(settings), seed, replicates, backend, cold, output, only, added)
+    asked = session.Request(loading.experiment_called(experiment), preset, tuple(settings), seed, replicates, backend, cold, output, only, added)
     raise typer.Exit(session.show(asked, out) if dry_run else session.run(asked, out, argv=sys.argv))
 
 
@@ -79,7 +79,7 @@ def list_() -> None:
         table.add_column(heading)
     for name in loading.names("experiments"):
         raw = loading.read("experiments", name)
-        table.add_row(name, escape(str(raw.get("reproduces", ""))), ", ".join(raw.get("presets", {})))
+        table.add_row(", ".join((name, *loading.also(name))), escape(str(raw.get("reproduces", ""))), ", ".join(raw.get("presets", {})))
     out.print(table)
     found = Table(box=None, pad_edge=False)
     for heading in ("scheme", "what it is"):
@@ -95,7 +95,7 @@ def explain(experiment: Experiment, preset: Preset = loading.DEFAULT_PRESET, set
     """Say what an experiment asks, with which arms, parameters and claims."""
     from qjump_mn import session
 
-    session.explain(experiment, preset, settings, out)
+    session.explain(loading.experiment_called(experiment), preset, settings, out)
 
 
 @app.command()

@@ -165,6 +165,12 @@ def test_names_that_do_not_exist_are_answered_with_the_nearest() -> None:
         plan("fig3a", "curse", [])
 
 
+def test_an_experiment_has_the_names_of_all_figures_that_it_stands_for() -> None:
+    assert [loading.experiment_called(name) for name in ("fig1a", "fig1b", "fig1c", "fig5", "fig0")] == ["fig5", "fig3b", "fig3c", "fig5", "fig0"]
+    every = [one for name in loading.names("experiments") for one in (name, *loading.also(name))]
+    assert len(every) == len(set(every))
+
+
 def test_settings_reach_the_plan() -> None:
     resolved = fig3a("link.rate=100Mbit", "duration=2s", "workloads.ping.flows=h1>h2, h3>h4", "qjump.course.factors.5=2.5")
     assert resolved.network.rate_bps == 10**8

@@ -45,6 +45,17 @@ def nearest(word: str, known: list[str]) -> str:
     return f"known are {', '.join(known)}" if len(known) <= 12 else "see the file for those there are"
 
 
+def experiment_called(name: str) -> str:
+    """The experiment whose name that is, or which has it for a second one, such as fig1a; ``name`` itself if there is none."""
+    known = names("experiments")
+    return name if name in known else next((one for one in known if name in also(one)), name)
+
+
+def also(name: str) -> tuple[str, ...]:
+    """The other names of an experiment: published figures that it stands for as well."""
+    return tuple(read("experiments", name).get("also", ()))
+
+
 def read(kind: str, name: str) -> dict[str, Any]:
     """The raw content of ``kind``/``name``.toml; raise :class:`UsageError` if there is none or it is no TOML."""
     singular = {"experiments": "experiment", "schemes": "scheme", "topologies": "topology"}[kind]
@@ -102,6 +113,7 @@ def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[st
     raw = read("experiments", name)
     where = f"experiment {name!r}"
     table = raw.pop("presets", {})
+    raw.pop("also", None)
     if preset not in table:
         raise UsageError(f"{where} has no preset {preset!r}: {nearest(preset, list(table))}")
     changes = {key: value for key, value in table[preset].items() if key != "about"}
