@@ -28,6 +28,7 @@ from qjump_mn.network import script
 from qjump_mn.report import drawing
 from qjump_mn.results import directory
 from qjump_mn.results.manifest import Git
+from qjump_mn.workloads.drivers import launches
 
 
 class Request(NamedTuple):
@@ -110,6 +111,7 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
     plan = asked.plan()
     claims.check(plan)
     drawing.check(plan.figure.plot)
+    _check_output(plan)
     backend = _backend(asked)
     now = datetime.datetime.now(datetime.UTC)
     run_directory = directory.create(
@@ -184,6 +186,20 @@ def expected(plan: Plan, backend: Backend) -> str:
     loaded = [any(workload.BACKGROUND for workload in arm.workloads) for arm in plan.arms_run]
     seconds = sum(4 + virtual * (busy if load else 0.08) for load in loaded) * len(plan.seeds) / backend.parallel
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+
+
+def _check_output(plan: Plan) -> None:
+    """Raise :class:`UsageError` where two programs of an arm would write one file."""
+    for trial in plan.trials():
+        written: set[str] = set()
+        for workload in trial.arm.workloads:
+            for launch in launches(workload, trial):
+                if launch.output in written:
+                    raise UsageError(
+                        f"experiment {plan.experiment!r}: arms.{trial.arm.name}: {launch.program} on {launch.host}, of workloads.{workload.name}, would write "
+                        f"the file of another, {launch.output}: give each of its flows from {launch.host} a workload of its own"
+                    )
+                written.add(launch.output)
 
 
 def _backend(asked: Request) -> GuestBackend | HostBackend:

@@ -8,7 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn.errors import LostError
+from qjump_mn import session
+from qjump_mn.errors import LostError, UsageError
+from qjump_mn.model import loading
 from qjump_mn.model.resolve import plan
 from qjump_mn.network import asbuilt
 from qjump_mn.workloads import iperf, ping
@@ -104,3 +106,15 @@ def test_a_listener_is_found_by_its_port() -> None:
     table = "  sl  local_address rem_address   st\n   0: 0A00000A:1451 00000000:0000 0A 0\n   1: 0A00000A:1452 0800000A:1452 01 0\n"
     assert listens(table, "tcp", 5201)
     assert not listens(table, "tcp", 5202)
+
+
+@pytest.mark.parametrize("name", loading.names("experiments"))
+def test_no_two_programs_of_an_arm_write_one_file(name: str) -> None:
+    for preset in loading.presets(name):
+        session._check_output(plan(name, preset, []))
+
+
+def test_two_senders_on_one_host_are_told_to_be_two_workloads() -> None:
+    both = plan("fig6", "smoke", ['workloads.bursts.flows=["h6>h11", "h6>h9"]'])
+    with pytest.raises(UsageError, match=r"arms\.qjump_1: fanin on h6, of workloads\.bursts, would write the file of another, bursts-h6\.send\.txt"):
+        session._check_output(both)
