@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Links and the queues in front of them. A first-come-first-served link knows a packet's arrival when the packet comes: one
+//! event per hop. Only a link with priorities has departure events, and only while packets wait.
+
+use std::collections::VecDeque;
+
+use crate::error::Result;
+use crate::packet::{Kind, Pool};
+use crate::queue::{Bands, Remaining};
+use crate::scheme::{Limit, Queue};
+use crate::time::{ps_per_byte, Ps};
+use crate::topology::{Cable, Topology};
+
+/// The node at the end of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Node {
+    Host(u32),
+    Switch(u32),
+}
+
+/// How a link queues; numbers are places in the lists of [`Links`].
+#[derive(Debug, Clone, Copy)]
+enum Discipline {
+    Fifo,
+    Counted(u32),
+    Bands(u32),
+    Remaining(u32),
+}
+
+#[derive(Debug)]
+struct Link {
+    /// When what was accepted will have been sent; a link with priorities: when the packet being sent is.
+    free: Ps,
+    delay: Ps,
+    /// The longest queue: as time to send it where packets leave in order, else bytes or packets.
+    limit: u64,
+    /// Time to send a queue that is marked.
+    mark: Ps,
+    ps_per_byte: u32,
+    to: Node,
+    discipline: Discipline,
+    /// The last packet found a queue above the threshold.
+    above: bool,
+}
+
+/// What became of a packet offered to a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offered {
+    /// It arrives at the other end then.
+    Arrives(Ps),
+    /// It waits; `departure` is when the link has to be asked again, if nobody does yet.
+    Waits {
+        departure: Option<Ps>,
+    },
+    Dropped,
+}
+
+/// What a link with priorities sends next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Departure {
+    pub handle: u32,
+    pub arrival: Ps,
+    /// When the link has to be asked again, if packets wait.
+    pub next: Option<Ps>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    links: Vec<Link>,
+    /// When each packet that a counted queue holds will have been sent.
+    counted: Vec<VecDeque<Ps>>,
+    bands: Vec<Bands>,
+    remaining: Vec<Remaining>,
+    /// Packets pushed out by the last offer, which their taker clears.
+    pub evicted: Vec<u32>,
+}
+
+impl Links {
+    /// In the order that `Routes` numbers them.
+    pub fn new(topology: &Topology, queue: Queue) -> Result<Self> {
+        let mut links = Links::default();
+        for (switch, cable) in &topology.hosts {
+            links.add(cable, Node::Switch(*switch), queue)?;
+        }
+        for (host, (_, cable)) in (0..).zip(&topology.hosts) {
+            links.add(cable, Node::Host(host), queue)?;
+        }
+        for (a, b, cable) in &topology.trunks {
+            links.add(cable, Node::Switch(*b), queue)?;
+            links.add(cable, Node::Switch(*a), queue)?;
+        }
+        Ok(links)
+    }
+
+    fn add(&mut self, cable: &Cable, to: Node, queue: Queue) -> Result<()> {
+        let per_byte = ps_per_byte(cable.rate)?;
+        let time = |bytes: u64| bytes.saturating_mul(u64::from(per_byte));
+        let (discipline, limit, mark) = match queue {
+            Queue::DropTail(Limit::None) => (Discipline::Fifo, u64::MAX, u64::MAX),
+            Queue::DropTail(Limit::Bytes(bytes)) => (Discipline::Fifo, time(bytes), u64::MAX),
+            Queue::DropTail(Limit::Packets(packets)) => {
+                self.counted.push(VecDeque::new());
+                let place = self.counted.len() as u32 - 1;
+                (Discipline::Counted(place), u64::from(packets), u64::MAX)
+            }
+            Queue::Marking { limit, threshold } => (Discipline::Fifo, time(limit), time(threshold)),
+            Queue::Priority { limit } => {
+                self.bands.push(Bands::default());
+                (Discipline::Bands(self.bands.len() as u32 - 1), limit, u64::MAX)
+            }
+            Queue::PFabric { limit } => {
+                self.remaining.push(Remaining::default());
+                let place = self.remaining.len() as u32 - 1;
+                (Discipline::Remaining(place), limit, u64::MAX)
+            }
+        };
+        self.links.push(Link {
+            free: 0,
+            delay: cable.delay,
+            limit,
+            mark,
+            ps_per_byte: per_byte,
+            to,
+            discipline,
+            above: false,
+        });
+        Ok(())
+    }
+
+    #[inline]
+    pub fn end(&self, link: u32) -> Node {
+        self.links[link as usize].to
+    }
+
+    /// Offers a packet to a link's queue.
+    #[inline]
+    pub fn offer(&mut self, now: Ps, number: u32, handle: u32, pool: &mut Pool) -> Offered {
+        let link = &mut self.links[number as usize];
+        let packet = pool.get_mut(handle);
+        packet.link = number;
+        let send = u64::from(packet.bytes) * u64::from(link.ps_per_byte);
+        match link.discipline {
+            Discipline::Fifo => {
+                let backlog = link.free.saturating_sub(now);
+                if backlog.saturating_add(send) > link.limit {
+                    return Offered::Dropped;
+                }
+                if backlog > link.mark {
+                    packet.marked |= link.above && packet.kind == Kind::Data;
+                    link.above = true;
+                } else {
+                    link.above = false;
+                }
+            }
+            Discipline::Counted(place) => {
+                let held = &mut self.counted[place as usize];
+                while held.front().is_some_and(|&sent| sent <= now) {
+                    held.pop_front();
+                }
+                if held.len() as u64 >= link.limit {
+                    return Offered::Dropped;
+                }
+                held.push_back(link.free.max(now) + send);
+            }
+            Discipline::Bands(place) => {
+                let queue = &mut self.bands[place as usize];
+                let waiting = !queue.is_empty();
+                if waiting || link.free > now {
+                    let taken = queue.push(handle, link.limit, pool, &mut self.evicted);
+                    return offered(taken, waiting, link.free);
+                }
+            }
+            Discipline::Remaining(place) => {
+                let queue = &mut self.remaining[place as usize];
+                let waiting = !queue.is_empty();
+                if waiting || link.free > now {
+                    let taken = queue.push(handle, link.limit, pool, &mut self.evicted);
+                    return offered(taken, waiting, link.free);
+                }
+            }
+        }
+        link.free = link.free.max(now) + send;
+        Offered::Arrives(link.free + link.delay)
+    }
+
+    /// The link has sent a packet: it takes the next, if one waits.
+    pub fn depart(&mut self, now: Ps, number: u32, pool: &Pool) -> Option<Departure> {
+        let link = &mut self.links[number as usize];
+        let (next, left) = match link.discipline {
+            Discipline::Bands(place) => {
+                let queue = &mut self.bands[place as usize];
+                (queue.pop(pool), !queue.is_empty())
+            }
+            Discipline::Remaining(place) => {
+                let queue = &mut self.remaining[place as usize];
+                (queue.pop(pool), !queue.is_empty())
+            }
+            Discipline::Fifo | Discipline::Counted(_) => (None, false),
+        };
+        let handle = next?;
+        let send = u64::from(pool.get(handle).bytes) * u64::from(link.ps_per_byte);
+        link.free = now + send;
+        Some(Departure { handle, arrival: link.free + link.delay, next: left.then_some(link.free) })
+    }
+
+    /// Packets that wait in queues with priorities; all others are events.
+    pub fn waiting(&self) -> u64 {
+        let bands = self.bands.iter().map(Bands::len).sum::<usize>();
+        let remaining = self.remaining.iter().map(Remaining::len).sum::<usize>();
+        (bands + remaining) as u64
+    }
+}
+
+fn offered(taken: bool, waiting: bool, free: Ps) -> Offered {
+    if taken {
+        Offered::Waits { departure: (!waiting).then_some(free) }
+    } else {
+        Offered::Dropped
+    }
+}

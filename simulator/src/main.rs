@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The command line: speed over a list of flows, and one point of Figure 9.
+
+use std::process::ExitCode;
+use std::time::Instant;
+use std::{env, fs};
+
+use qjump_sim::{
+    Error, Flows, LeafSpine, Outcome, Region, Regions, Result, Scenario, Scheme, Sizes, Topology, Workload,
+};
+
+const USAGE: &str = "\
+usage: qjump-sim bench-flows FILE [--scheme NAME]
+       qjump-sim fig9 [--scheme NAME] [--workload NAME] [--load SHARE] [--flows COUNT] [--seed NUMBER]
+
+bench-flows  runs a list of flows (lines of: seconds source destination packets) on Figure 9's fabric and prints
+             packet-hops per CPU second
+fig9         runs one point of Figure 9 and prints statistics of completion times as JSON
+
+schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper; workloads: search (default), mining";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = env::args().skip(1).collect();
+    let done = match words.first().map(String::as_str) {
+        Some("bench-flows") => bench(&words[1..]),
+        Some("fig9") => fig9(&words[1..]),
+        Some("--help" | "-h") => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("qjump-sim: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Words after the command: `file`, if it takes one, and the values of its options.
+#[derive(Default)]
+struct Options {
+    file: Option<String>,
+    values: Vec<(String, String)>,
+}
+
+impl Options {
+    fn parse(words: &[String], known: &[&str], takes_file: bool) -> Result<Self> {
+        let mut options = Options::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match word.strip_prefix("--") {
+                Some(name) if known.contains(&name) => match words.next() {
+                    Some(value) => options.values.push((name.to_owned(), value.clone())),
+                    None => return Err(sentence(format!("{word}: has no value"))),
+                },
+                None if takes_file && options.file.is_none() => options.file = Some(word.clone()),
+                _ => return Err(sentence(format!("{word}: there is no such option"))),
+            }
+        }
+        Ok(options)
+    }
+
+    fn text<'a>(&'a self, name: &str, default: &'a str) -> &'a str {
+        let given = self.values.iter().rev().find(|(known, _)| known == name);
+        given.map_or(default, |(_, value)| value)
+    }
+
+    fn number<T: std::str::FromStr>(&self, name: &str, default: &str) -> Result<T> {
+        let text = self.text(name, default);
+        text.parse().map_err(|_| sentence(format!("--{name}: {text} is no such number")))
+    }
+}
+
+fn sentence(text: String) -> Error {
+    Error::from(text)
+}
+
+fn bench(words: &[String]) -> Result<()> {
+    let options = Options::parse(words, &["scheme"], true)?;
+    let Some(file) = &options.file else {
+        return Err(sentence("bench-flows: the file of flows is missing".to_owned()));
+    };
+    let text = fs::read_to_string(file).map_err(|e| sentence(format!("{file}: {e}")))?;
+    let flows = Flows::parse(&text).map_err(|e| sentence(format!("{file}: {e}")))?;
+    let (outcome, cpu, wall) = run(&options, flows, 1)?;
+    let c = &outcome.counters;
+    let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
+    println!(
+        "scheme={} finished={finished}/{} end={:.6}s hops={} events={} dropped={} pushed_out={} limited={} marked={} \
+         retransmitted={} timeouts={} cpu={cpu:.3}s wall={wall:.3}s Mhops/cpu_s={:.2} max_rss_MB={}",
+        options.text("scheme", "dctcp"),
+        outcome.flows.len(),
+        outcome.end as f64 / 1e12,
+        c.hops,
+        c.events,
+        c.full.total(),
+        c.pushed_out.total(),
+        c.limited.total(),
+        c.marked,
+        c.retransmitted,
+        c.timeouts,
+        c.hops as f64 / cpu / 1e6,
+        max_rss_mb().map_or("unknown".to_owned(), |mb| mb.to_string()),
+    );
+    Ok(())
+}
+
+fn fig9(words: &[String]) -> Result<()> {
+    let options = Options::parse(words, &["scheme", "workload", "load", "flows", "seed"], false)?;
+    let workload = options.text("workload", "search");
+    let load: f64 = options.number("load", "0.6")?;
+    let seed: u64 = options.number("seed", "1")?;
+    let flows =
+        Flows::Poisson { sizes: Sizes::named(workload)?, load, count: options.number("flows", "1000")? };
+    let (outcome, cpu, _) = run(&options, flows, seed)?;
+    let regions = Regions::of(&outcome.flows, &LeafSpine::FIG9);
+    let c = &outcome.counters;
+    println!(
+        "{{\"scheme\": \"{}\", \"workload\": \"{workload}\", \"load\": {load}, \"seed\": {seed}, \"unfinished\": {}, \
+         \"short\": {}, \"medium\": {}, \"long\": {}, \"all\": {}, \"hops\": {}, \"dropped\": {}, \"limited\": {}, \
+         \"timeouts\": {}, \"cpu_s\": {cpu:.3}}}",
+        options.text("scheme", "dctcp"),
+        regions.unfinished,
+        json(&regions.short),
+        json(&regions.medium),
+        json(&regions.long),
+        json(&regions.all),
+        c.hops,
+        c.full.total() + c.pushed_out.total(),
+        c.limited.total(),
+        c.timeouts,
+    );
+    Ok(())
+}
+
+fn json(region: &Region) -> String {
+    let number = |x: f64| if x.is_nan() { "null".to_owned() } else { format!("{x:.6}") };
+    format!(
+        "{{\"flows\": {}, \"mean\": {}, \"p99\": {}}}",
+        region.flows,
+        number(region.mean),
+        number(region.p99)
+    )
+}
+
+/// The outcome, CPU seconds and wall seconds.
+fn run(options: &Options, flows: Flows, seed: u64) -> Result<(Outcome, f64, f64)> {
+    let topology = Topology::leaf_spine(&LeafSpine::FIG9)?;
+    let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
+    let scenario = Scenario { topology, scheme, workload: Workload::of_flows(flows), seed, stop: None };
+    let (began, wall) = (cpu_seconds(), Instant::now());
+    let outcome = scenario.run()?;
+    let wall = wall.elapsed().as_secs_f64();
+    // Where Linux does not tell, nobody else is assumed to have had the core.
+    let cpu = began.zip(cpu_seconds()).map_or(wall, |(from, to)| to - from);
+    Ok((outcome, cpu, wall))
+}
+
+/// Time this thread has had a core, from the scheduler: nanoseconds, where the process accounting has ticks of 10 ms.
+fn cpu_seconds() -> Option<f64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(nanoseconds / 1e9)
+}
+
+fn max_rss_mb() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(kilobytes / 1024)
+}

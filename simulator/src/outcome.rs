@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a run yields.
+
+use crate::packet::KINDS;
+use crate::time::Ps;
+
+/// One flow's fate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowResult {
+    /// When its first byte was handed over.
+    pub start: Ps,
+    /// When the sender got the last ACK; none: the run stopped before.
+    pub finish: Option<Ps>,
+    /// Data packets.
+    pub packets: u32,
+    /// Number of the sending host.
+    pub src: u16,
+    /// Number of the receiving host.
+    pub dst: u16,
+}
+
+/// One source's datagrams.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SourceResult {
+    /// Delivered datagrams.
+    pub delivered: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Sum of their delays from the limiter's release to delivery, in ps.
+    pub delay_sum: u128,
+    /// Largest of their delays.
+    pub delay_max: Ps,
+}
+
+/// Packets by what they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ByKind {
+    /// Data of flows.
+    pub data: u64,
+    /// ACKs.
+    pub acks: u64,
+    /// pFabric's probes.
+    pub probes: u64,
+    /// Datagrams.
+    pub datagrams: u64,
+}
+
+impl ByKind {
+    pub(crate) fn of(counts: &[u64; KINDS]) -> Self {
+        let [data, acks, probes, datagrams] = *counts;
+        ByKind { data, acks, probes, datagrams }
+    }
+
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.data + self.acks + self.probes + self.datagrams
+    }
+}
+
+/// What was counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Handed over by the hosts' transports, every retransmission anew.
+    pub sent: ByKind,
+    /// Arrived at the host they were for.
+    pub delivered: ByKind,
+    /// Dropped because a queue was full.
+    pub full: ByKind,
+    /// Pushed out of a queue by what mattered more.
+    pub pushed_out: ByKind,
+    /// Dropped by a limiter.
+    pub limited: ByKind,
+    /// In limiters, queues and on links when the run stopped, counted there: sent = delivered + full + pushed out + limited +
+    /// in flight.
+    pub in_flight: u64,
+    /// Packets that finished crossing a link.
+    pub hops: u64,
+    /// Events.
+    pub events: u64,
+    /// Data packets delivered with a mark.
+    pub marked: u64,
+    /// Data packets sent again.
+    pub retransmitted: u64,
+    /// Expired retransmission timers.
+    pub timeouts: u64,
+}
+
+/// All that a run yields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// In the order of start, source, destination and size.
+    pub flows: Vec<FlowResult>,
+    /// In the sources' sorted order.
+    pub sources: Vec<SourceResult>,
+    /// Counters.
+    pub counters: Counters,
+    /// When the run stopped: the time of its last event, or the one asked for.
+    pub end: Ps,
+}
