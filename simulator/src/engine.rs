@@ -4,14 +4,14 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::error::{Error, Result};
-use crate::flow::{Ack, Expired, Flow, Path, Task};
-use crate::limiter::{flow_may_send, HostLimiter};
+use crate::flow::{Flow, Path};
+use crate::limiter::HostLimiter;
 use crate::link::{Links, Node, Offered};
 use crate::outcome::{ByKind, Counters, FlowResult, Outcome, SourceResult};
-use crate::packet::{since, stamp, Kind, Packet, Pool, KINDS};
+use crate::packet::{stamp, Kind, Packet, Pool, KINDS};
 use crate::rng::Rng;
 use crate::routes::Routes;
-use crate::scheme::{Limiter, Rank, Scheme};
+use crate::scheme::{Limiter, Scheme};
 use crate::time::Ps;
 use crate::topology::Topology;
 use crate::wheel::Wheel;
@@ -22,8 +22,8 @@ const INDEX: u32 = 29;
 const ARRIVE: u32 = 0;
 const RELEASE: u32 = 1 << INDEX;
 const DEPART: u32 = 2 << INDEX;
-const TIMER: u32 = 3 << INDEX;
-const START: u32 = 4 << INDEX;
+pub(crate) const TIMER: u32 = 3 << INDEX;
+pub(crate) const START: u32 = 4 << INDEX;
 const EMIT: u32 = 5 << INDEX;
 
 /// A network with its traffic, at some time of its life.
@@ -33,36 +33,36 @@ pub struct Simulation {
     pub(crate) scheme: Scheme,
     pub(crate) wheel: Wheel,
     pub(crate) pool: Pool,
-    pub(crate) links: Links,
-    pub(crate) routes: Routes,
+    links: Links,
+    routes: Routes,
     host_limiter: Option<HostLimiter>,
     pub(crate) flows: Vec<Flow>,
     /// Slots of flows that have ended and left nothing behind.
-    free_slots: Vec<u32>,
-    records: Vec<FlowResult>,
-    started: usize,
+    pub(crate) free_slots: Vec<u32>,
+    pub(crate) records: Vec<FlowResult>,
+    pub(crate) started: usize,
     /// What the open connections of a pair of hosts know, the longest unused first.
-    paths: HashMap<(u16, u16), VecDeque<Path>>,
-    pub(crate) sources: Vec<Emitter>,
+    pub(crate) paths: HashMap<(u16, u16), VecDeque<Path>>,
+    sources: Vec<Emitter>,
     pub(crate) tally: Tally,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    sent: [u64; KINDS],
+    pub sent: [u64; KINDS],
     delivered: [u64; KINDS],
     full: [u64; KINDS],
     pushed_out: [u64; KINDS],
-    limited: [u64; KINDS],
+    pub limited: [u64; KINDS],
     hops: u64,
     events: u64,
-    marked: u64,
-    retransmitted: u64,
-    timeouts: u64,
+    pub marked: u64,
+    pub retransmitted: u64,
+    pub timeouts: u64,
 }
 
 #[derive(Debug)]
-pub(crate) struct Emitter {
+struct Emitter {
     source: Source,
     left: u64,
     rng: Rng,
@@ -90,9 +90,7 @@ impl Simulation {
             links: Links::new(topology, scheme.queue)?,
             routes: Routes::new(topology, scheme.routing),
             host_limiter: match scheme.limiter {
-                Limiter::PerHost { epoch, budgets } => {
-                    Some(HostLimiter::new(epoch, budgets, topology.hosts()))
-                }
+                Limiter::PerHost { epoch, budgets } => Some(HostLimiter::new(epoch, budgets, topology.hosts())),
                 _ => None,
             },
             flows: Vec::new(),
@@ -156,6 +154,19 @@ impl Simulation {
         }
     }
 
+    /// Whether nothing is left of any traffic: no packet, no flow and no timer holds memory.
+    pub fn is_clean(&self) -> bool {
+        self.pool.is_empty() && self.free_slots.len() == self.flows.len() && self.wheel.pending().next().is_none()
+    }
+
+    /// How long the link to `host` takes to send what has been accepted for it. Of a link with priorities: the packet being sent.
+    ///
+    /// # Panics
+    /// There is no such host.
+    pub fn backlog_to(&self, host: u32) -> Ps {
+        self.links.free(self.routes.to_host(host)).saturating_sub(self.now)
+    }
+
     /// What has come out so far.
     pub fn outcome(&self) -> Outcome {
         let tally = &self.tally;
@@ -173,12 +184,7 @@ impl Simulation {
             retransmitted: tally.retransmitted,
             timeouts: tally.timeouts,
         };
-        Outcome {
-            flows: self.records.clone(),
-            sources: self.sources.iter().map(|s| s.result).collect(),
-            counters,
-            end: self.now,
-        }
+        Outcome { flows: self.records.clone(), sources: self.sources.iter().map(|s| s.result).collect(), counters, end: self.now }
     }
 
     /// A packet has crossed its link.
@@ -199,7 +205,7 @@ impl Simulation {
 
     /// Puts a packet into a link's queue.
     #[inline]
-    fn offer(&mut self, link: u32, handle: u32) {
+    pub(crate) fn offer(&mut self, link: u32, handle: u32) {
         match self.links.offer(self.now, link, handle, &mut self.pool) {
             Offered::Arrives(at) => {
                 self.wheel.push(at, ARRIVE | handle);
@@ -261,167 +267,8 @@ impl Simulation {
         }
     }
 
-    /// A data packet has arrived and becomes its own ACK.
-    #[inline]
-    fn answer(&mut self, handle: u32, packet: &Packet) {
-        let flow = &mut self.flows[packet.flow as usize];
-        let (seq, echo) = if packet.kind == Kind::Data {
-            (flow.receive(packet.seq), packet.seq)
-        } else {
-            (flow.expected(), NO_ECHO)
-        };
-        self.tally.marked += u64::from(packet.marked);
-        self.tally.sent[Kind::Ack as usize] += 1;
-        let host = u32::from(packet.to);
-        *self.pool.get_mut(handle) = Packet {
-            seq,
-            echo,
-            rank: 0,
-            bytes: self.scheme.transport.ack_bytes,
-            to: flow.from,
-            kind: Kind::Ack,
-            ..*packet
-        };
-        self.offer(host, handle);
-    }
-
-    #[inline]
-    fn acknowledge(&mut self, packet: &Packet) {
-        let slot = packet.flow;
-        let flow = &mut self.flows[slot as usize];
-        flow.in_network -= 1;
-        if flow.finished() {
-            self.free_if_done(slot);
-            return;
-        }
-        let ack = Ack {
-            cumulative: packet.seq,
-            echo: (packet.echo != NO_ECHO).then_some(packet.echo),
-            marked: packet.marked,
-            round_trip: since(packet.stamp, self.now),
-        };
-        flow.acknowledge(&self.scheme.transport, self.now, ack);
-        if flow.finished() {
-            self.finish(slot);
-        } else {
-            self.send_window(slot);
-        }
-    }
-
-    fn start_flows(&mut self) {
-        while let Some(record) = self.records.get(self.started) {
-            if record.start > self.now {
-                self.wheel.push(record.start, START);
-                return;
-            }
-            let task = Task {
-                record: self.started as u32,
-                from: record.src,
-                to: record.dst,
-                packets: record.packets,
-                level: self.scheme.level(record.packets),
-                start: record.start,
-            };
-            self.started += 1;
-            self.start_flow(task);
-        }
-    }
-
-    fn start_flow(&mut self, task: Task) {
-        let transport = &self.scheme.transport;
-        let idle = self.paths.get_mut(&(task.from, task.to)).and_then(VecDeque::pop_front);
-        let path = match idle {
-            Some(mut path) => {
-                path.restart(transport, self.now);
-                path
-            }
-            None => Path::new(transport),
-        };
-        let flow = Flow::new(transport, task, path);
-        let slot = if let Some(slot) = self.free_slots.pop() {
-            self.flows[slot as usize] = flow;
-            slot
-        } else {
-            self.flows.push(flow);
-            self.flows.len() as u32 - 1
-        };
-        self.send_window(slot);
-    }
-
-    fn finish(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
-        self.records[flow.record as usize].finish = Some(self.now);
-        let idle = self.paths.entry((flow.from, flow.to)).or_default();
-        if (idle.len() as u64) < u64::from(self.scheme.transport.connections) {
-            flow.path.used = self.now;
-            idle.push_back(flow.path);
-        }
-        self.free_if_done(slot);
-    }
-
-    /// Stray packets and timers of a flow that has ended still name its slot.
-    fn free_if_done(&mut self, slot: u32) {
-        let flow = &self.flows[slot as usize];
-        if flow.finished() && flow.in_network == 0 && flow.timers == 0 {
-            self.free_slots.push(slot);
-        }
-    }
-
-    /// Sends what the flow's window lets go, and keeps its timer.
-    fn send_window(&mut self, slot: u32) {
-        while let Some(number) = self.flows[slot as usize].next_to_send(&self.scheme.transport, self.now) {
-            self.send_data(slot, number);
-        }
-        self.keep_timer(slot);
-    }
-
-    /// A timer event that comes too early looks again later; only one that would come too late is doubled.
-    fn keep_timer(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
-        if flow.deadline < flow.timer_at {
-            flow.timer_at = flow.deadline;
-            flow.timers += 1;
-            self.wheel.push(flow.deadline, TIMER | slot);
-        }
-    }
-
-    fn send_data(&mut self, slot: u32, number: u32) {
-        let transport = &self.scheme.transport;
-        let flow = &mut self.flows[slot as usize];
-        self.tally.sent[Kind::Data as usize] += 1;
-        self.tally.retransmitted += u64::from(flow.was_sent(number));
-        flow.sent(number);
-        if let Limiter::PerFlow { epoch, ref budgets } = self.scheme.limiter {
-            if !flow_may_send(flow, self.now, u64::from(transport.data_bytes), epoch, budgets) {
-                self.tally.limited[Kind::Data as usize] += 1;
-                return;
-            }
-        }
-        let (level, from) = (flow.level, flow.from);
-        let packet = data(slot, number, Kind::Data, transport.data_bytes, flow, transport.rank);
-        flow.in_network += 1;
-        let handle = self.pool.add(packet);
-        let release = self.admit(from, level, handle);
-        if release > self.now {
-            // What waits in the host is not lost: as in Linux, it is not sent again before it has left.
-            let flow = &mut self.flows[slot as usize];
-            flow.deadline = flow.deadline.max(release + flow.rto(&self.scheme.transport));
-        }
-    }
-
-    fn send_probe(&mut self, slot: u32) {
-        let transport = &self.scheme.transport;
-        let flow = &mut self.flows[slot as usize];
-        self.tally.sent[Kind::Probe as usize] += 1;
-        let (level, from) = (flow.level, flow.from);
-        let packet = data(slot, 0, Kind::Probe, transport.ack_bytes, flow, transport.rank);
-        flow.in_network += 1;
-        let handle = self.pool.add(packet);
-        self.admit(from, level, handle);
-    }
-
     /// Hands a packet to its host's limiter; returns when it is let go.
-    fn admit(&mut self, host: u16, level: u8, handle: u32) -> Ps {
+    pub(crate) fn admit(&mut self, host: u16, level: u8, handle: u32) -> Ps {
         self.pool.get_mut(handle).link = u32::from(host);
         let bytes = u64::from(self.pool.get(handle).bytes);
         let release = match &mut self.host_limiter {
@@ -446,28 +293,6 @@ impl Simulation {
         }
         let link = packet.link;
         self.offer(link, handle);
-    }
-
-    fn timer(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
-        flow.timers -= 1;
-        if flow.timer_at != self.now || flow.finished() {
-            self.free_if_done(slot);
-            return;
-        }
-        flow.timer_at = Ps::MAX;
-        if flow.deadline > self.now {
-            self.keep_timer(slot);
-            return;
-        }
-        self.tally.timeouts += 1;
-        match flow.expire(&self.scheme.transport, self.now) {
-            Expired::Resend => self.send_window(slot),
-            Expired::Probe => {
-                self.send_probe(slot);
-                self.keep_timer(slot);
-            }
-        }
     }
 
     /// A source's next datagram.
@@ -500,27 +325,6 @@ impl Simulation {
             marked: false,
         });
         self.admit(source.src as u16, source.level, handle);
-    }
-}
-
-/// An ACK that answers a probe.
-const NO_ECHO: u32 = u32::MAX;
-
-fn data(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, rank: Rank) -> Packet {
-    Packet {
-        flow: slot,
-        seq: number,
-        echo: 0,
-        stamp: 0,
-        rank: match rank {
-            Rank::Level => 1 + u32::from(flow.level),
-            Rank::Remaining => flow.remaining(),
-        },
-        link: 0,
-        bytes,
-        to: flow.to,
-        kind,
-        marked: false,
     }
 }
 

@@ -28,20 +28,14 @@ pub(crate) struct Path {
 
 impl Path {
     pub fn new(t: &Transport) -> Self {
-        Path {
-            cwnd: t.initial_window * ONE,
-            ssthresh: t.max_window * ONE,
-            alpha: 0,
-            srtt: 0,
-            rttvar: 0,
-            used: 0,
-        }
+        Path { cwnd: t.initial_window * ONE, ssthresh: t.max_window * ONE, alpha: 0, srtt: 0, rttvar: 0, used: 0 }
     }
 
-    /// After idleness of a timeout the window is the initial one again (RFC 5681, section 4.1).
+    /// After idleness of more than a timeout the window is the initial one again, as ns-2's slow-start restart sets it: from a
+    /// larger window and from a smaller.
     pub fn restart(&mut self, t: &Transport, now: Ps) {
         if now - self.used > self.rto(t) {
-            self.cwnd = self.cwnd.min(t.initial_window * ONE);
+            self.cwnd = t.initial_window * ONE;
         }
     }
 
@@ -88,7 +82,10 @@ pub(crate) enum Expired {
 pub(crate) struct Flow {
     pub path: Path,
     /// When the retransmission timer expires; `Ps::MAX`: not set.
-    pub deadline: Ps,
+    deadline: Ps,
+    /// When the host's limiter lets the last packet go. What waits in the host is not lost: as in Linux, it is not sent again
+    /// before it has left.
+    held: Ps,
     /// First packet that is not acknowledged.
     una: u32,
     next: u32,
@@ -145,6 +142,7 @@ impl Flow {
         Flow {
             path,
             deadline: Ps::MAX,
+            held: 0,
             una: 0,
             next: 0,
             size: task.packets,
@@ -195,8 +193,23 @@ impl Flow {
         self.path.cwnd / ONE
     }
 
+    /// When the retransmission timer expires; `Ps::MAX`: it is not set.
+    pub fn deadline(&self) -> Ps {
+        self.deadline
+    }
+
+    fn set_timer(&mut self, t: &Transport, now: Ps) {
+        self.deadline = now.max(self.held) + self.rto(t);
+    }
+
+    /// A packet waits in the host's limiter until `release`.
+    pub fn hold(&mut self, t: &Transport, now: Ps, release: Ps) {
+        self.held = release;
+        self.set_timer(t, now);
+    }
+
     /// The timeout as it is now.
-    pub fn rto(&self, t: &Transport) -> Ps {
+    fn rto(&self, t: &Transport) -> Ps {
         let doublings = if t.fixed_rto { 0 } else { self.timeouts.min(DOUBLINGS) };
         (self.path.rto(t) << doublings).min(t.max_rto)
     }
@@ -219,7 +232,7 @@ impl Flow {
             self.next - 1
         };
         if self.deadline == Ps::MAX {
-            self.deadline = now + self.rto(t);
+            self.set_timer(t, now);
         }
         self.pipe += 1;
         Some(number)
@@ -259,7 +272,7 @@ impl Flow {
         self.pipe = self.pipe.saturating_sub(newly);
         if advanced || probed {
             self.timeouts = 0;
-            self.deadline = now + self.rto(t);
+            self.set_timer(t, now);
         }
         if let Congestion::Dctcp { shift } = t.congestion {
             self.observe(shift, ack.marked);
@@ -356,7 +369,7 @@ impl Flow {
         self.recovering = false;
         self.recover = self.high;
         self.pipe = 0;
-        self.deadline = now + self.rto(t);
+        self.set_timer(t, now);
         if t.probe_after.is_some_and(|after| self.timeouts >= after) {
             self.probing = true;
             return Expired::Probe;

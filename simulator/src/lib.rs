@@ -28,6 +28,7 @@
 mod engine;
 mod error;
 mod flow;
+mod hosts;
 mod limiter;
 mod link;
 mod outcome;

@@ -66,7 +66,7 @@ pub(crate) struct Departure {
 
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    links: Vec<Link>,
+    all: Vec<Link>,
     /// When each packet that a counted queue holds will have been sent.
     counted: Vec<VecDeque<Ps>>,
     bands: Vec<Bands>,
@@ -114,28 +114,24 @@ impl Links {
                 (Discipline::Remaining(place), limit, u64::MAX)
             }
         };
-        self.links.push(Link {
-            free: 0,
-            delay: cable.delay,
-            limit,
-            mark,
-            ps_per_byte: per_byte,
-            to,
-            discipline,
-            above: false,
-        });
+        self.all.push(Link { free: 0, delay: cable.delay, limit, mark, ps_per_byte: per_byte, to, discipline, above: false });
         Ok(())
     }
 
     #[inline]
     pub fn end(&self, link: u32) -> Node {
-        self.links[link as usize].to
+        self.all[link as usize].to
+    }
+
+    /// When the link will have sent what it has accepted; with priorities: the packet being sent.
+    pub fn free(&self, link: u32) -> Ps {
+        self.all[link as usize].free
     }
 
     /// Offers a packet to a link's queue.
     #[inline]
     pub fn offer(&mut self, now: Ps, number: u32, handle: u32, pool: &mut Pool) -> Offered {
-        let link = &mut self.links[number as usize];
+        let link = &mut self.all[number as usize];
         let packet = pool.get_mut(handle);
         packet.link = number;
         let send = u64::from(packet.bytes) * u64::from(link.ps_per_byte);
@@ -185,7 +181,7 @@ impl Links {
 
     /// The link has sent a packet: it takes the next, if one waits.
     pub fn depart(&mut self, now: Ps, number: u32, pool: &Pool) -> Option<Departure> {
-        let link = &mut self.links[number as usize];
+        let link = &mut self.all[number as usize];
         let (next, left) = match link.discipline {
             Discipline::Bands(place) => {
                 let queue = &mut self.bands[place as usize];
@@ -216,5 +212,59 @@ fn offered(taken: bool, waiting: bool, free: Ps) -> Offered {
         Offered::Waits { departure: (!waiting).then_some(free) }
     } else {
         Offered::Dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Packet;
+    use crate::time::US;
+    use crate::topology::LeafSpine;
+
+    fn packet(pool: &mut Pool, kind: Kind, bytes: u16) -> u32 {
+        pool.add(Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes, to: 1, kind, marked: false })
+    }
+
+    fn links(queue: Queue) -> Links {
+        Links::new(&Topology::leaf_spine(&LeafSpine::FIG9).unwrap(), queue).unwrap()
+    }
+
+    #[test]
+    fn the_first_packet_above_the_threshold_is_not_marked() {
+        let mut links = links(Queue::Marking { limit: 15_000, threshold: 3_000 });
+        let mut pool = Pool::default();
+        let mut offer = |now, kind| {
+            let handle = packet(&mut pool, kind, 1500);
+            links.offer(now, 0, handle, &mut pool);
+            pool.get(handle).marked
+        };
+        // Queues found: 0, 1, 2 packets (not above), 3 (the first above), then marks, but for ACKs.
+        let found: Vec<bool> = (0..5).map(|_| offer(0, Kind::Data)).collect();
+        assert_eq!(found, [false, false, false, false, true]);
+        assert!(!offer(0, Kind::Ack));
+        assert!(offer(0, Kind::Data));
+        // Seven packets; after six have left the queue was short, and the first above is not marked again.
+        assert!(!offer(7_200_000, Kind::Data));
+        let found: Vec<bool> = (0..3).map(|_| offer(7_200_000, Kind::Data)).collect();
+        assert_eq!(found, [false, false, true]);
+    }
+
+    #[test]
+    fn limits_hold_in_bytes_and_in_packets() {
+        let fill = |limit, bytes| {
+            let (mut links, mut pool) = (links(Queue::DropTail(limit)), Pool::default());
+            let mut offer = |now| {
+                let handle = packet(&mut pool, Kind::Data, bytes);
+                links.offer(now, 0, handle, &mut pool) != Offered::Dropped
+            };
+            let first = (0..100).filter(|_| offer(0)).count();
+            // After 1 us, 1,250 bytes have been sent.
+            (first, (0..100).filter(|_| offer(US)).count())
+        };
+        assert_eq!(fill(Limit::Bytes(10_000), 500), (20, 2));
+        assert_eq!(fill(Limit::Packets(20), 500), (20, 2));
+        assert_eq!(fill(Limit::Packets(20), 50), (20, 20));
+        assert_eq!(fill(Limit::None, 500), (100, 100));
     }
 }

@@ -5,9 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use std::{env, fs};
 
-use qjump_sim::{
-    Error, Flows, LeafSpine, Outcome, Region, Regions, Result, Scenario, Scheme, Sizes, Topology, Workload,
-};
+use qjump_sim::{Error, Flows, LeafSpine, Outcome, Region, Regions, Result, Scenario, Scheme, Sizes, Topology, Workload};
 
 const USAGE: &str = "\
 usage: qjump-sim bench-flows FILE [--scheme NAME]
@@ -116,8 +114,7 @@ fn fig9(words: &[String]) -> Result<()> {
     let workload = options.text("workload", "search");
     let load: f64 = options.number("load", "0.6")?;
     let seed: u64 = options.number("seed", "1")?;
-    let flows =
-        Flows::Poisson { sizes: Sizes::named(workload)?, load, count: options.number("flows", "1000")? };
+    let flows = Flows::Poisson { sizes: Sizes::named(workload)?, load, count: options.number("flows", "1000")? };
     let (outcome, cpu, _) = run(&options, flows, seed)?;
     let regions = Regions::of(&outcome.flows, &LeafSpine::FIG9);
     let c = &outcome.counters;
@@ -141,12 +138,7 @@ fn fig9(words: &[String]) -> Result<()> {
 
 fn json(region: &Region) -> String {
     let number = |x: f64| if x.is_nan() { "null".to_owned() } else { format!("{x:.6}") };
-    format!(
-        "{{\"flows\": {}, \"mean\": {}, \"p99\": {}}}",
-        region.flows,
-        number(region.mean),
-        number(region.p99)
-    )
+    format!("{{\"flows\": {}, \"mean\": {}, \"p99\": {}}}", region.flows, number(region.mean), number(region.p99))
 }
 
 /// The outcome, CPU seconds and wall seconds.

@@ -82,6 +82,10 @@ impl Pool {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.free.len() == self.packets.len()
+    }
+
     pub fn remove(&mut self, handle: u32) {
         self.free.push(handle);
     }
@@ -111,10 +115,7 @@ mod tests {
         let wrap = 1u64 << (32 + STAMP);
         for sent in [0, wrap - 5_000_000, wrap + 12_345] {
             let trip = since(stamp(sent), sent + 14_680_000);
-            assert!(
-                (14_680_000..14_680_000 + 8_192).contains(&(trip + 8_191))
-                    || trip.abs_diff(14_680_000) <= 8_192
-            );
+            assert!((14_680_000..14_680_000 + 8_192).contains(&(trip + 8_191)) || trip.abs_diff(14_680_000) <= 8_192);
         }
     }
 }

@@ -12,7 +12,7 @@ const BANDS: usize = 9;
 /// Strict priority by rank, first come first served within one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bands {
-    bands: [VecDeque<u32>; BANDS],
+    queues: [VecDeque<u32>; BANDS],
     occupied: u32,
     bytes: u64,
 }
@@ -30,7 +30,7 @@ impl Bands {
             let victim = self.take(worst, VecDeque::pop_back, pool);
             evicted.extend(victim);
         }
-        self.bands[rank as usize].push_back(handle);
+        self.queues[rank as usize].push_back(handle);
         self.occupied |= 1 << rank;
         self.bytes += u64::from(packet.bytes);
         true
@@ -45,7 +45,7 @@ impl Bands {
     }
 
     fn take(&mut self, band: u32, end: fn(&mut VecDeque<u32>) -> Option<u32>, pool: &Pool) -> Option<u32> {
-        let queue = &mut self.bands[band as usize];
+        let queue = &mut self.queues[band as usize];
         let handle = end(queue)?;
         if queue.is_empty() {
             self.occupied &= !(1 << band);
@@ -59,7 +59,7 @@ impl Bands {
     }
 
     pub fn len(&self) -> usize {
-        self.bands.iter().map(VecDeque::len).sum()
+        self.queues.iter().map(VecDeque::len).sum()
     }
 }
 

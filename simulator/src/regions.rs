@@ -91,8 +91,7 @@ mod tests {
 
     #[test]
     fn ideals_are_the_published_ones() {
-        let ideals = [(1, 1), (1, 16), (6, 1), (6, 143)]
-            .map(|(packets, dst)| ideal(&LeafSpine::FIG9, &flow(packets, dst, 0)));
+        let ideals = [(1, 1), (1, 16), (6, 1), (6, 143)].map(|(packets, dst)| ideal(&LeafSpine::FIG9, &flow(packets, dst, 0)));
         let published = [13_264_000, 14_680_000, 19_264_000, 20_680_000];
         assert_eq!(ideals, published.map(Some));
     }

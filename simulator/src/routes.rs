@@ -75,14 +75,16 @@ impl Routes {
         }
         for at in (0..self.switches).filter(|&at| at != leaf && distance[at] != u32::MAX) {
             let first = self.choices.len() as u32;
-            let nearer = neighbours[at]
-                .iter()
-                .filter(|(to, _)| distance[*to as usize] + 1 == distance[at])
-                .map(|(_, link)| *link);
+            let nearer =
+                neighbours[at].iter().filter(|(to, _)| distance[*to as usize] + 1 == distance[at]).map(|(_, link)| *link);
             self.choices.extend(nearer);
-            self.table[at * self.switches + leaf] =
-                Choice { first, count: (self.choices.len() as u32 - first) as u16, turn: 0 };
+            self.table[at * self.switches + leaf] = Choice { first, count: (self.choices.len() as u32 - first) as u16, turn: 0 };
         }
+    }
+
+    /// The link that ends at `host`.
+    pub fn to_host(&self, host: u32) -> u32 {
+        self.hosts + host
     }
 
     /// The link by which a packet for `to` leaves `switch`. `flow` is asked only where paths are chosen by flow.
@@ -90,7 +92,7 @@ impl Routes {
     pub fn next(&mut self, switch: u32, to: u16, flow: impl FnOnce() -> u64) -> u32 {
         let leaf = self.switch_of[to as usize];
         if leaf == switch {
-            return self.hosts + u32::from(to);
+            return self.to_host(u32::from(to));
         }
         let choice = &mut self.table[switch as usize * self.switches + leaf as usize];
         let pick = if choice.count == 1 {
@@ -104,7 +106,7 @@ impl Routes {
                 }
                 Routing::PerFlow => {
                     let hash = mix(flow() ^ u64::from(switch) << 48) >> 32;
-                    (hash * u64::from(choice.count) >> 32) as u32
+                    ((hash * u64::from(choice.count)) >> 32) as u32
                 }
             }
         };

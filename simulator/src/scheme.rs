@@ -220,10 +220,8 @@ impl Scheme {
             *budget = QJUMP_PACKET * f / 100;
         }
         let mut scheme = Self::qjump_script();
-        scheme.limiter = Limiter::PerHost {
-            epoch: network_epoch(topology.hosts(), QJUMP_PACKET, topology.slowest_edge()?),
-            budgets,
-        };
+        scheme.limiter =
+            Limiter::PerHost { epoch: network_epoch(topology.hosts(), QJUMP_PACKET, topology.slowest_edge()?), budgets };
         Ok(scheme)
     }
 
@@ -238,9 +236,7 @@ impl Scheme {
             "pfabric" => Ok(Self::pfabric()),
             "qjump-script" => Ok(Self::qjump_script()),
             "qjump-paper" => Self::qjump_paper(topology),
-            _ => Err(Error::new(format!(
-                "there is no scheme {name}, only tcp, dctcp, pfabric, qjump-script and qjump-paper"
-            ))),
+            _ => Err(Error::new(format!("there is no scheme {name}, only tcp, dctcp, pfabric, qjump-script and qjump-paper"))),
         }
     }
 

@@ -18,8 +18,8 @@ pub const S: Ps = 1_000_000_000_000;
 /// Picoseconds per byte at `rate` bit/s.
 ///
 /// # Errors
-/// A rate of 0, or one whose byte is so far from whole picoseconds that the link would be more than 100 ppm off:
-/// only some rates above 40 Gb/s are.
+/// A rate of 0, or one whose byte is so far from whole picoseconds that the link would be more than 0.1 % off,
+/// as some rates above 16 Gb/s are; one below 2 kbit/s.
 pub fn ps_per_byte(rate: u64) -> Result<u32> {
     const BYTE: u64 = 8 * S;
     if rate == 0 {
@@ -27,13 +27,10 @@ pub fn ps_per_byte(rate: u64) -> Result<u32> {
     }
     let ps = (BYTE + rate / 2) / rate;
     let carried = u128::from(ps) * u128::from(rate);
-    if carried.abs_diff(u128::from(BYTE)) > u128::from(BYTE) / 10_000 {
-        return Err(Error::new(format!(
-            "a rate of {rate} bit/s takes no whole number of picoseconds for a byte, within 100 ppm"
-        )));
+    if carried.abs_diff(u128::from(BYTE)) > u128::from(BYTE) / 1_000 {
+        return Err(Error::new(format!("a rate of {rate} bit/s takes no whole number of picoseconds for a byte, within 0.1 %")));
     }
-    u32::try_from(ps)
-        .map_err(|_| Error::new(format!("a rate of {rate} bit/s is below 2 kbit/s, the slowest link")))
+    u32::try_from(ps).map_err(|_| Error::new(format!("a rate of {rate} bit/s is below 2 kbit/s, the slowest link")))
 }
 
 #[cfg(test)]

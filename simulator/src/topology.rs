@@ -72,9 +72,8 @@ impl Topology {
         check_count(hosts)?;
         check_cable("edge", &of.edge)?;
         check_cable("uplink", &of.uplink)?;
-        let trunks = (0..of.racks)
-            .flat_map(|rack| (0..of.spines).map(move |spine| (rack, of.racks + spine, of.uplink)))
-            .collect();
+        let trunks =
+            (0..of.racks).flat_map(|rack| (0..of.spines).map(move |spine| (rack, of.racks + spine, of.uplink))).collect();
         Ok(Topology {
             switches: of.racks + of.spines,
             hosts: (0..hosts as u32).map(|host| (host / of.hosts_per_rack, of.edge)).collect(),
@@ -183,31 +182,20 @@ impl Tree {
         }
         trunks.sort_unstable();
         check_tree(switches.len(), &trunks)?;
-        Ok(Topology {
-            switches: switches.len() as u32,
-            hosts: hosts.into_iter().flatten().collect(),
-            trunks,
-            names,
-        })
+        Ok(Topology { switches: switches.len() as u32, hosts: hosts.into_iter().flatten().collect(), trunks, names })
     }
 }
 
 fn numbered(names: &[String]) -> Result<BTreeMap<String, u32>> {
     let mut sorted: Vec<&String> = names.iter().collect();
     sorted.sort_unstable();
-    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Error::new(format!("{}: two nodes have this name", pair[0])));
+    if let Some([name, _]) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Error::new(format!("{name}: two nodes have this name")));
     }
     Ok(sorted.into_iter().cloned().zip(0..).collect())
 }
 
-fn attach(
-    hosts: &mut [Option<(u32, Cable)>],
-    host: u32,
-    switch: u32,
-    cable: Cable,
-    place: &str,
-) -> Result<()> {
+fn attach(hosts: &mut [Option<(u32, Cable)>], host: u32, switch: u32, cable: Cable, place: &str) -> Result<()> {
     match hosts[host as usize].replace((switch, cable)) {
         None => Ok(()),
         Some(_) => Err(Error::new(format!("{place}: its host has a cable already"))),

@@ -127,17 +127,7 @@ impl Sizes {
 
     /// Data mining as in pFabric and QJump, with the published mean of 5,117 packets.
     pub fn data_mining() -> Self {
-        let points = [
-            (1, 0.0),
-            (1, 0.5),
-            (2, 0.6),
-            (3, 0.7),
-            (7, 0.8),
-            (267, 0.9),
-            (2107, 0.95),
-            (66667, 0.99),
-            (666_667, 1.0),
-        ];
+        let points = [(1, 0.0), (1, 0.5), (2, 0.6), (3, 0.7), (7, 0.8), (267, 0.9), (2107, 0.95), (66667, 0.99), (666_667, 1.0)];
         Sizes { points: points.to_vec(), mean_bytes: 7_470_820.0 }
     }
 
@@ -161,14 +151,10 @@ impl Sizes {
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
             return Err(Error::new("sizes: the distribution has no point"));
         };
-        if first.1 != 0.0 || last.1 != 1.0 || first.0 == 0 {
-            return Err(Error::new(
-                "sizes: the distribution does not go from share 0, of at least a packet, to share 1",
-            ));
+        if first.1.to_bits() != 0 || last.1.to_bits() != 1f64.to_bits() || first.0 == 0 {
+            return Err(Error::new("sizes: the distribution does not go from share 0, of at least a packet, to share 1"));
         }
-        let falls = |pair: &&[(u32, f64)]| {
-            pair[1].0 < pair[0].0 || pair[1].1.partial_cmp(&pair[0].1).is_none_or(|o| o.is_lt())
-        };
+        let falls = |pair: &&[(u32, f64)]| pair[1].0 < pair[0].0 || !(pair[0].1..=1.0).contains(&pair[1].1);
         if let Some(pair) = points.windows(2).find(falls) {
             return Err(Error::new(format!(
                 "sizes: the point of {} packets and share {} is not above the one before it",
@@ -203,10 +189,7 @@ impl Flows {
             let place = format!("flow at {} ps", flow.start);
             check_ends(&place, flow.src, flow.dst, topology)?;
             if flow.packets == 0 || flow.packets >= 1 << 31 {
-                return Err(Error::new(format!(
-                    "{place}: its size of {} packets is not between 1 and 2^31",
-                    flow.packets
-                )));
+                return Err(Error::new(format!("{place}: its size of {} packets is not between 1 and 2^31", flow.packets)));
             }
         }
         Ok(flows)
@@ -223,9 +206,8 @@ impl Flows {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let flow = parse_flow(line).ok_or_else(|| {
-                Error::new(format!("line {number}: not seconds, source, destination and packets: {line}"))
-            })?;
+            let flow = parse_flow(line)
+                .ok_or_else(|| Error::new(format!("line {number}: not seconds, source, destination and packets: {line}")))?;
             flows.push(flow);
         }
         Ok(Flows::List(flows))
@@ -270,12 +252,7 @@ fn poisson(sizes: &Sizes, load: f64, count: u32, topology: &Topology, seed: u64)
         start += rng.exponential(gap);
         let src = rng.below(hosts);
         let dst = rng.below(hosts - 1);
-        FlowSpec {
-            start,
-            src: src as u32,
-            dst: (dst + u64::from(dst >= src)) as u32,
-            packets: sizes.draw(&mut rng),
-        }
+        FlowSpec { start, src: src as u32, dst: (dst + u64::from(dst >= src)) as u32, packets: sizes.draw(&mut rng) }
     };
     Ok((0..count).map(flow).collect())
 }

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! One seed, one result, and no packet is lost without a reason.
+
+use proptest::prelude::*;
+use qjump_sim::{
+    Bytes, Cable, Congestion, Counters, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Outcome, Queue, Routing, Scenario,
+    Scheme, Simulation, Sizes, Source, Topology, Tree, Workload, MS, NS, S, US,
+};
+
+fn scheme() -> impl Strategy<Value = Scheme> {
+    let bytes = 1_500u64..60_000;
+    let queue = prop_oneof![
+        bytes.clone().prop_map(|limit| Queue::DropTail(Limit::Bytes(limit))),
+        (1u32..40).prop_map(|n| Queue::DropTail(Limit::Packets(n))),
+        (bytes.clone(), 0u64..30_000).prop_map(|(limit, threshold)| Queue::Marking { limit, threshold }),
+        bytes.clone().prop_map(|limit| Queue::Priority { limit }),
+        bytes.prop_map(|limit| Queue::PFabric { limit }),
+    ];
+    let limiter = prop_oneof![
+        Just(Limiter::None),
+        (10u64..500, 1_500u64..20_000).prop_map(|(us, b)| Limiter::PerFlow { epoch: us * US, budgets: [b; 8] }),
+        (10u64..500, 1_500u64..20_000).prop_map(|(us, b)| Limiter::PerHost { epoch: us * US, budgets: [b; 8] }),
+    ];
+    let base = prop_oneof![Just(Scheme::tcp()), Just(Scheme::dctcp()), Just(Scheme::pfabric())];
+    let routing = prop_oneof![Just(Routing::Spray), Just(Routing::PerFlow)];
+    (base, queue, limiter, routing, prop::option::of(1u32..5), 0u32..3).prop_map(
+        |(mut scheme, queue, limiter, routing, dupacks, connections)| {
+            scheme.queue = queue;
+            scheme.limiter = limiter;
+            scheme.routing = routing;
+            scheme.transport.dupacks = dupacks;
+            scheme.transport.connections = connections;
+            // Doubled without end, a timeout makes a flow that is starved on purpose last for hours.
+            scheme.transport.max_rto = 10 * MS;
+            scheme
+        },
+    )
+}
+
+fn fabric() -> impl Strategy<Value = LeafSpine> {
+    let cable = (1u64..16, 0u64..5_000).prop_map(|(gb, ns)| Cable { rate: gb * 1_000_000_000, delay: ns * NS });
+    (1u32..4, 2u32..5, 1u32..4, cable.clone(), cable).prop_map(|(racks, hosts_per_rack, spines, edge, uplink)| LeafSpine {
+        racks,
+        hosts_per_rack,
+        spines,
+        edge,
+        uplink,
+    })
+}
+
+fn flows() -> impl Strategy<Value = Vec<FlowSpec>> {
+    let flow = (0u64..300, 0u32..12, 1u32..12, 1u32..200).prop_map(|(us, src, over, packets)| FlowSpec {
+        start: us * US,
+        src,
+        dst: over,
+        packets,
+    });
+    prop::collection::vec(flow, 1..20)
+}
+
+fn sources() -> impl Strategy<Value = Vec<Source>> {
+    let gap = prop_oneof![(0u64..20).prop_map(|us| Gap::Every(us * US)), (1u64..20).prop_map(|us| Gap::Poisson(us * US))];
+    let bytes = prop_oneof![(1u16..1_500).prop_map(Bytes::Fixed), (1u16..300).prop_map(Bytes::Exponential)];
+    let source = (0u32..12, 1u32..12, 0u8..8, gap, bytes, 0u64..50).prop_map(|(src, dst, level, gap, bytes, count)| Source {
+        src,
+        dst,
+        level,
+        first: 3 * US,
+        gap,
+        bytes,
+        count,
+    });
+    prop::collection::vec(source, 0..5)
+}
+
+/// Ends drawn for 12 hosts, brought to as many as there are, and apart.
+fn ends(src: u32, over: u32, hosts: u32) -> (u32, u32) {
+    let src = src % hosts;
+    (src, (src + 1 + over % (hosts - 1)) % hosts)
+}
+
+fn kept(c: &Counters) -> bool {
+    c.sent.total() == c.delivered.total() + c.full.total() + c.pushed_out.total() + c.limited.total() + c.in_flight
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// At every stop; at the end nothing is in flight, every flow has finished and every packet has been received.
+    #[test]
+    fn packets_are_conserved(
+        scheme in scheme(), fabric in fabric(), mut flows in flows(), mut sources in sources(), seed: u64,
+    ) {
+        let topology = Topology::leaf_spine(&fabric).unwrap();
+        let hosts = topology.hosts();
+        for flow in &mut flows {
+            (flow.src, flow.dst) = ends(flow.src, flow.dst, hosts);
+        }
+        for source in &mut sources {
+            (source.src, source.dst) = ends(source.src, source.dst, hosts);
+        }
+        let workload = Workload { flows: Flows::List(flows), sources };
+        let mut simulation = Simulation::new(&topology, &scheme, &workload, seed).unwrap();
+        for stop in [0, 2 * US, 7 * US, 20 * US, 100 * US, 350 * US, 2 * MS] {
+            simulation.run_until(stop);
+            let counters = simulation.outcome().counters;
+            prop_assert!(kept(&counters), "at {stop} ps: {counters:?}");
+        }
+        simulation.run_until(1_000 * S);
+        let outcome = simulation.outcome();
+        let straight = Scenario { topology, scheme, workload, seed, stop: Some(1_000 * S) }.run().unwrap();
+        prop_assert_eq!(&straight, &outcome, "stops on the way change the outcome");
+        prop_assert!(kept(&outcome.counters), "{:?}", outcome.counters);
+        prop_assert_eq!(outcome.counters.in_flight, 0);
+        prop_assert!(outcome.flows.iter().all(|flow| flow.finish.is_some()));
+        prop_assert!(simulation.is_clean(), "a slot or a packet of the pool was not given back");
+        let delivered: u64 = outcome.sources.iter().map(|source| source.delivered).sum();
+        prop_assert_eq!(delivered, outcome.counters.delivered.datagrams);
+    }
+
+    /// Nodes, cables, flows and sources may be given in any order.
+    #[test]
+    fn order_of_building_does_not_matter(
+        scheme in scheme(), flows in flows(), sources in sources(), seed: u64, swaps in prop::collection::vec(0usize..1000, 30),
+    ) {
+        let build = |shuffle: &dyn Fn(usize) -> Vec<usize>| {
+            let mut tree = Tree::new();
+            for i in shuffle(3) {
+                tree = tree.switch(["s0", "s1", "s2"][i]);
+            }
+            for i in shuffle(6) {
+                tree = tree.host(["a", "b", "c", "d", "e", "f"][i]);
+            }
+            let ends = [
+                ("s0", "s1"), ("s2", "s0"), ("a", "s0"), ("s1", "b"), ("c", "s1"), ("d", "s1"), ("s2", "e"), ("f", "s2"),
+            ];
+            for i in shuffle(ends.len()) {
+                let cable = Cable { rate: [1, 2, 4, 5][i % 4] * 1_000_000_000, delay: US };
+                tree = tree.cable(ends[i].0, ends[i].1, cable);
+            }
+            let topology = tree.build().unwrap();
+            let flows = shuffle(flows.len()).into_iter().map(|i| {
+                let (src, dst) = ends_of(flows[i].src, flows[i].dst);
+                FlowSpec { src, dst, ..flows[i] }
+            });
+            let sources = shuffle(sources.len()).into_iter().map(|i| {
+                let (src, dst) = ends_of(sources[i].src, sources[i].dst);
+                Source { src, dst, ..sources[i] }
+            });
+            let workload = Workload { flows: Flows::List(flows.collect()), sources: sources.collect() };
+            Scenario { topology, scheme, workload, seed, stop: Some(20 * MS) }.run().unwrap()
+        };
+        let straight = build(&|n| (0..n).collect());
+        let shuffled = build(&|n| {
+            let mut order: Vec<usize> = (0..n).collect();
+            for (i, swap) in swaps.iter().enumerate().filter(|_| n > 0) {
+                order.swap(i % n, swap % n);
+            }
+            order
+        });
+        prop_assert_eq!(straight, shuffled);
+    }
+}
+
+fn ends_of(src: u32, over: u32) -> (u32, u32) {
+    ends(src, over, 6)
+}
+
+/// A number that changes when a completion time or a count does (FNV-1a over 64-bit words).
+fn digest(outcome: &Outcome) -> u64 {
+    let c = &outcome.counters;
+    let counts = [c.hops, c.events, c.sent.data, c.full.total(), c.pushed_out.total(), c.marked, c.timeouts];
+    let times = outcome.flows.iter().map(|flow| flow.finish.unwrap());
+    times.chain(counts).fold(0xcbf2_9ce4_8422_2325, |sum: u64, word| (sum ^ word).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Pinned: the same on every machine. A change of these is a change of results, and belongs into the change log.
+#[test]
+fn outcomes_are_pinned() {
+    let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
+    for (name, pinned) in PINNED {
+        let sizes = Sizes::web_search();
+        let workload = Workload::of_flows(Flows::Poisson { sizes, load: 0.8, count: 200 });
+        let scheme = Scheme::named(name, &topology).unwrap();
+        let run = |seed| Scenario { topology: topology.clone(), scheme, workload: workload.clone(), seed, stop: None }.run();
+        let outcome = run(1).unwrap();
+        assert_eq!(outcome, run(1).unwrap(), "{name}");
+        assert_ne!(outcome, run(2).unwrap(), "{name}: another seed is another run");
+        assert_eq!(digest(&outcome), pinned, "{name}");
+    }
+}
+
+const PINNED: [(&str, u64); 5] = [("tcp", 0), ("dctcp", 0), ("pfabric", 0), ("qjump-script", 0), ("qjump-paper", 0)];
+
+/// A scheme's parts that do not fit, a network or traffic that cannot be: one sentence that says where.
+#[test]
+fn wrong_input_is_told() {
+    let cable = Cable { rate: 1_000_000_000, delay: 0 };
+    let tree = |a: &str, b: &str| Tree::new().switch("s").host("h").host("i").cable("h", "s", cable).cable(a, b, cable).build();
+    let said = |result: qjump_sim::Result<Topology>| result.unwrap_err().to_string();
+    assert_eq!(said(tree("i", "t")), "cable i--t: there is no node t");
+    assert_eq!(said(tree("h", "i")), "cable h--i: joins two hosts");
+    assert_eq!(said(tree("h", "s")), "cable h--s: its host has a cable already");
+    assert_eq!(said(tree("s", "s")), "host i: has no cable");
+    let ring = Tree::new().switch("x").switch("y").host("h").cable("x", "y", cable).cable("y", "x", cable).cable("h", "x", cable);
+    assert!(said(ring.build()).contains("loop"));
+    let parts = Tree::new().switch("x").switch("y").host("h").cable("h", "x", cable);
+    assert!(said(parts.build()).contains("no cable joins"));
+    let slow = Cable { rate: 0, ..cable };
+    assert_eq!(
+        said(Topology::leaf_spine(&LeafSpine { uplink: slow, ..LeafSpine::FIG9 })),
+        "uplink: a link's rate is 0 bit/s, which moves no packet"
+    );
+    let parse = |text: &str| Flows::parse(text).unwrap_err().to_string();
+    assert_eq!(parse("0.1 0 1 6\n0.2 0 x 6"), "line 2: not seconds, source, destination and packets: 0.2 0 x 6");
+    let topology = tree("i", "s").unwrap();
+    let run = |scheme: &Scheme, flow: (u32, u32, u32)| {
+        let flow = FlowSpec { start: 7, src: flow.0, dst: flow.1, packets: flow.2 };
+        let workload = Workload::of_flows(Flows::List(vec![flow]));
+        Simulation::new(&topology, scheme, &workload, 1).err().map(|error| error.to_string())
+    };
+    let tcp = Scheme::tcp();
+    assert_eq!(run(&tcp, (0, 1, 6)), None);
+    assert_eq!(run(&tcp, (0, 9, 6)).unwrap(), "flow at 7 ps: there is no host 9 among 2");
+    assert_eq!(run(&tcp, (1, 1, 6)).unwrap(), "flow at 7 ps: host 1 sends to itself");
+    assert!(run(&tcp, (0, 1, 0)).unwrap().contains("0 packets"));
+    let mut wide = tcp;
+    wide.transport.max_window = 5;
+    assert!(run(&wide, (0, 1, 6)).unwrap().starts_with("transport: the initial window of 12"));
+    let tight = Scheme { limiter: Limiter::PerFlow { epoch: US, budgets: [1_000; 8] }, ..tcp };
+    assert!(run(&tight, (0, 1, 6)).unwrap().starts_with("limiter: level 0 has 1000 bytes"));
+    let short = Scheme { queue: Queue::DropTail(Limit::Bytes(1_000)), ..tcp };
+    assert!(run(&short, (0, 1, 6)).unwrap().starts_with("queue: its limit of 1000 bytes"));
+    assert_eq!(
+        Sizes::new(&[(1, 0.0), (5, 0.5), (3, 1.0)]).unwrap_err().to_string(),
+        "sizes: the point of 3 packets and share 1 is not above the one before it"
+    );
+    assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp { shift: 4 }));
+}
