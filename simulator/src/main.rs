@@ -5,14 +5,16 @@ use std::process::ExitCode;
 use std::time::Instant;
 use std::{env, fs};
 
-use qjump_sim::{Error, Flows, LeafSpine, Outcome, Region, Regions, Result, Scenario, Scheme, Sizes, Topology, Workload};
+use qjump_sim::{Error, Flows, LeafSpine, Outcome, Ps, Region, Regions, Result, Scenario, Scheme, Sizes, Topology, Workload, MS};
 
 const USAGE: &str = "\
 usage: qjump-sim bench-flows FILE [--scheme NAME]
+       qjump-sim bench-scale [--scheme NAME]
        qjump-sim fig9 [--scheme NAME] [--workload NAME] [--load SHARE] [--flows COUNT] [--seed NUMBER]
 
 bench-flows  runs a list of flows (lines of: seconds source destination packets) on Figure 9's fabric and prints
              packet-hops per CPU second
+bench-scale  prints nanoseconds of CPU per packet-hop for the first milliseconds at half load of 144, 1,008 and 10,000 hosts
 fig9         runs one point of Figure 9 and prints statistics of completion times as JSON
 
 schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper; workloads: search (default), mining";
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
     let done = match words.first().map(String::as_str) {
         Some("bench-flows") => bench(&words[1..]),
+        Some("bench-scale") => bench_scale(&words[1..]),
         Some("fig9") => fig9(&words[1..]),
         Some("--help" | "-h") => {
             println!("{USAGE}");
@@ -86,7 +89,7 @@ fn bench(words: &[String]) -> Result<()> {
     };
     let text = fs::read_to_string(file).map_err(|e| sentence(format!("{file}: {e}")))?;
     let flows = Flows::parse(&text).map_err(|e| sentence(format!("{file}: {e}")))?;
-    let (outcome, cpu, wall) = run(&options, flows, 1)?;
+    let (outcome, cpu, wall) = run(&options, &LeafSpine::FIG9, flows, 1, None)?;
     let c = &outcome.counters;
     let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
     println!(
@@ -109,13 +112,32 @@ fn bench(words: &[String]) -> Result<()> {
     Ok(())
 }
 
+fn bench_scale(words: &[String]) -> Result<()> {
+    let options = Options::parse(words, &["scheme"], false)?;
+    for (racks, hosts_per_rack, spines, milliseconds) in [(9, 16, 4, 60), (42, 24, 6, 10), (250, 40, 10, 3)] {
+        let fabric = LeafSpine { racks, hosts_per_rack, spines, ..LeafSpine::FIG9 };
+        let hosts = racks * hosts_per_rack;
+        let count = hosts * milliseconds / 2;
+        let flows = Flows::Poisson { sizes: Sizes::web_search(), load: 0.5, count };
+        let (outcome, cpu, _) = run(&options, &fabric, flows, 1, Some(Ps::from(milliseconds) * MS))?;
+        let hops = outcome.counters.hops;
+        println!(
+            "hosts={hosts} hops={hops} in_flight={} cpu={cpu:.3}s ns/hop={:.1} max_rss_MB={}",
+            outcome.counters.in_flight,
+            cpu * 1e9 / hops as f64,
+            max_rss_mb().map_or("unknown".to_owned(), |mb| mb.to_string()),
+        );
+    }
+    Ok(())
+}
+
 fn fig9(words: &[String]) -> Result<()> {
     let options = Options::parse(words, &["scheme", "workload", "load", "flows", "seed"], false)?;
     let workload = options.text("workload", "search");
     let load: f64 = options.number("load", "0.6")?;
     let seed: u64 = options.number("seed", "1")?;
     let flows = Flows::Poisson { sizes: Sizes::named(workload)?, load, count: options.number("flows", "1000")? };
-    let (outcome, cpu, _) = run(&options, flows, seed)?;
+    let (outcome, cpu, _) = run(&options, &LeafSpine::FIG9, flows, seed, None)?;
     let regions = Regions::of(&outcome.flows, &LeafSpine::FIG9);
     let c = &outcome.counters;
     println!(
@@ -142,10 +164,10 @@ fn json(region: &Region) -> String {
 }
 
 /// The outcome, CPU seconds and wall seconds.
-fn run(options: &Options, flows: Flows, seed: u64) -> Result<(Outcome, f64, f64)> {
-    let topology = Topology::leaf_spine(&LeafSpine::FIG9)?;
+fn run(options: &Options, fabric: &LeafSpine, flows: Flows, seed: u64, stop: Option<Ps>) -> Result<(Outcome, f64, f64)> {
+    let topology = Topology::leaf_spine(fabric)?;
     let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
-    let scenario = Scenario { topology, scheme, workload: Workload::of_flows(flows), seed, stop: None };
+    let scenario = Scenario { topology, scheme, workload: Workload::of_flows(flows), seed, stop };
     let (began, wall) = (cpu_seconds(), Instant::now());
     let outcome = scenario.run()?;
     let wall = wall.elapsed().as_secs_f64();
