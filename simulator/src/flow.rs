@@ -96,7 +96,7 @@ pub(crate) struct Flow {
     acked: u32,
     marked: u32,
     observed: u32,
-    /// No further cut until this is acknowledged.
+    /// No further cut for what was sent before this packet.
     cut: u32,
     timeouts: u32,
     probing: bool,
@@ -329,11 +329,11 @@ impl Flow {
             (self.acked, self.marked) = (0, 0);
             self.observed = self.high.max(self.una + 1);
         }
-        if marked && self.una >= self.cut && !self.recovering {
+        if marked && self.una > self.cut && !self.recovering {
             let cut = u64::from(self.path.cwnd) * u64::from(self.path.alpha) / u64::from(2 * ALPHA);
             self.path.cwnd = (self.path.cwnd - cut as u32).max(ONE);
             self.path.ssthresh = self.path.cwnd.max(2 * ONE);
-            self.cut = self.high.max(self.una + 1);
+            self.cut = self.high;
         }
     }
 
