@@ -4,11 +4,12 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::error::{Error, Result};
-use crate::flow::{Flow, Path};
+use crate::flow::Flow;
 use crate::limiter::HostLimiter;
 use crate::link::{Links, Node, Offered};
 use crate::outcome::{ByKind, Counters, FlowResult, Outcome, SourceResult};
 use crate::packet::{stamp, Kind, Packet, Pool, KINDS};
+use crate::path::Path;
 use crate::rng::Rng;
 use crate::routes::Routes;
 use crate::scheme::{Limiter, Scheme};

@@ -1,64 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A flow's two ends: what has been sent, acknowledged and received, and the window. Time is passed in; nothing is sent here.
-//!
-//! Windows are fixed-point numbers of packets with 16 fractional bits; DCTCP's alpha has 20: no floating point decides anything.
+//! A flow's two ends: what has been sent, acknowledged and received. Time is passed in; nothing is sent here.
 
+use crate::path::Path;
 use crate::scheme::{Congestion, Transport};
 use crate::time::Ps;
 use crate::window::Window;
 
-/// One packet of window.
-const ONE: u32 = 1 << 16;
-/// alpha = 1.
-const ALPHA: u32 = 1 << 20;
 /// Timeouts double this often at most; the largest timeout is the limit in practice.
 const DOUBLINGS: u32 = 16;
-
-/// What a connection knows of its path, and keeps between flows.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Path {
-    pub cwnd: u32,
-    pub ssthresh: u32,
-    pub alpha: u32,
-    /// 0: no round trip was measured.
-    pub srtt: Ps,
-    pub rttvar: Ps,
-    pub used: Ps,
-}
-
-impl Path {
-    pub fn new(t: &Transport) -> Self {
-        Path { cwnd: t.initial_window * ONE, ssthresh: t.max_window * ONE, alpha: 0, srtt: 0, rttvar: 0, used: 0 }
-    }
-
-    /// After idleness of more than a timeout the window is the initial one again, as ns-2's slow-start restart sets it: from a
-    /// larger window and from a smaller.
-    pub fn restart(&mut self, t: &Transport, now: Ps) {
-        if now - self.used > self.rto(t) {
-            self.cwnd = t.initial_window * ONE;
-        }
-    }
-
-    /// Timeout without back-off (RFC 6298, with the smallest one of the transport, without clock granularity).
-    fn rto(&self, t: &Transport) -> Ps {
-        if t.fixed_rto || self.srtt == 0 {
-            t.min_rto
-        } else {
-            (self.srtt + 4 * self.rttvar).clamp(t.min_rto, t.max_rto)
-        }
-    }
-
-    fn round_trip(&mut self, took: Ps) {
-        let took = took.max(1);
-        if self.srtt == 0 {
-            self.srtt = took;
-            self.rttvar = took / 2;
-        } else {
-            self.rttvar = (3 * self.rttvar + self.srtt.abs_diff(took)) / 4;
-            self.srtt = (7 * self.srtt + took) / 8;
-        }
-    }
-}
 
 /// What an ACK says.
 #[derive(Debug, Clone, Copy)]
@@ -189,10 +138,6 @@ impl Flow {
         number < self.high
     }
 
-    fn window(&self) -> u32 {
-        self.path.cwnd / ONE
-    }
-
     /// When the retransmission timer expires; `Ps::MAX`: it is not set.
     pub fn deadline(&self) -> Ps {
         self.deadline
@@ -211,7 +156,7 @@ impl Flow {
     /// The timeout as it is now.
     fn rto(&self, t: &Transport) -> Ps {
         let doublings = if t.fixed_rto { 0 } else { self.timeouts.min(DOUBLINGS) };
-        (self.path.rto(t) << doublings).min(t.max_rto)
+        self.path.rto(t).saturating_mul(1 << doublings).min(t.max_rto)
     }
 
     /// The next packet that the window lets go, if any.
@@ -225,7 +170,7 @@ impl Flow {
             while !self.sacked.is_empty() && self.next < self.high && self.sacked.contains(self.next) {
                 self.next += 1;
             }
-            if self.next >= self.size || self.next - self.una >= self.window() {
+            if self.next >= self.size || self.next - self.una >= self.path.window() {
                 return None;
             }
             self.next += 1;
@@ -245,7 +190,7 @@ impl Flow {
 
     /// RFC 6675: holes first, then new packets, as many as have left the network.
     fn next_in_recovery(&mut self, t: &Transport) -> Option<u32> {
-        if self.pipe >= self.window() {
+        if self.pipe >= self.path.window() {
             return None;
         }
         self.resend = self.resend.max(self.una);
@@ -281,7 +226,7 @@ impl Flow {
             self.recovering = false;
         }
         if advanced && !ack.marked && !self.recovering {
-            self.open(t);
+            self.path.open(t);
         }
         if let Some(dupacks) = t.dupacks {
             self.look_for_loss(dupacks);
@@ -308,31 +253,18 @@ impl Flow {
         newly
     }
 
-    /// One more packet for each ACK in slow start, one for each window after it.
-    fn open(&mut self, t: &Transport) {
-        let grown = if self.path.cwnd < self.path.ssthresh {
-            self.path.cwnd + ONE
-        } else {
-            self.path.cwnd + ((u64::from(ONE) * u64::from(ONE)) / u64::from(self.path.cwnd)) as u32
-        };
-        self.path.cwnd = grown.min(t.max_window * ONE);
-    }
-
     /// DCTCP (RFC 8257, section 3.3): alpha follows the share of marked packets once a window, and a window with marks is cut by
     /// half of it.
     fn observe(&mut self, shift: u32, marked: bool) {
         self.acked += 1;
         self.marked += u32::from(marked);
         if self.una >= self.observed {
-            let share = (u64::from(self.marked) * u64::from(ALPHA) / u64::from(self.acked)) as u32;
-            self.path.alpha = self.path.alpha - (self.path.alpha >> shift) + (share >> shift);
+            self.path.observe(shift, self.marked, self.acked);
             (self.acked, self.marked) = (0, 0);
             self.observed = self.high.max(self.una + 1);
         }
         if marked && self.una > self.cut && !self.recovering {
-            let cut = u64::from(self.path.cwnd) * u64::from(self.path.alpha) / u64::from(2 * ALPHA);
-            self.path.cwnd = (self.path.cwnd - cut as u32).max(ONE);
-            self.path.ssthresh = self.path.cwnd.max(2 * ONE);
+            self.path.cut();
             self.cut = self.high;
         }
     }
@@ -348,8 +280,7 @@ impl Flow {
             }
             self.recovering = true;
             self.recover = self.high;
-            self.path.ssthresh = (self.path.cwnd / 2).max(2 * ONE);
-            self.path.cwnd = self.path.ssthresh;
+            self.path.halve();
         } else if self.una < self.lost {
             return;
         }
@@ -363,8 +294,7 @@ impl Flow {
     /// acknowledged selectively is not (RFC 6675, section 5.1 allows it).
     pub fn expire(&mut self, t: &Transport, now: Ps) -> Expired {
         self.timeouts += 1;
-        self.path.ssthresh = (self.path.cwnd / 2).max(2 * ONE);
-        self.path.cwnd = ONE;
+        self.path.collapse();
         self.next = self.una;
         self.recovering = false;
         self.recover = self.high;

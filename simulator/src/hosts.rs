@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 
 use crate::engine::{Simulation, START, TIMER};
-use crate::flow::{Ack, Expired, Flow, Path, Task};
+use crate::flow::{Ack, Expired, Flow, Task};
 use crate::limiter::flow_may_send;
 use crate::packet::{since, Kind, Packet};
+use crate::path::Path;
 use crate::scheme::{Limiter, Rank};
 use crate::time::Ps;
 

@@ -33,6 +33,7 @@ mod limiter;
 mod link;
 mod outcome;
 mod packet;
+mod path;
 mod queue;
 mod regions;
 mod rng;

@@ -143,7 +143,7 @@ fn fig9(words: &[String]) -> Result<()> {
     println!(
         "{{\"scheme\": \"{}\", \"workload\": \"{workload}\", \"load\": {load}, \"seed\": {seed}, \"unfinished\": {}, \
          \"short\": {}, \"medium\": {}, \"long\": {}, \"all\": {}, \"hops\": {}, \"dropped\": {}, \"limited\": {}, \
-         \"timeouts\": {}, \"cpu_s\": {cpu:.3}}}",
+         \"timeouts\": {}, \"cpu_s\": {cpu:.3}, \"max_rss_MB\": {}}}",
         options.text("scheme", "dctcp"),
         regions.unfinished,
         json(&regions.short),
@@ -154,6 +154,7 @@ fn fig9(words: &[String]) -> Result<()> {
         c.full.total() + c.pushed_out.total(),
         c.limited.total(),
         c.timeouts,
+        max_rss_mb().map_or("null".to_owned(), |mb| mb.to_string()),
     );
     Ok(())
 }

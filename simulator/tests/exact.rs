@@ -2,8 +2,8 @@
 //! Times that can be worked out by hand, to the picosecond.
 
 use qjump_sim::{
-    Bytes, Cable, FlowSpec, Flows, Gap, LeafSpine, Limiter, Outcome, Ps, Scenario, Scheme, Simulation, Source, Topology, Tree,
-    Workload, MS, NS, US,
+    Bytes, Cable, FlowSpec, Flows, Gap, LeafSpine, Limiter, Outcome, Ps, Routing, Scenario, Scheme, Simulation, Source, Topology,
+    Tree, Workload, MS, NS, US,
 };
 
 fn fabric() -> Topology {
@@ -145,4 +145,21 @@ fn fast_retransmit_is_an_option() {
     assert_eq!(by_dupacks.retransmitted, by_dupacks.full.data, "only what was lost is sent again");
     let ideal = 1_999 * 1_200_000 + 13_264_000;
     assert!(fast < ideal + ideal / 100 && fast + 50 * US < slow, "{ideal} {fast} {slow}");
+}
+
+/// 100 packets from one rack to another over four spines of 2.5 Gb/s: in turn they use all four and none waits, by one path they
+/// wait for each other at the first of its links.
+#[test]
+fn paths_are_chosen_by_packet_or_by_flow() {
+    let uplink = Cable { rate: 2_500_000_000, delay: 200 * NS };
+    let topology = Topology::leaf_spine(&LeafSpine { uplink, ..LeafSpine::FIG9 }).unwrap();
+    let burst = Source { src: 0, dst: 20, level: 0, first: 0, gap: Gap::Every(0), bytes: Bytes::Fixed(1_500), count: 100 };
+    let last = |routing| {
+        let scheme = Scheme { routing, ..Scheme::tcp() };
+        let workload = Workload::of_sources(vec![burst]);
+        Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None }.run().unwrap().end
+    };
+    let (edge, up, delays) = (1_200_000, 4_800_000, 2 * (2_700 + 200) * NS);
+    assert_eq!(last(Routing::Spray), 100 * edge + 2 * up + edge + delays);
+    assert_eq!(last(Routing::PerFlow), edge + 100 * up + up + edge + delays);
 }
