@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::{Packet, Pool};
+use crate::packet::{Kind, Packet, Pool};
 
 /// Eight levels, and acknowledgements before them.
 const BANDS: usize = 9;
@@ -83,7 +83,9 @@ pub(crate) struct Remaining {
 impl Remaining {
     /// Queues the packet, within `limit` bytes; false if it is dropped instead.
     pub fn push(&mut self, handle: u32, limit: u64, pool: &Pool, evicted: &mut Vec<u32>) -> bool {
-        let Packet { flow, rank, bytes, .. } = *pool.get(handle);
+        let Packet { flow, rank, bytes, kind, .. } = *pool.get(handle);
+        // Sources of datagrams are numbered apart from flows, whose slots stay below 2^29.
+        let flow = if kind == Kind::Datagram { flow | 1 << 31 } else { flow };
         while self.bytes + u64::from(bytes) > limit {
             // Of equal ranks the last comes last: the newest of them goes, and the arriving one before it.
             let worst = (0..self.data.len()).max_by_key(|&i| self.data[i].rank);
@@ -130,7 +132,6 @@ impl Remaining {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Kind;
 
     fn packet(pool: &mut Pool, flow: u32, rank: u32, bytes: u16) -> u32 {
         pool.add(Packet {

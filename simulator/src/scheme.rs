@@ -37,6 +37,7 @@ pub enum Queue {
         limit: u64,
     },
     /// pFabric's: least remaining first, a flow in order, most remaining dropped. `limit` bytes without the packet being sent.
+    /// Datagrams count as if one more than their level remained.
     PFabric {
         /// Bytes.
         limit: u64,
