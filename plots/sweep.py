@@ -19,6 +19,7 @@ from .notes import LEFT, RIGHT
 from .style import Figure
 
 PANEL_INCHES = 2.5
+MANY = 4
 GAIN = 0.05
 """What more of the parameter must bring of the most that it ever brings, to be worth it."""
 
@@ -40,12 +41,14 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         return []
     shown = [arm for arm in plan.arms_run if (arm.series or arm.name) in plan.figure.arms]
     with style.sheet():
-        inches = PANEL_INCHES * len(panels) + 1.1
+        above = len(panels) == 1 and len(panels[0][1]) > MANY  # the legend: among so many lines there is no room for it
+        margin = 0.75 if above else 0.3
+        inches = PANEL_INCHES * len(panels) + 0.8 + margin
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
-        grid = figure.add_gridspec(len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.3 / inches, bottom=0.85 / inches, hspace=0.16)
+        grid = figure.add_gridspec(len(panels), 1, left=LEFT, right=RIGHT, top=1 - margin / inches, bottom=0.85 / inches, hspace=0.16)
         axes = grid.subplots(sharex=True, squeeze=False)[:, 0]
         for index, (axis, (panel, lines)) in enumerate(zip(axes, panels, strict=True)):
-            _panel(axis, plan, panel, lines)
+            _panel(axis, plan, panel, lines, above=above)
             axis.set_title("abcdef"[index] if len(panels) > 1 else "", loc="left")
         knee = _knee(panels)
         for axis in axes if knee is not None else ():
@@ -111,7 +114,7 @@ def _measures(panel: PanelSpec) -> set[str]:
     return {entry.split(".")[1] for entry in panel.measures}
 
 
-def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line]) -> None:
+def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line], *, above: bool) -> None:
     # Where one series has several measures, these are what is told apart by colour.
     several = len(plan.figure.arms) > 1
     looks = style.looks(plan) if several else style.unlike([line.measure for line in lines])
@@ -129,7 +132,7 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
         axis.annotate(f"bound {value:.4g}", (1, value), xycoords=("axes fraction", "data"), xytext=(-3, 3), textcoords="offset points", ha="right", fontsize=7)
     if plan.figure.log_x:
         axis.set_xscale("log")
-        style.logarithmic(axis.xaxis)
+        style.logarithmic(axis.xaxis, 1.0, 2.0, 5.0)
     if panel.log:
         axis.set_yscale("log")
         style.logarithmic(axis.yaxis, 1.0, 2.0, 5.0)
@@ -137,7 +140,10 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
         axis.set_ylim(bottom=0)
     axis.set_ylabel(panel.label)
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
-    axis.legend(loc="best", fontsize=7, ncols=2 if len(lines) > 4 else 1, frameon=True, framealpha=0.9, edgecolor="none").set_zorder(20)
+    if above:
+        axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=7, ncols=-(-len(lines) // 2))
+    else:
+        axis.legend(loc="best", fontsize=7, ncols=2 if len(lines) > MANY else 1, frameon=True, framealpha=0.9, edgecolor="none").set_zorder(20)
 
 
 def _seeds(panels: list[tuple[PanelSpec, list[Line]]]) -> set[int]:
