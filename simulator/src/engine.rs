@@ -137,7 +137,19 @@ impl Simulation {
 
     /// Runs everything that happens at `last` or before.
     pub fn run_until(&mut self, last: Ps) {
-        while let Some(event) = self.wheel.pop_until(last) {
+        while self.run_some(last, u64::MAX) {}
+    }
+
+    /// Runs at most so many events of those that happen at `last` or before; returns whether it stopped for their number. Runs
+    /// in any pieces yield the outcome of one.
+    pub fn run_some(&mut self, last: Ps, most: u64) -> bool {
+        for _ in 0..most {
+            let Some(event) = self.wheel.pop_until(last) else {
+                if last != Ps::MAX {
+                    self.now = last;
+                }
+                return false;
+            };
             self.now = event.time;
             self.tally.events += 1;
             let index = event.what & ((1 << INDEX) - 1);
@@ -150,9 +162,7 @@ impl Simulation {
                 _ => self.emit(index),
             }
         }
-        if last != Ps::MAX {
-            self.now = last;
-        }
+        true
     }
 
     /// Whether nothing is left of any traffic: no packet, no flow and no timer holds memory.
