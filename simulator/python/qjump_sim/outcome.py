@@ -1,0 +1,121 @@
+"""What a run yields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qjump_sim import _native
+from qjump_sim.network import LeafSpine
+
+
+class ByKind(TypedDict):
+    """Packets by what they are: data of flows, ACKs, pFabric's probes, datagrams of sources."""
+
+    data: int
+    acks: int
+    probes: int
+    datagrams: int
+
+
+class Counters(TypedDict):
+    """Packets: `sent` = `delivered` + `full` + `pushed_out` + `limited` + `in_flight`, at every stop."""
+
+    sent: ByKind
+    """Handed over by the hosts' transports, every retransmission anew."""
+    delivered: ByKind
+    """Arrived at the host they were for."""
+    full: ByKind
+    """Dropped because a queue was full."""
+    pushed_out: ByKind
+    """Pushed out of a queue by what mattered more."""
+    limited: ByKind
+    """Dropped by a limiter."""
+    in_flight: int
+    """In limiters, queues and on links when the run stopped."""
+    hops: int
+    """Packets that finished crossing a link."""
+    events: int
+    marked: int
+    """Data packets delivered with a mark."""
+    retransmitted: int
+    """Data packets sent again."""
+    timeouts: int
+    """Expired retransmission timers."""
+
+
+@dataclass(frozen=True)
+class SourceResult:
+    """One source's datagrams: how many were delivered, their bytes, sum and largest of their delays in ps from the limiter's release to delivery."""
+
+    delivered: int
+    bytes: int
+    delay_sum: int
+    delay_max: int
+
+
+@dataclass(frozen=True)
+class Region:
+    """Completion times of the flows of a size, each over the one in an empty network.
+
+    `flows` that finished; `mean`; `p99`: the value at position ceil(0.99 (n - 1)) of the sorted ones, as the published script takes it. NaN
+    without flows.
+    """
+
+    flows: int
+    mean: float
+    p99: float
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Figure 9's sizes, by bytes on the wire: `short` at most 10 kB, `medium` at most 10 MB, `long` more; `all`; flows that did not finish."""
+
+    short: Region
+    medium: Region
+    long: Region
+    all: Region
+    unfinished: int
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Flows, counters, sources.
+
+    The arrays have one value a flow, in the order of start, source, destination and packets: int64, shape (n,), read-only. Outcomes can be
+    pickled.
+    """
+
+    start: NDArray[np.int64]
+    """When its first byte was handed over, in ps."""
+    finish: NDArray[np.int64]
+    """When the sender got the last ACK, in ps; -1: the run stopped before."""
+    src: NDArray[np.int64]
+    """Number of the sending host."""
+    dst: NDArray[np.int64]
+    """Number of the receiving host."""
+    packets: NDArray[np.int64]
+    """Data packets."""
+    counters: Counters
+    sources: tuple[SourceResult, ...]
+    """In the order of source, destination, level, first, gap, bytes and count; periodic before Poisson, fixed before exponential."""
+    end: int
+    """When the run stopped, in ps: the time of its last event, or the one asked for."""
+
+    @property
+    def finished(self) -> NDArray[np.bool_]:
+        """Which flows finished, shape (n,)."""
+        return self.finish >= 0
+
+    @property
+    def fct(self) -> NDArray[np.int64]:
+        """Completion times of those, in ps, shape (number finished,)."""
+        return (self.finish - self.start)[self.finished]
+
+    def regions(self, fabric: LeafSpine) -> Regions:
+        """Figure 9's statistics: completion times over those in an empty `fabric`, by size of the flow. Raises ValueError for a fabric that
+        cannot be."""
+        return _native.regions(self, fabric)

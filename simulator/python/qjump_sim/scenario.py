@@ -1,0 +1,37 @@
+"""A run and all that it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from qjump_sim import _native
+from qjump_sim.network import Topology
+from qjump_sim.outcome import Outcome, SourceResult
+from qjump_sim.scheme import Scheme
+from qjump_sim.traffic import Flows, Poisson, Source
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All that a run depends on. `scheme`: one, or the name of one (`Scheme.named`). `stop`: in ps; None: when nothing is left to happen."""
+
+    topology: Topology
+    scheme: Scheme | str
+    flows: Poisson | Flows
+    sources: Sequence[Source] = ()
+    seed: int = 1
+    stop: int | None = None
+
+
+def run(scenario: Scenario) -> Outcome:
+    """Run it.
+
+    Other threads go on meanwhile: runs in several threads use several cores. Ctrl-C ends a run of the main thread, as does any signal whose
+    handler raises. Raises ValueError for what cannot be simulated, in one sentence that begins with the place.
+    """
+    columns, counters, sources, end = _native.run(scenario)
+    start, finish, src, dst, packets = (np.frombuffer(column, np.int64) for column in columns)
+    return Outcome(start, finish, src, dst, packets, counters, tuple(SourceResult(*source) for source in sources), end)

@@ -1,0 +1,129 @@
+"""Schemes: what queues, hosts and limiters do. Those of QJump's Figure 9 have names; others are made of them by `dataclasses.replace`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from qjump_sim import _native
+from qjump_sim.network import Topology
+
+
+@dataclass(frozen=True)
+class DropTail:
+    """First come, first served; what does not fit is dropped. The limit is in `bytes` (of the packet being sent those still to go count) or in
+    `packets` (with the one being sent); with neither, the queue is as long as it becomes."""
+
+    bytes: int | None = None
+    packets: int | None = None
+
+
+@dataclass(frozen=True)
+class Marking:
+    """Drop tail of `limit` bytes that marks data which finds more than `threshold` bytes, but not the first that does since the queue was
+    shorter: what ns-2's RED does without averaging, with which DCTCP was published."""
+
+    limit: int
+    threshold: int
+
+
+@dataclass(frozen=True)
+class Priority:
+    """Strict priority in eight levels, ACKs before them; pushes out the newest packet of the last level. `limit` in bytes, without the packet
+    being sent."""
+
+    limit: int
+
+
+@dataclass(frozen=True)
+class PFabric:
+    """pFabric's: least remaining first, a flow in order, most remaining dropped. `limit` in bytes, without the packet being sent."""
+
+    limit: int
+
+
+@dataclass(frozen=True)
+class Reno:
+    """Marks say nothing: Reno's window (RFC 5681)."""
+
+
+@dataclass(frozen=True)
+class Dctcp:
+    """DCTCP (RFC 8257) with g = 2**-shift; alpha begins at 0, as published."""
+
+    shift: int = 4
+
+
+@dataclass(frozen=True)
+class Transport:
+    """Reliable transport with an ACK for every segment and selective acknowledgements. Bytes on the wire, windows in packets, times in ps."""
+
+    data_bytes: int
+    """Of a data packet."""
+    ack_bytes: int
+    """Of an ACK and of a probe."""
+    initial_window: int
+    """Of a new connection and after idleness."""
+    max_window: int
+    """At most 32,767."""
+    min_rto: int
+    """Smallest retransmission timeout, and the one before there is a round-trip time."""
+    max_rto: int
+    """Largest one."""
+    fixed_rto: bool
+    """The timeout is always `min_rto` and does not double."""
+    dupacks: int | None
+    """Packets above a hole that mean loss; None: only the timeout does."""
+    probe_after: int | None
+    """After so many timeouts in a row a sender sends probes only, until one comes through (pFabric)."""
+    congestion: Reno | Dctcp
+    """What a sender does about marks."""
+    rank: Literal["level", "remaining"]
+    """By what queues with priorities tell its data apart: the flow's level, or packets not acknowledged yet."""
+    connections: int
+    """How many connections of an ordered pair of hosts stay open between flows, with what they know of the path."""
+
+
+@dataclass(frozen=True)
+class PerFlow:
+    """The published scripts' token bucket: one a flow, full at its start and every `epoch` (ps) later; the rest is dropped.
+
+    `budgets`: bytes an epoch of each of the 8 levels; None is unlimited.
+    """
+
+    epoch: int
+    budgets: Sequence[int | None]
+
+
+@dataclass(frozen=True)
+class PerHost:
+    """QJump as the paper's text has it (section 3): one a host and level; what exceeds the budget waits for the next `epoch` (ps), which begins
+    when the last has passed and there is something to send. ACKs are not held back.
+
+    `budgets`: bytes an epoch of each of the 8 levels; None is unlimited.
+    """
+
+    epoch: int
+    budgets: Sequence[int | None]
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """Everything but network and traffic.
+
+    `routing`: every packet takes the next of equal paths in turn, or all of a flow take one (ECMP). `queue`: at every link, those of hosts
+    included. `levels`: largest flow of levels 0 to 6 in packets, increasing; larger ones have level 7.
+    """
+
+    routing: Literal["spray", "per-flow"]
+    queue: DropTail | Marking | Priority | PFabric
+    transport: Transport
+    limiter: PerFlow | PerHost | None
+    levels: Sequence[int]
+
+    @classmethod
+    def named(cls, name: str, topology: Topology) -> Scheme:
+        """A scheme of Figure 9 for a network: `tcp`, `dctcp`, `pfabric`, `qjump-script` (as the published scripts have it) or `qjump-paper`
+        (as the text has it; its epoch, 2nP/R, depends on the network). Raises ValueError for another name, or a network that cannot be."""
+        return _native.scheme(name, topology)

@@ -1,0 +1,121 @@
+"""Traffic: flows from a list or a distribution of sizes, and sources of datagrams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qjump_sim import _native
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A distribution of flow sizes: `points` of packets and the share of flows that are not larger, from share 0 to share 1; linear in between,
+    rounded up."""
+
+    points: Sequence[tuple[int, float]]
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Sizes:
+        """From a file with lines of packets and share; empty lines and those that begin with # are skipped.
+
+        Raises OSError, and ValueError with the file and line that is something else.
+        """
+        points = []
+        for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            try:
+                packets, share = line.split()
+                points.append((int(packets), float(share)))
+            except ValueError:
+                raise ValueError(f"{path}: line {number}: not packets and share: {line.strip()}") from None
+        return cls(points)
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """`count` flows; each ordered pair of hosts is a Poisson process.
+
+    `sizes`: web search or data mining as in pFabric and QJump, or one's own. `load`: share of the slowest host cable's rate, above 0 and at most
+    1; ACKs not counted.
+    """
+
+    sizes: Literal["search", "mining"] | Sizes
+    load: float
+    count: int
+
+
+class Flows:
+    """These flows; their order does not matter. `start` in ps, `src` and `dst` as numbers of hosts, `packets` of data: int64, shape (n,), read-only."""
+
+    start: NDArray[np.int64]
+    src: NDArray[np.int64]
+    dst: NDArray[np.int64]
+    packets: NDArray[np.int64]
+
+    def __init__(self, start: ArrayLike, src: ArrayLike, dst: ArrayLike, packets: ArrayLike) -> None:
+        """From sequences or arrays of whole numbers, each of shape (n,). Raises ValueError with the column, and the flow if it is one's."""
+        self.start = _whole("start", start)
+        self.src = _whole("src", src)
+        self.dst = _whole("dst", dst)
+        self.packets = _whole("packets", packets)
+        for name, column in (("src", self.src), ("dst", self.dst), ("packets", self.packets)):
+            if len(column) != len(self.start):
+                raise ValueError(f"flows.{name}: it has {len(column)} values, start has {len(self.start)}")
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Flows:
+        """From a file with lines of seconds, source, destination and packets; empty lines and those that begin with # are skipped.
+
+        Seconds are decimals, read exactly to the picosecond. Raises OSError, and ValueError with the file and line that is something else.
+        """
+        try:
+            columns = _native.read_flows(Path(path).read_text())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        start, src, dst, packets = (np.frombuffer(column, np.int64) for column in columns)
+        return cls(start, src, dst, packets)
+
+
+def _whole(name: str, values: ArrayLike) -> NDArray[np.int64]:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"flows.{name}: it is no array of shape (n,)") from error
+    if array.ndim != 1:
+        raise ValueError(f"flows.{name}: its shape is {array.shape}, not (n,)")
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError(f"flows.{name}: its values are {array.dtype}, not whole numbers")
+    largest = np.iinfo(np.int64).max
+    wrong = np.flatnonzero((array < 0) | (array > largest)) if array.size else array
+    if wrong.size:
+        raise ValueError(f"flows.{name}[{wrong[0]}]: {array[wrong[0]]} is not a whole number from 0 to {largest}")
+    column = array.astype(np.int64)
+    column.setflags(write=False)
+    return column
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source of `count` datagrams from host `src` to host `dst`, which nobody acknowledges.
+
+    `gap`: ps between two; with `poisson` the mean of exponential ones, the first of which is counted from `first` (ps). `bytes` on the wire, 1 to
+    65,535; with `exponential` their mean. `level` 0 to 7; 0 is served first.
+    """
+
+    src: int
+    dst: int
+    gap: int
+    bytes: int
+    count: int
+    first: int = 0
+    level: int = 0
+    poisson: bool = False
+    exponential: bool = False

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `qjump_sim._native`: what the Python package `qjump_sim` calls. Scenarios and results are its dataclasses.
+
+mod columns;
+mod part;
+mod scenario;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::BoundObject;
+use qjump_sim::{ByKind, Cable, Counters, Flows, LeafSpine, Limit, Limiter, Ps, Queue, Region, Regions, Scheme, Simulation};
+use qjump_sim::{Congestion, Rank, Routing};
+
+use crate::columns::{Asked, Ended};
+use crate::part::{told, Part};
+
+/// Events between two looks for signals: 10 to 20 ms of a core.
+const CHUNK: u64 = 1 << 18;
+
+/// What `run` gives back: columns of flows, counters, sources and the end.
+type Ran<'py> = (Ended<'py>, Bound<'py, PyDict>, Vec<(u64, u64, u128, Ps)>, i64);
+
+/// Runs a scenario without the interpreter's lock, and ends early when a signal's handler raises.
+#[pyfunction]
+fn run<'py>(py: Python<'py>, scenario: &Bound<'py, PyAny>) -> PyResult<Ran<'py>> {
+    let scenario = scenario::scenario(scenario)?;
+    let outcome = py.detach(|| {
+        let mut simulation =
+            Simulation::new(&scenario.topology, &scenario.scheme, &scenario.workload, scenario.seed).map_err(|e| told(&e))?;
+        while simulation.run_some(scenario.stop.unwrap_or(Ps::MAX), CHUNK) {
+            Python::attach(look_for_signals)?;
+        }
+        PyResult::Ok(simulation.outcome())
+    })?;
+    let sources = outcome.sources.iter().map(|s| (s.delivered, s.bytes, s.delay_sum, s.delay_max)).collect();
+    Ok((columns::ended(py, &outcome.flows)?, counters(py, &outcome.counters)?, sources, columns::time(outcome.end)))
+}
+
+fn look_for_signals(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
+}
+
+fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>> {
+    let counters = PyDict::new(py);
+    let kinds = [
+        ("sent", of.sent),
+        ("delivered", of.delivered),
+        ("full", of.full),
+        ("pushed_out", of.pushed_out),
+        ("limited", of.limited),
+    ];
+    for (name, ByKind { data, acks, probes, datagrams }) in kinds {
+        let kind = PyDict::new(py);
+        for (name, count) in [("data", data), ("acks", acks), ("probes", probes), ("datagrams", datagrams)] {
+            kind.set_item(name, count)?;
+        }
+        counters.set_item(name, kind)?;
+    }
+    let counts = [
+        ("in_flight", of.in_flight),
+        ("hops", of.hops),
+        ("events", of.events),
+        ("marked", of.marked),
+        ("retransmitted", of.retransmitted),
+        ("timeouts", of.timeouts),
+    ];
+    for (name, count) in counts {
+        counters.set_item(name, count)?;
+    }
+    Ok(counters)
+}
+
+/// Makes a dataclass of `qjump_sim`.
+fn make<'py>(py: Python<'py>, class: &str, fields: impl IntoPyObject<'py, Target = PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    let fields = fields.into_pyobject(py).map_err(Into::into)?.into_bound();
+    py.import("qjump_sim")?.getattr(class)?.call1(fields)
+}
+
+/// Figure 9's fabric.
+#[pyfunction]
+fn fig9(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let LeafSpine { racks, hosts_per_rack, spines, edge, uplink } = LeafSpine::FIG9;
+    let cable = |Cable { rate, delay }| make(py, "Cable", (rate, delay));
+    make(py, "LeafSpine", (racks, hosts_per_rack, spines, cable(edge)?, cable(uplink)?))
+}
+
+/// Number of each host of a tree by its name.
+#[pyfunction]
+fn host_numbers<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    let part = Part::new(tree, "topology");
+    let topology = scenario::tree(&part)?;
+    let numbers = PyDict::new(py);
+    for name in part.get("hosts")?.items()? {
+        numbers.set_item(name.object(), topology.host(&name.text()?))?;
+    }
+    Ok(numbers)
+}
+
+/// The scheme of a name in a network.
+#[pyfunction]
+fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let topology = scenario::topology(&Part::new(topology, "topology"))?;
+    let scheme = Scheme::named(name, &topology).map_err(|e| told(&e))?;
+    let queue = match scheme.queue {
+        Queue::DropTail(Limit::None) => make(py, "DropTail", ()),
+        Queue::DropTail(Limit::Bytes(bytes)) => make(py, "DropTail", (bytes,)),
+        Queue::DropTail(Limit::Packets(packets)) => make(py, "DropTail", (py.None(), packets)),
+        Queue::Marking { limit, threshold } => make(py, "Marking", (limit, threshold)),
+        Queue::Priority { limit } => make(py, "Priority", (limit,)),
+        Queue::PFabric { limit } => make(py, "PFabric", (limit,)),
+    }?;
+    let t = scheme.transport;
+    let congestion = match t.congestion {
+        Congestion::Reno => make(py, "Reno", ()),
+        Congestion::Dctcp { shift } => make(py, "Dctcp", (shift,)),
+    }?;
+    let rank = match t.rank {
+        Rank::Level => "level",
+        Rank::Remaining => "remaining",
+    };
+    let windows = (t.data_bytes, t.ack_bytes, t.initial_window, t.max_window, t.min_rto, t.max_rto, t.fixed_rto);
+    let fields = PyList::empty(py);
+    for field in windows.into_pyobject(py)? {
+        fields.append(field)?;
+    }
+    for field in (t.dupacks, t.probe_after, congestion, rank, t.connections).into_pyobject(py)? {
+        fields.append(field)?;
+    }
+    let transport = make(py, "Transport", fields.to_tuple())?;
+    let limiter = match scheme.limiter {
+        Limiter::None => py.None().into_bound(py),
+        Limiter::PerFlow { epoch, budgets } => make(py, "PerFlow", (epoch, limits(py, &budgets)?))?,
+        Limiter::PerHost { epoch, budgets } => make(py, "PerHost", (epoch, limits(py, &budgets)?))?,
+    };
+    let routing = match scheme.routing {
+        Routing::Spray => "spray",
+        Routing::PerFlow => "per-flow",
+    };
+    make(py, "Scheme", (routing, queue, transport, limiter, PyTuple::new(py, scheme.levels)?))
+}
+
+/// Budgets as Python has them: None is unlimited.
+fn limits<'py>(py: Python<'py>, budgets: &[u64]) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, budgets.iter().map(|&bytes| (bytes != u64::MAX).then_some(bytes)))
+}
+
+/// The columns of a list of flows in lines of seconds, source, destination and packets.
+#[pyfunction]
+fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
+    match Flows::parse(text).map_err(|e| told(&e))? {
+        Flows::List(flows) => columns::asked(py, &flows),
+        Flows::Poisson { .. } => unreachable!("lines are a list"),
+    }
+}
+
+/// Figure 9's statistics of an outcome.
+#[pyfunction]
+fn regions<'py>(py: Python<'py>, outcome: &Bound<'py, PyAny>, fabric: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let fabric = scenario::leaf_spine(&Part::new(fabric, "fabric"))?;
+    let Regions { short, medium, long, all, unfinished } = Regions::of(&columns::results(outcome)?, &fabric);
+    let region = |Region { flows, mean, p99 }| make(py, "Region", (flows, mean, p99));
+    make(py, "Regions", (region(short)?, region(medium)?, region(long)?, region(all)?, unfinished))
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(fig9, module)?)?;
+    module.add_function(wrap_pyfunction!(host_numbers, module)?)?;
+    module.add_function(wrap_pyfunction!(scheme, module)?)?;
+    module.add_function(wrap_pyfunction!(read_flows, module)?)?;
+    module.add_function(wrap_pyfunction!(regions, module)?)
+}

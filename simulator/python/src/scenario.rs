@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! From the dataclasses of `qjump_sim` to the simulator's scenario.
+
+use pyo3::prelude::*;
+use qjump_sim::{
+    Budgets, Bytes, Cable, Congestion, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Queue, Rank, Routing, Scenario, Scheme,
+    Sizes, Source, Topology, Transport, Tree, Workload,
+};
+
+use crate::columns;
+use crate::part::{told, Part};
+
+pub fn scenario(object: &Bound<'_, PyAny>) -> PyResult<Scenario> {
+    let whole = Part::new(object, "");
+    let topology = topology(&whole.get("topology")?)?;
+    let scheme = scheme(&whole.get("scheme")?, &topology)?;
+    let workload = Workload { flows: flows(&whole.get("flows")?)?, sources: sources(&whole.get("sources")?)? };
+    let stop = whole.get("stop")?.given().map(|stop| stop.time()).transpose()?;
+    Ok(Scenario { topology, scheme, workload, seed: whole.get("seed")?.whole()?, stop })
+}
+
+pub fn topology(part: &Part) -> PyResult<Topology> {
+    match part.class()?.as_str() {
+        "LeafSpine" => Topology::leaf_spine(&leaf_spine(part)?).map_err(|e| part.refused(&e)),
+        "Tree" => tree(part),
+        _ => Err(part.is_not("a LeafSpine or a Tree")),
+    }
+}
+
+pub fn leaf_spine(part: &Part) -> PyResult<LeafSpine> {
+    if part.class()? != "LeafSpine" {
+        return Err(part.is_not("a LeafSpine"));
+    }
+    Ok(LeafSpine {
+        racks: part.get("racks")?.whole()?,
+        hosts_per_rack: part.get("hosts_per_rack")?.whole()?,
+        spines: part.get("spines")?.whole()?,
+        edge: cable(&part.get("edge")?)?,
+        uplink: cable(&part.get("uplink")?)?,
+    })
+}
+
+pub fn tree(part: &Part) -> PyResult<Topology> {
+    let mut tree = Tree::new();
+    for name in part.get("switches")?.items()? {
+        tree = tree.switch(&name.text()?);
+    }
+    for name in part.get("hosts")?.items()? {
+        tree = tree.host(&name.text()?);
+    }
+    for joined in part.get("cables")?.items()? {
+        let [one, other, by] = &joined.items()?[..] else {
+            return Err(joined.is_not("two names and a Cable"));
+        };
+        tree = tree.cable(&one.text()?, &other.text()?, cable(by)?);
+    }
+    tree.build().map_err(|e| part.refused(&e))
+}
+
+fn cable(part: &Part) -> PyResult<Cable> {
+    if part.class()? != "Cable" {
+        return Err(part.is_not("a Cable"));
+    }
+    Ok(Cable { rate: part.get("rate")?.whole()?, delay: part.get("delay")?.time()? })
+}
+
+fn scheme(part: &Part, topology: &Topology) -> PyResult<Scheme> {
+    match part.class()?.as_str() {
+        "str" => Scheme::named(&part.text()?, topology).map_err(|e| part.refused(&e)),
+        "Scheme" => Ok(Scheme {
+            routing: match part.get("routing")?.text()?.as_str() {
+                "spray" => Routing::Spray,
+                "per-flow" => Routing::PerFlow,
+                _ => return Err(part.get("routing")?.is_not("'spray' or 'per-flow'")),
+            },
+            queue: queue(&part.get("queue")?)?,
+            transport: transport(&part.get("transport")?)?,
+            limiter: limiter(&part.get("limiter")?)?,
+            levels: array(&part.get("levels")?, Part::whole)?,
+        }),
+        _ => Err(part.is_not("a Scheme or the name of one")),
+    }
+}
+
+fn queue(part: &Part) -> PyResult<Queue> {
+    let bytes = |field| part.get(field)?.whole();
+    match part.class()?.as_str() {
+        "DropTail" => {
+            let limits = (part.get("bytes")?.given(), part.get("packets")?.given());
+            Ok(Queue::DropTail(match limits {
+                (None, None) => Limit::None,
+                (Some(bytes), None) => Limit::Bytes(bytes.whole()?),
+                (None, Some(packets)) => Limit::Packets(packets.whole()?),
+                (Some(_), Some(_)) => return Err(part.wrong("a limit is in bytes or in packets, not in both")),
+            }))
+        }
+        "Marking" => Ok(Queue::Marking { limit: bytes("limit")?, threshold: bytes("threshold")? }),
+        "Priority" => Ok(Queue::Priority { limit: bytes("limit")? }),
+        "PFabric" => Ok(Queue::PFabric { limit: bytes("limit")? }),
+        _ => Err(part.is_not("a DropTail, Marking, Priority or PFabric")),
+    }
+}
+
+fn transport(part: &Part) -> PyResult<Transport> {
+    if part.class()? != "Transport" {
+        return Err(part.is_not("a Transport"));
+    }
+    let optional = |field| part.get(field)?.given().map(|number| number.whole()).transpose();
+    let congestion = part.get("congestion")?;
+    let rank = part.get("rank")?;
+    Ok(Transport {
+        data_bytes: part.get("data_bytes")?.whole()?,
+        ack_bytes: part.get("ack_bytes")?.whole()?,
+        initial_window: part.get("initial_window")?.whole()?,
+        max_window: part.get("max_window")?.whole()?,
+        min_rto: part.get("min_rto")?.time()?,
+        max_rto: part.get("max_rto")?.time()?,
+        fixed_rto: part.get("fixed_rto")?.flag()?,
+        dupacks: optional("dupacks")?,
+        probe_after: optional("probe_after")?,
+        congestion: match congestion.class()?.as_str() {
+            "Reno" => Congestion::Reno,
+            "Dctcp" => Congestion::Dctcp { shift: congestion.get("shift")?.whole()? },
+            _ => return Err(congestion.is_not("a Reno or Dctcp")),
+        },
+        rank: match rank.text()?.as_str() {
+            "level" => Rank::Level,
+            "remaining" => Rank::Remaining,
+            _ => return Err(rank.is_not("'level' or 'remaining'")),
+        },
+        connections: part.get("connections")?.whole()?,
+    })
+}
+
+fn limiter(part: &Part) -> PyResult<Limiter> {
+    let bucket = || -> PyResult<(u64, Budgets)> {
+        let budget = |bytes: &Part| if bytes.object().is_none() { Ok(u64::MAX) } else { bytes.whole() };
+        Ok((part.get("epoch")?.time()?, array(&part.get("budgets")?, budget)?))
+    };
+    match part.class()?.as_str() {
+        "NoneType" => Ok(Limiter::None),
+        "PerFlow" => bucket().map(|(epoch, budgets)| Limiter::PerFlow { epoch, budgets }),
+        "PerHost" => bucket().map(|(epoch, budgets)| Limiter::PerHost { epoch, budgets }),
+        _ => Err(part.is_not("a PerFlow, PerHost or None")),
+    }
+}
+
+fn array<'py, T, const N: usize>(part: &Part<'py>, read: impl Fn(&Part<'py>) -> PyResult<T>) -> PyResult<[T; N]> {
+    let items = part.items()?.iter().map(read).collect::<PyResult<Vec<T>>>()?;
+    let count = items.len();
+    items.try_into().map_err(|_| part.wrong(&format!("it has {count} values, not {N}")))
+}
+
+fn flows(part: &Part) -> PyResult<Flows> {
+    match part.class()?.as_str() {
+        "Poisson" => Ok(Flows::Poisson {
+            sizes: sizes(&part.get("sizes")?)?,
+            load: part.get("load")?.real()?,
+            count: part.get("count")?.whole()?,
+        }),
+        "Flows" => {
+            let column = |field| columns::numbers(part.get(field)?.object());
+            let (starts, srcs, dsts, sizes) = (column("start")?, column("src")?, column("dst")?, column("packets")?);
+            let rows = starts.into_iter().zip(srcs).zip(dsts).zip(sizes);
+            let flow =
+                |(((start, src), dst), packets)| FlowSpec { start, src: narrow(src), dst: narrow(dst), packets: narrow(packets) };
+            Ok(Flows::List(rows.map(flow).collect()))
+        }
+        _ => Err(part.is_not("a Poisson or Flows")),
+    }
+}
+
+/// What does not fit is larger than any host's number and any size, and is refused as that.
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn sizes(part: &Part) -> PyResult<Sizes> {
+    match part.class()?.as_str() {
+        "str" => Sizes::named(&part.text()?).map_err(|e| part.refused(&e)),
+        "Sizes" => {
+            let point = |point: &Part| match &point.items()?[..] {
+                [packets, share] => Ok((packets.whole()?, share.real()?)),
+                _ => Err(point.is_not("a size and a share")),
+            };
+            let points = part.get("points")?.items()?.iter().map(point).collect::<PyResult<Vec<_>>>()?;
+            Sizes::new(&points).map_err(|e| told(&e))
+        }
+        _ => Err(part.is_not("a Sizes or the name of one")),
+    }
+}
+
+fn sources(part: &Part) -> PyResult<Vec<Source>> {
+    part.items()?.iter().map(source).collect()
+}
+
+fn source(part: &Part) -> PyResult<Source> {
+    if part.class()? != "Source" {
+        return Err(part.is_not("a Source"));
+    }
+    let (gap, bytes) = (part.get("gap")?.time()?, part.get("bytes")?.whole()?);
+    Ok(Source {
+        src: part.get("src")?.whole()?,
+        dst: part.get("dst")?.whole()?,
+        level: part.get("level")?.whole()?,
+        first: part.get("first")?.time()?,
+        gap: if part.get("poisson")?.flag()? { Gap::Poisson(gap) } else { Gap::Every(gap) },
+        bytes: if part.get("exponential")?.flag()? { Bytes::Exponential(bytes) } else { Bytes::Fixed(bytes) },
+        count: part.get("count")?.whole()?,
+    })
+}
