@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from qjump_mn.errors import MachineError
 from qjump_mn.guest.toolbox import Tree
 
 LOCK = "Cargo.lock"
+MANIFEST = "Cargo.toml"
 HOME = ".cargo-home"
 """The folder beside the sources where cargo finds the crates."""
 
@@ -28,7 +30,7 @@ _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", 
 
 
 def fetched(tree: Tree, source: Path, progress: Callable[[str], None] = lambda line: None) -> Path:
-    """A folder for cargo's CARGO_HOME with the crates of `source`/Cargo.lock, from the cache or fetched now.
+    """A folder for cargo's CARGO_HOME with the crates of `source`/Cargo.lock, a package's or a workspace's, from the cache or fetched now.
 
     Raises MachineError when they cannot be fetched.
     """
@@ -46,10 +48,14 @@ def fetched(tree: Tree, source: Path, progress: Callable[[str], None] = lambda l
 
 
 def _fetch(tree: Tree, source: Path, scratch: Path) -> None:
-    for name in ("Cargo.toml", LOCK):
-        shutil.copyfile(source / name, scratch / name)
-    (scratch / "src").mkdir()
-    (scratch / "src" / "main.rs").touch()  # cargo reads no manifest without
+    shutil.copyfile(source / LOCK, scratch / LOCK)
+    workspace = tomllib.loads((source / MANIFEST).read_text()).get("workspace", {})
+    for name in (".", *workspace.get("members", ())):
+        package = scratch / name
+        (package / "src").mkdir(parents=True)
+        shutil.copyfile(source / name / MANIFEST, package / MANIFEST)
+        for root in ("main.rs", "lib.rs"):
+            (package / "src" / root).touch()  # cargo reads no manifest without what it names
     certificates = Path(os.environ.get("SSL_CERT_FILE", _CERTIFICATES))
     if not certificates.is_file():
         raise MachineError(f"{certificates} is missing, without which no crate is fetched: run `sudo ./bootstrap`, or `apt-get install ca-certificates`")

@@ -1,0 +1,31 @@
+"""The simulator for this machine's Python: compiled in the toolbox, so that nobody needs Rust, and kept by the hash of its sources.
+
+The module asks for no symbol of the C library newer than 2.34 and for Python's stable interface of 3.11, so what Debian 13 compiles is
+loaded by Debian 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from qjump_mn.guest import build
+from qjump_mn.guest.build import Recipe, folder
+from qjump_mn.guest.toolbox import toolbox
+
+# Without a Python in the toolbox; PyO3 then leaves Python's symbols to the interpreter that loads the module.
+_MODULE = """
+export PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1
+cargo build --quiet --locked --profile wheel --package qjump-sim-python
+strip target/wheel/lib_native.so
+mkdir out
+cp -r python/qjump_sim out/
+mv target/wheel/lib_native.so out/qjump_sim/_native.abi3.so
+"""
+_SOURCES = ("Cargo.toml", "Cargo.lock", "src/*.rs", "qjump_sim/*.py", "qjump_sim/*.pyi", "qjump_sim/py.typed")
+
+
+def package(progress: Callable[[str], None] = lambda line: None) -> Path:
+    """The folder from which Python imports `qjump_sim`, from the cache or built now. Raises MachineError as the toolbox does, and with the
+    compiler's words."""
+    return build.built(toolbox(progress), "the simulator", Recipe(folder("simulator"), _MODULE, _SOURCES), progress)
