@@ -19,7 +19,7 @@ export PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1
 cargo build --quiet --locked --profile wheel --package qjump-sim-python
 strip target/wheel/lib_native.so
 mkdir out
-cp -r python/qjump_sim out/
+cp -r python/src/qjump_sim out/
 mv target/wheel/lib_native.so out/qjump_sim/_native.abi3.so
 """
 _SOURCES = ("Cargo.toml", "Cargo.lock", "src/*.rs", "qjump_sim/*.py", "qjump_sim/*.pyi", "qjump_sim/py.typed")

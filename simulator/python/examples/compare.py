@@ -21,5 +21,5 @@ def simulate(name: str) -> Outcome:
 print("scheme         short flows: mean   p99   long flows: mean   dropped packets")
 with ThreadPoolExecutor() as threads:  # a run leaves the interpreter to others
     for name, outcome in zip(schemes, threads.map(simulate, schemes), strict=True):
-        regions, dropped = outcome.regions(FIG9), sum(outcome.counters["full"].values()) + sum(outcome.counters["pushed_out"].values())
+        regions, dropped = outcome.regions(FIG9), sum(outcome.counters["full"]) + sum(outcome.counters["pushed_out"])
         print(f"{name:14} {regions.short.mean:17.2f} {regions.short.p99:5.2f} {regions.long.mean:18.2f} {dropped:17}")

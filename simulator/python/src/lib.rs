@@ -50,11 +50,7 @@ fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>>
         ("limited", of.limited),
     ];
     for (name, ByKind { data, acks, probes, datagrams }) in kinds {
-        let kind = PyDict::new(py);
-        for (name, count) in [("data", data), ("acks", acks), ("probes", probes), ("datagrams", datagrams)] {
-            kind.set_item(name, count)?;
-        }
-        counters.set_item(name, kind)?;
+        counters.set_item(name, make(py, "ByKind", (data, acks, probes, datagrams))?)?;
     }
     let counts = [
         ("in_flight", of.in_flight),
@@ -70,7 +66,7 @@ fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>>
     Ok(counters)
 }
 
-/// Makes a dataclass of `qjump_sim`.
+/// Makes an object of a class of `qjump_sim`.
 fn make<'py>(py: Python<'py>, class: &str, fields: impl IntoPyObject<'py, Target = PyTuple>) -> PyResult<Bound<'py, PyAny>> {
     let fields = fields.into_pyobject(py).map_err(Into::into)?.into_bound();
     py.import("qjump_sim")?.getattr(class)?.call1(fields)

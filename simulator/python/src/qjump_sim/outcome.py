@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,8 @@ from qjump_sim import _native
 from qjump_sim.network import LeafSpine
 
 
-class ByKind(TypedDict):
-    """Packets by what they are: data of flows, ACKs, pFabric's probes, datagrams of sources."""
+class ByKind(NamedTuple):
+    """Packets by what they are: data of flows, ACKs, pFabric's probes, datagrams of sources; `sum` is all of them."""
 
     data: int
     acks: int
@@ -22,7 +22,7 @@ class ByKind(TypedDict):
 
 
 class Counters(TypedDict):
-    """Packets: `sent` = `delivered` + `full` + `pushed_out` + `limited` + `in_flight`, at every stop."""
+    """What was counted. Packets: `sent` = `delivered` + `full` + `pushed_out` + `limited` + `in_flight`, at every stop."""
 
     sent: ByKind
     """Handed over by the hosts' transports, every retransmission anew."""

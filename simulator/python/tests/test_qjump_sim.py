@@ -1,0 +1,249 @@
+"""The Python package against the simulator's own numbers."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from dataclasses import astuple, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+from qjump_sim import (
+    FIG9,
+    MS,
+    US,
+    Cable,
+    DropTail,
+    Flows,
+    LeafSpine,
+    Marking,
+    Outcome,
+    PerFlow,
+    PerHost,
+    Poisson,
+    Scenario,
+    Scheme,
+    Sizes,
+    Source,
+    Tree,
+    run,
+)
+
+NAMES = ("tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper")
+# The digests that the simulator's tests/contract.rs pins: one seed, one result, in Rust and in Python.
+CONTRACT = Path(__file__).resolve().parents[2] / "tests" / "contract.rs"
+
+
+def one(packets: int, dst: int = 1, scheme: Scheme | str = "dctcp") -> Outcome:
+    return run(Scenario(FIG9, scheme, Flows([0], [0], [dst], [packets])))
+
+
+def digest(outcome: Outcome) -> int:
+    """FNV-1a over completion times and counts, as contract.rs has it."""
+    c = outcome.counters
+    full, pushed_out = sum(c["full"]), sum(c["pushed_out"])
+    words = [*outcome.finish.tolist(), c["hops"], c["events"], c["sent"].data, full, pushed_out, c["marked"], c["timeouts"]]
+    total = 0xCBF29CE484222325
+    for word in words:
+        total = (total ^ word) * 0x100000001B3 % (1 << 64)
+    return total
+
+
+@pytest.mark.parametrize("scheme", NAMES)
+@pytest.mark.parametrize(("packets", "dst", "time"), [(1, 1, 13_264_000), (1, 16, 14_680_000), (6, 1, 19_264_000), (6, 143, 20_680_000)])
+def test_uncontended_flows_take_the_closed_form(scheme: str, packets: int, dst: int, time: int) -> None:
+    assert one(packets, dst, scheme).fct.tolist() == [time]
+
+
+@pytest.mark.parametrize("scheme", NAMES)
+def test_outcomes_are_those_that_are_pinned_in_rust(scheme: str) -> None:
+    pinned = next(line for line in CONTRACT.read_text().splitlines() if line.strip().startswith(f'("{scheme}", '))
+    outcome = run(Scenario(FIG9, scheme, Poisson("search", 0.8, 200), seed=1))
+    assert f"{digest(outcome):_}" == pinned.split()[1].rstrip("),")
+
+
+def test_one_seed_one_result() -> None:
+    first, again, other = (run(Scenario(FIG9, "dctcp", Poisson("mining", 0.5, 300), seed=seed)) for seed in (7, 7, 8))
+    for name in ("start", "finish", "src", "dst", "packets"):
+        assert getattr(first, name).tobytes() == getattr(again, name).tobytes()
+        assert getattr(first, name).tobytes() != getattr(other, name).tobytes()
+    assert (first.counters, first.end) == (again.counters, again.end)
+
+
+def test_arrays_and_counters_say_what_happened() -> None:
+    flows = Flows(np.array([5 * US, 0]), np.array([3, 0], np.uint16), (4, 1), [2, 6])
+    outcome = run(Scenario(FIG9, "tcp", flows))
+    assert (outcome.start.tolist(), outcome.packets.tolist()) == ([0, 5 * US], [6, 2])
+    assert (outcome.src.tolist(), outcome.dst.tolist()) == ([0, 3], [1, 4])
+    assert outcome.fct.tolist() == [19_264_000, 14_464_000]
+    assert outcome.start.dtype == np.int64 and not outcome.finish.flags.writeable
+    c = outcome.counters
+    assert c["sent"] == c["delivered"] == (8, 8, 0, 0)
+    assert (c["hops"], c["in_flight"]) == (32, 0)
+    assert outcome.end == 205 * US  # the second flow's timer, which nobody needs any more
+
+
+def test_a_stop_leaves_flows_unfinished() -> None:
+    outcome = run(Scenario(FIG9, "tcp", Flows([0, 0], [0, 2], [1, 3], [6, 600]), stop=20 * US))
+    assert (outcome.finish.tolist(), outcome.finished.tolist()) == ([19_264_000, -1], [True, False])
+    assert (outcome.fct.tolist(), outcome.end) == ([19_264_000], 20 * US)
+    assert outcome.counters["in_flight"] > 0
+    regions = outcome.regions(FIG9)
+    assert (regions.all.flows, regions.unfinished) == (1, 1)
+
+
+def test_regions_are_slowdowns_by_size() -> None:
+    outcome = run(Scenario(FIG9, "dctcp", Flows([0, 10 * MS], [0, 5], [1, 6], [6, 7000])))
+    regions = outcome.regions(FIG9)
+    assert astuple(regions.short) == (1, 1.0, 1.0)
+    ideal = 6999 * 1_200_000 + 13_264_000
+    assert (regions.long.flows, regions.long.mean) == (1, int(outcome.fct[1]) / ideal)
+    assert regions.medium.flows == 0 and np.isnan(regions.medium.mean)
+    with pytest.raises(ValueError, match=r"^fabric.edge.rate: 'fast' is not a whole number"):
+        outcome.regions(replace(FIG9, edge=Cable("fast", 0)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_named_scheme_is_made_of_its_parts(name: str) -> None:
+    scheme = Scheme.named(name, FIG9)
+    flows = Poisson("search", 0.8, 100)
+    assert digest(run(Scenario(FIG9, scheme, flows))) == digest(run(Scenario(FIG9, name, flows)))
+
+
+def test_schemes_have_the_published_parameters() -> None:
+    assert Scheme.named("dctcp", FIG9).queue == Marking(225_000, 21_900)
+    small = replace(FIG9, racks=2)
+    limiter = Scheme.named("qjump-paper", small).limiter
+    assert isinstance(limiter, PerHost)
+    assert (limiter.epoch, list(limiter.budgets)[:2], list(limiter.budgets)[7]) == (2 * 32 * 9000 * 800, [9000, 12_960], None)
+
+
+def test_parts_of_a_scheme_do_something() -> None:
+    base = Scheme.named("qjump-script", FIG9)
+    limited = replace(base, limiter=PerHost(1050 * US, [9000] * 8))
+    assert one(13, scheme=limited).fct.tolist() == [2 * 1050 * US + 13_264_000]
+    dropped = one(7, scheme=replace(base, limiter=PerFlow(250 * US, [9000] * 8)))
+    assert dropped.counters["limited"].data > 0
+    free = one(7, scheme=replace(base, limiter=None))
+    assert free.counters["limited"].data == 0
+    short = replace(Scheme.named("tcp", FIG9), queue=DropTail(packets=4))
+    assert one(12, scheme=short).counters["full"].data == 8
+
+
+def test_trees_number_hosts_by_name() -> None:
+    fast, slow = Cable(10_000_000_000, 2_700_000), Cable(1_000_000_000, 0)
+    tree = Tree(["s", "t"], ["b", "a", "c"], [("b", "s", fast), ("s", "a", fast), ("t", "s", slow), ("c", "t", slow)])
+    number = tree.numbers()
+    assert number == {"a": 0, "b": 1, "c": 2}
+    outcome = run(Scenario(tree, "tcp", Flows([0, 1000 * US], [number["a"], number["a"]], [number["b"], number["c"]], [6, 1])))
+    one_way = (1500 * 800 + 2_700_000) + 2 * 1500 * 8000
+    assert outcome.fct.tolist() == [19_264_000, one_way + (40 * 800 + 2_700_000) + 2 * 40 * 8000]
+
+
+def test_own_sizes_and_lists_are_read(tmp_path: Path) -> None:
+    sizes = tmp_path / "sizes"
+    sizes.write_text("# packets share\n3 0\n\n3 1.0\n")
+    outcome = run(Scenario(FIG9, "tcp", Poisson(Sizes.read(sizes), 0.1, 20)))
+    assert set(outcome.packets.tolist()) == {3}
+    listed = tmp_path / "flows"
+    listed.write_text("# seconds source destination packets\n0.000001000001 2 3 6\n0 0 1 1\n")
+    flows = Flows.read(listed)
+    assert (flows.start.tolist(), flows.dst.tolist()) == ([1_000_001, 0], [3, 1])
+    for name, text, read in (("sizes", "3 0\n3 x\n", Sizes.read), ("flows", "0 0 1 6\n0 0 x 6\n", Flows.read)):
+        wrong = tmp_path / f"wrong-{name}"
+        wrong.write_text(text)
+        with pytest.raises(ValueError, match=rf"^{wrong}: line 2: not .*: .* ?x"):
+            read(wrong)
+
+
+def test_sources_send_datagrams() -> None:
+    sources = [Source(0, 1, gap=10 * US, bytes=1500, count=3), Source(2, 3, gap=US, bytes=300, count=50, poisson=True, exponential=True)]
+    outcome = run(Scenario(FIG9, "tcp", Flows([], [], [], []), sources=sources))
+    delay = 2 * (1500 * 800 + 2_700_000)
+    assert astuple(outcome.sources[0]) == (3, 4500, 3 * delay, delay)
+    assert outcome.sources[1].delivered == 50
+    assert outcome.counters["sent"].datagrams == 53
+
+
+def test_an_outcome_can_be_pickled() -> None:
+    outcome = one(6)
+    again = pickle.loads(pickle.dumps(outcome))
+    assert again.fct.tolist() == [19_264_000] and again.regions(FIG9).short == outcome.regions(FIG9).short
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "sentence"),
+    [
+        ("start", [0.5], "flows.start: its values are float64, not whole numbers"),
+        ("src", [[0]], r"flows.src: its shape is (1, 1), not (n,)"),
+        ("dst", [-1], "flows.dst[0]: -1 is not a whole number from 0 to 9223372036854775807"),
+        ("packets", [6, 6], "flows.packets: it has 2 values, start has 1"),
+        ("start", np.array([2**63], np.uint64), "flows.start[0]: 9223372036854775808 is not a whole number from 0 to 9223372036854775807"),
+    ],
+)
+def test_wrong_columns_are_told(column: str, values: ArrayLike, sentence: str) -> None:
+    columns: dict[str, ArrayLike] = {"start": [0], "src": [0], "dst": [1], "packets": [6]}
+    with pytest.raises(ValueError) as raised:
+        Flows(**{**columns, column: values})
+    assert str(raised.value) == sentence
+
+
+TCP = Scheme.named("tcp", FIG9)
+SIX = Flows([0], [0], [1], [6])
+
+
+@pytest.mark.parametrize(
+    ("scenario", "sentence"),
+    [
+        (Scenario(FIG9, "reno", SIX), "scheme: there is no scheme reno, only tcp, dctcp, pfabric, qjump-script and qjump-paper"),
+        (Scenario(FIG9, "tcp", Flows([7], [0], [144], [6])), "flow at 7 ps: there is no host 144 among 144"),
+        (Scenario(FIG9, "tcp", Flows([7], [0], [2**40], [6])), "flow at 7 ps: there is no host 4294967295 among 144"),
+        (Scenario(FIG9, "tcp", Poisson("search", 1.5, 10)), "workload: a load of 1.5 is not above 0 and at most 1"),
+        (Scenario(FIG9, "tcp", Poisson("web", 0.5, 10)), "flows.sizes: there is no workload web, only search and mining"),  # type: ignore[arg-type]
+        (Scenario(FIG9, "tcp", Poisson("search", 0.5, -1)), "flows.count: -1 is not a whole number from 0 to 4294967295"),
+        (Scenario(FIG9, "tcp", Poisson(Sizes([(1, 0.0), (5, 0.9)]), 0.5, 10)), "sizes: the distribution does not go from share 0"),
+        (Scenario(replace(FIG9, uplink=Cable(0, 0)), "tcp", SIX), "topology: uplink: a link's rate is 0 bit/s, which moves no packet"),
+        (Scenario(replace(FIG9, edge=Cable(10e9, 0)), "tcp", SIX), "topology.edge.rate: 10000000000.0 is not a whole number from 0 to"),  # type: ignore[arg-type]
+        (Scenario(replace(FIG9, edge=Cable(10**10, -1)), "tcp", SIX), "topology.edge.delay: -1 is not a whole number of ps from 0 to"),
+        (Scenario(Tree(["s"], ["h"], [("h", "t", FIG9.edge)]), "tcp", SIX), "topology: cable h--t: there is no node t"),
+        (Scenario(Tree(["s"], ["h"], [("h", "s")]), "tcp", SIX), "topology.cables[0]: ('h', 's') is not two names and a Cable"),  # type: ignore[list-item]
+        (Scenario("fig9", "tcp", SIX), "topology: 'fig9' is not a LeafSpine or a Tree"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=DropTail(9000, 6)), SIX), "scheme.queue: a limit is in bytes or in packets, not in both"),
+        (Scenario(FIG9, replace(TCP, queue=DropTail(-1)), SIX), "scheme.queue.bytes: -1 is not a whole number from 0 to 18446744073709551615"),
+        (Scenario(FIG9, replace(TCP, queue=DropTail(9)), SIX), "queue: its limit of 9 bytes holds no packet of 1500"),
+        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Priority or PFabric"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, levels=[6, 13]), SIX), "scheme.levels: it has 2 values, not 7"),
+        (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None, 1.5] * 4)), SIX), "scheme.limiter.budgets[1]: 1.5 is not a whole number"),  # type: ignore[list-item]
+        (Scenario(FIG9, replace(TCP, routing="ecmp"), SIX), "scheme.routing: 'ecmp' is not 'spray' or 'per-flow'"),  # type: ignore[arg-type]
+        (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, US, 99, 1, level=9)]), "source from 0 to 1: its level 9 is not 0 to 7"),
+        (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, US, 99_999, 1)]), "sources[0].bytes: 99999 is not a whole number from 0 to 65535"),
+        (Scenario(FIG9, "tcp", SIX, seed=-1), "seed: -1 is not a whole number from 0 to 18446744073709551615"),
+        (Scenario(FIG9, "tcp", SIX, stop=2**63), "stop: 9223372036854775808 is not a whole number of ps from 0 to 9223372036854775807"),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
+)  # fmt: skip
+def test_wrong_scenarios_are_told_in_one_sentence(scenario: Scenario, sentence: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        run(scenario)
+    assert str(raised.value).startswith(sentence)
+    assert "\n" not in str(raised.value)
+
+
+def test_unknown_fields_are_told() -> None:
+    with pytest.raises(TypeError, match="'racks_'"):
+        LeafSpine(racks_=9)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="'threshold'"):
+        replace(TCP, threshold=1)  # type: ignore[call-arg]
+
+
+def test_the_example_compares_four_schemes() -> None:
+    example = Path(__file__).resolve().parents[1] / "examples" / "compare.py"
+    done = subprocess.run([sys.executable, example, "60"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.splitlines()[1:]
+    assert [row[:14].strip() for row in rows] == ["tcp", "dctcp", "qjump-script", "dctcp, K = 65"]
+    assert len({row[14:] for row in rows}) == 4
