@@ -183,6 +183,7 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {"experiments/fig3a.toml", "topologies/paper12.toml", "kmod-patches/sch_qjump.c", "native/app-util/libqjau.c", "guest/packages.lock"}
     wanted |= {"native/barrier/Cargo.lock", "native/barrier/src/main.rs", "native/ptp-stamps/Makefile", "native/common/program.mk"}
+    wanted |= {"simulator/Cargo.lock", "simulator/python/pyproject.toml", "simulator/python/src/qjump_sim/__init__.py"}
     assert {f"qjump_mn/{name}" for name in wanted} <= names
     assert any(name.startswith("qjump_mn/plots/") for name in names)
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests/")]

@@ -3,12 +3,16 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use qjump_sim::S;
 
 /// A Python object and its place, such as `scheme.queue.limit`.
 pub struct Part<'py> {
     object: Bound<'py, PyAny>,
     place: String,
 }
+
+/// 53 days: so far from the end of the simulator's clock, 213 days, that what follows fits too, and within int64.
+pub const LATEST: u64 = 1 << 62;
 
 /// Longer ones are shown by their type.
 const SHOWN: usize = 60;
@@ -51,10 +55,19 @@ impl<'py> Part<'py> {
         number.ok_or_else(|| self.is_not(&format!("a whole number from 0 to {most}")))
     }
 
-    /// A time in ps. Python's side has times in int64.
+    /// A point in time, in ps.
     pub fn time(&self) -> PyResult<u64> {
-        let number = self.object.extract::<i64>().ok().and_then(|number| u64::try_from(number).ok());
-        number.ok_or_else(|| self.is_not(&format!("a whole number of ps from 0 to {}", i64::MAX)))
+        self.picoseconds(LATEST)
+    }
+
+    /// A delay, timeout or the like, in ps.
+    pub fn duration(&self) -> PyResult<u64> {
+        self.picoseconds(1_000 * S)
+    }
+
+    fn picoseconds(&self, most: u64) -> PyResult<u64> {
+        let number = self.object.extract::<u64>().ok().filter(|&number| number <= most);
+        number.ok_or_else(|| self.is_not(&format!("a whole number of ps from 0 to {most}")))
     }
 
     pub fn real(&self) -> PyResult<f64> {

@@ -8,7 +8,7 @@ use qjump_sim::{
 };
 
 use crate::columns;
-use crate::part::{told, Part};
+use crate::part::{told, Part, LATEST};
 
 pub fn scenario(object: &Bound<'_, PyAny>) -> PyResult<Scenario> {
     let whole = Part::new(object, "");
@@ -61,7 +61,7 @@ fn cable(part: &Part) -> PyResult<Cable> {
     if part.class()? != "Cable" {
         return Err(part.is_not("a Cable"));
     }
-    Ok(Cable { rate: part.get("rate")?.whole()?, delay: part.get("delay")?.time()? })
+    Ok(Cable { rate: part.get("rate")?.whole()?, delay: part.get("delay")?.duration()? })
 }
 
 fn scheme(part: &Part, topology: &Topology) -> PyResult<Scheme> {
@@ -113,8 +113,8 @@ fn transport(part: &Part) -> PyResult<Transport> {
         ack_bytes: part.get("ack_bytes")?.whole()?,
         initial_window: part.get("initial_window")?.whole()?,
         max_window: part.get("max_window")?.whole()?,
-        min_rto: part.get("min_rto")?.time()?,
-        max_rto: part.get("max_rto")?.time()?,
+        min_rto: part.get("min_rto")?.duration()?,
+        max_rto: part.get("max_rto")?.duration()?,
         fixed_rto: part.get("fixed_rto")?.flag()?,
         dupacks: optional("dupacks")?,
         probe_after: optional("probe_after")?,
@@ -135,7 +135,7 @@ fn transport(part: &Part) -> PyResult<Transport> {
 fn limiter(part: &Part) -> PyResult<Limiter> {
     let bucket = || -> PyResult<(u64, Budgets)> {
         let budget = |bytes: &Part| if bytes.object().is_none() { Ok(u64::MAX) } else { bytes.whole() };
-        Ok((part.get("epoch")?.time()?, array(&part.get("budgets")?, budget)?))
+        Ok((part.get("epoch")?.duration()?, array(&part.get("budgets")?, budget)?))
     };
     match part.class()?.as_str() {
         "NoneType" => Ok(Limiter::None),
@@ -162,17 +162,13 @@ fn flows(part: &Part) -> PyResult<Flows> {
             let column = |field| columns::numbers(part.get(field)?.object());
             let (starts, srcs, dsts, sizes) = (column("start")?, column("src")?, column("dst")?, column("packets")?);
             let rows = starts.into_iter().zip(srcs).zip(dsts).zip(sizes);
+            // Python's side has refused what does not fit.
             let flow =
-                |(((start, src), dst), packets)| FlowSpec { start, src: narrow(src), dst: narrow(dst), packets: narrow(packets) };
+                |(((start, src), dst), packets)| FlowSpec { start, src: src as u32, dst: dst as u32, packets: packets as u32 };
             Ok(Flows::List(rows.map(flow).collect()))
         }
         _ => Err(part.is_not("a Poisson or Flows")),
     }
-}
-
-/// What does not fit is larger than any host's number and any size, and is refused as that.
-fn narrow(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 fn sizes(part: &Part) -> PyResult<Sizes> {
@@ -198,14 +194,18 @@ fn source(part: &Part) -> PyResult<Source> {
     if part.class()? != "Source" {
         return Err(part.is_not("a Source"));
     }
-    let (gap, bytes) = (part.get("gap")?.time()?, part.get("bytes")?.whole()?);
+    let (gap, bytes) = (part.get("gap")?.duration()?, part.get("bytes")?.whole()?);
+    let (first, count) = (part.get("first")?.time()?, part.get("count")?.whole()?);
+    if u128::from(first) + u128::from(gap) * u128::from(count) > u128::from(LATEST) {
+        return Err(part.wrong(&format!("{count} datagrams with {gap} ps between two would come after {LATEST} ps")));
+    }
     Ok(Source {
         src: part.get("src")?.whole()?,
         dst: part.get("dst")?.whole()?,
         level: part.get("level")?.whole()?,
-        first: part.get("first")?.time()?,
+        first,
         gap: if part.get("poisson")?.flag()? { Gap::Poisson(gap) } else { Gap::Every(gap) },
         bytes: if part.get("exponential")?.flag()? { Bytes::Exponential(bytes) } else { Bytes::Fixed(bytes) },
-        count: part.get("count")?.whole()?,
+        count,
     })
 }

@@ -25,6 +25,7 @@ from qjump_sim import (
     PerFlow,
     PerHost,
     Poisson,
+    S,
     Scenario,
     Scheme,
     Sizes,
@@ -180,9 +181,9 @@ def test_an_outcome_can_be_pickled() -> None:
     [
         ("start", [0.5], "flows.start: its values are float64, not whole numbers"),
         ("src", [[0]], r"flows.src: its shape is (1, 1), not (n,)"),
-        ("dst", [-1], "flows.dst[0]: -1 is not a whole number from 0 to 9223372036854775807"),
+        ("dst", [-1], "flows.dst[0]: -1 is not a whole number from 0 to 4294967295"),
         ("packets", [6, 6], "flows.packets: it has 2 values, start has 1"),
-        ("start", np.array([2**63], np.uint64), "flows.start[0]: 9223372036854775808 is not a whole number from 0 to 9223372036854775807"),
+        ("start", np.array([2**63], np.uint64), "flows.start[0]: 9223372036854775808 is not a whole number from 0 to 4611686018427387904"),
     ],
 )
 def test_wrong_columns_are_told(column: str, values: ArrayLike, sentence: str) -> None:
@@ -201,7 +202,7 @@ SIX = Flows([0], [0], [1], [6])
     [
         (Scenario(FIG9, "reno", SIX), "scheme: there is no scheme reno, only tcp, dctcp, pfabric, qjump-script and qjump-paper"),
         (Scenario(FIG9, "tcp", Flows([7], [0], [144], [6])), "flow at 7 ps: there is no host 144 among 144"),
-        (Scenario(FIG9, "tcp", Flows([7], [0], [2**40], [6])), "flow at 7 ps: there is no host 4294967295 among 144"),
+        (Scenario(FIG9, "tcp", Flows([7], [0], [1], [0])), "flow at 7 ps: its size of 0 packets is not between 1 and 2^31"),
         (Scenario(FIG9, "tcp", Poisson("search", 1.5, 10)), "workload: a load of 1.5 is not above 0 and at most 1"),
         (Scenario(FIG9, "tcp", Poisson("web", 0.5, 10)), "flows.sizes: there is no workload web, only search and mining"),  # type: ignore[arg-type]
         (Scenario(FIG9, "tcp", Poisson("search", 0.5, -1)), "flows.count: -1 is not a whole number from 0 to 4294967295"),
@@ -221,8 +222,10 @@ SIX = Flows([0], [0], [1], [6])
         (Scenario(FIG9, replace(TCP, routing="ecmp"), SIX), "scheme.routing: 'ecmp' is not 'spray' or 'per-flow'"),  # type: ignore[arg-type]
         (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, US, 99, 1, level=9)]), "source from 0 to 1: its level 9 is not 0 to 7"),
         (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, US, 99_999, 1)]), "sources[0].bytes: 99999 is not a whole number from 0 to 65535"),
+        (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, 999 * S, 99, 9_999)]), "sources[0]: 9999 datagrams with 999000000000000 ps between two would"),
+        (Scenario(FIG9, replace(TCP, limiter=PerFlow(1001 * S, [9000] * 8)), SIX), "scheme.limiter.epoch: 1001000000000000 is not a whole number of ps"),
         (Scenario(FIG9, "tcp", SIX, seed=-1), "seed: -1 is not a whole number from 0 to 18446744073709551615"),
-        (Scenario(FIG9, "tcp", SIX, stop=2**63), "stop: 9223372036854775808 is not a whole number of ps from 0 to 9223372036854775807"),
+        (Scenario(FIG9, "tcp", SIX, stop=2**63), "stop: 9223372036854775808 is not a whole number of ps from 0 to 4611686018427387904"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )  # fmt: skip

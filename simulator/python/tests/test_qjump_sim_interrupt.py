@@ -13,8 +13,8 @@ import pytest
 
 from qjump_sim import FIG9, US, Flows, Scenario, Source, run
 
-# 10^18 datagrams: months.
-ENDLESS = Scenario(FIG9, "tcp", Flows([], [], [], []), sources=[Source(0, 1, gap=2 * US, bytes=1500, count=10**18)])
+# 2 * 10^12 datagrams: a day and more.
+ENDLESS = Scenario(FIG9, "tcp", Flows([], [], [], []), sources=[Source(0, 1, gap=2 * US, bytes=1500, count=2 * 10**12)])
 
 
 class Interrupted(Exception):

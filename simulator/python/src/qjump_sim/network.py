@@ -12,7 +12,7 @@ from qjump_sim import _native
 class Cable:
     """A cable: the same in both directions.
 
-    `rate` in bit/s, such that a byte takes whole picoseconds within 0.1 %. `delay` in ps, from the last bit's departure to its arrival,
+    `rate` in bit/s, such that a byte takes whole picoseconds within 0.1 %. `delay` in ps, at most 1,000 s, from the last bit's departure to its arrival,
     with what the node at the end takes to look at the packet.
     """
 

@@ -16,7 +16,7 @@ from qjump_sim.traffic import Flows, Poisson, Source
 
 @dataclass(frozen=True)
 class Scenario:
-    """All that a run depends on. `scheme`: one, or the name of one (`Scheme.named`). `stop`: in ps; None: when nothing is left to happen."""
+    """All that a run depends on. `scheme`: one, or the name of one (`Scheme.named`). `stop`: in ps, at most 2**62; None: when nothing is left to happen."""
 
     topology: Topology
     scheme: Scheme | str

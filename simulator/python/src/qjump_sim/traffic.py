@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qjump_sim import _native
 
+_LATEST = 1 << 62  # ps: 53 of the 213 days that the simulator's clock holds
+_LARGEST = 2**32 - 1
 
 @dataclass(frozen=True)
 class Sizes:
@@ -53,19 +55,15 @@ class Poisson:
 
 
 class Flows:
-    """These flows; their order does not matter. `start` in ps, `src` and `dst` as numbers of hosts, `packets` of data: int64, shape (n,), read-only."""
-
-    start: NDArray[np.int64]
-    src: NDArray[np.int64]
-    dst: NDArray[np.int64]
-    packets: NDArray[np.int64]
+    """These flows; their order does not matter. `start` in ps, at most 2**62 (53 days), `src` and `dst` as numbers of hosts, `packets` of data: int64,
+    shape (n,), read-only."""
 
     def __init__(self, start: ArrayLike, src: ArrayLike, dst: ArrayLike, packets: ArrayLike) -> None:
         """From sequences or arrays of whole numbers, each of shape (n,). Raises ValueError with the column, and the flow if it is one's."""
-        self.start = _whole("start", start)
-        self.src = _whole("src", src)
-        self.dst = _whole("dst", dst)
-        self.packets = _whole("packets", packets)
+        self.start: Final = _whole("start", start, _LATEST)
+        self.src: Final = _whole("src", src, _LARGEST)
+        self.dst: Final = _whole("dst", dst, _LARGEST)
+        self.packets: Final = _whole("packets", packets, _LARGEST)
         for name, column in (("src", self.src), ("dst", self.dst), ("packets", self.packets)):
             if len(column) != len(self.start):
                 raise ValueError(f"flows.{name}: it has {len(column)} values, start has {len(self.start)}")
@@ -84,7 +82,7 @@ class Flows:
         return cls(start, src, dst, packets)
 
 
-def _whole(name: str, values: ArrayLike) -> NDArray[np.int64]:
+def _whole(name: str, values: ArrayLike, largest: int) -> NDArray[np.int64]:
     try:
         array = np.asarray(values)
     except ValueError as error:  # rows of different lengths
@@ -93,7 +91,6 @@ def _whole(name: str, values: ArrayLike) -> NDArray[np.int64]:
         raise ValueError(f"flows.{name}: its shape is {array.shape}, not (n,)")
     if array.size and array.dtype.kind not in "iu":
         raise ValueError(f"flows.{name}: its values are {array.dtype}, not whole numbers")
-    largest = np.iinfo(np.int64).max
     wrong = np.flatnonzero((array < 0) | (array > largest)) if array.size else array
     if wrong.size:
         raise ValueError(f"flows.{name}[{wrong[0]}]: {array[wrong[0]]} is not a whole number from 0 to {largest}")
@@ -106,8 +103,8 @@ def _whole(name: str, values: ArrayLike) -> NDArray[np.int64]:
 class Source:
     """A source of `count` datagrams from host `src` to host `dst`, which nobody acknowledges.
 
-    `gap`: ps between two; with `poisson` the mean of exponential ones, the first of which is counted from `first` (ps). `bytes` on the wire, 1 to
-    65,535; with `exponential` their mean. `level` 0 to 7; 0 is served first.
+    `gap`: ps between two, at most 1,000 s; with `poisson` the mean of exponential ones, the first of which is counted from `first` (ps). `bytes` on
+    the wire, 1 to 65,535; with `exponential` their mean. `level` 0 to 7; 0 is served first.
     """
 
     src: int
