@@ -76,7 +76,8 @@ def test_serialisation_is_exact(guest: Guest) -> None:
         # The mean is that of first and last stamp, and one that meets the tick is up to 2.7 us late on 7.x: 27 ns of 100 gaps.
         assert abs(case["mean_ns"] - case["expected_ns"]) <= 30, case
         assert abs(case["median_ns"] - case["expected_ns"]) <= 20, case
-        assert case["off_ns"][98] <= 2500, case  # 2250 on 7.3, at 33 Mb/s
+        # Two of a hundred stamps may meet a tick or a kernel thread (7.6 us on 6.1), and each is in two gaps. 2250 on 7.3, at 33 Mb/s.
+        assert case["off_ns"][96] <= 2500, case
         assert case["off_ns"][100] <= 50_000, case
 
 
