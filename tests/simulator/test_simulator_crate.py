@@ -27,12 +27,10 @@ def tree() -> Tree:
     return trees.kernel_tree(None)
 
 
-@pytest.mark.slow
 def test_the_crates_own_tests_pass(tree: Tree, tmp_path: Path) -> None:
     build.compiled(tree, Recipe(SOURCE, _OWN_TESTS), tmp_path / "tested")
 
 
-@pytest.mark.slow  # a minute, the first time
 def test_the_python_package_passes_its_tests(tree: Tree) -> None:
     environment = {**os.environ, "PYTHONPATH": str(simulator.package(print)), "PYTHONDONTWRITEBYTECODE": "1"}
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(SOURCE / "python" / "tests")]
