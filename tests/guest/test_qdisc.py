@@ -133,7 +133,8 @@ def test_tail_drop_at_the_limit_of_each_level(guest: Guest) -> None:
     assert values["options"] == options
 
 
-@pytest.mark.parametrize(("by", "first_ns", "gap_ns"), [("delay", 10_000, 50), ("netem", 20_000, 2000)])
+# The first is one stamp, which a kernel thread may hold up: 19.9 us on 7.3.
+@pytest.mark.parametrize(("by", "first_ns", "gap_ns"), [("delay", 25_000, 50), ("netem", 25_000, 2000)])
 def test_propagation_delays_and_keeps_several_frames_in_flight(guest: Guest, by: str, first_ns: int, gap_ns: int) -> None:
     case = guest.values("wire_delay")[by]
     assert abs(case["first_ns"] - 5_000_000) < first_ns

@@ -60,7 +60,8 @@ def test_control_frames_go_first_and_cut_no_frame_short(guest: Guest) -> None:
     values = guest.values("wire_pause")
     frame, case = values["frame_ns"], values["control"]
     assert (case["arrived"], case["sent"]["sent"], len(case["others"])) == (6, 1, 99)
-    longer = [gap for gap in case["others"] if gap > frame + 10_000]
+    # Half a control frame longer: a kernel thread holds one stamp up for 22 us on 7.3.
+    longer = [gap for gap in case["others"] if gap > frame + 42 * 800]
     assert len(longer) == 2 and all(abs(gap - frame - 84 * 800) < 5000 for gap in longer), longer
     # The pause waits for a frame, and so does the resume: whole frames and the 84 bytes of the first.
     starts = (case["obeyed"]["paused_ns"] - 84 * 800) / frame
