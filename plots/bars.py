@@ -106,7 +106,5 @@ def _number(value: float) -> str:
 
 def _heading(plan: Plan, entry: str) -> str:
     """A measure by its name, and by its workload's where the figure has several."""
-    workload, measure = entry.split(".")
-    heading = next(one.MEASURES[measure] for arm in plan.arms for one in arm.workloads if one.name == workload).partition(",")[0]
     several = len({other.partition(".")[0] for panel in plan.figure.panels for other in panel.measures}) > 1
-    return f"{workload}: {heading}" if several else heading
+    return notes.heading(plan, entry, named=several)

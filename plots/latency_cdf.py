@@ -261,14 +261,15 @@ def _references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> Non
 
 def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
     """The published medians, scaled by the ratio of link rates, behind the curves; return the sentence for the caption."""
-    sentences = []
+    looks, sentences = style.looks(plan), []
     for name in plan.figure.published:
         values: dict[str, Any] = tomllib.loads((PUBLISHED / f"{name}.toml").read_text(encoding="utf-8"))
         scale = values["rate_mbps"] / (plan.network.rate_bps / 1e6)
         said = []
         for median in values["medians"]:
             x = median["us"] / 1e3 * scale
-            _published_median(panels, x, style.looks(plan)[median["arm"]].colour)
+            look = looks.get(median["arm"])  # somebody's experiment may name its arms otherwise
+            _published_median(panels, x, look.colour if look else style.GREY)
             said.append(f"{median['us']:g} us ({notes.ms(x)} here) for {median['label']}")
         sentences.append(
             f"Behind, in outline: {values['title']}, medians of {', '.join(said)}, stretched by the ratio of the link rates, {scale:g}; "

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import matplotlib.figure
 
 from qjump_mn import theory
-from qjump_mn.model.plan import ArmPlan
+from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.results.manifest import Manifest
 
 from . import style
@@ -31,6 +31,13 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
         f"{clock}; {plan.network.rate_bps / 1e6:g} Mb/s links of model {plan.network.model}, topology {plan.network.topology}{told}; "
         f"in full-size frames ({frame_ms:.3g} ms): {', '.join(ratios)}"
     )
+
+
+def heading(plan: Plan, entry: str, *, named: bool) -> str:
+    """What a measure, "workload.measure", is called, without its unit; behind its workload's name if ``named``."""
+    workload, measure = entry.split(".")
+    found = next(one.MEASURES[measure] for arm in plan.arms for one in arm.workloads if one.name == workload).partition(",")[0]
+    return f"{workload}: {found}" if named else found
 
 
 def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:

@@ -101,11 +101,10 @@ def _points(plan: Plan, members: list[ArmPlan], by_name: dict[str, ArmSummary], 
 def _label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpec) -> str:
     """What tells a line from the others of its panel: the series, the measure, or both."""
     series = arm.label.rpartition(",")[0] if arm.series else arm.label
-    heading = next(one.MEASURES[measure] for one in arm.workloads if one.name == workload).partition(",")[0]
     alone = len({entry.split(".")[0] for entry in panel.measures} & {one.name for one in arm.workloads}) == 1
     if alone and len(_measures(panel)) == 1:
         return series
-    heading = heading if alone else f"{workload}: {heading}"
+    heading = notes.heading(plan, f"{workload}.{measure}", named=not alone)
     return heading if len(plan.figure.arms) == 1 else f"{series}: {heading}"
 
 

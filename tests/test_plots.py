@@ -12,6 +12,8 @@ import tomllib
 from pathlib import Path
 from types import ModuleType
 
+import matplotlib.figure
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -202,6 +204,18 @@ def test_an_unknown_drawing_names_the_nearest() -> None:
     for name in ("style", "__init__", "../plots/latency_cdf"):
         with pytest.raises(UsageError):
             drawing.check(name)
+
+
+def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None:
+    arms = tuple(msgspec.structs.replace(arm, name=f"my_{arm.name}") for arm in manifest.plan.arms)
+    figure = msgspec.structs.replace(manifest.plan.figure, arms=tuple(f"my_{name}" for name in manifest.plan.figure.arms))
+    plan = msgspec.structs.replace(manifest.plan, arms=arms, figure=figure)
+    panel = matplotlib.figure.Figure().subplots()
+    panel.set_xlim(0, 1000)
+    sentence = module("latency_cdf")._published([panel], plan)
+    assert sentence.startswith("Behind, in outline: ")
+    bars = panel.get_lines()[::2]  # behind each is the dot of the median
+    assert bars and {bar.get_color() for bar in bars} == {module("style").GREY}
 
 
 def test_every_experiment_has_a_drawing_and_published_values() -> None:
