@@ -148,36 +148,37 @@ impl Simulation {
     }
 
     fn send_data(&mut self, slot: u32, number: u32) {
-        let transport = &self.scheme.transport;
+        let bytes = self.scheme.transport.data_bytes;
         let flow = &mut self.flows[slot as usize];
         self.tally.sent[Kind::Data as usize] += 1;
         self.tally.retransmitted += u64::from(flow.was_sent(number));
         flow.sent(number);
         if let Limiter::PerFlow { epoch, ref budgets } = self.scheme.limiter {
-            if !flow_may_send(flow, self.now, u64::from(transport.data_bytes), epoch, budgets) {
+            if !flow_may_send(flow, self.now, u64::from(bytes), epoch, budgets) {
                 self.tally.limited[Kind::Data as usize] += 1;
                 return;
             }
         }
-        let (level, from) = (flow.level, flow.from);
-        let packet = data(slot, number, Kind::Data, transport.data_bytes, flow, transport.rank);
-        flow.in_network += 1;
-        let handle = self.pool.add(packet);
-        let release = self.admit(from, level, handle);
+        let release = self.send(slot, number, Kind::Data, bytes);
         if release > self.now {
             self.flows[slot as usize].hold(&self.scheme.transport, self.now, release);
         }
     }
 
     fn send_probe(&mut self, slot: u32) {
-        let transport = &self.scheme.transport;
-        let flow = &mut self.flows[slot as usize];
         self.tally.sent[Kind::Probe as usize] += 1;
+        self.send(slot, 0, Kind::Probe, self.scheme.transport.ack_bytes);
+    }
+
+    /// Hands a flow's packet to its host's limiter; returns when it is let go.
+    #[inline]
+    fn send(&mut self, slot: u32, number: u32, kind: Kind, bytes: u16) -> Ps {
+        let flow = &mut self.flows[slot as usize];
         let (level, from) = (flow.level, flow.from);
-        let packet = data(slot, 0, Kind::Probe, transport.ack_bytes, flow, transport.rank);
+        let packet = data(slot, number, kind, bytes, flow, self.scheme.transport.rank);
         flow.in_network += 1;
         let handle = self.pool.add(packet);
-        self.admit(from, level, handle);
+        self.admit(from, level, handle)
     }
 
     pub(crate) fn timer(&mut self, slot: u32) {

@@ -78,7 +78,7 @@ impl Path {
 
     /// A window of one packet, after a timeout.
     pub fn collapse(&mut self) {
-        self.ssthresh = (self.cwnd / 2).max(2 * ONE);
+        self.halve();
         self.cwnd = ONE;
     }
 
