@@ -79,7 +79,7 @@ def list_() -> None:
         table.add_column(heading)
     for name in loading.names("experiments"):
         raw = loading.read("experiments", name)
-        table.add_row(", ".join((name, *loading.also(name))), escape(str(raw.get("reproduces", ""))), ", ".join(raw.get("presets", {})))
+        table.add_row(", ".join((name, *raw.get("also", ()))), escape(str(raw.get("reproduces", ""))), ", ".join(raw.get("presets", {})))
     out.print(table)
     found = Table(box=None, pad_edge=False)
     for heading in ("scheme", "what it is"):

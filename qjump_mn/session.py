@@ -190,7 +190,7 @@ def expected(plan: Plan, backend: Backend) -> str:
 
 def _check_output(plan: Plan) -> None:
     """Raise :class:`UsageError` where two programs of an arm would write one file."""
-    for trial in plan.trials():
+    for trial in plan.trials()[: len(plan.arms_run)]:  # another seed writes the same files
         written: set[str] = set()
         for workload in trial.arm.workloads:
             for launch in launches(workload, trial):

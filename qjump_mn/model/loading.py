@@ -147,8 +147,8 @@ def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
         raise UsageError(f"{where}: compare: there is no arm {compare!r}: {nearest(str(compare), list(arms))}")
     if key not in arms:
         arms[key] = {**{field: arms[compare][field] for field in ("workloads", "link", "sweep") if field in arms[compare]}, "label": label, "scheme": name}
-    elif arms[key].get("scheme", "none") != name:
-        raise UsageError(f"{where} has an arm {key!r} of another scheme, {arms[key].get('scheme', 'none')!r}: give yours another name")
+    elif _scheme_of(arms[key]) != name:
+        raise UsageError(f"{where} has an arm {key!r} of another scheme, {_scheme_of(arms[key])!r}: give yours another name")
     raw["figure"]["arms"] = list(dict.fromkeys([*raw["figure"]["arms"], key]))
 
 
@@ -159,12 +159,17 @@ def _add_schemes(raw: dict[str, Any]) -> None:
         read("schemes", name)
     found: dict[str, Any] = {}
     for arm in raw.get("arms", {}).values():
-        name = arm.get("scheme", "none") if isinstance(arm, dict) else "none"
+        name = _scheme_of(arm)
         if isinstance(name, str) and name not in found:
-            scheme(name)  # a file's own mistakes are told with its name
             found[name] = read("schemes", name)
+            convert(found[name], SchemeSpec, f"scheme {name!r}")  # a file's own mistakes are told with its name
             merge(found[name], changes.get(name, {}))
     raw["schemes"] = found
+
+
+def _scheme_of(arm: Any) -> Any:
+    """What an arm's table, not yet checked, says of its scheme; ArmSpec's default if it says nothing."""
+    return arm.get("scheme", "none") if isinstance(arm, dict) else "none"
 
 
 def varied(spec: ExperimentSpec, changes: dict[str, int | float | str], where: str) -> ExperimentSpec:

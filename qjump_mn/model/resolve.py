@@ -204,7 +204,9 @@ def _arm(
     window = scheme.window if spec.window is None else spec.window
     if window is not None and window < 4096:
         raise UsageError(f"{where}: a window of {window} is smaller than the kernel grants: use at least 4096B")
-    link = spec.link.over(scheme.link.over(experiment.link)) if spec.link else scheme.link.over(experiment.link)
+    link = scheme.link.over(experiment.link)
+    if spec.link is not None:
+        link = spec.link.over(link)
     if link != experiment.link:
         network = resolve_network(experiment.topology, loading.topology(experiment.topology), link)
     workloads = tuple(_workload(key, flows[key], experiment, scheme.levels, window) for key in spec.workloads)

@@ -114,8 +114,7 @@ def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
     rows = []
     for name, workload in found.items():
         what = workload.describe() + "".join(f"; socket buffers of {size} B in '{', '.join(labels)}'" for size, labels in windows.get(name, {}).items())
-        flows = ", ".join(f"{source}\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW}\N{NO-BREAK SPACE}{destination}" for source, destination in workload.flows)
-        rows.append((name, flows, what, str(workload.level)))
+        rows.append((name, ", ".join(map(wording.flow, workload.flows)), what, str(workload.level)))
     return rows
 
 
@@ -123,7 +122,7 @@ def schemes(plan: Plan) -> list[tuple[str, str, list[str]]]:
     """Each scheme of the arms that were run: label, what it is, and what it set, as a shell or a link has it."""
     rows = []
     for name, arm in {arm.scheme.name: arm for arm in reversed(plan.arms_run)}.items():
-        done = [f"{key} = {value}" for key, value in (("tcp_congestion_control", arm.scheme.congestion_control),) if value is not None]
+        done = [] if arm.scheme.congestion_control is None else [f"tcp_congestion_control = {arm.scheme.congestion_control}"]
         done += [] if arm.scheme.ecn is None else [f"tcp_ecn = {int(arm.scheme.ecn)}"]
         done += [f"switch port: tc {line}" for line in arm.scheme.switch_port]
         done += [f"host: tc {line}" for line in arm.scheme.host]

@@ -33,11 +33,11 @@ def loads(plan: Plan, outcome: Outcome) -> list[Load]:
     """Every arm that was run and has data; those without counters say so."""
     known = {(load.source, load.destination) for found in outcome.links.values() for load in found}
     links = [link for above, below in plan.network.edges for link in ((below, above), (above, below)) if link in known]
-    shown = []
+    columns, shown = heads(outcome), []
     for arm in outcome.arms:
         if arm.name in outcome.links:
             found = {link: [load for load in outcome.links[arm.name] if (load.source, load.destination) == link] for link in links}
-            shown.append(Load(arm.label, _told(found), tuple(_row(plan, link, levels, heads(outcome)) for link, levels in found.items())))
+            shown.append(Load(arm.label, _told(found), tuple(_row(plan, link, levels, columns) for link, levels in found.items())))
         elif arm.done:
             shown.append(Load(arm.label, "not known: the counters were not read when the measurement began and ended", ()))
     return shown
@@ -48,7 +48,7 @@ def _told(found: dict[tuple[str, str], list[LinkLoad]]) -> str:
         return "no link was busy for 1 % of the time"
     busiest = max(found, key=lambda link: _total(found[link]))
     drops = sum(load.drops for levels in found.values() for load in levels)
-    return f"{_name(busiest)} was the busiest, {wording.percent(_total(found[busiest]))}; {drops} packet{'' if drops == 1 else 's'} dropped on all links"
+    return f"{wording.flow(busiest)} was the busiest, {wording.percent(_total(found[busiest]))}; {drops} packet{'' if drops == 1 else 's'} dropped on all links"
 
 
 def _row(plan: Plan, link: tuple[str, str], levels: Sequence[LinkLoad], columns: Sequence[str]) -> tuple[str, ...]:
@@ -60,13 +60,8 @@ def _row(plan: Plan, link: tuple[str, str], levels: Sequence[LinkLoad], columns:
     most = wording.number(round(max(waited, default=0) / theory.frame_bytes(plan.network.mtu_bytes), 1))
     shares = [by_level.get(column, unknown) for column in columns[1 : columns.index("drops")]]
     marks = [str(sum(load.marks for load in levels))] if MARKS in columns else []
-    return (_name(link), *shares, str(sum(load.drops for load in levels)), *marks, wording.NONE if levels and not waited else most)
+    return (wording.flow(link), *shares, str(sum(load.drops for load in levels)), *marks, wording.NONE if levels and not waited else most)
 
 
 def _total(levels: Sequence[LinkLoad]) -> float:
     return sum(load.share for load in levels)
-
-
-def _name(link: tuple[str, str]) -> str:
-    source, destination = link
-    return f"{source}\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW}\N{NO-BREAK SPACE}{destination}"

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError
-from qjump_mn.model.topology import Network
+from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.workloads.text import transposed
 
 NAME = "links"
@@ -64,7 +64,7 @@ def table(network: Network, began: Path, ended: Path, read_ns: tuple[Mapping[str
     rows = []
     for above, below in network.ports():
         for (source, device), (destination, _) in ((below, above), (above, below)):
-            node = "switches" if source in switches else source
+            node = SWITCHES if source in switches else source
             if node not in readings:
                 readings[node] = (_reading(began, node), _reading(ended, node))
             try:

@@ -77,6 +77,11 @@ def replicates(arm: ArmSummary) -> str:
     return str(arm.done) if arm.done == arm.planned else f"{arm.done} of {arm.planned}"
 
 
+def flow(ends: tuple[str, str]) -> str:
+    """From where to where, on one line."""
+    return "\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW}\N{NO-BREAK SPACE}".join(ends)
+
+
 def percent(share: float) -> str:
     """A fraction as per cent; 0 is exactly none."""
     return "0" if share == 0 else f"{share * 100:.2g} %" if share < 0.1 else f"{share * 100:.1f} %"
