@@ -32,7 +32,7 @@ def test_the_crates_own_tests_pass(tree: Tree, tmp_path: Path) -> None:
 
 
 def test_the_python_package_passes_its_tests(tree: Tree) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(simulator.package(print)), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(simulator.package(print)), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": ""}
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(SOURCE / "python" / "tests")]
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
