@@ -34,6 +34,9 @@ QUICK = [
     ["qjump_options"],
 ]
 SWEEP = [["wire_rate"], ["qjump_window"], ["qjump_tcp"]]
+THREAD_NS = 25_000
+"""What a kernel thread may hold up any single stamp for: 19.9 us on 7.3. Which stamp that is changes with whatever ran before."""
+
 
 @pytest.fixture(scope="module", params=SUITES)
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
@@ -69,22 +72,22 @@ def test_the_kernel_log_is_clean(guest: Guest) -> None:
 
 def test_serialisation_is_exact(guest: Guest) -> None:
     cases = guest.values("wire_serialisation")["cases"]
-    assert len(cases) == 3 * 6 + 3
+    assert len(cases) == 4 * 6
     for case in cases:
         assert case["expected_ns"] == (max(64, case["size"] + 4) + 20) * 8e9 / case["rate_bps"]
         assert case["gaps"] == 100
-        # The mean is that of first and last stamp, and one that meets the tick is up to 2.7 us late on 7.x: 27 ns of 100 gaps.
-        assert abs(case["mean_ns"] - case["expected_ns"]) <= 30, case
-        assert abs(case["median_ns"] - case["expected_ns"]) <= 20, case
-        # Two of a hundred stamps may meet a tick or a kernel thread (7.6 us on 6.1), and each is in two gaps. 2250 on 7.3, at 33 Mb/s.
+        assert abs(case["mean_ns"] - case["expected_ns"]) <= 5, case
+        assert abs(case["median_ns"] - case["expected_ns"]) <= 10, case
+        # A few of a hundred stamps may meet a tick (2.3 us on 7.3), or a kernel thread.
         assert case["off_ns"][96] <= 2500, case
-        assert case["off_ns"][100] <= 50_000, case
+        assert case["off_ns"][100] <= THREAD_NS, case
 
 
 def test_a_lone_frame_takes_its_own_time_and_a_constant(guest: Guest) -> None:
     rest: dict[int, list[float]] = {}
     for case in guest.values("wire_serialisation")["cases"]:
-        rest.setdefault(case["size"], []).append(case["lone_rest_ns"])
+        if case["expected_ns"] > 10_000:  # else it has arrived before the system call ends
+            rest.setdefault(case["size"], []).append(case["lone_rest_ns"])
     assert set(rest) == {42, 60, 64, 300, 1000, 1514}
     for size, values in rest.items():
         assert min(values) >= 5000 and max(values) <= 15_000, (size, values)
@@ -105,13 +108,20 @@ def test_the_rate_over_ten_seconds(guest: Guest) -> None:
     check_rate(guest, {"10000000", "7777777"})
 
 
+def check_longest_waits(longest_ns: list[int], bulk_ns: int) -> None:
+    third, _, most = longest_ns
+    assert 0.9 * bulk_ns <= third <= bulk_ns + THREAD_NS
+    # Between the sender's look at the clock and its call a kernel thread may run, 0.24 ms on 6.1; a second frame before the urgent one is 1.23 ms.
+    assert most <= 1.5 * bulk_ns
+
+
 @pytest.mark.parametrize("classify", ["pcp", "priority"])
 def test_strict_priority_waits_for_the_frame_being_sent_and_no_longer(guest: Guest, classify: str) -> None:
     values = guest.values("wire_priority")
     assert values["bulk_ns"] == (1514 + 24) * 8 * 100
     case = values["classify"][classify]
     assert case["sent"] == case["arrived"] == 2000
-    assert 0.9 * values["bulk_ns"] <= case["max_wait_ns"] <= values["bulk_ns"] + 10_000
+    check_longest_waits(case["longest_waits_ns"], values["bulk_ns"])
 
 
 def test_a_fifo_makes_an_urgent_frame_wait_for_the_queue(guest: Guest) -> None:
@@ -133,11 +143,10 @@ def test_tail_drop_at_the_limit_of_each_level(guest: Guest) -> None:
     assert values["options"] == options
 
 
-# The first is one stamp, which a kernel thread may hold up: 19.9 us on 7.3.
-@pytest.mark.parametrize(("by", "first_ns", "gap_ns"), [("delay", 25_000, 50), ("netem", 25_000, 2000)])
-def test_propagation_delays_and_keeps_several_frames_in_flight(guest: Guest, by: str, first_ns: int, gap_ns: int) -> None:
+@pytest.mark.parametrize(("by", "gap_ns"), [("delay", 50), ("netem", 2000)])
+def test_propagation_delays_and_keeps_several_frames_in_flight(guest: Guest, by: str, gap_ns: int) -> None:
     case = guest.values("wire_delay")[by]
-    assert abs(case["first_ns"] - 5_000_000) < first_ns
+    assert abs(case["first_ns"] - 5_000_000) < THREAD_NS
     assert abs(case["gap_ns"] - 819_200) < gap_ns
 
 
@@ -162,7 +171,7 @@ def test_a_frame_is_stamped_once_and_when_it_starts(guest: Guest, mode: str) -> 
     assert 3000 < sorted(case["after_send_ns"])[1] < 15_000, "the system call: 7.5 us on 6.12"
     wires_ns = (8 + 1004) * 8 * (100 + 10)
     assert 0 < sorted(case["on_wires_ns"])[1] - wires_ns < 10_000, "6.12: 4.4 us from the device to the receiver; one in three may meet a kernel thread"
-    assert abs(case["gap_ns"] - (1518 + 20) * 8 * 100) < 5000, "6.12: 963 ns, for the second is stamped by a timer"
+    assert abs(case["gap_ns"] - (1518 + 20) * 8 * 100) < THREAD_NS, "6.12: 963 ns, for the second is stamped by a timer"
 
 
 # --- qjump ------------------------------------------------------------------------------------------------------------
@@ -209,7 +218,7 @@ def test_tcp_gets_its_budget(guest: Guest) -> None:
 def test_eight_backlogged_levels_leave_by_priority_and_within_budgets(guest: Guest) -> None:
     values = guest.values("qjump_priority")
     assert values["arrived"] == values["sent"] == 399
-    assert 0.9 * values["bulk_ns"] <= values["max_wait_ns"] <= values["bulk_ns"] + 10_000
+    check_longest_waits(values["longest_waits_ns"], values["bulk_ns"])
     # Level 0 found the wire idle; the others stand by priority, two frames each.
     assert values["order"] == [0, 7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0]
     most = 3 * (values["duration"] / values["epoch"] + 1)
