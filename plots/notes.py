@@ -22,13 +22,15 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     plan = manifest.plan
     epochs = sorted({arm.qjump.epoch_ns for arm in arms if arm.qjump})
     told = f", epoch {' and '.join(f'{epoch / 1e6:g} ms' for epoch in epochs)}" if epochs else ""
-    clock = "virtual clock (one instruction is one nanosecond)" if manifest.clock == "virtual" else "real clock"
+    emulated = "virtual clock (one instruction is one nanosecond)" if manifest.clock == "virtual" else "real clock"
+    clock = "simulated" if manifest.backend == "simulator" else emulated
+    model = "" if manifest.backend == "simulator" else f" of model {plan.network.model}"
     frame_ms, idle_ms = plan.constants["frame_ms"], plan.constants.get(f"{plan.figure.workload}_analytic_ms")
     ratios = [f"buffer {plan.network.buffer_bytes / theory.frame_bytes(plan.network.mtu_bytes):.3g}"]
     ratios += [f"epoch {epoch / 1e6 / frame_ms:.3g}" for epoch in epochs]
     ratios += [f"idle {idle_ms / frame_ms:.2g}"] if idle_ms else []
     return (
-        f"{clock}; {plan.network.rate_bps / 1e6:g} Mb/s links of model {plan.network.model}, topology {plan.network.topology}{told}; "
+        f"{clock}; {plan.network.rate_bps / 1e6:g} Mb/s links{model}, topology {plan.network.topology}{told}; "
         f"in full-size frames ({frame_ms:.3g} ms): {', '.join(ratios)}"
     )
 

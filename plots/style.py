@@ -61,7 +61,7 @@ SHEET: Any = {
 
 
 class Look(NamedTuple):
-    """How an arm is drawn, on every figure. Colour, dashes and marker each tell it apart alone."""
+    """How an arm is drawn, on every figure: told apart by its colour, and without colours by dashes and marker."""
 
     colour: str
     dashes: Dashes
@@ -97,15 +97,17 @@ class Figure(NamedTuple):
 
 
 def looks(plan: Plan) -> dict[str, Look]:
-    """A look for each arm of ``plan``, or series, no two the same.
+    """A look for each arm of ``plan``, or series, no two the same but for those of one scheme and label.
 
-    A scheme's goes to its first arm, so that the scheme looks alike on every figure; other arms of it have what is left, in the plan's order.
+    A scheme's goes to its first arm, so that the scheme looks alike on every figure, and to those that are called like it, for they are in
+    another panel; other arms of it have what is left, in the plan's order.
     """
     schemes = {arm.series or arm.name: arm.scheme.name for arm in plan.arms}
+    labels = {arm.series or arm.name: arm.label.rpartition(",")[0] if arm.series else arm.label for arm in plan.arms}
     firsts: dict[str, str] = {}
     for name in dict.fromkeys([*plan.figure.arms, *schemes]):
         firsts.setdefault(schemes[name], name)
-    own = {name: _of_scheme(plan.schemes[key].look) for key, name in firsts.items()}
+    own = {name: _of_scheme(plan.schemes[key].look) for name, key in schemes.items() if labels[name] == labels[firsts[key]]}
     return {**own, **unlike([name for name in schemes if name not in own], own.values())}
 
 

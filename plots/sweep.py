@@ -41,15 +41,28 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         return []
     shown = [arm for arm in plan.arms_run if (arm.series or arm.name) in plan.figure.arms]
     with style.sheet():
-        above = len(panels) == 1 and len(panels[0][1]) > MANY  # the legend: among so many lines there is no room for it
+        columns = _columns(panels)
+        above = len(columns) > 1 or (len(panels) == 1 and len(panels[0][1]) > MANY)  # the legend: among so many lines there is no room for it
         margin = 0.75 if above else 0.3
-        inches = PANEL_INCHES * len(panels) + 0.8 + margin
+        rows = max(map(len, columns))
+        inches = PANEL_INCHES * rows + 0.8 + margin
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
-        grid = figure.add_gridspec(len(panels), 1, left=LEFT, right=RIGHT, top=1 - margin / inches, bottom=0.85 / inches, hspace=0.16)
-        axes = grid.subplots(sharex=True, squeeze=False)[:, 0]
-        for index, (axis, (panel, lines)) in enumerate(zip(axes, panels, strict=True)):
-            _panel(axis, plan, panel, lines, above=above)
-            axis.set_title("abcdef"[index] if len(panels) > 1 else "", loc="left")
+        titled = any(panel.title for panel, _ in panels)
+        grid = figure.add_gridspec(
+            rows, len(columns), left=LEFT, right=RIGHT, top=1 - margin / inches, bottom=0.85 / inches, hspace=0.25 if titled else 0.16, wspace=0.22
+        )
+        every = grid.subplots(sharex=True, squeeze=False)
+        axes = []
+        for column, stack in enumerate(columns):
+            for axis, index in zip(every[:, column], stack, strict=False):
+                panel, lines = panels[index]
+                _panel(axis, plan, panel, lines, above=above and (len(columns) == 1 or index == 0), among=len(columns) > 1)
+                axis.set_title("  ".join(filter(None, ["abcdefgh"[index] if len(panels) > 1 else "", panel.title])), loc="left")
+                axes.append(axis)
+            for axis in every[len(stack) :, column]:
+                axis.set_axis_off()
+            every[len(stack) - 1, column].set_xlabel(_axis(plan))
+            every[len(stack) - 1, column].tick_params(labelbottom=True)
         knee = _knee(panels)
         for axis in axes if knee is not None else ():
             axis.axvline(knee, color=style.GREY, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
@@ -57,10 +70,17 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
             axes[0].annotate(
                 f"enough: {knee:g}", (knee, 0.03), xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points", fontsize=7, color=style.GREY
             )
-        axes[-1].set_xlabel(_axis(plan))
         said = f"{notes.scale(manifest, shown)}; {notes.replicates(_seeds(panels))}"
         notes.footer(figure, manifest, said)
     return [Figure(plan.figure.plot, plan.title, _caption(manifest, panels, said), figure)]
+
+
+def _columns(panels: list[tuple[PanelSpec, list[Line]]]) -> list[list[int]]:
+    """Which panels stand in each column, from top to bottom."""
+    found: dict[int, list[int]] = {}
+    for index, (panel, _) in enumerate(panels):
+        found.setdefault(panel.column, []).append(index)
+    return [found[column] for column in sorted(found)]
 
 
 def _axis(plan: Plan) -> str:
@@ -113,7 +133,8 @@ def _measures(panel: PanelSpec) -> set[str]:
     return {entry.split(".")[1] for entry in panel.measures}
 
 
-def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line], *, above: bool) -> None:
+def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line], *, above: bool, among: bool = False) -> None:
+    """``above`` puts the legend above the panel; ``among`` other columns the rest have none."""
     # Where one series has several measures, these are what is told apart by colour.
     several = len(plan.figure.arms) > 1
     looks = style.looks(plan) if several else style.unlike([line.measure for line in lines])
@@ -139,7 +160,10 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
         axis.set_ylim(bottom=0)
     axis.set_ylabel(panel.label)
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
-    if above:
+    if among:
+        if above:
+            axis.legend(loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=len(lines))
+    elif above:
         axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=7, ncols=-(-len(lines) // 2))
     else:
         axis.legend(loc="best", fontsize=7, ncols=2 if len(lines) > MANY else 1, frameon=True, framealpha=0.9, edgecolor="none").set_zorder(20)

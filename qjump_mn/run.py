@@ -22,7 +22,7 @@ from qjump_mn import __version__
 from qjump_mn.errors import QJumpError
 from qjump_mn.model import loading
 
-VERBS = ("run", "list", "explain", "report", "doctor", "clean")
+VERBS = ("run", "resume", "list", "explain", "report", "doctor", "clean")
 INTERRUPTED = 130
 
 app = typer.Typer(
@@ -58,7 +58,13 @@ def run(
     replicates: Annotated[
         int | None, typer.Option(help="how many seeds each arm runs with, instead of the preset's number", show_default=False)
     ] = None,
-    backend: Annotated[str, typer.Option(help="guest: a machine of its own, on a virtual clock; host: this machine's kernel")] = "guest",
+    backend: Annotated[
+        str,
+        typer.Option(
+            help="guest: a machine of its own, on a virtual clock; host: this machine's kernel; simulator: no kernel; else the experiment's usual one",
+            show_default=False,
+        ),
+    ] = "",
     cold: Annotated[bool, typer.Option("--cold", help="boot for every trial, so that another machine gives the same bits; slower")] = False,
     output: Annotated[Path, typer.Option("--out", help="the folder in which the run directory is made")] = Path("results"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="print the plan and the shell commands it stands for; touch nothing")] = False,
@@ -69,6 +75,14 @@ def run(
     only, added = (tuple(names.replace(",", " ").split()) for names in (arms, schemes))
     asked = session.Request(loading.experiment_called(experiment), preset, tuple(settings), seed, replicates, backend, cold, output, only, added)
     raise typer.Exit(session.show(asked, out) if dry_run else session.run(asked, out, argv=sys.argv))
+
+
+@app.command()
+def resume(directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path("results/last")) -> None:
+    """Run what is missing of a run that was interrupted, or whose trials were lost; what is done stays."""
+    from qjump_mn import session
+
+    raise typer.Exit(session.resume(directory, out))
 
 
 @app.command("list")

@@ -9,26 +9,30 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import msgspec
 from rich.console import Console
 
 from qjump_mn import __version__, cache
 from qjump_mn.analysis import claims
+from qjump_mn.backends import emulated
 from qjump_mn.backends.execute import execute
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.backends.host import HostBackend
 from qjump_mn.backends.protocol import Backend, Ended
+from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
+from qjump_mn.model.experiment import BackendName
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.network import script
 from qjump_mn.report import drawing
 from qjump_mn.results import directory
+from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Git
-from qjump_mn.workloads.drivers import launches
 
 
 class Request(NamedTuple):
@@ -62,6 +66,9 @@ def show(asked: Request, out: Console) -> int:
     """Print the plan and the shell commands it stands for; touch nothing."""
     plan = asked.plan()
     out.print(msgspec.json.format(msgspec.json.encode(plan), indent=1).decode(), markup=False)
+    if _backend(plan, asked.backend, cold=asked.cold).name == "simulator":
+        return 0
+    emulated.check(plan)
     out.print("")
     for line in script.lines(plan):
         out.print(line, markup=False)
@@ -111,8 +118,8 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
     plan = asked.plan()
     claims.check(plan)
     drawing.check(plan.figure.plot)
-    _check_output(plan)
-    backend = _backend(asked)
+    backend = _backend(plan, asked.backend, cold=asked.cold)
+    backend.check(plan, lambda line: out.print(line, markup=False))
     now = datetime.datetime.now(datetime.UTC)
     run_directory = directory.create(
         asked.out,
@@ -125,27 +132,54 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
         machine={},
         now=now,
     )
-    trials = plan.trials()
     what = f"{len(plan.arms_run)} arms x {len(plan.seeds)} seeds on {plan.network.topology}, backend {backend.name}"
-    first = "" if backend.name == "host" or is_built() else ", after about 3 minutes to build the guest, this first time"
+    first = "" if backend.name != "guest" or is_built() else ", after about 3 minutes to build the guest, this first time"
     out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
-    out.print(f"about {expected(plan, backend)}{first}", markup=False)
+    if backend.name != "simulator":
+        out.print(f"about {expected(plan, backend)}{first}", markup=False)
+    return _run(backend, run_directory, plan, out)
+
+
+def resume(path: Path, out: Console) -> int:
+    """Run what is missing of an interrupted run, and judge it; return the exit code.
+
+    Raises :class:`UsageError` where that would mix what does not belong together: another plan, or another image.
+    """
+    run_directory = directory.existing(path)
+    manifest = run_directory.manifest
+    plan = manifest.plan
+    if plan.hash != manifest.plan_sha256:
+        raise UsageError(f"{run_directory.path}: its plan is not the one that was run, or of another version: run the experiment anew")
+    backend = _backend(plan, manifest.backend, cold="--cold" in manifest.argv)
+    backend.check(plan, lambda line: out.print(line, markup=False))
+    left = sum(not run_directory.is_done(trial.name) for trial in plan.trials())
+    out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {left} of {len(plan.trials())} trials are left", markup=False)
+    return _run(backend, run_directory, plan, out)
+
+
+def _run(backend: Backend, run_directory: RunDirectory, plan: Plan, out: Console) -> int:
+    """Run every trial that is not done, and judge all."""
+    trials = [trial for trial in plan.trials() if not run_directory.is_done(trial.name)]
+    whole = sum(backend.cost(trial) or 1.0 for trial in trials)
     began = time.monotonic()
 
     def tell(line: str) -> None:
         out.print(f"{_clock(began)}  {line}", markup=False)
 
     try:
-        with backend:
-            run_directory.enter_machine(backend.prepare(plan, tell))
-            ready = [0]
+        with run_directory.held(), backend:
+            machine = backend.prepare(plan, tell)
+            _check_same(run_directory, machine)
+            run_directory.enter_machine(machine)
+            ready, spent = [0], [0.0]
 
             def progress(trial: Trial, line: str) -> None:
                 run_directory.log("progress", name=trial.name, line=line)
 
             def ended(trial: Trial, how: Ended) -> None:
                 ready[0] += 1
-                left = f"{(time.monotonic() - started) / ready[0] * (len(trials) - ready[0]):.0f} s left"
+                spent[0] += backend.cost(trial) or 1.0
+                left = f"{(time.monotonic() - started) * (whole / spent[0] - 1):.0f} s left"
                 verdict = (
                     f"done in {how.wall_s:.0f} s"
                     if not how.exit_code
@@ -160,6 +194,14 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
     finally:
         directory.hand_over(run_directory.path)
     return analyse(run_directory.path)
+
+
+def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None:
+    """Raise :class:`UsageError` if trials of the run were done with another image."""
+    before = run_directory.manifest.machine.get("image")
+    if before is not None and before != machine.get("image"):
+        now = machine.get("image", "none")
+        raise UsageError(f"{run_directory.path}: its trials were done with image {before[:12]}, and this is {now[:12]}: run the experiment anew")
 
 
 def analyse(path: Path) -> int:
@@ -188,28 +230,18 @@ def expected(plan: Plan, backend: Backend) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
-def _check_output(plan: Plan) -> None:
-    """Raise :class:`UsageError` where two programs of an arm would write one file."""
-    for trial in plan.trials()[: len(plan.arms_run)]:  # another seed writes the same files
-        written: set[str] = set()
-        for workload in trial.arm.workloads:
-            for launch in launches(workload, trial):
-                if launch.output in written:
-                    raise UsageError(
-                        f"experiment {plan.experiment!r}: arms.{trial.arm.name}: {launch.program} on {launch.host}, of workloads.{workload.name}, would write "
-                        f"the file of another, {launch.output}: give each of its flows from {launch.host} a workload of its own"
-                    )
-                written.add(launch.output)
-
-
-def _backend(asked: Request) -> GuestBackend | HostBackend:
-    if asked.backend not in ("guest", "host"):
-        raise UsageError(f"there is no backend {asked.backend!r}: {loading.nearest(asked.backend, ['guest', 'host'])}")
-    if asked.backend == "host":
-        if asked.cold:
-            raise UsageError("--cold boots a guest for every trial: it does not go with --backend host")
-        return HostBackend()
-    return GuestBackend(cold=asked.cold)
+def _backend(plan: Plan, name: str, *, cold: bool) -> Backend:
+    """The backend that was asked for, or else the usual one of the experiment."""
+    name = name or plan.backends[0]
+    if name not in get_args(BackendName):
+        raise UsageError(f"there is no backend {name!r}: {loading.nearest(name, list(get_args(BackendName)))}")
+    if name not in plan.backends:
+        raise UsageError(f"experiment {plan.experiment!r} is not for the {name}: use --backend {' or '.join(plan.backends)}")
+    if name == "guest":
+        return GuestBackend(cold=cold)
+    if cold:
+        raise UsageError(f"--cold boots a guest for every trial: it does not go with --backend {name}")
+    return HostBackend() if name == "host" else SimulatorBackend()
 
 
 def _clock(began: float) -> str:

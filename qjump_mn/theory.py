@@ -6,7 +6,11 @@ lengths in bytes; results are exact integers, rounded up where a bound must hold
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 NS_PER_S = 1_000_000_000
+PS_PER_S = 1_000_000_000_000
+PS_PER_NS = 1_000
 
 PREAMBLE_BYTES = 8
 INTERFRAME_GAP_BYTES = 12
@@ -101,3 +105,13 @@ def fan_in_bound_ns(hosts: int, streams: int, frame: int, full: int, rate_bps: i
     own, other = occupancy_ns(frame, rate_bps), occupancy_ns(full, rate_bps)
     jitter = (streams - 1) * own + other
     return hosts * streams * own + 2 * jitter + (links - 1) * (other + delivery_ns(frame, rate_bps)) + delivery_ns(frame, rate_bps)
+
+
+def transfer_ps(links: Sequence[tuple[int, int]], data_bytes: int, ack_bytes: int) -> tuple[int, int]:
+    """What a transfer takes in an empty network until the sender has the last acknowledgement: with one packet, and for each one more, in ps.
+
+    ``links`` are rate (bit/s) and delay (ns) of each on the way, there and back alike; bytes are on the wire, switches store and forward.
+    """
+    both = data_bytes + ack_bytes
+    first = sum(_ceil_div(both * 8 * PS_PER_S, rate_bps) + 2 * delay_ns * PS_PER_NS for rate_bps, delay_ns in links)
+    return first, max(_ceil_div(data_bytes * 8 * PS_PER_S, rate_bps) for rate_bps, _ in links)

@@ -84,7 +84,7 @@ def test_every_scheme_has_a_look_of_its_own_on_every_figure() -> None:
     style = module("style")
     names = loading.names("schemes")
     looks = [loading.scheme(name).look for name in names]
-    assert len({look.colour for look in looks}) == len({look.marker for look in looks}) == len(names)
+    assert len({look.colour for look in looks}) == len({(look.marker, look.dashes) for look in looks}) == len(names)
     others = [name for name in names if name not in ("none", "ideal", "priorities", "qjump", "qjump-drop", "window", "qjump-2015")]
     for experiment in ("fig3a", "fig5"):
         found = style.looks(resolve.plan(experiment, "course", [], schemes=others))

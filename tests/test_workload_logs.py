@@ -164,7 +164,8 @@ def test_output_that_is_absent_or_empty_is_lost_with_program_and_host(tmp_path: 
         folder.mkdir()
         with pytest.raises(LostError) as absent:
             tables.table(workload, one, folder)
-        said = re.fullmatch(r"(\S+ on h\d+: raw/(\S+)) cannot be read: no such file or directory", str(absent.value))
+        whose = "" if workload.ONLY_SIMULATED else r"\S+ on h\d+: "
+        said = re.fullmatch(rf"({whose}raw/(\S+)) cannot be read: no such file or directory", str(absent.value))
         assert said, absent.value
         (folder / said[2]).touch()
         with pytest.raises(LostError) as empty:

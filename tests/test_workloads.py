@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import session
+from qjump_mn.backends import emulated
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import loading
 from qjump_mn.model.resolve import plan
@@ -111,10 +111,12 @@ def test_a_listener_is_found_by_its_port() -> None:
 @pytest.mark.parametrize("name", loading.names("experiments"))
 def test_no_two_programs_of_an_arm_write_one_file(name: str) -> None:
     for preset in loading.presets(name):
-        session._check_output(plan(name, preset, []))
+        planned = plan(name, preset, [])
+        if "guest" in planned.backends:
+            emulated.check(planned)
 
 
 def test_two_senders_on_one_host_are_told_to_be_two_workloads() -> None:
     both = plan("fig6", "smoke", ['workloads.bursts.flows=["h6>h11", "h6>h9"]'])
     with pytest.raises(UsageError, match=r"arms\.qjump_1: fanin on h6, of workloads\.bursts, would write the file of another, bursts-h6\.send\.txt"):
-        session._check_output(both)
+        emulated.check(both)

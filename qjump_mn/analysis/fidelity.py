@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,14 +31,22 @@ delays one in a hundred by 30 us; one that meets a full-size packet of 100 Mb/s 
 PACE_PERCENT = 2.0
 """How far the interval between two requests may be from the one asked for (measured: 0.2 % at 10 ms)."""
 
+COUNTERS = "counters.json"
+"""Of a simulated trial, in its raw files."""
+
+FATES = ("delivered", "full", "pushed_out", "limited")
+"""What becomes of a packet in the simulator."""
+
 MODEL_VALUE = "the idle RTT is a model value, not a measurement"
 
 
 def checks(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables], missing: Mapping[str, str]) -> tuple[Check, ...]:
     """Every check of a run; ``data`` are its trials with tables, ``missing`` the others with the reason."""
+    whole = (_complete(manifest.plan, missing), _untouched(run, manifest))
+    if manifest.backend == "simulator":
+        return (*whole, _conserved(run, data))
     return (
-        _complete(manifest.plan, missing),
-        _untouched(run, manifest),
+        *whole,
         _as_built(run, manifest, data),
         _idle(manifest, data),
         _cpu(manifest, data),
@@ -73,6 +82,27 @@ def _as_built(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]
     if not problems and (unread or not data):
         return Check(name="as built", status="unknown", text=f"nothing was read back in {', '.join(unread) or 'any trial'}")
     return _check("as built", problems, f"the network read back is the network planned in {len(data)} of {len(data)} trials")
+
+
+def _conserved(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
+    """What the simulator says to have sent it has delivered, dropped for a reason that it counts, or still has under way."""
+    problems, sent = [], 0
+    for tables in data:
+        name = tables.trial.name
+        try:
+            counted = msgspec.json.decode((run.raw(name) / COUNTERS).read_bytes(), type=dict[str, int | dict[str, int]])
+            handed, rest = _packets(counted.pop("sent")), sum(_packets(counted[key]) for key in (*FATES, "in_flight"))
+        except (OSError, msgspec.DecodeError, KeyError) as error:
+            problems.append(f"{name}: {COUNTERS} cannot be read: {error}")
+            continue
+        sent += handed
+        if handed != rest:
+            problems.append(f"{name}: {handed} packets were sent, and {rest} are accounted for")
+    return _check("packets", problems, f"all {sent} packets were delivered, dropped for a counted reason, or under way at the end")
+
+
+def _packets(count: int | dict[str, int]) -> int:
+    return count if isinstance(count, int) else sum(count.values())
 
 
 def _idle(manifest: Manifest, data: Sequence[TrialTables]) -> Check:

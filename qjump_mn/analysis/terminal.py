@@ -27,8 +27,9 @@ def show(console: Console, analysed: Analysed) -> None:
         for name, why in outcome.missing.items():
             console.print(Text(f"  {name}: {why}"))
     console.print(Text.assemble(("Fidelity ", "bold"), wording.fidelity(outcome)))
-    idle = next((check.text for check in outcome.checks if check.name == "idle RTT"), "")
-    console.print(Text(f"  idle RTT: {idle}"))
+    idle = next((check.text for check in outcome.checks if check.name == "idle RTT"), None)
+    if idle is not None:
+        console.print(Text(f"  idle RTT: {idle}"))
     console.print(Text.assemble(("Results ", "bold"), outcome.reference), soft_wrap=True)
     for what, path in _paths(analysed):
         console.print(Text.assemble((f"{what:<8}", "bold"), path), soft_wrap=True)

@@ -17,7 +17,7 @@ Reporter = Callable[[Trial, str], None]
 
 
 def execute(backend: Backend, plan: Plan, run: RunDirectory, began: Reporter, ended: Callable[[Trial, Ended], None]) -> None:
-    """Run every trial of ``plan`` that is not done, ``backend.parallel`` at a time; ``ended`` is called from this thread."""
+    """Run every trial of ``plan`` that is not done, ``backend.parallel`` at a time, the longest first; ``ended`` is called from this thread."""
 
     def one(trial: Trial) -> Ended:
         began(trial, "starts")
@@ -26,7 +26,7 @@ def execute(backend: Backend, plan: Plan, run: RunDirectory, began: Reporter, en
     waiting: dict[Future[Ended], Trial] = {}
     with ThreadPoolExecutor(backend.parallel, thread_name_prefix="trial") as pool:
         try:
-            for trial in plan.trials():
+            for trial in sorted(plan.trials(), key=backend.cost, reverse=True):
                 if not run.is_done(trial.name):
                     waiting[pool.submit(one, trial)] = trial
             while waiting:

@@ -11,6 +11,7 @@ from typing import Self
 import msgspec
 
 from qjump_mn import guest
+from qjump_mn.backends import emulated
 from qjump_mn.backends.host import MESSAGE
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.errors import LostError
@@ -43,6 +44,14 @@ class GuestBackend:
 
     def __exit__(self, *_: object) -> None:
         return None
+
+    def check(self, plan: Plan, progress: Progress) -> None:
+        """Raise :class:`UsageError` for what the emulation cannot do."""
+        emulated.check(plan)
+
+    def cost(self, trial: Trial) -> float:
+        """0: arm by arm within each seed, so that an interrupted run holds complete replicates."""
+        return 0.0
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
         """Build or find image and snapshots, one for each network that trials cannot make by shaping links."""

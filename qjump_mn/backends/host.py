@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from qjump_mn.backends import emulated
 from qjump_mn.backends import trial as trials
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.errors import MachineError, QJumpError
@@ -43,6 +44,14 @@ class HostBackend:
 
     def __exit__(self, *_: object) -> None:
         self._exits.close()
+
+    def check(self, plan: Plan, progress: Progress) -> None:
+        """Raise :class:`UsageError` for what the emulation cannot do."""
+        emulated.check(plan)
+
+    def cost(self, trial: Trial) -> float:
+        """0: they run one after another."""
+        return 0.0
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
         """Bring the network up; what identifies this machine is returned."""

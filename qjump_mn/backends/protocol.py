@@ -31,6 +31,12 @@ class Backend(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
+    def check(self, plan: Plan, progress: Progress) -> None:
+        """Raise :class:`UsageError` for what this backend cannot do of the plan, before anything is made."""
+
+    def cost(self, trial: Trial) -> float:
+        """How long the trial takes, compared with others of its plan; the longest are run first. 0 where their order is to stay."""
+
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
         """Make everything ready for the plan's trials; return what identifies the machine, for the manifest."""
 

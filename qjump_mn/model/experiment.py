@@ -11,6 +11,7 @@ from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import LinkChange, LinkSpec
 from qjump_mn.model.units import Duration, Size
 
+BackendName = Literal["guest", "host", "simulator"]
 EpochMode = Literal["rolling", "first-packet", "aligned"]
 LEVELS = range(8)
 
@@ -77,6 +78,7 @@ class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A panel of a figure: ``measures``, "workload.measure", against the sweep's value. ``bound`` names a constant that is drawn across it.
+    ``title`` stands above it; panels with one ``column`` stand below each other.
 
     With ``saturates`` the figure marks, and says, from which value on more of it gains the first line less than 5 %. Bars are relative to the
     same measure in another arm, seed by seed, where ``relative_to`` names one for their workload.
@@ -84,6 +86,8 @@ class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     measures: list[str]
     label: str
+    title: str = ""
+    column: int = 0
     log: bool = False
     bound: str = ""
     saturates: bool = False
@@ -109,9 +113,11 @@ class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An experiment with one preset applied; times are on the clock of the network under test.
+    """An experiment with one preset applied; times are on the clock of the network under test. Without a ``duration`` a trial ends when all of its
+    flows have.
 
-    ``compare`` is the arm whose workloads meet each scheme that a user asks for. ``schemes`` are those of all arms, from their files, with what
+    ``backends`` are those that can run it, the usual one first. ``compare`` is the arm, or are the arms, whose workloads meet each scheme that a
+    user asks for. ``schemes`` are those of all arms, from their files, with what
     the experiment changes in them.
     """
 
@@ -120,12 +126,13 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     question: str
     topology: str
     link: LinkSpec
-    warmup: Duration
-    duration: Duration
+    warmup: Duration = Duration(0)
+    duration: Duration = Duration(0)
     replicates: int
     workloads: dict[str, AnySpec]
     qjump: dict[str, QJumpSpec] = {}
-    compare: str = ""
+    backends: tuple[BackendName, ...] = ("guest", "host")
+    compare: str | list[str] = ""
     schemes: dict[str, SchemeSpec] = {}
     arms: dict[str, ArmSpec]
     sweeps: dict[str, SweepSpec] = {}

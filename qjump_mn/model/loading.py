@@ -138,18 +138,20 @@ def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[st
 
 
 def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
-    """The arm in which the workloads of the one called ``compare`` meet the scheme ``name``, unless there is one already."""
-    label, key = scheme(name).label, name.replace("-", "_")
-    arms, compare = raw.get("arms", {}), raw.get("compare", "")
-    if not compare:
+    """The arms in which the workloads of those called ``compare`` meet the scheme ``name``, unless there are such already."""
+    label, arms, compared = scheme(name).label, raw.get("arms", {}), raw.get("compare", "")
+    if not compared:
         raise UsageError(f"{where} has no arm to meet other schemes: it compares parameters, not schemes")
-    if compare not in arms:
-        raise UsageError(f"{where}: compare: there is no arm {compare!r}: {nearest(str(compare), list(arms))}")
-    if key not in arms:
-        arms[key] = {**{field: arms[compare][field] for field in ("workloads", "link", "sweep") if field in arms[compare]}, "label": label, "scheme": name}
-    elif _scheme_of(arms[key]) != name:
-        raise UsageError(f"{where} has an arm {key!r} of another scheme, {_scheme_of(arms[key])!r}: give yours another name")
-    raw["figure"]["arms"] = list(dict.fromkeys([*raw["figure"]["arms"], key]))
+    several = isinstance(compared, list)
+    for compare in compared if several else [compared]:
+        if compare not in arms:
+            raise UsageError(f"{where}: compare: there is no arm {compare!r}: {nearest(str(compare), list(arms))}")
+        key = (f"{compare.partition('_')[0]}_" if several else "") + name.replace("-", "_")
+        if key not in arms:
+            arms[key] = {**{field: arms[compare][field] for field in ("workloads", "link", "sweep") if field in arms[compare]}, "label": label, "scheme": name}
+        elif _scheme_of(arms[key]) != name:
+            raise UsageError(f"{where} has an arm {key!r} of another scheme, {_scheme_of(arms[key])!r}: give yours another name")
+        raw["figure"]["arms"] = list(dict.fromkeys([*raw["figure"]["arms"], key]))
 
 
 def _add_schemes(raw: dict[str, Any]) -> None:

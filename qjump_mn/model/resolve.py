@@ -45,7 +45,8 @@ def plan(
         raise UsageError(f"{count} replicates make no run: ask for at least one")
     if seed < 0 or seed + count > 2**31:
         raise UsageError(f"seed {seed} is out of range: use 0 to {2**31 - count}")
-    if not 10**8 <= spec.duration <= 3600 * 10**9:
+    lasting = any(spec.workloads[key].LASTING for arm in spec.arms.values() for key in arm.workloads if key in spec.workloads)
+    if (lasting or spec.duration) and not 10**8 <= spec.duration <= 3600 * 10**9:
         raise UsageError(f"{where}: a duration of {spec.duration} is out of range: use 100ms to 3600s")
     if spec.warmup > 600 * 10**9:
         raise UsageError(f"{where}: a warmup of {spec.warmup} is out of range: use at most 600s")
@@ -76,6 +77,7 @@ def plan(
         constants=_constants(network, arms, spec.figure.workload),
         remarks=tuple(dict.fromkeys(remarks)),
         only=tuple(arm.name for arm in arms if arm.name in only or arm.series in only),
+        backends=spec.backends,
         axes={key: sweep.label for key, sweep in spec.sweeps.items()},
         schemes={key: Presented(label=scheme.label, about=scheme.about, look=scheme.look) for key, scheme in spec.schemes.items()},
     )
@@ -286,7 +288,7 @@ def _constants(network: Network, arms: tuple[ArmPlan, ...], shown: str) -> dict[
     bulk = [flow for arm in arms for workload in arm.workloads if workload.BACKGROUND for flow in workload.flows]
     for arm in arms:
         for workload in arm.workloads:
-            if not workload.BACKGROUND:
+            if not workload.BACKGROUND and workload.flows:
                 ports = max(busy_ports(network, flow, bulk, one_way=workload.ONE_WAY) for flow in workload.flows)
                 constants.setdefault(f"{workload.name}_busy_ports", float(ports))
             for name, value in workload.constants(network).items():

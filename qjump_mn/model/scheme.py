@@ -30,11 +30,24 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 
 
 class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a scheme is drawn, on every figure: colour, dashes and marker (matplotlib's letter) each tell it apart alone."""
+    """How a scheme is drawn, on every figure: told apart by its colour, and without colours by dashes and marker (matplotlib's letter)."""
 
     colour: str
     marker: str
     dashes: Dashes = "solid"
+
+
+class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the simulator does for a scheme: ``like`` names one of its own, ``queue``, ``transport`` and ``routing`` what is otherwise, in its words.
+
+    Times are written with their unit ("200us"), bytes and packets are plain numbers; a queue of another ``kind`` has all its settings here.
+    The arm's limiter takes the place of the scheme's own.
+    """
+
+    like: str
+    queue: dict[str, int | str | bool] = {}
+    transport: dict[str, int | str | bool] = {}
+    routing: Literal["spray", "per-flow"] | None = None
 
 
 class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -45,7 +58,8 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     workloads. ``congestion_control`` and ``ecn`` are TCP's, on every host. ``link`` changes every link. ``host`` and ``switch_port`` are tc lines
     for every host's interface and every switch port, each without the word tc: {dev} is the interface, {parent} the class below which they
     belong; {rate} (bit/s), {buffer}, {frame} (bytes; a full one) and {mtu} are the link's, and ``parameters`` may be used by their names,
-    with + - * / between them, such as {0.07 * buffer}, which is rounded.
+    with + - * / between them, such as {0.07 * buffer}, which is rounded. ``simulator`` is what the simulator does instead; a scheme that is
+    ``only_simulated`` has nothing else.
     """
 
     label: str
@@ -60,6 +74,8 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     parameters: dict[str, float] = {}
     host: tuple[str, ...] = ()
     switch_port: tuple[str, ...] = ()
+    simulator: Simulated | None = None
+    only_simulated: bool = False
 
 
 class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -70,6 +86,8 @@ class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     ecn: bool | None = None
     host: tuple[str, ...] = ()
     switch_port: tuple[str, ...] = ()
+    simulator: Simulated | None = None
+    only_simulated: bool = False
 
 
 class Presented(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -92,6 +110,8 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         raise UsageError(f"{where}: switch_port: queues of its own take the place of a port's levels: leave one of them out")
     if spec.switch_port and network.model != "wire":
         raise UsageError(f"{where}: switch_port: only ports of links of model wire have a place for queues, not of model {network.model}")
+    if spec.only_simulated and spec.simulator is None:
+        raise UsageError(f"{where}: only_simulated: it has no table [simulator]")
     given = spec.parameters
     for parameter in given:
         if not parameter.isidentifier() or parameter in (*_of_link(network), *FILLED_LATER):
@@ -103,6 +123,8 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         ecn=spec.ecn,
         host=tuple(_filled(f"{where}: host", line, values) for line in spec.host),
         switch_port=tuple(_filled(f"{where}: switch_port", line, values) for line in spec.switch_port),
+        simulator=spec.simulator,
+        only_simulated=spec.only_simulated,
     )
 
 

@@ -14,6 +14,8 @@ from qjump_mn.model.units import Duration, Rate, Size
 
 LinkModel = Literal["wire", "htb", "tbf"]
 
+FASTEST_BPS = 4 * 10**11
+
 PREFIX_BITS = 24
 """Of the hosts' addresses, which are all in one subnet."""
 
@@ -55,19 +57,41 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(link, **given)
 
 
-class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A topology file. A switch's list names the hosts and switches below it; together they form one tree."""
+class FabricSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A leaf-spine fabric: every rack's switch has a link to every spine. Hosts are h1, h2, … rack by rack."""
+
+    racks: int
+    hosts_per_rack: int
+    spines: int
+    uplink_rate: Rate
+    uplink_delay: Duration
+
+
+class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A topology file. A switch's list names the hosts and switches below it; together they form one tree. With ``fabric`` there are no such
+    lists: it is for the simulator, as are more than 250 hosts and more than 10 Gb/s."""
 
     description: str
-    vlan: int
+    vlan: int = 2
     mtu: Size
-    static_arp: bool
-    switches: dict[str, list[str]]
+    static_arp: bool = True
+    switches: dict[str, list[str]] = {}
+    fabric: FabricSpec | None = None
     link: LinkSpec
 
 
+class Fabric(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A leaf-spine fabric in plain numbers; the links of hosts are the network's."""
+
+    racks: int
+    hosts_per_rack: int
+    spines: int
+    uplink_rate_bps: int
+    uplink_delay_ns: int
+
+
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order."""
+    """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order; a ``fabric`` has none."""
 
     topology: str
     vlan: int
@@ -81,6 +105,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     orphan: bool
     xoff_bytes: int
     xon_bytes: int
+    fabric: Fabric | None = None
 
     def skeleton(self) -> Network:
         """What must be the same for one machine state to serve: all but the numbers that a trial sets when it shapes the links."""
@@ -88,12 +113,16 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def switches(self) -> tuple[str, ...]:
-        """Every switch, the root first."""
+        """Every switch, the root first; of a fabric the racks', then the spines."""
+        if self.fabric is not None:
+            return (*(f"rack{n + 1}" for n in range(self.fabric.racks)), *(f"spine{n + 1}" for n in range(self.fabric.spines)))
         return tuple(dict.fromkeys(switch for switch, _ in self.edges))
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """Every host, in the file's order."""
+        if self.fabric is not None:
+            return tuple(f"h{n + 1}" for n in range(self.fabric.racks * self.fabric.hosts_per_rack))
         switches = set(self.switches)
         return tuple(node for _, node in self.edges if node not in switches)
 
@@ -117,7 +146,11 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple((port(above), port(below)) for above, below in self.edges)
 
     def path(self, source: str, destination: str) -> tuple[tuple[str, str], ...]:
-        """The directed links (from, to) that a frame crosses from host ``source`` to host ``destination``."""
+        """The directed links (from, to) that a frame crosses from host ``source`` to host ``destination``; in a fabric by its first spine."""
+        if self.fabric is not None:
+            racks = [f"rack{(int(host[1:]) - 1) // self.fabric.hosts_per_rack + 1}" for host in (source, destination)]
+            between = racks[:1] if racks[0] == racks[1] else [racks[0], "spine1", racks[1]]
+            return tuple(itertools.pairwise([source, *between, destination]))
         parent = {node: switch for switch, node in self.edges}
 
         def ancestors(node: str) -> list[str]:
@@ -131,16 +164,25 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         nodes = up[: up.index(top) + 1] + list(reversed(down[: down.index(top)]))
         return tuple(itertools.pairwise(nodes))
 
+    def speeds(self, source: str, destination: str) -> tuple[tuple[int, int], ...]:
+        """Rate in bit/s and delay in ns of each link from host ``source`` to host ``destination``."""
+        edge, hosts = (self.rate_bps, self.delay_ns), {source, destination}
+        between = edge if self.fabric is None else (self.fabric.uplink_rate_bps, self.fabric.uplink_delay_ns)
+        return tuple(edge if hosts & set(link) else between for link in self.path(source, destination))
+
 
 def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
-    """Check ``spec`` and make it plain; raise :class:`UsageError` naming the file's entry that is wrong."""
+    """Check ``spec`` and make it plain; raise :class:`UsageError` naming the file's entry that is wrong.
+
+    What only the emulation cannot do is for :func:`check_emulated`.
+    """
     where = f"topology {name!r}"
     if not 1 <= spec.vlan <= 4094:
         raise UsageError(f"{where}: vlan {spec.vlan} is not a VLAN id: use 1 to 4094")
     if not 576 <= spec.mtu <= 9000:
         raise UsageError(f"{where}: mtu {spec.mtu} is out of range: use 576B to 9000B")
-    if not 10**5 <= link.rate <= 10**10:
-        raise UsageError(f"{where}: a link rate of {link.rate} is out of range: use 100kbit to 10Gbit")
+    if not 10**5 <= link.rate <= FASTEST_BPS:
+        raise UsageError(f"{where}: a link rate of {link.rate} is out of range: use 100kbit to {Rate(FASTEST_BPS)}")
     if link.buffer < spec.mtu + 22:
         raise UsageError(f"{where}: a buffer of {link.buffer} holds no full-size frame: use at least {spec.mtu + 22}B")
     if not link.orphan and link.model != "wire":
@@ -161,8 +203,10 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
             above.append(seen[above[-1]])
             if above.count(above[-1]) > 1:
                 raise UsageError(f"{where}: {' > '.join(reversed(above))} is a loop: the switches must form a tree")
+    if spec.fabric is not None and spec.switches:
+        raise UsageError(f"{where}: it has both a fabric and switches: leave one of them out")
     roots = [switch for switch in spec.switches if switch not in seen]
-    if len(roots) != 1:
+    if len(roots) != 1 and spec.fabric is None:
         raise UsageError(f"{where}: the switches form no single tree: {', '.join(roots) or 'none'} hang below nothing")
     network = Network(
         topology=name,
@@ -177,21 +221,49 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         orphan=link.orphan,
         xoff_bytes=int(link.xoff),
         xon_bytes=int(link.xon),
+        fabric=None if spec.fabric is None else _fabric(where, spec.fabric),
     )
     if len(network.hosts) < 2:
         raise UsageError(f"{where}: {len(network.hosts)} hosts make no network: give at least two")
-    if len(network.hosts) > 250:
-        raise UsageError(f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250")
     _check_flow_control(where, network)
     return network
+
+
+def check_emulated(network: Network) -> None:
+    """Raise :class:`UsageError` for a network that only the simulator can have."""
+    where = f"topology {network.topology!r}"
+    if network.fabric is not None:
+        raise UsageError(f"{where}: a fabric is for the simulator, the emulation has trees: use --backend simulator or another topology")
+    if network.rate_bps > 10**10:
+        raise UsageError(f"{where}: a link rate of {Rate(network.rate_bps)} is out of range for the emulation: use at most 10Gbit")
+    if len(network.hosts) > 250:
+        raise UsageError(f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250")
+
+
+def _fabric(where: str, spec: FabricSpec) -> Fabric:
+    for field, most in (("racks", 65_536), ("hosts_per_rack", 65_536), ("spines", 1024)):
+        if not 1 <= getattr(spec, field) <= most:
+            raise UsageError(f"{where}: fabric.{field} = {getattr(spec, field)} is out of range: use 1 to {most}")
+    if spec.racks * spec.hosts_per_rack > 65_536:
+        raise UsageError(f"{where}: fabric: {spec.racks * spec.hosts_per_rack} hosts are too many for the simulator: use at most 65536")
+    if not 10**5 <= spec.uplink_rate <= FASTEST_BPS:
+        raise UsageError(f"{where}: fabric.uplink_rate = {spec.uplink_rate} is out of range: use 100kbit to {Rate(FASTEST_BPS)}")
+    if spec.uplink_delay > 10**9:
+        raise UsageError(f"{where}: fabric.uplink_delay = {spec.uplink_delay} is out of range: use at most 1s")
+    return Fabric(
+        racks=spec.racks,
+        hosts_per_rack=spec.hosts_per_rack,
+        spines=spec.spines,
+        uplink_rate_bps=int(spec.uplink_rate),
+        uplink_delay_ns=int(spec.uplink_delay),
+    )
 
 
 def _check_flow_control(where: str, network: Network) -> None:
     """Raise :class:`UsageError` unless thresholds fit each other, and a port's buffer what all others may send before they are paused.
 
     Behind the threshold comes what is on its way while the pause is: the frame that reached it, one that keeps the pause waiting, one that its
-    receiver has begun, one being switched,
-    and what the link holds.
+    receiver has begun, one being switched, and what the link holds.
     """
     xoff, xon = network.xoff_bytes, network.xon_bytes
     if not xoff and not xon:

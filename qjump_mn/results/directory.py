@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import errno
+import fcntl
 import os
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -102,6 +104,19 @@ class RunDirectory:
     def changed_files(self) -> list[str]:
         """The files whose content is no longer the one that the manifest has the hash of, and those that are gone."""
         return [path for path, sha in self.manifest.files.items() if not (self.path / path).is_file() or manifests.sha256_of(self.path / path) != sha]
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from running trials of it; raise :class:`UsageError` if one does. Whatever ends this process ends that too."""
+        handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(f"{self.path} is being run by another process: wait for its end") from None
+            yield
+        finally:
+            os.close(handle)
 
     def log(self, event: str, **fields: object) -> None:
         """Append one event to ``log.jsonl``, with the time."""

@@ -10,6 +10,7 @@ from qjump_mn.model.programs import (
     AnyPlan,
     BarrierPlan,
     FaninPlan,
+    FlowsPlan,
     IperfPlan,
     MemcachedPlan,
     MemcaslapPlan,
@@ -19,7 +20,7 @@ from qjump_mn.model.programs import (
     Q2PCPlan,
     ShufflePlan,
 )
-from qjump_mn.workloads import barrier, fanin, iperf, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle
+from qjump_mn.workloads import barrier, fanin, flows, iperf, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle
 from qjump_mn.workloads.launch import Launch
 
 
@@ -40,6 +41,7 @@ class Driver(Protocol):
 _DRIVERS: dict[type[AnyPlan], Driver] = {
     BarrierPlan: barrier,
     FaninPlan: fanin,
+    FlowsPlan: flows,
     IperfPlan: iperf,
     MemcachedPlan: memcached,
     MemcaslapPlan: memcaslap,

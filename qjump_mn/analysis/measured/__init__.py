@@ -10,12 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from qjump_mn.analysis.measured import barrier, fanin, iperf, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle
+from qjump_mn.analysis.measured import barrier, fanin, flows, iperf, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.programs import (
     AnyPlan,
     BarrierPlan,
     FaninPlan,
+    FlowsPlan,
     IperfPlan,
     MemcachedPlan,
     MemcaslapPlan,
@@ -30,6 +31,7 @@ from qjump_mn.results.tables import TrialFacts
 _VALUES: dict[type[AnyPlan], Callable[[pa.Table, Any, Trial, TrialFacts], dict[str, float]]] = {
     BarrierPlan: barrier.values,
     FaninPlan: fanin.values,
+    FlowsPlan: flows.values,
     IperfPlan: iperf.values,
     MemcachedPlan: memcached.values,
     MemcaslapPlan: memcaslap.values,

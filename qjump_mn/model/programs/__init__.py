@@ -9,6 +9,7 @@ from __future__ import annotations
 from qjump_mn.model.programs.barrier import Barrier, BarrierPlan
 from qjump_mn.model.programs.base import Flow, WorkloadPlan, WorkloadSpec
 from qjump_mn.model.programs.fanin import Fanin, FaninPlan
+from qjump_mn.model.programs.flows import Flows, FlowsPlan
 from qjump_mn.model.programs.iperf import Iperf, IperfPlan
 from qjump_mn.model.programs.memcached import Memcached, MemcachedPlan
 from qjump_mn.model.programs.memcaslap import Memcaslap, MemcaslapPlan
@@ -27,6 +28,8 @@ __all__ = [
     "Fanin",
     "FaninPlan",
     "Flow",
+    "Flows",
+    "FlowsPlan",
     "Iperf",
     "IperfPlan",
     "Memcached",
@@ -46,8 +49,8 @@ __all__ = [
     "WorkloadSpec",
 ]
 
-AnySpec = Barrier | Fanin | Iperf | Memcached | Memcaslap | Noise | Ping | Ptp | Q2PC | Shuffle
+AnySpec = Barrier | Fanin | Flows | Iperf | Memcached | Memcaslap | Noise | Ping | Ptp | Q2PC | Shuffle
 """A workload as an experiment file has it."""
 
-AnyPlan = BarrierPlan | FaninPlan | IperfPlan | MemcachedPlan | MemcaslapPlan | NoisePlan | PingPlan | PtpPlan | Q2PCPlan | ShufflePlan
+AnyPlan = BarrierPlan | FaninPlan | FlowsPlan | IperfPlan | MemcachedPlan | MemcaslapPlan | NoisePlan | PingPlan | PtpPlan | Q2PCPlan | ShufflePlan
 """A workload as a plan has it."""

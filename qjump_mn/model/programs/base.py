@@ -38,6 +38,9 @@ class WorkloadPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     ONE_WAY: ClassVar[bool] = False
     """Whether its latencies are of messages that nobody answers; else they are there and back."""
 
+    ONLY_SIMULATED: ClassVar[bool] = False
+    """Whether only the simulator has it."""
+
     name: str
     label: str
     flows: tuple[Flow, ...]
@@ -77,6 +80,9 @@ class WorkloadPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 class WorkloadSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program"):
     """A program with its role; ``level`` is the 802.1Q priority that it has where an arm uses levels."""
+
+    LASTING: ClassVar[bool] = True
+    """Whether the trial's duration decides how long it goes on; else it ends by itself."""
 
     label: str
     level: int

@@ -1,0 +1,100 @@
+"""The simulator backend: every trial is a run of ``qjump_sim``, in a process of its own, as many at a time as there are cores."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+import qjump_mn
+from qjump_mn.backends.protocol import Ended, Progress
+from qjump_mn.errors import LostError, QJumpError, UsageError
+from qjump_mn.guest import simulator
+from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.model.programs import FlowsPlan
+
+MEAN_PACKETS = {"search": 1138, "mining": 5117}
+"""Of the published distributions, by which runs are put in order."""
+
+
+class SimulatorBackend:
+    """Runs trials in the simulator."""
+
+    name = "simulator"
+    clock = "virtual"
+
+    def __init__(self) -> None:
+        self.parallel = len(os.sched_getaffinity(0))
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def check(self, plan: Plan, progress: Progress) -> None:
+        """Compile the simulator if need be; raise :class:`UsageError` for a trial that it cannot run."""
+        self._package = simulator.package(progress)
+        code, message = self._call([], msgspec.json.encode(plan))
+        if code == UsageError.exit_code:
+            raise UsageError(f"experiment {plan.experiment!r}: {message}")
+        if code:
+            raise LostError(f"the simulator ended with exit code {code}: {message}")
+
+    def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
+        """What identifies the simulator: the hash of its sources and of what compiled them."""
+        return {"image": self._package.parent.name, "simulator": self._package.parent.name}
+
+    def cost(self, trial: Trial) -> float:
+        """Packets, of which a run's time is a multiple."""
+        flows = [workload for workload in trial.arm.workloads if isinstance(workload, FlowsPlan)]
+        return float(sum(plan.count * (MEAN_PACKETS.get(plan.sizes) or _mean(plan.points)) for plan in flows)) * (1 + trial.arm.uses_levels)
+
+    def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
+        """Run one trial."""
+        began = time.monotonic()
+        code, message = self._call([str(out)], msgspec.json.encode(trial))
+        took = time.monotonic() - began
+        if not code:
+            return Ended(0, "", msgspec.json.decode((out / "trial.json").read_bytes())["window_s"][1], took)
+        known = code in {error.exit_code for error in QJumpError.__subclasses__()}
+        return Ended(LostError.exit_code, message if known else f"the simulator ended with exit code {code}: {message}", None, took)
+
+    def stop(self) -> None:
+        """End the runs of this process."""
+        with self._lock:
+            self._stopped = True
+            running = list(self._running)
+        for process in running:
+            process.kill()
+
+    def _call(self, arguments: list[str], text: bytes) -> tuple[int, str]:
+        """Exit code and last words of a process that runs a trial or checks a plan."""
+        paths = [str(self._package), str(Path(qjump_mn.__file__).parents[1])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+        argv = [sys.executable, "-m", "qjump_mn.simulation", *arguments]
+        with self._lock:
+            if self._stopped:
+                return LostError.exit_code, "it was not started"
+            process = subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            self._running.add(process)
+        try:
+            _, said = process.communicate(text)
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        return process.returncode, (said.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+
+
+def _mean(points: tuple[tuple[int, float], ...]) -> float:
+    return sum((high - low) * (small + large) / 2 for (small, low), (large, high) in itertools.pairwise(points))

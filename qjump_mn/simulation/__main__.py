@@ -1,0 +1,33 @@
+"""Runs one trial: ``python -m qjump_mn.simulation OUT < trial.json``; with no OUT it says whether the trials of a plan can be run, and runs none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from qjump_mn.errors import QJumpError
+from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.simulation import kept
+
+
+def main() -> int:
+    """Run, or check; what is wrong is one sentence on standard error, and the exit code that of its kind."""
+    text = sys.stdin.buffer.read()
+    try:
+        if len(sys.argv) == 1:
+            kept.check(msgspec.json.decode(text, type=Plan))
+            return 0
+        for name, content in kept.simulate(msgspec.json.decode(text, type=Trial)).items():
+            path = Path(sys.argv[1], name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    except QJumpError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
