@@ -11,9 +11,9 @@ import jinja2
 import markupsafe
 
 from qjump_mn import theory
-from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
 from qjump_mn.model.programs import AnyPlan, PingPlan
-from qjump_mn.report import asbuilt, links
+from qjump_mn.report import asbuilt, links, simulated
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, write_atomically
@@ -47,22 +47,25 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "heads": [*wording.heads(plan), "replicates"],
         "sentences": wording.sentences(plan, outcome),
         "used": [verdict for verdict in wording.MEANINGS if any(row.verdict == verdict for row in outcome.verdicts)],
-        "equations": equations(plan),
-        "network": network(plan),
+        "equations": equations(plan, simulated=manifest.backend == "simulator"),
+        "network": network(plan, simulated=manifest.backend == "simulator"),
         "workloads": workloads(plan),
-        "schemes": schemes(plan),
-        "limiters": [limiter(arm) for arm in plan.arms_run if arm.qjump],
+        "schemes": schemes(plan, simulated=manifest.backend == "simulator"),
+        "limiters": limiters(plan),
         "link_heads": links.heads(outcome),
         "loads": links.loads(plan, outcome),
         "built": asbuilt.summary(run, plan),
+        "simulated": manifest.backend == "simulator",
+        "simulated_schemes": simulated.schemes(run, plan),
+        "packets": simulated.packets(run, plan),
         "spread": spread(plan, outcome),
         "commands": commands(run, manifest),
         "trials": [(name, manifest.trials[name]) for name in sorted(manifest.trials)],
     }
 
 
-def equations(plan: Plan) -> list[tuple[str, str, str]]:
-    """What is computed beforehand: name, formula with its numbers, value."""
+def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
+    """What is computed beforehand: name, formula with its numbers, value. Simulated packets have the bytes on the wire that a scheme says."""
     hosts, rate, mtu = len(plan.network.hosts), plan.network.rate_bps, plan.network.mtu_bytes
     mbps, full = f"{rate / 1e6:g} Mb/s", theory.frame_bytes(mtu)
     epoch = theory.network_epoch_ns(hosts, mtu, rate)
@@ -70,6 +73,10 @@ def equations(plan: Plan) -> list[tuple[str, str, str]]:
         ("Eq. 1, worst-case delay n·P/R", f"{hosts} × {mtu} B × 8 / {mbps}", f"{theory.worst_case_delay_ns(hosts, mtu, rate) / 1e6:g} ms"),
         ("Eq. 2, network epoch 2·n·P/R", f"2 × {hosts} × {mtu} B × 8 / {mbps}", f"{epoch / 1e6:g} ms"),
         ("Eq. 3, a host's rate at factor 1, P/epoch", f"{mtu} B × 8 / {epoch / 1e6:g} ms", f"{theory.host_rate_bps(mtu, epoch) / 1e3:.4g} kb/s"),
+    ]
+    if simulated:
+        return rows
+    rows += [
         ("a full-size frame on a link", f"(8 + {full} + 12) B × 8 / {mbps}", f"{theory.occupancy_ns(full, rate) / 1e6:g} ms"),
         ("TCP payload of a full link", f"{mbps} × {mtu - 52} / {full + 20}", f"{theory.tcp_goodput_bps(mtu, rate) / 1e6:.4g} Mb/s"),
     ]
@@ -88,16 +95,24 @@ def equations(plan: Plan) -> list[tuple[str, str, str]]:
     ]
 
 
-def network(plan: Plan) -> list[tuple[str, str]]:
+def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
     """The network and the times, as planned."""
     net = plan.network
+    seeds = ("replicates", f"{len(plan.seeds)}: seed{'s' if len(plan.seeds) > 1 else ''} {', '.join(str(seed) for seed in plan.seeds)}")
+    if simulated:
+        links = [("links of hosts", f"{net.rate_bps / 1e9:g} Gb/s, {net.delay_ns / 1e3:g} us of propagation")]
+        if net.fabric is not None:
+            links.append(("links between switches", f"{net.fabric.uplink_rate_bps / 1e9:g} Gb/s, {net.fabric.uplink_delay_ns / 1e3:g} us of propagation"))
+        size = f"{len(net.hosts)} hosts, {len(net.switches)} switches"
+        ends = f"{plan.duration_ns / 1e9:g} s" if plan.duration_ns else "until every flow has ended"
+        return [("topology", f"{net.topology}: {size}"), *links, ("simulated", ends), seeds]
     return [
         ("topology", f"{net.topology}: {len(net.hosts)} hosts, {len(net.switches)} switches"),
         ("links", f"{net.rate_bps / 1e6:g} Mb/s, model {net.model}" + (f", {net.delay_ns / 1e6:g} ms of propagation" if net.delay_ns else "")),
         ("buffer of a level and port", f"{net.buffer_bytes} B, {net.buffer_bytes * 8e3 / net.rate_bps:.4g} ms"),
         ("MTU, VLAN", f"{net.mtu_bytes} B, VLAN {net.vlan}"),
         ("warm-up, measured", f"{plan.warmup_ns / 1e9:g} s, {plan.duration_ns / 1e9:g} s"),
-        ("replicates", f"{len(plan.seeds)}: seed{'s' if len(plan.seeds) > 1 else ''} {', '.join(str(seed) for seed in plan.seeds)}"),
+        seeds,
     ]
 
 
@@ -118,8 +133,8 @@ def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def schemes(plan: Plan) -> list[tuple[str, str, list[str]]]:
-    """Each scheme of the arms that were run: label, what it is, and what it set, as a shell or a link has it."""
+def schemes(plan: Plan, *, simulated: bool) -> list[tuple[str, str, list[str]]]:
+    """Each scheme of the arms that were run: label, what it is, and what it set, as a shell or a link has it; the simulator sets no such thing."""
     rows = []
     for name, arm in {arm.scheme.name: arm for arm in reversed(plan.arms_run)}.items():
         done = [] if arm.scheme.congestion_control is None else [f"tcp_congestion_control = {arm.scheme.congestion_control}"]
@@ -127,8 +142,19 @@ def schemes(plan: Plan) -> list[tuple[str, str, list[str]]]:
         done += [f"switch port: tc {line}" for line in arm.scheme.switch_port]
         done += [f"host: tc {line}" for line in arm.scheme.host]
         done += [f"links: pause above {arm.network.xoff_bytes} B, resume at {arm.network.xon_bytes} B"] if arm.network.xoff_bytes else []
-        rows.append((plan.schemes[name].label, plan.schemes[name].about, done))
+        rows.append((plan.schemes[name].label, plan.schemes[name].about, [] if simulated else done))
     return rows[::-1]
+
+
+def limiters(plan: Plan) -> list[dict[str, Any]]:
+    """The rate limits of each arm that has some; arms of a series whose limits are all the same are told once."""
+    shown: dict[tuple[str, QJumpPlan], dict[str, Any]] = {}
+    for arm in plan.arms_run:
+        if arm.qjump:
+            alike = {other.qjump for other in plan.arms_run if arm.series and other.series == arm.series}
+            label = arm.label.rpartition(",")[0] if len(alike) == 1 else arm.label
+            shown.setdefault((label, arm.qjump), {**limiter(arm), "label": label})
+    return list(shown.values())
 
 
 def limiter(arm: ArmPlan) -> dict[str, Any]:

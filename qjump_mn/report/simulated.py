@@ -1,0 +1,71 @@
+"""What the simulator was told to do in each scheme, and what became of the packets of each arm."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.results.directory import RunDirectory
+
+FATES = {"full": "queue full", "pushed_out": "pushed out", "limited": "by the limiter"}
+"""Drops, by their reason."""
+
+
+class Packets(NamedTuple):
+    """A table: what its columns are, and a row for each arm that has data, medians of the replicates."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def schemes(run: RunDirectory, plan: Plan) -> list[tuple[str, list[str]]]:
+    """Label of each scheme that was simulated, and a line for each part of it as ``qjump_sim`` had it."""
+    found: dict[str, list[str]] = {}
+    for trial in plan.trials():
+        path = run.asbuilt(trial.name) / "scenario.json"
+        label = plan.schemes[trial.arm.scheme.name].label
+        if label not in found and run.is_done(trial.name) and path.is_file():
+            found[label] = [_line(name, part) for name, part in _json(path)["scheme"].items()]
+    return list(found.items())
+
+
+def packets(run: RunDirectory, plan: Plan) -> Packets:
+    """How many packets each arm sent, and how many of what kind were lost for what reason; columns of zeros are left out."""
+    counted = {arm.name: found for arm in plan.arms_run if (found := _counters(run, plan, arm))}
+    columns: dict[str, dict[str, float]] = {}
+    for arm, trials in counted.items():
+        columns.setdefault("sent", {})[arm] = _median(trials, "sent")
+        for fate, reason in FATES.items():
+            for kind in trials[0][fate]:
+                columns.setdefault(f"{kind}: {reason}", {})[arm] = _median(trials, fate, kind)
+        for name in ("marked", "retransmitted", "timeouts"):
+            columns.setdefault(name, {})[arm] = _median(trials, name)
+    shown = {head: values for head, values in columns.items() if any(values.values())}
+    labels = {arm.name: f"{arm.label} ({arm.name})" for arm in plan.arms_run}
+    rows = tuple((labels[arm], *(f"{values.get(arm, 0):.0f}" for values in shown.values())) for arm in counted)
+    return Packets(tuple(shown), rows)
+
+
+def _counters(run: RunDirectory, plan: Plan, arm: ArmPlan) -> list[dict[str, Any]]:
+    paths = [run.raw(trial.name) / "counters.json" for trial in plan.trials() if trial.arm == arm and run.is_done(trial.name)]
+    return [_json(path) for path in paths if path.is_file()]
+
+
+def _median(trials: list[dict[str, Any]], name: str, kind: str = "") -> float:
+    counts = [one[name] for one in trials]
+    return float(statistics.median(count if isinstance(count, int) else count[kind] if kind else sum(count.values()) for count in counts))
+
+
+def _line(name: str, part: Any) -> str:
+    if not isinstance(part, dict):
+        return f"{name}: {part}"
+    rest = {key: value for key, value in part.items() if key != "kind" and not isinstance(value, dict)}
+    return f"{name}: {part['kind']}" + "".join(f", {key} {value}" for key, value in rest.items())
+
+
+def _json(path: Path) -> Any:
+    return msgspec.json.decode(path.read_bytes())

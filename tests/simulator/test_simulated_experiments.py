@@ -1,0 +1,193 @@
+"""Experiments in the simulator, by the command line: the same bytes however they are run, and what was interrupted goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from qjump_mn.analysis import fidelity, pipeline
+from qjump_mn.guest import simulator
+from qjump_mn.model import resolve
+from qjump_mn.results import directory, outcome
+from qjump_mn.results.directory import RunDirectory
+from tests.guest import trees
+
+pytestmark = pytest.mark.guest
+
+FEW = ("fig9", "--preset", "smoke", "-s", "workloads.search.count=60", "-s", "workloads.mining.count=20", "--arms", "search_dctcp,search_qjump,mining_pfabric")
+TRIALS = 9
+
+
+@pytest.fixture(scope="module", autouse=True)
+def package() -> Path:
+    trees.kernel_tree(None)
+    return simulator.package(print)
+
+
+def command(out: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "qjump_mn.run", *arguments, "--out", str(out)]
+
+
+def run(out: Path, *arguments: str, cpus: set[int] | None = None) -> RunDirectory:
+    """A run whose trials are all done."""
+    confine = (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
+    done = subprocess.run(command(out, *arguments), capture_output=True, text=True, check=False, preexec_fn=confine)
+    found = directory.existing(out / "last")
+    assert all(record.status == "done" for record in found.manifest.trials.values()), done.stdout + done.stderr
+    return found
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return run(tmp_path_factory.mktemp("few"), *FEW)
+
+
+def test_one_worker_or_two_give_the_same_bytes(few: RunDirectory, tmp_path: Path) -> None:
+    alone = run(tmp_path, *FEW, cpus={min(os.sched_getaffinity(0))})
+    assert len(few.manifest.trials) == TRIALS
+    assert alone.manifest.files == few.manifest.files
+
+
+def test_what_was_killed_goes_on_and_nothing_is_run_twice(few: RunDirectory, tmp_path: Path) -> None:
+    process = subprocess.Popen(command(tmp_path, *FEW), stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "[3/" in line:
+            break
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    killed = directory.existing(tmp_path / "last")
+    before = {name: (killed.trial(name) / "trial.json").stat().st_mtime_ns for name in killed.manifest.trials if killed.is_done(name)}
+    assert 3 <= len(before) < TRIALS
+    resumed = subprocess.run([sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)], capture_output=True, text=True, check=False)
+    assert f"{TRIALS - len(before)} of {TRIALS} trials are left" in resumed.stdout, resumed.stdout + resumed.stderr
+    assert killed.manifest.files == few.manifest.files
+    assert {name: (killed.trial(name) / "trial.json").stat().st_mtime_ns for name in before} == before
+    again = subprocess.run([sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)], capture_output=True, text=True, check=False)
+    assert f"0 of {TRIALS} trials are left" in again.stdout
+
+
+def test_a_run_that_goes_on_elsewhere_is_not_resumed(few: RunDirectory) -> None:
+    with few.held():
+        done = subprocess.run([sys.executable, "-m", "qjump_mn.run", "resume", str(few.path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is being run by another process" in done.stderr
+
+
+def test_an_interrupt_ends_every_process(tmp_path: Path) -> None:
+    process = subprocess.Popen(command(tmp_path, "fig9", "--preset", "paper", "--arms", "mining_dctcp"), stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (children := _children(process.pid)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    time.sleep(2)
+    children = _children(process.pid)
+    assert children
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 130
+    time.sleep(0.5)
+    assert not [pid for pid in children if Path(f"/proc/{pid}/stat").exists() and "(python" in Path(f"/proc/{pid}/stat").read_text()]
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+
+
+def test_measures_are_those_of_the_simulator_itself(few: RunDirectory, package: Path) -> None:
+    script = """
+import json
+from qjump_sim import FIG9, Poisson, Scenario, run
+regions = run(Scenario(FIG9, "dctcp", Poisson("search", load=0.5, count=60), seed=1)).regions(FIG9)
+print(json.dumps({f"{name}_{kind}": getattr(getattr(regions, name), kind) for name in ("short", "medium", "long", "all") for kind in ("mean", "p99")}))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(package)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    own = json.loads(done.stdout)
+    arm = outcome.read(few.path).arm("search_dctcp_0_5")
+    assert arm is not None
+    ours = {name: spread.median for name, spread in arm.measures["search"].items()}
+    assert {name: ours[name] for name in own} == pytest.approx(own, rel=1e-12)
+
+
+def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
+    data, _ = pipeline.read_trials(few, few.manifest)
+    path = few.raw(data[0].trial.name) / fidelity.COUNTERS
+    good = path.read_bytes()
+    counters = json.loads(good)
+    counters["delivered"]["data"] -= 1
+    try:
+        path.write_text(json.dumps(counters))
+        found = {check.name: check.status for check in fidelity.checks(few, few.manifest, data, {})}
+        assert (found["packets"], found["files"]) == ("fail", "fail")
+        path.write_text("{}")
+        assert {check.name: check.status for check in fidelity.checks(few, few.manifest, data, {})}["packets"] == "fail"
+    finally:
+        path.write_bytes(good)
+    assert {check.status for check in fidelity.checks(few, few.manifest, data, {})} == {"pass"}
+
+
+@pytest.mark.parametrize(
+    ("simulated", "sentence"),
+    [
+        ('like = "tahoe"', "simulator.like: there is no scheme tahoe"),
+        ('like = "dctcp"\nqueue = { kind = "cake" }', "simulator.queue.kind: there is no queue 'cake'"),
+        ('like = "dctcp"\nqueue = { treshold = 3 }', "simulator.queue.treshold: there is no such setting"),
+        ('like = "dctcp"\nqueue = { kind = "marking", limit = 225000 }', "simulator.queue: threshold must be given"),
+        ('like = "dctcp"\ntransport = { min_rto = "soon" }', "simulator.transport.min_rto: 'soon' is not a duration"),
+        ('like = "dctcp"\ntransport = { initial_window = 0 }', "the initial window of 0 packets"),
+    ],
+)
+def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(simulated: str, sentence: str, tmp_path: Path) -> None:
+    own = tmp_path / "schemes"
+    own.mkdir()
+    (own / "mine.toml").write_text(
+        f'label = "mine"\nabout = "mine"\nlook = {{ colour = "#123456", marker = "o" }}\nonly_simulated = true\n[simulator]\n{simulated}\n'
+    )
+    environment = {**os.environ, "QJUMP_MN_PATH": str(tmp_path)}
+    done = subprocess.run(command(tmp_path / "out", *FEW[:3], "--scheme", "mine"), env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert sentence in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path) -> None:
+    own = tmp_path / "schemes"
+    own.mkdir()
+    (own / "mine.toml").write_text(
+        'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\nonly_simulated = true\n'
+        '[simulator]\nlike = "dctcp"\nqueue = { threshold = 97500 }\ntransport = { min_rto = "1ms" }\n'
+    )
+    argv = command(tmp_path / "out", *FEW[:7], "--scheme", "mine", "--arms", "search_mine,mining_mine")
+    subprocess.run(argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    done = directory.existing(tmp_path / "out" / "last")
+    assert len(done.manifest.trials) == 6
+    told = json.loads((done.asbuilt("search_mine_0_5/1") / "scenario.json").read_text())["scheme"]
+    assert (told["queue"]["threshold"], told["transport"]["min_rto"], told["congestion"]["kind"]) == (97500, 10**9, "Dctcp")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("fig9", "--backend", "guest"), "experiment 'fig9' is not for the guest: use --backend simulator"),
+        (("fig3a", "--backend", "moon"), "there is no backend 'moon'"),
+        (("fig9", "--cold"), "--cold boots a guest for every trial"),
+    ],
+)
+def test_a_backend_that_does_not_fit_is_refused(arguments: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    done = subprocess.run(command(tmp_path, *arguments), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+def test_the_longest_runs_come_first(few: RunDirectory) -> None:
+    events = [json.loads(line) for line in (few.path / "log.jsonl").read_text().splitlines()]
+    started = [event["name"] for event in events if event["event"] == "progress"]
+    plan = resolve.plan("fig9", "smoke", ["workloads.search.count=60", "workloads.mining.count=20"], only=FEW[-1].split(","))
+    assert sorted(started) == sorted(trial.name for trial in plan.trials())
+    assert [name.partition("_")[0] + name.split("_")[1] for name in started[:3]] == ["searchqjump"] * 3
