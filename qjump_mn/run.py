@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 
@@ -19,7 +20,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from qjump_mn import __version__
-from qjump_mn.errors import QJumpError
+from qjump_mn.errors import QJumpError, UsageError
 from qjump_mn.model import loading
 
 VERBS = ("run", "resume", "list", "explain", "report", "doctor", "clean")
@@ -43,6 +44,8 @@ Settings = Annotated[
     list[str], typer.Option("-s", "--set", metavar="KEY=VALUE", help="change a setting of the experiment, such as link.rate=100Mbit")
 ]
 NO_SETTINGS: list[str] = []
+Engine = Annotated[str, typer.Option(help="local: trials on this machine's cores; dask: on the workers of a cluster")]
+Scheduler = Annotated[str, typer.Option(metavar="ADDRESS", help="of the cluster's Dask scheduler, such as tcp://10.0.0.1:8786", show_default=False)]
 
 
 @app.command()
@@ -66,6 +69,8 @@ def run(
         ),
     ] = "",
     cold: Annotated[bool, typer.Option("--cold", help="boot for every trial, so that another machine gives the same bits; slower")] = False,
+    engine: Engine = "local",
+    scheduler: Scheduler = "",
     output: Annotated[Path, typer.Option("--out", help="the folder in which the run directory is made")] = Path("results"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="print the plan and the shell commands it stands for; touch nothing")] = False,
 ) -> None:
@@ -73,16 +78,32 @@ def run(
     from qjump_mn import session
 
     only, added = (tuple(names.replace(",", " ").split()) for names in (arms, schemes))
-    asked = session.Request(loading.experiment_called(experiment), preset, tuple(settings), seed, replicates, backend, cold, output, only, added)
+    name, cluster = loading.experiment_called(experiment), _cluster(engine, scheduler)
+    asked = session.Request(name, preset, tuple(settings), seed, replicates, backend, cold, output, only, added, cluster)
     raise typer.Exit(session.show(asked, out) if dry_run else session.run(asked, out, argv=sys.argv))
 
 
 @app.command()
-def resume(directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path("results/last")) -> None:
+def resume(
+    directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path("results/last"),
+    engine: Engine = "local",
+    scheduler: Scheduler = "",
+) -> None:
     """Run what is missing of a run that was interrupted, or whose trials were lost; what is done stays."""
     from qjump_mn import session
 
-    raise typer.Exit(session.resume(directory, out))
+    raise typer.Exit(session.resume(directory, out, _cluster(engine, scheduler)))
+
+
+def _cluster(engine: str, scheduler: str) -> str:
+    """The scheduler's address; none for this machine alone."""
+    if engine not in ("local", "dask"):
+        raise UsageError(f"there is no engine {engine!r}: use local or dask")
+    if (engine == "dask") != bool(scheduler):
+        raise UsageError("--engine dask and --scheduler go together: give both, such as --engine dask --scheduler tcp://10.0.0.1:8786")
+    if scheduler and not re.fullmatch(r"(tcp|tls)://.+:[0-9]+", scheduler):
+        raise UsageError(f"{scheduler!r} is no address of a Dask scheduler: write tcp://HOST:PORT")
+    return scheduler
 
 
 @app.command("list")

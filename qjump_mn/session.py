@@ -48,6 +48,7 @@ class Request(NamedTuple):
     out: Path
     arms: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ()
+    scheduler: str = ""
 
     def plan(self) -> Plan:
         """The plan; raise :class:`UsageError` for what cannot be."""
@@ -118,7 +119,7 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
     plan = asked.plan()
     claims.check(plan)
     drawing.check(plan.figure.plot)
-    backend = _backend(plan, asked.backend, cold=asked.cold)
+    backend = _remote(_backend(plan, asked.backend, cold=asked.cold), asked.scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
     now = datetime.datetime.now(datetime.UTC)
     run_directory = directory.create(
@@ -140,7 +141,7 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
     return _run(backend, run_directory, plan, out)
 
 
-def resume(path: Path, out: Console) -> int:
+def resume(path: Path, out: Console, scheduler: str = "") -> int:
     """Run what is missing of an interrupted run, and judge it; return the exit code.
 
     Raises :class:`UsageError` where that would mix what does not belong together: another plan, or another image.
@@ -150,7 +151,7 @@ def resume(path: Path, out: Console) -> int:
     plan = manifest.plan
     if plan.hash != manifest.plan_sha256:
         raise UsageError(f"{run_directory.path}: its plan is not the one that was run, or of another version: run the experiment anew")
-    backend = _backend(plan, manifest.backend, cold="--cold" in manifest.argv)
+    backend = _remote(_backend(plan, manifest.backend, cold="--cold" in manifest.argv), scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
     left = sum(not run_directory.is_done(trial.name) for trial in plan.trials())
     out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {left} of {len(plan.trials())} trials are left", markup=False)
@@ -242,6 +243,17 @@ def _backend(plan: Plan, name: str, *, cold: bool) -> Backend:
     if cold:
         raise UsageError(f"--cold boots a guest for every trial: it does not go with --backend {name}")
     return HostBackend() if name == "host" else SimulatorBackend()
+
+
+def _remote(backend: Backend, scheduler: str) -> Backend:
+    """``backend`` itself, or on the cluster whose scheduler is given."""
+    if not scheduler:
+        return backend
+    if backend.name == "host":
+        raise UsageError("--engine dask is for trials that repeat anywhere, not for --backend host")
+    from qjump_mn.backends.remote import RemoteBackend
+
+    return RemoteBackend(backend, scheduler)
 
 
 def _clock(began: float) -> str:

@@ -17,6 +17,7 @@ import qjump_mn
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.guest import simulator
+from qjump_mn.guest.leash import leashed
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.programs import FlowsPlan
 
@@ -82,7 +83,7 @@ class SimulatorBackend:
         """Exit code and last words of a process that runs a trial or checks a plan."""
         paths = [str(self._package), str(Path(qjump_mn.__file__).parents[1])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
-        argv = [sys.executable, "-m", "qjump_mn.simulation", *arguments]
+        argv = leashed([sys.executable, "-m", "qjump_mn.simulation", *arguments])
         with self._lock:
             if self._stopped:
                 return LostError.exit_code, "it was not started"

@@ -1,0 +1,134 @@
+"""A backend whose trials run on the workers of a Dask cluster: ``--engine dask --scheduler ADDRESS``, for the simulator and the guest.
+
+Every worker has this package, of this version, and builds or finds its own image; a trial is refused where that is not ours. What a
+worker leaves comes back as bytes, so that the run directory is the one of a run at home. A worker that dies loses nothing: Dask gives
+its trials to another.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from qjump_mn import __version__
+from qjump_mn.backends.protocol import Backend, Ended, Progress
+from qjump_mn.errors import LostError, MachineError, QJumpError
+from qjump_mn.model.plan import Plan, Trial
+
+CONNECT_S = 10.0
+"""How long a scheduler may take to answer."""
+
+
+class RemoteBackend:
+    """Runs the trials of ``inner`` on a cluster, as many at a time as it has threads when the run begins."""
+
+    def __init__(self, inner: Backend, scheduler: str) -> None:
+        self.name, self.clock, self.parallel = inner.name, inner.clock, 1
+        self._inner, self._scheduler = inner, scheduler
+        self._client: Any = None
+        self._futures: set[Any] = set()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        if self._client is not None:
+            self._client.close()
+
+    def check(self, plan: Plan, progress: Progress) -> None:
+        """As the inner backend; raise :class:`MachineError` without Dask, a scheduler, or workers."""
+        self._inner.check(plan, progress)
+        try:
+            distributed: Any = importlib.import_module("distributed")  # has no types
+        except ImportError:
+            raise MachineError("Dask is not installed: install qjump-mn[sweep], or leave --engine out") from None
+        try:
+            self._client = distributed.Client(self._scheduler, timeout=CONNECT_S, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise MachineError(f"no Dask scheduler answers at {self._scheduler}: {str(error) or type(error).__name__}") from None
+        self.parallel = sum(self._client.nthreads().values())
+        if not self.parallel:
+            raise MachineError(f"the Dask scheduler at {self._scheduler} has no workers: start some with  dask worker {self._scheduler}")
+
+    def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
+        """As the inner backend here: what each worker must have too."""
+        facts = self._inner.prepare(plan, progress)
+        self._run = functools.partial(run_here, self.name, msgspec.json.encode(plan), facts["image"], __version__)
+        progress(f"{self.parallel} threads of the Dask cluster at {self._scheduler}")
+        return facts
+
+    def cost(self, trial: Trial) -> float:
+        """As the inner backend."""
+        return self._inner.cost(trial)
+
+    def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
+        """Run one trial on some worker."""
+        with self._lock:
+            future = self._client.submit(self._run, msgspec.json.encode(trial), key=f"{out}", pure=False)
+            self._futures.add(future)
+        try:
+            ended, files = future.result()
+        except QJumpError as error:
+            return Ended(error.exit_code, str(error), None, 0.0)
+        except Exception as error:  # whatever a cluster may come to: a killed worker's exception, a lost scheduler
+            words = next(iter(str(error).splitlines()), "")
+            return Ended(LostError.exit_code, f"the Dask cluster lost it: {type(error).__name__}: {words}", None, 0.0)
+        finally:
+            with self._lock:
+                self._futures.discard(future)
+        for name, content in files.items():
+            path = out / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        return Ended(*ended)
+
+    def stop(self) -> None:
+        """Cancel what has not ended."""
+        if self._client is not None:
+            with self._lock:
+                self._client.cancel(list(self._futures), force=True)
+
+
+def run_here(backend: str, plan: bytes, image: str, version: str, trial: bytes) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+    """On a worker: how a trial ended, and the files that it left; raise :class:`MachineError` where the worker is not the same machine."""
+    if version != __version__:
+        raise MachineError(f"a worker has qjump-mn {__version__}, not {version}: install the same")
+    ready, theirs = _prepared(backend, plan)
+    if theirs != image:
+        raise MachineError(f"a worker has image {theirs[:12]}, not {image[:12]}: use the same checkout and architecture")
+    folder = Path(tempfile.mkdtemp(prefix="qjump-mn-"))
+    try:
+        ended = ready.run(msgspec.json.decode(trial, type=Trial), folder, lambda line: None)
+        files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+        return tuple(ended), files
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_preparing = threading.Lock()
+
+
+def _prepared(backend: str, plan: bytes) -> tuple[Backend, str]:
+    with _preparing:  # the threads of a worker share what is prepared once
+        return _prepare(backend, plan, os.getpid())
+
+
+@functools.lru_cache(maxsize=4)
+def _prepare(backend: str, plan: bytes, process: int) -> tuple[Backend, str]:
+    from qjump_mn.backends.guest import GuestBackend
+    from qjump_mn.backends.simulator import SimulatorBackend
+
+    ready: Backend = GuestBackend() if backend == "guest" else SimulatorBackend()
+    decoded = msgspec.json.decode(plan, type=Plan)
+    ready.check(decoded, lambda line: None)
+    return ready, ready.prepare(decoded, lambda line: None)["image"]
