@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan
+from qjump_mn.model.programs import PingPlan
 from qjump_mn.model.topology import check_emulated
 from qjump_mn.workloads.drivers import launches
+
+LEAST_DURATION_NS = 100_000_000
+LEAST_PING_NS = 2_000_000
+"""iputils' ping."""
 
 
 def check(plan: Plan) -> None:
     """Raise :class:`UsageError` for what only the simulator has, and where two programs of an arm would write one file."""
     check_emulated(plan.network)
+    if plan.duration_ns < LEAST_DURATION_NS:
+        raise UsageError(f"experiment {plan.experiment!r}: a duration of {plan.duration_ns / 1e6:g} ms is out of range for the emulation: use 100ms and more")
     for trial in plan.trials()[: len(plan.arms_run)]:  # another seed writes the same files
         where = f"experiment {plan.experiment!r}: arms.{trial.arm.name}"
         check_emulated(trial.network)
@@ -20,6 +27,8 @@ def check(plan: Plan) -> None:
         for workload in trial.arm.workloads:
             if workload.ONLY_SIMULATED:
                 raise UsageError(f"{where}: workloads.{workload.name} is for the simulator: use --backend simulator")
+            if isinstance(workload, PingPlan) and workload.interval_ns < LEAST_PING_NS:
+                raise UsageError(f"{where}: workloads.{workload.name}.interval: ping does not send more often than every 2 ms")
             for launch in launches(workload, trial):
                 if launch.output in written:
                     raise UsageError(

@@ -46,8 +46,8 @@ def plan(
     if seed < 0 or seed + count > 2**31:
         raise UsageError(f"seed {seed} is out of range: use 0 to {2**31 - count}")
     lasting = any(spec.workloads[key].LASTING for arm in spec.arms.values() for key in arm.workloads if key in spec.workloads)
-    if (lasting or spec.duration) and not 10**8 <= spec.duration <= 3600 * 10**9:
-        raise UsageError(f"{where}: a duration of {spec.duration} is out of range: use 100ms to 3600s")
+    if (lasting or spec.duration) and not 10**3 <= spec.duration <= 3600 * 10**9:
+        raise UsageError(f"{where}: a duration of {spec.duration} is out of range: use 1us to 3600s")
     if spec.warmup > 600 * 10**9:
         raise UsageError(f"{where}: a warmup of {spec.warmup} is out of range: use at most 600s")
     network = resolve_network(spec.topology, loading.topology(spec.topology), spec.link)

@@ -10,6 +10,7 @@ import qjump_sim
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.simulation.scenario import numbered, scenario
+from qjump_mn.workloads import flows, simulated
 
 COUNTERS = "raw/counters.json"
 
@@ -27,14 +28,14 @@ def simulate(trial: Trial) -> dict[str, bytes]:
     (workload,) = trial.arm.workloads
     names = numbered(trial.network)
     columns = (column.tolist() for column in (outcome.start, outcome.finish, outcome.src, outcome.dst, outcome.packets))
-    rows = [
-        f"{start},{finish if finish >= 0 else ''},{names[source]},{names[destination]},{packets}\n"
+    rows = (
+        (names[source], names[destination], packets, start, None if finish < 0 else finish)
         for start, finish, source, destination, packets in zip(*columns, strict=True)
-    ]
+    )
     counters = {key: value._asdict() if isinstance(value, qjump_sim.ByKind) else value for key, value in outcome.counters.items()}
     facts = {"cpu_busy": 0.0, "window_s": (0.0, outcome.end / qjump_sim.S), "began_ns": 0, "began_utc_ns": 0}
     return {
-        f"raw/{workload.name}.csv": "".join(["start_ps,finish_ps,source,destination,packets\n", *rows]).encode(),
+        f"raw/{simulated.output_name(workload.name)}": simulated.text(flows.COLUMNS, rows).encode(),
         COUNTERS: msgspec.json.format(msgspec.json.encode({**counters, "end_ps": outcome.end}, order="sorted"), indent=1) + b"\n",
         "asbuilt/scenario.json": msgspec.json.format(msgspec.json.encode({**_told(asked), "seed": asked.seed}, order="sorted"), indent=1) + b"\n",
         "trial.json": msgspec.json.format(msgspec.json.encode({"trial": trial, **facts}, order="sorted"), indent=1) + b"\n",

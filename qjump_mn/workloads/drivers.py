@@ -12,6 +12,7 @@ from qjump_mn.model.programs import (
     FaninPlan,
     FlowsPlan,
     IperfPlan,
+    MapReducePlan,
     MemcachedPlan,
     MemcaslapPlan,
     NoisePlan,
@@ -20,7 +21,7 @@ from qjump_mn.model.programs import (
     Q2PCPlan,
     ShufflePlan,
 )
-from qjump_mn.workloads import barrier, fanin, flows, iperf, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle
+from qjump_mn.workloads import barrier, fanin, flows, iperf, mapreduce, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle
 from qjump_mn.workloads.launch import Launch
 
 
@@ -43,6 +44,7 @@ _DRIVERS: dict[type[AnyPlan], Driver] = {
     FaninPlan: fanin,
     FlowsPlan: flows,
     IperfPlan: iperf,
+    MapReducePlan: mapreduce,
     MemcachedPlan: memcached,
     MemcaslapPlan: memcaslap,
     NoisePlan: noise,

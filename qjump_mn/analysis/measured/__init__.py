@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from qjump_mn.analysis.measured import barrier, fanin, flows, iperf, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle
+from qjump_mn.analysis.measured import barrier, fanin, flows, iperf, mapreduce, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.programs import (
     AnyPlan,
@@ -18,6 +18,7 @@ from qjump_mn.model.programs import (
     FaninPlan,
     FlowsPlan,
     IperfPlan,
+    MapReducePlan,
     MemcachedPlan,
     MemcaslapPlan,
     NoisePlan,
@@ -33,6 +34,7 @@ _VALUES: dict[type[AnyPlan], Callable[[pa.Table, Any, Trial, TrialFacts], dict[s
     FaninPlan: fanin.values,
     FlowsPlan: flows.values,
     IperfPlan: iperf.values,
+    MapReducePlan: mapreduce.values,
     MemcachedPlan: memcached.values,
     MemcaslapPlan: memcaslap.values,
     NoisePlan: noise.values,

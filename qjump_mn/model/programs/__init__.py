@@ -11,6 +11,7 @@ from qjump_mn.model.programs.base import Flow, WorkloadPlan, WorkloadSpec
 from qjump_mn.model.programs.fanin import Fanin, FaninPlan
 from qjump_mn.model.programs.flows import Flows, FlowsPlan
 from qjump_mn.model.programs.iperf import Iperf, IperfPlan
+from qjump_mn.model.programs.mapreduce import MapReduce, MapReducePlan
 from qjump_mn.model.programs.memcached import Memcached, MemcachedPlan
 from qjump_mn.model.programs.memcaslap import Memcaslap, MemcaslapPlan
 from qjump_mn.model.programs.noise import Noise, NoisePlan
@@ -32,6 +33,8 @@ __all__ = [
     "FlowsPlan",
     "Iperf",
     "IperfPlan",
+    "MapReduce",
+    "MapReducePlan",
     "Memcached",
     "MemcachedPlan",
     "Memcaslap",
@@ -49,8 +52,21 @@ __all__ = [
     "WorkloadSpec",
 ]
 
-AnySpec = Barrier | Fanin | Flows | Iperf | Memcached | Memcaslap | Noise | Ping | Ptp | Q2PC | Shuffle
+AnySpec = Barrier | Fanin | Flows | Iperf | MapReduce | Memcached | Memcaslap | Noise | Ping | Ptp | Q2PC | Shuffle
 """A workload as an experiment file has it."""
 
-AnyPlan = BarrierPlan | FaninPlan | FlowsPlan | IperfPlan | MemcachedPlan | MemcaslapPlan | NoisePlan | PingPlan | PtpPlan | Q2PCPlan | ShufflePlan
+AnyPlan = (
+    BarrierPlan
+    | FaninPlan
+    | FlowsPlan
+    | IperfPlan
+    | MapReducePlan
+    | MemcachedPlan
+    | MemcaslapPlan
+    | NoisePlan
+    | PingPlan
+    | PtpPlan
+    | Q2PCPlan
+    | ShufflePlan
+)
 """A workload as a plan has it."""

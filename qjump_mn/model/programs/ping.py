@@ -59,8 +59,8 @@ class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_onl
     def check(self, where: str, network: Network) -> None:
         if self.reply_level is not None and not 0 <= self.reply_level <= 7:
             raise UsageError(f"{where}.reply_level: {self.reply_level} is no level: an 802.1Q priority is 0 to 7, 7 the most urgent")
-        if not 2_000_000 <= self.interval <= 10**10:
-            raise UsageError(f"{where}.interval: {self.interval} is out of range: use 2ms to 10s")
+        if not 1_000 <= self.interval <= 10**10:
+            raise UsageError(f"{where}.interval: {self.interval} is out of range: use 1us to 10s")
         most = network.mtu_bytes - theory.IP_HEADER_BYTES - theory.ICMP_HEADER_BYTES
         if not 16 <= self.payload <= most:
             raise UsageError(f"{where}.payload: {self.payload} is out of range: use 16B (it carries a time stamp) to {most}B")

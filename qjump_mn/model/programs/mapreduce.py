@@ -1,0 +1,80 @@
+"""mapreduce: a job whose reducers fetch from every map, on all hosts of the network; the simulator's."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from qjump_mn.model.programs.base import Flow, WorkloadPlan, WorkloadSpec, bounded
+from qjump_mn.model.topology import Network
+from qjump_mn.model.units import Duration, Size
+
+DROPPED = {"data": "data", "acks": "ACKs", "syns": "SYNs and SYN-ACKs"}
+"""What a packet is that was dropped."""
+
+
+class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="mapreduce"):
+    """``maps`` of ``map_bytes`` of output each run in the hosts' ``map_slots``; each of ``reducers`` fetches its share of every map that has ended,
+    ``parallel_copies`` at a time. Computing takes exponential times of the means given; 0 is none."""
+
+    MEASURES: ClassVar = {
+        "runtime_s": "runtime, s",
+        "shuffled_s": "shuffled after, s",
+        "throughput_mbps": "throughput a host, Mb/s",
+        "latency_ms": "a packet's mean latency, ms",
+        "dropped": "packets dropped, share of all",
+        **{f"dropped_{kind}": f"of which {said}, share" for kind, said in DROPPED.items()},
+        "marked": "data packets marked, share",
+        "timeouts": "timeouts",
+    }
+    ONLY_SIMULATED: ClassVar = True
+
+    maps: int
+    map_bytes: int
+    reducers: int
+    map_slots: int
+    parallel_copies: int
+    map_mean_ns: int
+    reduce_mean_ns: int
+
+    def describe(self) -> str:
+        computes = f"; a map computes for {self.map_mean_ns / 1e9:g} s, a reducer for {self.reduce_mean_ns / 1e9:g} s, in the mean"
+        what = f"{self.maps} maps of {self.map_bytes / 1e6:g} MB, {self.reducers} reducers, {self.parallel_copies} copies at a time"
+        return what + (computes if self.map_mean_ns or self.reduce_mean_ns else "")
+
+
+class MapReduce(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="mapreduce", kw_only=True):
+    """mapreduce: a job on all hosts, once; the trial ends when it has."""
+
+    LASTING: ClassVar = False
+
+    maps: int
+    map_size: Size
+    reducers: int
+    map_slots: int = 1
+    parallel_copies: int = 5
+    map_mean: Duration = Duration(0)
+    reduce_mean: Duration = Duration(0)
+
+    def pairs(self, where: str) -> list[tuple[str, Flow]]:
+        return []
+
+    def check(self, where: str, network: Network) -> None:
+        bounded(f"{where}.maps", self.maps, 1, 100_000, "1 to 100000")
+        bounded(f"{where}.reducers", self.reducers, 1, 100_000, "1 to 100000")
+        bounded(f"{where}.map_size", self.map_size, self.reducers, 10**12, f"{self.reducers}B, a byte for each reducer, to 1000000MB")
+        bounded(f"{where}.map_slots", self.map_slots, 1, 1000, "1 to 1000")
+        bounded(f"{where}.parallel_copies", self.parallel_copies, 1, 1000, "1 to 1000")
+        for name in ("map_mean", "reduce_mean"):
+            bounded(f"{where}.{name}", getattr(self, name), 0, 1000 * 10**9, "0s to 1000s")
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> MapReducePlan:
+        return MapReducePlan(
+            **common,
+            maps=self.maps,
+            map_bytes=int(self.map_size),
+            reducers=self.reducers,
+            map_slots=self.map_slots,
+            parallel_copies=self.parallel_copies,
+            map_mean_ns=int(self.map_mean),
+            reduce_mean_ns=int(self.reduce_mean),
+        )
