@@ -155,16 +155,18 @@ def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
 
 
 def _add_schemes(raw: dict[str, Any]) -> None:
-    """The files of the schemes that arms name, each below what the experiment changes in it."""
-    changes = raw.get("schemes", {})
-    for name in changes:
-        read("schemes", name)
+    """The files of the schemes that arms name, each below what the experiment changes in it; ``base`` names the file of one of its own."""
+    changes = {name: dict(change) if isinstance(change, dict) else {} for name, change in raw.get("schemes", {}).items()}
+    bases = {name: change.pop("base", name) for name, change in changes.items()}
+    for base in bases.values():
+        read("schemes", base)
     found: dict[str, Any] = {}
     for arm in raw.get("arms", {}).values():
         name = _scheme_of(arm)
         if isinstance(name, str) and name not in found:
-            found[name] = read("schemes", name)
-            convert(found[name], SchemeSpec, f"scheme {name!r}")  # a file's own mistakes are told with its name
+            base = bases.get(name, name)
+            found[name] = read("schemes", base)
+            convert(found[name], SchemeSpec, f"scheme {base!r}")  # a file's own mistakes are told with its name
             merge(found[name], changes.get(name, {}))
     raw["schemes"] = found
 

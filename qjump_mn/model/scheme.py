@@ -16,6 +16,7 @@ from qjump_mn.model.topology import LinkChange, Network
 from qjump_mn.model.units import Size
 
 Limiter = Literal["delay", "drop", "2015", "tbf"]
+Setting = int | float | str | bool
 Dashes = Literal["solid", "dashed", "dotted", "dashdot", "long", "short"]
 
 FILLED_LATER = ("dev", "parent")
@@ -38,15 +39,18 @@ class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the simulator does for a scheme: ``like`` names one of its own, ``queue``, ``transport`` and ``routing`` what is otherwise, in its words.
+    """What the simulator does for a scheme: ``like`` names one of its own, the others what is otherwise, in its words.
 
-    Times are written with their unit ("200us"), bytes and packets are plain numbers; a queue of another ``kind`` has all its settings here.
+    Times are written with their unit ("200us"), bytes are plain numbers, packets are "65pkt", and "buffer" is what a port of the topology holds.
+    A queue or transport of another ``kind`` has all its settings here. ``host_queue`` is that of the hosts' own links, ``pause`` flow control.
     The arm's limiter takes the place of the scheme's own.
     """
 
     like: str
-    queue: dict[str, int | str | bool] = {}
-    transport: dict[str, int | str | bool] = {}
+    queue: dict[str, Setting] = {}
+    host_queue: dict[str, Setting] = {}
+    pause: dict[str, Setting] = {}
+    transport: dict[str, Setting] = {}
     routing: Literal["spray", "per-flow"] | None = None
 
 

@@ -3,81 +3,140 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing
+from collections.abc import Mapping
 from typing import Any
 
 import qjump_sim
+
 from qjump_mn.errors import UsageError
 from qjump_mn.model import units
 from qjump_mn.model.experiment import LEVELS
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
+from qjump_mn.model.scheme import Setting
+from qjump_mn.model.topology import Network
 
 _QUEUES: dict[str, type[Any]] = {
     "drop-tail": qjump_sim.DropTail,
     "marking": qjump_sim.Marking,
+    "threshold": qjump_sim.Threshold,
+    "red": qjump_sim.Red,
+    "codel": qjump_sim.CoDel,
     "priority": qjump_sim.Priority,
     "pfabric": qjump_sim.PFabric,
 }
+_CONGESTION: dict[str, Any] = {"reno": qjump_sim.Reno, "ecn": qjump_sim.Ecn, "cubic": qjump_sim.Cubic, "dctcp": qjump_sim.Dctcp}
+_TRANSPORTS: dict[str, Any] = {"linux": qjump_sim.Transport.linux, "hadoop": qjump_sim.Transport.hadoop}
 _KIND = "kind"
+_NS2_MEAN_BYTES = 500
+"""Of a packet, by default in ns-2, whose automatic thresholds count such packets."""
+
+Settings = Mapping[str, Setting]
 
 
 def scheme(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjump_sim.Scheme:
     """What hosts and queues do in an arm; raise :class:`UsageError` with the place of what the simulator has not."""
     where = f"scheme {arm.scheme.name!r}: simulator"
-    asked = arm.scheme.simulator
+    asked, network = arm.scheme.simulator, arm.network
     if asked is None:
         raise UsageError(f"{where}: it has no such table, so that the simulator does not know it")
     try:
         made = qjump_sim.Scheme.named(asked.like, topology)
     except ValueError as error:
         raise UsageError(f"{where}.like: {error}") from None
-    queue, settings = made.queue, dict(asked.queue)
-    if _KIND in settings:
-        kind = str(settings.pop(_KIND))
-        if kind not in _QUEUES:
-            raise UsageError(f"{where}.queue.kind: there is no queue {kind!r}: known are {', '.join(_QUEUES)}")
-        queue = _made(f"{where}.queue", _QUEUES[kind], settings)
-    elif settings:
-        queue = _changed(f"{where}.queue", queue, settings)
-    made = dataclasses.replace(made, queue=queue, transport=_changed(f"{where}.transport", made.transport, asked.transport))
-    if asked.routing is not None:
-        made = dataclasses.replace(made, routing=asked.routing)
+    made = dataclasses.replace(
+        made,
+        queue=_queue(f"{where}.queue", asked.queue, made.queue, network),
+        host_queue=_queue(f"{where}.host_queue", asked.host_queue, made.host_queue, network),
+        pause=_made(f"{where}.pause", qjump_sim.Pause, asked.pause, network) if asked.pause else made.pause,
+        transport=_transport(f"{where}.transport", asked.transport, made.transport, network),
+        routing=made.routing if asked.routing is None else asked.routing,
+    )
     return made if arm.qjump is None else dataclasses.replace(made, limiter=_limiter(where, arm.qjump))
 
 
 def _limiter(where: str, limiter: QJumpPlan) -> qjump_sim.PerHost:
-    """The arm's; level 0 of the simulator is the most urgent, 7 of 802.1Q is."""
+    """The arm's; level 0 of the simulator is the most urgent, 7 of 802.1Q is. An epoch begins when the last has passed and there is something to
+    send, whatever kind of epochs the emulation has."""
     if limiter.mode != "delay":
         raise UsageError(f"{where}: it has no limiter of mode {limiter.mode!r}, only 'delay'")
-    if limiter.epochs != "first-packet":
-        pass  # an epoch of the simulator begins when the last has passed and there is something to send
     budgets = [limiter.budget_bytes[level] or None for level in reversed(LEVELS)]
     return qjump_sim.PerHost(epoch=limiter.epoch_ns * qjump_sim.NS, budgets=budgets)
 
 
-def _changed(where: str, base: Any, settings: dict[str, int | str | bool]) -> Any:
-    return dataclasses.replace(base, **_values(where, type(base), settings))
+def _queue(where: str, asked: Settings, base: Any, network: Network) -> Any:
+    settings = dict(asked)
+    kind = settings.pop(_KIND, None)
+    if kind is None:
+        return _changed(where, base, settings, network)
+    if kind not in _QUEUES:
+        raise UsageError(f"{where}.kind: there is no queue {kind!r}: known are {', '.join(_QUEUES)}")
+    if kind == "red" and "target" in settings:
+        settings |= _automatic(where, settings)
+    return _made(where, _QUEUES[str(kind)], settings, network)
 
 
-def _made(where: str, kind: type[Any], settings: dict[str, int | str | bool]) -> Any:
-    values = _values(where, kind, settings)
+def _automatic(where: str, settings: dict[str, Setting]) -> Settings:
+    """RED's thresholds for a ``target`` delay as ns-2 reckons them, half of it and three times that, in packets of 500 bytes whatever they have."""
+    target = _time(f"{where}.target", settings.pop("target"))
+    mean = settings.get("mean_packet", _NS2_MEAN_BYTES)
+    least = target // 2 * int(mean) // _NS2_MEAN_BYTES
+    return {"min": f"{least // qjump_sim.NS}ns", "max": f"{3 * least // qjump_sim.NS}ns"}
+
+
+def _transport(where: str, asked: Settings, base: qjump_sim.Transport, network: Network) -> Any:
+    settings = dict(asked)
+    kind, congestion = settings.pop(_KIND, None), settings.pop("congestion", None)
+    if congestion is not None and congestion not in _CONGESTION:
+        raise UsageError(f"{where}.congestion: there is no {congestion!r}: known are {', '.join(_CONGESTION)}")
+    control = base.congestion if congestion is None else _CONGESTION[str(congestion)]()
+    if kind is None:
+        return dataclasses.replace(_changed(where, base, settings, network), congestion=control)
+    if kind not in _TRANSPORTS:
+        raise UsageError(f"{where}.kind: there is no transport {kind!r}: known are {', '.join(_TRANSPORTS)}")
+    return _changed(where, _TRANSPORTS[str(kind)](control), settings, network)
+
+
+def _changed(where: str, base: Any, settings: Settings, network: Network) -> Any:
+    return dataclasses.replace(base, **_values(where, type(base), settings, network)) if settings else base
+
+
+def _made(where: str, kind: type[Any], settings: Settings, network: Network) -> Any:
+    values = _values(where, kind, settings, network)
     missing = [field.name for field in dataclasses.fields(kind) if field.name not in values and field.default is dataclasses.MISSING]
     if missing:
         raise UsageError(f"{where}: {', '.join(missing)} must be given")
     return kind(**values)
 
 
-def _values(where: str, kind: type[Any], settings: dict[str, int | str | bool]) -> dict[str, Any]:
-    """Settings by the names of ``kind``'s fields; a text where a number stands is a time, in ps then."""
+def _values(where: str, kind: type[Any], settings: Settings, network: Network) -> dict[str, Any]:
+    """Settings by the names of ``kind``'s fields, as these are."""
     known, values = typing.get_type_hints(kind), {}
     for name, value in settings.items():
         if name not in known:
             raise UsageError(f"{where}.{name}: there is no such setting: known are {', '.join(known)}")
-        takes_text = str in (known[name], *typing.get_args(known[name])) or typing.get_origin(known[name]) is typing.Literal
-        if isinstance(value, str) and not takes_text:
-            try:
-                value = int(units.Duration.parse(value)) * qjump_sim.NS
-            except UsageError as error:
-                raise UsageError(f"{where}.{name}: {error}") from None
-        values[name] = value
+        values[name] = _value(f"{where}.{name}", value, known[name], network)
     return values
+
+
+def _value(where: str, value: Setting, kind: Any, network: Network) -> Any:
+    """A text where a number, or a :class:`qjump_sim.Limit`, stands is a time, packets, or the buffer of a port in full packets."""
+    kinds = (kind, *typing.get_args(kind))
+    if not isinstance(value, str) or str in kinds or any(typing.get_origin(one) is typing.Literal for one in kinds):
+        return value
+    limit = qjump_sim.Packets in kinds
+    if limit and value == "buffer":
+        return qjump_sim.Packets(network.buffer_bytes // network.mtu_bytes)
+    if limit and (packets := re.fullmatch(r"([0-9]+)pkt", value)):
+        return qjump_sim.Packets(int(packets[1]))
+    time = _time(where, value)
+    return qjump_sim.Time(time) if limit else time
+
+
+def _time(where: str, value: Setting) -> int:
+    """In ps."""
+    try:
+        return int(units.Duration.parse(value)) * qjump_sim.NS
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
