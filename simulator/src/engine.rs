@@ -20,7 +20,7 @@ use crate::wheel::Wheel;
 use crate::workload::{check_source, Bytes, Source, Workload};
 
 /// An event's kind is in the upper 3 bits of 32, its index in the others.
-const INDEX: u32 = 29;
+pub(crate) const INDEX: u32 = 29;
 const ARRIVE: u32 = 0;
 const RELEASE: u32 = 1 << INDEX;
 const DEPART: u32 = 2 << INDEX;

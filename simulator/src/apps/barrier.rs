@@ -4,7 +4,7 @@
 use crate::apps::check::{count, hosts, level, message, schedule};
 use crate::apps::net::{Event, Message, Net};
 use crate::apps::Latencies;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::time::Ps;
 use crate::topology::Topology;
 
@@ -26,6 +26,9 @@ pub struct Barrier {
     pub iterations: u32,
 }
 
+/// A number for each pair fits 32 bits.
+const MOST_HOSTS: usize = 1 << 15;
+
 impl Barrier {
     pub(crate) fn check(&self, topology: &Topology) -> Result<()> {
         let place = match self.hosts.first() {
@@ -33,6 +36,9 @@ impl Barrier {
             None => "barrier".to_owned(),
         };
         hosts(&place, &self.hosts, 2, topology)?;
+        if self.hosts.len() > MOST_HOSTS {
+            return Err(Error::new(format!("{place}: its {} hosts are more than {MOST_HOSTS}", self.hosts.len())));
+        }
         level(&place, self.level)?;
         message(&place, "message", self.bytes.into())?;
         count(&place, "iterations", self.iterations)?;

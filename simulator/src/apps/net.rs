@@ -3,7 +3,7 @@
 //! order of happening, so that it is never entered while it sends.
 
 use crate::apps::{App, Running};
-use crate::engine::{Simulation, EMIT};
+use crate::engine::{Simulation, EMIT, INDEX};
 use crate::flow::{Flow, Task};
 use crate::packet::{Kind, Packet};
 use crate::rng::Rng;
@@ -196,6 +196,7 @@ impl Net<'_> {
 /// Largest flow.
 const MOST_PACKETS: u32 = (1 << 31) - 1;
 
+// Cold: runs without applications shall be no slower for them.
 impl Simulation {
     /// Adds an application, which begins at its time.
     pub(crate) fn add_app(&mut self, app: &App) {
@@ -206,10 +207,13 @@ impl Simulation {
 
     fn tell(&mut self, at: Ps, app: u32, event: Event) {
         let slot = self.apps.events.add((app, event));
-        self.wheel.push(at, EMIT | (self.sources() + slot));
+        let index = self.sources() + slot;
+        assert!(index < 1 << INDEX, "applications wait for more than 2^29 events");
+        self.wheel.push(at, EMIT | index);
     }
 
     /// An application's event.
+    #[cold]
     pub(crate) fn act(&mut self, slot: u32) {
         let (number, event) = self.apps.events.take(slot);
         let Some(mut app) = self.apps.running[number as usize].take() else {
@@ -220,6 +224,7 @@ impl Simulation {
     }
 
     /// All of a flow has arrived at its receiver.
+    #[cold]
     pub(crate) fn received(&mut self, slot: u32) {
         let record = self.flows[slot as usize].record as usize;
         if let Some(place) = record.checked_sub(self.records.len()) {
@@ -229,12 +234,14 @@ impl Simulation {
     }
 
     /// All of an application's flow has been acknowledged at its sender.
+    #[cold]
     pub(crate) fn acknowledged(&mut self, record: u32, packets: u32) {
         let (app, token) = self.apps.flows.take(record - self.records.len() as u32);
         self.tell(self.now, app, Event::Acknowledged { token, packets });
     }
 
     /// An application's datagram has come to its end: it has arrived, or was dropped.
+    #[cold]
     pub(crate) fn datagram_ended(&mut self, packet: &Packet, arrived: bool) {
         let (app, channel) = self.apps.channels[(packet.flow - self.sources()) as usize];
         let event = if arrived { Event::Arrived { channel, token: packet.stamp } } else { Event::Dropped(packet.stamp) };
