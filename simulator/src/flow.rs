@@ -234,7 +234,7 @@ impl Flow {
             self.resend += 1;
             return Some(self.resend - 1);
         }
-        if self.next >= self.size || self.next - self.una >= t.max_window {
+        if self.next >= self.size || self.next - self.una >= t.max_window.min(u32::from(self.cap)) {
             return None;
         }
         self.next += 1;

@@ -236,3 +236,25 @@ fn a_fan_in_meets_within_its_epoch() {
     let idle = 2 * (FULL + CABLE);
     assert!(largest > idle && largest <= idle + 14 * FULL, "{largest}");
 }
+
+/// Beside a flood that a short queue drops a third of: whatever is lost and sent again, no more than the window is beyond what has
+/// arrived in order.
+#[test]
+fn a_window_holds_in_recovery_too() {
+    let mut scheme = Scheme { queue: Queue::DropTail(Limit::Packets(12)), ..Scheme::tcp() };
+    scheme.transport.dupacks = Some(2);
+    let flood =
+        |src| Source { src, dst: 9, level: 7, first: 0, gap: Gap::Poisson(3 * US), bytes: Bytes::Fixed(1_500), count: 5_000 };
+    let small = Bulk { window: Some(8), ..bulk(2, 9) };
+    let workload = Workload { sources: (3..6).map(flood).collect(), ..Workload::of_apps(vec![App::Bulk(small)]) };
+    let mut simulation = Simulation::new(&fabric(), &scheme, &workload, 1).unwrap();
+    let mut widest = 0;
+    for stop in 1..5_000 {
+        simulation.run_until(stop * 2 * US);
+        let outcome = simulation.outcome();
+        let c = outcome.counters;
+        widest = widest.max(c.sent.data - c.retransmitted - bulks(&outcome, 0).bytes / 1_500);
+    }
+    let c = simulation.outcome().counters;
+    assert!(widest == 8 && c.retransmitted > c.timeouts && c.full.data > 50, "{widest} {c:?}");
+}
