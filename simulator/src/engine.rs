@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use crate::apps::net::Apps;
 use crate::error::{Error, Result};
 use crate::flow::Flow;
 use crate::limiter::HostLimiter;
@@ -16,16 +17,17 @@ use crate::scheme::{Limiter, Scheme};
 use crate::time::Ps;
 use crate::topology::Topology;
 use crate::wheel::Wheel;
-use crate::workload::{check_source, Bytes, Gap, Source, Workload};
+use crate::workload::{check_source, Bytes, Source, Workload};
 
 /// An event's kind is in the upper 3 bits of 32, its index in the others.
-const INDEX: u32 = 29;
+pub(crate) const INDEX: u32 = 29;
 const ARRIVE: u32 = 0;
 const RELEASE: u32 = 1 << INDEX;
 const DEPART: u32 = 2 << INDEX;
 pub(crate) const TIMER: u32 = 3 << INDEX;
 pub(crate) const START: u32 = 4 << INDEX;
-const EMIT: u32 = 5 << INDEX;
+/// Of a source's datagram; above the number of sources of an application's event.
+pub(crate) const EMIT: u32 = 5 << INDEX;
 
 /// A network with its traffic, at some time of its life.
 #[derive(Debug)]
@@ -45,6 +47,7 @@ pub struct Simulation {
     /// What the open connections of a pair of hosts know, the longest unused first.
     pub(crate) paths: HashMap<(u16, u16), VecDeque<Path>>,
     sources: Vec<Emitter>,
+    pub(crate) apps: Apps,
     pub(crate) tally: Tally,
 }
 
@@ -100,6 +103,7 @@ impl Simulation {
             started: 0,
             paths: HashMap::new(),
             sources: Vec::with_capacity(sources.len()),
+            apps: Apps::new(seed),
             tally: Tally::default(),
         };
         simulation.records.extend(records.into_iter().map(|flow| FlowResult {
@@ -116,14 +120,15 @@ impl Simulation {
         if let Some(first) = simulation.records.first() {
             simulation.wheel.push(first.start, START);
         }
+        for app in &workload.apps {
+            app.check(topology)?;
+            simulation.add_app(app);
+        }
         Ok(simulation)
     }
 
     fn add_source(&mut self, number: u32, source: Source, mut rng: Rng) {
-        let first = match source.gap {
-            Gap::Every(_) => source.first,
-            Gap::Poisson(mean) => source.first + rng.exponential(mean as f64),
-        };
+        let first = source.first + source.gap.first(&mut rng);
         if source.count > 0 {
             self.wheel.push(first, EMIT | number);
         }
@@ -159,10 +164,16 @@ impl Simulation {
                 RELEASE => self.release(index),
                 TIMER => self.timer(index),
                 START => self.start_flows(),
-                _ => self.emit(index),
+                _ if index < self.sources() => self.emit(index),
+                _ => self.act(index - self.sources()),
             }
         }
         true
+    }
+
+    /// Number of sources.
+    pub(crate) fn sources(&self) -> u32 {
+        self.sources.len() as u32
     }
 
     /// Whether nothing is left of any traffic: no packet, no flow and no timer holds memory.
@@ -195,7 +206,13 @@ impl Simulation {
             retransmitted: tally.retransmitted,
             timeouts: tally.timeouts,
         };
-        Outcome { flows: self.records.clone(), sources: self.sources.iter().map(|s| s.result).collect(), counters, end: self.now }
+        Outcome {
+            flows: self.records.clone(),
+            sources: self.sources.iter().map(|s| s.result).collect(),
+            apps: self.apps.running().map(|app| app.results(&self.flows)).collect(),
+            counters,
+            end: self.now,
+        }
     }
 
     /// A packet has crossed its link.
@@ -253,6 +270,9 @@ impl Simulation {
             let slot = packet.flow;
             self.flows[slot as usize].in_network -= 1;
             self.free_if_done(slot);
+        } else if packet.flow >= self.sources() {
+            let packet = *packet;
+            self.datagram_ended(&packet, false);
         }
         self.pool.remove(handle);
     }
@@ -268,7 +288,10 @@ impl Simulation {
             }
             Kind::Datagram => {
                 self.pool.remove(handle);
-                let result = &mut self.sources[packet.flow as usize].result;
+                let Some(Emitter { result, .. }) = self.sources.get_mut(packet.flow as usize) else {
+                    self.datagram_ended(&packet, true);
+                    return;
+                };
                 let delay = self.now - packet.created();
                 result.delivered += 1;
                 result.bytes += u64::from(packet.bytes);
@@ -314,10 +337,7 @@ impl Simulation {
             Bytes::Fixed(bytes) => bytes,
             Bytes::Exponential(mean) => emitter.rng.exponential(f64::from(mean)).clamp(1, 65_535) as u16,
         };
-        let gap = match source.gap {
-            Gap::Every(gap) => gap,
-            Gap::Poisson(mean) => emitter.rng.exponential(mean as f64),
-        };
+        let gap = source.gap.next(&mut emitter.rng);
         emitter.left -= 1;
         if emitter.left > 0 {
             self.wheel.push(self.now + gap, EMIT | number);
@@ -343,7 +363,7 @@ impl Simulation {
 fn path_key(flows: &[Flow], flow: u32, kind: Kind) -> u64 {
     match kind {
         Kind::Datagram => u64::from(flow) << 2 | 2,
-        Kind::Ack => u64::from(flows[flow as usize].record) << 2 | 1,
-        Kind::Data | Kind::Probe => u64::from(flows[flow as usize].record) << 2,
+        Kind::Ack => u64::from(flows[flow as usize].key) << 2 | 1,
+        Kind::Data | Kind::Probe => u64::from(flows[flow as usize].key) << 2,
     }
 }

@@ -70,20 +70,30 @@ pub(crate) struct Flow {
     pub tokens: u64,
     pub epoch: u64,
     pub record: u32,
+    pub key: u32,
     pub from: u16,
     pub to: u16,
     pub level: u8,
+    last: u16,
+    cap: u16,
 }
 
 /// Who sends how much to whom.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Task {
+    /// The place of its result; from the number of listed flows on, an application's.
     pub record: u32,
+    /// What its path is chosen by.
+    pub key: u32,
     pub from: u16,
     pub to: u16,
     pub packets: u32,
     pub level: u8,
     pub start: Ps,
+    /// Bytes of the last packet.
+    pub last: u16,
+    /// Largest window, in packets.
+    pub cap: u16,
 }
 
 impl Flow {
@@ -118,9 +128,12 @@ impl Flow {
             tokens: 0,
             epoch: u64::MAX,
             record: task.record,
+            key: task.key,
             from: task.from,
             to: task.to,
             level: task.level,
+            last: task.last,
+            cap: task.cap,
         }
     }
 
@@ -131,6 +144,26 @@ impl Flow {
     /// Packets that are not acknowledged.
     pub fn remaining(&self) -> u32 {
         self.size - self.una
+    }
+
+    /// Packets that may be under way.
+    fn window(&self) -> u32 {
+        self.path.window().min(u32::from(self.cap))
+    }
+
+    /// Bytes of this packet.
+    pub fn bytes(&self, t: &Transport, number: u32) -> u16 {
+        if number + 1 == self.size {
+            self.last
+        } else {
+            t.data_bytes
+        }
+    }
+
+    /// Nothing is sent that was not sent already; returns whether that has all been acknowledged.
+    pub fn cut_short(&mut self) -> bool {
+        self.size = self.high.max(1);
+        self.finished()
     }
 
     /// Whether this packet was sent before.
@@ -170,7 +203,7 @@ impl Flow {
             while !self.sacked.is_empty() && self.next < self.high && self.sacked.contains(self.next) {
                 self.next += 1;
             }
-            if self.next >= self.size || self.next - self.una >= self.path.window() {
+            if self.next >= self.size || self.next - self.una >= self.window() {
                 return None;
             }
             self.next += 1;
@@ -190,7 +223,7 @@ impl Flow {
 
     /// RFC 6675: holes first, then new packets, as many as have left the network.
     fn next_in_recovery(&mut self, t: &Transport) -> Option<u32> {
-        if self.pipe >= self.path.window() {
+        if self.pipe >= self.window() {
             return None;
         }
         self.resend = self.resend.max(self.una);
@@ -201,7 +234,7 @@ impl Flow {
             self.resend += 1;
             return Some(self.resend - 1);
         }
-        if self.next >= self.size || self.next - self.una >= t.max_window {
+        if self.next >= self.size || self.next - self.una >= t.max_window.min(u32::from(self.cap)) {
             return None;
         }
         self.next += 1;
@@ -321,7 +354,13 @@ impl Flow {
         self.expected
     }
 
-    /// What a probe's answer says.
+    /// Whether the receiver has this many and no more are to come.
+    #[inline]
+    pub fn is_all(&self, packets: u32) -> bool {
+        packets == self.size
+    }
+
+    /// How many packets from the first on have arrived: what a probe's answer says.
     pub fn expected(&self) -> u32 {
         self.expected
     }

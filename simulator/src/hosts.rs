@@ -37,14 +37,19 @@ impl Simulation {
     #[inline]
     pub(crate) fn answer(&mut self, handle: u32, packet: &Packet) {
         let flow = &mut self.flows[packet.flow as usize];
+        let before = flow.expected();
         let (seq, echo) =
             if packet.kind == Kind::Data { (flow.receive(packet.seq), packet.seq) } else { (flow.expected(), NO_ECHO) };
+        let complete = flow.is_all(seq) && seq != before;
         self.tally.marked += u64::from(packet.marked);
         self.tally.sent[Kind::Ack as usize] += 1;
         let host = u32::from(packet.to);
         *self.pool.get_mut(handle) =
             Packet { seq, echo, rank: 0, bytes: self.scheme.transport.ack_bytes, to: flow.from, kind: Kind::Ack, ..*packet };
         self.offer(host, handle);
+        if complete {
+            self.received(packet.flow);
+        }
     }
 
     #[inline]
@@ -78,18 +83,22 @@ impl Simulation {
             }
             let task = Task {
                 record: self.started as u32,
+                key: self.started as u32,
                 from: record.src,
                 to: record.dst,
                 packets: record.packets,
                 level: self.scheme.level(record.packets),
                 start: record.start,
+                last: self.scheme.transport.data_bytes,
+                cap: u16::MAX,
             };
             self.started += 1;
             self.start_flow(task);
         }
     }
 
-    fn start_flow(&mut self, task: Task) {
+    /// Returns its slot.
+    pub(crate) fn start_flow(&mut self, task: Task) -> u32 {
         let transport = &self.scheme.transport;
         let idle = self.paths.get_mut(&(task.from, task.to)).and_then(VecDeque::pop_front);
         let path = match idle {
@@ -108,15 +117,20 @@ impl Simulation {
             self.flows.len() as u32 - 1
         };
         self.send_window(slot);
+        slot
     }
 
-    fn finish(&mut self, slot: u32) {
+    pub(crate) fn finish(&mut self, slot: u32) {
         let flow = &mut self.flows[slot as usize];
-        self.records[flow.record as usize].finish = Some(self.now);
+        let (record, packets) = (flow.record, flow.expected());
         let idle = self.paths.entry((flow.from, flow.to)).or_default();
         if (idle.len() as u64) < u64::from(self.scheme.transport.connections) {
             flow.path.used = self.now;
             idle.push_back(flow.path);
+        }
+        match self.records.get_mut(record as usize) {
+            Some(result) => result.finish = Some(self.now),
+            None => self.acknowledged(record, packets),
         }
         self.free_if_done(slot);
     }
@@ -148,8 +162,8 @@ impl Simulation {
     }
 
     fn send_data(&mut self, slot: u32, number: u32) {
-        let bytes = self.scheme.transport.data_bytes;
         let flow = &mut self.flows[slot as usize];
+        let bytes = flow.bytes(&self.scheme.transport, number);
         self.tally.sent[Kind::Data as usize] += 1;
         self.tally.retransmitted += u64::from(flow.was_sent(number));
         flow.sent(number);

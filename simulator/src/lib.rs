@@ -23,8 +23,9 @@
 //! The same scenario yields the same outcome on every machine. Time is whole picoseconds; events at the same time happen in the
 //! order in which they were scheduled; windows and DCTCP's alpha are fixed-point; random numbers are the crate's own, and their
 //! logarithm is `libm`'s, made of IEEE 754's exact operations. Flows, sources and the nodes of a tree are sorted first, so that
-//! the order in which they were given does not matter.
+//! the order in which they were given does not matter; that of applications numbers their random numbers.
 
+pub mod apps;
 mod engine;
 mod error;
 mod flow;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a run yields.
 
+use crate::apps::AppResult;
 use crate::packet::KINDS;
 use crate::time::Ps;
 
@@ -88,10 +89,12 @@ pub struct Counters {
 /// All that a run yields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// In the order of start, source, destination and size.
+    /// Those of the list or of the distribution, in the order of start, source, destination and size.
     pub flows: Vec<FlowResult>,
     /// In the sources' sorted order.
     pub sources: Vec<SourceResult>,
+    /// In the order of the workload's.
+    pub apps: Vec<AppResult>,
     /// Counters.
     pub counters: Counters,
     /// When the run stopped: the time of its last event, or the one asked for.

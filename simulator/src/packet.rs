@@ -19,13 +19,13 @@ pub(crate) const KINDS: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
-    /// Slot of the flow, or index of the datagrams' source.
+    /// Slot of the flow, or index of the datagrams' source; above the number of sources an application's channel.
     pub flow: u32,
     /// Data: its number in the flow. ACK: how many packets from the first on have arrived. Datagram: low half of `created`.
     pub seq: u32,
     /// ACK: number of the packet that it answers, which is all that a selective acknowledgement tells here. Datagram: high half.
     pub echo: u32,
-    /// When data left the host, in units of [`STAMP`]; an ACK brings it back.
+    /// When data left the host, in units of [`STAMP`]; an ACK brings it back. Datagram of an application: its token.
     pub stamp: u32,
     /// Served in increasing order by queues with priorities: 0 for ACKs.
     pub rank: u32,

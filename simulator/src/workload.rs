@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Traffic: flows from a list or from a distribution of sizes, and sources of datagrams.
+//! Traffic: flows from a list or from a distribution of sizes, sources of datagrams, and applications.
 
+use crate::apps::App;
 use crate::error::{Error, Result};
 use crate::rng::Rng;
 use crate::time::{Ps, S};
@@ -44,6 +45,30 @@ pub enum Gap {
     Poisson(Ps),
 }
 
+impl Gap {
+    /// The distance between two on average.
+    pub(crate) fn mean(self) -> Ps {
+        let (Gap::Every(gap) | Gap::Poisson(gap)) = self;
+        gap
+    }
+
+    /// The distance to the first one.
+    pub(crate) fn first(self, rng: &mut Rng) -> Ps {
+        match self {
+            Gap::Every(_) => 0,
+            Gap::Poisson(mean) => rng.exponential(mean as f64),
+        }
+    }
+
+    /// The distance to the next one.
+    pub(crate) fn next(self, rng: &mut Rng) -> Ps {
+        match self {
+            Gap::Every(gap) => gap,
+            Gap::Poisson(mean) => rng.exponential(mean as f64),
+        }
+    }
+}
+
 /// How large they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bytes {
@@ -79,17 +104,24 @@ pub struct Workload {
     pub flows: Flows,
     /// Datagrams.
     pub sources: Vec<Source>,
+    /// What reacts to the network. Their order numbers their streams of random numbers.
+    pub apps: Vec<App>,
 }
 
 impl Workload {
     /// Only these flows.
     pub fn of_flows(flows: Flows) -> Self {
-        Workload { flows, sources: Vec::new() }
+        Workload { flows, sources: Vec::new(), apps: Vec::new() }
     }
 
     /// Only these datagrams.
     pub fn of_sources(sources: Vec<Source>) -> Self {
-        Workload { flows: Flows::List(Vec::new()), sources }
+        Workload { flows: Flows::List(Vec::new()), sources, apps: Vec::new() }
+    }
+
+    /// Only these applications.
+    pub fn of_apps(apps: Vec<App>) -> Self {
+        Workload { flows: Flows::List(Vec::new()), sources: Vec::new(), apps }
     }
 }
 
@@ -270,7 +302,7 @@ pub(crate) fn check_source(source: &Source, topology: &Topology) -> Result<()> {
     Ok(())
 }
 
-fn check_ends(place: &str, src: u32, dst: u32, topology: &Topology) -> Result<()> {
+pub(crate) fn check_ends(place: &str, src: u32, dst: u32, topology: &Topology) -> Result<()> {
     let hosts = topology.hosts();
     if let Some(end) = [src, dst].into_iter().find(|&end| end >= hosts) {
         return Err(Error::new(format!("{place}: there is no host {end} among {hosts}")));

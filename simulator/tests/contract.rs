@@ -99,7 +99,7 @@ proptest! {
         for source in &mut sources {
             (source.src, source.dst) = ends(source.src, source.dst, hosts);
         }
-        let workload = Workload { flows: Flows::List(flows), sources };
+        let workload = Workload { flows: Flows::List(flows), sources, apps: Vec::new() };
         let mut simulation = Simulation::new(&topology, &scheme, &workload, seed).unwrap();
         for stop in [0, 2 * US, 7 * US, 20 * US, 100 * US, 350 * US, 2 * MS] {
             simulation.run_until(stop);
@@ -147,7 +147,7 @@ proptest! {
                 let (src, dst) = ends_of(sources[i].src, sources[i].dst);
                 Source { src, dst, ..sources[i] }
             });
-            let workload = Workload { flows: Flows::List(flows.collect()), sources: sources.collect() };
+            let workload = Workload { flows: Flows::List(flows.collect()), sources: sources.collect(), apps: Vec::new() };
             Scenario { topology, scheme, workload, seed, stop: Some(20 * MS) }.run().unwrap()
         };
         let straight = build(&|n| (0..n).collect());

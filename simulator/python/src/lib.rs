@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `qjump_sim._native`: what the Python package `qjump_sim` calls. Scenarios and results are its dataclasses.
 
+mod apps;
 mod columns;
 mod part;
 mod scenario;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::BoundObject;
+use qjump_sim::apps::fan_in;
 use qjump_sim::{ByKind, Cable, Counters, Flows, LeafSpine, Limit, Limiter, Ps, Queue, Region, Regions, Scheme, Simulation};
 use qjump_sim::{Congestion, Rank, Routing};
 
@@ -17,8 +20,8 @@ use crate::part::{told, Part};
 /// Events between two looks for signals: 10 to 20 ms of a core.
 const CHUNK: u64 = 1 << 18;
 
-/// What `run` gives back: columns of flows, counters, sources and the end.
-type Ran<'py> = (Ended<'py>, Bound<'py, PyDict>, Vec<(u64, u64, u128, Ps)>, i64);
+/// What `run` gives back: columns of flows, counters, sources, the end and applications.
+type Ran<'py> = (Ended<'py>, Bound<'py, PyDict>, Vec<(u64, u64, u128, Ps)>, i64, Vec<apps::Result<'py>>);
 
 /// Runs a scenario without the interpreter's lock, and ends early when a signal's handler raises.
 #[pyfunction]
@@ -33,7 +36,8 @@ fn run<'py>(py: Python<'py>, scenario: &Bound<'py, PyAny>) -> PyResult<Ran<'py>>
         PyResult::Ok(simulation.outcome())
     })?;
     let sources = outcome.sources.iter().map(|s| (s.delivered, s.bytes, s.delay_sum, s.delay_max)).collect();
-    Ok((columns::ended(py, &outcome.flows)?, counters(py, &outcome.counters)?, sources, columns::time(outcome.end)))
+    let apps = apps::results(py, &outcome.apps)?;
+    Ok((columns::ended(py, &outcome.flows)?, counters(py, &outcome.counters)?, sources, columns::time(outcome.end), apps))
 }
 
 fn look_for_signals(py: Python<'_>) -> PyResult<()> {
@@ -149,6 +153,16 @@ fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
     }
 }
 
+/// The phases of a fan-in's sources.
+#[pyfunction]
+fn phases(senders: u32, epoch: Ps, seed: u64) -> PyResult<Vec<Ps>> {
+    if epoch == 0 {
+        return Err(PyValueError::new_err("fan-in: its epoch is 0"));
+    }
+    let senders: Vec<u32> = (0..senders).collect();
+    Ok(fan_in(&senders, 0, 0, 1, epoch, 1, seed).iter().map(|source| source.first).collect())
+}
+
 /// Figure 9's statistics of an outcome.
 #[pyfunction]
 fn regions<'py>(py: Python<'py>, outcome: &Bound<'py, PyAny>, fabric: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -165,5 +179,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(host_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(scheme, module)?)?;
     module.add_function(wrap_pyfunction!(read_flows, module)?)?;
+    module.add_function(wrap_pyfunction!(phases, module)?)?;
     module.add_function(wrap_pyfunction!(regions, module)?)
 }

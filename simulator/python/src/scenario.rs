@@ -7,6 +7,7 @@ use qjump_sim::{
     Sizes, Source, Topology, Transport, Tree, Workload,
 };
 
+use crate::apps::apps;
 use crate::columns;
 use crate::part::{told, Part, LATEST};
 
@@ -14,7 +15,11 @@ pub fn scenario(object: &Bound<'_, PyAny>) -> PyResult<Scenario> {
     let whole = Part::new(object, "");
     let topology = topology(&whole.get("topology")?)?;
     let scheme = scheme(&whole.get("scheme")?, &topology)?;
-    let workload = Workload { flows: flows(&whole.get("flows")?)?, sources: sources(&whole.get("sources")?)? };
+    let workload = Workload {
+        flows: flows(&whole.get("flows")?)?,
+        sources: sources(&whole.get("sources")?)?,
+        apps: apps(&whole.get("apps")?)?,
+    };
     let stop = whole.get("stop")?.given().map(|stop| stop.time()).transpose()?;
     Ok(Scenario { topology, scheme, workload, seed: whole.get("seed")?.whole()?, stop })
 }

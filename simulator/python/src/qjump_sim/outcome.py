@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qjump_sim import _native
+from qjump_sim.apps import AppResult
 from qjump_sim.network import LeafSpine
 
 
@@ -83,7 +84,7 @@ class Regions:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Flows, counters, sources.
+    """Flows, counters, sources and applications.
 
     The arrays have one value a flow, in the order of start, source, destination and packets: int64, shape (n,), read-only. Outcomes can be
     pickled.
@@ -104,6 +105,8 @@ class Outcome:
     """In the order of source, destination, level, first, gap, bytes and count; periodic before Poisson, fixed before exponential."""
     end: int
     """When the run stopped, in ps: the time of its last event, or the one asked for."""
+    apps: tuple[AppResult, ...] = ()
+    """In the order of the scenario's."""
 
     @property
     def finished(self) -> NDArray[np.bool_]:
