@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A flow's two ends: what has been sent, acknowledged and received. Time is passed in; nothing is sent here.
 
+mod recovery;
+
 use crate::path::Path;
+use crate::receiver::Receiver;
 use crate::scheme::{Congestion, Transport};
 use crate::time::Ps;
 use crate::window::Window;
@@ -14,7 +17,7 @@ const DOUBLINGS: u32 = 16;
 pub(crate) struct Ack {
     /// So many packets from the first on have arrived.
     pub cumulative: u32,
-    /// The packet that it answers; none: a probe.
+    /// The packet that it answers; none: a probe, or what was pending.
     pub echo: Option<u32>,
     pub marked: bool,
     pub round_trip: Ps,
@@ -23,6 +26,7 @@ pub(crate) struct Ack {
 /// What a sender does when its timer has expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expired {
+    Connect,
     Resend,
     Probe,
 }
@@ -48,8 +52,18 @@ pub(crate) struct Flow {
     /// No further cut for what was sent before this packet.
     cut: u32,
     timeouts: u32,
+    /// The SYN is not answered yet.
+    connecting: bool,
     probing: bool,
+    /// The window was reduced, which the next new packet tells the receiver (RFC 3168).
+    reduced: bool,
     recovering: bool,
+    /// The first hole of a recovery is sent again at once, whatever is under way.
+    urgent: bool,
+    /// `NewReno`: an ACK in this recovery told of one more hole.
+    partial: bool,
+    /// `NewReno`: ACKs in a row that told of nothing new.
+    repeated: u32,
     /// Loss recovery ends when this is acknowledged.
     recover: u32,
     /// Holes below `lost` are lost; those from `resend` on have not been sent again.
@@ -58,9 +72,7 @@ pub(crate) struct Flow {
     high_sacked: u32,
     pipe: u32,
     sacked: Window,
-    /// The receiver: first packet missing, and those above it that are not.
-    expected: u32,
-    early: Window,
+    pub receiver: Receiver,
     pub in_network: u32,
     pub timers: u32,
     /// When the timer event that counts is due.
@@ -101,16 +113,20 @@ impl Flow {
             observed: 0,
             cut: 0,
             timeouts: 0,
+            connecting: false,
             probing: false,
+            reduced: false,
             recovering: false,
+            urgent: false,
+            partial: false,
+            repeated: 0,
             recover: 0,
             resend: 0,
             lost: 0,
             high_sacked: 0,
             pipe: 0,
             sacked: Window::new(t.max_window),
-            expected: 0,
-            early: Window::new(t.max_window),
+            receiver: Receiver::new(t),
             in_network: 0,
             timers: 0,
             timer_at: Ps::MAX,
@@ -122,6 +138,30 @@ impl Flow {
             to: task.to,
             level: task.level,
         }
+    }
+
+    /// A connection is asked for first.
+    pub fn connect(&mut self, t: &Transport, now: Ps) {
+        self.connecting = true;
+        self.set_timer(t, now);
+    }
+
+    /// The SYN is answered; false if it was already.
+    pub fn connected(&mut self, round_trip: Ps) -> bool {
+        if !std::mem::take(&mut self.connecting) {
+            return false;
+        }
+        if self.timeouts > 0 {
+            self.path.limit(1);
+        }
+        self.path.round_trip(round_trip);
+        self.timeouts = 0;
+        self.deadline = Ps::MAX;
+        true
+    }
+
+    pub fn size(&self) -> u32 {
+        self.size
     }
 
     pub fn finished(&self) -> bool {
@@ -156,7 +196,11 @@ impl Flow {
     /// The timeout as it is now.
     fn rto(&self, t: &Transport) -> Ps {
         let doublings = if t.fixed_rto { 0 } else { self.timeouts.min(DOUBLINGS) };
-        self.path.rto(t).saturating_mul(1 << doublings).min(t.max_rto)
+        let first = match t.handshake {
+            Some(first) if self.connecting => first,
+            _ => self.path.rto(t),
+        };
+        first.saturating_mul(1 << doublings).min(t.max_rto)
     }
 
     /// The next packet that the window lets go, if any.
@@ -188,24 +232,9 @@ impl Flow {
         self.high = self.high.max(number + 1);
     }
 
-    /// RFC 6675: holes first, then new packets, as many as have left the network.
-    fn next_in_recovery(&mut self, t: &Transport) -> Option<u32> {
-        if self.pipe >= self.path.window() {
-            return None;
-        }
-        self.resend = self.resend.max(self.una);
-        while self.resend < self.lost && self.sacked.contains(self.resend) {
-            self.resend += 1;
-        }
-        if self.resend < self.lost {
-            self.resend += 1;
-            return Some(self.resend - 1);
-        }
-        if self.next >= self.size || self.next - self.una >= t.max_window {
-            return None;
-        }
-        self.next += 1;
-        Some(self.next - 1)
+    /// Whether this packet, a new one, tells that the window was reduced.
+    pub fn take_reduced(&mut self) -> bool {
+        std::mem::take(&mut self.reduced)
     }
 
     /// The sender's side of an ACK.
@@ -213,28 +242,43 @@ impl Flow {
         self.path.round_trip(ack.round_trip);
         let probed = std::mem::take(&mut self.probing);
         let advanced = ack.cumulative > self.una;
-        let newly = self.account(ack);
-        self.pipe = self.pipe.saturating_sub(newly);
+        let repeats = ack.cumulative == self.una && ack.echo.is_some();
+        let newly = self.account(ack, t.sack);
+        // Without selective acknowledgements a partial ACK tells of one packet that repeated ACKs have not told of.
+        let left = if t.sack || !self.recovering { newly } else { newly.min(1) };
+        self.pipe = self.pipe.saturating_sub(left);
         if advanced || probed {
             self.timeouts = 0;
-            self.set_timer(t, now);
+            // RFC 6582, section 4: only the first partial ACK of a recovery, so that many losses end in a timeout.
+            if !self.partial || self.una >= self.recover {
+                self.set_timer(t, now);
+            }
         }
-        if let Congestion::Dctcp { shift } = t.congestion {
-            self.observe(shift, ack.marked);
+        let marked = ack.marked && t.congestion.ecn_capable();
+        match t.congestion {
+            // Where each packet has its ACK, ACKs are counted, as ns-2 does; else what they acknowledge (RFC 8257).
+            Congestion::Dctcp { shift } => self.observe(shift, marked, if t.delayed_ack.is_some() { newly } else { 1 }),
+            Congestion::Ecn if marked && self.una > self.cut && !self.recovering => {
+                self.path.halve();
+                self.reduced = true;
+                self.cut = self.high;
+            }
+            _ => {}
         }
-        if self.recovering && self.una >= self.recover {
-            self.recovering = false;
+        let recovered = self.recovering && self.una >= self.recover;
+        self.recovering &= !recovered;
+        if advanced && !marked && !self.recovering && (t.sack || !recovered) {
+            self.path.grow(t, now, newly);
         }
-        if advanced && !ack.marked && !self.recovering {
-            self.path.open(t);
-        }
-        if let Some(dupacks) = t.dupacks {
-            self.look_for_loss(dupacks);
+        match t.dupacks {
+            Some(dupacks) if t.sack => self.look_for_loss(t, dupacks),
+            Some(dupacks) => self.count_repeats(t, dupacks, advanced, repeats, recovered),
+            None => {}
         }
     }
 
     /// Takes over what has arrived; how many packets that nobody knew of.
-    fn account(&mut self, ack: Ack) -> u32 {
+    fn account(&mut self, ack: Ack, sack: bool) -> u32 {
         let mut newly = 0;
         if ack.cumulative > self.una {
             newly = ack.cumulative - self.una;
@@ -246,7 +290,7 @@ impl Flow {
             self.una = ack.cumulative;
             self.next = self.next.max(self.una);
         }
-        if let Some(echo) = ack.echo.filter(|&echo| echo >= self.una) {
+        if let Some(echo) = ack.echo.filter(|&echo| sack && echo >= self.una) {
             newly += u32::from(self.sacked.insert(echo));
             self.high_sacked = self.high_sacked.max(echo + 1);
         }
@@ -255,9 +299,9 @@ impl Flow {
 
     /// DCTCP (RFC 8257, section 3.3): alpha follows the share of marked packets once a window, and a window with marks is cut by
     /// half of it.
-    fn observe(&mut self, shift: u32, marked: bool) {
-        self.acked += 1;
-        self.marked += u32::from(marked);
+    fn observe(&mut self, shift: u32, marked: bool, packets: u32) {
+        self.acked += packets;
+        self.marked += if marked { packets } else { 0 };
         if self.una >= self.observed {
             self.path.observe(shift, self.marked, self.acked);
             (self.acked, self.marked) = (0, 0);
@@ -269,34 +313,23 @@ impl Flow {
         }
     }
 
-    fn look_for_loss(&mut self, dupacks: u32) {
-        if self.sacked.len() < dupacks {
-            return;
-        }
-        if !self.recovering {
-            // After a timeout everything up to `recover` is sent again anyway.
-            if self.una < self.recover {
-                return;
-            }
-            self.recovering = true;
-            self.recover = self.high;
-            self.path.halve();
-        } else if self.una < self.lost {
-            return;
-        }
-        self.resend = self.una;
-        self.lost = self.high_sacked;
-        let holes = (self.una..self.lost).filter(|&n| !self.sacked.contains(n));
-        self.pipe = self.pipe.saturating_sub(holes.count() as u32);
-    }
-
     /// The timer has expired: everything that is not known to have arrived is sent again from a window of one packet. What was
     /// acknowledged selectively is not (RFC 6675, section 5.1 allows it).
     pub fn expire(&mut self, t: &Transport, now: Ps) -> Expired {
         self.timeouts += 1;
+        if self.connecting {
+            self.set_timer(t, now);
+            return Expired::Connect;
+        }
         self.path.collapse();
+        if t.congestion == Congestion::Ecn {
+            self.reduced = true;
+            self.cut = self.high;
+        }
         self.next = self.una;
         self.recovering = false;
+        self.partial = false;
+        self.repeated = 0;
         self.recover = self.high;
         self.pipe = 0;
         self.set_timer(t, now);
@@ -305,24 +338,5 @@ impl Flow {
             return Expired::Probe;
         }
         Expired::Resend
-    }
-
-    /// The receiver's side of a data packet; what its ACK says: how many packets from the first on have arrived.
-    #[inline]
-    pub fn receive(&mut self, number: u32) -> u32 {
-        if number == self.expected {
-            self.expected += 1;
-            while !self.early.is_empty() && self.early.remove(self.expected) {
-                self.expected += 1;
-            }
-        } else if number > self.expected {
-            self.early.insert(number);
-        }
-        self.expected
-    }
-
-    /// What a probe's answer says.
-    pub fn expected(&self) -> u32 {
-        self.expected
     }
 }

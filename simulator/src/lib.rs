@@ -25,6 +25,7 @@
 //! logarithm is `libm`'s, made of IEEE 754's exact operations. Flows, sources and the nodes of a tree are sorted first, so that
 //! the order in which they were given does not matter.
 
+mod cubic;
 mod engine;
 mod error;
 mod flow;
@@ -35,7 +36,9 @@ mod outcome;
 mod packet;
 mod path;
 mod queue;
+mod receiver;
 mod regions;
+mod reply;
 mod rng;
 mod routes;
 mod scheme;
@@ -47,7 +50,7 @@ mod workload;
 
 pub use engine::Simulation;
 pub use error::{Error, Result};
-pub use outcome::{ByKind, Counters, FlowResult, Outcome, SourceResult};
+pub use outcome::{ByKind, Counters, FlowResult, Latency, Outcome, SourceResult};
 pub use regions::{Region, Regions};
 pub use rng::Rng;
 pub use routes::Routing;

@@ -49,11 +49,23 @@ pub enum Queue {
 pub enum Congestion {
     /// Marks say nothing: Reno's window (RFC 5681).
     Reno,
+    /// A window with marks is halved (RFC 3168).
+    Ecn,
+    /// CUBIC (RFC 9438); marks say nothing.
+    Cubic,
     /// DCTCP (RFC 8257) with g = 2^-`shift`; alpha begins at 0, as published.
     Dctcp {
-        /// 4 for the published 1/16.
+        /// 4 for the published 1/16; at most 20.
         shift: u32,
     },
+}
+
+impl Congestion {
+    /// Whether data may be marked: it is ECN-capable (ECT).
+    #[inline]
+    pub(crate) fn ecn_capable(self) -> bool {
+        matches!(self, Congestion::Ecn | Congestion::Dctcp { .. })
+    }
 }
 
 /// By what queues with priorities tell data apart.
@@ -65,12 +77,12 @@ pub enum Rank {
     Remaining,
 }
 
-/// Reliable transport with an ACK for every segment and selective acknowledgements.
+/// Reliable transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transport {
     /// Bytes of a data packet on the wire.
     pub data_bytes: u16,
-    /// Bytes of an ACK on the wire, and of a probe.
+    /// Bytes of an ACK on the wire, and of a probe, SYN or SYN-ACK.
     pub ack_bytes: u16,
     /// Window of a new connection and after idleness, in packets.
     pub initial_window: u32,
@@ -80,10 +92,19 @@ pub struct Transport {
     pub min_rto: Ps,
     /// Largest one.
     pub max_rto: Ps,
-    /// The timeout is always `min_rto` and does not double.
+    /// The timeout is always `min_rto` and does not double; that of a SYN does not either.
     pub fixed_rto: bool,
     /// Packets above a hole that mean loss; none: only the timeout does.
     pub dupacks: Option<u32>,
+    /// Selective acknowledgements; without them ACKs that tell of nothing new are counted (RFC 6582), and after a timeout all
+    /// is sent again.
+    pub sack: bool,
+    /// How long a packet in order waits for a second, to be acknowledged with it (RFC 5681, section 4.2); none: each is
+    /// acknowledged alone.
+    pub delayed_ack: Option<Ps>,
+    /// A new connection begins with a SYN, which is sent again after this time, then after twice it and so on (RFC 6298); none: it
+    /// begins with data.
+    pub handshake: Option<Ps>,
     /// After so many timeouts in a row a sender sends probes only, until one comes through.
     pub probe_after: Option<u32>,
     /// What a sender does about marks.
@@ -92,6 +113,43 @@ pub struct Transport {
     pub rank: Rank,
     /// How many connections of an ordered pair of hosts stay open between flows, with what they know of the path.
     pub connections: u32,
+}
+
+impl Transport {
+    /// TCP as Linux has it unless it is told otherwise, with a new connection for each flow: a first window of 10 packets
+    /// (RFC 6928), selective acknowledgements, fast retransmit, ACKs delayed by 40 ms at most, timeouts from 200 ms to
+    /// 120 s, 1 s for a SYN. Windows of 6 MB.
+    pub fn linux(congestion: Congestion) -> Self {
+        Transport {
+            data_bytes: DATA,
+            ack_bytes: 40,
+            initial_window: 10,
+            max_window: 4_095,
+            min_rto: 200 * MS,
+            max_rto: 120 * S,
+            fixed_rto: false,
+            dupacks: Some(3),
+            sack: true,
+            delayed_ack: Some(40 * MS),
+            handshake: Some(S),
+            probe_after: None,
+            congestion,
+            rank: Rank::Level,
+            connections: 0,
+        }
+    }
+
+    /// The transports of the study of ECN under Hadoop (1 GbE, 1,500 bytes of data, ACKs of 150, delayed): TCP-ECN with
+    /// [`Congestion::Ecn`], DCTCP with [`Congestion::Dctcp`]. What it does not say is as in [`Transport::linux`].
+    pub fn hadoop(congestion: Congestion) -> Self {
+        Transport { ack_bytes: 150, ..Transport::linux(congestion) }
+    }
+
+    /// Whether each data packet has an ACK of its own with its own mark.
+    #[inline]
+    pub(crate) fn answers_each(&self) -> bool {
+        self.delayed_ack.is_none() && self.congestion != Congestion::Ecn
+    }
 }
 
 /// Bytes that may pass in an epoch, for each level; `u64::MAX` is unlimited.
@@ -167,6 +225,9 @@ impl Scheme {
                 max_rto: 2 * S,
                 fixed_rto: false,
                 dupacks: None,
+                sack: true,
+                delayed_ack: None,
+                handshake: None,
                 probe_after: None,
                 congestion: Congestion::Reno,
                 rank: Rank::Level,
@@ -274,6 +335,14 @@ impl Scheme {
                 t.min_rto / MS,
                 t.max_rto / MS
             )
+        } else if t.delayed_ack == Some(0) {
+            "transport: an ACK delayed by 0 ms is none: leave the delay out".to_owned()
+        } else if t.delayed_ack.is_some_and(|delay| delay > 1000 * S) {
+            "transport: ACKs are delayed by more than 1000 s".to_owned()
+        } else if t.handshake.is_some_and(|first| first == 0 || first > t.max_rto) {
+            format!("transport: the timeout of a SYN is not between 0 and the largest, {} ms", t.max_rto / MS)
+        } else if matches!(t.congestion, Congestion::Dctcp { shift } if shift > 20) {
+            "transport: DCTCP's g is below 2^-20, with which alpha stays 0".to_owned()
         } else if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
             "levels: the largest flows of the levels do not increase".to_owned()
         } else {

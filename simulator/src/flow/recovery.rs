@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Loss recovery without a timeout: by selective acknowledgements (RFC 6675) or without them (`NewReno`, RFC 6582).
+
+use super::Flow;
+use crate::scheme::{Congestion, Transport};
+
+impl Flow {
+    /// Holes first, then new packets, as many as have left the network. The first hole of a recovery, and of each partial ACK, does
+    /// not wait (RFC 6675, section 5, step 4.3; RFC 6582, section 3.2).
+    pub(super) fn next_in_recovery(&mut self, t: &Transport) -> Option<u32> {
+        if !std::mem::take(&mut self.urgent) && self.pipe >= self.path.window() {
+            return None;
+        }
+        self.resend = self.resend.max(self.una);
+        while self.resend < self.lost && self.sacked.contains(self.resend) {
+            self.resend += 1;
+        }
+        if self.resend < self.lost {
+            self.resend += 1;
+            return Some(self.resend - 1);
+        }
+        if self.next >= self.size || self.next - self.una >= t.max_window {
+            return None;
+        }
+        self.next += 1;
+        Some(self.next - 1)
+    }
+
+    /// With selective acknowledgements: what lies below `dupacks` packets that have arrived is lost.
+    pub(super) fn look_for_loss(&mut self, t: &Transport, dupacks: u32) {
+        if self.sacked.len() < dupacks {
+            return;
+        }
+        if !self.recovering {
+            if !self.begin_recovery(t) {
+                return;
+            }
+        } else if self.una < self.lost {
+            return;
+        }
+        self.resend = self.una;
+        self.lost = self.high_sacked;
+        let holes = (self.una..self.lost).filter(|&n| !self.sacked.contains(n));
+        self.pipe = self.pipe.saturating_sub(holes.count() as u32);
+    }
+
+    /// Without them, `dupacks` ACKs that tell of nothing new mean that the first packet is lost, and an ACK of less than was sent
+    /// before that the next one is. Each of the repeated ACKs tells that one packet has left the network, which RFC 6582 has the
+    /// window grow for.
+    pub(super) fn count_repeats(&mut self, t: &Transport, dupacks: u32, advanced: bool, repeats: bool, recovered: bool) {
+        let under_way = self.next - self.una;
+        if recovered {
+            // Step 3, option 1: no burst where little is under way.
+            self.path.limit(under_way.max(1) + 1);
+        }
+        if advanced {
+            self.repeated = 0;
+            self.partial = self.recovering;
+            if self.recovering {
+                // All but the packet that was sent again had been told of by repeated ACKs.
+                self.lose_first(self.pipe);
+            }
+        } else if repeats && under_way > 0 {
+            self.repeated += 1;
+            if self.recovering {
+                self.pipe = self.pipe.saturating_sub(1);
+            } else if self.repeated == dupacks && self.begin_recovery(t) {
+                self.lose_first(under_way.saturating_sub(dupacks));
+            }
+        }
+    }
+
+    /// The first packet is lost and sent again at once; `pipe` packets were under way with it.
+    fn lose_first(&mut self, pipe: u32) {
+        self.pipe = pipe.saturating_sub(1);
+        self.resend = self.una;
+        self.lost = self.una + 1;
+        self.urgent = true;
+    }
+
+    /// False after a timeout, when everything up to `recover` is sent again anyway.
+    fn begin_recovery(&mut self, t: &Transport) -> bool {
+        if self.una < self.recover {
+            return false;
+        }
+        self.recovering = true;
+        self.urgent = true;
+        self.recover = self.high;
+        self.path.reduce();
+        self.reduced = t.congestion == Congestion::Ecn;
+        true
+    }
+}
