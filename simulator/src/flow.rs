@@ -2,7 +2,10 @@
 //! A flow's two ends: what has been sent, acknowledged and received. Time is passed in; nothing is sent here.
 
 mod recovery;
+#[cfg(test)]
+mod tests;
 
+use self::recovery::News;
 use crate::path::Path;
 use crate::receiver::Receiver;
 use crate::scheme::{Congestion, Transport};
@@ -31,6 +34,18 @@ pub(crate) enum Expired {
     Probe,
 }
 
+/// What a sender is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// The SYN is not answered yet.
+    Connecting,
+    /// Only probes are sent.
+    Probing,
+    /// A loss was found by later packets.
+    Recovery,
+}
+
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub path: Path,
@@ -52,12 +67,9 @@ pub(crate) struct Flow {
     /// No further cut for what was sent before this packet.
     cut: u32,
     timeouts: u32,
-    /// The SYN is not answered yet.
-    connecting: bool,
-    probing: bool,
+    phase: Phase,
     /// The window was reduced, which the next new packet tells the receiver (RFC 3168).
     reduced: bool,
-    recovering: bool,
     /// The first hole of a recovery is sent again at once, whatever is under way.
     urgent: bool,
     /// `NewReno`: an ACK in this recovery told of one more hole.
@@ -113,10 +125,8 @@ impl Flow {
             observed: 0,
             cut: 0,
             timeouts: 0,
-            connecting: false,
-            probing: false,
+            phase: Phase::Open,
             reduced: false,
-            recovering: false,
             urgent: false,
             partial: false,
             repeated: 0,
@@ -142,15 +152,22 @@ impl Flow {
 
     /// A connection is asked for first.
     pub fn connect(&mut self, t: &Transport, now: Ps) {
-        self.connecting = true;
-        self.set_timer(t, now);
+        self.phase = Phase::Connecting;
+        self.set_syn_timer(t, now);
+    }
+
+    fn set_syn_timer(&mut self, t: &Transport, now: Ps) {
+        let doublings = if t.fixed_rto { 0 } else { self.timeouts.min(DOUBLINGS) };
+        let rto = t.handshake.unwrap_or(t.min_rto).saturating_mul(1 << doublings);
+        self.deadline = now.max(self.held) + rto.min(t.max_rto);
     }
 
     /// The SYN is answered; false if it was already.
     pub fn connected(&mut self, round_trip: Ps) -> bool {
-        if !std::mem::take(&mut self.connecting) {
+        if self.phase != Phase::Connecting {
             return false;
         }
+        self.phase = Phase::Open;
         if self.timeouts > 0 {
             self.path.limit(1);
         }
@@ -190,25 +207,25 @@ impl Flow {
     /// A packet waits in the host's limiter until `release`.
     pub fn hold(&mut self, t: &Transport, now: Ps, release: Ps) {
         self.held = release;
-        self.set_timer(t, now);
+        if self.phase == Phase::Connecting {
+            self.set_syn_timer(t, now);
+        } else {
+            self.set_timer(t, now);
+        }
     }
 
     /// The timeout as it is now.
     fn rto(&self, t: &Transport) -> Ps {
         let doublings = if t.fixed_rto { 0 } else { self.timeouts.min(DOUBLINGS) };
-        let first = match t.handshake {
-            Some(first) if self.connecting => first,
-            _ => self.path.rto(t),
-        };
-        first.saturating_mul(1 << doublings).min(t.max_rto)
+        self.path.rto(t).saturating_mul(1 << doublings).min(t.max_rto)
     }
 
     /// The next packet that the window lets go, if any.
     pub fn next_to_send(&mut self, t: &Transport, now: Ps) -> Option<u32> {
-        if self.probing {
+        if self.phase == Phase::Probing {
             return None;
         }
-        let number = if self.recovering {
+        let number = if self.phase == Phase::Recovery {
             self.next_in_recovery(t)?
         } else {
             while !self.sacked.is_empty() && self.next < self.high && self.sacked.contains(self.next) {
@@ -240,13 +257,13 @@ impl Flow {
     /// The sender's side of an ACK.
     pub fn acknowledge(&mut self, t: &Transport, now: Ps, ack: Ack) {
         self.path.round_trip(ack.round_trip);
-        let probed = std::mem::take(&mut self.probing);
+        let probed = self.phase == Phase::Probing;
+        if probed {
+            self.phase = Phase::Open;
+        }
         let advanced = ack.cumulative > self.una;
         let repeats = ack.cumulative == self.una && ack.echo.is_some();
         let newly = self.account(ack, t.sack);
-        // Without selective acknowledgements a partial ACK tells of one packet that repeated ACKs have not told of.
-        let left = if t.sack || !self.recovering { newly } else { newly.min(1) };
-        self.pipe = self.pipe.saturating_sub(left);
         if advanced || probed {
             self.timeouts = 0;
             // RFC 6582, section 4: only the first partial ACK of a recovery, so that many losses end in a timeout.
@@ -254,26 +271,40 @@ impl Flow {
                 self.set_timer(t, now);
             }
         }
-        let marked = ack.marked && t.congestion.ecn_capable();
-        match t.congestion {
-            // Where each packet has its ACK, ACKs are counted, as ns-2 does; else what they acknowledge (RFC 8257).
-            Congestion::Dctcp { shift } => self.observe(shift, marked, if t.delayed_ack.is_some() { newly } else { 1 }),
-            Congestion::Ecn if marked && self.una > self.cut && !self.recovering => {
-                self.path.halve();
-                self.reduced = true;
-                self.cut = self.high;
+        let heeded = match t.congestion {
+            Congestion::Dctcp { shift } => {
+                // Where each packet has its ACK, ACKs are counted, as ns-2 does; else what they acknowledge (RFC 8257).
+                self.observe(shift, ack.marked, if t.delayed_ack.is_some() { newly } else { 1 });
+                ack.marked
             }
-            _ => {}
+            Congestion::Ecn => {
+                self.heed(ack.marked);
+                ack.marked
+            }
+            Congestion::Reno | Congestion::Cubic => false,
+        };
+        if !t.sack && t.dupacks.is_some() {
+            self.count_repeats(t, now, News { advanced, packets: newly, grows: !heeded, repeats });
+            return;
         }
-        let recovered = self.recovering && self.una >= self.recover;
-        self.recovering &= !recovered;
-        if advanced && !marked && !self.recovering && (t.sack || !recovered) {
+        self.pipe = self.pipe.saturating_sub(newly);
+        if self.phase == Phase::Recovery && self.una >= self.recover {
+            self.phase = Phase::Open;
+        }
+        if advanced && !heeded && self.phase != Phase::Recovery {
             self.path.grow(t, now, newly);
         }
-        match t.dupacks {
-            Some(dupacks) if t.sack => self.look_for_loss(t, dupacks),
-            Some(dupacks) => self.count_repeats(t, dupacks, advanced, repeats, recovered),
-            None => {}
+        if let Some(dupacks) = t.dupacks {
+            self.look_for_loss(t, dupacks);
+        }
+    }
+
+    /// RFC 3168, section 6.1.2: a window with marks is halved, once.
+    fn heed(&mut self, marked: bool) {
+        if marked && self.una > self.cut && self.phase != Phase::Recovery {
+            self.path.halve();
+            self.reduced = true;
+            self.cut = self.high;
         }
     }
 
@@ -302,12 +333,13 @@ impl Flow {
     fn observe(&mut self, shift: u32, marked: bool, packets: u32) {
         self.acked += packets;
         self.marked += if marked { packets } else { 0 };
-        if self.una >= self.observed {
+        // Repeated ACKs before the first news tell of no packet.
+        if self.una >= self.observed && self.acked > 0 {
             self.path.observe(shift, self.marked, self.acked);
             (self.acked, self.marked) = (0, 0);
             self.observed = self.high.max(self.una + 1);
         }
-        if marked && self.una > self.cut && !self.recovering {
+        if marked && self.una > self.cut && self.phase != Phase::Recovery {
             self.path.cut();
             self.cut = self.high;
         }
@@ -317,8 +349,8 @@ impl Flow {
     /// acknowledged selectively is not (RFC 6675, section 5.1 allows it).
     pub fn expire(&mut self, t: &Transport, now: Ps) -> Expired {
         self.timeouts += 1;
-        if self.connecting {
-            self.set_timer(t, now);
+        if self.phase == Phase::Connecting {
+            self.set_syn_timer(t, now);
             return Expired::Connect;
         }
         self.path.collapse();
@@ -327,14 +359,14 @@ impl Flow {
             self.cut = self.high;
         }
         self.next = self.una;
-        self.recovering = false;
+        self.phase = Phase::Open;
         self.partial = false;
         self.repeated = 0;
         self.recover = self.high;
         self.pipe = 0;
         self.set_timer(t, now);
         if t.probe_after.is_some_and(|after| self.timeouts >= after) {
-            self.probing = true;
+            self.phase = Phase::Probing;
             return Expired::Probe;
         }
         Expired::Resend

@@ -35,16 +35,20 @@ impl Simulation {
     #[inline]
     pub(crate) fn answer(&mut self, handle: u32, packet: &Packet) {
         self.tally.marked += u64::from(packet.marked);
-        if self.scheme.transport.answers_each() {
-            let seq = self.flows[packet.flow as usize].receiver.receive(packet.seq);
-            self.turn(handle, &Packet { seq, echo: packet.seq, kind: Kind::Ack, ..*packet });
-        } else {
+        let t = &self.scheme.transport;
+        if !t.answers_each() {
             self.answer_some(handle, packet);
+            return;
         }
+        let flow = &mut self.flows[packet.flow as usize];
+        let (seq, echo) = (flow.receiver.receive(packet.seq), packet.seq);
+        self.tally.sent[Kind::Ack as usize] += 1;
+        let (to, kind) = (flow.from, Kind::Ack);
+        *self.pool.get_mut(handle) = Packet { seq, echo, rank: 0, bytes: t.ack_bytes, to, kind, ect: false, ..*packet };
+        self.offer(u32::from(packet.to), handle);
     }
 
     /// A packet that has arrived goes back as the answer to it.
-    #[inline]
     pub(crate) fn turn(&mut self, handle: u32, answer: &Packet) {
         self.tally.sent[answer.kind as usize] += 1;
         let (host, to) = (u32::from(answer.to), self.flows[answer.flow as usize].from);
@@ -176,8 +180,9 @@ impl Simulation {
             }
         }
         let ect = self.scheme.transport.congestion.ecn_capable() && !again;
-        let data = Packet { echo, ect, ..packet(slot, number, Kind::Data, bytes, flow, self.scheme.transport.rank) };
-        let release = self.send(&data);
+        let mut data = packet(slot, number, Kind::Data, bytes, flow, self.scheme.transport.rank);
+        (data.echo, data.ect) = (echo, ect);
+        let release = self.send(data);
         if release > self.now {
             self.flows[slot as usize].hold(&self.scheme.transport, self.now, release);
         }
@@ -188,16 +193,16 @@ impl Simulation {
         self.tally.sent[kind as usize] += 1;
         let Transport { ack_bytes, rank, .. } = self.scheme.transport;
         let bare = packet(slot, 0, kind, ack_bytes, &self.flows[slot as usize], rank);
-        self.send(&Packet { marked, ..bare })
+        self.send(Packet { marked, ..bare })
     }
 
     /// Hands a flow's packet to its host's limiter; returns when it is let go.
     #[inline]
-    fn send(&mut self, packet: &Packet) -> Ps {
+    fn send(&mut self, packet: Packet) -> Ps {
         let flow = &mut self.flows[packet.flow as usize];
         let (level, from) = (flow.level, flow.from);
         flow.in_network += 1;
-        let handle = self.pool.add(*packet);
+        let handle = self.pool.add(packet);
         self.admit(from, level, handle)
     }
 

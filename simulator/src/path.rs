@@ -83,15 +83,22 @@ impl Path {
     /// An ACK that tells of `acked` packets lets the window grow.
     #[inline]
     pub fn grow(&mut self, t: &Transport, now: Ps, acked: u32) {
-        match &mut self.cubic {
-            Some(cubic) if self.cwnd >= self.ssthresh => {
-                self.cwnd = cubic.grow(self.cwnd, acked, now, self.srtt).min(t.max_window * ONE);
-            }
-            _ => self.open(t),
+        if self.cubic.is_some() && self.cwnd >= self.ssthresh {
+            self.grow_cubic(t, now, acked);
+        } else {
+            self.open(t);
+        }
+    }
+
+    #[inline(never)]
+    fn grow_cubic(&mut self, t: &Transport, now: Ps, acked: u32) {
+        if let Some(cubic) = &mut self.cubic {
+            self.cwnd = cubic.grow(self.cwnd, acked, now, self.srtt).min(t.max_window * ONE);
         }
     }
 
     /// One more packet for each ACK in slow start, one for each window after it (RFC 5681, section 3.1).
+    #[inline]
     fn open(&mut self, t: &Transport) {
         let more =
             if self.cwnd < self.ssthresh { ONE } else { ((u64::from(ONE) * u64::from(ONE)) / u64::from(self.cwnd)) as u32 };
@@ -129,6 +136,11 @@ impl Path {
     /// A window of `most` packets at most, and of one after a SYN was lost (RFC 5681, section 3.1).
     pub fn limit(&mut self, most: u32) {
         self.cwnd = self.cwnd.min(most * ONE);
+    }
+
+    #[cfg(test)]
+    pub fn alpha(&self) -> u32 {
+        self.alpha
     }
 
     /// DCTCP's alpha follows the share of marked packets in a window with weight 2^-`shift` (RFC 8257, section 3.3).

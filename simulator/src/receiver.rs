@@ -187,6 +187,23 @@ mod tests {
         assert_eq!(got, expected);
     }
 
+    /// Ten thousand times ten packets with random marks, in order: every packet is acknowledged once, with its own mark.
+    #[test]
+    fn marks_are_acknowledged_exactly() {
+        let mut rng = crate::rng::Rng::new(3, 0);
+        for _ in 0..10_000 {
+            let bits = rng.bits() & rng.bits();
+            let packets: Vec<(u32, bool, bool)> = (0..10).map(|n| (n, bits >> n & 1 == 1, false)).collect();
+            let mut next = 0;
+            for reply in replies(Congestion::Dctcp { shift: 4 }, &packets).into_iter().flatten().flatten() {
+                assert!((next + 1..=next + 2).contains(&reply.cumulative), "{packets:?}");
+                assert!(packets[next as usize..reply.cumulative as usize].iter().all(|packet| packet.1 == reply.marked));
+                next = reply.cumulative;
+            }
+            assert_eq!(next, 10);
+        }
+    }
+
     /// RFC 3168, section 6.1.3: once marked, until the sender says that it has reduced its window.
     #[test]
     fn a_mark_is_echoed_until_it_is_heard() {

@@ -8,6 +8,7 @@ use crate::time::Ps;
 
 impl Simulation {
     /// A data packet has arrived that may wait for its ACK.
+    #[inline(never)]
     pub(crate) fn answer_some(&mut self, handle: u32, packet: &Packet) {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
@@ -29,6 +30,7 @@ impl Simulation {
     }
 
     /// The receiver's timer event; one that comes too early looks again later.
+    #[inline(never)]
     pub(crate) fn acknowledge_late(&mut self, slot: u32) {
         let receiver = &mut self.flows[slot as usize].receiver;
         receiver.timer_at = Ps::MAX;
@@ -62,17 +64,20 @@ impl Simulation {
     }
 
     /// A probe has arrived and goes back as an ACK of all that has.
+    #[inline(never)]
     pub(crate) fn answer_probe(&mut self, handle: u32, packet: &Packet) {
         let seq = self.flows[packet.flow as usize].receiver.probed();
         self.turn(handle, &Packet { seq, echo: NO_ECHO, kind: Kind::Ack, ..*packet });
     }
 
     /// A new connection begins with a SYN. The last ACK of the handshake is the first data.
+    #[inline(never)]
     pub(crate) fn connect(&mut self, slot: u32) {
         self.flows[slot as usize].connect(&self.scheme.transport, self.now);
         self.send_syn(slot);
     }
 
+    #[inline(never)]
     pub(crate) fn send_syn(&mut self, slot: u32) {
         let capable = self.scheme.transport.congestion.ecn_capable();
         let release = self.send_bare(slot, Kind::Syn, capable);
@@ -83,10 +88,12 @@ impl Simulation {
     }
 
     /// A SYN has arrived, for the first time or again, and goes back as a SYN-ACK.
+    #[inline(never)]
     pub(crate) fn accept(&mut self, handle: u32, packet: &Packet) {
         self.turn(handle, &Packet { kind: Kind::SynAck, ..*packet });
     }
 
+    #[inline(never)]
     pub(crate) fn connected(&mut self, packet: &Packet) {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];

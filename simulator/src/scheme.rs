@@ -139,7 +139,7 @@ impl Transport {
         }
     }
 
-    /// The transports of the study of ECN under Hadoop (1 GbE, 1,500 bytes of data, ACKs of 150, delayed): TCP-ECN with
+    /// The transports of the study of ECN under Hadoop (1 GbE, 1,500 bytes of data, ACKs of 150, delayed): `TCP-ECN` with
     /// [`Congestion::Ecn`], DCTCP with [`Congestion::Dctcp`]. What it does not say is as in [`Transport::linux`].
     pub fn hadoop(congestion: Congestion) -> Self {
         Transport { ack_bytes: 150, ..Transport::linux(congestion) }

@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Loss recovery without a timeout: by selective acknowledgements (RFC 6675) or without them (`NewReno`, RFC 6582).
 
-use super::Flow;
+use super::{Flow, Phase};
 use crate::scheme::{Congestion, Transport};
+use crate::time::Ps;
+
+/// What an ACK without selective acknowledgements tells.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct News {
+    /// Of packets that nobody knew of, and how many.
+    pub advanced: bool,
+    pub packets: u32,
+    /// And the window may grow for them.
+    pub grows: bool,
+    /// The same as the one before it.
+    pub repeats: bool,
+}
 
 impl Flow {
     /// Holes first, then new packets, as many as have left the network. The first hole of a recovery, and of each partial ACK, does
@@ -31,7 +44,7 @@ impl Flow {
         if self.sacked.len() < dupacks {
             return;
         }
-        if !self.recovering {
+        if self.phase != Phase::Recovery {
             if !self.begin_recovery(t) {
                 return;
             }
@@ -47,25 +60,28 @@ impl Flow {
     /// Without them, `dupacks` ACKs that tell of nothing new mean that the first packet is lost, and an ACK of less than was sent
     /// before that the next one is. Each of the repeated ACKs tells that one packet has left the network, which RFC 6582 has the
     /// window grow for.
-    pub(super) fn count_repeats(&mut self, t: &Transport, dupacks: u32, advanced: bool, repeats: bool, recovered: bool) {
+    #[inline(never)]
+    pub(super) fn count_repeats(&mut self, t: &Transport, now: Ps, news: News) {
         let under_way = self.next - self.una;
-        if recovered {
-            // Step 3, option 1: no burst where little is under way.
-            self.path.limit(under_way.max(1) + 1);
-        }
-        if advanced {
+        if news.advanced {
             self.repeated = 0;
-            self.partial = self.recovering;
-            if self.recovering {
-                // All but the packet that was sent again had been told of by repeated ACKs.
-                self.lose_first(self.pipe);
+            self.partial = self.phase == Phase::Recovery && self.una < self.recover;
+            if self.partial {
+                // Of all but one of the packets repeated ACKs have told.
+                self.lose_first(self.pipe.saturating_sub(1));
+            } else if self.phase == Phase::Recovery {
+                self.phase = Phase::Open;
+                // Section 3.2, step 3, option 1: no burst where little is under way.
+                self.path.limit(under_way.max(1) + 1);
+            } else if news.grows {
+                self.path.grow(t, now, news.packets);
             }
-        } else if repeats && under_way > 0 {
+        } else if news.repeats && under_way > 0 {
             self.repeated += 1;
-            if self.recovering {
+            if self.phase == Phase::Recovery {
                 self.pipe = self.pipe.saturating_sub(1);
-            } else if self.repeated == dupacks && self.begin_recovery(t) {
-                self.lose_first(under_way.saturating_sub(dupacks));
+            } else if Some(self.repeated) == t.dupacks && self.begin_recovery(t) {
+                self.lose_first(under_way.saturating_sub(self.repeated));
             }
         }
     }
@@ -83,7 +99,7 @@ impl Flow {
         if self.una < self.recover {
             return false;
         }
-        self.recovering = true;
+        self.phase = Phase::Recovery;
         self.urgent = true;
         self.recover = self.high;
         self.path.reduce();
