@@ -44,6 +44,7 @@ mod routes;
 mod scheme;
 mod time;
 mod topology;
+mod transport;
 mod wheel;
 mod window;
 mod workload;

@@ -139,8 +139,8 @@ mod tests {
         (100..).zip(packets).map(arrive).collect()
     }
 
-    fn ack(cumulative: u32, echo: u32, stamp: u32, marked: bool) -> Option<Reply> {
-        Some(Reply { cumulative, echo, stamp, marked })
+    fn ack(cumulative: u32, echo: u32, stamp: u32, marked: bool) -> Reply {
+        Reply { cumulative, echo, stamp, marked }
     }
 
     /// Every packet above a hole is answered by an ACK of its own, whatever was pending: that one number an ACK is all that it
@@ -150,16 +150,16 @@ mod tests {
         let got = replies(Congestion::Reno, &[0, 1, 2, 4, 6, 3, 5, 7, 7, 8, 9].map(|n| (n, false, false)));
         let expected = [
             None,
-            ack(2, 1, 100, false),
+            Some(ack(2, 1, 100, false)),
             None,
-            ack(3, 4, 102, false), // with the pending 2
-            ack(3, 6, 104, false),
-            ack(5, 3, 105, false), // fills a part of a hole
-            ack(7, 5, 106, false), // and the rest
+            Some(ack(3, 4, 102, false)), // with the pending 2
+            Some(ack(3, 6, 104, false)),
+            Some(ack(5, 3, 105, false)), // fills a part of a hole
+            Some(ack(7, 5, 106, false)), // and the rest
             None,
-            ack(8, 7, 107, false), // a second copy
+            Some(ack(8, 7, 107, false)), // a second copy
             None,
-            ack(10, 9, 109, false),
+            Some(ack(10, 9, 109, false)),
         ];
         assert_eq!(got, expected.map(|reply| [None, reply]));
     }
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn the_end_of_a_flow_is_acknowledged_at_once() {
         let got = replies(Congestion::Reno, &[0, 1, 2, 3, 4, 5, 6, 8, 9, 7].map(|n| (n, false, false)));
-        assert_eq!(got[9], [None, ack(10, 7, 109, false)]);
+        assert_eq!(got[9], [None, Some(ack(10, 7, 109, false))]);
     }
 
     /// RFC 8257, figure 1: every packet is acknowledged with its own mark.
@@ -179,9 +179,9 @@ mod tests {
         );
         let expected = [
             [None, None],
-            [ack(1, NO_ECHO, 100, false), ack(2, 1, 101, true)],
+            [Some(ack(1, NO_ECHO, 100, false)), Some(ack(2, 1, 101, true))],
             [None, None],
-            [ack(3, NO_ECHO, 102, true), ack(4, 3, 103, false)],
+            [Some(ack(3, NO_ECHO, 102, true)), Some(ack(4, 3, 103, false))],
             [None, None],
         ];
         assert_eq!(got, expected);

@@ -60,14 +60,6 @@ pub enum Congestion {
     },
 }
 
-impl Congestion {
-    /// Whether data may be marked: it is ECN-capable (ECT).
-    #[inline]
-    pub(crate) fn ecn_capable(self) -> bool {
-        matches!(self, Congestion::Ecn | Congestion::Dctcp { .. })
-    }
-}
-
 /// By what queues with priorities tell data apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rank {
@@ -115,43 +107,6 @@ pub struct Transport {
     pub connections: u32,
 }
 
-impl Transport {
-    /// TCP as Linux has it unless it is told otherwise, with a new connection for each flow: a first window of 10 packets
-    /// (RFC 6928), selective acknowledgements, fast retransmit, ACKs delayed by 40 ms at most, timeouts from 200 ms to
-    /// 120 s, 1 s for a SYN. Windows of 6 MB.
-    pub fn linux(congestion: Congestion) -> Self {
-        Transport {
-            data_bytes: DATA,
-            ack_bytes: 40,
-            initial_window: 10,
-            max_window: 4_095,
-            min_rto: 200 * MS,
-            max_rto: 120 * S,
-            fixed_rto: false,
-            dupacks: Some(3),
-            sack: true,
-            delayed_ack: Some(40 * MS),
-            handshake: Some(S),
-            probe_after: None,
-            congestion,
-            rank: Rank::Level,
-            connections: 0,
-        }
-    }
-
-    /// The transports of the study of ECN under Hadoop (1 GbE, 1,500 bytes of data, ACKs of 150, delayed): `TCP-ECN` with
-    /// [`Congestion::Ecn`], DCTCP with [`Congestion::Dctcp`]. What it does not say is as in [`Transport::linux`].
-    pub fn hadoop(congestion: Congestion) -> Self {
-        Transport { ack_bytes: 150, ..Transport::linux(congestion) }
-    }
-
-    /// Whether each data packet has an ACK of its own with its own mark.
-    #[inline]
-    pub(crate) fn answers_each(&self) -> bool {
-        self.delayed_ack.is_none() && self.congestion != Congestion::Ecn
-    }
-}
-
 /// Bytes that may pass in an epoch, for each level; `u64::MAX` is unlimited.
 pub type Budgets = [u64; 8];
 
@@ -193,7 +148,7 @@ pub struct Scheme {
 }
 
 /// Data packet of all published schemes.
-const DATA: u16 = 1500;
+pub(crate) const DATA: u16 = 1500;
 /// P of Figure 9's QJump, in bytes.
 const QJUMP_PACKET: u64 = 9_000;
 /// Steps of the web-search distribution, by which the published scripts give levels.
@@ -335,14 +290,8 @@ impl Scheme {
                 t.min_rto / MS,
                 t.max_rto / MS
             )
-        } else if t.delayed_ack == Some(0) {
-            "transport: an ACK delayed by 0 ms is none: leave the delay out".to_owned()
-        } else if t.delayed_ack.is_some_and(|delay| delay > 1000 * S) {
-            "transport: ACKs are delayed by more than 1000 s".to_owned()
-        } else if t.handshake.is_some_and(|first| first == 0 || first > t.max_rto) {
-            format!("transport: the timeout of a SYN is not between 0 and the largest, {} ms", t.max_rto / MS)
-        } else if matches!(t.congestion, Congestion::Dctcp { shift } if shift > 20) {
-            "transport: DCTCP's g is below 2^-20, with which alpha stays 0".to_owned()
+        } else if let Some(wrong) = t.wrong() {
+            wrong
         } else if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
             "levels: the largest flows of the levels do not increase".to_owned()
         } else {

@@ -225,7 +225,7 @@ fn marks_halve_a_steady_window() {
     let after = simulation.outcome().counters;
     assert_eq!((after.full.total(), after.retransmitted), (0, 0));
     let marked = (after.marked - before.marked) as f64 / (after.delivered.data - before.delivered.data) as f64;
-    let in_flight = (300 + 1_200 + 32 + 8 + 4 * 24_000) as f64 / 1_200.0;
+    let in_flight = f64::from(300 + 1_200 + 32 + 8 + 4 * 24_000) / 1_200.0;
     let window = in_flight + K as f64 + 2.0;
     let place = format!(
         "queue {least:.1} to {largest:.1}, model {:.1} to {K}; marked {marked:.4}, model {:.4}",
