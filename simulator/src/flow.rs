@@ -363,6 +363,8 @@ impl Flow {
         self.partial = false;
         self.repeated = 0;
         self.recover = self.high;
+        self.resend = self.una;
+        self.lost = self.una;
         self.pipe = 0;
         self.set_timer(t, now);
         if t.probe_after.is_some_and(|after| self.timeouts >= after) {

@@ -226,7 +226,7 @@ fn outcomes_of_todays_transports_are_pinned() {
         ("tcp-ecn", Transport::hadoop(Congestion::Ecn), marking),
         ("dctcp", Transport::hadoop(Congestion::Dctcp { shift: 4 }), marking),
     ];
-    for ((name, transport, queue), pinned) in kinds.into_iter().zip(PINNED_TODAY) {
+    let digests = kinds.map(|(name, transport, queue)| {
         let scheme = Scheme { transport, queue, routing: Routing::PerFlow, ..Scheme::tcp() };
         let run = |seed| Scenario { topology: topology.clone(), scheme, workload: workload.clone(), seed, stop: None }.run();
         let outcome = run(1).unwrap();
@@ -234,16 +234,17 @@ fn outcomes_of_todays_transports_are_pinned() {
         let c = &outcome.counters;
         assert!(c.full.data > 0 && c.retransmitted > 0 && c.sent.syns >= 200, "{name}: {c:?}");
         assert_eq!(c.latency.packets + c.latency_again.packets, c.delivered.data, "{name}");
-        assert_eq!(digest(&outcome), pinned, "{name}");
-    }
+        digest(&outcome)
+    });
+    assert_eq!(digests, PINNED_TODAY);
 }
 
 const PINNED_TODAY: [u64; 5] = [
-    135_376_939_399_436_207,
+    7_373_984_477_785_281_035,
     9_035_583_451_406_228_859,
-    5_185_465_321_215_136_321,
+    14_575_263_429_492_129_664,
     17_076_856_548_132_300_199,
-    4_725_095_623_801_042_529,
+    6_387_432_915_733_444_461,
 ];
 
 /// A scheme's parts that do not fit, a network or traffic that cannot be: one sentence that says where.

@@ -39,22 +39,26 @@ impl Flow {
         Some(self.next - 1)
     }
 
-    /// With selective acknowledgements: what lies below `dupacks` packets that have arrived is lost.
+    /// With selective acknowledgements: a packet is lost when `dupacks` above it have arrived (RFC 6675, section 4, `IsLost`).
     pub(super) fn look_for_loss(&mut self, t: &Transport, dupacks: u32) {
         if self.sacked.len() < dupacks {
             return;
         }
-        if self.phase != Phase::Recovery {
-            if !self.begin_recovery(t) {
-                return;
-            }
-        } else if self.una < self.lost {
+        if self.phase != Phase::Recovery && !self.begin_recovery(t) {
             return;
         }
-        self.resend = self.una;
-        self.lost = self.high_sacked;
-        let holes = (self.una..self.lost).filter(|&n| !self.sacked.contains(n));
-        self.pipe = self.pipe.saturating_sub(holes.count() as u32);
+        // What the last recovery has sent again, above its end, is not sent twice.
+        self.lost = self.lost.max(self.una);
+        let mut above = 0;
+        let mut top = self.high_sacked;
+        while above < dupacks && top > self.lost {
+            top -= 1;
+            above += u32::from(self.sacked.contains(top));
+        }
+        for number in self.lost..top {
+            self.pipe = self.pipe.saturating_sub(u32::from(!self.sacked.contains(number)));
+        }
+        self.lost = top.max(self.lost);
     }
 
     /// Without them, `dupacks` ACKs that tell of nothing new mean that the first packet is lost, and an ACK of less than was sent

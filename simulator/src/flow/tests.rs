@@ -127,3 +127,23 @@ fn the_first_hole_is_sent_at_once() {
         assert_eq!(flow.path.window(), 50);
     }
 }
+
+/// RFC 6675: each of 20 lost packets out of 40, every other one, is found lost when three above it have arrived, and sent when less
+/// than the window is under way: never more than two for an ACK.
+#[test]
+fn many_holes_do_not_make_a_burst() {
+    let t = Transport { delayed_ack: None, initial_window: 40, ..Transport::linux(Congestion::Reno) };
+    let mut flow = flow(&t);
+    send(&mut flow, &t);
+    let mut sent = Vec::new();
+    for number in (1..40).step_by(2) {
+        ack(&mut flow, &t, 0, number, false);
+        let now = send(&mut flow, &t).0;
+        assert!(now.len() <= 2, "{now:?}");
+        sent.extend(now);
+    }
+    // The third ACK finds the first loss; each later one a packet that has arrived and one that is lost. Under way are 37 - 1 + 1 at
+    // first, then two less with each: after nine more there is room for one, and from then on for two with each.
+    assert_eq!(flow.path.window(), 20);
+    assert_eq!(sent, (0..36).step_by(2).collect::<Vec<u32>>());
+}
