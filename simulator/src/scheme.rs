@@ -95,7 +95,7 @@ pub struct Transport {
     /// acknowledged alone.
     pub delayed_ack: Option<Ps>,
     /// A new connection begins with a SYN, which is sent again after this time, then after twice it and so on (RFC 6298); none: it
-    /// begins with data.
+    /// begins with data. The setup is part of the flow's time.
     pub handshake: Option<Ps>,
     /// After so many timeouts in a row a sender sends probes only, until one comes through.
     pub probe_after: Option<u32>,

@@ -54,6 +54,8 @@ impl Transport {
             Some("transport: an ACK delayed by 0 ps is none: leave the delay out".to_owned())
         } else if self.delayed_ack.is_some_and(|delay| delay > 1000 * S) {
             Some("transport: ACKs are delayed by more than 1000 s".to_owned())
+        } else if self.dupacks == Some(0) {
+            Some("transport: 0 packets above a hole mean no loss: leave dupacks out".to_owned())
         } else if self.handshake.is_some_and(|first| first == 0 || first > self.max_rto) {
             Some(format!("transport: the timeout of a SYN is not between 0 and the largest, {} ms", self.max_rto / MS))
         } else if matches!(self.congestion, Congestion::Dctcp { shift } if shift > 20) {

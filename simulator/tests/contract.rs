@@ -290,6 +290,7 @@ fn wrong_input_is_told() {
     assert!(wrong(|t| t.congestion = Congestion::Dctcp { shift: 21 }).starts_with("transport: DCTCP's g is below 2^-20"));
     assert!(wrong(|t| t.delayed_ack = Some(0)).starts_with("transport: an ACK delayed by 0 ps"));
     assert!(wrong(|t| t.delayed_ack = Some(1001 * S)).starts_with("transport: ACKs are delayed by more than 1000 s"));
+    assert!(wrong(|t| t.dupacks = Some(0)).starts_with("transport: 0 packets above a hole"));
     assert!(wrong(|t| t.handshake = Some(0)).starts_with("transport: the timeout of a SYN is not between"));
     assert!(wrong(|t| t.handshake = Some(3 * S)).ends_with("the largest, 2000 ms"));
     let late =

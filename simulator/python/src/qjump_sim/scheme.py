@@ -101,7 +101,8 @@ class Transport:
     delayed_ack: int | None = None
     """How long a packet in order waits for a second, to be acknowledged with it (RFC 5681); None: each is acknowledged alone."""
     handshake: int | None = None
-    """A new connection begins with a SYN, which is sent again after this time, then after twice it and so on (RFC 6298); None: with data."""
+    """A new connection begins with a SYN, which is sent again after this time, then after twice it and so on (RFC 6298); None: with data.
+    The setup is part of the flow's time."""
 
     @classmethod
     def linux(cls, congestion: Congestion) -> Transport:
