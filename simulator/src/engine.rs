@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::flow::Flow;
 use crate::limiter::HostLimiter;
 use crate::link::{Links, Node, Offered};
-use crate::outcome::{ByKind, Counters, FlowResult, Outcome, SourceResult};
-use crate::packet::{stamp, Kind, Packet, Pool, KINDS};
+use crate::outcome::{ByKind, Counters, FlowResult, Latency, Outcome, SourceResult};
+use crate::packet::{Kind, Packet, Pool, AGAIN, KINDS};
 use crate::path::Path;
 use crate::rng::Rng;
 use crate::routes::Routes;
@@ -63,6 +63,8 @@ pub(crate) struct Tally {
     pub marked: u64,
     pub retransmitted: u64,
     pub timeouts: u64,
+    /// Of data sent for the first time, and again.
+    latency: [Latency; 2],
 }
 
 #[derive(Debug)]
@@ -205,6 +207,8 @@ impl Simulation {
             marked: tally.marked,
             retransmitted: tally.retransmitted,
             timeouts: tally.timeouts,
+            latency: tally.latency[0],
+            latency_again: tally.latency[1],
         };
         Outcome {
             flows: self.records.clone(),
@@ -281,7 +285,16 @@ impl Simulation {
         let packet = *self.pool.get(handle);
         self.tally.delivered[packet.kind as usize] += 1;
         match packet.kind {
-            Kind::Data | Kind::Probe => self.answer(handle, &packet),
+            Kind::Data => {
+                self.tally.latency[usize::from(packet.echo & AGAIN != 0)].add(packet.under_way(self.now));
+                self.answer(handle, &packet);
+            }
+            Kind::Probe => self.answer_probe(handle, &packet),
+            Kind::Syn => self.accept(handle, &packet),
+            Kind::SynAck => {
+                self.pool.remove(handle);
+                self.connected(&packet);
+            }
             Kind::Ack => {
                 self.pool.remove(handle);
                 self.acknowledge(&packet);
@@ -323,7 +336,7 @@ impl Simulation {
         if packet.kind == Kind::Datagram {
             packet.set_created(self.now);
         } else {
-            packet.stamp = stamp(self.now);
+            packet.set_sent(self.now);
         }
         let link = packet.link;
         self.offer(link, handle);
@@ -354,6 +367,7 @@ impl Simulation {
             to: source.dst as u16,
             kind: Kind::Datagram,
             marked: false,
+            ect: false,
         });
         self.admit(source.src as u16, source.level, handle);
     }
@@ -363,7 +377,7 @@ impl Simulation {
 fn path_key(flows: &[Flow], flow: u32, kind: Kind) -> u64 {
     match kind {
         Kind::Datagram => u64::from(flow) << 2 | 2,
-        Kind::Ack => u64::from(flows[flow as usize].key) << 2 | 1,
-        Kind::Data | Kind::Probe => u64::from(flows[flow as usize].key) << 2,
+        Kind::Ack | Kind::SynAck => u64::from(flows[flow as usize].key) << 2 | 1,
+        Kind::Data | Kind::Probe | Kind::Syn => u64::from(flows[flow as usize].key) << 2,
     }
 }

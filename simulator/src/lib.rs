@@ -26,6 +26,7 @@
 //! the order in which they were given does not matter; that of applications numbers their random numbers.
 
 pub mod apps;
+mod cubic;
 mod engine;
 mod error;
 mod flow;
@@ -36,19 +37,22 @@ mod outcome;
 mod packet;
 mod path;
 mod queue;
+mod receiver;
 mod regions;
+mod reply;
 mod rng;
 mod routes;
 mod scheme;
 mod time;
 mod topology;
+mod transport;
 mod wheel;
 mod window;
 mod workload;
 
 pub use engine::Simulation;
 pub use error::{Error, Result};
-pub use outcome::{ByKind, Counters, FlowResult, Outcome, SourceResult};
+pub use outcome::{ByKind, Counters, FlowResult, Latency, Outcome, SourceResult};
 pub use regions::{Region, Regions};
 pub use rng::Rng;
 pub use routes::Routing;

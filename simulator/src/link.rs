@@ -223,7 +223,7 @@ mod tests {
     use crate::topology::LeafSpine;
 
     fn packet(pool: &mut Pool, kind: Kind, bytes: u16) -> u32 {
-        pool.add(Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes, to: 1, kind, marked: false })
+        pool.add(Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes, to: 1, kind, marked: false, ect: false })
     }
 
     fn links(queue: Queue) -> Links {

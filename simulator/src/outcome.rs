@@ -44,17 +44,41 @@ pub struct ByKind {
     pub probes: u64,
     /// Datagrams.
     pub datagrams: u64,
+    /// Requests for a connection.
+    pub syns: u64,
+    /// Answers to them.
+    pub syn_acks: u64,
 }
 
 impl ByKind {
     pub(crate) fn of(counts: &[u64; KINDS]) -> Self {
-        let [data, acks, probes, datagrams] = *counts;
-        ByKind { data, acks, probes, datagrams }
+        let [data, acks, probes, datagrams, syns, syn_acks] = *counts;
+        ByKind { data, acks, probes, datagrams, syns, syn_acks }
     }
 
     /// All together.
     pub fn total(&self) -> u64 {
-        self.data + self.acks + self.probes + self.datagrams
+        self.data + self.acks + self.probes + self.datagrams + self.syns + self.syn_acks
+    }
+}
+
+/// Times that delivered packets took, from leaving the host's limiter to the receiving host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Latency {
+    /// Packets.
+    pub packets: u64,
+    /// Sum of their times, in ps.
+    pub sum: u128,
+    /// Largest of them, exact below 35 s.
+    pub max: Ps,
+}
+
+impl Latency {
+    #[inline]
+    pub(crate) fn add(&mut self, took: Ps) {
+        self.packets += 1;
+        self.sum += u128::from(took);
+        self.max = self.max.max(took);
     }
 }
 
@@ -82,8 +106,12 @@ pub struct Counters {
     pub marked: u64,
     /// Data packets sent again.
     pub retransmitted: u64,
-    /// Expired retransmission timers.
+    /// Expired retransmission timers, those of SYNs included.
     pub timeouts: u64,
+    /// Of data sent for the first time.
+    pub latency: Latency,
+    /// Of data sent again.
+    pub latency_again: Latency,
 }
 
 /// All that a run yields.

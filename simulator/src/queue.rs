@@ -145,6 +145,7 @@ mod tests {
             to: 0,
             kind: if rank == 0 { Kind::Ack } else { Kind::Data },
             marked: false,
+            ect: false,
         })
     }
 

@@ -49,9 +49,13 @@ pub enum Queue {
 pub enum Congestion {
     /// Marks say nothing: Reno's window (RFC 5681).
     Reno,
+    /// A window with marks is halved (RFC 3168).
+    Ecn,
+    /// CUBIC (RFC 9438); marks say nothing.
+    Cubic,
     /// DCTCP (RFC 8257) with g = 2^-`shift`; alpha begins at 0, as published.
     Dctcp {
-        /// 4 for the published 1/16.
+        /// 4 for the published 1/16; at most 20.
         shift: u32,
     },
 }
@@ -65,12 +69,12 @@ pub enum Rank {
     Remaining,
 }
 
-/// Reliable transport with an ACK for every segment and selective acknowledgements.
+/// Reliable transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transport {
     /// Bytes of a data packet on the wire.
     pub data_bytes: u16,
-    /// Bytes of an ACK on the wire, and of a probe.
+    /// Bytes of an ACK on the wire, and of a probe, SYN or SYN-ACK.
     pub ack_bytes: u16,
     /// Window of a new connection and after idleness, in packets.
     pub initial_window: u32,
@@ -80,10 +84,19 @@ pub struct Transport {
     pub min_rto: Ps,
     /// Largest one.
     pub max_rto: Ps,
-    /// The timeout is always `min_rto` and does not double.
+    /// The timeout is always `min_rto` and does not double; that of a SYN does not either.
     pub fixed_rto: bool,
     /// Packets above a hole that mean loss; none: only the timeout does.
     pub dupacks: Option<u32>,
+    /// Selective acknowledgements; without them ACKs that tell of nothing new are counted (RFC 6582), and after a timeout all
+    /// is sent again.
+    pub sack: bool,
+    /// How long a packet in order waits for a second, to be acknowledged with it (RFC 5681, section 4.2); none: each is
+    /// acknowledged alone.
+    pub delayed_ack: Option<Ps>,
+    /// A new connection begins with a SYN, which is sent again after this time, then after twice it and so on (RFC 6298); none: it
+    /// begins with data. The setup is part of the flow's time.
+    pub handshake: Option<Ps>,
     /// After so many timeouts in a row a sender sends probes only, until one comes through.
     pub probe_after: Option<u32>,
     /// What a sender does about marks.
@@ -135,7 +148,7 @@ pub struct Scheme {
 }
 
 /// Data packet of all published schemes.
-const DATA: u16 = 1500;
+pub(crate) const DATA: u16 = 1500;
 /// P of Figure 9's QJump, in bytes.
 const QJUMP_PACKET: u64 = 9_000;
 /// Steps of the web-search distribution, by which the published scripts give levels.
@@ -167,6 +180,9 @@ impl Scheme {
                 max_rto: 2 * S,
                 fixed_rto: false,
                 dupacks: None,
+                sack: true,
+                delayed_ack: None,
+                handshake: None,
                 probe_after: None,
                 congestion: Congestion::Reno,
                 rank: Rank::Level,
@@ -274,6 +290,8 @@ impl Scheme {
                 t.min_rto / MS,
                 t.max_rto / MS
             )
+        } else if let Some(wrong) = t.wrong() {
+            wrong
         } else if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
             "levels: the largest flows of the levels do not increase".to_owned()
         } else {

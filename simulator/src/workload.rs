@@ -133,6 +133,9 @@ pub struct Sizes {
     mean_bytes: f64,
 }
 
+/// 53 days: far enough from the end of the clock for whatever follows.
+const LATEST: Ps = 1 << 62;
+
 /// Payload and wire size of a packet, with which the published scripts turn load into arrivals.
 const PAYLOAD: f64 = 1460.0;
 const WIRE: f64 = 1500.0;
@@ -220,6 +223,9 @@ impl Flows {
         for flow in &flows {
             let place = format!("flow at {} ps", flow.start);
             check_ends(&place, flow.src, flow.dst, topology)?;
+            if flow.start > LATEST {
+                return Err(Error::new(format!("{place}: it starts after {LATEST} ps: start it earlier, or raise the load")));
+            }
             if flow.packets == 0 || flow.packets >= 1 << 31 {
                 return Err(Error::new(format!("{place}: its size of {} packets is not between 1 and 2^31", flow.packets)));
             }
@@ -281,7 +287,7 @@ fn poisson(sizes: &Sizes, load: f64, count: u32, topology: &Topology, seed: u64)
     let mut rng = Rng::new(seed, 0);
     let mut start = 0;
     let flow = |_| {
-        start += rng.exponential(gap);
+        start = rng.exponential(gap).saturating_add(start);
         let src = rng.below(hosts);
         let dst = rng.below(hosts - 1);
         FlowSpec { start, src: src as u32, dst: (dst + u64::from(dst >= src)) as u32, packets: sizes.draw(&mut rng) }

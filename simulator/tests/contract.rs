@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use qjump_sim::{
     Bytes, Cable, Congestion, Counters, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Outcome, Queue, Routing, Scenario,
-    Scheme, Simulation, Sizes, Source, Topology, Tree, Workload, MS, NS, S, US,
+    Scheme, Simulation, Sizes, Source, Topology, Transport, Tree, Workload, MS, NS, S, US,
 };
 
 fn scheme() -> impl Strategy<Value = Scheme> {
@@ -23,13 +23,26 @@ fn scheme() -> impl Strategy<Value = Scheme> {
     ];
     let base = prop_oneof![Just(Scheme::tcp()), Just(Scheme::dctcp()), Just(Scheme::pfabric())];
     let routing = prop_oneof![Just(Routing::Spray), Just(Routing::PerFlow)];
-    (base, queue, limiter, routing, prop::option::of(1u32..5), 0u32..3).prop_map(
-        |(mut scheme, queue, limiter, routing, dupacks, connections)| {
+    let congestion = prop_oneof![
+        Just(None),
+        Just(Some(Congestion::Reno)),
+        Just(Some(Congestion::Ecn)),
+        Just(Some(Congestion::Cubic)),
+        (0u32..=20).prop_map(|shift| Some(Congestion::Dctcp { shift })),
+    ];
+    let times = (prop::option::of(1u64..2_000), prop::option::of(1u64..5_000));
+    let transport = (prop::option::of(1u32..5), 0u32..3, congestion, any::<bool>(), times);
+    (base, queue, limiter, routing, transport).prop_map(
+        |(mut scheme, queue, limiter, routing, (dupacks, connections, congestion, sack, (delay, handshake)))| {
             scheme.queue = queue;
             scheme.limiter = limiter;
             scheme.routing = routing;
             scheme.transport.dupacks = dupacks;
             scheme.transport.connections = connections;
+            scheme.transport.congestion = congestion.unwrap_or(scheme.transport.congestion);
+            scheme.transport.sack = sack;
+            scheme.transport.delayed_ack = delay.map(|us| us * US);
+            scheme.transport.handshake = handshake.map(|us| us * US);
             // Doubled without end, a timeout makes a flow that is starved on purpose last for hours.
             scheme.transport.max_rto = 10 * MS;
             scheme
@@ -198,6 +211,42 @@ const PINNED: [(&str, u64); 5] = [
     ("qjump-paper", 1_136_539_955_201_171_089),
 ];
 
+/// The transports of today, in Figure 9's fabric with shallow queues: losses, marks, delayed ACKs and connection setup.
+#[test]
+fn outcomes_of_todays_transports_are_pinned() {
+    let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
+    let workload = Workload::of_flows(Flows::Poisson { sizes: Sizes::web_search(), load: 0.6, count: 200 });
+    let drop_tail = Queue::DropTail(Limit::Packets(30));
+    let marking = Queue::Marking { limit: 45_000, threshold: 15_000 };
+    let newreno = Transport { sack: false, ..Transport::linux(Congestion::Reno) };
+    let kinds = [
+        ("reno", Transport::linux(Congestion::Reno), drop_tail),
+        ("newreno", newreno, drop_tail),
+        ("cubic", Transport::linux(Congestion::Cubic), drop_tail),
+        ("tcp-ecn", Transport::hadoop(Congestion::Ecn), marking),
+        ("dctcp", Transport::hadoop(Congestion::Dctcp { shift: 4 }), marking),
+    ];
+    let digests = kinds.map(|(name, transport, queue)| {
+        let scheme = Scheme { transport, queue, routing: Routing::PerFlow, ..Scheme::tcp() };
+        let run = |seed| Scenario { topology: topology.clone(), scheme, workload: workload.clone(), seed, stop: None }.run();
+        let outcome = run(1).unwrap();
+        assert_eq!(outcome, run(1).unwrap(), "{name}");
+        let c = &outcome.counters;
+        assert!(c.full.data > 0 && c.retransmitted > 0 && c.sent.syns >= 200, "{name}: {c:?}");
+        assert_eq!(c.latency.packets + c.latency_again.packets, c.delivered.data, "{name}");
+        digest(&outcome)
+    });
+    assert_eq!(digests, PINNED_TODAY);
+}
+
+const PINNED_TODAY: [u64; 5] = [
+    7_373_984_477_785_281_035,
+    9_035_583_451_406_228_859,
+    14_575_263_429_492_129_664,
+    17_076_856_548_132_300_199,
+    6_387_432_915_733_444_461,
+];
+
 /// A scheme's parts that do not fit, a network or traffic that cannot be: one sentence that says where.
 #[test]
 fn wrong_input_is_told() {
@@ -233,6 +282,26 @@ fn wrong_input_is_told() {
     let mut wide = tcp;
     wide.transport.max_window = 5;
     assert!(run(&wide, (0, 1, 6)).unwrap().starts_with("transport: the initial window of 12"));
+    let wrong = |change: fn(&mut Transport)| {
+        let mut scheme = tcp;
+        change(&mut scheme.transport);
+        run(&scheme, (0, 1, 6)).unwrap()
+    };
+    assert!(wrong(|t| t.congestion = Congestion::Dctcp { shift: 21 }).starts_with("transport: DCTCP's g is below 2^-20"));
+    assert!(wrong(|t| t.delayed_ack = Some(0)).starts_with("transport: an ACK delayed by 0 ps"));
+    assert!(wrong(|t| t.delayed_ack = Some(1001 * S)).starts_with("transport: ACKs are delayed by more than 1000 s"));
+    assert!(wrong(|t| t.dupacks = Some(0)).starts_with("transport: 0 packets above a hole"));
+    assert!(wrong(|t| t.handshake = Some(0)).starts_with("transport: the timeout of a SYN is not between"));
+    assert!(wrong(|t| t.handshake = Some(3 * S)).ends_with("the largest, 2000 ms"));
+    let late =
+        |flows: Flows| Simulation::new(&topology, &tcp, &Workload::of_flows(flows), 1).err().map(|error| error.to_string());
+    let rare = Flows::Poisson { sizes: Sizes::web_search(), load: 1e-9, count: 3_000 };
+    let said = late(rare).unwrap();
+    assert!(said.starts_with("flow at ") && said.ends_with("start it earlier, or raise the load"), "{said}");
+    let never = Flows::Poisson { sizes: Sizes::web_search(), load: 1e-300, count: 2 };
+    assert!(late(never).unwrap().starts_with("flow at 18446744073709551615 ps: it starts after 4611686018427387904 ps"));
+    let at = |start| late(Flows::List(vec![FlowSpec { start, src: 0, dst: 1, packets: 6 }]));
+    assert_eq!((at(1 << 62), at((1 << 62) + 1).is_some()), (None, true));
     let tight = Scheme { limiter: Limiter::PerFlow { epoch: US, budgets: [1_000; 8] }, ..tcp };
     assert!(run(&tight, (0, 1, 6)).unwrap().starts_with("limiter: level 0 has 1000 bytes"));
     let short = Scheme { queue: Queue::DropTail(Limit::Bytes(1_000)), ..tcp };

@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::BoundObject;
 use qjump_sim::apps::fan_in;
 use qjump_sim::{ByKind, Cable, Counters, Flows, LeafSpine, Limit, Limiter, Ps, Queue, Region, Regions, Scheme, Simulation};
-use qjump_sim::{Congestion, Rank, Routing};
+use qjump_sim::{Congestion, Latency, Rank, Routing, Transport};
 
 use crate::columns::{Asked, Ended};
 use crate::part::{told, Part};
@@ -53,8 +53,11 @@ fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>>
         ("pushed_out", of.pushed_out),
         ("limited", of.limited),
     ];
-    for (name, ByKind { data, acks, probes, datagrams }) in kinds {
-        counters.set_item(name, make(py, "ByKind", (data, acks, probes, datagrams))?)?;
+    for (name, ByKind { data, acks, probes, datagrams, syns, syn_acks }) in kinds {
+        counters.set_item(name, make(py, "ByKind", (data, acks, probes, datagrams, syns, syn_acks))?)?;
+    }
+    for (name, Latency { packets, sum, max }) in [("latency", of.latency), ("latency_again", of.latency_again)] {
+        counters.set_item(name, make(py, "Latency", (packets, sum, max))?)?;
     }
     let counts = [
         ("in_flight", of.in_flight),
@@ -109,9 +112,24 @@ fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyR
         Queue::Priority { limit } => make(py, "Priority", (limit,)),
         Queue::PFabric { limit } => make(py, "PFabric", (limit,)),
     }?;
-    let t = scheme.transport;
+    let transport = transport(py, &scheme.transport)?;
+    let limiter = match scheme.limiter {
+        Limiter::None => py.None().into_bound(py),
+        Limiter::PerFlow { epoch, budgets } => make(py, "PerFlow", (epoch, limits(py, &budgets)?))?,
+        Limiter::PerHost { epoch, budgets } => make(py, "PerHost", (epoch, limits(py, &budgets)?))?,
+    };
+    let routing = match scheme.routing {
+        Routing::Spray => "spray",
+        Routing::PerFlow => "per-flow",
+    };
+    make(py, "Scheme", (routing, queue, transport, limiter, PyTuple::new(py, scheme.levels)?))
+}
+
+fn transport<'py>(py: Python<'py>, t: &Transport) -> PyResult<Bound<'py, PyAny>> {
     let congestion = match t.congestion {
         Congestion::Reno => make(py, "Reno", ()),
+        Congestion::Ecn => make(py, "Ecn", ()),
+        Congestion::Cubic => make(py, "Cubic", ()),
         Congestion::Dctcp { shift } => make(py, "Dctcp", (shift,)),
     }?;
     let rank = match t.rank {
@@ -123,20 +141,24 @@ fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyR
     for field in windows.into_pyobject(py)? {
         fields.append(field)?;
     }
-    for field in (t.dupacks, t.probe_after, congestion, rank, t.connections).into_pyobject(py)? {
+    for field in
+        (t.dupacks, t.probe_after, congestion, rank, t.connections, t.sack, t.delayed_ack, t.handshake).into_pyobject(py)?
+    {
         fields.append(field)?;
     }
-    let transport = make(py, "Transport", fields.to_tuple())?;
-    let limiter = match scheme.limiter {
-        Limiter::None => py.None().into_bound(py),
-        Limiter::PerFlow { epoch, budgets } => make(py, "PerFlow", (epoch, limits(py, &budgets)?))?,
-        Limiter::PerHost { epoch, budgets } => make(py, "PerHost", (epoch, limits(py, &budgets)?))?,
-    };
-    let routing = match scheme.routing {
-        Routing::Spray => "spray",
-        Routing::PerFlow => "per-flow",
-    };
-    make(py, "Scheme", (routing, queue, transport, limiter, PyTuple::new(py, scheme.levels)?))
+    make(py, "Transport", fields.to_tuple())
+}
+
+/// A transport of today, with what it does about marks.
+#[pyfunction]
+fn linux<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    transport(py, &Transport::linux(scenario::congestion(&Part::new(congestion, "congestion"))?))
+}
+
+/// One of the study of ECN under Hadoop.
+#[pyfunction]
+fn hadoop<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    transport(py, &Transport::hadoop(scenario::congestion(&Part::new(congestion, "congestion"))?))
 }
 
 /// Budgets as Python has them: None is unlimited.
@@ -178,6 +200,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fig9, module)?)?;
     module.add_function(wrap_pyfunction!(host_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(scheme, module)?)?;
+    module.add_function(wrap_pyfunction!(linux, module)?)?;
+    module.add_function(wrap_pyfunction!(hadoop, module)?)?;
     module.add_function(wrap_pyfunction!(read_flows, module)?)?;
     module.add_function(wrap_pyfunction!(phases, module)?)?;
     module.add_function(wrap_pyfunction!(regions, module)?)

@@ -111,7 +111,7 @@ fn transport(part: &Part) -> PyResult<Transport> {
         return Err(part.is_not("a Transport"));
     }
     let optional = |field| part.get(field)?.given().map(|number| number.whole()).transpose();
-    let congestion = part.get("congestion")?;
+    let time = |field| part.get(field)?.given().map(|time| time.duration()).transpose();
     let rank = part.get("rank")?;
     Ok(Transport {
         data_bytes: part.get("data_bytes")?.whole()?,
@@ -123,11 +123,10 @@ fn transport(part: &Part) -> PyResult<Transport> {
         fixed_rto: part.get("fixed_rto")?.flag()?,
         dupacks: optional("dupacks")?,
         probe_after: optional("probe_after")?,
-        congestion: match congestion.class()?.as_str() {
-            "Reno" => Congestion::Reno,
-            "Dctcp" => Congestion::Dctcp { shift: congestion.get("shift")?.whole()? },
-            _ => return Err(congestion.is_not("a Reno or Dctcp")),
-        },
+        sack: part.get("sack")?.flag()?,
+        delayed_ack: time("delayed_ack")?,
+        handshake: time("handshake")?,
+        congestion: congestion(&part.get("congestion")?)?,
         rank: match rank.text()?.as_str() {
             "level" => Rank::Level,
             "remaining" => Rank::Remaining,
@@ -135,6 +134,16 @@ fn transport(part: &Part) -> PyResult<Transport> {
         },
         connections: part.get("connections")?.whole()?,
     })
+}
+
+pub fn congestion(part: &Part) -> PyResult<Congestion> {
+    match part.class()?.as_str() {
+        "Reno" => Ok(Congestion::Reno),
+        "Ecn" => Ok(Congestion::Ecn),
+        "Cubic" => Ok(Congestion::Cubic),
+        "Dctcp" => Ok(Congestion::Dctcp { shift: part.get("shift")?.whole()? }),
+        _ => Err(part.is_not("a Reno, Ecn, Cubic or Dctcp")),
+    }
 }
 
 fn limiter(part: &Part) -> PyResult<Limiter> {

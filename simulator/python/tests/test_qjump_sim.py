@@ -17,7 +17,11 @@ from qjump_sim import (
     MS,
     US,
     Cable,
+    Congestion,
+    Cubic,
+    Dctcp,
     DropTail,
+    Ecn,
     Flows,
     LeafSpine,
     Marking,
@@ -25,11 +29,13 @@ from qjump_sim import (
     PerFlow,
     PerHost,
     Poisson,
+    Reno,
     S,
     Scenario,
     Scheme,
     Sizes,
     Source,
+    Transport,
     Tree,
     run,
 )
@@ -83,7 +89,9 @@ def test_arrays_and_counters_say_what_happened() -> None:
     assert outcome.fct.tolist() == [19_264_000, 14_464_000]
     assert outcome.start.dtype == np.int64 and not outcome.finish.flags.writeable
     c = outcome.counters
-    assert c["sent"] == c["delivered"] == (8, 8, 0, 0)
+    assert c["sent"] == c["delivered"] == (8, 8, 0, 0, 0, 0)
+    assert c["latency"] == (8, 8 * 7_800_000 + (15 + 1) * 1_200_000, 13_800_000)
+    assert (c["latency"].mean, c["latency_again"].packets) == (10_200_000.0, 0) and np.isnan(c["latency_again"].mean)
     assert (c["hops"], c["in_flight"]) == (32, 0)
     assert outcome.end == 205 * US  # the second flow's timer, which nobody needs any more
 
@@ -133,6 +141,32 @@ def test_parts_of_a_scheme_do_something() -> None:
     assert free.counters["limited"].data == 0
     short = replace(Scheme.named("tcp", FIG9), queue=DropTail(packets=4))
     assert one(12, scheme=short).counters["full"].data == 8
+
+
+@pytest.mark.parametrize("congestion", [Reno(), Ecn(), Cubic(), Dctcp(), Dctcp(5)], ids=repr)
+def test_transports_of_today_ask_for_a_connection(congestion: Congestion) -> None:
+    transport = Transport.linux(congestion)
+    assert (transport.congestion, transport.initial_window, transport.delayed_ack, transport.handshake) == (congestion, 10, 40 * MS, S)
+    assert Transport.hadoop(congestion) == replace(transport, ack_bytes=150)
+    setup = 4 * (32_000 + 2_700_000)
+    outcome = one(6, scheme=replace(TCP, transport=transport))
+    assert outcome.fct.tolist() == [setup + 19_264_000]
+    assert outcome.counters["sent"] == (6, 3, 0, 0, 1, 1)
+    each = replace(transport, delayed_ack=None, handshake=None)
+    assert one(6, scheme=replace(TCP, transport=each)).counters["sent"] == (6, 6, 0, 0, 0, 0)
+
+
+def test_losses_are_repaired_with_and_without_sack() -> None:
+    def repaired(sack: bool) -> Outcome:
+        transport = replace(Transport.linux(Cubic()), sack=sack)
+        return one(3_000, scheme=replace(TCP, transport=transport, queue=DropTail(packets=60)))
+
+    with_sack, without = repaired(True), repaired(False)
+    for outcome in (with_sack, without):
+        c = outcome.counters
+        assert c["full"].data > 0 and c["retransmitted"] > 0
+        assert c["latency"].packets + c["latency_again"].packets == c["delivered"].data
+    assert with_sack.fct[0] < without.fct[0]
 
 
 def test_trees_number_hosts_by_name() -> None:
@@ -217,6 +251,9 @@ SIX = Flows([0], [0], [1], [6])
         (Scenario(FIG9, replace(TCP, queue=DropTail(-1)), SIX), "scheme.queue.bytes: -1 is not a whole number from 0 to 18446744073709551615"),
         (Scenario(FIG9, replace(TCP, queue=DropTail(9)), SIX), "queue: its limit of 9 bytes holds no packet of 1500"),
         (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Priority or PFabric"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, transport=Transport.linux(Dctcp(21))), SIX), "transport: DCTCP's g is below 2^-20, with which alpha stays 0"),
+        (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, congestion=None)), SIX), "scheme.transport.congestion: None is not a Reno, Ecn"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, delayed_ack=-1)), SIX), "scheme.transport.delayed_ack: -1 is not a whole"),
         (Scenario(FIG9, replace(TCP, levels=[6, 13]), SIX), "scheme.levels: it has 2 values, not 7"),
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None, 1.5] * 4)), SIX), "scheme.limiter.budgets[1]: 1.5 is not a whole number"),  # type: ignore[list-item]
         (Scenario(FIG9, replace(TCP, routing="ecmp"), SIX), "scheme.routing: 'ecmp' is not 'spray' or 'per-flow'"),  # type: ignore[arg-type]

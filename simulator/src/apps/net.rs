@@ -145,6 +145,7 @@ impl Net<'_> {
             to: to as u16,
             kind: Kind::Datagram,
             marked: false,
+            ect: false,
         });
         sim.admit(from as u16, level, handle)
     }

@@ -14,12 +14,27 @@ from qjump_sim.network import LeafSpine
 
 
 class ByKind(NamedTuple):
-    """Packets by what they are: data of flows, ACKs, pFabric's probes, datagrams of sources; `sum` is all of them."""
+    """Packets by what they are: data of flows, ACKs, pFabric's probes, datagrams of sources, SYNs and SYN-ACKs; `sum` is all of them."""
 
     data: int
     acks: int
     probes: int
     datagrams: int
+    syns: int
+    syn_acks: int
+
+
+class Latency(NamedTuple):
+    """Times that delivered packets took, in ps, from leaving the host's limiter to the receiving host: how many packets, sum and largest."""
+
+    packets: int
+    sum: int
+    max: int
+
+    @property
+    def mean(self) -> float:
+        """In ps; NaN without packets."""
+        return self.sum / self.packets if self.packets else float("nan")
 
 
 class Counters(TypedDict):
@@ -45,7 +60,11 @@ class Counters(TypedDict):
     retransmitted: int
     """Data packets sent again."""
     timeouts: int
-    """Expired retransmission timers."""
+    """Expired retransmission timers, those of SYNs included."""
+    latency: Latency
+    """Of data sent for the first time."""
+    latency_again: Latency
+    """Of data sent again."""
 
 
 @dataclass(frozen=True)

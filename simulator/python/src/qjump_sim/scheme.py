@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from qjump_sim import _native
 from qjump_sim.network import Topology
@@ -49,20 +49,33 @@ class Reno:
 
 
 @dataclass(frozen=True)
+class Ecn:
+    """A window with marks is halved (RFC 3168)."""
+
+
+@dataclass(frozen=True)
+class Cubic:
+    """CUBIC (RFC 9438); marks say nothing."""
+
+
+@dataclass(frozen=True)
 class Dctcp:
     """DCTCP (RFC 8257) with g = 2**-shift; alpha begins at 0, as published."""
 
     shift: int = 4
 
 
+Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp
+
+
 @dataclass(frozen=True)
 class Transport:
-    """Reliable transport with an ACK for every segment and selective acknowledgements. Bytes on the wire, windows in packets, times in ps."""
+    """Reliable transport. Bytes on the wire, windows in packets, times in ps. Hosts of today have `Transport.linux(Cubic())`."""
 
     data_bytes: int
     """Of a data packet."""
     ack_bytes: int
-    """Of an ACK and of a probe."""
+    """Of an ACK, and of a probe, SYN or SYN-ACK."""
     initial_window: int
     """Of a new connection and after idleness."""
     max_window: int
@@ -72,17 +85,36 @@ class Transport:
     max_rto: int
     """Largest one."""
     fixed_rto: bool
-    """The timeout is always `min_rto` and does not double."""
+    """The timeout is always `min_rto` and does not double; that of a SYN does not either."""
     dupacks: int | None
     """Packets above a hole that mean loss; None: only the timeout does."""
     probe_after: int | None
     """After so many timeouts in a row a sender sends probes only, until one comes through (pFabric)."""
-    congestion: Reno | Dctcp
+    congestion: Congestion
     """What a sender does about marks."""
     rank: Literal["level", "remaining"]
     """By what queues with priorities tell its data apart: the flow's level, or packets not acknowledged yet."""
     connections: int
     """How many connections of an ordered pair of hosts stay open between flows, with what they know of the path."""
+    sack: bool = True
+    """Selective acknowledgements; without them ACKs that tell of nothing new are counted (RFC 6582), and after a timeout all is sent again."""
+    delayed_ack: int | None = None
+    """How long a packet in order waits for a second, to be acknowledged with it (RFC 5681); None: each is acknowledged alone."""
+    handshake: int | None = None
+    """A new connection begins with a SYN, which is sent again after this time, then after twice it and so on (RFC 6298); None: with data.
+    The setup is part of the flow's time."""
+
+    @classmethod
+    def linux(cls, congestion: Congestion) -> Transport:
+        """TCP as Linux has it unless it is told otherwise, with a new connection for each flow: a first window of 10 packets, selective
+        acknowledgements, fast retransmit, ACKs delayed by 40 ms at most, timeouts from 200 ms to 120 s, 1 s for a SYN."""
+        return _native.linux(congestion)
+
+    @classmethod
+    def hadoop(cls, congestion: Congestion) -> Transport:
+        """The transports of the study of ECN under Hadoop, TCP-ECN with `Ecn()` and DCTCP with `Dctcp()`: ACKs of 150 bytes; what it does not say
+        is as in `linux`."""
+        return _native.hadoop(congestion)
 
 
 @dataclass(frozen=True)
