@@ -230,6 +230,9 @@ fn a_fan_in_meets_within_its_epoch() {
     assert_eq!(sources, fan_in(&senders, 15, 0, 1_500, epoch, 50, 9));
     assert_ne!(sources, fan_in(&senders, 15, 0, 1_500, epoch, 50, 10));
     assert!(sources.iter().all(|s| s.first < epoch && s.gap == Gap::Every(epoch)));
+    // Pinned; the same come out in Python.
+    let phases: Vec<Ps> = sources[..3].iter().map(|s| s.first).collect();
+    assert_eq!(phases, [5_531_992, 11_883_128, 38_677_489]);
     let outcome = run(Scheme::tcp(), vec![], sources, None);
     assert_eq!(outcome.counters.delivered.datagrams, 15 * 50);
     let largest = outcome.sources.iter().map(|s| s.delay_max).max().unwrap();
