@@ -25,7 +25,7 @@ fn scheme(transport: Transport) -> Scheme {
 }
 
 fn run(scheme: Scheme, flows: &[FlowSpec], sources: &[Source]) -> Outcome {
-    let workload = Workload { flows: Flows::List(flows.to_vec()), sources: sources.to_vec() };
+    let workload = Workload { flows: Flows::List(flows.to_vec()), sources: sources.to_vec(), apps: Vec::new() };
     Scenario { topology: fabric(), scheme, workload, seed: 1, stop: None }.run().unwrap()
 }
 
