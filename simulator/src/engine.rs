@@ -10,9 +10,11 @@ use crate::link::{Links, Node, Offered};
 use crate::outcome::{ByKind, Counters, FlowResult, Outcome, SourceResult};
 use crate::packet::{stamp, Kind, Packet, Pool, KINDS};
 use crate::path::Path;
+use crate::port::TOLD;
 use crate::rng::Rng;
 use crate::routes::Routes;
 use crate::scheme::{Limiter, Scheme};
+use crate::stats::PortResult;
 use crate::time::Ps;
 use crate::topology::Topology;
 use crate::wheel::Wheel;
@@ -20,9 +22,9 @@ use crate::workload::{check_source, Bytes, Gap, Source, Workload};
 
 /// An event's kind is in the upper 3 bits of 32, its index in the others.
 const INDEX: u32 = 29;
-const ARRIVE: u32 = 0;
+pub(crate) const ARRIVE: u32 = 0;
 const RELEASE: u32 = 1 << INDEX;
-const DEPART: u32 = 2 << INDEX;
+pub(crate) const DEPART: u32 = 2 << INDEX;
 pub(crate) const TIMER: u32 = 3 << INDEX;
 pub(crate) const START: u32 = 4 << INDEX;
 const EMIT: u32 = 5 << INDEX;
@@ -54,6 +56,7 @@ pub(crate) struct Tally {
     delivered: [u64; KINDS],
     full: [u64; KINDS],
     pushed_out: [u64; KINDS],
+    early: [u64; KINDS],
     pub limited: [u64; KINDS],
     hops: u64,
     events: u64,
@@ -76,6 +79,18 @@ impl Simulation {
     /// # Errors
     /// Whatever cannot be in the scheme or the workload, in a sentence.
     pub fn new(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64) -> Result<Self> {
+        Self::build(topology, scheme, workload, seed, false)
+    }
+
+    /// The same, with what [`Simulation::ports`] tells. Nothing else is different; it takes longer.
+    ///
+    /// # Errors
+    /// As of [`Simulation::new`].
+    pub fn watching(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64) -> Result<Self> {
+        Self::build(topology, scheme, workload, seed, true)
+    }
+
+    fn build(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, watched: bool) -> Result<Self> {
         scheme.check()?;
         let records = workload.flows.draw(topology, seed)?;
         if records.len() >= 1 << INDEX {
@@ -88,7 +103,7 @@ impl Simulation {
             scheme: *scheme,
             wheel: Wheel::new(),
             pool: Pool::default(),
-            links: Links::new(topology, scheme.queue)?,
+            links: Links::new(topology, scheme, seed, watched)?,
             routes: Routes::new(topology, scheme.routing),
             host_limiter: match scheme.limiter {
                 Limiter::PerHost { epoch, budgets } => Some(HostLimiter::new(epoch, budgets, topology.hosts())),
@@ -170,12 +185,18 @@ impl Simulation {
         self.pool.is_empty() && self.free_slots.len() == self.flows.len() && self.wheel.pending().next().is_none()
     }
 
+    /// What happened at every port, in the order of links: hosts' own, those to hosts, both directions of every cable between
+    /// switches. Nothing if it was not watched.
+    pub fn ports(&self) -> Vec<PortResult> {
+        self.links.results(self.now, &self.routes.starts())
+    }
+
     /// How long the link to `host` takes to send what has been accepted for it. Of a link with priorities: the packet being sent.
     ///
     /// # Panics
     /// There is no such host.
     pub fn backlog_to(&self, host: u32) -> Ps {
-        self.links.free(self.routes.to_host(host)).saturating_sub(self.now)
+        self.links.backlog(self.now, self.routes.to_host(host))
     }
 
     /// What has come out so far.
@@ -187,8 +208,10 @@ impl Simulation {
             delivered: ByKind::of(&tally.delivered),
             full: ByKind::of(&tally.full),
             pushed_out: ByKind::of(&tally.pushed_out),
+            early: ByKind::of(&tally.early),
             limited: ByKind::of(&tally.limited),
             in_flight: self.wheel.pending().filter(packets).count() as u64 + self.links.waiting(),
+            pauses: self.links.pauses.as_ref().map_or(0, |pauses| pauses.count),
             hops: tally.hops,
             events: tally.events,
             marked: tally.marked,
@@ -227,24 +250,49 @@ impl Simulation {
                     self.wheel.push(at, DEPART | link);
                 }
             }
+            Offered::Queued => {}
             Offered::Dropped => {
                 self.tally.full[self.pool.get(handle).kind as usize] += 1;
+                self.links.refused(link, false);
+                self.discard(handle);
+            }
+            Offered::Early => {
+                self.tally.early[self.pool.get(handle).kind as usize] += 1;
+                self.links.refused(link, true);
                 self.discard(handle);
             }
         }
+        self.settle();
+    }
+
+    /// Takes over what links have done beside the offer or departure of a packet.
+    fn settle(&mut self) {
         while let Some(victim) = self.links.evicted.pop() {
             self.tally.pushed_out[self.pool.get(victim).kind as usize] += 1;
             self.discard(victim);
         }
+        while let Some(victim) = self.links.early.pop() {
+            self.tally.early[self.pool.get(victim).kind as usize] += 1;
+            self.discard(victim);
+        }
+        for (at, what) in self.links.due.drain(..) {
+            self.wheel.push(at, what);
+        }
     }
 
-    fn depart(&mut self, link: u32) {
-        if let Some(departure) = self.links.depart(self.now, link, &self.pool) {
+    /// A link has sent a packet; or, with a bit, a pause frame has crossed it.
+    fn depart(&mut self, index: u32) {
+        let link = index & !TOLD;
+        if index != link {
+            self.links.told(self.now, link, &mut self.pool);
+        } else if let Some(departure) = self.links.depart(self.now, link, &mut self.pool) {
             self.wheel.push(departure.arrival, ARRIVE | departure.handle);
             if let Some(next) = departure.next {
                 self.wheel.push(next, DEPART | link);
             }
+            return;
         }
+        self.settle();
     }
 
     fn discard(&mut self, handle: u32) {
@@ -266,6 +314,8 @@ impl Simulation {
                 self.pool.remove(handle);
                 self.acknowledge(&packet);
             }
+            // Nobody sends them yet.
+            Kind::Syn | Kind::SynAck => self.pool.remove(handle),
             Kind::Datagram => {
                 self.pool.remove(handle);
                 let result = &mut self.sources[packet.flow as usize].result;
@@ -334,6 +384,7 @@ impl Simulation {
             to: source.dst as u16,
             kind: Kind::Datagram,
             marked: false,
+            ect: false,
         });
         self.admit(source.src as u16, source.level, handle);
     }
@@ -343,7 +394,7 @@ impl Simulation {
 fn path_key(flows: &[Flow], flow: u32, kind: Kind) -> u64 {
     match kind {
         Kind::Datagram => u64::from(flow) << 2 | 2,
-        Kind::Ack => u64::from(flows[flow as usize].record) << 2 | 1,
-        Kind::Data | Kind::Probe => u64::from(flows[flow as usize].record) << 2,
+        Kind::Ack | Kind::SynAck => u64::from(flows[flow as usize].record) << 2 | 1,
+        Kind::Data | Kind::Probe | Kind::Syn => u64::from(flows[flow as usize].record) << 2,
     }
 }

@@ -8,19 +8,20 @@ use crate::flow::{Ack, Expired, Flow, Task};
 use crate::limiter::flow_may_send;
 use crate::packet::{since, Kind, Packet};
 use crate::path::Path;
-use crate::scheme::{Limiter, Rank};
+use crate::scheme::{Congestion, Limiter, Rank, Transport};
 use crate::time::Ps;
 
 /// Of an ACK that answers a probe.
 const NO_ECHO: u32 = u32::MAX;
 
-fn data(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, rank: Rank) -> Packet {
+fn data(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, t: &Transport) -> Packet {
+    let ect = kind == Kind::Data && t.congestion != Congestion::Reno;
     Packet {
         flow: slot,
         seq: number,
         echo: 0,
         stamp: 0,
-        rank: match rank {
+        rank: match t.rank {
             Rank::Level => 1 + u32::from(flow.level),
             Rank::Remaining => flow.remaining(),
         },
@@ -29,6 +30,7 @@ fn data(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, rank: Rank)
         to: flow.to,
         kind,
         marked: false,
+        ect,
     }
 }
 
@@ -42,8 +44,8 @@ impl Simulation {
         self.tally.marked += u64::from(packet.marked);
         self.tally.sent[Kind::Ack as usize] += 1;
         let host = u32::from(packet.to);
-        *self.pool.get_mut(handle) =
-            Packet { seq, echo, rank: 0, bytes: self.scheme.transport.ack_bytes, to: flow.from, kind: Kind::Ack, ..*packet };
+        let bytes = self.scheme.transport.ack_bytes;
+        *self.pool.get_mut(handle) = Packet { seq, echo, rank: 0, bytes, to: flow.from, kind: Kind::Ack, ect: false, ..*packet };
         self.offer(host, handle);
     }
 
@@ -175,7 +177,7 @@ impl Simulation {
     fn send(&mut self, slot: u32, number: u32, kind: Kind, bytes: u16) -> Ps {
         let flow = &mut self.flows[slot as usize];
         let (level, from) = (flow.level, flow.from);
-        let packet = data(slot, number, kind, bytes, flow, self.scheme.transport.rank);
+        let packet = data(slot, number, kind, bytes, flow, &self.scheme.transport);
         flow.in_network += 1;
         let handle = self.pool.add(packet);
         self.admit(from, level, handle)

@@ -25,26 +25,34 @@
 //! logarithm is `libm`'s, made of IEEE 754's exact operations. Flows, sources and the nodes of a tree are sorted first, so that
 //! the order in which they were given does not matter.
 
+mod aqm;
+mod codel;
 mod engine;
 mod error;
 mod flow;
+mod gate;
 mod hosts;
 mod limiter;
 mod link;
 mod outcome;
 mod packet;
 mod path;
+mod pause;
+mod port;
 mod queue;
+mod red;
 mod regions;
 mod rng;
 mod routes;
 mod scheme;
+mod stats;
 mod time;
 mod topology;
 mod wheel;
 mod window;
 mod workload;
 
+pub use aqm::{CoDel, Pause, Profile, Protection, Reading, Red};
 pub use engine::Simulation;
 pub use error::{Error, Result};
 pub use outcome::{ByKind, Counters, FlowResult, Outcome, SourceResult};
@@ -52,6 +60,7 @@ pub use regions::{Region, Regions};
 pub use rng::Rng;
 pub use routes::Routing;
 pub use scheme::{network_epoch, Budgets, Congestion, Limit, Limiter, Queue, Rank, Scheme, Transport};
+pub use stats::{End, PortResult};
 pub use time::{ps_per_byte, Ps, MS, NS, S, US};
 pub use topology::{Cable, LeafSpine, Topology, Tree};
 pub use workload::{Bytes, FlowSpec, Flows, Gap, Sizes, Source, Workload};

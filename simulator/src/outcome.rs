@@ -43,17 +43,21 @@ pub struct ByKind {
     pub probes: u64,
     /// Datagrams.
     pub datagrams: u64,
+    /// Requests for a connection.
+    pub syns: u64,
+    /// Answers to them.
+    pub syn_acks: u64,
 }
 
 impl ByKind {
     pub(crate) fn of(counts: &[u64; KINDS]) -> Self {
-        let [data, acks, probes, datagrams] = *counts;
-        ByKind { data, acks, probes, datagrams }
+        let [data, acks, probes, datagrams, syns, syn_acks] = *counts;
+        ByKind { data, acks, probes, datagrams, syns, syn_acks }
     }
 
     /// All together.
     pub fn total(&self) -> u64 {
-        self.data + self.acks + self.probes + self.datagrams
+        self.data + self.acks + self.probes + self.datagrams + self.syns + self.syn_acks
     }
 }
 
@@ -68,11 +72,15 @@ pub struct Counters {
     pub full: ByKind,
     /// Pushed out of a queue by what mattered more.
     pub pushed_out: ByKind,
+    /// Dropped early, by active queue management.
+    pub early: ByKind,
     /// Dropped by a limiter.
     pub limited: ByKind,
-    /// In limiters, queues and on links when the run stopped, counted there: sent = delivered + full + pushed out + limited +
-    /// in flight.
+    /// In limiters, queues and on links when the run stopped, counted there: sent = delivered + full + pushed out + early +
+    /// limited + in flight.
     pub in_flight: u64,
+    /// How often a switch's port asked the other end of its cable to pause.
+    pub pauses: u64,
     /// Packets that finished crossing a link.
     pub hops: u64,
     /// Events.

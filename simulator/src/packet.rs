@@ -12,10 +12,14 @@ pub(crate) enum Kind {
     /// pFabric's header-only packet, which asks whether anything comes through.
     Probe,
     Datagram,
+    #[allow(dead_code)] // Connection setup is to come; queues know its packets already.
+    Syn,
+    #[allow(dead_code)]
+    SynAck,
 }
 
 /// Number of kinds.
-pub(crate) const KINDS: usize = 4;
+pub(crate) const KINDS: usize = 6;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
@@ -35,8 +39,10 @@ pub(crate) struct Packet {
     pub bytes: u16,
     pub to: u16,
     pub kind: Kind,
-    /// Data: congestion experienced. ACK: the echo of it.
+    /// Data: congestion experienced. ACK: the echo of it. Syn and `SynAck`: the flow is ECN-capable (RFC 3168, section 6.1.1).
     pub marked: bool,
+    /// Data that may be marked instead of dropped: of an ECN-capable sender.
+    pub ect: bool,
 }
 
 /// log2 of the unit of time stamps, 8.192 ns: 32 bits of it last 35 s, longer than any round trip.
@@ -53,6 +59,11 @@ pub(crate) fn since(stamped: u32, now: Ps) -> Ps {
 }
 
 impl Packet {
+    /// The ECE bit (RFC 3168, section 6.1).
+    pub fn ece(&self) -> bool {
+        self.marked && matches!(self.kind, Kind::Ack | Kind::Syn | Kind::SynAck)
+    }
+
     /// When a datagram left its host's limiter.
     pub fn created(&self) -> Ps {
         Ps::from(self.echo) << 32 | Ps::from(self.seq)
