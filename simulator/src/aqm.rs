@@ -194,14 +194,14 @@ pub struct Pause {
 pub(crate) const PAUSE_FRAME: u16 = 64;
 
 impl Pause {
-    /// Bytes that come in by a port after `xoff` was reached, and what the packet that reached it had beyond, on a cable of this
-    /// delay and these picoseconds per byte with packets of at most `packet` bytes. There are packets of 64 bytes or more.
+    /// Most bytes above `xoff` that a switch comes to hold of a port whose cable has this delay and these picoseconds per byte,
+    /// with packets of at most `packet` bytes: 3 · packet + 64 + 2 · delay · rate − 2.
     ///
-    /// That packet (all but a byte); what is sent while a packet of the other direction is in the pause frame's way, the pause
-    /// frame is sent and the cable crossed twice; the packet whose sending has begun: 3 · packet + 64 + 2 · delay · rate − 1.
+    /// These are the packet that reaches `xoff`, all but a byte; what is sent while a packet of the other direction is in the pause
+    /// frame's way, while the pause frame is sent and while both cross the cable; and a packet that has begun by then.
     pub fn headroom(delay: Ps, ps_per_byte: u32, packet: u16) -> u64 {
         let packet = u64::from(packet.max(PAUSE_FRAME));
-        (2 * delay).div_ceil(u64::from(ps_per_byte)) + 3 * packet + u64::from(PAUSE_FRAME) - 1
+        (2 * delay).div_ceil(u64::from(ps_per_byte)) + 3 * packet + u64::from(PAUSE_FRAME) - 2
     }
 
     pub(crate) fn check(&self) -> Result<()> {

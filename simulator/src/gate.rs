@@ -143,3 +143,59 @@ impl Gated {
         verdict
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(ect: bool, bytes: u16) -> Packet {
+        Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes, to: 1, kind: Kind::Data, marked: false, ect }
+    }
+
+    fn gate(limit: Limit, threshold: Limit) -> Gate {
+        Gate::new(&Queue::Threshold { limit, threshold }, 800, Rng::new(1, 2))
+    }
+
+    #[test]
+    fn every_packet_that_finds_the_threshold_is_marked() {
+        let find = |threshold, bytes, packets, ect| {
+            let mut packet = packet(ect, 1_500);
+            let verdict = gate(Limit::None, threshold).admit(&Found { bytes, packets, idle: None }, &mut packet);
+            assert_eq!(packet.marked, verdict == Verdict::Marked);
+            verdict
+        };
+        use Verdict::{Marked, Taken};
+        let bytes = Limit::Bytes(30_000);
+        assert_eq!([29_999, 30_000, 90_000].map(|found| find(bytes, found, 99, true)), [Taken, Marked, Marked]);
+        let packets = Limit::Packets(20);
+        assert_eq!([19, 20, 90].map(|found| find(packets, 99_999, found, true)), [Taken, Marked, Marked]);
+        // 24 us are 30 kB at 10 Gb/s.
+        let time = Limit::Time(24_000_000);
+        assert_eq!([29_999, 30_000].map(|found| find(time, found, 99, true)), [Taken, Marked]);
+        assert_eq!(find(bytes, 90_000, 99, false), Taken, "what is not ECN-capable passes unmarked");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_dropped_unmarked() {
+        let mut packet = packet(true, 1_500);
+        let mut gate = gate(Limit::Bytes(30_000), Limit::Bytes(0));
+        assert_eq!(gate.admit(&Found { bytes: 28_501, packets: 19, idle: None }, &mut packet), Verdict::Full);
+        assert!(!packet.marked);
+        assert_eq!(gate.admit(&Found { bytes: 28_500, packets: 19, idle: None }, &mut packet), Verdict::Marked);
+    }
+
+    #[test]
+    fn a_queue_is_counted_to_the_picosecond() {
+        let mut gated = Gated::new(gate(Limit::None, Limit::Bytes(1_500)));
+        let mut at = |now, free| gated.admit(now, free, 800, &mut packet(true, 1_500));
+        // 1,500 bytes take 1.2 us, and the last byte is to go until it has gone.
+        assert_eq!(at(0, 0), Verdict::Taken);
+        assert_eq!(at(799, 1_200_000), Verdict::Marked);
+        assert_eq!(at(800, 1_200_000), Verdict::Taken);
+        let mut gated = Gated::new(gate(Limit::None, Limit::Packets(1)));
+        let mut at = |now, free| gated.admit(now, free, 800, &mut packet(true, 1_500));
+        assert_eq!(at(0, 0), Verdict::Taken);
+        assert_eq!(at(1_199_999, 1_200_000), Verdict::Marked);
+        assert_eq!(at(2_400_000, 2_400_000), Verdict::Taken);
+    }
+}
