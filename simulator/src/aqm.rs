@@ -207,8 +207,8 @@ impl Pause {
     pub(crate) fn check(&self) -> Result<()> {
         if self.xon >= self.xoff || self.xoff > self.buffer {
             return Err(Error::new(format!(
-                "pause: {}, {} and {} bytes are not xon below xoff and xoff at most the buffer",
-                self.xon, self.xoff, self.buffer
+                "pause: {}, {} and {} bytes are not xoff above xon and at most the buffer",
+                self.xoff, self.xon, self.buffer
             )));
         }
         Ok(())

@@ -146,6 +146,7 @@ impl Gated {
 
 #[cfg(test)]
 mod tests {
+    use super::Verdict::{Marked, Taken};
     use super::*;
 
     fn packet(ect: bool, bytes: u16) -> Packet {
@@ -164,7 +165,6 @@ mod tests {
             assert_eq!(packet.marked, verdict == Verdict::Marked);
             verdict
         };
-        use Verdict::{Marked, Taken};
         let bytes = Limit::Bytes(30_000);
         assert_eq!([29_999, 30_000, 90_000].map(|found| find(bytes, found, 99, true)), [Taken, Marked, Marked]);
         let packets = Limit::Packets(20);

@@ -52,7 +52,7 @@ pub(crate) struct Link {
 
 impl Link {
     /// Bytes to be sent until it is free.
-    fn to_go(&self, now: Ps) -> u64 {
+    pub fn to_go(&self, now: Ps) -> u64 {
         self.free.saturating_sub(now).div_ceil(self.ps_per_byte.into())
     }
 }
@@ -214,6 +214,9 @@ impl Links {
                     }
                     return offered(taken, waiting, link.free);
                 }
+                if let Some(watch) = &mut self.watch {
+                    watch[number as usize].taken(packet.bytes.into(), false);
+                }
             }
             Discipline::Remaining(place) => {
                 let queue = &mut self.remaining[place as usize];
@@ -224,6 +227,9 @@ impl Links {
                         watch[number as usize].waits(now, queue.bytes(), taken.then(|| link.to_go(now)));
                     }
                     return offered(taken, waiting, link.free);
+                }
+                if let Some(watch) = &mut self.watch {
+                    watch[number as usize].taken(packet.bytes.into(), false);
                 }
             }
             Discipline::Gated(place) => {

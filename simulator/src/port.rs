@@ -116,7 +116,7 @@ impl Links {
         };
         let marked = verdict == Verdict::Marked;
         if let Some(watch) = self.watch.as_mut().filter(|_| taken) {
-            watch[number as usize].taken(found.bytes + u64::from(bytes), marked);
+            watch[number as usize].taken(port.bytes() + link.to_go(now), marked);
         }
         for i in 0..self.evicted.len() {
             self.let_go(now, self.evicted[i], pool);

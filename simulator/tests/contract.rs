@@ -305,3 +305,36 @@ fn wrong_input_is_told() {
     );
     assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp { shift: 4 }));
 }
+
+/// Those of queues that no published scheme has.
+#[test]
+fn queues_are_pinned() {
+    let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
+    let (min, max, limit) = (Limit::Bytes(15_000), Limit::Bytes(45_000), Limit::Packets(150));
+    let codel = CoDel { limit, target: 20 * US, interval: 200 * US, protection: Protection::AckSyn };
+    let pause = Pause { xoff: 30_000, xon: 15_000, buffer: 30_000 + Pause::headroom(2_700_000, 800, 1_500) };
+    let schemes = [
+        Scheme { queue: Queue::Threshold { limit, threshold: Limit::Packets(20) }, ..Scheme::dctcp() },
+        Scheme { queue: Queue::Red(Red::ns2(min, max, limit)), ..Scheme::dctcp() },
+        Scheme { queue: Queue::Red(Red::linux(min, max, limit)), ..Scheme::tcp() },
+        Scheme { queue: Queue::CoDel(codel), host_queue: Some(Queue::DropTail(Limit::None)), ..Scheme::dctcp() },
+        Scheme { queue: Queue::DropTail(Limit::None), pause: Some(pause), ..Scheme::tcp() },
+    ];
+    let run = |scheme, seed| {
+        let flows = Flows::Poisson { sizes: Sizes::web_search(), load: 0.8, count: 200 };
+        Scenario { topology: topology.clone(), scheme, workload: Workload::of_flows(flows), seed, stop: None }.run().unwrap()
+    };
+    let outcomes = schemes.map(|scheme| run(scheme, 1));
+    assert_eq!(outcomes.each_ref().map(digest), PINNED_QUEUES);
+    let [_, ns2, linux, codel, pause] = outcomes.each_ref().map(|outcome| outcome.counters);
+    assert!(ns2.early.data > 0 && linux.early.data > 0 && codel.marked > 0 && codel.early.total() == 0);
+    assert!(pause.pauses > 0 && pause.full.total() == 0);
+}
+
+const PINNED_QUEUES: [u64; 5] = [
+    10_617_393_918_292_601_358,
+    7_626_985_261_713_873_275,
+    5_273_936_442_699_118_105,
+    1_552_821_736_636_233_157,
+    6_898_558_936_290_886_786,
+];
