@@ -44,7 +44,7 @@ pub enum Reading {
     /// the probability grows with the packet's size over the mean one. An empty queue acts on nothing.
     Ns2,
     /// Linux's `sch_red`: 1 to 1/p packets, of any size. While the link idles the average falls by (1 − weight) for every mean
-    /// packet that could have been sent, as in ns-2; Linux reads about the same off a table of powers of two.
+    /// packet that could have been sent, and in proportion for the rest; Linux reads about the same off a table of powers of two.
     Linux,
 }
 
@@ -204,12 +204,15 @@ impl Pause {
         (2 * delay).div_ceil(u64::from(ps_per_byte)) + 3 * packet + u64::from(PAUSE_FRAME) - 2
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self, packet: u16) -> Result<()> {
         if self.xon >= self.xoff || self.xoff > self.buffer {
             return Err(Error::new(format!(
                 "pause: {}, {} and {} bytes are not xoff above xon and at most the buffer",
                 self.xoff, self.xon, self.buffer
             )));
+        }
+        if self.buffer < u64::from(packet) {
+            return Err(Error::new(format!("pause: its buffer of {} bytes holds no packet of {packet}", self.buffer)));
         }
         Ok(())
     }

@@ -133,8 +133,14 @@ impl Detector {
     /// The average of what packets find. Idleness counts as mean packets that would have found nothing.
     fn follow(&mut self, found: &Found) {
         if let Some(idle) = found.idle {
-            let missed = idle / self.mean_time + u64::from(self.reading == Reading::Ns2);
+            let (missed, rest) = match self.reading {
+                // With the packet that has come; what is left of a mean one is not counted.
+                Reading::Ns2 => (idle / self.mean_time + 1, 0),
+                Reading::Linux => (idle / self.mean_time, idle % self.mean_time),
+            };
             self.average = ((u128::from(self.average) * u128::from(decay(self.weight, missed))) >> 63) as u64;
+            let part = u128::from(self.average) * u128::from(rest) / u128::from(self.mean_time);
+            self.average -= (part as u64) >> self.weight;
         } else {
             let queue = if self.in_packets { found.packets * self.mean } else { found.bytes };
             let queue = queue.min(LONGEST) << FRACTION;

@@ -272,7 +272,7 @@ impl Scheme {
             self.check_queue("host_queue", queue)?;
         }
         if let Some(pause) = &self.pause {
-            pause.check()?;
+            pause.check(self.transport.data_bytes)?;
         }
         let t = &self.transport;
         let (data, ack) = (t.data_bytes, t.ack_bytes);
@@ -322,12 +322,7 @@ impl Scheme {
         if bytes < data {
             return Err(Error::new(format!("{place}: its limit of {bytes} bytes holds no packet of {data}")));
         }
-        match &self.pause {
-            Some(pause) if pause.buffer < data => {
-                Err(Error::new(format!("pause: its buffer of {} bytes holds no packet of {data}", pause.buffer)))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn check_limiter(&self) -> Result<()> {

@@ -146,7 +146,7 @@ fn in_bytes_the_size_matters() {
 /// The exact average beside one in floating point: steps up and down, and idleness.
 #[test]
 fn the_average_is_the_exponential_one() {
-    for (reading, again) in [(Reading::Ns2, 1), (Reading::Linux, 0)] {
+    for reading in [Reading::Ns2, Reading::Linux] {
         let settings = Red { weight: 9, ..red(reading) };
         let mut detector = Detector::new(&settings, PPB, Rng::new(1, 2));
         let (mut expected, weight) = (0.0, 1.0 / 512.0);
@@ -155,8 +155,11 @@ fn the_average_is_the_exponential_one() {
             let bytes = random.below(1_000_000);
             let found = if step % 100 == 99 {
                 let idle = random.below(1_000_000_000);
-                let missed = idle / 800_000 + again;
-                expected *= (1.0f64 - weight).powi(missed as i32);
+                let missed = (idle / 800_000) as i32;
+                expected *= match reading {
+                    Reading::Ns2 => (1.0f64 - weight).powi(missed + 1),
+                    Reading::Linux => (1.0 - weight).powi(missed) * (1.0 - weight * (idle % 800_000) as f64 / 800_000.0),
+                };
                 Found { bytes: 0, packets: 0, idle: Some(idle) }
             } else {
                 expected += weight * (bytes as f64 - expected);
