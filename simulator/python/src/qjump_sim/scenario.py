@@ -26,12 +26,12 @@ class Scenario:
     stop: int | None = None
 
 
-def run(scenario: Scenario) -> Outcome:
-    """Run it.
+def run(scenario: Scenario, ports: bool = False) -> Outcome:
+    """Run it. `ports`: tell what happened at each of them; nothing else is different, but that it takes longer.
 
     Other threads go on meanwhile: runs in several threads use several cores. Ctrl-C ends a run of the main thread, as does any signal whose
     handler raises. Raises ValueError for what cannot be simulated, in one sentence that begins with the place.
     """
-    columns, counters, sources, end = _native.run(scenario)
+    columns, counters, sources, end, watched = _native.run(scenario, ports)
     start, finish, src, dst, packets = (np.frombuffer(column, np.int64) for column in columns)
-    return Outcome(start, finish, src, dst, packets, counters, tuple(SourceResult(*source) for source in sources), end)
+    return Outcome(start, finish, src, dst, packets, counters, tuple(SourceResult(*source) for source in sources), end, tuple(watched))
