@@ -11,9 +11,11 @@ use crate::link::{Links, Node, Offered};
 use crate::outcome::{ByKind, Counters, FlowResult, Latency, Outcome, SourceResult};
 use crate::packet::{Kind, Packet, Pool, AGAIN, KINDS};
 use crate::path::Path;
+use crate::port::TOLD;
 use crate::rng::Rng;
 use crate::routes::Routes;
 use crate::scheme::{Limiter, Scheme};
+use crate::stats::PortResult;
 use crate::time::Ps;
 use crate::topology::Topology;
 use crate::wheel::Wheel;
@@ -21,9 +23,9 @@ use crate::workload::{check_source, Bytes, Source, Workload};
 
 /// An event's kind is in the upper 3 bits of 32, its index in the others.
 pub(crate) const INDEX: u32 = 29;
-const ARRIVE: u32 = 0;
+pub(crate) const ARRIVE: u32 = 0;
 const RELEASE: u32 = 1 << INDEX;
-const DEPART: u32 = 2 << INDEX;
+pub(crate) const DEPART: u32 = 2 << INDEX;
 pub(crate) const TIMER: u32 = 3 << INDEX;
 pub(crate) const START: u32 = 4 << INDEX;
 /// Of a source's datagram; above the number of sources of an application's event.
@@ -57,6 +59,7 @@ pub(crate) struct Tally {
     delivered: [u64; KINDS],
     full: [u64; KINDS],
     pushed_out: [u64; KINDS],
+    early: [u64; KINDS],
     pub limited: [u64; KINDS],
     hops: u64,
     events: u64,
@@ -81,6 +84,18 @@ impl Simulation {
     /// # Errors
     /// Whatever cannot be in the scheme or the workload, in a sentence.
     pub fn new(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64) -> Result<Self> {
+        Self::build(topology, scheme, workload, seed, false)
+    }
+
+    /// The same, with what [`Simulation::ports`] tells. Nothing else is different; it takes longer.
+    ///
+    /// # Errors
+    /// As of [`Simulation::new`].
+    pub fn watching(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64) -> Result<Self> {
+        Self::build(topology, scheme, workload, seed, true)
+    }
+
+    fn build(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, watched: bool) -> Result<Self> {
         scheme.check()?;
         let records = workload.flows.draw(topology, seed)?;
         if records.len() >= 1 << INDEX {
@@ -93,7 +108,7 @@ impl Simulation {
             scheme: *scheme,
             wheel: Wheel::new(),
             pool: Pool::default(),
-            links: Links::new(topology, scheme.queue)?,
+            links: Links::new(topology, scheme, seed, watched)?,
             routes: Routes::new(topology, scheme.routing),
             host_limiter: match scheme.limiter {
                 Limiter::PerHost { epoch, budgets } => Some(HostLimiter::new(epoch, budgets, topology.hosts())),
@@ -183,12 +198,18 @@ impl Simulation {
         self.pool.is_empty() && self.free_slots.len() == self.flows.len() && self.wheel.pending().next().is_none()
     }
 
+    /// What happened at every port, in the order of links: hosts' own, those to hosts, both directions of every cable between
+    /// switches. Nothing if it was not watched.
+    pub fn ports(&self) -> Vec<PortResult> {
+        self.links.results(self.now, &self.routes.starts())
+    }
+
     /// How long the link to `host` takes to send what has been accepted for it. Of a link with priorities: the packet being sent.
     ///
     /// # Panics
     /// There is no such host.
     pub fn backlog_to(&self, host: u32) -> Ps {
-        self.links.free(self.routes.to_host(host)).saturating_sub(self.now)
+        self.links.backlog(self.now, self.routes.to_host(host))
     }
 
     /// What has come out so far.
@@ -200,8 +221,10 @@ impl Simulation {
             delivered: ByKind::of(&tally.delivered),
             full: ByKind::of(&tally.full),
             pushed_out: ByKind::of(&tally.pushed_out),
+            early: ByKind::of(&tally.early),
             limited: ByKind::of(&tally.limited),
             in_flight: self.wheel.pending().filter(packets).count() as u64 + self.links.waiting(),
+            pauses: self.links.pauses.as_ref().map_or(0, |pauses| pauses.count),
             hops: tally.hops,
             events: tally.events,
             marked: tally.marked,
@@ -248,24 +271,49 @@ impl Simulation {
                     self.wheel.push(at, DEPART | link);
                 }
             }
+            Offered::Queued => {}
             Offered::Dropped => {
                 self.tally.full[self.pool.get(handle).kind as usize] += 1;
+                self.links.refused(link, false);
+                self.discard(handle);
+            }
+            Offered::Early => {
+                self.tally.early[self.pool.get(handle).kind as usize] += 1;
+                self.links.refused(link, true);
                 self.discard(handle);
             }
         }
+        self.settle();
+    }
+
+    /// Takes over what links have done beside the offer or departure of a packet.
+    fn settle(&mut self) {
         while let Some(victim) = self.links.evicted.pop() {
             self.tally.pushed_out[self.pool.get(victim).kind as usize] += 1;
             self.discard(victim);
         }
+        while let Some(victim) = self.links.early.pop() {
+            self.tally.early[self.pool.get(victim).kind as usize] += 1;
+            self.discard(victim);
+        }
+        for (at, what) in self.links.due.drain(..) {
+            self.wheel.push(at, what);
+        }
     }
 
-    fn depart(&mut self, link: u32) {
-        if let Some(departure) = self.links.depart(self.now, link, &self.pool) {
+    /// A link has sent a packet; or, with a bit, a pause frame has crossed it.
+    fn depart(&mut self, index: u32) {
+        let link = index & !TOLD;
+        if index != link {
+            self.links.told(self.now, link, &mut self.pool);
+        } else if let Some(departure) = self.links.depart(self.now, link, &mut self.pool) {
             self.wheel.push(departure.arrival, ARRIVE | departure.handle);
             if let Some(next) = departure.next {
                 self.wheel.push(next, DEPART | link);
             }
+            return;
         }
+        self.settle();
     }
 
     fn discard(&mut self, handle: u32) {

@@ -26,23 +26,30 @@
 //! the order in which they were given does not matter; that of applications numbers their random numbers.
 
 pub mod apps;
+mod aqm;
+mod codel;
 mod cubic;
 mod engine;
 mod error;
 mod flow;
+mod gate;
 mod hosts;
 mod limiter;
 mod link;
 mod outcome;
 mod packet;
 mod path;
+mod pause;
+mod port;
 mod queue;
 mod receiver;
+mod red;
 mod regions;
 mod reply;
 mod rng;
 mod routes;
 mod scheme;
+mod stats;
 mod time;
 mod topology;
 mod transport;
@@ -50,6 +57,7 @@ mod wheel;
 mod window;
 mod workload;
 
+pub use aqm::{CoDel, Pause, Profile, Protection, Reading, Red};
 pub use engine::Simulation;
 pub use error::{Error, Result};
 pub use outcome::{ByKind, Counters, FlowResult, Latency, Outcome, SourceResult};
@@ -57,6 +65,7 @@ pub use regions::{Region, Regions};
 pub use rng::Rng;
 pub use routes::Routing;
 pub use scheme::{network_epoch, Budgets, Congestion, Limit, Limiter, Queue, Rank, Scheme, Transport};
+pub use stats::{End, PortResult};
 pub use time::{ps_per_byte, Ps, MS, NS, S, US};
 pub use topology::{Cable, LeafSpine, Topology, Tree};
 pub use workload::{Bytes, FlowSpec, Flows, Gap, Sizes, Source, Workload};

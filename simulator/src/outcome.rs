@@ -93,11 +93,15 @@ pub struct Counters {
     pub full: ByKind,
     /// Pushed out of a queue by what mattered more.
     pub pushed_out: ByKind,
+    /// Dropped early, by active queue management.
+    pub early: ByKind,
     /// Dropped by a limiter.
     pub limited: ByKind,
-    /// In limiters, queues and on links when the run stopped, counted there: sent = delivered + full + pushed out + limited +
-    /// in flight.
+    /// In limiters, queues and on links when the run stopped, counted there: sent = delivered + full + pushed out + early +
+    /// limited + in flight.
     pub in_flight: u64,
+    /// How often a switch's port asked the other end of its cable to pause.
+    pub pauses: u64,
     /// Packets that finished crossing a link.
     pub hops: u64,
     /// Events.

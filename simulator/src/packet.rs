@@ -41,7 +41,6 @@ pub(crate) struct Packet {
     /// Data: congestion experienced. ACK: the echo of it. Syn and `SynAck`: the flow is ECN-capable (RFC 3168, section 6.1.1).
     pub marked: bool,
     /// Data that may be marked instead of dropped: of an ECN-capable sender, and not a retransmission (RFC 3168, section 6.1.5).
-    #[allow(dead_code)] // for queues that heed it
     pub ect: bool,
 }
 
@@ -68,6 +67,11 @@ pub(crate) fn since(stamped: u32, now: Ps) -> Ps {
 }
 
 impl Packet {
+    /// The ECE bit (RFC 3168, section 6.1).
+    pub fn ece(&self) -> bool {
+        self.marked && matches!(self.kind, Kind::Ack | Kind::Syn | Kind::SynAck)
+    }
+
     /// When a datagram left its host's limiter.
     pub fn created(&self) -> Ps {
         Ps::from(self.echo) << 32 | Ps::from(self.seq)

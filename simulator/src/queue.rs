@@ -54,6 +54,10 @@ impl Bands {
         Some(handle)
     }
 
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub fn is_empty(&self) -> bool {
         self.occupied == 0
     }
@@ -118,6 +122,10 @@ impl Remaining {
         let sent = self.data.remove(first);
         self.bytes -= u64::from(sent.bytes);
         Some(sent.handle)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     pub fn is_empty(&self) -> bool {

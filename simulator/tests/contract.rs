@@ -3,19 +3,73 @@
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Bytes, Cable, Congestion, Counters, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Outcome, Queue, Routing, Scenario,
-    Scheme, Simulation, Sizes, Source, Topology, Transport, Tree, Workload, MS, NS, S, US,
+    Bytes, Cable, CoDel, Congestion, Counters, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Outcome, Pause, Profile,
+    Protection, Queue, Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Topology, Transport, Tree, Workload,
+    MS, NS, S, US,
 };
 
-fn scheme() -> impl Strategy<Value = Scheme> {
+fn protection() -> impl Strategy<Value = Protection> {
+    prop_oneof![Just(Protection::Default), Just(Protection::EceBit), Just(Protection::AckSyn), Just(Protection::NoDrop)]
+}
+
+fn limit() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        Just(Limit::None),
+        (1_500u64..60_000).prop_map(Limit::Bytes),
+        (1u32..40).prop_map(Limit::Packets),
+        (12u64..200).prop_map(|us| Limit::Time(us * US)),
+    ]
+}
+
+fn profile() -> impl Strategy<Value = Profile> {
+    let thresholds = prop_oneof![
+        (0u64..20_000, 1u64..40_000).prop_map(|(min, more)| (Limit::Bytes(min), Limit::Bytes(min + more))),
+        (0u32..10, 1u32..20).prop_map(|(min, more)| (Limit::Packets(min), Limit::Packets(min + more))),
+        (0u64..20, 1u64..40).prop_map(|(min, more)| (Limit::Time(min * US), Limit::Time((min + more) * US))),
+    ];
+    (thresholds, 1u32..1_000_000).prop_map(|((min, max), max_p)| Profile { min, max, max_p })
+}
+
+fn red() -> impl Strategy<Value = Queue> {
+    let how = (any::<bool>(), any::<bool>(), any::<bool>(), 0u32..10, 40u16..1_500);
+    (limit(), profile(), prop::option::of(profile()), how, prop::option::of(0u32..1_000_000), protection()).prop_map(
+        |(limit, profile, not_ect, (gentle, in_packets, linux, weight, mean_packet), mark_p, protection)| {
+            let reading = if linux { Reading::Linux } else { Reading::Ns2 };
+            let red = Red { limit, profile, not_ect, gentle, weight, in_packets, mean_packet, reading, mark_p, protection };
+            Queue::Red(red)
+        },
+    )
+}
+
+fn codel() -> impl Strategy<Value = Queue> {
+    (limit(), 0u64..100, 1u64..500, protection()).prop_map(|(limit, target, interval, protection)| {
+        Queue::CoDel(CoDel { limit, target: target * US, interval: interval * US, protection })
+    })
+}
+
+fn pause() -> impl Strategy<Value = Pause> {
+    (1_500u64..20_000, 0u64..20_000, 0u64..20_000).prop_map(|(xoff, below, more)| Pause {
+        xoff,
+        xon: (xoff - 1).saturating_sub(below),
+        buffer: xoff + more,
+    })
+}
+
+fn queue() -> impl Strategy<Value = Queue> {
     let bytes = 1_500u64..60_000;
-    let queue = prop_oneof![
+    prop_oneof![
         bytes.clone().prop_map(|limit| Queue::DropTail(Limit::Bytes(limit))),
         (1u32..40).prop_map(|n| Queue::DropTail(Limit::Packets(n))),
         (bytes.clone(), 0u64..30_000).prop_map(|(limit, threshold)| Queue::Marking { limit, threshold }),
         bytes.clone().prop_map(|limit| Queue::Priority { limit }),
         bytes.prop_map(|limit| Queue::PFabric { limit }),
-    ];
+        (limit(), limit()).prop_map(|(limit, threshold)| Queue::Threshold { limit, threshold }),
+        red(),
+        codel(),
+    ]
+}
+
+fn scheme() -> impl Strategy<Value = Scheme> {
     let limiter = prop_oneof![
         Just(Limiter::None),
         (10u64..500, 1_500u64..20_000).prop_map(|(us, b)| Limiter::PerFlow { epoch: us * US, budgets: [b; 8] }),
@@ -32,9 +86,10 @@ fn scheme() -> impl Strategy<Value = Scheme> {
     ];
     let times = (prop::option::of(1u64..2_000), prop::option::of(1u64..5_000));
     let transport = (prop::option::of(1u32..5), 0u32..3, congestion, any::<bool>(), times);
-    (base, queue, limiter, routing, transport).prop_map(
-        |(mut scheme, queue, limiter, routing, (dupacks, connections, congestion, sack, (delay, handshake)))| {
-            scheme.queue = queue;
+    let queues = (queue(), prop::option::of(queue()), prop::option::weighted(0.4, pause()));
+    (base, queues, limiter, routing, transport).prop_map(
+        |(mut scheme, queues, limiter, routing, (dupacks, connections, congestion, sack, (delay, handshake)))| {
+            (scheme.queue, scheme.host_queue, scheme.pause) = queues;
             scheme.limiter = limiter;
             scheme.routing = routing;
             scheme.transport.dupacks = dupacks;
@@ -93,7 +148,8 @@ fn ends(src: u32, over: u32, hosts: u32) -> (u32, u32) {
 }
 
 fn kept(c: &Counters) -> bool {
-    c.sent.total() == c.delivered.total() + c.full.total() + c.pushed_out.total() + c.limited.total() + c.in_flight
+    let dropped = c.full.total() + c.pushed_out.total() + c.early.total() + c.limited.total();
+    c.sent.total() == c.delivered.total() + dropped + c.in_flight
 }
 
 proptest! {
@@ -121,6 +177,12 @@ proptest! {
         }
         simulation.run_until(1_000 * S);
         let outcome = simulation.outcome();
+        let mut watching = Simulation::watching(&topology, &scheme, &workload, seed).unwrap();
+        watching.run_until(1_000 * S);
+        prop_assert_eq!(&watching.outcome(), &outcome, "watching ports changes the outcome");
+        let ports = watching.ports();
+        let dropped = (ports.iter().map(|port| port.full).sum::<u64>(), ports.iter().map(|port| port.early).sum::<u64>());
+        prop_assert_eq!(dropped, (outcome.counters.full.total(), outcome.counters.early.total()));
         let straight = Scenario { topology, scheme, workload, seed, stop: Some(1_000 * S) }.run().unwrap();
         prop_assert_eq!(&straight, &outcome, "stops on the way change the outcome");
         prop_assert!(kept(&outcome.counters), "{:?}", outcome.counters);
@@ -312,3 +374,36 @@ fn wrong_input_is_told() {
     );
     assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp { shift: 4 }));
 }
+
+/// Those of queues that no published scheme has.
+#[test]
+fn queues_are_pinned() {
+    let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
+    let (min, max, limit) = (Limit::Bytes(15_000), Limit::Bytes(45_000), Limit::Packets(150));
+    let codel = CoDel { limit, target: 20 * US, interval: 200 * US, protection: Protection::AckSyn };
+    let pause = Pause { xoff: 30_000, xon: 15_000, buffer: 30_000 + Pause::headroom(2_700_000, 800, 1_500) };
+    let schemes = [
+        Scheme { queue: Queue::Threshold { limit, threshold: Limit::Packets(20) }, ..Scheme::dctcp() },
+        Scheme { queue: Queue::Red(Red::ns2(min, max, limit)), ..Scheme::dctcp() },
+        Scheme { queue: Queue::Red(Red::linux(min, max, limit)), ..Scheme::tcp() },
+        Scheme { queue: Queue::CoDel(codel), host_queue: Some(Queue::DropTail(Limit::None)), ..Scheme::dctcp() },
+        Scheme { queue: Queue::DropTail(Limit::None), pause: Some(pause), ..Scheme::tcp() },
+    ];
+    let run = |scheme, seed| {
+        let flows = Flows::Poisson { sizes: Sizes::web_search(), load: 0.8, count: 200 };
+        Scenario { topology: topology.clone(), scheme, workload: Workload::of_flows(flows), seed, stop: None }.run().unwrap()
+    };
+    let outcomes = schemes.map(|scheme| run(scheme, 1));
+    assert_eq!(outcomes.each_ref().map(digest), PINNED_QUEUES);
+    let [_, ns2, linux, codel, pause] = outcomes.each_ref().map(|outcome| outcome.counters);
+    assert!(ns2.early.data > 0 && linux.early.data > 0 && codel.marked > 0 && codel.early.total() == 0);
+    assert!(pause.pauses > 0 && pause.full.total() == 0);
+}
+
+const PINNED_QUEUES: [u64; 5] = [
+    10_617_393_918_292_601_358,
+    3_942_366_480_100_293_232,
+    3_569_615_620_497_431_155,
+    14_737_374_229_593_361_070,
+    6_898_558_936_290_886_786,
+];

@@ -17,6 +17,7 @@ from qjump_sim import (
     MS,
     US,
     Cable,
+    CoDel,
     Congestion,
     Cubic,
     Dctcp,
@@ -26,15 +27,21 @@ from qjump_sim import (
     LeafSpine,
     Marking,
     Outcome,
+    Packets,
+    Pause,
     PerFlow,
     PerHost,
     Poisson,
+    Profile,
+    Red,
     Reno,
     S,
     Scenario,
     Scheme,
     Sizes,
     Source,
+    Threshold,
+    Time,
     Transport,
     Tree,
     run,
@@ -169,6 +176,53 @@ def test_losses_are_repaired_with_and_without_sack() -> None:
     assert with_sack.fct[0] < without.fct[0]
 
 
+def test_queues_act_early() -> None:
+    fabric = replace(FIG9, racks=1, spines=0)
+    crowd = Flows([0] * 15, range(1, 16), [0] * 15, [200] * 15)
+    dctcp, tcp, limit = Scheme.named("dctcp", fabric), Scheme.named("tcp", fabric), Packets(200)
+
+    def counted(scheme: Scheme) -> tuple[int, int, int]:
+        outcome = run(Scenario(fabric, scheme, crowd), ports=True)
+        assert outcome.finished.all() and outcome.counters["pushed_out"].data == 0
+        full, early, marked = (sum(getattr(port, of) for port in outcome.ports) for of in ("full", "early", "marked"))
+        assert (full, early) == (sum(outcome.counters["full"]), sum(outcome.counters["early"]))
+        assert marked >= outcome.counters["marked"]
+        return full, early, marked
+
+    full, early, marked = counted(replace(dctcp, queue=Threshold(None, Time(24 * US))))
+    assert full == early == 0 and marked > 0
+    ns2 = Red(limit, 12_500, 37_500)
+    _, early, marked = counted(replace(tcp, queue=ns2))
+    assert early > 0 == marked
+    for queue in (replace(ns2, mark_p=None), Red.linux(limit, Packets(12), Packets(36), 1.0, weight=2), CoDel(limit, 20 * US, 200 * US)):
+        assert counted(replace(dctcp, queue=queue))[1:] > (0, 0)
+        assert counted(replace(tcp, queue=queue))[1] > 0 == counted(replace(tcp, queue=replace(queue, protection="nodrop")))[1]
+    spared = replace(ns2, not_ect=Profile(100_000, 200_000, 0.1), mark_p=None)
+    assert counted(replace(dctcp, queue=spared))[1] == 0 < counted(replace(dctcp, queue=spared))[2]
+
+
+def test_pauses_lose_nothing() -> None:
+    fabric = replace(FIG9, racks=1, spines=0)
+    headroom = Pause.headroom(fabric.edge, 1500)
+    assert headroom == 3 * 1500 + 64 + 2 * 2_700_000 // 800 - 2
+    scheme = replace(Scheme.named("tcp", fabric), queue=DropTail(), pause=Pause(30_000, 15_000, 30_000 + headroom))
+    outcome = run(Scenario(fabric, scheme, Flows([0] * 15, range(1, 16), [0] * 15, [200] * 15)), ports=True)
+    assert outcome.counters["sent"] == outcome.counters["delivered"]
+    assert outcome.counters["pauses"] > 0 == sum(outcome.counters["full"])
+    assert [port.begin for port in outcome.ports if port.paused > 0] == [("host", i) for i in range(1, 16)]
+    to_crowd = next(port for port in outcome.ports if port.end == ("host", 0))
+    assert 15 * 15_000 < to_crowd.longest <= 15 * (30_000 + headroom)
+
+
+def test_hosts_may_have_other_queues() -> None:
+    fabric = replace(FIG9, racks=1, spines=0)
+    scheme = replace(Scheme.named("tcp", fabric), host_queue=DropTail(packets=4))
+    ports = run(Scenario(fabric, scheme, Flows([0], [0], [1], [12])), ports=True).ports
+    assert ports[0].begin == ("host", 0) and ports[0].end == ("switch", 0)
+    assert ports[0].full == sum(port.full for port in ports) == 8
+    assert ports[0].longest == 6000 and not run(Scenario(fabric, scheme, SIX)).ports
+
+
 def test_trees_number_hosts_by_name() -> None:
     fast, slow = Cable(10_000_000_000, 2_700_000), Cable(1_000_000_000, 0)
     tree = Tree(["s", "t"], ["b", "a", "c"], [("b", "s", fast), ("s", "a", fast), ("t", "s", slow), ("c", "t", slow)])
@@ -250,10 +304,17 @@ SIX = Flows([0], [0], [1], [6])
         (Scenario(FIG9, replace(TCP, queue=DropTail(9000, 6)), SIX), "scheme.queue: a limit is in bytes or in packets, not in both"),
         (Scenario(FIG9, replace(TCP, queue=DropTail(-1)), SIX), "scheme.queue.bytes: -1 is not a whole number from 0 to 18446744073709551615"),
         (Scenario(FIG9, replace(TCP, queue=DropTail(9)), SIX), "queue: its limit of 9 bytes holds no packet of 1500"),
-        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Priority or PFabric"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, transport=Transport.linux(Dctcp(21))), SIX), "transport: DCTCP's g is below 2^-20, with which alpha stays 0"),
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, congestion=None)), SIX), "scheme.transport.congestion: None is not a Reno, Ecn"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, delayed_ack=-1)), SIX), "scheme.transport.delayed_ack: -1 is not a whole"),
+        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Threshold, Red, CoDel, Priority or PFabric"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, host_queue=Threshold(9000, "K")), SIX), "scheme.host_queue.threshold: 'K' is not a whole number from 0 to"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, Packets(12))), SIX), "queue: min and max are not both in bytes, packets or time"),
+        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, mark_p=1.5)), SIX), "scheme.queue.mark_p: 1.5 is not between 0 and 1"),
+        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, reading="ns")), SIX), "scheme.queue.reading: 'ns' is not 'ns-2' or 'linux'"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, not_ect=Profile(6, Time(-1), 1))), SIX), "scheme.queue.not_ect.max.ps: -1 is not"),
+        (Scenario(FIG9, replace(TCP, queue=CoDel(None, US, US, "ack")), SIX), "scheme.queue.protection: 'ack' is not 'default', 'ece-bit', 'ack+syn'"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, pause=Pause(9, 9, 9)), SIX), "pause: 9, 9 and 9 bytes are not xoff above xon and at most the buffer"),
         (Scenario(FIG9, replace(TCP, levels=[6, 13]), SIX), "scheme.levels: it has 2 values, not 7"),
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None, 1.5] * 4)), SIX), "scheme.limiter.budgets[1]: 1.5 is not a whole number"),  # type: ignore[list-item]
         (Scenario(FIG9, replace(TCP, routing="ecmp"), SIX), "scheme.routing: 'ecmp' is not 'spray' or 'per-flow'"),  # type: ignore[arg-type]

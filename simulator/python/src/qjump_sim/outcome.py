@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from qjump_sim.network import LeafSpine
 
 
 class ByKind(NamedTuple):
-    """Packets by what they are: data of flows, ACKs, pFabric's probes, datagrams of sources, SYNs and SYN-ACKs; `sum` is all of them."""
+    """Packets by what they are: data of flows, ACKs, pFabric's probes, datagrams of sources, requests for connections and their answers; `sum`
+    is all of them."""
 
     data: int
     acks: int
@@ -38,7 +39,7 @@ class Latency(NamedTuple):
 
 
 class Counters(TypedDict):
-    """What was counted. Packets: `sent` = `delivered` + `full` + `pushed_out` + `limited` + `in_flight`, at every stop."""
+    """What was counted. Packets: `sent` = `delivered` + `full` + `pushed_out` + `early` + `limited` + `in_flight`, at every stop."""
 
     sent: ByKind
     """Handed over by the hosts' transports, every retransmission anew."""
@@ -48,10 +49,14 @@ class Counters(TypedDict):
     """Dropped because a queue was full."""
     pushed_out: ByKind
     """Pushed out of a queue by what mattered more."""
+    early: ByKind
+    """Dropped early, by active queue management."""
     limited: ByKind
     """Dropped by a limiter."""
     in_flight: int
     """In limiters, queues and on links when the run stopped."""
+    pauses: int
+    """How often a switch's port asked the other end of its cable to pause."""
     hops: int
     """Packets that finished crossing a link."""
     events: int
@@ -75,6 +80,29 @@ class SourceResult:
     bytes: int
     delay_sum: int
     delay_max: int
+
+
+@dataclass(frozen=True)
+class Port:
+    """One direction of a cable, with the queue before it. An end is `("host", 3)` or `("switch", 0)`: racks' switches before spines, a tree's
+    switches in the order of their names."""
+
+    begin: tuple[Literal["host", "switch"], int]
+    """Whose queue it is."""
+    end: tuple[Literal["host", "switch"], int]
+    """Where the cable leads."""
+    longest: int
+    """Most bytes that had been taken and not been sent."""
+    waiting: int
+    """Bytes times ps of waiting, without being sent: over `Outcome.end`, the mean number of bytes that wait."""
+    marked: int
+    """Packets marked here."""
+    early: int
+    """Packets dropped early."""
+    full: int
+    """Packets dropped because the queue, or what the switch holds of the port they came by, was full."""
+    paused: int
+    """For how long it was paused, in ps."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +154,8 @@ class Outcome:
     """When the run stopped, in ps: the time of its last event, or the one asked for."""
     apps: tuple[AppResult, ...] = ()
     """In the order of the scenario's."""
+    ports: tuple[Port, ...] = ()
+    """If they were asked for: those of hosts, those to hosts, both directions of every cable between switches."""
 
     @property
     def finished(self) -> NDArray[np.bool_]:

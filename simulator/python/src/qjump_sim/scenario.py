@@ -28,14 +28,14 @@ class Scenario:
     apps: Sequence[App] = ()
 
 
-def run(scenario: Scenario) -> Outcome:
-    """Run it.
+def run(scenario: Scenario, ports: bool = False) -> Outcome:
+    """Run it. `ports`: tell what happened at each of them; nothing else is different, but that it takes longer.
 
     Other threads go on meanwhile: runs in several threads use several cores. Ctrl-C ends a run of the main thread, as does any signal whose
     handler raises. Raises ValueError for what cannot be simulated, in one sentence that begins with the place.
     """
-    columns, counters, sources, end, apps = _native.run(scenario)
+    columns, counters, sources, end, apps, watched = _native.run(scenario, ports)
     start, finish, src, dst, packets = (np.frombuffer(column, np.int64) for column in columns)
     delivered = tuple(SourceResult(*source) for source in sources)
     results = tuple(result(app, *parts) for app, parts in zip(scenario.apps, apps, strict=True))
-    return Outcome(start, finish, src, dst, packets, counters, delivered, end, results)
+    return Outcome(start, finish, src, dst, packets, counters, delivered, end, results, tuple(watched))
