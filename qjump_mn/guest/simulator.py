@@ -22,7 +22,7 @@ mkdir out
 cp -r python/src/qjump_sim out/
 mv target/wheel/lib_native.so out/qjump_sim/_native.abi3.so
 """
-_SOURCES = ("Cargo.toml", "Cargo.lock", "src/*.rs", "qjump_sim/*.py", "qjump_sim/*.pyi", "qjump_sim/py.typed")
+_SOURCES = ("Cargo.toml", "Cargo.lock", "src/**/*.rs", "qjump_sim/*.py", "qjump_sim/*.pyi", "qjump_sim/py.typed")
 
 
 def package(progress: Callable[[str], None] = lambda line: None) -> Path:

@@ -3,29 +3,33 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use crate::apps::net::Apps;
 use crate::error::{Error, Result};
 use crate::flow::Flow;
 use crate::limiter::HostLimiter;
 use crate::link::{Links, Node, Offered};
-use crate::outcome::{ByKind, Counters, FlowResult, Outcome, SourceResult};
-use crate::packet::{stamp, Kind, Packet, Pool, KINDS};
+use crate::outcome::{ByKind, Counters, FlowResult, Latency, Outcome, SourceResult};
+use crate::packet::{Kind, Packet, Pool, AGAIN, KINDS};
 use crate::path::Path;
+use crate::port::TOLD;
 use crate::rng::Rng;
 use crate::routes::Routes;
 use crate::scheme::{Limiter, Scheme};
+use crate::stats::PortResult;
 use crate::time::Ps;
 use crate::topology::Topology;
 use crate::wheel::Wheel;
-use crate::workload::{check_source, Bytes, Gap, Source, Workload};
+use crate::workload::{check_source, Bytes, Source, Workload};
 
 /// An event's kind is in the upper 3 bits of 32, its index in the others.
-const INDEX: u32 = 29;
-const ARRIVE: u32 = 0;
+pub(crate) const INDEX: u32 = 29;
+pub(crate) const ARRIVE: u32 = 0;
 const RELEASE: u32 = 1 << INDEX;
-const DEPART: u32 = 2 << INDEX;
+pub(crate) const DEPART: u32 = 2 << INDEX;
 pub(crate) const TIMER: u32 = 3 << INDEX;
 pub(crate) const START: u32 = 4 << INDEX;
-const EMIT: u32 = 5 << INDEX;
+/// Of a source's datagram; above the number of sources of an application's event.
+pub(crate) const EMIT: u32 = 5 << INDEX;
 
 /// A network with its traffic, at some time of its life.
 #[derive(Debug)]
@@ -45,6 +49,7 @@ pub struct Simulation {
     /// What the open connections of a pair of hosts know, the longest unused first.
     pub(crate) paths: HashMap<(u16, u16), VecDeque<Path>>,
     sources: Vec<Emitter>,
+    pub(crate) apps: Apps,
     pub(crate) tally: Tally,
 }
 
@@ -54,12 +59,15 @@ pub(crate) struct Tally {
     delivered: [u64; KINDS],
     full: [u64; KINDS],
     pushed_out: [u64; KINDS],
+    early: [u64; KINDS],
     pub limited: [u64; KINDS],
     hops: u64,
     events: u64,
     pub marked: u64,
     pub retransmitted: u64,
     pub timeouts: u64,
+    /// Of data sent for the first time, and again.
+    latency: [Latency; 2],
 }
 
 #[derive(Debug)]
@@ -76,6 +84,18 @@ impl Simulation {
     /// # Errors
     /// Whatever cannot be in the scheme or the workload, in a sentence.
     pub fn new(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64) -> Result<Self> {
+        Self::build(topology, scheme, workload, seed, false)
+    }
+
+    /// The same, with what [`Simulation::ports`] tells. Nothing else is different; it takes longer.
+    ///
+    /// # Errors
+    /// As of [`Simulation::new`].
+    pub fn watching(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64) -> Result<Self> {
+        Self::build(topology, scheme, workload, seed, true)
+    }
+
+    fn build(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, watched: bool) -> Result<Self> {
         scheme.check()?;
         let records = workload.flows.draw(topology, seed)?;
         if records.len() >= 1 << INDEX {
@@ -88,7 +108,7 @@ impl Simulation {
             scheme: *scheme,
             wheel: Wheel::new(),
             pool: Pool::default(),
-            links: Links::new(topology, scheme.queue)?,
+            links: Links::new(topology, scheme, seed, watched)?,
             routes: Routes::new(topology, scheme.routing),
             host_limiter: match scheme.limiter {
                 Limiter::PerHost { epoch, budgets } => Some(HostLimiter::new(epoch, budgets, topology.hosts())),
@@ -100,6 +120,7 @@ impl Simulation {
             started: 0,
             paths: HashMap::new(),
             sources: Vec::with_capacity(sources.len()),
+            apps: Apps::new(seed),
             tally: Tally::default(),
         };
         simulation.records.extend(records.into_iter().map(|flow| FlowResult {
@@ -116,14 +137,15 @@ impl Simulation {
         if let Some(first) = simulation.records.first() {
             simulation.wheel.push(first.start, START);
         }
+        for app in &workload.apps {
+            app.check(topology)?;
+            simulation.add_app(app);
+        }
         Ok(simulation)
     }
 
     fn add_source(&mut self, number: u32, source: Source, mut rng: Rng) {
-        let first = match source.gap {
-            Gap::Every(_) => source.first,
-            Gap::Poisson(mean) => source.first + rng.exponential(mean as f64),
-        };
+        let first = source.first + source.gap.first(&mut rng);
         if source.count > 0 {
             self.wheel.push(first, EMIT | number);
         }
@@ -159,10 +181,16 @@ impl Simulation {
                 RELEASE => self.release(index),
                 TIMER => self.timer(index),
                 START => self.start_flows(),
-                _ => self.emit(index),
+                _ if index < self.sources() => self.emit(index),
+                _ => self.act(index - self.sources()),
             }
         }
         true
+    }
+
+    /// Number of sources.
+    pub(crate) fn sources(&self) -> u32 {
+        self.sources.len() as u32
     }
 
     /// Whether nothing is left of any traffic: no packet, no flow and no timer holds memory.
@@ -170,12 +198,18 @@ impl Simulation {
         self.pool.is_empty() && self.free_slots.len() == self.flows.len() && self.wheel.pending().next().is_none()
     }
 
+    /// What happened at every port, in the order of links: hosts' own, those to hosts, both directions of every cable between
+    /// switches. Nothing if it was not watched.
+    pub fn ports(&self) -> Vec<PortResult> {
+        self.links.results(self.now, &self.routes.starts())
+    }
+
     /// How long the link to `host` takes to send what has been accepted for it. Of a link with priorities: the packet being sent.
     ///
     /// # Panics
     /// There is no such host.
     pub fn backlog_to(&self, host: u32) -> Ps {
-        self.links.free(self.routes.to_host(host)).saturating_sub(self.now)
+        self.links.backlog(self.now, self.routes.to_host(host))
     }
 
     /// What has come out so far.
@@ -187,15 +221,25 @@ impl Simulation {
             delivered: ByKind::of(&tally.delivered),
             full: ByKind::of(&tally.full),
             pushed_out: ByKind::of(&tally.pushed_out),
+            early: ByKind::of(&tally.early),
             limited: ByKind::of(&tally.limited),
             in_flight: self.wheel.pending().filter(packets).count() as u64 + self.links.waiting(),
+            pauses: self.links.pauses.as_ref().map_or(0, |pauses| pauses.count),
             hops: tally.hops,
             events: tally.events,
             marked: tally.marked,
             retransmitted: tally.retransmitted,
             timeouts: tally.timeouts,
+            latency: tally.latency[0],
+            latency_again: tally.latency[1],
         };
-        Outcome { flows: self.records.clone(), sources: self.sources.iter().map(|s| s.result).collect(), counters, end: self.now }
+        Outcome {
+            flows: self.records.clone(),
+            sources: self.sources.iter().map(|s| s.result).collect(),
+            apps: self.apps.running().map(|app| app.results(&self.flows)).collect(),
+            counters,
+            end: self.now,
+        }
     }
 
     /// A packet has crossed its link.
@@ -227,24 +271,49 @@ impl Simulation {
                     self.wheel.push(at, DEPART | link);
                 }
             }
+            Offered::Queued => {}
             Offered::Dropped => {
                 self.tally.full[self.pool.get(handle).kind as usize] += 1;
+                self.links.refused(link, false);
+                self.discard(handle);
+            }
+            Offered::Early => {
+                self.tally.early[self.pool.get(handle).kind as usize] += 1;
+                self.links.refused(link, true);
                 self.discard(handle);
             }
         }
+        self.settle();
+    }
+
+    /// Takes over what links have done beside the offer or departure of a packet.
+    fn settle(&mut self) {
         while let Some(victim) = self.links.evicted.pop() {
             self.tally.pushed_out[self.pool.get(victim).kind as usize] += 1;
             self.discard(victim);
         }
+        while let Some(victim) = self.links.early.pop() {
+            self.tally.early[self.pool.get(victim).kind as usize] += 1;
+            self.discard(victim);
+        }
+        for (at, what) in self.links.due.drain(..) {
+            self.wheel.push(at, what);
+        }
     }
 
-    fn depart(&mut self, link: u32) {
-        if let Some(departure) = self.links.depart(self.now, link, &self.pool) {
+    /// A link has sent a packet; or, with a bit, a pause frame has crossed it.
+    fn depart(&mut self, index: u32) {
+        let link = index & !TOLD;
+        if index != link {
+            self.links.told(self.now, link, &mut self.pool);
+        } else if let Some(departure) = self.links.depart(self.now, link, &mut self.pool) {
             self.wheel.push(departure.arrival, ARRIVE | departure.handle);
             if let Some(next) = departure.next {
                 self.wheel.push(next, DEPART | link);
             }
+            return;
         }
+        self.settle();
     }
 
     fn discard(&mut self, handle: u32) {
@@ -253,6 +322,9 @@ impl Simulation {
             let slot = packet.flow;
             self.flows[slot as usize].in_network -= 1;
             self.free_if_done(slot);
+        } else if packet.flow >= self.sources() {
+            let packet = *packet;
+            self.datagram_ended(&packet, false);
         }
         self.pool.remove(handle);
     }
@@ -261,14 +333,26 @@ impl Simulation {
         let packet = *self.pool.get(handle);
         self.tally.delivered[packet.kind as usize] += 1;
         match packet.kind {
-            Kind::Data | Kind::Probe => self.answer(handle, &packet),
+            Kind::Data => {
+                self.tally.latency[usize::from(packet.echo & AGAIN != 0)].add(packet.under_way(self.now));
+                self.answer(handle, &packet);
+            }
+            Kind::Probe => self.answer_probe(handle, &packet),
+            Kind::Syn => self.accept(handle, &packet),
+            Kind::SynAck => {
+                self.pool.remove(handle);
+                self.connected(&packet);
+            }
             Kind::Ack => {
                 self.pool.remove(handle);
                 self.acknowledge(&packet);
             }
             Kind::Datagram => {
                 self.pool.remove(handle);
-                let result = &mut self.sources[packet.flow as usize].result;
+                let Some(Emitter { result, .. }) = self.sources.get_mut(packet.flow as usize) else {
+                    self.datagram_ended(&packet, true);
+                    return;
+                };
                 let delay = self.now - packet.created();
                 result.delivered += 1;
                 result.bytes += u64::from(packet.bytes);
@@ -300,7 +384,7 @@ impl Simulation {
         if packet.kind == Kind::Datagram {
             packet.set_created(self.now);
         } else {
-            packet.stamp = stamp(self.now);
+            packet.set_sent(self.now);
         }
         let link = packet.link;
         self.offer(link, handle);
@@ -314,10 +398,7 @@ impl Simulation {
             Bytes::Fixed(bytes) => bytes,
             Bytes::Exponential(mean) => emitter.rng.exponential(f64::from(mean)).clamp(1, 65_535) as u16,
         };
-        let gap = match source.gap {
-            Gap::Every(gap) => gap,
-            Gap::Poisson(mean) => emitter.rng.exponential(mean as f64),
-        };
+        let gap = source.gap.next(&mut emitter.rng);
         emitter.left -= 1;
         if emitter.left > 0 {
             self.wheel.push(self.now + gap, EMIT | number);
@@ -334,6 +415,7 @@ impl Simulation {
             to: source.dst as u16,
             kind: Kind::Datagram,
             marked: false,
+            ect: false,
         });
         self.admit(source.src as u16, source.level, handle);
     }
@@ -343,7 +425,7 @@ impl Simulation {
 fn path_key(flows: &[Flow], flow: u32, kind: Kind) -> u64 {
     match kind {
         Kind::Datagram => u64::from(flow) << 2 | 2,
-        Kind::Ack => u64::from(flows[flow as usize].record) << 2 | 1,
-        Kind::Data | Kind::Probe => u64::from(flows[flow as usize].record) << 2,
+        Kind::Ack | Kind::SynAck => u64::from(flows[flow as usize].key) << 2 | 1,
+        Kind::Data | Kind::Probe | Kind::Syn => u64::from(flows[flow as usize].key) << 2,
     }
 }

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A flow's two ends: what has been sent, acknowledged and received. Time is passed in; nothing is sent here.
 
+mod recovery;
+#[cfg(test)]
+mod tests;
+
+use self::recovery::News;
 use crate::path::Path;
+use crate::receiver::Receiver;
 use crate::scheme::{Congestion, Transport};
 use crate::time::Ps;
 use crate::window::Window;
@@ -14,7 +20,7 @@ const DOUBLINGS: u32 = 16;
 pub(crate) struct Ack {
     /// So many packets from the first on have arrived.
     pub cumulative: u32,
-    /// The packet that it answers; none: a probe.
+    /// The packet that it answers; none: a probe, or what was pending.
     pub echo: Option<u32>,
     pub marked: bool,
     pub round_trip: Ps,
@@ -23,8 +29,21 @@ pub(crate) struct Ack {
 /// What a sender does when its timer has expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expired {
+    Connect,
     Resend,
     Probe,
+}
+
+/// What a sender is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// The SYN is not answered yet.
+    Connecting,
+    /// Only probes are sent.
+    Probing,
+    /// A loss was found by later packets.
+    Recovery,
 }
 
 #[derive(Debug)]
@@ -48,8 +67,15 @@ pub(crate) struct Flow {
     /// No further cut for what was sent before this packet.
     cut: u32,
     timeouts: u32,
-    probing: bool,
-    recovering: bool,
+    phase: Phase,
+    /// The window was reduced, which the next new packet tells the receiver (RFC 3168).
+    reduced: bool,
+    /// The first hole of a recovery is sent again at once, whatever is under way.
+    urgent: bool,
+    /// `NewReno`: an ACK in this recovery told of one more hole.
+    partial: bool,
+    /// `NewReno`: ACKs in a row that told of nothing new.
+    repeated: u32,
     /// Loss recovery ends when this is acknowledged.
     recover: u32,
     /// Holes below `lost` are lost; those from `resend` on have not been sent again.
@@ -58,9 +84,7 @@ pub(crate) struct Flow {
     high_sacked: u32,
     pipe: u32,
     sacked: Window,
-    /// The receiver: first packet missing, and those above it that are not.
-    expected: u32,
-    early: Window,
+    pub receiver: Receiver,
     pub in_network: u32,
     pub timers: u32,
     /// When the timer event that counts is due.
@@ -70,20 +94,30 @@ pub(crate) struct Flow {
     pub tokens: u64,
     pub epoch: u64,
     pub record: u32,
+    pub key: u32,
     pub from: u16,
     pub to: u16,
     pub level: u8,
+    last: u16,
+    cap: u16,
 }
 
 /// Who sends how much to whom.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Task {
+    /// The place of its result; from the number of listed flows on, an application's.
     pub record: u32,
+    /// What its path is chosen by.
+    pub key: u32,
     pub from: u16,
     pub to: u16,
     pub packets: u32,
     pub level: u8,
     pub start: Ps,
+    /// Bytes of the last packet.
+    pub last: u16,
+    /// Largest window, in packets.
+    pub cap: u16,
 }
 
 impl Flow {
@@ -101,16 +135,18 @@ impl Flow {
             observed: 0,
             cut: 0,
             timeouts: 0,
-            probing: false,
-            recovering: false,
+            phase: Phase::Open,
+            reduced: false,
+            urgent: false,
+            partial: false,
+            repeated: 0,
             recover: 0,
             resend: 0,
             lost: 0,
             high_sacked: 0,
             pipe: 0,
             sacked: Window::new(t.max_window),
-            expected: 0,
-            early: Window::new(t.max_window),
+            receiver: Receiver::new(t),
             in_network: 0,
             timers: 0,
             timer_at: Ps::MAX,
@@ -118,10 +154,44 @@ impl Flow {
             tokens: 0,
             epoch: u64::MAX,
             record: task.record,
+            key: task.key,
             from: task.from,
             to: task.to,
             level: task.level,
+            last: task.last,
+            cap: task.cap,
         }
+    }
+
+    /// A connection is asked for first.
+    pub fn connect(&mut self, t: &Transport, now: Ps) {
+        self.phase = Phase::Connecting;
+        self.set_syn_timer(t, now);
+    }
+
+    fn set_syn_timer(&mut self, t: &Transport, now: Ps) {
+        let doublings = if t.fixed_rto { 0 } else { self.timeouts.min(DOUBLINGS) };
+        let rto = t.handshake.unwrap_or(t.min_rto).saturating_mul(1 << doublings);
+        self.deadline = now.max(self.held) + rto.min(t.max_rto);
+    }
+
+    /// The SYN is answered; false if it was already.
+    pub fn connected(&mut self, round_trip: Ps) -> bool {
+        if self.phase != Phase::Connecting {
+            return false;
+        }
+        self.phase = Phase::Open;
+        if self.timeouts > 0 {
+            self.path.limit(1);
+        }
+        self.path.round_trip(round_trip);
+        self.timeouts = 0;
+        self.deadline = Ps::MAX;
+        true
+    }
+
+    pub fn size(&self) -> u32 {
+        self.size
     }
 
     pub fn finished(&self) -> bool {
@@ -131,6 +201,26 @@ impl Flow {
     /// Packets that are not acknowledged.
     pub fn remaining(&self) -> u32 {
         self.size - self.una
+    }
+
+    /// Packets that may be under way.
+    fn window(&self) -> u32 {
+        self.path.window().min(u32::from(self.cap))
+    }
+
+    /// Bytes of this packet.
+    pub fn bytes(&self, t: &Transport, number: u32) -> u16 {
+        if number + 1 == self.size {
+            self.last
+        } else {
+            t.data_bytes
+        }
+    }
+
+    /// Nothing is sent that was not sent already; returns whether that has all been acknowledged.
+    pub fn cut_short(&mut self) -> bool {
+        self.size = self.high.max(1);
+        self.finished()
     }
 
     /// Whether this packet was sent before.
@@ -150,7 +240,11 @@ impl Flow {
     /// A packet waits in the host's limiter until `release`.
     pub fn hold(&mut self, t: &Transport, now: Ps, release: Ps) {
         self.held = release;
-        self.set_timer(t, now);
+        if self.phase == Phase::Connecting {
+            self.set_syn_timer(t, now);
+        } else {
+            self.set_timer(t, now);
+        }
     }
 
     /// The timeout as it is now.
@@ -161,16 +255,16 @@ impl Flow {
 
     /// The next packet that the window lets go, if any.
     pub fn next_to_send(&mut self, t: &Transport, now: Ps) -> Option<u32> {
-        if self.probing {
+        if self.phase == Phase::Probing {
             return None;
         }
-        let number = if self.recovering {
+        let number = if self.phase == Phase::Recovery {
             self.next_in_recovery(t)?
         } else {
             while !self.sacked.is_empty() && self.next < self.high && self.sacked.contains(self.next) {
                 self.next += 1;
             }
-            if self.next >= self.size || self.next - self.una >= self.path.window() {
+            if self.next >= self.size || self.next - self.una >= self.window() {
                 return None;
             }
             self.next += 1;
@@ -188,53 +282,67 @@ impl Flow {
         self.high = self.high.max(number + 1);
     }
 
-    /// RFC 6675: holes first, then new packets, as many as have left the network.
-    fn next_in_recovery(&mut self, t: &Transport) -> Option<u32> {
-        if self.pipe >= self.path.window() {
-            return None;
-        }
-        self.resend = self.resend.max(self.una);
-        while self.resend < self.lost && self.sacked.contains(self.resend) {
-            self.resend += 1;
-        }
-        if self.resend < self.lost {
-            self.resend += 1;
-            return Some(self.resend - 1);
-        }
-        if self.next >= self.size || self.next - self.una >= t.max_window {
-            return None;
-        }
-        self.next += 1;
-        Some(self.next - 1)
+    /// Whether this packet, a new one, tells that the window was reduced.
+    pub fn take_reduced(&mut self) -> bool {
+        std::mem::take(&mut self.reduced)
     }
 
     /// The sender's side of an ACK.
     pub fn acknowledge(&mut self, t: &Transport, now: Ps, ack: Ack) {
         self.path.round_trip(ack.round_trip);
-        let probed = std::mem::take(&mut self.probing);
+        let probed = self.phase == Phase::Probing;
+        if probed {
+            self.phase = Phase::Open;
+        }
         let advanced = ack.cumulative > self.una;
-        let newly = self.account(ack);
-        self.pipe = self.pipe.saturating_sub(newly);
+        let repeats = ack.cumulative == self.una && ack.echo.is_some();
+        let newly = self.account(ack, t.sack);
         if advanced || probed {
             self.timeouts = 0;
-            self.set_timer(t, now);
+            // RFC 6582, section 4: only the first partial ACK of a recovery, so that many losses end in a timeout.
+            if !self.partial || self.una >= self.recover {
+                self.set_timer(t, now);
+            }
         }
-        if let Congestion::Dctcp { shift } = t.congestion {
-            self.observe(shift, ack.marked);
+        let heeded = match t.congestion {
+            Congestion::Dctcp { shift } => {
+                // Where each packet has its ACK, ACKs are counted, as ns-2 does; else what they acknowledge (RFC 8257).
+                self.observe(shift, ack.marked, if t.delayed_ack.is_some() { newly } else { 1 });
+                ack.marked
+            }
+            Congestion::Ecn => {
+                self.heed(ack.marked);
+                ack.marked
+            }
+            Congestion::Reno | Congestion::Cubic => false,
+        };
+        if !t.sack && t.dupacks.is_some() {
+            self.count_repeats(t, now, News { advanced, packets: newly, grows: !heeded, repeats });
+            return;
         }
-        if self.recovering && self.una >= self.recover {
-            self.recovering = false;
+        self.pipe = self.pipe.saturating_sub(newly);
+        if self.phase == Phase::Recovery && self.una >= self.recover {
+            self.phase = Phase::Open;
         }
-        if advanced && !ack.marked && !self.recovering {
-            self.path.open(t);
+        if advanced && !heeded && self.phase != Phase::Recovery {
+            self.path.grow(t, now, newly);
         }
         if let Some(dupacks) = t.dupacks {
-            self.look_for_loss(dupacks);
+            self.look_for_loss(t, dupacks);
+        }
+    }
+
+    /// RFC 3168, section 6.1.2: a window with marks is halved, once.
+    fn heed(&mut self, marked: bool) {
+        if marked && self.una > self.cut && self.phase != Phase::Recovery {
+            self.path.halve();
+            self.reduced = true;
+            self.cut = self.high;
         }
     }
 
     /// Takes over what has arrived; how many packets that nobody knew of.
-    fn account(&mut self, ack: Ack) -> u32 {
+    fn account(&mut self, ack: Ack, sack: bool) -> u32 {
         let mut newly = 0;
         if ack.cumulative > self.una {
             newly = ack.cumulative - self.una;
@@ -246,7 +354,7 @@ impl Flow {
             self.una = ack.cumulative;
             self.next = self.next.max(self.una);
         }
-        if let Some(echo) = ack.echo.filter(|&echo| echo >= self.una) {
+        if let Some(echo) = ack.echo.filter(|&echo| sack && echo >= self.una) {
             newly += u32::from(self.sacked.insert(echo));
             self.high_sacked = self.high_sacked.max(echo + 1);
         }
@@ -255,74 +363,58 @@ impl Flow {
 
     /// DCTCP (RFC 8257, section 3.3): alpha follows the share of marked packets once a window, and a window with marks is cut by
     /// half of it.
-    fn observe(&mut self, shift: u32, marked: bool) {
-        self.acked += 1;
-        self.marked += u32::from(marked);
-        if self.una >= self.observed {
+    fn observe(&mut self, shift: u32, marked: bool, packets: u32) {
+        self.acked += packets;
+        self.marked += if marked { packets } else { 0 };
+        // Repeated ACKs before the first news tell of no packet.
+        if self.una >= self.observed && self.acked > 0 {
             self.path.observe(shift, self.marked, self.acked);
             (self.acked, self.marked) = (0, 0);
             self.observed = self.high.max(self.una + 1);
         }
-        if marked && self.una > self.cut && !self.recovering {
+        if marked && self.una > self.cut && self.phase != Phase::Recovery {
             self.path.cut();
             self.cut = self.high;
         }
-    }
-
-    fn look_for_loss(&mut self, dupacks: u32) {
-        if self.sacked.len() < dupacks {
-            return;
-        }
-        if !self.recovering {
-            // After a timeout everything up to `recover` is sent again anyway.
-            if self.una < self.recover {
-                return;
-            }
-            self.recovering = true;
-            self.recover = self.high;
-            self.path.halve();
-        } else if self.una < self.lost {
-            return;
-        }
-        self.resend = self.una;
-        self.lost = self.high_sacked;
-        let holes = (self.una..self.lost).filter(|&n| !self.sacked.contains(n));
-        self.pipe = self.pipe.saturating_sub(holes.count() as u32);
     }
 
     /// The timer has expired: everything that is not known to have arrived is sent again from a window of one packet. What was
     /// acknowledged selectively is not (RFC 6675, section 5.1 allows it).
     pub fn expire(&mut self, t: &Transport, now: Ps) -> Expired {
         self.timeouts += 1;
+        if self.phase == Phase::Connecting {
+            self.set_syn_timer(t, now);
+            return Expired::Connect;
+        }
         self.path.collapse();
+        if t.congestion == Congestion::Ecn {
+            self.reduced = true;
+            self.cut = self.high;
+        }
         self.next = self.una;
-        self.recovering = false;
+        self.phase = Phase::Open;
+        self.partial = false;
+        self.repeated = 0;
         self.recover = self.high;
+        self.resend = self.una;
+        self.lost = self.una;
         self.pipe = 0;
         self.set_timer(t, now);
         if t.probe_after.is_some_and(|after| self.timeouts >= after) {
-            self.probing = true;
+            self.phase = Phase::Probing;
             return Expired::Probe;
         }
         Expired::Resend
     }
 
-    /// The receiver's side of a data packet; what its ACK says: how many packets from the first on have arrived.
+    /// Whether the receiver has this many and no more are to come.
     #[inline]
-    pub fn receive(&mut self, number: u32) -> u32 {
-        if number == self.expected {
-            self.expected += 1;
-            while !self.early.is_empty() && self.early.remove(self.expected) {
-                self.expected += 1;
-            }
-        } else if number > self.expected {
-            self.early.insert(number);
-        }
-        self.expected
+    pub fn is_all(&self, packets: u32) -> bool {
+        packets == self.size
     }
 
-    /// What a probe's answer says.
+    /// How many packets from the first on have arrived.
     pub fn expected(&self) -> u32 {
-        self.expected
+        self.receiver.expected()
     }
 }

@@ -23,35 +23,49 @@
 //! The same scenario yields the same outcome on every machine. Time is whole picoseconds; events at the same time happen in the
 //! order in which they were scheduled; windows and DCTCP's alpha are fixed-point; random numbers are the crate's own, and their
 //! logarithm is `libm`'s, made of IEEE 754's exact operations. Flows, sources and the nodes of a tree are sorted first, so that
-//! the order in which they were given does not matter.
+//! the order in which they were given does not matter; that of applications numbers their random numbers.
 
+pub mod apps;
+mod aqm;
+mod codel;
+mod cubic;
 mod engine;
 mod error;
 mod flow;
+mod gate;
 mod hosts;
 mod limiter;
 mod link;
 mod outcome;
 mod packet;
 mod path;
+mod pause;
+mod port;
 mod queue;
+mod receiver;
+mod red;
 mod regions;
+mod reply;
 mod rng;
 mod routes;
 mod scheme;
+mod stats;
 mod time;
 mod topology;
+mod transport;
 mod wheel;
 mod window;
 mod workload;
 
+pub use aqm::{CoDel, Pause, Profile, Protection, Reading, Red};
 pub use engine::Simulation;
 pub use error::{Error, Result};
-pub use outcome::{ByKind, Counters, FlowResult, Outcome, SourceResult};
+pub use outcome::{ByKind, Counters, FlowResult, Latency, Outcome, SourceResult};
 pub use regions::{Region, Regions};
 pub use rng::Rng;
 pub use routes::Routing;
 pub use scheme::{network_epoch, Budgets, Congestion, Limit, Limiter, Queue, Rank, Scheme, Transport};
+pub use stats::{End, PortResult};
 pub use time::{ps_per_byte, Ps, MS, NS, S, US};
 pub use topology::{Cable, LeafSpine, Topology, Tree};
 pub use workload::{Bytes, FlowSpec, Flows, Gap, Sizes, Source, Workload};

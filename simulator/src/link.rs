@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Links and the queues in front of them. A first-come-first-served link knows a packet's arrival when the packet comes: one
-//! event per hop. Only a link with priorities has departure events, and only while packets wait.
+//! event per hop. A link with priorities has departure events while packets wait; one with `CoDel` or pauses always ([`Port`]).
 
 use std::collections::VecDeque;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::gate::{Gate, Gated, Verdict};
 use crate::packet::{Kind, Pool};
+use crate::pause::Pauses;
+use crate::port::Port;
 use crate::queue::{Bands, Remaining};
-use crate::scheme::{Limit, Queue};
+use crate::rng::Rng;
+use crate::scheme::{Limit, Queue, Scheme};
+use crate::stats::Watched;
 use crate::time::{ps_per_byte, Ps};
 use crate::topology::{Cable, Topology};
 
@@ -25,22 +30,31 @@ enum Discipline {
     Counted(u32),
     Bands(u32),
     Remaining(u32),
+    Gated(u32),
+    Port(u32),
 }
 
 #[derive(Debug)]
-struct Link {
+pub(crate) struct Link {
     /// When what was accepted will have been sent; a link with priorities: when the packet being sent is.
-    free: Ps,
-    delay: Ps,
+    pub free: Ps,
+    pub delay: Ps,
     /// The longest queue: as time to send it where packets leave in order, else bytes or packets.
     limit: u64,
     /// Time to send a queue that is marked.
     mark: Ps,
-    ps_per_byte: u32,
+    pub ps_per_byte: u32,
     to: Node,
     discipline: Discipline,
     /// The last packet found a queue above the threshold.
     above: bool,
+}
+
+impl Link {
+    /// Bytes to be sent until it is free.
+    pub fn to_go(&self, now: Ps) -> u64 {
+        self.free.saturating_sub(now).div_ceil(self.ps_per_byte.into())
+    }
 }
 
 /// What became of a packet offered to a link.
@@ -52,7 +66,11 @@ pub(crate) enum Offered {
     Waits {
         departure: Option<Ps>,
     },
+    /// A port has it; what happens next is in [`Links::due`].
+    Queued,
     Dropped,
+    /// Dropped by early detection.
+    Early,
 }
 
 /// What a link with priorities sends next.
@@ -66,44 +84,73 @@ pub(crate) struct Departure {
 
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    all: Vec<Link>,
+    pub all: Vec<Link>,
     /// When each packet that a counted queue holds will have been sent.
     counted: Vec<VecDeque<Ps>>,
     bands: Vec<Bands>,
     remaining: Vec<Remaining>,
-    /// Packets pushed out by the last offer, which their taker clears.
+    gated: Vec<Gated>,
+    pub ports: Vec<Port>,
+    pub pauses: Option<Pauses>,
+    /// By link, if somebody wants to know.
+    pub watch: Option<Vec<Watched>>,
+    /// Packets pushed out, packets dropped from the head and events to come of ports, which their taker clears.
     pub evicted: Vec<u32>,
+    pub early: Vec<u32>,
+    pub due: Vec<(Ps, u32)>,
 }
+
+/// Random numbers of links are streams from here on, those of sources before.
+const STREAMS: u64 = 1 << 48;
 
 impl Links {
     /// In the order that `Routes` numbers them.
-    pub fn new(topology: &Topology, queue: Queue) -> Result<Self> {
+    pub fn new(topology: &Topology, scheme: &Scheme, seed: u64, watched: bool) -> Result<Self> {
+        let queue = scheme.queue;
         let mut links = Links::default();
+        if watched {
+            links.watch = Some(Vec::new());
+        }
         for (switch, cable) in &topology.hosts {
-            links.add(cable, Node::Switch(*switch), queue)?;
+            links.add(cable, Node::Switch(*switch), scheme.host_queue.unwrap_or(queue), scheme, seed)?;
         }
         for (host, (_, cable)) in (0..).zip(&topology.hosts) {
-            links.add(cable, Node::Host(host), queue)?;
+            links.add(cable, Node::Host(host), queue, scheme, seed)?;
         }
         for (a, b, cable) in &topology.trunks {
-            links.add(cable, Node::Switch(*b), queue)?;
-            links.add(cable, Node::Switch(*a), queue)?;
+            links.add(cable, Node::Switch(*b), queue, scheme, seed)?;
+            links.add(cable, Node::Switch(*a), queue, scheme, seed)?;
         }
+        links.pauses = scheme.pause.map(|pause| Pauses::new(pause, topology.hosts(), links.all.len()));
         Ok(links)
     }
 
-    fn add(&mut self, cable: &Cable, to: Node, queue: Queue) -> Result<()> {
+    fn add(&mut self, cable: &Cable, to: Node, queue: Queue, scheme: &Scheme, seed: u64) -> Result<()> {
         let per_byte = ps_per_byte(cable.rate)?;
         let time = |bytes: u64| bytes.saturating_mul(u64::from(per_byte));
+        let gate = Gate::new(&queue, per_byte, Rng::new(seed, STREAMS + self.all.len() as u64));
+        let data = u64::from(scheme.transport.data_bytes);
+        if gate.limits().0 < data {
+            let bytes = gate.limits().0;
+            return Err(Error::new(format!("queue: at {} bit/s its limit holds {bytes} bytes, no packet of {data}", cable.rate)));
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.push(Watched::default());
+        }
+        let watched = self.watch.is_some();
         let (discipline, limit, mark) = match queue {
-            Queue::DropTail(Limit::None) => (Discipline::Fifo, u64::MAX, u64::MAX),
-            Queue::DropTail(Limit::Bytes(bytes)) => (Discipline::Fifo, time(bytes), u64::MAX),
-            Queue::DropTail(Limit::Packets(packets)) => {
+            _ if scheme.pause.is_some() || matches!(queue, Queue::CoDel(_)) => {
+                self.ports.push(Port::new(&queue, gate));
+                (Discipline::Port(self.ports.len() as u32 - 1), u64::MAX, u64::MAX)
+            }
+            Queue::DropTail(Limit::None) if !watched => (Discipline::Fifo, u64::MAX, u64::MAX),
+            Queue::DropTail(Limit::Bytes(bytes)) if !watched => (Discipline::Fifo, time(bytes), u64::MAX),
+            Queue::DropTail(Limit::Packets(packets)) if !watched => {
                 self.counted.push(VecDeque::new());
                 let place = self.counted.len() as u32 - 1;
                 (Discipline::Counted(place), u64::from(packets), u64::MAX)
             }
-            Queue::Marking { limit, threshold } => (Discipline::Fifo, time(limit), time(threshold)),
+            Queue::Marking { limit, threshold } if !watched => (Discipline::Fifo, time(limit), time(threshold)),
             Queue::Priority { limit } => {
                 self.bands.push(Bands::default());
                 (Discipline::Bands(self.bands.len() as u32 - 1), limit, u64::MAX)
@@ -112,6 +159,10 @@ impl Links {
                 self.remaining.push(Remaining::default());
                 let place = self.remaining.len() as u32 - 1;
                 (Discipline::Remaining(place), limit, u64::MAX)
+            }
+            _ => {
+                self.gated.push(Gated::new(gate));
+                (Discipline::Gated(self.gated.len() as u32 - 1), u64::MAX, u64::MAX)
             }
         };
         self.all.push(Link { free: 0, delay: cable.delay, limit, mark, ps_per_byte: per_byte, to, discipline, above: false });
@@ -123,17 +174,12 @@ impl Links {
         self.all[link as usize].to
     }
 
-    /// When the link will have sent what it has accepted; with priorities: the packet being sent.
-    pub fn free(&self, link: u32) -> Ps {
-        self.all[link as usize].free
-    }
-
     /// Offers a packet to a link's queue.
     #[inline]
     pub fn offer(&mut self, now: Ps, number: u32, handle: u32, pool: &mut Pool) -> Offered {
         let link = &mut self.all[number as usize];
         let packet = pool.get_mut(handle);
-        packet.link = number;
+        let from = std::mem::replace(&mut packet.link, number);
         let send = u64::from(packet.bytes) * u64::from(link.ps_per_byte);
         match link.discipline {
             Discipline::Fifo => {
@@ -163,7 +209,13 @@ impl Links {
                 let waiting = !queue.is_empty();
                 if waiting || link.free > now {
                     let taken = queue.push(handle, link.limit, pool, &mut self.evicted);
+                    if let Some(watch) = &mut self.watch {
+                        watch[number as usize].waits(now, queue.bytes(), taken.then(|| link.to_go(now)));
+                    }
                     return offered(taken, waiting, link.free);
+                }
+                if let Some(watch) = &mut self.watch {
+                    watch[number as usize].taken(packet.bytes.into(), false);
                 }
             }
             Discipline::Remaining(place) => {
@@ -171,27 +223,60 @@ impl Links {
                 let waiting = !queue.is_empty();
                 if waiting || link.free > now {
                     let taken = queue.push(handle, link.limit, pool, &mut self.evicted);
+                    if let Some(watch) = &mut self.watch {
+                        watch[number as usize].waits(now, queue.bytes(), taken.then(|| link.to_go(now)));
+                    }
                     return offered(taken, waiting, link.free);
                 }
+                if let Some(watch) = &mut self.watch {
+                    watch[number as usize].taken(packet.bytes.into(), false);
+                }
             }
+            Discipline::Gated(place) => {
+                let verdict = self.gated[place as usize].admit(now, link.free, link.ps_per_byte, packet);
+                match verdict {
+                    Verdict::Early => return Offered::Early,
+                    Verdict::Full => return Offered::Dropped,
+                    Verdict::Taken | Verdict::Marked => {}
+                }
+                if let Some(watch) = &mut self.watch {
+                    let bytes = u64::from(packet.bytes);
+                    let watched = &mut watch[number as usize];
+                    watched.taken(link.to_go(now) + bytes, verdict == Verdict::Marked);
+                    watched.will_wait(bytes, link.free.saturating_sub(now));
+                }
+            }
+            Discipline::Port(place) => return self.offer_port(now, (number, place), handle, from, pool),
         }
         link.free = link.free.max(now) + send;
         Offered::Arrives(link.free + link.delay)
     }
 
     /// The link has sent a packet: it takes the next, if one waits.
-    pub fn depart(&mut self, now: Ps, number: u32, pool: &Pool) -> Option<Departure> {
+    pub fn depart(&mut self, now: Ps, number: u32, pool: &mut Pool) -> Option<Departure> {
         let link = &mut self.all[number as usize];
         let (next, left) = match link.discipline {
             Discipline::Bands(place) => {
                 let queue = &mut self.bands[place as usize];
-                (queue.pop(pool), !queue.is_empty())
+                let next = queue.pop(pool);
+                if let Some(watch) = &mut self.watch {
+                    watch[number as usize].waits(now, queue.bytes(), None);
+                }
+                (next, !queue.is_empty())
             }
             Discipline::Remaining(place) => {
                 let queue = &mut self.remaining[place as usize];
-                (queue.pop(pool), !queue.is_empty())
+                let next = queue.pop(pool);
+                if let Some(watch) = &mut self.watch {
+                    watch[number as usize].waits(now, queue.bytes(), None);
+                }
+                (next, !queue.is_empty())
             }
-            Discipline::Fifo | Discipline::Counted(_) => (None, false),
+            Discipline::Port(place) => {
+                self.depart_port(now, number, place, pool);
+                return None;
+            }
+            Discipline::Fifo | Discipline::Counted(_) | Discipline::Gated(_) => (None, false),
         };
         let handle = next?;
         let send = u64::from(pool.get(handle).bytes) * u64::from(link.ps_per_byte);
@@ -199,11 +284,46 @@ impl Links {
         Some(Departure { handle, arrival: link.free + link.delay, next: left.then_some(link.free) })
     }
 
-    /// Packets that wait in queues with priorities; all others are events.
+    /// The port of a link, where all links have one.
+    pub fn port_of(&self, number: u32) -> u32 {
+        match self.all[number as usize].discipline {
+            Discipline::Port(place) => place,
+            _ => unreachable!("with pauses every link has a port"),
+        }
+    }
+
+    /// Time to send what a link has accepted; of a link with priorities and no port, the packet being sent.
+    pub fn backlog(&self, now: Ps, number: u32) -> Ps {
+        let link = &self.all[number as usize];
+        let rest = link.free.saturating_sub(now);
+        match link.discipline {
+            Discipline::Port(place) => rest + self.ports[place as usize].bytes() * u64::from(link.ps_per_byte),
+            _ => rest,
+        }
+    }
+
+    /// A packet was dropped that was offered to a link.
+    #[cold]
+    pub fn refused(&mut self, number: u32, early: bool) {
+        if let Some(watch) = &mut self.watch {
+            let watched = &mut watch[number as usize];
+            *(if early { &mut watched.early } else { &mut watched.full }) += 1;
+        }
+    }
+
+    /// The bytes that wait in a port have changed.
+    pub fn watch_waiting(&mut self, now: Ps, number: u32, place: u32) {
+        if let Some(watch) = &mut self.watch {
+            watch[number as usize].waits(now, self.ports[place as usize].bytes(), None);
+        }
+    }
+
+    /// Packets that wait in queues with departure events; all others are events.
     pub fn waiting(&self) -> u64 {
         let bands = self.bands.iter().map(Bands::len).sum::<usize>();
         let remaining = self.remaining.iter().map(Remaining::len).sum::<usize>();
-        (bands + remaining) as u64
+        let ports = self.ports.iter().map(Port::len).sum::<usize>();
+        (bands + remaining + ports) as u64
     }
 }
 
@@ -223,11 +343,12 @@ mod tests {
     use crate::topology::LeafSpine;
 
     fn packet(pool: &mut Pool, kind: Kind, bytes: u16) -> u32 {
-        pool.add(Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes, to: 1, kind, marked: false })
+        pool.add(Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes, to: 1, kind, marked: false, ect: false })
     }
 
     fn links(queue: Queue) -> Links {
-        Links::new(&Topology::leaf_spine(&LeafSpine::FIG9).unwrap(), queue).unwrap()
+        let scheme = Scheme { queue, ..Scheme::tcp() };
+        Links::new(&Topology::leaf_spine(&LeafSpine::FIG9).unwrap(), &scheme, 1, false).unwrap()
     }
 
     #[test]

@@ -5,16 +5,23 @@ use std::process::ExitCode;
 use std::time::Instant;
 use std::{env, fs};
 
-use qjump_sim::{Error, Flows, LeafSpine, Outcome, Ps, Region, Regions, Result, Scenario, Scheme, Sizes, Topology, Workload, MS};
+use qjump_sim::apps::{App, AppResult, MapReduce, Span};
+use qjump_sim::{
+    Cable, Error, Flows, LeafSpine, Outcome, Ps, Region, Regions, Result, Routing, Scenario, Scheme, Sizes, Topology, Workload,
+    MS, US,
+};
 
 const USAGE: &str = "\
 usage: qjump-sim bench-flows FILE [--scheme NAME]
        qjump-sim bench-scale [--scheme NAME]
+       qjump-sim bench-terasort [--scheme NAME]
        qjump-sim fig9 [--scheme NAME] [--workload NAME] [--load SHARE] [--flows COUNT] [--seed NUMBER]
 
 bench-flows  runs a list of flows (lines of: seconds source destination packets) on Figure 9's fabric and prints
              packet-hops per CPU second
 bench-scale  prints nanoseconds of CPU per packet-hop for the first milliseconds at half load of 144, 1,008 and 10,000 hosts
+bench-terasort
+             sorts 6.4 GB on 160 hosts at 1 Gb/s: 100 maps, 159 reducers with 5 fetches each at a time
 fig9         runs one point of Figure 9 and prints statistics of completion times as JSON
 
 schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper; workloads: search (default), mining";
@@ -24,6 +31,7 @@ fn main() -> ExitCode {
     let done = match words.first().map(String::as_str) {
         Some("bench-flows") => bench(&words[1..]),
         Some("bench-scale") => bench_scale(&words[1..]),
+        Some("bench-terasort") => bench_terasort(&words[1..]),
         Some("fig9") => fig9(&words[1..]),
         Some("--help" | "-h") => {
             println!("{USAGE}");
@@ -89,7 +97,7 @@ fn bench(words: &[String]) -> Result<()> {
     };
     let text = fs::read_to_string(file).map_err(|e| sentence(format!("{file}: {e}")))?;
     let flows = Flows::parse(&text).map_err(|e| sentence(format!("{file}: {e}")))?;
-    let (outcome, cpu, wall) = run(&options, &LeafSpine::FIG9, flows, 1, None)?;
+    let (outcome, cpu, wall) = run_flows(&options, &LeafSpine::FIG9, flows, 1, None)?;
     let c = &outcome.counters;
     let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
     println!(
@@ -119,7 +127,7 @@ fn bench_scale(words: &[String]) -> Result<()> {
         let hosts = racks * hosts_per_rack;
         let count = hosts * milliseconds / 2;
         let flows = Flows::Poisson { sizes: Sizes::web_search(), load: 0.5, count };
-        let (outcome, cpu, _) = run(&options, &fabric, flows, 1, Some(Ps::from(milliseconds) * MS))?;
+        let (outcome, cpu, _) = run_flows(&options, &fabric, flows, 1, Some(Ps::from(milliseconds) * MS))?;
         let hops = outcome.counters.hops;
         println!(
             "hosts={hosts} hops={hops} in_flight={} cpu={cpu:.3}s ns/hop={:.1} max_rss_MB={}",
@@ -131,13 +139,55 @@ fn bench_scale(words: &[String]) -> Result<()> {
     Ok(())
 }
 
+fn bench_terasort(words: &[String]) -> Result<()> {
+    let options = Options::parse(words, &["scheme"], false)?;
+    let fabric = LeafSpine {
+        racks: 4,
+        hosts_per_rack: 40,
+        spines: 2,
+        edge: Cable { rate: 1_000_000_000, delay: 5 * US },
+        uplink: Cable { rate: 10_000_000_000, delay: US },
+    };
+    let job = MapReduce {
+        nodes: (0..160).collect(),
+        level: 7,
+        first: 0,
+        maps: 100,
+        map_slots: 1,
+        map_time: Span::Fixed(0),
+        map_bytes: 159 * 402_000,
+        reducers: 159,
+        parallel_copies: 5,
+        reduce_time: Span::Fixed(0),
+    };
+    let topology = Topology::leaf_spine(&fabric)?;
+    let mut scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
+    scheme.routing = Routing::PerFlow;
+    scheme.transport.dupacks = Some(3);
+    let workload = Workload::of_apps(vec![App::MapReduce(job)]);
+    let (outcome, cpu, _) = run(&Scenario { topology, scheme, workload, seed: 1, stop: None })?;
+    let AppResult::MapReduce(results) = &outcome.apps[0] else { unreachable!("the application is a job") };
+    let c = &outcome.counters;
+    println!(
+        "runtime={:.3}s fetches={} hops={} dropped={} timeouts={} cpu={cpu:.3}s Mhops/cpu_s={:.2} max_rss_MB={}",
+        results.end().map_or(f64::NAN, |end| end as f64 / 1e12),
+        results.fetches.len(),
+        c.hops,
+        c.full.total() + c.pushed_out.total(),
+        c.timeouts,
+        c.hops as f64 / cpu / 1e6,
+        max_rss_mb().map_or("unknown".to_owned(), |mb| mb.to_string()),
+    );
+    Ok(())
+}
+
 fn fig9(words: &[String]) -> Result<()> {
     let options = Options::parse(words, &["scheme", "workload", "load", "flows", "seed"], false)?;
     let workload = options.text("workload", "search");
     let load: f64 = options.number("load", "0.6")?;
     let seed: u64 = options.number("seed", "1")?;
     let flows = Flows::Poisson { sizes: Sizes::named(workload)?, load, count: options.number("flows", "1000")? };
-    let (outcome, cpu, _) = run(&options, &LeafSpine::FIG9, flows, seed, None)?;
+    let (outcome, cpu, _) = run_flows(&options, &LeafSpine::FIG9, flows, seed, None)?;
     let regions = Regions::of(&outcome.flows, &LeafSpine::FIG9);
     let c = &outcome.counters;
     println!(
@@ -164,11 +214,14 @@ fn json(region: &Region) -> String {
     format!("{{\"flows\": {}, \"mean\": {}, \"p99\": {}}}", region.flows, number(region.mean), number(region.p99))
 }
 
-/// The outcome, CPU seconds and wall seconds.
-fn run(options: &Options, fabric: &LeafSpine, flows: Flows, seed: u64, stop: Option<Ps>) -> Result<(Outcome, f64, f64)> {
+fn run_flows(options: &Options, fabric: &LeafSpine, flows: Flows, seed: u64, stop: Option<Ps>) -> Result<(Outcome, f64, f64)> {
     let topology = Topology::leaf_spine(fabric)?;
     let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
-    let scenario = Scenario { topology, scheme, workload: Workload::of_flows(flows), seed, stop };
+    run(&Scenario { topology, scheme, workload: Workload::of_flows(flows), seed, stop })
+}
+
+/// The outcome, CPU seconds and wall seconds.
+fn run(scenario: &Scenario) -> Result<(Outcome, f64, f64)> {
     let (began, wall) = (cpu_seconds(), Instant::now());
     let outcome = scenario.run()?;
     let wall = wall.elapsed().as_secs_f64();

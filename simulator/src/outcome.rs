@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a run yields.
 
+use crate::apps::AppResult;
 use crate::packet::KINDS;
 use crate::time::Ps;
 
@@ -43,17 +44,41 @@ pub struct ByKind {
     pub probes: u64,
     /// Datagrams.
     pub datagrams: u64,
+    /// Requests for a connection.
+    pub syns: u64,
+    /// Answers to them.
+    pub syn_acks: u64,
 }
 
 impl ByKind {
     pub(crate) fn of(counts: &[u64; KINDS]) -> Self {
-        let [data, acks, probes, datagrams] = *counts;
-        ByKind { data, acks, probes, datagrams }
+        let [data, acks, probes, datagrams, syns, syn_acks] = *counts;
+        ByKind { data, acks, probes, datagrams, syns, syn_acks }
     }
 
     /// All together.
     pub fn total(&self) -> u64 {
-        self.data + self.acks + self.probes + self.datagrams
+        self.data + self.acks + self.probes + self.datagrams + self.syns + self.syn_acks
+    }
+}
+
+/// Times that delivered packets took, from leaving the host's limiter to the receiving host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Latency {
+    /// Packets.
+    pub packets: u64,
+    /// Sum of their times, in ps.
+    pub sum: u128,
+    /// Largest of them, exact below 35 s.
+    pub max: Ps,
+}
+
+impl Latency {
+    #[inline]
+    pub(crate) fn add(&mut self, took: Ps) {
+        self.packets += 1;
+        self.sum += u128::from(took);
+        self.max = self.max.max(took);
     }
 }
 
@@ -68,11 +93,15 @@ pub struct Counters {
     pub full: ByKind,
     /// Pushed out of a queue by what mattered more.
     pub pushed_out: ByKind,
+    /// Dropped early, by active queue management.
+    pub early: ByKind,
     /// Dropped by a limiter.
     pub limited: ByKind,
-    /// In limiters, queues and on links when the run stopped, counted there: sent = delivered + full + pushed out + limited +
-    /// in flight.
+    /// In limiters, queues and on links when the run stopped, counted there: sent = delivered + full + pushed out + early +
+    /// limited + in flight.
     pub in_flight: u64,
+    /// How often a switch's port asked the other end of its cable to pause.
+    pub pauses: u64,
     /// Packets that finished crossing a link.
     pub hops: u64,
     /// Events.
@@ -81,17 +110,23 @@ pub struct Counters {
     pub marked: u64,
     /// Data packets sent again.
     pub retransmitted: u64,
-    /// Expired retransmission timers.
+    /// Expired retransmission timers, those of SYNs included.
     pub timeouts: u64,
+    /// Of data sent for the first time.
+    pub latency: Latency,
+    /// Of data sent again.
+    pub latency_again: Latency,
 }
 
 /// All that a run yields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// In the order of start, source, destination and size.
+    /// Those of the list or of the distribution, in the order of start, source, destination and size.
     pub flows: Vec<FlowResult>,
     /// In the sources' sorted order.
     pub sources: Vec<SourceResult>,
+    /// In the order of the workload's.
+    pub apps: Vec<AppResult>,
     /// Counters.
     pub counters: Counters,
     /// When the run stopped: the time of its last event, or the one asked for.

@@ -12,20 +12,23 @@ pub(crate) enum Kind {
     /// pFabric's header-only packet, which asks whether anything comes through.
     Probe,
     Datagram,
+    Syn,
+    SynAck,
 }
 
 /// Number of kinds.
-pub(crate) const KINDS: usize = 4;
+pub(crate) const KINDS: usize = 6;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
-    /// Slot of the flow, or index of the datagrams' source.
+    /// Slot of the flow, or index of the datagrams' source; above the number of sources an application's channel.
     pub flow: u32,
     /// Data: its number in the flow. ACK: how many packets from the first on have arrived. Datagram: low half of `created`.
     pub seq: u32,
     /// ACK: number of the packet that it answers, which is all that a selective acknowledgement tells here. Datagram: high half.
+    /// Data: [`CWR`], [`AGAIN`] and below them what `stamp` leaves out of the time.
     pub echo: u32,
-    /// When data left the host, in units of [`STAMP`]; an ACK brings it back.
+    /// When data left the host, in units of [`STAMP`]; an ACK brings it back. Datagram of an application: its token.
     pub stamp: u32,
     /// Served in increasing order by queues with priorities: 0 for ACKs.
     pub rank: u32,
@@ -35,12 +38,23 @@ pub(crate) struct Packet {
     pub bytes: u16,
     pub to: u16,
     pub kind: Kind,
-    /// Data: congestion experienced. ACK: the echo of it.
+    /// Data: congestion experienced. ACK: the echo of it. Syn and `SynAck`: the flow is ECN-capable (RFC 3168, section 6.1.1).
     pub marked: bool,
+    /// Data that may be marked instead of dropped: of an ECN-capable sender, and not a retransmission (RFC 3168, section 6.1.5).
+    pub ect: bool,
 }
+
+/// In `echo` of an ACK that answers no packet alone: a probe's, or a late one.
+pub(crate) const NO_ECHO: u32 = u32::MAX;
+/// In `echo` of data: congestion window reduced (RFC 3168, section 6.1.2).
+pub(crate) const CWR: u32 = 1 << 31;
+/// In `echo` of data: it was sent before.
+pub(crate) const AGAIN: u32 = 1 << 30;
 
 /// log2 of the unit of time stamps, 8.192 ns: 32 bits of it last 35 s, longer than any round trip.
 const STAMP: u32 = 13;
+/// What a time stamp leaves out.
+const FINE: u32 = (1 << STAMP) - 1;
 
 /// `now` as a time stamp.
 pub(crate) fn stamp(now: Ps) -> u32 {
@@ -53,6 +67,11 @@ pub(crate) fn since(stamped: u32, now: Ps) -> Ps {
 }
 
 impl Packet {
+    /// The ECE bit (RFC 3168, section 6.1).
+    pub fn ece(&self) -> bool {
+        self.marked && matches!(self.kind, Kind::Ack | Kind::Syn | Kind::SynAck)
+    }
+
     /// When a datagram left its host's limiter.
     pub fn created(&self) -> Ps {
         Ps::from(self.echo) << 32 | Ps::from(self.seq)
@@ -61,6 +80,20 @@ impl Packet {
     pub fn set_created(&mut self, now: Ps) {
         self.seq = now as u32;
         self.echo = (now >> 32) as u32;
+    }
+
+    /// Data, a probe or a SYN leaves the host's limiter.
+    #[inline]
+    pub fn set_sent(&mut self, now: Ps) {
+        self.stamp = stamp(now);
+        self.echo |= now as u32 & FINE;
+    }
+
+    /// How long data has been under way, exactly, if less than 35 s.
+    #[inline]
+    pub fn under_way(&self, now: Ps) -> Ps {
+        let sent = Ps::from(self.stamp) << STAMP | Ps::from(self.echo & FINE);
+        now.wrapping_sub(sent) & ((1 << (32 + STAMP)) - 1)
     }
 }
 
@@ -108,6 +141,32 @@ mod tests {
     #[test]
     fn packets_are_small() {
         assert_eq!(std::mem::size_of::<Packet>(), 32);
+    }
+
+    #[test]
+    fn data_knows_exactly_how_long_it_is_under_way() {
+        let mut pool = Pool::default();
+        let handle = pool.add(Packet {
+            flow: 0,
+            seq: 0,
+            echo: CWR | AGAIN,
+            stamp: 0,
+            rank: 1,
+            link: 0,
+            bytes: 1500,
+            to: 1,
+            kind: Kind::Data,
+            marked: false,
+            ect: true,
+        });
+        for sent in [0, 8_191, 8_192, (1 << 45) - 1, (1 << 45) + 12_345, (3 << 45) - 7] {
+            let mut packet = *pool.get(handle);
+            packet.set_sent(sent);
+            for took in [0, 1, 8_191, 14_680_001, 34 * crate::time::S] {
+                assert_eq!(packet.under_way(sent + took), took);
+            }
+            assert_eq!(packet.echo & (CWR | AGAIN), CWR | AGAIN);
+        }
     }
 
     #[test]

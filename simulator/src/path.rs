@@ -3,7 +3,8 @@
 //!
 //! Windows are fixed-point numbers of packets with 16 fractional bits; alpha has 20: no floating point decides anything.
 
-use crate::scheme::Transport;
+use crate::cubic::Cubic;
+use crate::scheme::{Congestion, Transport};
 use crate::time::Ps;
 
 /// One packet of window.
@@ -12,11 +13,12 @@ const ONE: u32 = 1 << 16;
 const ALPHA: u32 = 1 << 20;
 
 /// A connection keeps this between flows.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Path {
     cwnd: u32,
     ssthresh: u32,
     alpha: u32,
+    cubic: Option<Box<Cubic>>,
     /// 0: no round trip was measured.
     srtt: Ps,
     rttvar: Ps,
@@ -26,7 +28,15 @@ pub(crate) struct Path {
 
 impl Path {
     pub fn new(t: &Transport) -> Self {
-        Path { cwnd: t.initial_window * ONE, ssthresh: t.max_window * ONE, alpha: 0, srtt: 0, rttvar: 0, used: 0 }
+        Path {
+            cwnd: t.initial_window * ONE,
+            ssthresh: t.max_window * ONE,
+            alpha: 0,
+            cubic: (t.congestion == Congestion::Cubic).then(Box::default),
+            srtt: 0,
+            rttvar: 0,
+            used: 0,
+        }
     }
 
     /// Whole packets that may be under way.
@@ -37,8 +47,15 @@ impl Path {
     /// After idleness of more than a timeout the window is the initial one again, as ns-2's slow-start restart sets it: from a
     /// larger window and from a smaller.
     pub fn restart(&mut self, t: &Transport, now: Ps) {
-        if now - self.used > self.rto(t) {
+        let idle = now - self.used;
+        let long = idle > self.rto(t);
+        if long {
             self.cwnd = t.initial_window * ONE;
+        }
+        match &mut self.cubic {
+            Some(cubic) if long => cubic.restart(),
+            Some(cubic) => cubic.idle(idle),
+            None => {}
         }
     }
 
@@ -63,23 +80,67 @@ impl Path {
         }
     }
 
+    /// An ACK that tells of `acked` packets lets the window grow.
+    #[inline]
+    pub fn grow(&mut self, t: &Transport, now: Ps, acked: u32) {
+        if self.cubic.is_some() && self.cwnd >= self.ssthresh {
+            self.grow_cubic(t, now, acked);
+        } else {
+            self.open(t);
+        }
+    }
+
+    #[inline(never)]
+    fn grow_cubic(&mut self, t: &Transport, now: Ps, acked: u32) {
+        if let Some(cubic) = &mut self.cubic {
+            self.cwnd = cubic.grow(self.cwnd, acked, now, self.srtt).min(t.max_window * ONE);
+        }
+    }
+
     /// One more packet for each ACK in slow start, one for each window after it (RFC 5681, section 3.1).
-    pub fn open(&mut self, t: &Transport) {
+    #[inline]
+    fn open(&mut self, t: &Transport) {
         let more =
             if self.cwnd < self.ssthresh { ONE } else { ((u64::from(ONE) * u64::from(ONE)) / u64::from(self.cwnd)) as u32 };
         self.cwnd = (self.cwnd + more).min(t.max_window * ONE);
     }
 
-    /// Half the window, after a loss that was found by later packets.
-    pub fn halve(&mut self) {
-        self.ssthresh = (self.cwnd / 2).max(2 * ONE);
+    /// Half the window, or CUBIC's cut, after a loss that was found by later packets.
+    pub fn reduce(&mut self) {
+        self.ssthresh = match &mut self.cubic {
+            Some(cubic) => cubic.reduce(self.cwnd),
+            None => self.half(),
+        };
         self.cwnd = self.ssthresh;
+    }
+
+    fn half(&self) -> u32 {
+        (self.cwnd / 2).max(2 * ONE)
+    }
+
+    /// Half the window, after a mark (RFC 3168, section 6.1.2).
+    pub fn halve(&mut self) {
+        self.ssthresh = self.half();
+        self.cwnd = self.cwnd.min(self.ssthresh);
     }
 
     /// A window of one packet, after a timeout.
     pub fn collapse(&mut self) {
-        self.halve();
+        self.ssthresh = match &mut self.cubic {
+            Some(cubic) => cubic.time_out(self.cwnd),
+            None => self.half(),
+        };
         self.cwnd = ONE;
+    }
+
+    /// A window of `most` packets at most, and of one after a SYN was lost (RFC 5681, section 3.1).
+    pub fn limit(&mut self, most: u32) {
+        self.cwnd = self.cwnd.min(most * ONE);
+    }
+
+    #[cfg(test)]
+    pub fn alpha(&self) -> u32 {
+        self.alpha
     }
 
     /// DCTCP's alpha follows the share of marked packets in a window with weight 2^-`shift` (RFC 8257, section 3.3).

@@ -54,6 +54,10 @@ impl Bands {
         Some(handle)
     }
 
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub fn is_empty(&self) -> bool {
         self.occupied == 0
     }
@@ -120,6 +124,10 @@ impl Remaining {
         Some(sent.handle)
     }
 
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub fn is_empty(&self) -> bool {
         self.acks.is_empty() && self.data.is_empty()
     }
@@ -145,6 +153,7 @@ mod tests {
             to: 0,
             kind: if rank == 0 { Kind::Ack } else { Kind::Data },
             marked: false,
+            ect: false,
         })
     }
 

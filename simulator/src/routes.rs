@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use crate::link::Node;
 use crate::rng::mix;
 use crate::topology::Topology;
 
@@ -30,6 +31,7 @@ pub(crate) struct Routes {
     switches: usize,
     hosts: u32,
     switch_of: Vec<u32>,
+    trunks: Vec<(u32, u32)>,
     table: Vec<Choice>,
     choices: Vec<u32>,
 }
@@ -49,6 +51,7 @@ impl Routes {
             switches,
             hosts,
             switch_of: topology.hosts.iter().map(|(switch, _)| *switch).collect(),
+            trunks: topology.trunks.iter().map(|&(a, b, _)| (a, b)).collect(),
             table: vec![Choice::default(); switches * switches],
             choices: Vec::new(),
         };
@@ -80,6 +83,14 @@ impl Routes {
             self.choices.extend(nearer);
             self.table[at * self.switches + leaf] = Choice { first, count: (self.choices.len() as u32 - first) as u16, turn: 0 };
         }
+    }
+
+    /// The node at which each link begins.
+    pub fn starts(&self) -> Vec<Node> {
+        let hosts = (0..self.hosts).map(Node::Host);
+        let to_hosts = self.switch_of.iter().map(|&switch| Node::Switch(switch));
+        let trunks = self.trunks.iter().flat_map(|&(a, b)| [Node::Switch(a), Node::Switch(b)]);
+        hosts.chain(to_hosts).chain(trunks).collect()
     }
 
     /// The link that ends at `host`.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Schemes: what queues, hosts and limiters do, with those of QJump's Figure 9 as its published ns-2 scripts run them.
 
+use crate::aqm::{CoDel, Pause, Red};
 use crate::error::{Error, Result};
 use crate::routes::Routing;
 use crate::time::{Ps, MS, S, US};
 use crate::topology::Topology;
 
-/// How long a queue may be.
+/// How long a queue may be, or is when something is done about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// As long as it becomes.
@@ -15,9 +16,11 @@ pub enum Limit {
     Bytes(u64),
     /// Packets with the one being sent.
     Packets(u32),
+    /// As many bytes as the link sends in so long: other ones for links of other rates.
+    Time(Ps),
 }
 
-/// The queue of every link, that of a host's own included.
+/// A link's queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queue {
     /// First come, first served; what does not fit is dropped.
@@ -30,6 +33,17 @@ pub enum Queue {
         /// Bytes.
         threshold: u64,
     },
+    /// First come, first served; marks every ECN-capable packet that finds `threshold` or more, as hardware and Linux do.
+    Threshold {
+        /// Of the queue.
+        limit: Limit,
+        /// From which on it marks.
+        threshold: Limit,
+    },
+    /// Random early detection before a drop tail.
+    Red(Red),
+    /// Controlled delay behind a drop tail.
+    CoDel(CoDel),
     /// Strict priority in eight levels, ACKs before them; pushes out the newest packet of the last level. `limit` bytes without
     /// the packet being sent.
     Priority {
@@ -49,9 +63,13 @@ pub enum Queue {
 pub enum Congestion {
     /// Marks say nothing: Reno's window (RFC 5681).
     Reno,
+    /// A window with marks is halved (RFC 3168).
+    Ecn,
+    /// CUBIC (RFC 9438); marks say nothing.
+    Cubic,
     /// DCTCP (RFC 8257) with g = 2^-`shift`; alpha begins at 0, as published.
     Dctcp {
-        /// 4 for the published 1/16.
+        /// 4 for the published 1/16; at most 20.
         shift: u32,
     },
 }
@@ -65,12 +83,12 @@ pub enum Rank {
     Remaining,
 }
 
-/// Reliable transport with an ACK for every segment and selective acknowledgements.
+/// Reliable transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transport {
     /// Bytes of a data packet on the wire.
     pub data_bytes: u16,
-    /// Bytes of an ACK on the wire, and of a probe.
+    /// Bytes of an ACK on the wire, and of a probe, SYN or SYN-ACK.
     pub ack_bytes: u16,
     /// Window of a new connection and after idleness, in packets.
     pub initial_window: u32,
@@ -80,10 +98,19 @@ pub struct Transport {
     pub min_rto: Ps,
     /// Largest one.
     pub max_rto: Ps,
-    /// The timeout is always `min_rto` and does not double.
+    /// The timeout is always `min_rto` and does not double; that of a SYN does not either.
     pub fixed_rto: bool,
     /// Packets above a hole that mean loss; none: only the timeout does.
     pub dupacks: Option<u32>,
+    /// Selective acknowledgements; without them ACKs that tell of nothing new are counted (RFC 6582), and after a timeout all
+    /// is sent again.
+    pub sack: bool,
+    /// How long a packet in order waits for a second, to be acknowledged with it (RFC 5681, section 4.2); none: each is
+    /// acknowledged alone.
+    pub delayed_ack: Option<Ps>,
+    /// A new connection begins with a SYN, which is sent again after this time, then after twice it and so on (RFC 6298); none: it
+    /// begins with data. The setup is part of the flow's time.
+    pub handshake: Option<Ps>,
     /// After so many timeouts in a row a sender sends probes only, until one comes through.
     pub probe_after: Option<u32>,
     /// What a sender does about marks.
@@ -124,8 +151,12 @@ pub enum Limiter {
 pub struct Scheme {
     /// Paths among equal ones.
     pub routing: Routing,
-    /// At every link.
+    /// At every link of a switch, and of a host if there is no other for those.
     pub queue: Queue,
+    /// At the hosts' own links, before their cables; none: as at switches.
+    pub host_queue: Option<Queue>,
+    /// 802.3x flow control of all links; none: no pauses.
+    pub pause: Option<Pause>,
     /// At the hosts.
     pub transport: Transport,
     /// Between transport and the host's queue.
@@ -135,7 +166,7 @@ pub struct Scheme {
 }
 
 /// Data packet of all published schemes.
-const DATA: u16 = 1500;
+pub(crate) const DATA: u16 = 1500;
 /// P of Figure 9's QJump, in bytes.
 const QJUMP_PACKET: u64 = 9_000;
 /// Steps of the web-search distribution, by which the published scripts give levels.
@@ -158,6 +189,8 @@ impl Scheme {
         Scheme {
             routing: Routing::Spray,
             queue: Queue::DropTail(Limit::Bytes(packets(150))),
+            host_queue: None,
+            pause: None,
             transport: Transport {
                 data_bytes: DATA,
                 ack_bytes: 40,
@@ -167,6 +200,9 @@ impl Scheme {
                 max_rto: 2 * S,
                 fixed_rto: false,
                 dupacks: None,
+                sack: true,
+                delayed_ack: None,
+                handshake: None,
                 probe_after: None,
                 congestion: Congestion::Reno,
                 rank: Rank::Level,
@@ -247,20 +283,17 @@ impl Scheme {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
+        self.check_queue("queue", &self.queue)?;
+        if let Some(queue) = &self.host_queue {
+            self.check_queue("host_queue", queue)?;
+        }
+        if let Some(pause) = &self.pause {
+            pause.check(self.transport.data_bytes)?;
+        }
         let t = &self.transport;
         let (data, ack) = (t.data_bytes, t.ack_bytes);
-        let smallest = match self.queue {
-            Queue::DropTail(Limit::Bytes(limit))
-            | Queue::Marking { limit, .. }
-            | Queue::Priority { limit }
-            | Queue::PFabric { limit } => limit,
-            Queue::DropTail(Limit::Packets(n)) => u64::from(n) * u64::from(data),
-            Queue::DropTail(Limit::None) => u64::MAX,
-        };
         let wrong = if data == 0 || ack == 0 {
             "transport: a packet has 0 bytes".to_owned()
-        } else if smallest < u64::from(data) {
-            format!("queue: its limit of {smallest} bytes holds no packet of {data}")
         } else if t.initial_window == 0 || t.initial_window > t.max_window {
             format!(
                 "transport: the initial window of {} packets is not between 1 and the largest, {}",
@@ -274,12 +307,40 @@ impl Scheme {
                 t.min_rto / MS,
                 t.max_rto / MS
             )
+        } else if let Some(wrong) = t.wrong() {
+            wrong
         } else if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
             "levels: the largest flows of the levels do not increase".to_owned()
         } else {
             return self.check_limiter();
         };
         Err(Error::new(wrong))
+    }
+
+    fn check_queue(&self, place: &str, queue: &Queue) -> Result<()> {
+        let limit = match queue {
+            Queue::DropTail(limit) | Queue::Threshold { limit, .. } => *limit,
+            Queue::Marking { limit, .. } | Queue::Priority { limit } | Queue::PFabric { limit } => Limit::Bytes(*limit),
+            Queue::Red(red) => {
+                red.check().map_err(|error| Error::new(format!("{place}: {error}")))?;
+                red.limit
+            }
+            Queue::CoDel(codel) => {
+                codel.check().map_err(|error| Error::new(format!("{place}: {error}")))?;
+                codel.limit
+            }
+        };
+        let data = u64::from(self.transport.data_bytes);
+        let bytes = match limit {
+            Limit::Bytes(bytes) => bytes,
+            Limit::Packets(0) => 0,
+            // What a time holds depends on the link.
+            Limit::None | Limit::Packets(_) | Limit::Time(_) => u64::MAX,
+        };
+        if bytes < data {
+            return Err(Error::new(format!("{place}: its limit of {bytes} bytes holds no packet of {data}")));
+        }
+        Ok(())
     }
 
     fn check_limiter(&self) -> Result<()> {

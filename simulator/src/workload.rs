@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Traffic: flows from a list or from a distribution of sizes, and sources of datagrams.
+//! Traffic: flows from a list or from a distribution of sizes, sources of datagrams, and applications.
 
+use crate::apps::App;
 use crate::error::{Error, Result};
 use crate::rng::Rng;
 use crate::time::{Ps, S};
@@ -44,6 +45,30 @@ pub enum Gap {
     Poisson(Ps),
 }
 
+impl Gap {
+    /// The distance between two on average.
+    pub(crate) fn mean(self) -> Ps {
+        let (Gap::Every(gap) | Gap::Poisson(gap)) = self;
+        gap
+    }
+
+    /// The distance to the first one.
+    pub(crate) fn first(self, rng: &mut Rng) -> Ps {
+        match self {
+            Gap::Every(_) => 0,
+            Gap::Poisson(mean) => rng.exponential(mean as f64),
+        }
+    }
+
+    /// The distance to the next one.
+    pub(crate) fn next(self, rng: &mut Rng) -> Ps {
+        match self {
+            Gap::Every(gap) => gap,
+            Gap::Poisson(mean) => rng.exponential(mean as f64),
+        }
+    }
+}
+
 /// How large they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bytes {
@@ -79,17 +104,24 @@ pub struct Workload {
     pub flows: Flows,
     /// Datagrams.
     pub sources: Vec<Source>,
+    /// What reacts to the network. Their order numbers their streams of random numbers.
+    pub apps: Vec<App>,
 }
 
 impl Workload {
     /// Only these flows.
     pub fn of_flows(flows: Flows) -> Self {
-        Workload { flows, sources: Vec::new() }
+        Workload { flows, sources: Vec::new(), apps: Vec::new() }
     }
 
     /// Only these datagrams.
     pub fn of_sources(sources: Vec<Source>) -> Self {
-        Workload { flows: Flows::List(Vec::new()), sources }
+        Workload { flows: Flows::List(Vec::new()), sources, apps: Vec::new() }
+    }
+
+    /// Only these applications.
+    pub fn of_apps(apps: Vec<App>) -> Self {
+        Workload { flows: Flows::List(Vec::new()), sources: Vec::new(), apps }
     }
 }
 
@@ -100,6 +132,9 @@ pub struct Sizes {
     /// Mean size that arrival rates are reckoned with, in bytes of payload.
     mean_bytes: f64,
 }
+
+/// 53 days: far enough from the end of the clock for whatever follows.
+const LATEST: Ps = 1 << 62;
 
 /// Payload and wire size of a packet, with which the published scripts turn load into arrivals.
 const PAYLOAD: f64 = 1460.0;
@@ -188,6 +223,9 @@ impl Flows {
         for flow in &flows {
             let place = format!("flow at {} ps", flow.start);
             check_ends(&place, flow.src, flow.dst, topology)?;
+            if flow.start > LATEST {
+                return Err(Error::new(format!("{place}: it starts after {LATEST} ps: start it earlier, or raise the load")));
+            }
             if flow.packets == 0 || flow.packets >= 1 << 31 {
                 return Err(Error::new(format!("{place}: its size of {} packets is not between 1 and 2^31", flow.packets)));
             }
@@ -249,7 +287,7 @@ fn poisson(sizes: &Sizes, load: f64, count: u32, topology: &Topology, seed: u64)
     let mut rng = Rng::new(seed, 0);
     let mut start = 0;
     let flow = |_| {
-        start += rng.exponential(gap);
+        start = rng.exponential(gap).saturating_add(start);
         let src = rng.below(hosts);
         let dst = rng.below(hosts - 1);
         FlowSpec { start, src: src as u32, dst: (dst + u64::from(dst >= src)) as u32, packets: sizes.draw(&mut rng) }
@@ -270,7 +308,7 @@ pub(crate) fn check_source(source: &Source, topology: &Topology) -> Result<()> {
     Ok(())
 }
 
-fn check_ends(place: &str, src: u32, dst: u32, topology: &Topology) -> Result<()> {
+pub(crate) fn check_ends(place: &str, src: u32, dst: u32, topology: &Topology) -> Result<()> {
     let hosts = topology.hosts();
     if let Some(end) = [src, dst].into_iter().find(|&end| end >= hosts) {
         return Err(Error::new(format!("{place}: there is no host {end} among {hosts}")));

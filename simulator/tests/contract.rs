@@ -3,19 +3,73 @@
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Bytes, Cable, Congestion, Counters, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Outcome, Queue, Routing, Scenario,
-    Scheme, Simulation, Sizes, Source, Topology, Tree, Workload, MS, NS, S, US,
+    Bytes, Cable, CoDel, Congestion, Counters, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Outcome, Pause, Profile,
+    Protection, Queue, Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Topology, Transport, Tree, Workload,
+    MS, NS, S, US,
 };
 
-fn scheme() -> impl Strategy<Value = Scheme> {
+fn protection() -> impl Strategy<Value = Protection> {
+    prop_oneof![Just(Protection::Default), Just(Protection::EceBit), Just(Protection::AckSyn), Just(Protection::NoDrop)]
+}
+
+fn limit() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        Just(Limit::None),
+        (1_500u64..60_000).prop_map(Limit::Bytes),
+        (1u32..40).prop_map(Limit::Packets),
+        (12u64..200).prop_map(|us| Limit::Time(us * US)),
+    ]
+}
+
+fn profile() -> impl Strategy<Value = Profile> {
+    let thresholds = prop_oneof![
+        (0u64..20_000, 1u64..40_000).prop_map(|(min, more)| (Limit::Bytes(min), Limit::Bytes(min + more))),
+        (0u32..10, 1u32..20).prop_map(|(min, more)| (Limit::Packets(min), Limit::Packets(min + more))),
+        (0u64..20, 1u64..40).prop_map(|(min, more)| (Limit::Time(min * US), Limit::Time((min + more) * US))),
+    ];
+    (thresholds, 1u32..1_000_000).prop_map(|((min, max), max_p)| Profile { min, max, max_p })
+}
+
+fn red() -> impl Strategy<Value = Queue> {
+    let how = (any::<bool>(), any::<bool>(), any::<bool>(), 0u32..10, 40u16..1_500);
+    (limit(), profile(), prop::option::of(profile()), how, prop::option::of(0u32..1_000_000), protection()).prop_map(
+        |(limit, profile, not_ect, (gentle, in_packets, linux, weight, mean_packet), mark_p, protection)| {
+            let reading = if linux { Reading::Linux } else { Reading::Ns2 };
+            let red = Red { limit, profile, not_ect, gentle, weight, in_packets, mean_packet, reading, mark_p, protection };
+            Queue::Red(red)
+        },
+    )
+}
+
+fn codel() -> impl Strategy<Value = Queue> {
+    (limit(), 0u64..100, 1u64..500, protection()).prop_map(|(limit, target, interval, protection)| {
+        Queue::CoDel(CoDel { limit, target: target * US, interval: interval * US, protection })
+    })
+}
+
+fn pause() -> impl Strategy<Value = Pause> {
+    (1_500u64..20_000, 0u64..20_000, 0u64..20_000).prop_map(|(xoff, below, more)| Pause {
+        xoff,
+        xon: (xoff - 1).saturating_sub(below),
+        buffer: xoff + more,
+    })
+}
+
+fn queue() -> impl Strategy<Value = Queue> {
     let bytes = 1_500u64..60_000;
-    let queue = prop_oneof![
+    prop_oneof![
         bytes.clone().prop_map(|limit| Queue::DropTail(Limit::Bytes(limit))),
         (1u32..40).prop_map(|n| Queue::DropTail(Limit::Packets(n))),
         (bytes.clone(), 0u64..30_000).prop_map(|(limit, threshold)| Queue::Marking { limit, threshold }),
         bytes.clone().prop_map(|limit| Queue::Priority { limit }),
         bytes.prop_map(|limit| Queue::PFabric { limit }),
-    ];
+        (limit(), limit()).prop_map(|(limit, threshold)| Queue::Threshold { limit, threshold }),
+        red(),
+        codel(),
+    ]
+}
+
+fn scheme() -> impl Strategy<Value = Scheme> {
     let limiter = prop_oneof![
         Just(Limiter::None),
         (10u64..500, 1_500u64..20_000).prop_map(|(us, b)| Limiter::PerFlow { epoch: us * US, budgets: [b; 8] }),
@@ -23,13 +77,27 @@ fn scheme() -> impl Strategy<Value = Scheme> {
     ];
     let base = prop_oneof![Just(Scheme::tcp()), Just(Scheme::dctcp()), Just(Scheme::pfabric())];
     let routing = prop_oneof![Just(Routing::Spray), Just(Routing::PerFlow)];
-    (base, queue, limiter, routing, prop::option::of(1u32..5), 0u32..3).prop_map(
-        |(mut scheme, queue, limiter, routing, dupacks, connections)| {
-            scheme.queue = queue;
+    let congestion = prop_oneof![
+        Just(None),
+        Just(Some(Congestion::Reno)),
+        Just(Some(Congestion::Ecn)),
+        Just(Some(Congestion::Cubic)),
+        (0u32..=20).prop_map(|shift| Some(Congestion::Dctcp { shift })),
+    ];
+    let times = (prop::option::of(1u64..2_000), prop::option::of(1u64..5_000));
+    let transport = (prop::option::of(1u32..5), 0u32..3, congestion, any::<bool>(), times);
+    let queues = (queue(), prop::option::of(queue()), prop::option::weighted(0.4, pause()));
+    (base, queues, limiter, routing, transport).prop_map(
+        |(mut scheme, queues, limiter, routing, (dupacks, connections, congestion, sack, (delay, handshake)))| {
+            (scheme.queue, scheme.host_queue, scheme.pause) = queues;
             scheme.limiter = limiter;
             scheme.routing = routing;
             scheme.transport.dupacks = dupacks;
             scheme.transport.connections = connections;
+            scheme.transport.congestion = congestion.unwrap_or(scheme.transport.congestion);
+            scheme.transport.sack = sack;
+            scheme.transport.delayed_ack = delay.map(|us| us * US);
+            scheme.transport.handshake = handshake.map(|us| us * US);
             // Doubled without end, a timeout makes a flow that is starved on purpose last for hours.
             scheme.transport.max_rto = 10 * MS;
             scheme
@@ -80,7 +148,8 @@ fn ends(src: u32, over: u32, hosts: u32) -> (u32, u32) {
 }
 
 fn kept(c: &Counters) -> bool {
-    c.sent.total() == c.delivered.total() + c.full.total() + c.pushed_out.total() + c.limited.total() + c.in_flight
+    let dropped = c.full.total() + c.pushed_out.total() + c.early.total() + c.limited.total();
+    c.sent.total() == c.delivered.total() + dropped + c.in_flight
 }
 
 proptest! {
@@ -99,7 +168,7 @@ proptest! {
         for source in &mut sources {
             (source.src, source.dst) = ends(source.src, source.dst, hosts);
         }
-        let workload = Workload { flows: Flows::List(flows), sources };
+        let workload = Workload { flows: Flows::List(flows), sources, apps: Vec::new() };
         let mut simulation = Simulation::new(&topology, &scheme, &workload, seed).unwrap();
         for stop in [0, 2 * US, 7 * US, 20 * US, 100 * US, 350 * US, 2 * MS] {
             simulation.run_until(stop);
@@ -108,6 +177,12 @@ proptest! {
         }
         simulation.run_until(1_000 * S);
         let outcome = simulation.outcome();
+        let mut watching = Simulation::watching(&topology, &scheme, &workload, seed).unwrap();
+        watching.run_until(1_000 * S);
+        prop_assert_eq!(&watching.outcome(), &outcome, "watching ports changes the outcome");
+        let ports = watching.ports();
+        let dropped = (ports.iter().map(|port| port.full).sum::<u64>(), ports.iter().map(|port| port.early).sum::<u64>());
+        prop_assert_eq!(dropped, (outcome.counters.full.total(), outcome.counters.early.total()));
         let straight = Scenario { topology, scheme, workload, seed, stop: Some(1_000 * S) }.run().unwrap();
         prop_assert_eq!(&straight, &outcome, "stops on the way change the outcome");
         prop_assert!(kept(&outcome.counters), "{:?}", outcome.counters);
@@ -147,7 +222,7 @@ proptest! {
                 let (src, dst) = ends_of(sources[i].src, sources[i].dst);
                 Source { src, dst, ..sources[i] }
             });
-            let workload = Workload { flows: Flows::List(flows.collect()), sources: sources.collect() };
+            let workload = Workload { flows: Flows::List(flows.collect()), sources: sources.collect(), apps: Vec::new() };
             Scenario { topology, scheme, workload, seed, stop: Some(20 * MS) }.run().unwrap()
         };
         let straight = build(&|n| (0..n).collect());
@@ -198,6 +273,42 @@ const PINNED: [(&str, u64); 5] = [
     ("qjump-paper", 1_136_539_955_201_171_089),
 ];
 
+/// The transports of today, in Figure 9's fabric with shallow queues: losses, marks, delayed ACKs and connection setup.
+#[test]
+fn outcomes_of_todays_transports_are_pinned() {
+    let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
+    let workload = Workload::of_flows(Flows::Poisson { sizes: Sizes::web_search(), load: 0.6, count: 200 });
+    let drop_tail = Queue::DropTail(Limit::Packets(30));
+    let marking = Queue::Marking { limit: 45_000, threshold: 15_000 };
+    let newreno = Transport { sack: false, ..Transport::linux(Congestion::Reno) };
+    let kinds = [
+        ("reno", Transport::linux(Congestion::Reno), drop_tail),
+        ("newreno", newreno, drop_tail),
+        ("cubic", Transport::linux(Congestion::Cubic), drop_tail),
+        ("tcp-ecn", Transport::hadoop(Congestion::Ecn), marking),
+        ("dctcp", Transport::hadoop(Congestion::Dctcp { shift: 4 }), marking),
+    ];
+    let digests = kinds.map(|(name, transport, queue)| {
+        let scheme = Scheme { transport, queue, routing: Routing::PerFlow, ..Scheme::tcp() };
+        let run = |seed| Scenario { topology: topology.clone(), scheme, workload: workload.clone(), seed, stop: None }.run();
+        let outcome = run(1).unwrap();
+        assert_eq!(outcome, run(1).unwrap(), "{name}");
+        let c = &outcome.counters;
+        assert!(c.full.data > 0 && c.retransmitted > 0 && c.sent.syns >= 200, "{name}: {c:?}");
+        assert_eq!(c.latency.packets + c.latency_again.packets, c.delivered.data, "{name}");
+        digest(&outcome)
+    });
+    assert_eq!(digests, PINNED_TODAY);
+}
+
+const PINNED_TODAY: [u64; 5] = [
+    7_373_984_477_785_281_035,
+    9_035_583_451_406_228_859,
+    14_575_263_429_492_129_664,
+    17_076_856_548_132_300_199,
+    6_387_432_915_733_444_461,
+];
+
 /// A scheme's parts that do not fit, a network or traffic that cannot be: one sentence that says where.
 #[test]
 fn wrong_input_is_told() {
@@ -233,6 +344,26 @@ fn wrong_input_is_told() {
     let mut wide = tcp;
     wide.transport.max_window = 5;
     assert!(run(&wide, (0, 1, 6)).unwrap().starts_with("transport: the initial window of 12"));
+    let wrong = |change: fn(&mut Transport)| {
+        let mut scheme = tcp;
+        change(&mut scheme.transport);
+        run(&scheme, (0, 1, 6)).unwrap()
+    };
+    assert!(wrong(|t| t.congestion = Congestion::Dctcp { shift: 21 }).starts_with("transport: DCTCP's g is below 2^-20"));
+    assert!(wrong(|t| t.delayed_ack = Some(0)).starts_with("transport: an ACK delayed by 0 ps"));
+    assert!(wrong(|t| t.delayed_ack = Some(1001 * S)).starts_with("transport: ACKs are delayed by more than 1000 s"));
+    assert!(wrong(|t| t.dupacks = Some(0)).starts_with("transport: 0 packets above a hole"));
+    assert!(wrong(|t| t.handshake = Some(0)).starts_with("transport: the timeout of a SYN is not between"));
+    assert!(wrong(|t| t.handshake = Some(3 * S)).ends_with("the largest, 2000 ms"));
+    let late =
+        |flows: Flows| Simulation::new(&topology, &tcp, &Workload::of_flows(flows), 1).err().map(|error| error.to_string());
+    let rare = Flows::Poisson { sizes: Sizes::web_search(), load: 1e-9, count: 3_000 };
+    let said = late(rare).unwrap();
+    assert!(said.starts_with("flow at ") && said.ends_with("start it earlier, or raise the load"), "{said}");
+    let never = Flows::Poisson { sizes: Sizes::web_search(), load: 1e-300, count: 2 };
+    assert!(late(never).unwrap().starts_with("flow at 18446744073709551615 ps: it starts after 4611686018427387904 ps"));
+    let at = |start| late(Flows::List(vec![FlowSpec { start, src: 0, dst: 1, packets: 6 }]));
+    assert_eq!((at(1 << 62), at((1 << 62) + 1).is_some()), (None, true));
     let tight = Scheme { limiter: Limiter::PerFlow { epoch: US, budgets: [1_000; 8] }, ..tcp };
     assert!(run(&tight, (0, 1, 6)).unwrap().starts_with("limiter: level 0 has 1000 bytes"));
     let short = Scheme { queue: Queue::DropTail(Limit::Bytes(1_000)), ..tcp };
@@ -243,3 +374,38 @@ fn wrong_input_is_told() {
     );
     assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp { shift: 4 }));
 }
+
+/// Those of queues that no published scheme has.
+#[test]
+fn queues_are_pinned() {
+    let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
+    let (min, max, limit) = (Limit::Bytes(15_000), Limit::Bytes(45_000), Limit::Packets(150));
+    let codel = CoDel { limit, target: 20 * US, interval: 200 * US, protection: Protection::AckSyn };
+    let pause = Pause { xoff: 30_000, xon: 15_000, buffer: 30_000 + Pause::headroom(2_700_000, 800, 1_500) };
+    let schemes = [
+        Scheme { queue: Queue::Threshold { limit, threshold: Limit::Packets(20) }, ..Scheme::dctcp() },
+        Scheme { queue: Queue::Red(Red::ns2(min, max, limit)), ..Scheme::dctcp() },
+        Scheme { queue: Queue::Red(Red::linux(min, max, limit)), ..Scheme::tcp() },
+        Scheme { queue: Queue::CoDel(codel), host_queue: Some(Queue::DropTail(Limit::None)), ..Scheme::dctcp() },
+        Scheme { queue: Queue::DropTail(Limit::None), pause: Some(pause), ..Scheme::tcp() },
+    ];
+    let run = |scheme, seed| {
+        let flows = Flows::Poisson { sizes: Sizes::web_search(), load: 0.8, count: 200 };
+        Scenario { topology: topology.clone(), scheme, workload: Workload::of_flows(flows), seed, stop: None }.run().unwrap()
+    };
+    let outcomes = schemes.map(|scheme| run(scheme, 1));
+    assert_eq!(outcomes.each_ref().map(digest), PINNED_QUEUES);
+    let [_, ns2, linux, codel, pause] = outcomes.each_ref().map(|outcome| outcome.counters);
+    assert!(ns2.early.data > 0 && linux.early.data > 0 && codel.marked > 0);
+    // Of DCTCP's packets only those that are sent again cannot be marked.
+    assert!(0 < codel.early.data && codel.early.data == codel.early.total() && codel.early.data <= codel.retransmitted);
+    assert!(pause.pauses > 0 && pause.full.total() == 0);
+}
+
+const PINNED_QUEUES: [u64; 5] = [
+    10_617_393_918_292_601_358,
+    3_942_366_480_100_293_232,
+    3_569_615_620_497_431_155,
+    14_737_374_229_593_361_070,
+    6_898_558_936_290_886_786,
+];

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `qjump_sim._native`: what the Python package `qjump_sim` calls. Scenarios and results are its dataclasses.
 
+mod apps;
 mod columns;
 mod part;
 mod scenario;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::BoundObject;
-use qjump_sim::{ByKind, Cable, Counters, Flows, LeafSpine, Limit, Limiter, Ps, Queue, Region, Regions, Scheme, Simulation};
-use qjump_sim::{Congestion, Rank, Routing};
+use qjump_sim::apps::fan_in;
+use qjump_sim::{ps_per_byte, Congestion, Latency, Pause, Rank, Routing, Transport};
+use qjump_sim::{
+    ByKind, Cable, Counters, End, Flows, LeafSpine, Limit, Limiter, PortResult, Ps, Queue, Region, Regions, Scheme, Simulation,
+};
 
 use crate::columns::{Asked, Ended};
 use crate::part::{told, Part};
@@ -17,23 +22,37 @@ use crate::part::{told, Part};
 /// Events between two looks for signals: 10 to 20 ms of a core.
 const CHUNK: u64 = 1 << 18;
 
-/// What `run` gives back: columns of flows, counters, sources and the end.
-type Ran<'py> = (Ended<'py>, Bound<'py, PyDict>, Vec<(u64, u64, u128, Ps)>, i64);
+/// What `run` gives back: columns of flows, counters, sources, the end, applications and ports.
+type Ran<'py> = (Ended<'py>, Bound<'py, PyDict>, Vec<(u64, u64, u128, Ps)>, i64, Vec<apps::Result<'py>>, Vec<Bound<'py, PyAny>>);
 
 /// Runs a scenario without the interpreter's lock, and ends early when a signal's handler raises.
 #[pyfunction]
-fn run<'py>(py: Python<'py>, scenario: &Bound<'py, PyAny>) -> PyResult<Ran<'py>> {
+fn run<'py>(py: Python<'py>, scenario: &Bound<'py, PyAny>, ports: bool) -> PyResult<Ran<'py>> {
     let scenario = scenario::scenario(scenario)?;
-    let outcome = py.detach(|| {
+    let new = if ports { Simulation::watching } else { Simulation::new };
+    let (outcome, ports) = py.detach(|| {
         let mut simulation =
-            Simulation::new(&scenario.topology, &scenario.scheme, &scenario.workload, scenario.seed).map_err(|e| told(&e))?;
+            new(&scenario.topology, &scenario.scheme, &scenario.workload, scenario.seed).map_err(|e| told(&e))?;
         while simulation.run_some(scenario.stop.unwrap_or(Ps::MAX), CHUNK) {
             Python::attach(look_for_signals)?;
         }
-        PyResult::Ok(simulation.outcome())
+        PyResult::Ok((simulation.outcome(), simulation.ports()))
     })?;
     let sources = outcome.sources.iter().map(|s| (s.delivered, s.bytes, s.delay_sum, s.delay_max)).collect();
-    Ok((columns::ended(py, &outcome.flows)?, counters(py, &outcome.counters)?, sources, columns::time(outcome.end)))
+    let apps = apps::results(py, &outcome.apps)?;
+    let ports = ports.iter().map(|of| port(py, of)).collect::<PyResult<_>>()?;
+    let counters = counters(py, &outcome.counters)?;
+    Ok((columns::ended(py, &outcome.flows)?, counters, sources, columns::time(outcome.end), apps, ports))
+}
+
+fn port<'py>(py: Python<'py>, of: &PortResult) -> PyResult<Bound<'py, PyAny>> {
+    let end = |end| match end {
+        End::Host(number) => ("host", number),
+        End::Switch(number) => ("switch", number),
+    };
+    let counts = (of.longest, of.waiting, of.marked, of.early, of.full, of.paused);
+    let (longest, waiting, marked, early, full, paused) = counts;
+    make(py, "Port", (end(of.from), end(of.to), longest, waiting, marked, early, full, paused))
 }
 
 fn look_for_signals(py: Python<'_>) -> PyResult<()> {
@@ -47,13 +66,18 @@ fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>>
         ("delivered", of.delivered),
         ("full", of.full),
         ("pushed_out", of.pushed_out),
+        ("early", of.early),
         ("limited", of.limited),
     ];
-    for (name, ByKind { data, acks, probes, datagrams }) in kinds {
-        counters.set_item(name, make(py, "ByKind", (data, acks, probes, datagrams))?)?;
+    for (name, ByKind { data, acks, probes, datagrams, syns, syn_acks }) in kinds {
+        counters.set_item(name, make(py, "ByKind", (data, acks, probes, datagrams, syns, syn_acks))?)?;
+    }
+    for (name, Latency { packets, sum, max }) in [("latency", of.latency), ("latency_again", of.latency_again)] {
+        counters.set_item(name, make(py, "Latency", (packets, sum, max))?)?;
     }
     let counts = [
         ("in_flight", of.in_flight),
+        ("pauses", of.pauses),
         ("hops", of.hops),
         ("events", of.events),
         ("marked", of.marked),
@@ -104,25 +128,9 @@ fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyR
         Queue::Marking { limit, threshold } => make(py, "Marking", (limit, threshold)),
         Queue::Priority { limit } => make(py, "Priority", (limit,)),
         Queue::PFabric { limit } => make(py, "PFabric", (limit,)),
+        _ => unreachable!("no scheme of Figure 9 has it"),
     }?;
-    let t = scheme.transport;
-    let congestion = match t.congestion {
-        Congestion::Reno => make(py, "Reno", ()),
-        Congestion::Dctcp { shift } => make(py, "Dctcp", (shift,)),
-    }?;
-    let rank = match t.rank {
-        Rank::Level => "level",
-        Rank::Remaining => "remaining",
-    };
-    let windows = (t.data_bytes, t.ack_bytes, t.initial_window, t.max_window, t.min_rto, t.max_rto, t.fixed_rto);
-    let fields = PyList::empty(py);
-    for field in windows.into_pyobject(py)? {
-        fields.append(field)?;
-    }
-    for field in (t.dupacks, t.probe_after, congestion, rank, t.connections).into_pyobject(py)? {
-        fields.append(field)?;
-    }
-    let transport = make(py, "Transport", fields.to_tuple())?;
+    let transport = transport(py, &scheme.transport)?;
     let limiter = match scheme.limiter {
         Limiter::None => py.None().into_bound(py),
         Limiter::PerFlow { epoch, budgets } => make(py, "PerFlow", (epoch, limits(py, &budgets)?))?,
@@ -135,9 +143,54 @@ fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyR
     make(py, "Scheme", (routing, queue, transport, limiter, PyTuple::new(py, scheme.levels)?))
 }
 
+fn transport<'py>(py: Python<'py>, t: &Transport) -> PyResult<Bound<'py, PyAny>> {
+    let congestion = match t.congestion {
+        Congestion::Reno => make(py, "Reno", ()),
+        Congestion::Ecn => make(py, "Ecn", ()),
+        Congestion::Cubic => make(py, "Cubic", ()),
+        Congestion::Dctcp { shift } => make(py, "Dctcp", (shift,)),
+    }?;
+    let rank = match t.rank {
+        Rank::Level => "level",
+        Rank::Remaining => "remaining",
+    };
+    let windows = (t.data_bytes, t.ack_bytes, t.initial_window, t.max_window, t.min_rto, t.max_rto, t.fixed_rto);
+    let fields = PyList::empty(py);
+    for field in windows.into_pyobject(py)? {
+        fields.append(field)?;
+    }
+    for field in
+        (t.dupacks, t.probe_after, congestion, rank, t.connections, t.sack, t.delayed_ack, t.handshake).into_pyobject(py)?
+    {
+        fields.append(field)?;
+    }
+    make(py, "Transport", fields.to_tuple())
+}
+
+/// A transport of today, with what it does about marks.
+#[pyfunction]
+fn linux<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    transport(py, &Transport::linux(scenario::congestion(&Part::new(congestion, "congestion"))?))
+}
+
+/// One of the study of ECN under Hadoop.
+#[pyfunction]
+fn hadoop<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    transport(py, &Transport::hadoop(scenario::congestion(&Part::new(congestion, "congestion"))?))
+}
+
 /// Budgets as Python has them: None is unlimited.
 fn limits<'py>(py: Python<'py>, budgets: &[u64]) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(py, budgets.iter().map(|&bytes| (bytes != u64::MAX).then_some(bytes)))
+}
+
+/// What `Pause.headroom` says.
+#[pyfunction]
+fn headroom(cable: &Bound<'_, PyAny>, packet: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let place = Part::new(cable, "cable");
+    let cable = scenario::cable(&place)?;
+    let per_byte = ps_per_byte(cable.rate).map_err(|e| place.refused(&e))?;
+    Ok(Pause::headroom(cable.delay, per_byte, Part::new(packet, "packet").whole()?))
 }
 
 /// The columns of a list of flows in lines of seconds, source, destination and packets.
@@ -147,6 +200,16 @@ fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
         Flows::List(flows) => columns::asked(py, &flows),
         Flows::Poisson { .. } => unreachable!("lines are a list"),
     }
+}
+
+/// The phases of a fan-in's sources.
+#[pyfunction]
+fn phases(senders: u32, epoch: Ps, seed: u64) -> PyResult<Vec<Ps>> {
+    if epoch == 0 {
+        return Err(PyValueError::new_err("fan-in: its epoch is 0"));
+    }
+    let senders: Vec<u32> = (0..senders).collect();
+    Ok(fan_in(&senders, 0, 0, 1, epoch, 1, seed).iter().map(|source| source.first).collect())
 }
 
 /// Figure 9's statistics of an outcome.
@@ -164,6 +227,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fig9, module)?)?;
     module.add_function(wrap_pyfunction!(host_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(scheme, module)?)?;
+    module.add_function(wrap_pyfunction!(linux, module)?)?;
+    module.add_function(wrap_pyfunction!(hadoop, module)?)?;
+    module.add_function(wrap_pyfunction!(headroom, module)?)?;
     module.add_function(wrap_pyfunction!(read_flows, module)?)?;
+    module.add_function(wrap_pyfunction!(phases, module)?)?;
     module.add_function(wrap_pyfunction!(regions, module)?)
 }

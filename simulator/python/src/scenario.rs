@@ -3,10 +3,11 @@
 
 use pyo3::prelude::*;
 use qjump_sim::{
-    Budgets, Bytes, Cable, Congestion, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Queue, Rank, Routing, Scenario, Scheme,
-    Sizes, Source, Topology, Transport, Tree, Workload,
+    Budgets, Bytes, Cable, CoDel, Congestion, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Pause, Profile, Protection, Queue,
+    Rank, Reading, Red, Routing, Scenario, Scheme, Sizes, Source, Topology, Transport, Tree, Workload,
 };
 
+use crate::apps::apps;
 use crate::columns;
 use crate::part::{told, Part, LATEST};
 
@@ -14,7 +15,11 @@ pub fn scenario(object: &Bound<'_, PyAny>) -> PyResult<Scenario> {
     let whole = Part::new(object, "");
     let topology = topology(&whole.get("topology")?)?;
     let scheme = scheme(&whole.get("scheme")?, &topology)?;
-    let workload = Workload { flows: flows(&whole.get("flows")?)?, sources: sources(&whole.get("sources")?)? };
+    let workload = Workload {
+        flows: flows(&whole.get("flows")?)?,
+        sources: sources(&whole.get("sources")?)?,
+        apps: apps(&whole.get("apps")?)?,
+    };
     let stop = whole.get("stop")?.given().map(|stop| stop.time()).transpose()?;
     Ok(Scenario { topology, scheme, workload, seed: whole.get("seed")?.whole()?, stop })
 }
@@ -57,7 +62,7 @@ pub fn tree(part: &Part) -> PyResult<Topology> {
     tree.build().map_err(|e| part.refused(&e))
 }
 
-fn cable(part: &Part) -> PyResult<Cable> {
+pub fn cable(part: &Part) -> PyResult<Cable> {
     if part.class()? != "Cable" {
         return Err(part.is_not("a Cable"));
     }
@@ -74,6 +79,8 @@ fn scheme(part: &Part, topology: &Topology) -> PyResult<Scheme> {
                 _ => return Err(part.get("routing")?.is_not("'spray' or 'per-flow'")),
             },
             queue: queue(&part.get("queue")?)?,
+            host_queue: part.get("host_queue")?.given().map(|part| queue(&part)).transpose()?,
+            pause: part.get("pause")?.given().map(|part| pause(&part)).transpose()?,
             transport: transport(&part.get("transport")?)?,
             limiter: limiter(&part.get("limiter")?)?,
             levels: array(&part.get("levels")?, Part::whole)?,
@@ -97,8 +104,81 @@ fn queue(part: &Part) -> PyResult<Queue> {
         "Marking" => Ok(Queue::Marking { limit: bytes("limit")?, threshold: bytes("threshold")? }),
         "Priority" => Ok(Queue::Priority { limit: bytes("limit")? }),
         "PFabric" => Ok(Queue::PFabric { limit: bytes("limit")? }),
-        _ => Err(part.is_not("a DropTail, Marking, Priority or PFabric")),
+        "Threshold" => Ok(Queue::Threshold { limit: limit(&part.get("limit")?)?, threshold: limit(&part.get("threshold")?)? }),
+        "Red" => red(part).map(Queue::Red),
+        "CoDel" => Ok(Queue::CoDel(CoDel {
+            limit: limit(&part.get("limit")?)?,
+            target: part.get("target")?.duration()?,
+            interval: part.get("interval")?.duration()?,
+            protection: protection(&part.get("protection")?)?,
+        })),
+        _ => Err(part.is_not("a DropTail, Marking, Threshold, Red, CoDel, Priority or PFabric")),
     }
+}
+
+fn red(part: &Part) -> PyResult<Red> {
+    let reading = part.get("reading")?;
+    Ok(Red {
+        limit: limit(&part.get("limit")?)?,
+        profile: profile(part)?,
+        not_ect: part.get("not_ect")?.given().map(|other| profile(&other)).transpose()?,
+        gentle: part.get("gentle")?.flag()?,
+        weight: part.get("weight")?.whole()?,
+        in_packets: part.get("in_packets")?.flag()?,
+        mean_packet: part.get("mean_packet")?.whole()?,
+        reading: match reading.text()?.as_str() {
+            "ns-2" => Reading::Ns2,
+            "linux" => Reading::Linux,
+            _ => return Err(reading.is_not("'ns-2' or 'linux'")),
+        },
+        mark_p: part.get("mark_p")?.given().map(|p| millionths(&p)).transpose()?,
+        protection: protection(&part.get("protection")?)?,
+    })
+}
+
+fn profile(part: &Part) -> PyResult<Profile> {
+    Ok(Profile { min: limit(&part.get("min")?)?, max: limit(&part.get("max")?)?, max_p: millionths(&part.get("max_p")?)? })
+}
+
+fn millionths(part: &Part) -> PyResult<u32> {
+    match part.real()? {
+        p if (0.0..=1.0).contains(&p) => Ok(whole(p * 1e6)),
+        _ => Err(part.is_not("between 0 and 1")),
+    }
+}
+
+/// The nearest whole number of one that is not negative.
+#[allow(clippy::cast_sign_loss)]
+fn whole(real: f64) -> u32 {
+    real.round() as u32
+}
+
+/// Bytes, `Packets`, `Time` or nothing.
+fn limit(part: &Part) -> PyResult<Limit> {
+    match part.class()?.as_str() {
+        "NoneType" => Ok(Limit::None),
+        "Packets" => Ok(Limit::Packets(part.get("count")?.whole()?)),
+        "Time" => Ok(Limit::Time(part.get("ps")?.duration()?)),
+        _ => Ok(Limit::Bytes(part.whole()?)),
+    }
+}
+
+fn protection(part: &Part) -> PyResult<Protection> {
+    match part.text()?.as_str() {
+        "default" => Ok(Protection::Default),
+        "ece-bit" => Ok(Protection::EceBit),
+        "ack+syn" => Ok(Protection::AckSyn),
+        "nodrop" => Ok(Protection::NoDrop),
+        _ => Err(part.is_not("'default', 'ece-bit', 'ack+syn' or 'nodrop'")),
+    }
+}
+
+fn pause(part: &Part) -> PyResult<Pause> {
+    if part.class()? != "Pause" {
+        return Err(part.is_not("a Pause"));
+    }
+    let bytes = |field| part.get(field)?.whole();
+    Ok(Pause { xoff: bytes("xoff")?, xon: bytes("xon")?, buffer: bytes("buffer")? })
 }
 
 fn transport(part: &Part) -> PyResult<Transport> {
@@ -106,7 +186,7 @@ fn transport(part: &Part) -> PyResult<Transport> {
         return Err(part.is_not("a Transport"));
     }
     let optional = |field| part.get(field)?.given().map(|number| number.whole()).transpose();
-    let congestion = part.get("congestion")?;
+    let time = |field| part.get(field)?.given().map(|time| time.duration()).transpose();
     let rank = part.get("rank")?;
     Ok(Transport {
         data_bytes: part.get("data_bytes")?.whole()?,
@@ -118,11 +198,10 @@ fn transport(part: &Part) -> PyResult<Transport> {
         fixed_rto: part.get("fixed_rto")?.flag()?,
         dupacks: optional("dupacks")?,
         probe_after: optional("probe_after")?,
-        congestion: match congestion.class()?.as_str() {
-            "Reno" => Congestion::Reno,
-            "Dctcp" => Congestion::Dctcp { shift: congestion.get("shift")?.whole()? },
-            _ => return Err(congestion.is_not("a Reno or Dctcp")),
-        },
+        sack: part.get("sack")?.flag()?,
+        delayed_ack: time("delayed_ack")?,
+        handshake: time("handshake")?,
+        congestion: congestion(&part.get("congestion")?)?,
         rank: match rank.text()?.as_str() {
             "level" => Rank::Level,
             "remaining" => Rank::Remaining,
@@ -130,6 +209,16 @@ fn transport(part: &Part) -> PyResult<Transport> {
         },
         connections: part.get("connections")?.whole()?,
     })
+}
+
+pub fn congestion(part: &Part) -> PyResult<Congestion> {
+    match part.class()?.as_str() {
+        "Reno" => Ok(Congestion::Reno),
+        "Ecn" => Ok(Congestion::Ecn),
+        "Cubic" => Ok(Congestion::Cubic),
+        "Dctcp" => Ok(Congestion::Dctcp { shift: part.get("shift")?.whole()? }),
+        _ => Err(part.is_not("a Reno, Ecn, Cubic or Dctcp")),
+    }
 }
 
 fn limiter(part: &Part) -> PyResult<Limiter> {

@@ -17,19 +17,32 @@ from qjump_sim import (
     MS,
     US,
     Cable,
+    CoDel,
+    Congestion,
+    Cubic,
+    Dctcp,
     DropTail,
+    Ecn,
     Flows,
     LeafSpine,
     Marking,
     Outcome,
+    Packets,
+    Pause,
     PerFlow,
     PerHost,
     Poisson,
+    Profile,
+    Red,
+    Reno,
     S,
     Scenario,
     Scheme,
     Sizes,
     Source,
+    Threshold,
+    Time,
+    Transport,
     Tree,
     run,
 )
@@ -83,7 +96,9 @@ def test_arrays_and_counters_say_what_happened() -> None:
     assert outcome.fct.tolist() == [19_264_000, 14_464_000]
     assert outcome.start.dtype == np.int64 and not outcome.finish.flags.writeable
     c = outcome.counters
-    assert c["sent"] == c["delivered"] == (8, 8, 0, 0)
+    assert c["sent"] == c["delivered"] == (8, 8, 0, 0, 0, 0)
+    assert c["latency"] == (8, 8 * 7_800_000 + (15 + 1) * 1_200_000, 13_800_000)
+    assert (c["latency"].mean, c["latency_again"].packets) == (10_200_000.0, 0) and np.isnan(c["latency_again"].mean)
     assert (c["hops"], c["in_flight"]) == (32, 0)
     assert outcome.end == 205 * US  # the second flow's timer, which nobody needs any more
 
@@ -133,6 +148,79 @@ def test_parts_of_a_scheme_do_something() -> None:
     assert free.counters["limited"].data == 0
     short = replace(Scheme.named("tcp", FIG9), queue=DropTail(packets=4))
     assert one(12, scheme=short).counters["full"].data == 8
+
+
+@pytest.mark.parametrize("congestion", [Reno(), Ecn(), Cubic(), Dctcp(), Dctcp(5)], ids=repr)
+def test_transports_of_today_ask_for_a_connection(congestion: Congestion) -> None:
+    transport = Transport.linux(congestion)
+    assert (transport.congestion, transport.initial_window, transport.delayed_ack, transport.handshake) == (congestion, 10, 40 * MS, S)
+    assert Transport.hadoop(congestion) == replace(transport, ack_bytes=150)
+    setup = 4 * (32_000 + 2_700_000)
+    outcome = one(6, scheme=replace(TCP, transport=transport))
+    assert outcome.fct.tolist() == [setup + 19_264_000]
+    assert outcome.counters["sent"] == (6, 3, 0, 0, 1, 1)
+    each = replace(transport, delayed_ack=None, handshake=None)
+    assert one(6, scheme=replace(TCP, transport=each)).counters["sent"] == (6, 6, 0, 0, 0, 0)
+
+
+def test_losses_are_repaired_with_and_without_sack() -> None:
+    def repaired(sack: bool) -> Outcome:
+        transport = replace(Transport.linux(Cubic()), sack=sack)
+        return one(3_000, scheme=replace(TCP, transport=transport, queue=DropTail(packets=60)))
+
+    with_sack, without = repaired(True), repaired(False)
+    for outcome in (with_sack, without):
+        c = outcome.counters
+        assert c["full"].data > 0 and c["retransmitted"] > 0
+        assert c["latency"].packets + c["latency_again"].packets == c["delivered"].data
+    assert with_sack.fct[0] < without.fct[0]
+
+
+def test_queues_act_early() -> None:
+    fabric = replace(FIG9, racks=1, spines=0)
+    crowd = Flows([0] * 15, range(1, 16), [0] * 15, [200] * 15)
+    dctcp, tcp, limit = Scheme.named("dctcp", fabric), Scheme.named("tcp", fabric), Packets(200)
+
+    def counted(scheme: Scheme) -> tuple[int, int, int]:
+        outcome = run(Scenario(fabric, scheme, crowd), ports=True)
+        assert outcome.finished.all() and outcome.counters["pushed_out"].data == 0
+        full, early, marked = (sum(getattr(port, of) for port in outcome.ports) for of in ("full", "early", "marked"))
+        assert (full, early) == (sum(outcome.counters["full"]), sum(outcome.counters["early"]))
+        assert marked >= outcome.counters["marked"]
+        return full, early, marked
+
+    full, early, marked = counted(replace(dctcp, queue=Threshold(None, Time(24 * US))))
+    assert full == early == 0 and marked > 0
+    ns2 = Red(limit, 12_500, 37_500)
+    _, early, marked = counted(replace(tcp, queue=ns2))
+    assert early > 0 == marked
+    for queue in (replace(ns2, mark_p=None), Red.linux(limit, Packets(12), Packets(36), 1.0, weight=2), CoDel(limit, 20 * US, 200 * US)):
+        assert counted(replace(dctcp, queue=queue))[1:] > (0, 0)
+        assert counted(replace(tcp, queue=queue))[1] > 0 == counted(replace(tcp, queue=replace(queue, protection="nodrop")))[1]
+    spared = replace(ns2, not_ect=Profile(100_000, 200_000, 0.1), mark_p=None)
+    assert counted(replace(dctcp, queue=spared))[1] == 0 < counted(replace(dctcp, queue=spared))[2]
+
+
+def test_pauses_lose_nothing() -> None:
+    fabric = replace(FIG9, racks=1, spines=0)
+    headroom = Pause.headroom(fabric.edge, 1500)
+    assert headroom == 3 * 1500 + 64 + 2 * 2_700_000 // 800 - 2
+    scheme = replace(Scheme.named("tcp", fabric), queue=DropTail(), pause=Pause(30_000, 15_000, 30_000 + headroom))
+    outcome = run(Scenario(fabric, scheme, Flows([0] * 15, range(1, 16), [0] * 15, [200] * 15)), ports=True)
+    assert outcome.counters["sent"] == outcome.counters["delivered"]
+    assert outcome.counters["pauses"] > 0 == sum(outcome.counters["full"])
+    assert [port.begin for port in outcome.ports if port.paused > 0] == [("host", i) for i in range(1, 16)]
+    to_crowd = next(port for port in outcome.ports if port.end == ("host", 0))
+    assert 15 * 15_000 < to_crowd.longest <= 15 * (30_000 + headroom)
+
+
+def test_hosts_may_have_other_queues() -> None:
+    fabric = replace(FIG9, racks=1, spines=0)
+    scheme = replace(Scheme.named("tcp", fabric), host_queue=DropTail(packets=4))
+    ports = run(Scenario(fabric, scheme, Flows([0], [0], [1], [12])), ports=True).ports
+    assert ports[0].begin == ("host", 0) and ports[0].end == ("switch", 0)
+    assert ports[0].full == sum(port.full for port in ports) == 8
+    assert ports[0].longest == 6000 and not run(Scenario(fabric, scheme, SIX)).ports
 
 
 def test_trees_number_hosts_by_name() -> None:
@@ -216,7 +304,17 @@ SIX = Flows([0], [0], [1], [6])
         (Scenario(FIG9, replace(TCP, queue=DropTail(9000, 6)), SIX), "scheme.queue: a limit is in bytes or in packets, not in both"),
         (Scenario(FIG9, replace(TCP, queue=DropTail(-1)), SIX), "scheme.queue.bytes: -1 is not a whole number from 0 to 18446744073709551615"),
         (Scenario(FIG9, replace(TCP, queue=DropTail(9)), SIX), "queue: its limit of 9 bytes holds no packet of 1500"),
-        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Priority or PFabric"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, transport=Transport.linux(Dctcp(21))), SIX), "transport: DCTCP's g is below 2^-20, with which alpha stays 0"),
+        (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, congestion=None)), SIX), "scheme.transport.congestion: None is not a Reno, Ecn"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, delayed_ack=-1)), SIX), "scheme.transport.delayed_ack: -1 is not a whole"),
+        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Threshold, Red, CoDel, Priority or PFabric"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, host_queue=Threshold(9000, "K")), SIX), "scheme.host_queue.threshold: 'K' is not a whole number from 0 to"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, Packets(12))), SIX), "queue: min and max are not both in bytes, packets or time"),
+        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, mark_p=1.5)), SIX), "scheme.queue.mark_p: 1.5 is not between 0 and 1"),
+        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, reading="ns")), SIX), "scheme.queue.reading: 'ns' is not 'ns-2' or 'linux'"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, not_ect=Profile(6, Time(-1), 1))), SIX), "scheme.queue.not_ect.max.ps: -1 is not"),
+        (Scenario(FIG9, replace(TCP, queue=CoDel(None, US, US, "ack")), SIX), "scheme.queue.protection: 'ack' is not 'default', 'ece-bit', 'ack+syn'"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, pause=Pause(9, 9, 9)), SIX), "pause: 9, 9 and 9 bytes are not xoff above xon and at most the buffer"),
         (Scenario(FIG9, replace(TCP, levels=[6, 13]), SIX), "scheme.levels: it has 2 values, not 7"),
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None, 1.5] * 4)), SIX), "scheme.limiter.budgets[1]: 1.5 is not a whole number"),  # type: ignore[list-item]
         (Scenario(FIG9, replace(TCP, routing="ecmp"), SIX), "scheme.routing: 'ecmp' is not 'spray' or 'per-flow'"),  # type: ignore[arg-type]

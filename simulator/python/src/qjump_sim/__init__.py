@@ -7,6 +7,8 @@ A `Scenario` is a network, a scheme, traffic and a seed; `run` yields an `Outcom
     outcome = run(Scenario(FIG9, "dctcp", Poisson("search", load=0.6, count=1000)))
     print(outcome.fct.mean() / 1e6, "us;", outcome.regions(FIG9).short.p99, "times the best")
 
+`qjump_sim.apps` has traffic that reacts to the network: pings, endless flows, requests, barriers, PTP, MapReduce.
+
 Times are whole picoseconds, rates bit/s, sizes bytes or packets of `Transport.data_bytes`. The same scenario yields the same arrays on every
 machine. What cannot be simulated is a ValueError: one sentence that begins with the place.
 """
@@ -15,9 +17,30 @@ from __future__ import annotations
 
 from qjump_sim import _native
 from qjump_sim.network import Cable, LeafSpine, Tree
-from qjump_sim.outcome import ByKind, Counters, Outcome, Region, Regions, SourceResult
+from qjump_sim.outcome import ByKind, Counters, Latency, Outcome, Port, Region, Regions, SourceResult
 from qjump_sim.scenario import Scenario, run
-from qjump_sim.scheme import Dctcp, DropTail, Marking, PerFlow, PerHost, PFabric, Priority, Reno, Scheme, Transport
+from qjump_sim.scheme import (
+    CoDel,
+    Congestion,
+    Cubic,
+    Dctcp,
+    DropTail,
+    Ecn,
+    Marking,
+    Packets,
+    Pause,
+    PerFlow,
+    PerHost,
+    PFabric,
+    Priority,
+    Profile,
+    Red,
+    Reno,
+    Scheme,
+    Threshold,
+    Time,
+    Transport,
+)
 from qjump_sim.traffic import Flows, Poisson, Sizes, Source
 
 NS = 1_000
@@ -30,7 +53,7 @@ FIG9: LeafSpine = _native.fig9()
 """QJump's Figure 9: 9 racks of 16 hosts at 10 Gb/s, 4 spines at 40 Gb/s; 2.7 us of delay to and from a host, 0.2 us between switches."""
 
 __all__ = [
-    "FIG9", "MS", "NS", "US", "ByKind", "Cable", "Counters", "Dctcp", "DropTail", "Flows", "LeafSpine", "Marking", "Outcome", "PFabric",
-    "PerFlow", "PerHost", "Poisson", "Priority", "Region", "Regions", "Reno", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult",
-    "Transport", "Tree", "run",
+    "FIG9", "MS", "NS", "US", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dctcp", "DropTail", "Ecn", "Flows", "Latency",
+    "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Poisson", "Port", "Priority", "Profile", "Red",
+    "Region", "Regions", "Reno", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Threshold", "Time", "Transport", "Tree", "run",
 ]  # fmt: skip

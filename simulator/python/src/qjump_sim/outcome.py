@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qjump_sim import _native
+from qjump_sim.apps import AppResult
 from qjump_sim.network import LeafSpine
 
 
 class ByKind(NamedTuple):
-    """Packets by what they are: data of flows, ACKs, pFabric's probes, datagrams of sources; `sum` is all of them."""
+    """Packets by what they are: data of flows, ACKs, pFabric's probes, datagrams of sources, requests for connections and their answers; `sum`
+    is all of them."""
 
     data: int
     acks: int
     probes: int
     datagrams: int
+    syns: int
+    syn_acks: int
+
+
+class Latency(NamedTuple):
+    """Times that delivered packets took, in ps, from leaving the host's limiter to the receiving host: how many packets, sum and largest."""
+
+    packets: int
+    sum: int
+    max: int
+
+    @property
+    def mean(self) -> float:
+        """In ps; NaN without packets."""
+        return self.sum / self.packets if self.packets else float("nan")
 
 
 class Counters(TypedDict):
-    """What was counted. Packets: `sent` = `delivered` + `full` + `pushed_out` + `limited` + `in_flight`, at every stop."""
+    """What was counted. Packets: `sent` = `delivered` + `full` + `pushed_out` + `early` + `limited` + `in_flight`, at every stop."""
 
     sent: ByKind
     """Handed over by the hosts' transports, every retransmission anew."""
@@ -32,10 +49,14 @@ class Counters(TypedDict):
     """Dropped because a queue was full."""
     pushed_out: ByKind
     """Pushed out of a queue by what mattered more."""
+    early: ByKind
+    """Dropped early, by active queue management."""
     limited: ByKind
     """Dropped by a limiter."""
     in_flight: int
     """In limiters, queues and on links when the run stopped."""
+    pauses: int
+    """How often a switch's port asked the other end of its cable to pause."""
     hops: int
     """Packets that finished crossing a link."""
     events: int
@@ -44,7 +65,11 @@ class Counters(TypedDict):
     retransmitted: int
     """Data packets sent again."""
     timeouts: int
-    """Expired retransmission timers."""
+    """Expired retransmission timers, those of SYNs included."""
+    latency: Latency
+    """Of data sent for the first time."""
+    latency_again: Latency
+    """Of data sent again."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +80,29 @@ class SourceResult:
     bytes: int
     delay_sum: int
     delay_max: int
+
+
+@dataclass(frozen=True)
+class Port:
+    """One direction of a cable, with the queue before it. An end is `("host", 3)` or `("switch", 0)`: racks' switches before spines, a tree's
+    switches in the order of their names."""
+
+    begin: tuple[Literal["host", "switch"], int]
+    """Whose queue it is."""
+    end: tuple[Literal["host", "switch"], int]
+    """Where the cable leads."""
+    longest: int
+    """Most bytes that had been taken and not been sent."""
+    waiting: int
+    """Bytes times ps of waiting, without being sent: over `Outcome.end`, the mean number of bytes that wait."""
+    marked: int
+    """Packets marked here."""
+    early: int
+    """Packets dropped early."""
+    full: int
+    """Packets dropped because the queue, or what the switch holds of the port they came by, was full."""
+    paused: int
+    """For how long it was paused, in ps."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +131,7 @@ class Regions:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Flows, counters, sources.
+    """Flows, counters, sources and applications.
 
     The arrays have one value a flow, in the order of start, source, destination and packets: int64, shape (n,), read-only. Outcomes can be
     pickled.
@@ -104,6 +152,10 @@ class Outcome:
     """In the order of source, destination, level, first, gap, bytes and count; periodic before Poisson, fixed before exponential."""
     end: int
     """When the run stopped, in ps: the time of its last event, or the one asked for."""
+    apps: tuple[AppResult, ...] = ()
+    """In the order of the scenario's."""
+    ports: tuple[Port, ...] = ()
+    """If they were asked for: those of hosts, those to hosts, both directions of every cable between switches."""
 
     @property
     def finished(self) -> NDArray[np.bool_]:

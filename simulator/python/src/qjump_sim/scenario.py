@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from qjump_sim import _native
+from qjump_sim.apps import App, result
 from qjump_sim.network import Topology
 from qjump_sim.outcome import Outcome, SourceResult
 from qjump_sim.scheme import Scheme
@@ -20,18 +21,21 @@ class Scenario:
 
     topology: Topology
     scheme: Scheme | str
-    flows: Poisson | Flows
+    flows: Poisson | Flows = field(default_factory=lambda: Flows([], [], [], []))
     sources: Sequence[Source] = ()
     seed: int = 1
     stop: int | None = None
+    apps: Sequence[App] = ()
 
 
-def run(scenario: Scenario) -> Outcome:
-    """Run it.
+def run(scenario: Scenario, ports: bool = False) -> Outcome:
+    """Run it. `ports`: tell what happened at each of them; nothing else is different, but that it takes longer.
 
     Other threads go on meanwhile: runs in several threads use several cores. Ctrl-C ends a run of the main thread, as does any signal whose
     handler raises. Raises ValueError for what cannot be simulated, in one sentence that begins with the place.
     """
-    columns, counters, sources, end = _native.run(scenario)
+    columns, counters, sources, end, apps, watched = _native.run(scenario, ports)
     start, finish, src, dst, packets = (np.frombuffer(column, np.int64) for column in columns)
-    return Outcome(start, finish, src, dst, packets, counters, tuple(SourceResult(*source) for source in sources), end)
+    delivered = tuple(SourceResult(*source) for source in sources)
+    results = tuple(result(app, *parts) for app, parts in zip(scenario.apps, apps, strict=True))
+    return Outcome(start, finish, src, dst, packets, counters, delivered, end, results, tuple(watched))

@@ -1,0 +1,290 @@
+"""Applications: traffic that reacts to what the network delivers.
+
+Each names the QJump level of its packets. Messages of TCP use the connections that a pair of hosts keeps open (`Transport.connections`), and open
+others. Sizes are bytes on the wire, headers included; hosts are numbers; times are ps. What has not ended by the end of a run is -1 in an array.
+
+    from qjump_sim import FIG9, MS, Scenario, run
+    from qjump_sim.apps import Bulk, Ping
+
+    outcome = run(Scenario(FIG9, "tcp", apps=[Ping(3, 4, bytes=100, gap=MS, count=50), Bulk(5, 4, until=50 * MS, interval=MS)]))
+    pings, bulk = outcome.apps
+    print(pings.ended.max(), "ps;", bulk.rate.mean(), "bit/s")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qjump_sim import _native
+from qjump_sim.traffic import Source
+
+
+@dataclass(frozen=True)
+class Ping:
+    """`count` echo requests from `src`, `gap` apart or, with `poisson`, exponential of that mean, which `dst` sends back after `turnaround`.
+
+    Requests do not wait for answers. A round trip begins when the request is handed over, to a limiter if there is one.
+    """
+
+    src: int
+    dst: int
+    bytes: int
+    gap: int
+    count: int
+    first: int = 0
+    level: int = 0
+    poisson: bool = False
+    turnaround: int = 0
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """An endless flow, as iperf's, from `start` `until` then. `window`: its largest, in packets; None: the transport's. What has been delivered is
+    noted every `interval`."""
+
+    src: int
+    dst: int
+    until: int
+    interval: int
+    start: int = 0
+    level: int = 0
+    window: int | None = None
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """A time that is drawn, with this mean."""
+
+    mean: int
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A kind of request, such as GET or SET; its share is its weight over the sum of all."""
+
+    request: int
+    response: int
+    weight: int = 1
+
+
+@dataclass(frozen=True)
+class Open:
+    """Requests come `gap` apart or, with `poisson`, exponential of that mean, whatever becomes of those before; each to a server drawn evenly, over
+    an idle connection or else a new one."""
+
+    gap: int
+    poisson: bool = False
+
+
+@dataclass(frozen=True)
+class Closed:
+    """So many connections, in turn to each server, with one request at a time; the next follows a response after `think`."""
+
+    connections: int
+    think: int = 0
+
+
+@dataclass(frozen=True)
+class Requests:
+    """A client with `count` requests over TCP, which servers answer after `service`, all side by side."""
+
+    client: int
+    servers: Sequence[int]
+    exchanges: Sequence[Exchange]
+    arrival: Open | Closed
+    count: int
+    service: int | Exponential = 0
+    first: int = 0
+    level: int = 0
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """Hosts that in each iteration send a message to each other one, over TCP, and begin the next `pause` after they have one from each."""
+
+    hosts: Sequence[int]
+    bytes: int
+    iterations: int
+    pause: int = 0
+    first: int = 0
+    level: int = 0
+
+
+@dataclass(frozen=True)
+class Ptp:
+    """A master and slaves with perfect clocks: IEEE 1588's delay request-response mechanism in two steps, `count` times for each slave.
+
+    Messages are stamped when the host's limiter lets them go and when they arrive. Slave i begins i/n of an `interval` after `first`.
+    """
+
+    master: int
+    slaves: Sequence[int]
+    bytes: int
+    interval: int
+    count: int
+    first: int = 0
+    level: int = 0
+
+
+@dataclass(frozen=True)
+class MapReduce:
+    """Maps run in the nodes' slots; each reducer fetches its share of every map that has ended, in random order and `parallel_copies` at a time, and
+    reduces when it has all.
+
+    `map_bytes`: output of one map. Reducers are on the nodes in turn, and so are the first maps. A fetch is one flow; what asks for it is not
+    simulated. What is on the reducer's node already takes no time.
+    """
+
+    nodes: Sequence[int]
+    maps: int
+    map_bytes: int
+    reducers: int
+    map_time: int | Exponential = 0
+    reduce_time: int | Exponential = 0
+    map_slots: int = 1
+    parallel_copies: int = 5
+    first: int = 0
+    level: int = 7
+
+
+App = Ping | Bulk | Requests | Barrier | Ptp | MapReduce
+
+
+def fan_in(senders: Sequence[int], dst: int, bytes: int, epoch: int, count: int, level: int = 0, seed: int = 1) -> tuple[Source, ...]:
+    """Sources with which each sender sends `count` datagrams to `dst`, one an `epoch`, from a phase in the first one on that is drawn for each.
+
+    Raises ValueError for an epoch of 0.
+    """
+    phases = _native.phases(len(senders), epoch, seed)
+    return tuple(Source(src, dst, epoch, bytes, count, first, level) for src, first in zip(senders, phases, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Latencies:
+    """How long things took, in the order of their start: int64, shape (n,), read-only."""
+
+    start: NDArray[np.int64]
+    """When each began."""
+    latency: NDArray[np.int64]
+    """How long it took; -1: it has not ended."""
+
+    @property
+    def ended(self) -> NDArray[np.int64]:
+        """The times of those that ended."""
+        return self.latency[self.latency >= 0]
+
+
+@dataclass(frozen=True, eq=False)
+class PingResult(Latencies):
+    """Round trips. `lost`: how many of those that have not ended were dropped; the others were under way."""
+
+    lost: int
+
+
+@dataclass(frozen=True, eq=False)
+class RequestsResult(Latencies):
+    """From handing over a request to having all of its response."""
+
+    kind: NDArray[np.int64]
+    """The exchange's place in the list."""
+
+
+@dataclass(frozen=True, eq=False)
+class BarrierResult(Latencies):
+    """From when the first host began an iteration to when the last one had all messages."""
+
+
+@dataclass(frozen=True, eq=False)
+class BulkResult:
+    """What was delivered: bytes on the wire of packets that have arrived in order."""
+
+    interval: int
+    delivered: NDArray[np.int64]
+    """By the end of each interval."""
+    bytes: int
+    """In all."""
+
+    @property
+    def rate(self) -> NDArray[np.float64]:
+        """In each interval but the first, in bit/s, shape (number of intervals - 1,)."""
+        return np.diff(self.delivered) * 8e12 / self.interval
+
+
+@dataclass(frozen=True, eq=False)
+class PtpResult:
+    """What slaves computed, one value an exchange in the order of their Syncs: int64, shape (n,), read-only."""
+
+    start: NDArray[np.int64]
+    slave: NDArray[np.int64]
+    """Its place in the list."""
+    offset: NDArray[np.int64]
+    """From the master, ((t2 - t1) - (t4 - t3)) / 2; 0 where `delay` is -1."""
+    delay: NDArray[np.int64]
+    """The mean of both ways; -1: the exchange was not completed."""
+    lost: int
+    """Exchanges of which a message was dropped."""
+
+
+@dataclass(frozen=True, eq=False)
+class MapReduceResult:
+    """A job: int64, read-only; -1 is what has not happened."""
+
+    first: int
+    """When the first maps began."""
+    mapped: NDArray[np.int64]
+    """When each map ended."""
+    shuffled: NDArray[np.int64]
+    """When each reducer had all."""
+    reduced: NDArray[np.int64]
+    """When each reducer ended."""
+    fetched: NDArray[np.int64]
+    """Bytes that each node has got over the network."""
+    local: int
+    """Bytes that were on their node already."""
+    fetch_start: NDArray[np.int64]
+    """Fetches over the network are in the order of their start."""
+    fetch_finish: NDArray[np.int64]
+    """When the sender got the last ACK."""
+    fetch_src: NDArray[np.int64]
+    fetch_dst: NDArray[np.int64]
+    fetch_packets: NDArray[np.int64]
+
+    @property
+    def runtime(self) -> int | None:
+        """From the first map's start to the last reducer's end; None: the job has not ended."""
+        return None if (self.reduced < 0).any() else int(self.reduced.max()) - self.first
+
+    @property
+    def throughput(self) -> float | None:
+        """Bit/s that a node got on average from the first fetch's start to when the last reducer had all; None: it has not, or fetched nothing."""
+        if (self.shuffled < 0).any() or not self.fetch_start.size:
+            return None
+        return float(self.fetched.mean()) * 8e12 / (int(self.shuffled.max()) - int(self.fetch_start[0]))
+
+
+AppResult = PingResult | BulkResult | RequestsResult | BarrierResult | PtpResult | MapReduceResult
+
+
+def result(app: App, columns: Sequence[bytes], numbers: Sequence[int]) -> AppResult:
+    """The result of an application from what the simulator gives back."""
+    arrays = [np.frombuffer(column, np.int64) for column in columns]
+    match app:
+        case Ping():
+            start, latency = arrays
+            return PingResult(start, latency, numbers[0])
+        case Bulk():
+            return BulkResult(app.interval, arrays[0], numbers[0])
+        case Requests():
+            return RequestsResult(*arrays)
+        case Barrier():
+            return BarrierResult(*arrays)
+        case Ptp():
+            start, slave, offset, delay = arrays
+            return PtpResult(start, slave, offset, delay, numbers[0])
+        case MapReduce():
+            mapped, shuffled, reduced, fetched, *fetches = arrays
+            return MapReduceResult(app.first, mapped, shuffled, reduced, fetched, numbers[0], *fetches)

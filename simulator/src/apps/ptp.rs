@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Clock synchronisation by IEEE 1588's delay request-response mechanism, end to end, in two steps.
+
+use crate::apps::check::{count, hosts, level, positive, schedule};
+use crate::apps::net::{Event, Net};
+use crate::error::{Error, Result};
+use crate::time::Ps;
+use crate::topology::Topology;
+
+/// A master and slaves, all with perfect clocks: what a slave takes for its offset is what queues did to it.
+///
+/// In each interval a slave gets a Sync and the `Follow_Up` that says when it left; then it sends a `Delay_Req`, and the `Delay_Resp` says
+/// when that arrived. Messages are stamped when the host's limiter lets them go, as in the driver, and when they arrive. Each slave
+/// has datagrams of its own, slave i from i/n of an interval on, so that slaves do not queue behind each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ptp {
+    /// Number of the master's host.
+    pub master: u32,
+    /// Numbers of the slaves' hosts.
+    pub slaves: Vec<u32>,
+    /// Of all messages; 0 is served first.
+    pub level: u8,
+    /// Bytes on the wire of each message.
+    pub bytes: u16,
+    /// Time of the first Sync.
+    pub first: Ps,
+    /// Between two of a slave.
+    pub interval: Ps,
+    /// Syncs for each slave.
+    pub count: u32,
+}
+
+/// Tokens are an exchange's number and two bits.
+const MOST_EXCHANGES: u64 = 1 << 29;
+
+impl Ptp {
+    pub(crate) fn check(&self, topology: &Topology) -> Result<()> {
+        let place = format!("PTP from {}", self.master);
+        let mut ends = self.slaves.clone();
+        ends.push(self.master);
+        hosts(&place, &ends, 2, topology)?;
+        level(&place, self.level)?;
+        positive(&place, "bytes of its messages", self.bytes.into())?;
+        count(&place, "Syncs", self.count)?;
+        let exchanges = u64::from(self.count) * self.slaves.len() as u64;
+        if exchanges > MOST_EXCHANGES {
+            return Err(Error::new(format!("{place}: {exchanges} exchanges are more than 2^29")));
+        }
+        schedule(&place, self.first, self.interval, self.count.into())
+    }
+}
+
+/// What slaves have computed, one value an exchange, in the order in which the Syncs were sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PtpResult {
+    /// When the Sync was handed over.
+    pub starts: Vec<Ps>,
+    /// The slave's place in the list.
+    pub slaves: Vec<u32>,
+    /// Offset from the master, ((t2 − t1) − (t4 − t3)) / 2 in ps, and mean path delay, ((t2 − t1) + (t4 − t3)) / 2, both rounded
+    /// towards 0; none: the exchange was not completed.
+    pub computed: Vec<Option<(i64, Ps)>>,
+    /// Exchanges of which a message was dropped.
+    pub lost: u64,
+}
+
+/// An exchange under way.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stamps {
+    t1: Ps,
+    t2: Ps,
+    t3: Ps,
+    t4: Ps,
+    /// Of Sync and `Follow_Up`.
+    arrived: u8,
+    lost: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Clocks {
+    spec: Ptp,
+    /// Two for each slave: to it and from it.
+    channel: u32,
+    left: Vec<u32>,
+    stamps: Vec<Stamps>,
+    results: PtpResult,
+}
+
+const SYNC: u32 = 0;
+const FOLLOW_UP: u32 = 1;
+const DELAY_REQ: u32 = 2;
+const DELAY_RESP: u32 = 3;
+
+impl Clocks {
+    pub fn begin(spec: Ptp, net: &mut Net) -> Self {
+        let slaves = spec.slaves.len() as u32;
+        for slave in 0..slaves {
+            let phase = u128::from(spec.interval) * u128::from(slave) / u128::from(slaves);
+            net.wake(spec.first + phase as Ps, slave);
+        }
+        let left = vec![spec.count; spec.slaves.len()];
+        Clocks { spec, channel: net.channels(2 * slaves), left, stamps: Vec::new(), results: PtpResult::default() }
+    }
+
+    pub fn act(&mut self, event: Event, net: &mut Net) {
+        match event {
+            Event::Timer(slave) => self.sync(slave, net),
+            Event::Arrived { token, .. } => self.arrived(token >> 2, token & 3, net),
+            Event::Dropped(token) => {
+                let stamps = &mut self.stamps[token as usize >> 2];
+                self.results.lost += u64::from(!stamps.lost);
+                stamps.lost = true;
+            }
+            Event::Received(_) | Event::Acknowledged { .. } => {}
+        }
+    }
+
+    fn sync(&mut self, slave: u32, net: &mut Net) {
+        let exchange = self.stamps.len() as u32;
+        self.stamps.push(Stamps::default());
+        self.results.starts.push(net.now());
+        self.results.slaves.push(slave);
+        self.results.computed.push(None);
+        self.stamps[exchange as usize].t1 = self.to_slave(exchange, SYNC, net);
+        self.to_slave(exchange, FOLLOW_UP, net);
+        self.left[slave as usize] -= 1;
+        if self.left[slave as usize] > 0 {
+            net.wake(net.now() + self.spec.interval, slave);
+        }
+    }
+
+    fn to_slave(&self, exchange: u32, what: u32, net: &mut Net) -> Ps {
+        let Ptp { master, ref slaves, level, bytes, .. } = self.spec;
+        let slave = self.results.slaves[exchange as usize];
+        net.datagram(self.channel + 2 * slave, master, slaves[slave as usize], level, bytes, exchange << 2 | what)
+    }
+
+    fn to_master(&self, exchange: u32, what: u32, net: &mut Net) -> Ps {
+        let Ptp { master, ref slaves, level, bytes, .. } = self.spec;
+        let slave = self.results.slaves[exchange as usize];
+        net.datagram(self.channel + 2 * slave + 1, slaves[slave as usize], master, level, bytes, exchange << 2 | what)
+    }
+
+    fn arrived(&mut self, exchange: u32, what: u32, net: &mut Net) {
+        let stamps = &mut self.stamps[exchange as usize];
+        match what {
+            SYNC | FOLLOW_UP => {
+                if what == SYNC {
+                    stamps.t2 = net.now();
+                }
+                stamps.arrived += 1;
+                if stamps.arrived == 2 {
+                    self.stamps[exchange as usize].t3 = self.to_master(exchange, DELAY_REQ, net);
+                }
+            }
+            DELAY_REQ => {
+                stamps.t4 = net.now();
+                self.to_slave(exchange, DELAY_RESP, net);
+            }
+            _ => {
+                let there = stamps.t2 - stamps.t1;
+                let back = stamps.t4 - stamps.t3;
+                let half = i64::try_from(there.abs_diff(back) / 2).unwrap_or(i64::MAX);
+                let offset = if there < back { -half } else { half };
+                self.results.computed[exchange as usize] = Some((offset, there.midpoint(back)));
+            }
+        }
+    }
+
+    pub fn results(&self) -> PtpResult {
+        self.results.clone()
+    }
+}
