@@ -20,6 +20,8 @@ from .style import Figure
 
 PANEL_INCHES = 2.5
 MANY = 4
+ACROSS = 4
+"""Entries of a legend side by side, over two columns."""
 GAIN = 0.05
 """What more of the parameter must bring of the most that it ever brings, to be worth it."""
 
@@ -43,7 +45,8 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     with style.sheet():
         columns = _columns(panels)
         above = len(columns) > 1 or (len(panels) == 1 and len(panels[0][1]) > MANY)  # the legend: among so many lines there is no room for it
-        margin = 0.75 if above else 0.3
+        rows_of_legend = -(-len(panels[0][1]) // ACROSS) if len(columns) > 1 else 1
+        margin = 0.55 + 0.2 * rows_of_legend if above else 0.3
         rows = max(map(len, columns))
         inches = PANEL_INCHES * rows + 0.8 + margin
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
@@ -98,7 +101,7 @@ def _knee(panels: list[tuple[PanelSpec, list[Line]]]) -> float | None:
 def _lines(plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> list[Line]:
     by_name = {arm.name: arm for arm in arms}
     lines = []
-    for series in plan.figure.arms:
+    for series in panel.arms or plan.figure.arms:
         members = sorted((arm for arm in plan.arms_run if series in (arm.series, arm.name)), key=lambda arm: arm.x or 0.0)
         for entry in panel.measures:
             workload, measure = entry.split(".")
@@ -162,7 +165,7 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
     if among:
         if above:
-            axis.legend(loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=len(lines))
+            axis.legend(loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=min(len(lines), ACROSS))
     elif above:
         axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=7, ncols=-(-len(lines) // 2))
     else:

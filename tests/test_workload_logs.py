@@ -160,7 +160,7 @@ def test_output_that_is_absent_or_empty_is_lost_with_program_and_host(tmp_path: 
     every = {type(workload): (workload, trial) for plan in plans for trial in plan.trials() for workload in trial.arm.workloads}
     assert len(every) == len(get_args(AnyPlan)), "some program is in no experiment"
     for workload, one in every.values():
-        folder = tmp_path / workload.name
+        folder = tmp_path / type(workload).__name__
         folder.mkdir()
         with pytest.raises(LostError) as absent:
             tables.table(workload, one, folder)

@@ -34,7 +34,7 @@ PACE_PERCENT = 2.0
 COUNTERS = "counters.json"
 """Of a simulated trial, in its raw files."""
 
-FATES = ("delivered", "full", "pushed_out", "limited")
+FATES = ("delivered", "full", "pushed_out", "early", "limited")
 """What becomes of a packet in the simulator."""
 
 MODEL_VALUE = "the idle RTT is a model value, not a measurement"

@@ -19,7 +19,7 @@ from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.guest import simulator
 from qjump_mn.guest.leash import leashed
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.programs import FlowsPlan
+from qjump_mn.model.programs import FlowsPlan, MapReducePlan
 
 MEAN_PACKETS = {"search": 1138, "mining": 5117}
 """Of the published distributions, by which runs are put in order."""
@@ -58,8 +58,14 @@ class SimulatorBackend:
 
     def cost(self, trial: Trial) -> float:
         """Packets, of which a run's time is a multiple."""
-        flows = [workload for workload in trial.arm.workloads if isinstance(workload, FlowsPlan)]
-        return float(sum(plan.count * (MEAN_PACKETS.get(plan.sizes) or _mean(plan.points)) for plan in flows)) * (1 + trial.arm.uses_levels)
+        packets = 0.0
+        for workload in trial.arm.workloads:
+            match workload:
+                case FlowsPlan():
+                    packets += workload.count * (MEAN_PACKETS.get(workload.sizes) or _mean(workload.points))
+                case MapReducePlan():
+                    packets += workload.maps * workload.map_bytes / trial.network.mtu_bytes
+        return packets * (1 + trial.arm.uses_levels)
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial."""

@@ -78,7 +78,7 @@ class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A panel of a figure: ``measures``, "workload.measure", against the sweep's value. ``bound`` names a constant that is drawn across it.
-    ``title`` stands above it; panels with one ``column`` stand below each other.
+    ``title`` stands above it; panels with one ``column`` stand below each other; ``arms`` are those of the figure's that are in it, all by default.
 
     With ``saturates`` the figure marks, and says, from which value on more of it gains the first line less than 5 %. Bars are relative to the
     same measure in another arm, seed by seed, where ``relative_to`` names one for their workload.
@@ -88,6 +88,7 @@ class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     label: str
     title: str = ""
     column: int = 0
+    arms: list[str] = []
     log: bool = False
     bound: str = ""
     saturates: bool = False

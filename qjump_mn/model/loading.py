@@ -122,7 +122,7 @@ def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[st
     merge(raw, changes)
     for scheme_name in schemes:
         _add_arm(raw, scheme_name, where)
-    _add_schemes(raw)
+    bases = _add_schemes(raw, {})
     spec = convert(raw, ExperimentSpec, where)
     if not settings:
         return spec
@@ -133,7 +133,7 @@ def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[st
         plain["link"] = {**plain["link"], **read("topologies", plain["topology"]).get("link", {})}
         for setting in (item for item in settings if item.startswith("link.")):
             _apply(plain, setting, where)
-    _add_schemes(plain)
+    _add_schemes(plain, bases)
     return convert(plain, ExperimentSpec, where)
 
 
@@ -154,10 +154,13 @@ def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
         raw["figure"]["arms"] = list(dict.fromkeys([*raw["figure"]["arms"], key]))
 
 
-def _add_schemes(raw: dict[str, Any]) -> None:
-    """The files of the schemes that arms name, each below what the experiment changes in it; ``base`` names the file of one of its own."""
+def _add_schemes(raw: dict[str, Any], known: dict[str, str]) -> dict[str, str]:
+    """The files of the schemes that arms name, each below what the experiment changes in it.
+
+    ``base`` names the file of one of the experiment's own; those that were read before are ``known``. Returns the base of each.
+    """
     changes = {name: dict(change) if isinstance(change, dict) else {} for name, change in raw.get("schemes", {}).items()}
-    bases = {name: change.pop("base", name) for name, change in changes.items()}
+    bases = {name: change.pop("base", known.get(name, name)) for name, change in changes.items()}
     for base in bases.values():
         read("schemes", base)
     found: dict[str, Any] = {}
@@ -169,6 +172,7 @@ def _add_schemes(raw: dict[str, Any]) -> None:
             convert(found[name], SchemeSpec, f"scheme {base!r}")  # a file's own mistakes are told with its name
             merge(found[name], changes.get(name, {}))
     raw["schemes"] = found
+    return bases
 
 
 def _scheme_of(arm: Any) -> Any:

@@ -258,7 +258,7 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
         raise UsageError(
             f"{where}: figure.workload: there is no workload {figure.workload!r}: {loading.nearest(figure.workload, list(spec.workloads))}"
         )
-    for arm in (*figure.arms, *figure.detail, *(arm for panel in figure.panels for arm in panel.relative_to.values())):
+    for arm in (*figure.arms, *figure.detail, *(arm for panel in figure.panels for arm in (*panel.arms, *panel.relative_to.values()))):
         if arm not in spec.arms:
             raise UsageError(f"{where}: figure: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
     for entry in (*figure.table, *(entry for panel in figure.panels for entry in panel.measures)):

@@ -11,7 +11,7 @@ import msgspec
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.results.directory import RunDirectory
 
-FATES = {"full": "queue full", "pushed_out": "pushed out", "limited": "by the limiter"}
+FATES = {"full": "queue full", "pushed_out": "pushed out", "early": "early", "limited": "by the limiter"}
 """Drops, by their reason."""
 
 

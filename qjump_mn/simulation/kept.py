@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 import qjump_sim
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.model.programs import FlowsPlan
 from qjump_mn.simulation.scenario import numbered, scenario
-from qjump_mn.workloads import flows, simulated
+from qjump_mn.workloads import flows, mapreduce, simulated
+from qjump_sim import apps
 
 COUNTERS = "raw/counters.json"
 
@@ -26,27 +30,57 @@ def simulate(trial: Trial) -> dict[str, bytes]:
     asked = scenario(trial)
     outcome = _run(asked, trial)
     (workload,) = trial.arm.workloads
-    names = numbered(trial.network)
-    columns = (column.tolist() for column in (outcome.start, outcome.finish, outcome.src, outcome.dst, outcome.packets))
-    rows = (
-        (names[source], names[destination], packets, start, None if finish < 0 else finish)
-        for start, finish, source, destination, packets in zip(*columns, strict=True)
-    )
-    counters = {key: value._asdict() if isinstance(value, qjump_sim.ByKind) else value for key, value in outcome.counters.items()}
+    if isinstance(workload, FlowsPlan):
+        text = simulated.text(flows.COLUMNS, _flows(outcome, numbered(trial.network)))
+    else:
+        text = simulated.text(mapreduce.COLUMNS, [_job(outcome)])
+    counters = {key: value._asdict() if isinstance(value, tuple) else value for key, value in outcome.counters.items()}  # type: ignore[attr-defined]
     facts = {"cpu_busy": 0.0, "window_s": (0.0, outcome.end / qjump_sim.S), "began_ns": 0, "began_utc_ns": 0}
     return {
-        f"raw/{simulated.output_name(workload.name)}": simulated.text(flows.COLUMNS, rows).encode(),
-        COUNTERS: msgspec.json.format(msgspec.json.encode({**counters, "end_ps": outcome.end}, order="sorted"), indent=1) + b"\n",
-        "asbuilt/scenario.json": msgspec.json.format(msgspec.json.encode({**_told(asked), "seed": asked.seed}, order="sorted"), indent=1) + b"\n",
-        "trial.json": msgspec.json.format(msgspec.json.encode({"trial": trial, **facts}, order="sorted"), indent=1) + b"\n",
+        f"raw/{simulated.output_name(workload.name)}": text.encode(),
+        COUNTERS: _json({**counters, "end_ps": outcome.end}),
+        "asbuilt/scenario.json": _json({**_told(asked), "seed": asked.seed}),
+        "trial.json": _json({"trial": trial, **facts}),
     }
+
+
+def _flows(outcome: qjump_sim.Outcome, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    columns = (column.tolist() for column in (outcome.start, outcome.finish, outcome.src, outcome.dst, outcome.packets))
+    for start, finish, source, destination, packets in zip(*columns, strict=True):
+        yield names[source], names[destination], packets, start, None if finish < 0 else finish
+
+
+def _job(outcome: qjump_sim.Outcome) -> tuple[Any, ...]:
+    """The one row of a job's table, in the order of its columns."""
+    (job,) = outcome.apps
+    assert isinstance(job, apps.MapReduceResult)
+    counted = outcome.counters
+    shuffled = int(job.shuffled.max()) - job.first if (job.shuffled >= 0).all() else None
+    lost = [sum(dropped) for dropped in zip(*(counted[fate] for fate in ("full", "pushed_out", "early", "limited")), strict=True)]
+    dropped = qjump_sim.ByKind(*lost)
+    packets = counted["latency"].packets + counted["latency_again"].packets
+    latency = (counted["latency"].sum + counted["latency_again"].sum) / packets if packets else None
+    sent, delivered = sum(counted["sent"]), counted["delivered"].data
+    drops = (dropped.data, dropped.acks, dropped.syns + dropped.syn_acks)
+    return (job.runtime, shuffled, job.throughput, sent, latency, *drops, delivered, counted["marked"], counted["timeouts"])
+
+
+def _json(value: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=1) + b"\n"
 
 
 def _told(asked: qjump_sim.Scenario) -> dict[str, object]:
     """Everything of a scenario but its network, which the trial has, with the kind of what has several."""
     scheme = asked.scheme
     assert isinstance(scheme, qjump_sim.Scheme)
-    parts = {"queue": scheme.queue, "transport": scheme.transport, "limiter": scheme.limiter, "congestion": scheme.transport.congestion}
+    parts = {
+        "queue": scheme.queue,
+        "host_queue": scheme.host_queue,
+        "pause": scheme.pause,
+        "transport": scheme.transport,
+        "congestion": scheme.transport.congestion,
+        "limiter": scheme.limiter,
+    }
     told = {name: {"kind": type(part).__name__, **dataclasses.asdict(part)} for name, part in parts.items() if part is not None}
     return {"scheme": {**told, "routing": scheme.routing, "levels": scheme.levels}}
 

@@ -7,9 +7,10 @@ from typing import Any
 import qjump_sim
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import FlowsPlan
+from qjump_mn.model.programs import FlowsPlan, MapReducePlan
 from qjump_mn.model.topology import Network
 from qjump_mn.simulation.scheme import scheme
+from qjump_sim import apps
 
 
 def topology(network: Network) -> qjump_sim.LeafSpine | qjump_sim.Tree:
@@ -36,21 +37,32 @@ def scenario(trial: Trial) -> qjump_sim.Scenario:
     """What the simulator is to run; raise :class:`UsageError` with the place of what it has not."""
     where = f"arms.{trial.arm.name}"
     made = topology(trial.network)
-    others = [workload.name for workload in trial.arm.workloads if not isinstance(workload, FlowsPlan)]
-    if others:
-        raise UsageError(f"{where}: the simulator does not know the program of workloads.{others[0]}: use another backend")
-    flows = [workload for workload in trial.arm.workloads if isinstance(workload, FlowsPlan)]
-    if len(flows) != 1:
-        raise UsageError(f"{where}: {len(flows)} workloads of the program flows: give one")
-    return qjump_sim.Scenario(
-        topology=made,
-        scheme=scheme(trial.arm, made),
-        flows=_poisson(flows[0]),
-        seed=trial.seed,
-        stop=trial.duration_ns * qjump_sim.NS or None,
+    if len(trial.arm.workloads) != 1:
+        raise UsageError(f"{where}: {len(trial.arm.workloads)} workloads: give the simulator one")
+    (workload,) = trial.arm.workloads
+    traffic: dict[str, Any]
+    match workload:
+        case FlowsPlan():
+            sizes: Any = workload.sizes or qjump_sim.Sizes(workload.points)
+            traffic = {"flows": qjump_sim.Poisson(sizes, load=workload.load, count=workload.count)}
+        case MapReducePlan():
+            traffic = {"apps": [_job(workload, len(trial.network.hosts))]}
+        case _:
+            raise UsageError(f"{where}: the simulator does not know the program of workloads.{workload.name}: use another backend")
+    stop = trial.duration_ns * qjump_sim.NS or None
+    return qjump_sim.Scenario(topology=made, scheme=scheme(trial.arm, made), seed=trial.seed, stop=stop, **traffic)
+
+
+def _job(plan: MapReducePlan, hosts: int) -> apps.MapReduce:
+    """On all hosts; level 0 of the simulator is the most urgent, 7 of 802.1Q is."""
+    return apps.MapReduce(
+        nodes=range(hosts),
+        maps=plan.maps,
+        map_bytes=plan.map_bytes,
+        reducers=plan.reducers,
+        map_time=apps.Exponential(plan.map_mean_ns * qjump_sim.NS) if plan.map_mean_ns else 0,
+        reduce_time=apps.Exponential(plan.reduce_mean_ns * qjump_sim.NS) if plan.reduce_mean_ns else 0,
+        map_slots=plan.map_slots,
+        parallel_copies=plan.parallel_copies,
+        level=7 - plan.level,
     )
-
-
-def _poisson(plan: FlowsPlan) -> qjump_sim.Poisson:
-    sizes: Any = plan.sizes or qjump_sim.Sizes(plan.points)
-    return qjump_sim.Poisson(sizes, load=plan.load, count=plan.count)

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import qjump_sim
-
 from qjump_mn.errors import UsageError
 from qjump_mn.model import units
 from qjump_mn.model.experiment import LEVELS
@@ -116,6 +115,8 @@ def _values(where: str, kind: type[Any], settings: Settings, network: Network) -
     for name, value in settings.items():
         if name not in known:
             raise UsageError(f"{where}.{name}: there is no such setting: known are {', '.join(known)}")
+        if value == "buffer" and name == "packets":
+            value = network.buffer_bytes // network.mtu_bytes
         values[name] = _value(f"{where}.{name}", value, known[name], network)
     return values
 

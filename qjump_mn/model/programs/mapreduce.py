@@ -8,22 +8,23 @@ from qjump_mn.model.programs.base import Flow, WorkloadPlan, WorkloadSpec, bound
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
 
-DROPPED = {"data": "data", "acks": "ACKs", "syns": "SYNs and SYN-ACKs"}
-"""What a packet is that was dropped."""
+DROPPED = {"data": "data", "acks": "ACKs", "syns": "SYNs"}
+"""What a packet is that was dropped; the answers to SYNs are counted with them."""
 
 
 class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="mapreduce"):
     """``maps`` of ``map_bytes`` of output each run in the hosts' ``map_slots``; each of ``reducers`` fetches its share of every map that has ended,
     ``parallel_copies`` at a time. Computing takes exponential times of the means given; 0 is none."""
 
+    # Of a host, the mean of all packets, and shares of all packets sent, of those dropped, of data delivered.
     MEASURES: ClassVar = {
         "runtime_s": "runtime, s",
         "shuffled_s": "shuffled after, s",
-        "throughput_mbps": "throughput a host, Mb/s",
-        "latency_ms": "a packet's mean latency, ms",
-        "dropped": "packets dropped, share of all",
-        **{f"dropped_{kind}": f"of which {said}, share" for kind, said in DROPPED.items()},
-        "marked": "data packets marked, share",
+        "throughput_mbps": "throughput, Mb/s",
+        "latency_ms": "packet latency, ms",
+        "dropped": "dropped",
+        **{f"dropped_{kind}": f"of these, {said}" for kind, said in DROPPED.items()},
+        "marked": "marked",
         "timeouts": "timeouts",
     }
     ONLY_SIMULATED: ClassVar = True
