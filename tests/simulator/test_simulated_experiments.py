@@ -141,6 +141,11 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
         ('like = "dctcp"\nqueue = { kind = "marking", limit = 225000 }', "simulator.queue: threshold must be given"),
         ('like = "dctcp"\ntransport = { min_rto = "soon" }', "simulator.transport.min_rto: 'soon' is not a duration"),
         ('like = "dctcp"\ntransport = { initial_window = 0 }', "the initial window of 0 packets"),
+        ('like = "dctcp"\ntransport = { congestion = "bic" }', "simulator.transport.congestion: there is no 'bic'"),
+        ('like = "dctcp"\ntransport = { kind = "mac" }', "simulator.transport.kind: there is no transport 'mac'"),
+        ('like = "dctcp"\nqueue = { kind = "red", limit = "buffer", target = "soon" }', "simulator.queue.target: 'soon' is not a duration"),
+        ('like = "dctcp"\nqueue = { kind = "codel", limit = "9pkts", target = "1ms", interval = "2ms" }', "simulator.queue.limit: '9pkts' is not"),
+        ('like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }', "pause: 9, 9 and 9 bytes are not xoff above xon"),
     ],
 )
 def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(simulated: str, sentence: str, tmp_path: Path) -> None:
@@ -169,6 +174,27 @@ def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path) -> None:
     assert len(done.manifest.trials) == 6
     told = json.loads((done.asbuilt("search_mine_0_5/1") / "scenario.json").read_text())["scheme"]
     assert (told["queue"]["threshold"], told["transport"]["min_rto"], told["congestion"]["kind"]) == (97500, 10**9, "Dctcp")
+
+
+def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
+    variant = "schemes.dctcp_ack.simulator.queue.mean_packet=1500"
+    arms = "droptail,dctcp_ack,ecn_ece_deep"
+    found = run(tmp_path, "hadoop", "--preset", "smoke", "-s", "workloads.job.map_size=159kB", "-s", variant, "--arms", arms)
+    names = ("droptail", "dctcp_ack_100us", "ecn_ece_deep_500us")
+    told = {name: json.loads((found.asbuilt(f"{name}/1") / "scenario.json").read_text())["scheme"] for name in names}
+    assert (told["droptail"]["queue"]["kind"], told["droptail"]["queue"]["packets"]) == ("DropTail", 200)
+    red, deep = told["dctcp_ack_100us"]["queue"], told["ecn_ece_deep_500us"]["queue"]
+    # ns-2's thresholds: half of the target and three halves, in packets of 500 bytes, or here as many of 1500.
+    assert (red["limit"]["count"], red["min"]["ps"], red["max"]["ps"], red["protection"]) == (200, 150_000_000, 450_000_000, "ack+syn")
+    assert (deep["limit"]["count"], deep["min"]["ps"], deep["max"]["ps"], deep["protection"]) == (2000, 250_000_000, 750_000_000, "ece-bit")
+    assert [told[name]["congestion"]["kind"] for name in told] == ["Reno", "Dctcp", "Ecn"]
+    for name in ("droptail", "dctcp_ack_100us"):
+        arm = outcome.read(found.path).arm(name)
+        assert arm is not None
+        job = {key: spread.median for key, spread in arm.measures["job"].items()}
+        # 100 of the 15,900 shares, of 1000 bytes each, are on their reducer's node already.
+        assert job["shuffled_s"] <= job["runtime_s"] and 0 < job["throughput_mbps"] < 1000
+        assert 0.01 < job["latency_ms"] < 10
 
 
 @pytest.mark.parametrize(
