@@ -79,24 +79,22 @@ def show(asked: Request, out: Console) -> int:
 def explain(experiment: str, preset: str, settings: list[str], out: Console) -> None:
     """Say in words what an experiment asks and does."""
     plan = resolve.plan(experiment, preset, settings)
-    network = plan.network
     lines = [
         f"{plan.experiment}: {plan.title}",
         f"reproduces: {plan.reproduces}",
         "",
         plan.question,
         "",
-        (
-            f"network: {network.topology}, {len(network.hosts)} hosts, {network.rate_bps / 1e6:g} Mb/s links (model {network.model}), "
-            f"{network.buffer_bytes} B of buffer per level and port"
-        ),
-        f"trial: {plan.warmup_ns / 1e9:g} s of warm-up, {plan.duration_ns / 1e9:g} s measured; seeds {', '.join(map(str, plan.seeds))}",
+        f"network: {_network(plan)}",
+        f"trial: {_trial(plan)}; seeds {', '.join(map(str, plan.seeds))}",
+        f"backends: {', '.join(plan.backends)}",
         "",
         "presets:",
         *(f"  {'*' if name == preset else ' '} {name}: {about}" for name, about in loading.presets(experiment).items()),
         "",
         "arms:",
     ]
+    told = set()
     for arm in plan.arms:
         limits = ""
         if arm.qjump is not None:
@@ -105,13 +103,31 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
             )
             limits = f"; limiter, {arm.qjump.mode}, epoch {arm.qjump.epoch_ns / 1e6:g} ms ({budgets})"
         runs = ", ".join(f"{workload.label} at level {workload.level}" for workload in arm.workloads)
-        lines.append(f"  {arm.name} ({arm.label}): {runs}; scheme {arm.scheme.name}{limits}")
+        name, label = arm.name, arm.label
+        if arm.series and len({one.qjump for one in plan.arms if one.series == arm.series}) == 1:
+            xs = [f"{one.x:g}" for one in plan.arms if one.series == arm.series and one.x is not None]
+            name, label = arm.series, f"{arm.label.rpartition(',')[0]}; {', '.join(xs)}"
+        if name not in told:
+            lines.append(f"  {name} ({label}): {runs}; scheme {arm.scheme.name}{limits}")
+        told.add(name)
     lines += ["", "claims:"]
     for name, claim in plan.claims.items():
         lines += [f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: {claim.statement}", f"    {claim.predicate}"]
     lines += ["", *plan.remarks]
     for line in lines:
         out.print(line, markup=False)
+
+
+def _network(plan: Plan) -> str:
+    network = plan.network
+    links = f"{network.topology}, {len(network.hosts)} hosts, {network.rate_bps / 1e6:g} Mb/s links"
+    return links if plan.backends[0] == "simulator" else f"{links} (model {network.model}), {network.buffer_bytes} B of buffer per level and port"
+
+
+def _trial(plan: Plan) -> str:
+    if not plan.duration_ns:
+        return "until all of its flows have ended"
+    return f"{plan.warmup_ns / 1e9:g} s of warm-up, {plan.duration_ns / 1e9:g} s measured"
 
 
 def run(asked: Request, out: Console, argv: list[str]) -> int:
