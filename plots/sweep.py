@@ -178,7 +178,10 @@ def _seeds(panels: list[tuple[PanelSpec, list[Line]]]) -> set[int]:
 
 def _caption(manifest: Manifest, panels: list[tuple[PanelSpec, list[Line]]], said: str) -> str:
     plan = manifest.plan
-    told = "; ".join(f"{panel.label}: {', '.join(line.label for line in lines)}" for panel, lines in panels)
+    alike: dict[str, dict[str, None]] = {}  # panels with the same lines are told together
+    for panel, lines in panels:
+        alike.setdefault(", ".join(line.label for line in lines), {})[panel.label] = None
+    told = "; ".join(f"{'; '.join(labels)}: {lines}" for lines, labels in alike.items())
     bounds = [f"{plan.constants[panel.bound]:.4g} ({panel.bound})" for panel, _ in panels if panel.bound]
     bound = f" Dashed across: the bound, {', '.join(bounds)}." if bounds else ""
     spread = " The band spans the replicates." if len(_seeds(panels)) > 1 else ""
