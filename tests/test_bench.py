@@ -34,7 +34,14 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("document", "name"),
-    [("emulation.md", "emulation"), ("figures.md", "figures"), ("qdisc.md", "qdisc"), ("qdisc-cost.md", "qdisc"), ("simulator-speed.md", "simulator")],
+    [
+        ("emulation.md", "emulation"),
+        ("figures.md", "figures"),
+        ("qdisc.md", "qdisc"),
+        ("qdisc-cost.md", "qdisc"),
+        ("simulator-speed.md", "simulator"),
+        ("simulator-ns3.md", "ns3"),
+    ],
 )
 def test_every_document_has_the_marks_of_its_benchmark(document: str, name: str, tmp_path: Path) -> None:
     path = tmp_path / document
