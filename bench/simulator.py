@@ -1,0 +1,152 @@
+"""How fast the simulator is beside ns-2.35, run in turn on one trace: packet-hops per CPU second and memory. Prints a Markdown table.
+
+    python bench/simulator.py [--write]
+
+`--write` replaces the table between the two marks in docs/simulator-speed.md. A packet-hop is one packet that has crossed one link. CPU seconds are
+those of the whole program, user's and system's, with reading the trace and setting the network up; the least of three rounds. Needs `cargo` and
+`ns` (`apt install ns2`); without them it says so and exits with 3.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import platform
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from bench import marks
+
+ROOT = Path(__file__).parent.parent
+DOCUMENT, SCRIPT = ROOT / "docs/simulator-speed.md", ROOT / "bench/ns2/leafspine.tcl"
+ROUNDS, FLOWS, LOAD, SEED = 3, 2000, 0.6, 1
+HOSTS, RACK, RATE = 144, 16, 10e9
+DATA, PAYLOAD, MEAN = 1500, 1460, 1_661_480
+"""Bytes of a data packet on the wire and in it, and of the mean web-search flow as QJump's scripts have it."""
+SIZES = ((6, 0), (6, 0.15), (13, 0.2), (19, 0.3), (33, 0.4), (53, 0.53), (133, 0.6), (667, 0.7), (1333, 0.8), (3333, 0.9), (6667, 0.97), (20000, 1))
+"""Web search: packets, and the share of flows that are not larger."""
+SCHEMES = {"dctcp": "`qjump-sim`, DCTCP", "tcp": "`qjump-sim`, TCP"}
+NS2 = "ns-2.35, TCP (Sack1)"
+
+Flow = tuple[float, int, int, int]
+"""Start in seconds, source, destination, packets."""
+Run = tuple[dict[str, str], float]
+"""What a program has said, by name, and its CPU seconds."""
+
+
+def main() -> None:
+    """Measure, print and, if asked, write."""
+    simulator, ns2 = program(), needed("ns", "ns-2 is not installed: apt install ns2")
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, "flows.txt")
+        flows = trace(FLOWS, LOAD, SEED)
+        path.write_text("".join(f"{start:.9f} {source} {destination} {packets}\n" for start, source, destination, packets in flows))
+        commands = {title: [simulator, "bench-flows", str(path), "--scheme", name] for name, title in SCHEMES.items()}
+        commands[NS2] = [ns2, str(SCRIPT), str(path), "time"]
+        runs: dict[str, list[Run]] = {title: [] for title in commands}
+        for _ in range(ROUNDS):
+            for title, command in commands.items():
+                runs[title].append(run(command))
+        counted, _ = run([ns2, str(SCRIPT), str(path), "count"])
+    text = table(runs, counted, flows)
+    print(text)
+    if sys.argv[1:] == ["--write"]:
+        marks.write(DOCUMENT, "simulator", text)
+
+
+def trace(count: int, load: float, seed: int) -> list[Flow]:
+    """Flows between hosts drawn at random, sizes as in web search; all of them are one Poisson process."""
+    draw = random.Random(seed)
+    each_second = HOSTS * RATE * load / (MEAN * 8 * DATA / PAYLOAD)
+    flows, now = [], 0.0
+    for _ in range(count):
+        now += draw.expovariate(each_second)
+        source, destination = draw.sample(range(HOSTS), 2)
+        flows.append((now, source, destination, size(draw.random())))
+    return flows
+
+
+def size(share: float) -> int:
+    """Packets of the flow at this place of the distribution: linear between the points, rounded up."""
+    for (smaller, below), (larger, above) in itertools.pairwise(SIZES):
+        if share <= above and above > below:
+            return math.ceil(smaller + (larger - smaller) * (share - below) / (above - below))
+    raise ValueError(f"{share} is not from 0 to 1")
+
+
+def useful(flows: Sequence[Flow]) -> int:
+    """Packet-hops that no transport can do without: each packet and its ACK, over two links in a rack and four between racks."""
+    return sum(2 * packets * (2 if source // RACK == destination // RACK else 4) for _, source, destination, packets in flows)
+
+
+def needed(name: str, sentence: str) -> str:
+    """The program's path; without it the sentence and exit code 3."""
+    path = shutil.which(name)
+    if path is None:
+        print(sentence, file=sys.stderr)
+        raise SystemExit(3)
+    return path
+
+
+def program() -> str:
+    """The simulator's, compiled if it is not."""
+    cargo = needed("cargo", "Rust is not installed: the simulator is compiled with cargo 1.85 or later")
+    command = [cargo, "build", "--release", "--message-format=json", "--manifest-path", str(ROOT / "simulator/Cargo.toml")]
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    built: list[str] = [path for line in said.splitlines() if (path := json.loads(line).get("executable"))]
+    return built[-1]
+
+
+def run(command: Sequence[str]) -> Run:
+    """Run a program that prints words of name=value, to its end."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
+    values = dict(word.split("=", 1) for word in said.split())
+    if values["finished"] != f"{FLOWS}/{FLOWS}":
+        raise SystemExit(f"{' '.join(command)}: only {values['finished']} flows have finished")
+    return values, used.ru_utime + used.ru_stime
+
+
+def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[Flow]) -> str:
+    """The least CPU time of each, with all of them behind it; ns-2's packet-hops are those of the run that counted."""
+    model = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?")
+    rows = []
+    slowest = int(counted["hops"]) / min(cpu for _, cpu in runs[NS2])
+    for title, taken in runs.items():
+        # A small program's ru_maxrss is what this process had when it made it, so each says itself what it had at most.
+        said = counted if title == NS2 else taken[0][0]
+        memory = max(int(values["max_rss_MB"]) for values, _ in taken)
+        hops, cpu = int(said["hops"]), [cpu for _, cpu in taken]
+        rate = hops / min(cpu)
+        rows.append(
+            f"| {title} | {hops / 1e6:.2f} M | {said['dropped']} | {min(cpu):.2f} s ({', '.join(f'{s:.2f}' for s in cpu)}) "
+            f"| {rate / 1e6:.1f} M | {rate / slowest:.1f} | {memory} MB |"
+        )
+    return "\n".join(
+        [
+            f"{platform.system()} {platform.machine()}, {model}, {os.cpu_count()} processors; {FLOWS:,} web-search flows at load {LOAD}, "
+            f"{useful(flows) / 1e6:.2f} M packet-hops without what is sent again:",
+            "",
+            "| | packet-hops | dropped | CPU, the least (all) | packet-hops per CPU second | x ns-2 | memory |",
+            "|---|---|---|---|---|---|---|",
+            *rows,
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()
