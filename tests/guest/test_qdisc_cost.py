@@ -41,7 +41,8 @@ def test_a_limited_packet_costs_a_third_of_what_it_does_by_bpf(costs: Guest) -> 
 def test_no_cost_has_grown(costs: Guest) -> None:
     """By more than one percent; `python bench/qdisc.py --write` renews the figures.
 
-    Those measured by sendto() are differences that may be near or below zero: one percent of all that such a packet costs.
+    Those measured by sendto() are differences that may be near or below zero: one percent of all that such a packet costs. Packets that stay take
+    fresh memory, and with another image that costs up to 33 instructions more or less (tbf_held and qjump_held on 7.3): two percent.
     """
     stored, values, release = FIGURES.get(costs.kernel, {"release": "no such kernel"}), costs.values("qdisc_cost"), costs.results["release"]
     if release != stored["release"]:
@@ -51,4 +52,5 @@ def test_no_cost_has_grown(costs: Guest) -> None:
         for name, before in stored[group].items():
             if name.startswith(("qjump", "wire")):
                 whole = before if group == "qdiscs" else stored["noqueue"] + abs(before)
-                assert values[group][name] <= before + whole / 100, (group, name)
+                percent = 2 if name.endswith("_held") else 1
+                assert values[group][name] <= before + percent * whole / 100, (group, name)
