@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A flow's two ends: what has been sent, acknowledged and received. Time is passed in; nothing is sent here.
 
+mod marks;
 mod recovery;
 #[cfg(test)]
 mod tests;
+mod timer;
 
 use self::recovery::News;
+pub(crate) use self::timer::Expired;
 use crate::path::Path;
 use crate::receiver::Receiver;
 use crate::scheme::{Congestion, Transport};
 use crate::time::Ps;
 use crate::window::Window;
-
-/// Timeouts double this often at most; the largest timeout is the limit in practice.
-const DOUBLINGS: u32 = 16;
 
 /// What an ACK says.
 #[derive(Debug, Clone, Copy)]
@@ -24,14 +24,6 @@ pub(crate) struct Ack {
     pub echo: Option<u32>,
     pub marked: bool,
     pub round_trip: Ps,
-}
-
-/// What a sender does when its timer has expired.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expired {
-    Connect,
-    Resend,
-    Probe,
 }
 
 /// What a sender is about.
@@ -163,33 +155,6 @@ impl Flow {
         }
     }
 
-    /// A connection is asked for first.
-    pub fn connect(&mut self, t: &Transport, now: Ps) {
-        self.phase = Phase::Connecting;
-        self.set_syn_timer(t, now);
-    }
-
-    fn set_syn_timer(&mut self, t: &Transport, now: Ps) {
-        let doublings = if t.fixed_rto { 0 } else { self.timeouts.min(DOUBLINGS) };
-        let rto = t.handshake.unwrap_or(t.min_rto).saturating_mul(1 << doublings);
-        self.deadline = now.max(self.held) + rto.min(t.max_rto);
-    }
-
-    /// The SYN is answered; false if it was already.
-    pub fn connected(&mut self, round_trip: Ps) -> bool {
-        if self.phase != Phase::Connecting {
-            return false;
-        }
-        self.phase = Phase::Open;
-        if self.timeouts > 0 {
-            self.path.limit(1);
-        }
-        self.path.round_trip(round_trip);
-        self.timeouts = 0;
-        self.deadline = Ps::MAX;
-        true
-    }
-
     pub fn size(&self) -> u32 {
         self.size
     }
@@ -226,31 +191,6 @@ impl Flow {
     /// Whether this packet was sent before.
     pub fn was_sent(&self, number: u32) -> bool {
         number < self.high
-    }
-
-    /// When the retransmission timer expires; `Ps::MAX`: it is not set.
-    pub fn deadline(&self) -> Ps {
-        self.deadline
-    }
-
-    fn set_timer(&mut self, t: &Transport, now: Ps) {
-        self.deadline = now.max(self.held) + self.rto(t);
-    }
-
-    /// A packet waits in the host's limiter until `release`.
-    pub fn hold(&mut self, t: &Transport, now: Ps, release: Ps) {
-        self.held = release;
-        if self.phase == Phase::Connecting {
-            self.set_syn_timer(t, now);
-        } else {
-            self.set_timer(t, now);
-        }
-    }
-
-    /// The timeout as it is now.
-    fn rto(&self, t: &Transport) -> Ps {
-        let doublings = if t.fixed_rto { 0 } else { self.timeouts.min(DOUBLINGS) };
-        self.path.rto(t).saturating_mul(1 << doublings).min(t.max_rto)
     }
 
     /// The next packet that the window lets go, if any.
@@ -307,7 +247,7 @@ impl Flow {
         let heeded = match t.congestion {
             Congestion::Dctcp { shift } => {
                 // Where each packet has its ACK, ACKs are counted, as ns-2 does; else what they acknowledge (RFC 8257).
-                self.observe(shift, ack.marked, if t.delayed_ack.is_some() { newly } else { 1 });
+                self.observe(shift, t.least_window, ack.marked, if t.delayed_ack.is_some() { newly } else { 1 });
                 ack.marked
             }
             Congestion::Ecn => {
@@ -332,15 +272,6 @@ impl Flow {
         }
     }
 
-    /// RFC 3168, section 6.1.2: a window with marks is halved, once.
-    fn heed(&mut self, marked: bool) {
-        if marked && self.una > self.cut && self.phase != Phase::Recovery {
-            self.path.halve();
-            self.reduced = true;
-            self.cut = self.high;
-        }
-    }
-
     /// Takes over what has arrived; how many packets that nobody knew of.
     fn account(&mut self, ack: Ack, sack: bool) -> u32 {
         let mut newly = 0;
@@ -359,52 +290,6 @@ impl Flow {
             self.high_sacked = self.high_sacked.max(echo + 1);
         }
         newly
-    }
-
-    /// DCTCP (RFC 8257, section 3.3): alpha follows the share of marked packets once a window, and a window with marks is cut by
-    /// half of it.
-    fn observe(&mut self, shift: u32, marked: bool, packets: u32) {
-        self.acked += packets;
-        self.marked += if marked { packets } else { 0 };
-        // Repeated ACKs before the first news tell of no packet.
-        if self.una >= self.observed && self.acked > 0 {
-            self.path.observe(shift, self.marked, self.acked);
-            (self.acked, self.marked) = (0, 0);
-            self.observed = self.high.max(self.una + 1);
-        }
-        if marked && self.una > self.cut && self.phase != Phase::Recovery {
-            self.path.cut();
-            self.cut = self.high;
-        }
-    }
-
-    /// The timer has expired: everything that is not known to have arrived is sent again from a window of one packet. What was
-    /// acknowledged selectively is not (RFC 6675, section 5.1 allows it).
-    pub fn expire(&mut self, t: &Transport, now: Ps) -> Expired {
-        self.timeouts += 1;
-        if self.phase == Phase::Connecting {
-            self.set_syn_timer(t, now);
-            return Expired::Connect;
-        }
-        self.path.collapse();
-        if t.congestion == Congestion::Ecn {
-            self.reduced = true;
-            self.cut = self.high;
-        }
-        self.next = self.una;
-        self.phase = Phase::Open;
-        self.partial = false;
-        self.repeated = 0;
-        self.recover = self.high;
-        self.resend = self.una;
-        self.lost = self.una;
-        self.pipe = 0;
-        self.set_timer(t, now);
-        if t.probe_after.is_some_and(|after| self.timeouts >= after) {
-            self.phase = Phase::Probing;
-            return Expired::Probe;
-        }
-        Expired::Resend
     }
 
     /// Whether the receiver has this many and no more are to come.

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 
 use crate::engine::{Simulation, START, TIMER};
 use crate::flow::{Ack, Expired, Flow, Task};
-use crate::limiter::flow_may_send;
+use crate::limiter::{flow_may_send, Limiter};
 use crate::packet::{since, Kind, Packet, AGAIN, CWR, NO_ECHO};
 use crate::path::Path;
-use crate::scheme::{Limiter, Rank, Transport};
+use crate::scheme::{Rank, Transport};
 use crate::time::Ps;
 
 fn packet(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, rank: Rank) -> Packet {
@@ -193,7 +193,7 @@ impl Simulation {
                 return;
             }
         }
-        let ect = self.scheme.transport.congestion.ecn_capable() && !again;
+        let ect = self.scheme.transport.congestion.ecn_capable() && (!again || self.scheme.transport.ect_again);
         let mut data = packet(slot, number, Kind::Data, bytes, flow, self.scheme.transport.rank);
         (data.echo, data.ect) = (echo, ect);
         let release = self.send(data);

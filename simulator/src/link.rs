@@ -9,7 +9,7 @@ use crate::gate::{Gate, Gated, Verdict};
 use crate::packet::{Kind, Pool};
 use crate::pause::Pauses;
 use crate::port::Port;
-use crate::queue::{Bands, Remaining};
+use crate::queue::Ranked;
 use crate::rng::Rng;
 use crate::scheme::{Limit, Queue, Scheme};
 use crate::stats::Watched;
@@ -23,38 +23,43 @@ pub(crate) enum Node {
     Switch(u32),
 }
 
-/// How a link queues; numbers are places in the lists of [`Links`].
-#[derive(Debug, Clone, Copy)]
+/// How a link queues; all but the first have a place in a list of [`Links`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Discipline {
     Fifo,
-    Counted(u32),
-    Bands(u32),
-    Remaining(u32),
-    Gated(u32),
-    Port(u32),
+    Counted,
+    Ranked,
+    Gated,
+    Port,
 }
 
-#[derive(Debug)]
-pub(crate) struct Link {
-    /// When what was accepted will have been sent; a link with priorities: when the packet being sent is.
-    pub free: Ps,
+/// What links have in common that are alike: few, so that they stay in the nearest cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Class {
     pub delay: Ps,
-    /// The longest queue: as time to send it where packets leave in order, else bytes or packets.
+    /// The longest queue of those that are known at arrival: as time to send it, or of counted ones in packets.
     limit: u64,
     /// Time to send a queue that is marked.
     mark: Ps,
     pub ps_per_byte: u32,
-    to: Node,
     discipline: Discipline,
+}
+
+/// A link's own: 16 bytes, of which a large network has tens of thousands, each used twice a hop.
+#[derive(Debug)]
+pub(crate) struct Link {
+    /// When what was accepted will have been sent; a link with priorities: when the packet being sent is.
+    pub free: Ps,
+    /// Twice the number of the node at its end, and 1 if that is a switch.
+    to: u32,
+    class: u16,
     /// The last packet found a queue above the threshold.
     above: bool,
 }
 
-impl Link {
-    /// Bytes to be sent until it is free.
-    pub fn to_go(&self, now: Ps) -> u64 {
-        self.free.saturating_sub(now).div_ceil(self.ps_per_byte.into())
-    }
+/// Bytes to be sent until a link is free.
+pub(crate) fn to_go(free: Ps, now: Ps, ps_per_byte: u32) -> u64 {
+    free.saturating_sub(now).div_ceil(ps_per_byte.into())
 }
 
 /// What became of a packet offered to a link.
@@ -85,10 +90,12 @@ pub(crate) struct Departure {
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     pub all: Vec<Link>,
+    classes: Vec<Class>,
+    /// By link: where its discipline's part of it is.
+    places: Vec<u32>,
     /// When each packet that a counted queue holds will have been sent.
     counted: Vec<VecDeque<Ps>>,
-    bands: Vec<Bands>,
-    remaining: Vec<Remaining>,
+    ranked: Vec<Ranked>,
     gated: Vec<Gated>,
     pub ports: Vec<Port>,
     pub pauses: Option<Pauses>,
@@ -117,6 +124,7 @@ impl Links {
         for (host, (_, cable)) in (0..).zip(&topology.hosts) {
             links.add(cable, Node::Host(host), queue, scheme, seed)?;
         }
+        let queue = scheme.trunk_queue.unwrap_or(queue);
         for (a, b, cable) in &topology.trunks {
             links.add(cable, Node::Switch(*b), queue, scheme, seed)?;
             links.add(cable, Node::Switch(*a), queue, scheme, seed)?;
@@ -138,40 +146,65 @@ impl Links {
             watch.push(Watched::default());
         }
         let watched = self.watch.is_some();
+        let mut place = 0;
         let (discipline, limit, mark) = match queue {
             _ if scheme.pause.is_some() || matches!(queue, Queue::CoDel(_)) => {
-                self.ports.push(Port::new(&queue, gate));
-                (Discipline::Port(self.ports.len() as u32 - 1), u64::MAX, u64::MAX)
+                place = put(&mut self.ports, Port::new(&queue, gate));
+                (Discipline::Port, u64::MAX, u64::MAX)
             }
             Queue::DropTail(Limit::None) if !watched => (Discipline::Fifo, u64::MAX, u64::MAX),
             Queue::DropTail(Limit::Bytes(bytes)) if !watched => (Discipline::Fifo, time(bytes), u64::MAX),
             Queue::DropTail(Limit::Packets(packets)) if !watched => {
-                self.counted.push(VecDeque::new());
-                let place = self.counted.len() as u32 - 1;
-                (Discipline::Counted(place), u64::from(packets), u64::MAX)
+                place = put(&mut self.counted, VecDeque::new());
+                (Discipline::Counted, u64::from(packets), u64::MAX)
             }
             Queue::Marking { limit, threshold } if !watched => (Discipline::Fifo, time(limit), time(threshold)),
-            Queue::Priority { limit } => {
-                self.bands.push(Bands::default());
-                (Discipline::Bands(self.bands.len() as u32 - 1), limit, u64::MAX)
-            }
-            Queue::PFabric { limit } => {
-                self.remaining.push(Remaining::default());
-                let place = self.remaining.len() as u32 - 1;
-                (Discipline::Remaining(place), limit, u64::MAX)
-            }
             _ => {
-                self.gated.push(Gated::new(gate));
-                (Discipline::Gated(self.gated.len() as u32 - 1), u64::MAX, u64::MAX)
+                if let Some(ranked) = Ranked::new(&queue) {
+                    place = put(&mut self.ranked, ranked);
+                    (Discipline::Ranked, u64::MAX, u64::MAX)
+                } else {
+                    place = put(&mut self.gated, Gated::new(gate));
+                    (Discipline::Gated, u64::MAX, u64::MAX)
+                }
             }
         };
-        self.all.push(Link { free: 0, delay: cable.delay, limit, mark, ps_per_byte: per_byte, to, discipline, above: false });
+        let class = Class { delay: cable.delay, limit, mark, ps_per_byte: per_byte, discipline };
+        let to = match to {
+            Node::Host(host) => 2 * host,
+            Node::Switch(switch) => 2 * switch + 1,
+        };
+        let class = self.class_like(&class)?;
+        self.places.push(place);
+        self.all.push(Link { free: 0, to, class, above: false });
         Ok(())
+    }
+
+    /// The number of a class.
+    fn class_like(&mut self, class: &Class) -> Result<u16> {
+        // The last links are the likeliest to be like the next.
+        let place = if let Some(place) = self.classes.iter().rposition(|known| known == class) {
+            place
+        } else {
+            self.classes.push(*class);
+            self.classes.len() - 1
+        };
+        u16::try_from(place).map_err(|_| Error::new("the links of a network differ in more than 65,536 ways"))
+    }
+
+    #[inline]
+    pub fn class(&self, number: u32) -> &Class {
+        &self.classes[usize::from(self.all[number as usize].class)]
     }
 
     #[inline]
     pub fn end(&self, link: u32) -> Node {
-        self.all[link as usize].to
+        let to = self.all[link as usize].to;
+        if to & 1 == 0 {
+            Node::Host(to >> 1)
+        } else {
+            Node::Switch(to >> 1)
+        }
     }
 
     /// Offers a packet to a link's queue.
@@ -180,60 +213,52 @@ impl Links {
         let link = &mut self.all[number as usize];
         let packet = pool.get_mut(handle);
         let from = std::mem::replace(&mut packet.link, number);
-        let send = u64::from(packet.bytes) * u64::from(link.ps_per_byte);
-        match link.discipline {
+        let class = &self.classes[usize::from(link.class)];
+        let send = u64::from(packet.bytes) * u64::from(class.ps_per_byte);
+        match class.discipline {
             Discipline::Fifo => {
                 let backlog = link.free.saturating_sub(now);
-                if backlog.saturating_add(send) > link.limit {
+                if backlog.saturating_add(send) > class.limit {
                     return Offered::Dropped;
                 }
-                if backlog > link.mark {
+                if backlog > class.mark {
                     packet.marked |= link.above && packet.kind == Kind::Data;
                     link.above = true;
                 } else {
                     link.above = false;
                 }
             }
-            Discipline::Counted(place) => {
-                let held = &mut self.counted[place as usize];
+            Discipline::Counted => {
+                let held = &mut self.counted[self.places[number as usize] as usize];
                 while held.front().is_some_and(|&sent| sent <= now) {
                     held.pop_front();
                 }
-                if held.len() as u64 >= link.limit {
+                if held.len() as u64 >= class.limit {
                     return Offered::Dropped;
                 }
                 held.push_back(link.free.max(now) + send);
             }
-            Discipline::Bands(place) => {
-                let queue = &mut self.bands[place as usize];
+            Discipline::Ranked => {
+                let queue = &mut self.ranked[self.places[number as usize] as usize];
                 let waiting = !queue.is_empty();
                 if waiting || link.free > now {
-                    let taken = queue.push(handle, link.limit, pool, &mut self.evicted);
+                    let taken = queue.push(handle, pool, &mut self.evicted);
                     if let Some(watch) = &mut self.watch {
-                        watch[number as usize].waits(now, queue.bytes(), taken.then(|| link.to_go(now)));
+                        let rest = taken.then(|| to_go(link.free, now, class.ps_per_byte));
+                        watch[number as usize].waits(now, queue.bytes(), rest);
                     }
-                    return offered(taken, waiting, link.free);
+                    if taken {
+                        return Offered::Waits { departure: (!waiting).then_some(link.free) };
+                    }
+                    return Offered::Dropped;
                 }
                 if let Some(watch) = &mut self.watch {
                     watch[number as usize].taken(packet.bytes.into(), false);
                 }
             }
-            Discipline::Remaining(place) => {
-                let queue = &mut self.remaining[place as usize];
-                let waiting = !queue.is_empty();
-                if waiting || link.free > now {
-                    let taken = queue.push(handle, link.limit, pool, &mut self.evicted);
-                    if let Some(watch) = &mut self.watch {
-                        watch[number as usize].waits(now, queue.bytes(), taken.then(|| link.to_go(now)));
-                    }
-                    return offered(taken, waiting, link.free);
-                }
-                if let Some(watch) = &mut self.watch {
-                    watch[number as usize].taken(packet.bytes.into(), false);
-                }
-            }
-            Discipline::Gated(place) => {
-                let verdict = self.gated[place as usize].admit(now, link.free, link.ps_per_byte, packet);
+            Discipline::Gated => {
+                let gated = &mut self.gated[self.places[number as usize] as usize];
+                let verdict = gated.admit(now, link.free, class.ps_per_byte, packet);
                 match verdict {
                     Verdict::Early => return Offered::Early,
                     Verdict::Full => return Offered::Dropped,
@@ -242,62 +267,50 @@ impl Links {
                 if let Some(watch) = &mut self.watch {
                     let bytes = u64::from(packet.bytes);
                     let watched = &mut watch[number as usize];
-                    watched.taken(link.to_go(now) + bytes, verdict == Verdict::Marked);
+                    watched.taken(to_go(link.free, now, class.ps_per_byte) + bytes, verdict == Verdict::Marked);
                     watched.will_wait(bytes, link.free.saturating_sub(now));
                 }
             }
-            Discipline::Port(place) => return self.offer_port(now, (number, place), handle, from, pool),
+            Discipline::Port => {
+                let place = self.places[number as usize];
+                return self.offer_port(now, (number, place), handle, from, pool);
+            }
         }
         link.free = link.free.max(now) + send;
-        Offered::Arrives(link.free + link.delay)
+        Offered::Arrives(link.free + class.delay)
     }
 
     /// The link has sent a packet: it takes the next, if one waits.
     pub fn depart(&mut self, now: Ps, number: u32, pool: &mut Pool) -> Option<Departure> {
-        let link = &mut self.all[number as usize];
-        let (next, left) = match link.discipline {
-            Discipline::Bands(place) => {
-                let queue = &mut self.bands[place as usize];
-                let next = queue.pop(pool);
-                if let Some(watch) = &mut self.watch {
-                    watch[number as usize].waits(now, queue.bytes(), None);
-                }
-                (next, !queue.is_empty())
-            }
-            Discipline::Remaining(place) => {
-                let queue = &mut self.remaining[place as usize];
-                let next = queue.pop(pool);
-                if let Some(watch) = &mut self.watch {
-                    watch[number as usize].waits(now, queue.bytes(), None);
-                }
-                (next, !queue.is_empty())
-            }
-            Discipline::Port(place) => {
-                self.depart_port(now, number, place, pool);
-                return None;
-            }
-            Discipline::Fifo | Discipline::Counted(_) | Discipline::Gated(_) => (None, false),
-        };
+        let class = *self.class(number);
+        if class.discipline == Discipline::Port {
+            self.depart_port(now, number, self.places[number as usize], pool);
+        }
+        if class.discipline != Discipline::Ranked {
+            return None;
+        }
+        let queue = &mut self.ranked[self.places[number as usize] as usize];
+        let next = queue.pop(pool);
+        if let Some(watch) = &mut self.watch {
+            watch[number as usize].waits(now, queue.bytes(), None);
+        }
         let handle = next?;
-        let send = u64::from(pool.get(handle).bytes) * u64::from(link.ps_per_byte);
-        link.free = now + send;
-        Some(Departure { handle, arrival: link.free + link.delay, next: left.then_some(link.free) })
+        let free = now + u64::from(pool.get(handle).bytes) * u64::from(class.ps_per_byte);
+        self.all[number as usize].free = free;
+        Some(Departure { handle, arrival: free + class.delay, next: (!queue.is_empty()).then_some(free) })
     }
 
     /// The port of a link, where all links have one.
     pub fn port_of(&self, number: u32) -> u32 {
-        match self.all[number as usize].discipline {
-            Discipline::Port(place) => place,
-            _ => unreachable!("with pauses every link has a port"),
-        }
+        self.places[number as usize]
     }
 
     /// Time to send what a link has accepted; of a link with priorities and no port, the packet being sent.
     pub fn backlog(&self, now: Ps, number: u32) -> Ps {
-        let link = &self.all[number as usize];
-        let rest = link.free.saturating_sub(now);
-        match link.discipline {
-            Discipline::Port(place) => rest + self.ports[place as usize].bytes() * u64::from(link.ps_per_byte),
+        let class = self.class(number);
+        let rest = self.all[number as usize].free.saturating_sub(now);
+        match class.discipline {
+            Discipline::Port => rest + self.ports[self.port_of(number) as usize].bytes() * u64::from(class.ps_per_byte),
             _ => rest,
         }
     }
@@ -320,19 +333,16 @@ impl Links {
 
     /// Packets that wait in queues with departure events; all others are events.
     pub fn waiting(&self) -> u64 {
-        let bands = self.bands.iter().map(Bands::len).sum::<usize>();
-        let remaining = self.remaining.iter().map(Remaining::len).sum::<usize>();
+        let ranked = self.ranked.iter().map(Ranked::len).sum::<usize>();
         let ports = self.ports.iter().map(Port::len).sum::<usize>();
-        (bands + remaining + ports) as u64
+        (ranked + ports) as u64
     }
 }
 
-fn offered(taken: bool, waiting: bool, free: Ps) -> Offered {
-    if taken {
-        Offered::Waits { departure: (!waiting).then_some(free) }
-    } else {
-        Offered::Dropped
-    }
+/// The place of a new item.
+fn put<T>(list: &mut Vec<T>, item: T) -> u32 {
+    list.push(item);
+    list.len() as u32 - 1
 }
 
 #[cfg(test)]

@@ -61,8 +61,10 @@ impl Path {
 
     /// Timeout without back-off (RFC 6298, with the smallest one of the transport, without clock granularity).
     pub fn rto(&self, t: &Transport) -> Ps {
-        if t.fixed_rto || self.srtt == 0 {
+        if t.fixed_rto {
             t.min_rto
+        } else if self.srtt == 0 {
+            t.initial_rto.map_or(t.min_rto, |first| first.max(t.min_rto))
         } else {
             (self.srtt + 4 * self.rttvar).clamp(t.min_rto, t.max_rto)
         }
@@ -149,10 +151,10 @@ impl Path {
         self.alpha = self.alpha - (self.alpha >> shift) + (share >> shift);
     }
 
-    /// Less by half of alpha, after a window with marks.
-    pub fn cut(&mut self) {
+    /// Less by half of alpha, after a window with marks, but `least` packets.
+    pub fn cut(&mut self, least: u32) {
         let less = u64::from(self.cwnd) * u64::from(self.alpha) / u64::from(2 * ALPHA);
-        self.cwnd = (self.cwnd - less as u32).max(ONE);
+        self.cwnd = (self.cwnd - less as u32).max(self.cwnd.min(least * ONE));
         self.ssthresh = self.cwnd.max(2 * ONE);
     }
 }
@@ -199,6 +201,22 @@ mod tests {
         assert_eq!(path.rto(&t), 200 * US);
     }
 
+    /// RFC 6298, sections 2.1 and 2.4.
+    #[test]
+    fn the_first_timeout_is_the_initial_one() {
+        let mut t = Transport::linux(Congestion::Reno);
+        assert_eq!(Path::new(&t).rto(&t), S);
+        t.min_rto = 3 * S;
+        assert_eq!(Path::new(&t).rto(&t), 3 * S);
+        (t.initial_rto, t.min_rto) = (Some(700 * MS), 200 * MS);
+        let mut path = Path::new(&t);
+        assert_eq!(path.rto(&t), 700 * MS);
+        path.round_trip(100 * MS);
+        assert_eq!(path.rto(&t), 300 * MS);
+        t.fixed_rto = true;
+        assert_eq!(Path::new(&t).rto(&t), 200 * MS);
+    }
+
     #[test]
     fn idleness_restarts_the_window() {
         let t = Scheme::tcp().transport;
@@ -215,13 +233,19 @@ mod tests {
     fn alpha_follows_the_marks_and_cuts_by_half_of_it() {
         let t = Scheme::dctcp().transport;
         let mut path = Path::new(&t);
-        path.cut();
+        path.cut(1);
         assert_eq!((path.window(), path.ssthresh / ONE), (12, 12), "alpha begins at 0: only slow start ends");
         path.observe(4, 5, 10);
         assert_eq!(path.alpha, ALPHA / 32);
         (0..500).for_each(|_| path.observe(4, 10, 10));
         assert!(path.alpha > ALPHA - 16 && path.alpha <= ALPHA);
-        path.cut();
+        path.cut(1);
         assert_eq!(path.window(), 6);
+        path.cut(4);
+        assert_eq!(path.window(), 4);
+        path.cut(1);
+        assert_eq!(path.window(), 2);
+        path.cut(4);
+        assert_eq!(path.window(), 2, "a mark opens no window");
     }
 }

@@ -6,9 +6,9 @@ use crate::aqm::PAUSE_FRAME;
 use crate::codel::{Controller, Fifo};
 use crate::engine::{ARRIVE, DEPART};
 use crate::gate::{Gate, Verdict};
-use crate::link::{Links, Node, Offered};
+use crate::link::{to_go, Links, Node, Offered};
 use crate::packet::Pool;
-use crate::queue::{Bands, Remaining};
+use crate::queue::Ranked;
 use crate::red::Found;
 use crate::scheme::Queue;
 use crate::time::Ps;
@@ -20,9 +20,7 @@ pub(crate) const TOLD: u32 = 1 << 28;
 enum Store {
     Fifo(Fifo),
     CoDel(Fifo, Controller),
-    /// With its limit in bytes.
-    Bands(Bands, u64),
-    Remaining(Remaining, u64),
+    Ranked(Ranked),
 }
 
 #[derive(Debug)]
@@ -43,9 +41,7 @@ impl Port {
     pub fn new(queue: &Queue, gate: Gate) -> Self {
         let store = match queue {
             Queue::CoDel(codel) => Store::CoDel(Fifo::default(), Controller::new(codel)),
-            Queue::Priority { limit } => Store::Bands(Bands::default(), *limit),
-            Queue::PFabric { limit } => Store::Remaining(Remaining::default(), *limit),
-            _ => Store::Fifo(Fifo::default()),
+            _ => Ranked::new(queue).map_or_else(|| Store::Fifo(Fifo::default()), Store::Ranked),
         };
         Port { gate, store, busy: false, sending: false, held: None, stopped: false }
     }
@@ -54,8 +50,7 @@ impl Port {
     pub fn len(&self) -> usize {
         match &self.store {
             Store::Fifo(queue) | Store::CoDel(queue, _) => queue.len(),
-            Store::Bands(queue, _) => queue.len(),
-            Store::Remaining(queue, _) => queue.len(),
+            Store::Ranked(queue) => queue.len(),
         }
     }
 
@@ -63,8 +58,7 @@ impl Port {
     pub fn bytes(&self) -> u64 {
         match &self.store {
             Store::Fifo(queue) | Store::CoDel(queue, _) => queue.bytes(),
-            Store::Bands(queue, _) => queue.bytes(),
-            Store::Remaining(queue, _) => queue.bytes(),
+            Store::Ranked(queue) => queue.bytes(),
         }
     }
 
@@ -97,9 +91,9 @@ impl Links {
                 return Offered::Dropped;
             }
         }
-        let link = &self.all[number as usize];
+        let (free, ps_per_byte) = (self.all[number as usize].free, self.class(number).ps_per_byte);
         let port = &mut self.ports[place as usize];
-        let found = port.found(now, link.free, link.ps_per_byte);
+        let found = port.found(now, free, ps_per_byte);
         let verdict = port.gate.admit(&found, pool.get_mut(handle));
         match verdict {
             Verdict::Early => return Offered::Early,
@@ -111,12 +105,11 @@ impl Links {
                 queue.push(now, handle, pool);
                 true
             }
-            Store::Bands(queue, limit) => queue.push(handle, *limit, pool, &mut self.evicted),
-            Store::Remaining(queue, limit) => queue.push(handle, *limit, pool, &mut self.evicted),
+            Store::Ranked(queue) => queue.push(handle, pool, &mut self.evicted),
         };
         let marked = verdict == Verdict::Marked;
         if let Some(watch) = self.watch.as_mut().filter(|_| taken) {
-            watch[number as usize].taken(port.bytes() + link.to_go(now), marked);
+            watch[number as usize].taken(port.bytes() + to_go(free, now, ps_per_byte), marked);
         }
         for i in 0..self.evicted.len() {
             self.let_go(now, self.evicted[i], pool);
@@ -181,16 +174,16 @@ impl Links {
         let next = match &mut self.ports[place as usize].store {
             Store::Fifo(queue) => queue.pop(pool).map(|(handle, _)| (handle, false)),
             Store::CoDel(queue, controller) => controller.pop(now, queue, pool, &mut self.early),
-            Store::Bands(queue, _) => queue.pop(pool).map(|handle| (handle, false)),
-            Store::Remaining(queue, _) => queue.pop(pool).map(|handle| (handle, false)),
+            Store::Ranked(queue) => queue.pop(pool).map(|handle| (handle, false)),
         };
         if let Some((handle, marked)) = next {
             let bytes = pool.get(handle).bytes;
             let held = self.pauses.as_ref().and_then(|pauses| pauses.came_by(handle));
-            let link = &mut self.all[number as usize];
-            link.free = now + u64::from(bytes) * u64::from(link.ps_per_byte);
-            self.due.push((link.free + link.delay, ARRIVE | handle));
-            self.due.push((link.free, DEPART | number));
+            let class = self.class(number);
+            let free = now + u64::from(bytes) * u64::from(class.ps_per_byte);
+            self.due.push((free + class.delay, ARRIVE | handle));
+            self.due.push((free, DEPART | number));
+            self.all[number as usize].free = free;
             let port = &mut self.ports[place as usize];
             port.busy = true;
             port.sending = true;
@@ -227,14 +220,14 @@ impl Links {
             return;
         };
         let back = pauses.reverse(link);
-        let way = &mut self.all[back as usize];
-        let start = way.free.max(now);
+        let start = self.all[back as usize].free.max(now);
         if !pauses.add_frame(now, back, start, stop) {
             return;
         }
-        way.free = start + u64::from(PAUSE_FRAME) * u64::from(way.ps_per_byte);
-        self.due.push((way.free + way.delay, DEPART | TOLD | back));
-        let free = way.free;
+        let class = *self.class(back);
+        let free = start + u64::from(PAUSE_FRAME) * u64::from(class.ps_per_byte);
+        self.all[back as usize].free = free;
+        self.due.push((free + class.delay, DEPART | TOLD | back));
         let place = self.port_of(back);
         let port = &mut self.ports[place as usize];
         if !port.busy {

@@ -5,13 +5,14 @@
 use std::collections::VecDeque;
 
 use crate::packet::{Kind, Packet, Pool};
+use crate::scheme::Queue;
 
 /// Eight levels, and acknowledgements before them.
 const BANDS: usize = 9;
 
 /// Strict priority by rank, first come first served within one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Bands {
+struct Bands {
     queues: [VecDeque<u32>; BANDS],
     occupied: u32,
     bytes: u64,
@@ -78,7 +79,7 @@ struct Waiting {
 /// pFabric's queue (Alizadeh et al., SIGCOMM'13, section 4.1): sends the first packet of the flow whose packet has the least
 /// remaining, so that a flow stays in order; drops the packet with the most remaining. A few packets, searched linearly.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Remaining {
+struct Remaining {
     acks: VecDeque<u32>,
     data: Vec<Waiting>,
     bytes: u64,
@@ -134,6 +135,72 @@ impl Remaining {
 
     pub fn len(&self) -> usize {
         self.acks.len() + self.data.len()
+    }
+}
+
+/// A queue that does not serve in the order of arrival, with its limit in bytes.
+#[derive(Debug)]
+pub(crate) struct Ranked {
+    limit: u64,
+    order: Order,
+}
+
+// Not boxed: those of a network are all of one kind.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug)]
+enum Order {
+    Bands(Bands),
+    Remaining(Remaining),
+}
+
+impl Ranked {
+    /// None: the scheme's queue serves in the order of arrival.
+    pub fn new(queue: &Queue) -> Option<Self> {
+        match *queue {
+            Queue::Priority { limit } => Some(Ranked { limit, order: Order::Bands(Bands::default()) }),
+            Queue::PFabric { limit } => Some(Ranked { limit, order: Order::Remaining(Remaining::default()) }),
+            _ => None,
+        }
+    }
+
+    /// Queues the packet; false if it is dropped instead.
+    #[inline]
+    pub fn push(&mut self, handle: u32, pool: &Pool, evicted: &mut Vec<u32>) -> bool {
+        match &mut self.order {
+            Order::Bands(queue) => queue.push(handle, self.limit, pool, evicted),
+            Order::Remaining(queue) => queue.push(handle, self.limit, pool, evicted),
+        }
+    }
+
+    /// Takes the packet to be sent next.
+    #[inline]
+    pub fn pop(&mut self, pool: &Pool) -> Option<u32> {
+        match &mut self.order {
+            Order::Bands(queue) => queue.pop(pool),
+            Order::Remaining(queue) => queue.pop(pool),
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        match &self.order {
+            Order::Bands(queue) => queue.is_empty(),
+            Order::Remaining(queue) => queue.is_empty(),
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        match &self.order {
+            Order::Bands(queue) => queue.bytes(),
+            Order::Remaining(queue) => queue.bytes(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match &self.order {
+            Order::Bands(queue) => queue.len(),
+            Order::Remaining(queue) => queue.len(),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::aqm::{CoDel, Pause, Red};
 use crate::error::{Error, Result};
+use crate::limiter::{Limiter, PerHost};
 use crate::routes::Routing;
 use crate::time::{Ps, MS, S, US};
 use crate::topology::Topology;
@@ -94,8 +95,11 @@ pub struct Transport {
     pub initial_window: u32,
     /// Largest window, in packets.
     pub max_window: u32,
-    /// Smallest retransmission timeout, and the one before there is a round-trip time.
+    /// Smallest retransmission timeout.
     pub min_rto: Ps,
+    /// The one before a round-trip time was measured, 1 s by RFC 6298 (section 2.1), or the smallest if that is larger; none: the
+    /// smallest, as in the published scripts. A connection's setup measures one.
+    pub initial_rto: Option<Ps>,
     /// Largest one.
     pub max_rto: Ps,
     /// The timeout is always `min_rto` and does not double; that of a SYN does not either.
@@ -111,6 +115,10 @@ pub struct Transport {
     /// A new connection begins with a SYN, which is sent again after this time, then after twice it and so on (RFC 6298); none: it
     /// begins with data. The setup is part of the flow's time.
     pub handshake: Option<Ps>,
+    /// Data sent again is ECN-capable too, as in ns-2; RFC 3168 (section 6.1.5) has it not be.
+    pub ect_again: bool,
+    /// Packets that DCTCP's window has at least after marks; Linux has 2, for the ACK of a single packet is delayed.
+    pub least_window: u32,
     /// After so many timeouts in a row a sender sends probes only, until one comes through.
     pub probe_after: Option<u32>,
     /// What a sender does about marks.
@@ -121,40 +129,17 @@ pub struct Transport {
     pub connections: u32,
 }
 
-/// Bytes that may pass in an epoch, for each level; `u64::MAX` is unlimited.
-pub type Budgets = [u64; 8];
-
-/// What holds a host back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limiter {
-    /// Nothing.
-    None,
-    /// The published scripts' token bucket: one a flow, full at its start and every epoch later; the rest is dropped.
-    PerFlow {
-        /// Time between two fillings.
-        epoch: Ps,
-        /// By the flow's level.
-        budgets: Budgets,
-    },
-    /// QJump as the paper's text has it: one a host and level; what exceeds the budget waits for the next epoch, which begins when
-    /// the last has passed and there is something to send. ACKs are not held back.
-    PerHost {
-        /// Length of an epoch.
-        epoch: Ps,
-        /// By the level.
-        budgets: Budgets,
-    },
-}
-
 /// Everything but network and traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheme {
     /// Paths among equal ones.
     pub routing: Routing,
-    /// At every link of a switch, and of a host if there is no other for those.
+    /// At every link of a switch, and of a host, if there is no other for those.
     pub queue: Queue,
     /// At the hosts' own links, before their cables; none: as at switches.
     pub host_queue: Option<Queue>,
+    /// At links between switches; none: as at those to hosts.
+    pub trunk_queue: Option<Queue>,
     /// 802.3x flow control of all links; none: no pauses.
     pub pause: Option<Pause>,
     /// At the hosts.
@@ -190,6 +175,7 @@ impl Scheme {
             routing: Routing::Spray,
             queue: Queue::DropTail(Limit::Bytes(packets(150))),
             host_queue: None,
+            trunk_queue: None,
             pause: None,
             transport: Transport {
                 data_bytes: DATA,
@@ -197,12 +183,15 @@ impl Scheme {
                 initial_window: 12,
                 max_window: 149,
                 min_rto: 200 * US,
+                initial_rto: None,
                 max_rto: 2 * S,
                 fixed_rto: false,
                 dupacks: None,
                 sack: true,
                 delayed_ack: None,
                 handshake: None,
+                ect_again: false,
+                least_window: 1,
                 probe_after: None,
                 congestion: Congestion::Reno,
                 rank: Rank::Level,
@@ -257,8 +246,8 @@ impl Scheme {
             *budget = QJUMP_PACKET * f / 100;
         }
         let mut scheme = Self::qjump_script();
-        scheme.limiter =
-            Limiter::PerHost { epoch: network_epoch(topology.hosts(), QJUMP_PACKET, topology.slowest_edge()?), budgets };
+        let epoch = network_epoch(topology.hosts(), QJUMP_PACKET, topology.slowest_edge()?);
+        scheme.limiter = Limiter::PerHost(PerHost::new(epoch, budgets));
         Ok(scheme)
     }
 
@@ -284,8 +273,10 @@ impl Scheme {
 
     pub(crate) fn check(&self) -> Result<()> {
         self.check_queue("queue", &self.queue)?;
-        if let Some(queue) = &self.host_queue {
-            self.check_queue("host_queue", queue)?;
+        for (place, queue) in [("host_queue", &self.host_queue), ("trunk_queue", &self.trunk_queue)] {
+            if let Some(queue) = queue {
+                self.check_queue(place, queue)?;
+            }
         }
         if let Some(pause) = &self.pause {
             pause.check(self.transport.data_bytes)?;
@@ -312,7 +303,7 @@ impl Scheme {
         } else if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
             "levels: the largest flows of the levels do not increase".to_owned()
         } else {
-            return self.check_limiter();
+            return self.limiter.check(t.data_bytes);
         };
         Err(Error::new(wrong))
     }
@@ -341,22 +332,5 @@ impl Scheme {
             return Err(Error::new(format!("{place}: its limit of {bytes} bytes holds no packet of {data}")));
         }
         Ok(())
-    }
-
-    fn check_limiter(&self) -> Result<()> {
-        let (Limiter::PerFlow { epoch, budgets } | Limiter::PerHost { epoch, budgets }) = self.limiter else {
-            return Ok(());
-        };
-        if epoch == 0 {
-            return Err(Error::new("limiter: its epoch is 0"));
-        }
-        let data = u64::from(self.transport.data_bytes);
-        match budgets.iter().position(|&bytes| bytes < data) {
-            Some(level) => Err(Error::new(format!(
-                "limiter: level {level} has {} bytes an epoch, less than a packet of {data}",
-                budgets[level]
-            ))),
-            None => Ok(()),
-        }
     }
 }

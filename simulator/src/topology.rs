@@ -42,6 +42,13 @@ impl LeafSpine {
     };
 }
 
+/// What is known of the paths of a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    LeafSpine { racks: u32, spines: u32 },
+    Tree,
+}
+
 /// A network whose switches and hosts have numbers; hosts are numbered 0, 1, ... by rack or by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
@@ -50,17 +57,23 @@ pub struct Topology {
     pub(crate) hosts: Vec<(u32, Cable)>,
     /// Switches that are joined, sorted.
     pub(crate) trunks: Vec<(u32, u32, Cable)>,
+    pub(crate) shape: Shape,
     names: BTreeMap<String, u32>,
 }
 
 /// Hosts fit 16 bits of a packet.
 const MOST_HOSTS: u32 = 1 << 16;
+/// Spines are counted in 16 bits.
+const MOST_SPINES: u32 = u16::MAX as u32;
+/// Cables between racks and spines: with them a simulation takes 600 MB before anything is sent.
+const MOST_TRUNKS: u64 = 1 << 23;
 
 impl Topology {
     /// A leaf-spine network; host `i` is in rack `i / hosts_per_rack`.
     ///
     /// # Errors
-    /// No rack or no host; several racks without a spine; more than 65,536 hosts; a rate that [`ps_per_byte`] refuses.
+    /// No rack or no host; several racks without a spine; more than 65,536 hosts, 65,535 spines or 8,388,608 cables between racks and
+    /// spines; a rate that [`ps_per_byte`] refuses.
     pub fn leaf_spine(of: &LeafSpine) -> Result<Self> {
         let hosts = u64::from(of.racks) * u64::from(of.hosts_per_rack);
         if hosts == 0 {
@@ -70,6 +83,13 @@ impl Topology {
             return Err(Error::new("a leaf-spine network of several racks has no spine"));
         }
         check_count(hosts)?;
+        let trunks = u64::from(of.racks) * u64::from(of.spines);
+        if of.spines > MOST_SPINES || trunks > MOST_TRUNKS {
+            return Err(Error::new(format!(
+                "a network of {} spines and {trunks} cables to them is larger than {MOST_SPINES} and {MOST_TRUNKS}, the most",
+                of.spines
+            )));
+        }
         check_cable("edge", &of.edge)?;
         check_cable("uplink", &of.uplink)?;
         let trunks =
@@ -78,6 +98,7 @@ impl Topology {
             switches: of.racks + of.spines,
             hosts: (0..hosts as u32).map(|host| (host / of.hosts_per_rack, of.edge)).collect(),
             trunks,
+            shape: Shape::LeafSpine { racks: of.racks, spines: of.spines },
             names: BTreeMap::new(),
         })
     }
@@ -182,7 +203,8 @@ impl Tree {
         }
         trunks.sort_unstable();
         check_tree(switches.len(), &trunks)?;
-        Ok(Topology { switches: switches.len() as u32, hosts: hosts.into_iter().flatten().collect(), trunks, names })
+        let hosts = hosts.into_iter().flatten().collect();
+        Ok(Topology { switches: switches.len() as u32, hosts, trunks, shape: Shape::Tree, names })
     }
 }
 

@@ -144,6 +144,12 @@ impl Wheel {
         Some(Event { time, what: event as u32 })
     }
 
+    /// What happens `events` after the next one, if it is known already.
+    #[inline]
+    pub fn ahead(&self, events: usize) -> Option<u32> {
+        self.open.get(self.done + events).map(|&event| event as u32)
+    }
+
     /// Opens the next bucket that holds an event; false if there is none, or none that begins by `last`.
     fn open_next(&mut self, last: Ps) -> bool {
         let turn = if self.in_buckets > 0 {

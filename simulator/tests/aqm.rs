@@ -88,6 +88,29 @@ fn hosts_may_have_other_queues() {
     assert_eq!(full(Limit::Packets(4), Limit::None), [0, 7]);
 }
 
+#[test]
+fn links_between_switches_may_have_other_queues() {
+    let flow = FlowSpec { start: 0, src: 0, dst: 1, packets: 12 };
+    let workload = Workload::of_flows(Flows::List(vec![flow]));
+    let cable = |rate| Cable { rate, delay: 0 };
+    let ends = Tree::new().switch("s").switch("t").host("a").host("b").cable("a", "s", cable(100 * GBIT));
+    let topology = ends.cable("b", "t", cable(100 * GBIT)).cable("s", "t", cable(10 * GBIT)).build().unwrap();
+    let full = |queue, trunk_queue| {
+        let scheme = Scheme {
+            queue: Queue::DropTail(queue),
+            host_queue: Some(Queue::DropTail(Limit::None)),
+            trunk_queue: Some(Queue::DropTail(trunk_queue)),
+            ..Scheme::tcp()
+        };
+        let simulation = watch(&topology, &scheme, &workload, 20 * US);
+        let ends = [(End::Switch(0), End::Switch(1)), (End::Switch(1), End::Host(1))];
+        ends.map(|(from, to)| port(&simulation, from, to).full)
+    };
+    // A packet comes every 0.12 us and takes 1.2 us to send: four are held while one and the tenth of another are sent.
+    assert_eq!(full(Limit::None, Limit::Packets(4)), [7, 0]);
+    assert_eq!(full(Limit::Packets(1), Limit::None), [0, 0]);
+}
+
 /// An overload of 2 to 1: the k-th packet to leave has waited 0.6 k us. The 100th waits for the target of 60 us, so the first is
 /// dropped at 720.6 us, and the next ones at the first departure, one in 1.2 us, that is interval / sqrt(n) later.
 #[test]

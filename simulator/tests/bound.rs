@@ -3,8 +3,8 @@
 //! without the switches' own delay), and nP/R may be reached (equation 1).
 
 use qjump_sim::{
-    network_epoch, Budgets, Bytes, Cable, Gap, LeafSpine, Limit, Limiter, Ps, Queue, Rng, Scenario, Scheme, Source, Topology,
-    Workload, NS,
+    network_epoch, Budgets, Bytes, Cable, Gap, LeafSpine, Limit, Limiter, PerHost, Ps, Queue, Rng, Scenario, Scheme, Source,
+    Topology, Workload, NS,
 };
 
 const P: u16 = 1_500;
@@ -37,7 +37,8 @@ fn largest(senders: u32, factor: u64, spread: f64, bytes: u16, load: Load, rng: 
     let epoch = network_epoch(senders, u64::from(P), PER_BYTE);
     let mut budgets: Budgets = [u64::MAX; 8];
     budgets[0] = factor * u64::from(P);
-    let scheme = Scheme { queue: Queue::DropTail(Limit::None), limiter: Limiter::PerHost { epoch, budgets }, ..Scheme::tcp() };
+    let scheme =
+        Scheme { queue: Queue::DropTail(Limit::None), limiter: Limiter::PerHost(PerHost::new(epoch, budgets)), ..Scheme::tcp() };
     let dst = topology.hosts() - 1;
     let window = (epoch as f64 * spread) as u64 + 1;
     let source = |src| Source {

@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Bytes, Cable, CoDel, Congestion, Counters, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Outcome, Pause, Profile,
-    Protection, Queue, Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Topology, Transport, Tree, Workload,
-    MS, NS, S, US,
+    Bytes, Cable, CoDel, Congestion, Counters, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Mode, Outcome, Pause,
+    PerHost, Profile, Protection, Queue, Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Topology, Transport,
+    Tree, Workload, MS, NS, S, US,
 };
 
 fn protection() -> impl Strategy<Value = Protection> {
@@ -69,11 +69,19 @@ fn queue() -> impl Strategy<Value = Queue> {
     ]
 }
 
+fn per_host() -> impl Strategy<Value = Limiter> {
+    let mode = prop_oneof![Just(Mode::Delay), Just(Mode::Drop)];
+    let epochs = prop_oneof![Just(Epochs::FirstPacket), Just(Epochs::Rolling), Just(Epochs::Aligned)];
+    (10u64..500, 1_500u64..20_000, mode, epochs, prop::option::of(1u32..20)).prop_map(|(us, b, mode, epochs, limit)| {
+        Limiter::PerHost(PerHost { mode, epochs, limit, ..PerHost::new(us * US, [b; 8]) })
+    })
+}
+
 fn scheme() -> impl Strategy<Value = Scheme> {
     let limiter = prop_oneof![
         Just(Limiter::None),
         (10u64..500, 1_500u64..20_000).prop_map(|(us, b)| Limiter::PerFlow { epoch: us * US, budgets: [b; 8] }),
-        (10u64..500, 1_500u64..20_000).prop_map(|(us, b)| Limiter::PerHost { epoch: us * US, budgets: [b; 8] }),
+        per_host(),
     ];
     let base = prop_oneof![Just(Scheme::tcp()), Just(Scheme::dctcp()), Just(Scheme::pfabric())];
     let routing = prop_oneof![Just(Routing::Spray), Just(Routing::PerFlow)];
@@ -302,9 +310,9 @@ fn outcomes_of_todays_transports_are_pinned() {
 }
 
 const PINNED_TODAY: [u64; 5] = [
-    7_373_984_477_785_281_035,
+    13_789_898_791_465_854_721,
     9_035_583_451_406_228_859,
-    14_575_263_429_492_129_664,
+    15_791_423_531_381_685_587,
     17_076_856_548_132_300_199,
     6_387_432_915_733_444_461,
 ];
@@ -328,6 +336,11 @@ fn wrong_input_is_told() {
         said(Topology::leaf_spine(&LeafSpine { uplink: slow, ..LeafSpine::FIG9 })),
         "uplink: a link's rate is 0 bit/s, which moves no packet"
     );
+    let wide = |racks, spines| said(Topology::leaf_spine(&LeafSpine { racks, hosts_per_rack: 1, spines, ..LeafSpine::FIG9 }));
+    let most = "is larger than 65535 and 8388608, the most";
+    assert_eq!(wide(65_536, 129), format!("a network of 129 spines and 8454144 cables to them {most}"));
+    assert_eq!(wide(2, 65_536), format!("a network of 65536 spines and 131072 cables to them {most}"));
+    assert_eq!(wide(u32::MAX, u32::MAX), "a network of 4294967295 hosts is larger than 65536, the most");
     let parse = |text: &str| Flows::parse(text).unwrap_err().to_string();
     assert_eq!(parse("0.1 0 1 6\n0.2 0 x 6"), "line 2: not seconds, source, destination and packets: 0.2 0 x 6");
     let topology = tree("i", "s").unwrap();
@@ -353,7 +366,10 @@ fn wrong_input_is_told() {
     assert!(wrong(|t| t.delayed_ack = Some(0)).starts_with("transport: an ACK delayed by 0 ps"));
     assert!(wrong(|t| t.delayed_ack = Some(1001 * S)).starts_with("transport: ACKs are delayed by more than 1000 s"));
     assert!(wrong(|t| t.dupacks = Some(0)).starts_with("transport: 0 packets above a hole"));
+    assert!(wrong(|t| t.least_window = 0).starts_with("transport: a least window of 0 packets"));
+    assert!(wrong(|t| t.least_window = t.max_window + 1).ends_with("packets is not 1 to the largest one"));
     assert!(wrong(|t| t.handshake = Some(0)).starts_with("transport: the timeout of a SYN is not between"));
+    assert_eq!(wrong(|t| t.initial_rto = Some(3 * S)), "transport: the first timeout is not between 0 and the largest, 2000 ms");
     assert!(wrong(|t| t.handshake = Some(3 * S)).ends_with("the largest, 2000 ms"));
     let late =
         |flows: Flows| Simulation::new(&topology, &tcp, &Workload::of_flows(flows), 1).err().map(|error| error.to_string());
@@ -366,6 +382,8 @@ fn wrong_input_is_told() {
     assert_eq!((at(1 << 62), at((1 << 62) + 1).is_some()), (None, true));
     let tight = Scheme { limiter: Limiter::PerFlow { epoch: US, budgets: [1_000; 8] }, ..tcp };
     assert!(run(&tight, (0, 1, 6)).unwrap().starts_with("limiter: level 0 has 1000 bytes"));
+    let none = Scheme { limiter: Limiter::PerHost(PerHost { limit: Some(0), ..PerHost::new(US, [9_000; 8]) }), ..tcp };
+    assert_eq!(run(&none, (0, 1, 6)).unwrap(), "limiter: a limit of 0 packets lets none wait: use mode drop");
     let short = Scheme { queue: Queue::DropTail(Limit::Bytes(1_000)), ..tcp };
     assert!(run(&short, (0, 1, 6)).unwrap().starts_with("queue: its limit of 1000 bytes"));
     assert_eq!(

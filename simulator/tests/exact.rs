@@ -2,8 +2,8 @@
 //! Times that can be worked out by hand, to the picosecond.
 
 use qjump_sim::{
-    Bytes, Cable, FlowSpec, Flows, Gap, LeafSpine, Limiter, Outcome, Ps, Routing, Scenario, Scheme, Simulation, Source, Topology,
-    Tree, Workload, MS, NS, US,
+    Bytes, Cable, FlowSpec, Flows, Gap, LeafSpine, Limiter, Outcome, PerHost, Ps, Routing, Scenario, Scheme, Simulation, Source,
+    Topology, Tree, Workload, MS, NS, US,
 };
 
 fn fabric() -> Topology {
@@ -36,6 +36,16 @@ fn uncontended_flows_take_their_closed_form() {
         assert_eq!(time(4, 100), 99 * 1_200_000 + 13_264_000, "{name}");
         assert_eq!(time(40, 100), 99 * 1_200_000 + 14_680_000 + 280_000, "{name}");
     }
+}
+
+/// The largest number of racks, each of one host: memory is for hosts and links, not for pairs of racks.
+#[test]
+fn a_fabric_may_have_65536_racks() {
+    let topology = Topology::leaf_spine(&LeafSpine { racks: 65_536, hosts_per_rack: 1, ..LeafSpine::FIG9 }).unwrap();
+    let flow = |src, dst| FlowSpec { start: 0, src, dst, packets: 6 };
+    let workload = Workload::of_flows(Flows::List(vec![flow(0, 65_535), flow(40_000, 1), flow(65_534, 65_535 / 2)]));
+    let outcome = Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None }.run().unwrap();
+    assert!(outcome.flows.iter().all(|flow| flow.finish == Some(20_680_000)), "{:?}", outcome.flows);
 }
 
 #[test]
@@ -120,7 +130,7 @@ fn pfabric_probes_after_five_timeouts() {
 #[test]
 fn the_papers_limiter_delays() {
     let mut scheme = Scheme::qjump_script();
-    scheme.limiter = Limiter::PerHost { epoch: 1_050 * US, budgets: [9_000; 8] };
+    scheme.limiter = Limiter::PerHost(PerHost::new(1_050 * US, [9_000; 8]));
     let outcome = alone(scheme, 4, 13);
     assert_eq!(completion(&outcome), 2 * 1_050 * US + 13_264_000);
     let c = outcome.counters;

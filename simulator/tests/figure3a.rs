@@ -4,8 +4,8 @@
 
 use qjump_sim::apps::{App, AppResult, Bulk, Latencies, Ping};
 use qjump_sim::{
-    Budgets, Bytes, Cable, Gap, Limit, Limiter, Outcome, Ps, Queue, Scenario, Scheme, Source, Topology, Tree, Workload, MS, NS,
-    US,
+    Budgets, Bytes, Cable, Gap, Limit, Limiter, Outcome, PerHost, Ps, Queue, Scenario, Scheme, Source, Topology, Tree, Workload,
+    MS, NS, US,
 };
 
 const BYTE: Ps = 800;
@@ -155,7 +155,7 @@ fn eleven_pings_at_once_keep_the_guarantee() {
     let epoch = qjump_sim::network_epoch(N, 1_550, BYTE as u32);
     let mut budgets: Budgets = [u64::MAX; 8];
     budgets[0] = 1_550;
-    let limiter = Limiter::PerHost { epoch, budgets };
+    let limiter = Limiter::PerHost(PerHost::new(epoch, budgets));
     let topology = testbed();
     let number = |host: u32| topology.host(&format!("h{host}")).unwrap();
     let mut rng = qjump_sim::Rng::new(5, 0);

@@ -3,8 +3,8 @@
 //! 2.7 us on each of two links, an ACK or SYN of 40 bytes 32 ns and 2.7 us.
 
 use qjump_sim::{
-    Bytes, Cable, Congestion, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Outcome, Ps, Queue, Scenario, Scheme, Simulation,
-    Source, Topology, Transport, Tree, Workload, MS, NS, S, US,
+    Bytes, Cable, Congestion, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Outcome, PerHost, Ps, Queue, Scenario, Scheme,
+    Simulation, Source, Topology, Transport, Tree, Workload, MS, NS, S, US,
 };
 
 /// A packet there and its ACK back; a SYN there and its SYN-ACK back.
@@ -203,7 +203,7 @@ fn latencies_are_exact() {
     assert_eq!(c.latency.sum, u128::from((6 * 7_800 + 15 * 1_200) * NS));
     assert_eq!(c.latency.max, (7_800 + 5 * 1_200) * NS);
     // What a limiter holds back counts from its release.
-    let limiter = Limiter::PerHost { epoch: MS, budgets: [1_500; 8] };
+    let limiter = Limiter::PerHost(PerHost::new(MS, [1_500; 8]));
     let c = run(Scheme { limiter, ..scheme(plain()) }, &[flow(1, 6)], &[]).counters;
     assert_eq!((c.latency.sum, c.latency.max), (u128::from(6 * 7_800 * NS), 7_800 * NS));
 }
@@ -211,7 +211,7 @@ fn latencies_are_exact() {
 /// A limiter holds a SYN back as it does data; its timer begins when it leaves.
 #[test]
 fn a_syn_passes_its_hosts_limiter() {
-    let limiter = Limiter::PerHost { epoch: 3 * S, budgets: [1_500; 8] };
+    let limiter = Limiter::PerHost(PerHost::new(3 * S, [1_500; 8]));
     let outcome = run(Scheme { limiter, ..scheme(Transport::linux(Congestion::Reno)) }, &[flow(1, 1), flow(2, 1)], &[]);
     // SYN 0, SYN 1 in the first epoch; data of the first in the second, of the second in the third.
     assert_eq!(outcome.counters.timeouts, 0);
@@ -277,4 +277,35 @@ fn four_flows_fill_a_link() {
         assert_eq!(after.delivered.data - before.delivered.data, 300 * MS / (1_200 * NS), "{congestion:?}");
         assert_eq!((after.full.data > 0, after.marked > 0), (!marks, marks), "{congestion:?}");
     }
+}
+
+/// The first window overflows the host's queue; whatever is ECN-capable is marked.
+#[test]
+fn data_sent_again_is_marked_where_it_is_ecn_capable() {
+    let marks = |ect_again| {
+        let transport = Transport { ect_again, ..Transport::linux(Congestion::Ecn) };
+        let queue = Queue::Threshold { limit: Limit::Packets(5), threshold: Limit::Bytes(0) };
+        let outcome = run(Scheme { queue, ..scheme(transport) }, &[flow(1, 60)], &[]);
+        let c = outcome.counters;
+        assert!(c.retransmitted > 0 && c.full.data > 0 && c.early.data == 0, "{c:?}");
+        (c.marked, c.delivered.data, c.retransmitted)
+    };
+    let (marked, delivered, again) = marks(false);
+    assert_eq!(marked, delivered - again, "RFC 3168: not ECN-capable");
+    let (marked, delivered, _) = marks(true);
+    assert_eq!(marked, delivered, "ns-2");
+}
+
+/// Everything is marked: DCTCP's window falls to the least. The ACK of a window of one packet is delayed.
+#[test]
+fn windows_of_one_packet_wait_for_delayed_acks() {
+    let time = |least_window| {
+        let transport = Transport { least_window, ..Transport::linux(Congestion::Dctcp { shift: 0 }) };
+        let queue = Queue::Threshold { limit: Limit::Packets(100), threshold: Limit::Bytes(0) };
+        let outcome = run(Scheme { queue, ..scheme(transport) }, &[flow(1, 100)], &[]);
+        assert_eq!((outcome.counters.timeouts, outcome.counters.marked), (0, 100));
+        completion(&outcome)
+    };
+    assert!(time(1) > 80 * 40 * MS, "{}", time(1));
+    assert!(time(2) < 40 * MS, "{}", time(2));
 }

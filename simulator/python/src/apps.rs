@@ -3,7 +3,9 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use qjump_sim::apps::{App, AppResult, Arrival, Barrier, Bulk, Exchange, Latencies, MapReduce, Ping, Ptp, Requests, Span};
+use qjump_sim::apps::{
+    App, AppResult, Arrival, Barrier, Bulk, Datagrams, Exchange, Latencies, MapReduce, Ping, Ptp, Requests, Span,
+};
 use qjump_sim::{Gap, Ps};
 
 use crate::columns::{bytes, ended, time};
@@ -28,6 +30,15 @@ fn app(part: &Part) -> PyResult<App> {
             count: part.get("count")?.whole()?,
             turnaround: part.get("turnaround")?.duration()?,
         }),
+        "Datagrams" => App::Datagrams(Datagrams {
+            src: part.get("src")?.whole()?,
+            dst: part.get("dst")?.whole()?,
+            level: level()?,
+            first: first()?,
+            gap: gap(part)?,
+            bytes: part.get("bytes")?.whole()?,
+            count: part.get("count")?.whole()?,
+        }),
         "Bulk" => App::Bulk(Bulk {
             src: part.get("src")?.whole()?,
             dst: part.get("dst")?.whole()?,
@@ -46,6 +57,7 @@ fn app(part: &Part) -> PyResult<App> {
             exchanges: part.get("exchanges")?.items()?.iter().map(exchange).collect::<PyResult<_>>()?,
             service: span(&part.get("service")?)?,
             count: part.get("count")?.whole()?,
+            until: part.get("until")?.given().map(|until| until.time()).transpose()?,
         }),
         "Barrier" => App::Barrier(Barrier {
             hosts: numbers(&part.get("hosts")?)?,
@@ -76,7 +88,7 @@ fn app(part: &Part) -> PyResult<App> {
             parallel_copies: part.get("parallel_copies")?.whole()?,
             reduce_time: span(&part.get("reduce_time")?)?,
         }),
-        _ => return Err(part.is_not("a Ping, Bulk, Requests, Barrier, Ptp or MapReduce")),
+        _ => return Err(part.is_not("a Ping, Datagrams, Bulk, Requests, Barrier, Ptp or MapReduce")),
     })
 }
 
@@ -126,7 +138,7 @@ fn columns<'py>(py: Python<'py>, result: &AppResult) -> PyResult<Result<'py>> {
     let small = |numbers: &[u32]| bytes(py, numbers.iter().map(|&number| i64::from(number)));
     let latencies = |of: &Latencies| -> PyResult<_> { Ok(vec![column(&of.starts)?, maybe(&of.times)?]) };
     Ok(match result {
-        AppResult::Ping(of) | AppResult::Barrier(of) => (latencies(of)?, vec![of.lost]),
+        AppResult::Ping(of) | AppResult::Datagrams(of) | AppResult::Barrier(of) => (latencies(of)?, vec![of.lost]),
         AppResult::Bulk(of) => (vec![column(&of.delivered)?], vec![of.bytes]),
         AppResult::Requests(of) => {
             let mut columns = latencies(&of.latencies)?;

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::BoundObject;
 use qjump_sim::apps::fan_in;
-use qjump_sim::{ps_per_byte, Congestion, Latency, Pause, Rank, Routing, Transport};
+use qjump_sim::{ps_per_byte, Congestion, Latency, Pause, PerHost, Rank, Routing, Transport};
 use qjump_sim::{
     ByKind, Cable, Counters, End, Flows, LeafSpine, Limit, Limiter, PortResult, Ps, Queue, Region, Regions, Scheme, Simulation,
 };
@@ -134,7 +134,8 @@ fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyR
     let limiter = match scheme.limiter {
         Limiter::None => py.None().into_bound(py),
         Limiter::PerFlow { epoch, budgets } => make(py, "PerFlow", (epoch, limits(py, &budgets)?))?,
-        Limiter::PerHost { epoch, budgets } => make(py, "PerHost", (epoch, limits(py, &budgets)?))?,
+        // That of Figure 9 delays without limit, which is the default.
+        Limiter::PerHost(PerHost { epoch, budgets, .. }) => make(py, "PerHost", (epoch, limits(py, &budgets)?))?,
     };
     let routing = match scheme.routing {
         Routing::Spray => "spray",
@@ -159,9 +160,11 @@ fn transport<'py>(py: Python<'py>, t: &Transport) -> PyResult<Bound<'py, PyAny>>
     for field in windows.into_pyobject(py)? {
         fields.append(field)?;
     }
-    for field in
-        (t.dupacks, t.probe_after, congestion, rank, t.connections, t.sack, t.delayed_ack, t.handshake).into_pyobject(py)?
-    {
+    let rest = (t.dupacks, t.probe_after, congestion, rank, t.connections, t.sack, t.delayed_ack, t.handshake);
+    for field in rest.into_pyobject(py)? {
+        fields.append(field)?;
+    }
+    for field in (t.initial_rto, t.ect_again, t.least_window).into_pyobject(py)? {
         fields.append(field)?;
     }
     make(py, "Transport", fields.to_tuple())

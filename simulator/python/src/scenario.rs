@@ -3,8 +3,9 @@
 
 use pyo3::prelude::*;
 use qjump_sim::{
-    Budgets, Bytes, Cable, CoDel, Congestion, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Pause, Profile, Protection, Queue,
-    Rank, Reading, Red, Routing, Scenario, Scheme, Sizes, Source, Topology, Transport, Tree, Workload,
+    Budgets, Bytes, Cable, CoDel, Congestion, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Mode, Pause, PerHost,
+    Profile, Protection, Queue, Rank, Reading, Red, Routing, Scenario, Scheme, Sizes, Source, Topology, Transport, Tree,
+    Workload,
 };
 
 use crate::apps::apps;
@@ -80,6 +81,7 @@ fn scheme(part: &Part, topology: &Topology) -> PyResult<Scheme> {
             },
             queue: queue(&part.get("queue")?)?,
             host_queue: part.get("host_queue")?.given().map(|part| queue(&part)).transpose()?,
+            trunk_queue: part.get("trunk_queue")?.given().map(|part| queue(&part)).transpose()?,
             pause: part.get("pause")?.given().map(|part| pause(&part)).transpose()?,
             transport: transport(&part.get("transport")?)?,
             limiter: limiter(&part.get("limiter")?)?,
@@ -201,6 +203,9 @@ fn transport(part: &Part) -> PyResult<Transport> {
         sack: part.get("sack")?.flag()?,
         delayed_ack: time("delayed_ack")?,
         handshake: time("handshake")?,
+        initial_rto: time("initial_rto")?,
+        ect_again: part.get("ect_again")?.flag()?,
+        least_window: part.get("least_window")?.whole()?,
         congestion: congestion(&part.get("congestion")?)?,
         rank: match rank.text()?.as_str() {
             "level" => Rank::Level,
@@ -229,7 +234,26 @@ fn limiter(part: &Part) -> PyResult<Limiter> {
     match part.class()?.as_str() {
         "NoneType" => Ok(Limiter::None),
         "PerFlow" => bucket().map(|(epoch, budgets)| Limiter::PerFlow { epoch, budgets }),
-        "PerHost" => bucket().map(|(epoch, budgets)| Limiter::PerHost { epoch, budgets }),
+        "PerHost" => {
+            let (epoch, budgets) = bucket()?;
+            let (mode, epochs) = (part.get("mode")?, part.get("epochs")?);
+            Ok(Limiter::PerHost(PerHost {
+                epoch,
+                budgets,
+                mode: match mode.text()?.as_str() {
+                    "delay" => Mode::Delay,
+                    "drop" => Mode::Drop,
+                    _ => return Err(mode.is_not("'delay' or 'drop'")),
+                },
+                epochs: match epochs.text()?.as_str() {
+                    "first-packet" => Epochs::FirstPacket,
+                    "rolling" => Epochs::Rolling,
+                    "aligned" => Epochs::Aligned,
+                    _ => return Err(epochs.is_not("'first-packet', 'rolling' or 'aligned'")),
+                },
+                limit: part.get("limit")?.given().map(|limit| limit.whole()).transpose()?,
+            }))
+        }
         _ => Err(part.is_not("a PerFlow, PerHost or None")),
     }
 }

@@ -142,6 +142,13 @@ def test_parts_of_a_scheme_do_something() -> None:
     base = Scheme.named("qjump-script", FIG9)
     limited = replace(base, limiter=PerHost(1050 * US, [9000] * 8))
     assert one(13, scheme=limited).fct.tolist() == [2 * 1050 * US + 13_264_000]
+    aligned = replace(base, limiter=PerHost(1050 * US, [9000] * 8, epochs="aligned"))
+    assert run(Scenario(FIG9, aligned, Flows([50 * US], [0], [1], [13]))).fct.tolist() == [(2 * 1050 - 50) * US + 13_264_000]
+    few = replace(base, limiter=PerHost(1050 * US, [9000] * 8, epochs="rolling", limit=2))
+    # Six leave and two wait: four of the first window of twelve are lost, and the next one, which the first ACK lets go.
+    assert one(13, scheme=few).counters["limited"].data == 4 + 1
+    lost = one(7, scheme=replace(base, limiter=PerHost(1050 * US, [9000] * 8, "drop")))
+    assert (lost.fct.tolist(), lost.counters["limited"].data) == ([19_264_000 + 1400 * US + 13_264_000], 3)
     dropped = one(7, scheme=replace(base, limiter=PerFlow(250 * US, [9000] * 8)))
     assert dropped.counters["limited"].data > 0
     free = one(7, scheme=replace(base, limiter=None))
@@ -154,6 +161,7 @@ def test_parts_of_a_scheme_do_something() -> None:
 def test_transports_of_today_ask_for_a_connection(congestion: Congestion) -> None:
     transport = Transport.linux(congestion)
     assert (transport.congestion, transport.initial_window, transport.delayed_ack, transport.handshake) == (congestion, 10, 40 * MS, S)
+    assert (transport.initial_rto, TCP.transport.initial_rto) == (S, None)
     assert Transport.hadoop(congestion) == replace(transport, ack_bytes=150)
     setup = 4 * (32_000 + 2_700_000)
     outcome = one(6, scheme=replace(TCP, transport=transport))
@@ -317,6 +325,9 @@ SIX = Flows([0], [0], [1], [6])
         (Scenario(FIG9, replace(TCP, pause=Pause(9, 9, 9)), SIX), "pause: 9, 9 and 9 bytes are not xoff above xon and at most the buffer"),
         (Scenario(FIG9, replace(TCP, levels=[6, 13]), SIX), "scheme.levels: it has 2 values, not 7"),
         (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None, 1.5] * 4)), SIX), "scheme.limiter.budgets[1]: 1.5 is not a whole number"),  # type: ignore[list-item]
+        (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None] * 8, "shape")), SIX), "scheme.limiter.mode: 'shape' is not 'delay' or 'drop'"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None] * 8, epochs="late")), SIX), "scheme.limiter.epochs: 'late' is not 'first-packet', 'rolling'"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [None] * 8, limit=-1)), SIX), "scheme.limiter.limit: -1 is not a whole number from 0 to"),
         (Scenario(FIG9, replace(TCP, routing="ecmp"), SIX), "scheme.routing: 'ecmp' is not 'spray' or 'per-flow'"),  # type: ignore[arg-type]
         (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, US, 99, 1, level=9)]), "source from 0 to 1: its level 9 is not 0 to 7"),
         (Scenario(FIG9, "tcp", SIX, sources=[Source(0, 1, US, 99_999, 1)]), "sources[0].bytes: 99999 is not a whole number from 0 to 65535"),

@@ -18,6 +18,8 @@ from qjump_sim.apps import (
     Bulk,
     BulkResult,
     Closed,
+    Datagrams,
+    DatagramsResult,
     Exchange,
     Exponential,
     MapReduce,
@@ -54,6 +56,16 @@ def test_pings() -> None:
     assert (burst.latency.tolist(), burst.ended.size, burst.lost) == ([-1] * 5, 0, 3)
 
 
+def test_datagrams() -> None:
+    result = one(Datagrams(3, 4, bytes=100, gap=50 * US, count=3, first=US))
+    assert isinstance(result, DatagramsResult)
+    assert (result.start.tolist(), result.latency.tolist(), result.lost) == ([US, 51 * US, 101 * US], [2 * (100 * BYTE + CABLE)] * 3, 0)
+    short = replace(Scheme.named("tcp", FIG9), queue=DropTail(packets=2))
+    burst = one(Datagrams(3, 4, bytes=100, gap=0, count=5), short)
+    assert isinstance(burst, DatagramsResult)
+    assert ((burst.latency < 0).tolist(), burst.lost) == ([False, False, True, True, True], 3)
+
+
 def test_endless_flows() -> None:
     result = one(Bulk(0, 1, until=MS, interval=100 * US, window=1))
     assert isinstance(result, BulkResult)
@@ -72,6 +84,9 @@ def test_requests() -> None:
     assert isinstance(result, RequestsResult)
     assert result.latency.tolist() == [latency] * 20
     assert np.diff(result.start).tolist() == [latency + 2 * US] * 19
+    ended = one(replace(asked, count=1000, until=10 * latency))
+    assert isinstance(ended, RequestsResult)
+    assert (ended.latency.tolist(), ended.start.max() < 10 * latency) == ([latency] * 9, True)
     mixed = replace(asked, arrival=Open(20 * US, poisson=True), exchanges=[Exchange(100, 1000, 9), Exchange(1000, 100)], count=5000)
     drawn = one(replace(mixed, service=Exponential(50 * US)))
     assert isinstance(drawn, RequestsResult)
@@ -184,7 +199,7 @@ ASKED = Requests(0, [1], [Exchange(100, 1000)], Closed(1), count=20)
         (Barrier([1], bytes=1, iterations=1), "barrier of 1 and others: it has 1 hosts, and needs 2"),
         (Bulk(0, 1, until=0, interval=1), "bulk from 0 to 1: its end at 0 ps is not after its start at 0 ps"),
         (MapReduce([0], maps=0, map_bytes=1, reducers=1), "MapReduce: 0 maps are not between 1 and 2^29"),
-        ("ping", "apps[0]: 'ping' is not a Ping, Bulk, Requests, Barrier, Ptp or MapReduce"),
+        ("ping", "apps[0]: 'ping' is not a Ping, Datagrams, Bulk, Requests, Barrier, Ptp or MapReduce"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )

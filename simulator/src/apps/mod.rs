@@ -23,6 +23,7 @@
 mod barrier;
 mod bulk;
 mod check;
+mod datagrams;
 mod fan_in;
 mod map_reduce;
 pub(crate) mod net;
@@ -32,6 +33,7 @@ mod requests;
 
 pub use barrier::Barrier;
 pub use bulk::{Bulk, BulkResult};
+pub use datagrams::Datagrams;
 pub use fan_in::fan_in;
 pub use map_reduce::{MapReduce, MapReduceResult};
 pub use ping::Ping;
@@ -56,6 +58,8 @@ use requests::Requesting;
 pub enum App {
     /// Echo requests.
     Ping(Ping),
+    /// Datagrams one way.
+    Datagrams(Datagrams),
     /// An endless flow.
     Bulk(Bulk),
     /// Requests and responses.
@@ -73,6 +77,8 @@ pub enum App {
 pub enum AppResult {
     /// Round trips.
     Ping(Latencies),
+    /// How long each was under way.
+    Datagrams(Latencies),
     /// What was delivered.
     Bulk(BulkResult),
     /// From request to response.
@@ -140,6 +146,7 @@ impl App {
     pub(crate) fn check(&self, topology: &Topology) -> Result<()> {
         match self {
             App::Ping(spec) => spec.check(topology),
+            App::Datagrams(spec) => spec.check(topology),
             App::Bulk(spec) => spec.check(topology),
             App::Requests(spec) => spec.check(topology),
             App::Barrier(spec) => spec.check(topology),
@@ -153,6 +160,7 @@ impl App {
 #[derive(Debug)]
 pub(crate) enum Running {
     Ping(Pinging),
+    Datagrams(Pinging),
     Bulk(Sending),
     Requests(Requesting),
     Barrier(Meeting),
@@ -164,6 +172,7 @@ impl Running {
     pub fn begin(app: &App, net: &mut Net) -> Self {
         match app.clone() {
             App::Ping(spec) => Running::Ping(Pinging::begin(spec, net)),
+            App::Datagrams(spec) => Running::Datagrams(Pinging::one_way(&spec, net)),
             App::Bulk(spec) => Running::Bulk(Sending::begin(spec, net)),
             App::Requests(spec) => Running::Requests(Requesting::begin(spec, net)),
             App::Barrier(spec) => Running::Barrier(Meeting::begin(spec, net)),
@@ -175,6 +184,7 @@ impl Running {
     pub fn act(&mut self, event: Event, net: &mut Net) {
         match self {
             Running::Ping(app) => app.act(event, net),
+            Running::Datagrams(app) => app.act(event, net),
             Running::Bulk(app) => app.act(event, net),
             Running::Requests(app) => app.act(event, net),
             Running::Barrier(app) => app.act(event, net),
@@ -186,6 +196,7 @@ impl Running {
     pub fn results(&self, flows: &[Flow]) -> AppResult {
         match self {
             Running::Ping(app) => AppResult::Ping(app.results()),
+            Running::Datagrams(app) => AppResult::Datagrams(app.results()),
             Running::Bulk(app) => AppResult::Bulk(app.results(flows)),
             Running::Requests(app) => AppResult::Requests(app.results()),
             Running::Barrier(app) => AppResult::Barrier(app.results()),

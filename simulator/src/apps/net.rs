@@ -130,7 +130,7 @@ impl Net<'_> {
         first
     }
 
-    /// Hands over a datagram; returns when the host's limiter lets it go.
+    /// Hands over a datagram; returns when the host's limiter lets it go, or now if it drops it.
     pub fn datagram(&mut self, channel: u32, from: u32, to: u32, level: u8, bytes: u16, token: u32) -> Ps {
         let sim = &mut *self.sim;
         sim.tally.sent[Kind::Datagram as usize] += 1;

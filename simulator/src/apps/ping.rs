@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Echo requests and their round trips.
+//! Datagrams at set times: echo requests and their round trips, or such as nobody answers.
 
 use crate::apps::check::{count, level, pair, positive, schedule};
 use crate::apps::net::{Event, Net};
-use crate::apps::Latencies;
+use crate::apps::{Datagrams, Latencies};
 use crate::error::Result;
 use crate::rng::Rng;
 use crate::time::Ps;
@@ -47,6 +47,8 @@ impl Ping {
 #[derive(Debug)]
 pub(crate) struct Pinging {
     spec: Ping,
+    /// Otherwise what counts is the way there.
+    answered: bool,
     rng: Rng,
     channel: u32,
     results: Latencies,
@@ -60,15 +62,26 @@ const SEND: u32 = u32::MAX;
 
 impl Pinging {
     pub fn begin(spec: Ping, net: &mut Net) -> Self {
+        Self::start(spec, true, net)
+    }
+
+    pub fn one_way(spec: &Datagrams, net: &mut Net) -> Self {
+        let &Datagrams { src, dst, level, first, gap, bytes, count } = spec;
+        Self::start(Ping { src, dst, level, first, gap, bytes, count, turnaround: 0 }, false, net)
+    }
+
+    fn start(spec: Ping, answered: bool, net: &mut Net) -> Self {
         let mut rng = net.stream(0);
         net.wake(spec.first + spec.gap.first(&mut rng), SEND);
-        Pinging { spec, rng, channel: net.channels(2), results: Latencies::default() }
+        let channel = net.channels(1 + u32::from(answered));
+        Pinging { spec, answered, rng, channel, results: Latencies::default() }
     }
 
     pub fn act(&mut self, event: Event, net: &mut Net) {
         match event {
             Event::Timer(SEND) => self.request(net),
             Event::Timer(request) => self.answer(request, net),
+            Event::Arrived { channel: REQUEST, token } if !self.answered => self.results.end(token, net.now()),
             Event::Arrived { channel: REQUEST, token } if self.spec.turnaround == 0 => self.answer(token, net),
             Event::Arrived { channel: REQUEST, token } => net.wake(net.now() + self.spec.turnaround, token),
             Event::Arrived { channel: _, token } => self.results.end(token, net.now()),

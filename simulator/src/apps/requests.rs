@@ -55,6 +55,8 @@ pub struct Requests {
     pub service: Span,
     /// How many requests.
     pub count: u32,
+    /// When the client makes no more of them, though there may have been fewer; none: it makes them all.
+    pub until: Option<Ps>,
 }
 
 impl Requests {
@@ -158,6 +160,9 @@ impl Requesting {
     /// An open loop's next request.
     fn next(&mut self, net: &mut Net) {
         let Arrival::Open(gap) = self.spec.arrival else { return };
+        if self.is_over(net) {
+            return;
+        }
         let server = self.rng.below(self.spec.servers.len() as u64) as u32;
         let connection = self.idle[server as usize].pop().unwrap_or_else(|| {
             self.connections.push(Connection::open(server, net));
@@ -169,12 +174,16 @@ impl Requesting {
         }
     }
 
+    fn is_over(&self, net: &Net) -> bool {
+        self.spec.until.is_some_and(|until| net.now() >= until)
+    }
+
     fn made(&self) -> u32 {
         self.results.kinds.len() as u32
     }
 
     fn ask(&mut self, number: u32, net: &mut Net) {
-        if self.made() == self.spec.count {
+        if self.made() == self.spec.count || self.is_over(net) {
             return;
         }
         let kind = self.draw();

@@ -18,25 +18,32 @@ pub(super) struct News {
 }
 
 impl Flow {
-    /// Holes first, then new packets, as many as have left the network. The first hole of a recovery, and of each partial ACK, does
-    /// not wait (RFC 6675, section 5, step 4.3; RFC 6582, section 3.2).
+    /// What is lost first, then new packets, then what is missing below a packet that has arrived (RFC 6675, section 4, `NextSeg` 1
+    /// to 3); as many as have left the network. The first hole of a recovery, and of each partial ACK, does not wait (RFC 6675,
+    /// section 5, step 4.3; RFC 6582, section 3.2).
     pub(super) fn next_in_recovery(&mut self, t: &Transport) -> Option<u32> {
         if !std::mem::take(&mut self.urgent) && self.pipe >= self.window() {
             return None;
         }
         self.resend = self.resend.max(self.una);
-        while self.resend < self.lost && self.sacked.contains(self.resend) {
-            self.resend += 1;
-        }
-        if self.resend < self.lost {
-            self.resend += 1;
-            return Some(self.resend - 1);
+        if let Some(hole) = self.next_hole(self.lost) {
+            return Some(hole);
         }
         if self.next >= self.size || self.next - self.una >= t.max_window.min(u32::from(self.cap)) {
-            return None;
+            return self.next_hole(self.high_sacked);
         }
         self.next += 1;
         Some(self.next - 1)
+    }
+
+    /// The first packet below `end` that has not arrived, above those that were sent again.
+    fn next_hole(&mut self, end: u32) -> Option<u32> {
+        while self.resend < end && self.sacked.contains(self.resend) {
+            self.resend += 1;
+        }
+        let hole = self.resend < end;
+        self.resend += u32::from(hole);
+        hole.then(|| self.resend - 1)
     }
 
     /// With selective acknowledgements: a packet is lost when `dupacks` above it have arrived (RFC 6675, section 4, `IsLost`).

@@ -5,7 +5,11 @@ use super::*;
 use crate::time::US;
 
 fn flow(t: &Transport) -> Flow {
-    let task = Task { key: 0, last: 1500, cap: u16::MAX, record: 0, from: 0, to: 1, packets: 1_000, level: 0, start: 0 };
+    flow_of(t, 1_000)
+}
+
+fn flow_of(t: &Transport, packets: u32) -> Flow {
+    let task = Task { key: 0, last: 1500, cap: u16::MAX, record: 0, from: 0, to: 1, packets, level: 0, start: 0 };
     Flow::new(t, task, Path::new(t))
 }
 
@@ -146,4 +150,40 @@ fn many_holes_do_not_make_a_burst() {
     // first, then two less with each: after nine more there is room for one, and from then on for two with each.
     assert_eq!(flow.path.window(), 20);
     assert_eq!(sent, (0..36).step_by(2).collect::<Vec<u32>>());
+}
+
+/// RFC 6675, section 4, `NextSeg` 3: of twelve packets the first and the tenth are lost. Only two above the tenth arrive, so that it
+/// does not count as lost; as there is nothing new, it is sent again when less than the window of six is under way, once.
+#[test]
+fn a_hole_near_the_end_is_sent_again_when_nothing_is_new() {
+    let t = Transport { delayed_ack: None, initial_window: 12, ..Transport::linux(Congestion::Reno) };
+    let sent_for = |packets| {
+        let mut flow = flow_of(&t, packets);
+        send(&mut flow, &t);
+        [1, 2, 3, 4, 5, 6, 7, 8, 10, 11].map(|number| {
+            ack(&mut flow, &t, 0, number, false);
+            send(&mut flow, &t).0
+        })
+    };
+    // Under way are 9 with the third ACK, 5 with the seventh: nothing is missing below what has arrived before the ninth.
+    let (first, expected): (Vec<u32>, [&[u32]; 4]) = (vec![0], [&[], &[], &[9], &[]]);
+    let sent = sent_for(12);
+    assert_eq!((&sent[2], sent[..6].concat(), &sent[6..]), (&first, vec![0], &expected.map(Vec::from)[..]));
+    // As long as there is something new, that goes first: one more for each packet that has left.
+    assert_eq!(sent_for(16)[6..], [[12], [13], [14], [15]]);
+}
+
+/// Nor is a packet above all that have arrived sent again.
+#[test]
+fn the_last_packet_waits_for_the_timer() {
+    let t = Transport { delayed_ack: None, initial_window: 12, ..Transport::linux(Congestion::Reno) };
+    let mut flow = flow_of(&t, 12);
+    send(&mut flow, &t);
+    let sent: Vec<u32> = (1..11)
+        .flat_map(|number| {
+            ack(&mut flow, &t, 0, number, false);
+            send(&mut flow, &t).0
+        })
+        .collect();
+    assert_eq!(sent, [0]);
 }

@@ -62,7 +62,7 @@ fn words(result: &AppResult) -> Vec<u64> {
     let maybe = |times: &[Option<Ps>]| times.iter().map(|time| time.unwrap_or(u64::MAX)).collect::<Vec<_>>();
     let latencies = |of: &Latencies| [of.starts.clone(), maybe(&of.times), vec![of.lost]].concat();
     match result {
-        AppResult::Ping(of) | AppResult::Barrier(of) => latencies(of),
+        AppResult::Ping(of) | AppResult::Datagrams(of) | AppResult::Barrier(of) => latencies(of),
         AppResult::Bulk(of) => [of.delivered.clone(), vec![of.bytes]].concat(),
         AppResult::Requests(of) => [latencies(&of.latencies), of.kinds.iter().map(|&kind| kind.into()).collect()].concat(),
         AppResult::Ptp(of) => of.computed.iter().flatten().flat_map(|&(offset, delay)| [offset as u64, delay]).collect(),
@@ -113,6 +113,9 @@ fn wrong_applications_are_told() {
         (App::Ping(ping(0)), "ping from 3 to 4: 0 requests are not between 1 and 2^29"),
         (App::Ping(Ping { bytes: 0, ..ping(1) }), "ping from 3 to 4: the bytes of its requests are 0"),
         (App::Ping(Ping { first: 1 << 63, ..ping(1) }), "ping from 3 to 4: from 9223372036854775808 ps on, 1 times 50000000 ps"),
+        (App::Datagrams(Datagrams { dst: 144, ..datagrams(1) }), "datagrams from 3 to 144: there is no host 144 among 144"),
+        (App::Datagrams(datagrams(0)), "datagrams from 3 to 4: 0 datagrams are not between 1 and 2^29"),
+        (App::Datagrams(Datagrams { bytes: 0, ..datagrams(1) }), "datagrams from 3 to 4: the bytes of each are 0"),
         (App::Bulk(Bulk { until: 0, ..bulk(0, 1) }), "bulk from 0 to 1: its end at 0 ps is not after its start at 0 ps"),
         (App::Bulk(Bulk { interval: 0, ..bulk(0, 1) }), "bulk from 0 to 1: its interval is 0"),
         (App::Bulk(Bulk { window: Some(0), ..bulk(0, 1) }), "bulk from 0 to 1: its window is 0 packets"),

@@ -32,6 +32,37 @@ fn lost_pings_are_told_from_those_under_way() {
     assert_eq!((outcome.counters.full.datagrams, outcome.counters.in_flight), (3, 1));
 }
 
+/// One way through one switch; of five at once, a queue of two packets drops those that do not fit.
+#[test]
+fn datagrams_tell_of_one_way() {
+    let one_way = 2 * (100 * BYTE + CABLE);
+    let outcome = run(Scheme::tcp(), vec![App::Datagrams(datagrams(3))], vec![], None);
+    let AppResult::Datagrams(ways) = &outcome.apps[0] else { unreachable!() };
+    assert_eq!((&ways.starts[..], &ways.times[..]), (&[US, 51 * US, 101 * US][..], &[Some(one_way); 3][..]));
+    assert_eq!((ways.lost, outcome.counters.sent.datagrams, outcome.end), (0, 3, 101 * US + one_way));
+    let scheme = Scheme { queue: Queue::DropTail(Limit::Packets(2)), ..Scheme::tcp() };
+    let burst = Datagrams { gap: Gap::Every(0), ..datagrams(5) };
+    let outcome = run(scheme, vec![App::Datagrams(burst)], vec![], None);
+    let AppResult::Datagrams(ways) = &outcome.apps[0] else { unreachable!() };
+    assert_eq!(ways.times, [Some(one_way), Some(one_way + 100 * BYTE), None, None, None]);
+    assert_eq!((ways.lost, outcome.counters.full.datagrams), (3, 3));
+}
+
+/// A client that stops makes no request from that time on; those under way are answered.
+#[test]
+fn requests_end_when_they_are_told_to() {
+    let latency = 2 * (100 * BYTE + CABLE) + 5 * US + 2 * (1_000 * BYTE + CABLE);
+    let closed = Arrival::Closed { connections: 1, think: 2 * US };
+    let open = Arrival::Open(Gap::Every(latency + 2 * US));
+    for (until, made) in [(US, 0), (US + 1, 1), (US + latency + 2 * US, 1), (US + latency + 2 * US + 1, 2), (MS, 52)] {
+        for arrival in [closed, open] {
+            let asked = Requests { until: Some(until), ..requests(arrival, 1_000) };
+            let outcome = run(Scheme::tcp(), vec![App::Requests(asked)], vec![], None);
+            assert_eq!(answers(&outcome).latencies.times, vec![Some(latency); made]);
+        }
+    }
+}
+
 /// A packet is under way for 6.6 us, and its ACK is back after 13.264 us.
 #[test]
 fn a_window_of_one_packet_is_a_packet_a_round_trip() {

@@ -5,8 +5,8 @@ mod contract;
 mod exact;
 
 use qjump_sim::apps::{
-    fan_in, App, AppResult, Arrival, Barrier, Bulk, BulkResult, Exchange, Latencies, MapReduce, MapReduceResult, Ping, Ptp,
-    PtpResult, Requests, RequestsResult, Span,
+    fan_in, App, AppResult, Arrival, Barrier, Bulk, BulkResult, Datagrams, Exchange, Latencies, MapReduce, MapReduceResult, Ping,
+    Ptp, PtpResult, Requests, RequestsResult, Span,
 };
 use qjump_sim::{
     Bytes, Gap, LeafSpine, Limit, Outcome, Ps, Queue, Routing, Scenario, Scheme, Simulation, Source, Topology, Workload, MS, US,
@@ -31,6 +31,10 @@ fn ping(count: u32) -> Ping {
     Ping { src: 3, dst: 4, level: 0, first: US, gap: Gap::Every(50 * US), bytes: 100, count, turnaround: 0 }
 }
 
+fn datagrams(count: u32) -> Datagrams {
+    Datagrams { src: 3, dst: 4, level: 0, first: US, gap: Gap::Every(50 * US), bytes: 100, count }
+}
+
 fn bulk(src: u32, dst: u32) -> Bulk {
     Bulk { src, dst, level: 7, start: 0, until: 10 * MS, window: None, interval: MS }
 }
@@ -45,6 +49,7 @@ fn requests(arrival: Arrival, count: u32) -> Requests {
         exchanges: vec![Exchange { request: 100, response: 1_000, weight: 1 }],
         service: Span::Fixed(5 * US),
         count,
+        until: None,
     }
 }
 

@@ -42,6 +42,23 @@ class Ping:
 
 
 @dataclass(frozen=True)
+class Datagrams:
+    """`count` datagrams from `src` to `dst`, `gap` apart or, with `poisson`, exponential of that mean, which nobody answers.
+
+    Each takes from when it is handed over, to a limiter if there is one, to when it arrives. A `Source` costs less, and tells of all together.
+    """
+
+    src: int
+    dst: int
+    bytes: int
+    gap: int
+    count: int
+    first: int = 0
+    level: int = 0
+    poisson: bool = False
+
+
+@dataclass(frozen=True)
 class Bulk:
     """An endless flow, as iperf's, from `start` `until` then. `window`: its largest, in packets; None: the transport's. What has been delivered is
     noted every `interval`."""
@@ -90,7 +107,7 @@ class Closed:
 
 @dataclass(frozen=True)
 class Requests:
-    """A client with `count` requests over TCP, which servers answer after `service`, all side by side."""
+    """A client with `count` requests over TCP, which servers answer after `service`, all side by side. From `until` on it makes no more of them."""
 
     client: int
     servers: Sequence[int]
@@ -100,6 +117,7 @@ class Requests:
     service: int | Exponential = 0
     first: int = 0
     level: int = 0
+    until: int | None = None
 
 
 @dataclass(frozen=True)
@@ -151,7 +169,7 @@ class MapReduce:
     level: int = 7
 
 
-App = Ping | Bulk | Requests | Barrier | Ptp | MapReduce
+App = Ping | Datagrams | Bulk | Requests | Barrier | Ptp | MapReduce
 
 
 def fan_in(senders: Sequence[int], dst: int, bytes: int, epoch: int, count: int, level: int = 0, seed: int = 1) -> tuple[Source, ...]:
@@ -181,6 +199,13 @@ class Latencies:
 @dataclass(frozen=True, eq=False)
 class PingResult(Latencies):
     """Round trips. `lost`: how many of those that have not ended were dropped; the others were under way."""
+
+    lost: int
+
+
+@dataclass(frozen=True, eq=False)
+class DatagramsResult(Latencies):
+    """One way each. `lost`: how many of those that have not ended were dropped; the others were under way."""
 
     lost: int
 
@@ -266,7 +291,7 @@ class MapReduceResult:
         return float(self.fetched.mean()) * 8e12 / (int(self.shuffled.max()) - int(self.fetch_start[0]))
 
 
-AppResult = PingResult | BulkResult | RequestsResult | BarrierResult | PtpResult | MapReduceResult
+AppResult = PingResult | DatagramsResult | BulkResult | RequestsResult | BarrierResult | PtpResult | MapReduceResult
 
 
 def result(app: App, columns: Sequence[bytes], numbers: Sequence[int]) -> AppResult:
@@ -276,6 +301,9 @@ def result(app: App, columns: Sequence[bytes], numbers: Sequence[int]) -> AppRes
         case Ping():
             start, latency = arrays
             return PingResult(start, latency, numbers[0])
+        case Datagrams():
+            start, latency = arrays
+            return DatagramsResult(start, latency, numbers[0])
         case Bulk():
             return BulkResult(app.interval, arrays[0], numbers[0])
         case Requests():

@@ -14,8 +14,8 @@ from qjump_sim.network import LeafSpine
 
 
 class ByKind(NamedTuple):
-    """Packets by what they are: data of flows, ACKs, pFabric's probes, datagrams of sources, requests for connections and their answers; `sum`
-    is all of them."""
+    """Packets by what they are: data of flows, ACKs, pFabric's probes, datagrams of sources, requests for connections and their answers. `sum(...)`
+    of it is all of them."""
 
     data: int
     acks: int

@@ -195,7 +195,7 @@ class Transport:
     max_window: int
     """At most 32,767."""
     min_rto: int
-    """Smallest retransmission timeout, and the one before there is a round-trip time."""
+    """Smallest retransmission timeout."""
     max_rto: int
     """Largest one."""
     fixed_rto: bool
@@ -217,11 +217,19 @@ class Transport:
     handshake: int | None = None
     """A new connection begins with a SYN, which is sent again after this time, then after twice it and so on (RFC 6298); None: with data.
     The setup is part of the flow's time."""
+    initial_rto: int | None = None
+    """The timeout before a round-trip time was measured, 1 s by RFC 6298, or `min_rto` if that is larger; None: `min_rto`, as in the published
+    scripts. A connection's setup measures one."""
+    ect_again: bool = False
+    """Data sent again is ECN-capable too, as in ns-2; RFC 3168 (section 6.1.5) has it not be."""
+    least_window: int = 1
+    """Packets that DCTCP's window has at least after marks; Linux has 2, for the ACK of a single packet is delayed."""
 
     @classmethod
     def linux(cls, congestion: Congestion) -> Transport:
         """TCP as Linux has it unless it is told otherwise, with a new connection for each flow: a first window of 10 packets, selective
-        acknowledgements, fast retransmit, ACKs delayed by 40 ms at most, timeouts from 200 ms to 120 s, 1 s for a SYN."""
+        acknowledgements, fast retransmit, ACKs delayed by 40 ms at most, timeouts from 200 ms to 120 s, 1 s for a SYN and before there is a round-trip
+        time."""
         return _native.linux(congestion)
 
     @classmethod
@@ -244,14 +252,21 @@ class PerFlow:
 
 @dataclass(frozen=True)
 class PerHost:
-    """QJump as the paper's text has it (section 3): one a host and level; what exceeds the budget waits for the next `epoch` (ps), which begins
-    when the last has passed and there is something to send. ACKs are not held back.
+    """QJump as the paper's text (section 3) and the kernel module have it: a budget for each host and level, renewed every `epoch` (ps). ACKs are
+    not held back.
 
     `budgets`: bytes an epoch of each of the 8 levels; None is unlimited.
     """
 
     epoch: int
     budgets: Sequence[int | None]
+    mode: Literal["delay", "drop"] = "delay"
+    """What exceeds a budget waits for the next epoch, or is dropped and counted as `limited`: transports see a loss."""
+    epochs: Literal["first-packet", "rolling", "aligned"] = "first-packet"
+    """An epoch begins when the last has passed and there is something to send; with every packet, so that no more than a budget leaves in any epoch's
+    time; or at multiples of the epoch, on all hosts at once. With the first and the last two budgets may leave back to back across an edge."""
+    limit: int | None = None
+    """Packets of a level that may wait; more are dropped. None: as many as there are. Nothing waits in mode "drop"."""
 
 
 @dataclass(frozen=True)
@@ -269,6 +284,8 @@ class Scheme:
     levels: Sequence[int]
     host_queue: Queue | None = None
     """At the hosts' own links; None: as at switches."""
+    trunk_queue: Queue | None = None
+    """At links between switches; None: as at those to hosts."""
     pause: Pause | None = None
     """802.3x flow control of all links; None: no pauses."""
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Datagrams at set times, each with how long it was under way.
+
+use crate::apps::check::{count, level, pair, positive, schedule};
+use crate::error::Result;
+use crate::time::Ps;
+use crate::topology::Topology;
+use crate::workload::Gap;
+
+/// A host that sends datagrams which nobody answers. Each takes from when it is handed over, to a limiter if there is one, to when it
+/// arrives. A [`Source`](crate::Source) costs less, and tells of all of its datagrams together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Datagrams {
+    /// Number of the sending host.
+    pub src: u32,
+    /// Number of the receiving host.
+    pub dst: u32,
+    /// 0 is served first.
+    pub level: u8,
+    /// Time of the first one; with Poisson gaps the first is counted from it.
+    pub first: Ps,
+    /// Between two.
+    pub gap: Gap,
+    /// Bytes on the wire.
+    pub bytes: u16,
+    /// How many.
+    pub count: u32,
+}
+
+impl Datagrams {
+    pub(crate) fn check(&self, topology: &Topology) -> Result<()> {
+        let place = format!("datagrams from {} to {}", self.src, self.dst);
+        pair(&place, self.src, self.dst, topology)?;
+        level(&place, self.level)?;
+        count(&place, "datagrams", self.count)?;
+        positive(&place, "bytes of each", self.bytes.into())?;
+        schedule(&place, self.first, self.gap.mean(), self.count.into())
+    }
+}
