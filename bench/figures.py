@@ -50,7 +50,7 @@ def main() -> None:
 
 def written() -> list[tuple[str, str]]:
     """The sections that the page has, by their experiments."""
-    return re.findall(r"^(?=## (\w+):)(.*?)(?=\s*\n## |\s*\Z)", marks.read(PAGE, "figures"), re.MULTILINE | re.DOTALL)
+    return re.findall(r"^(?=## ([\w-]+):)(.*?)(?=\s*\n## |\s*\Z)", marks.read(PAGE, "figures"), re.MULTILINE | re.DOTALL)
 
 
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:

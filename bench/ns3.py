@@ -176,7 +176,8 @@ def scheme(case: Case, network: Tree) -> Scheme:
     queue: DropTail | Marking = DropTail(packets=case.queue + 1)
     if case.mark:
         queue = Marking(limit=(case.queue + 2) * PACKET, threshold=(case.mark + 1) * PACKET)
-    transport = replace(Transport.linux(known[case.transport]), ack_bytes=ACK, min_rto=10 * MS, handshake=10 * MS, delayed_ack=None, sack=case.sack)
+    timeouts = {"min_rto": 10 * MS, "initial_rto": 10 * MS, "handshake": 10 * MS}
+    transport = replace(Transport.linux(known[case.transport]), **timeouts, ack_bytes=ACK, delayed_ack=None, sack=case.sack)
     return replace(Scheme.named("tcp", network), routing="per-flow", queue=queue, transport=transport)
 
 

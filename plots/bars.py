@@ -11,9 +11,10 @@ import numpy as np
 
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import Plan
+from qjump_mn.results import panels
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import ArmSummary, Spread
+from qjump_mn.results.outcome import ArmSummary
 
 from . import notes, style
 from .notes import LEFT, RIGHT
@@ -31,19 +32,19 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     shown = [by_name[name] for name in plan.figure.arms if name in by_name and by_name[name].done]
     if not shown:
         return []
-    panels = plan.figure.panels
+    stack = plan.figure.panels
     with style.sheet():
-        inches = PANEL_INCHES * len(panels) + 1.1
+        inches = PANEL_INCHES * len(stack) + 1.1
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
-        grid = figure.add_gridspec(len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.35 / inches, bottom=0.85 / inches, hspace=0.25)
-        for index, panel in enumerate(panels):
+        grid = figure.add_gridspec(len(stack), 1, left=LEFT, right=RIGHT, top=1 - 0.35 / inches, bottom=0.85 / inches, hspace=0.25)
+        for index, panel in enumerate(stack):
             axis = figure.add_subplot(grid[index, 0])
             _panel(axis, plan, panel, shown, by_name)
-            axis.set_title("abcdef"[index] if len(panels) > 1 else "", loc="left")
+            axis.set_title("abcdef"[index] if len(stack) > 1 else "", loc="left")
         seeds = {seed for arm in shown for values in arm.measures.values() for spread in values.values() for seed in spread.seeds}
         said = f"{notes.scale(manifest, [arm for arm in plan.arms if arm.name in plan.figure.arms])}; {notes.replicates(seeds)}"
         notes.footer(figure, manifest, said)
-    told = "; ".join(f"{panel.label}: {', '.join(_heading(plan, entry) for entry in panel.measures)}{_against(plan, panel)}" for panel in panels)
+    told = "; ".join(f"{panel.label}: {', '.join(_heading(plan, entry) for entry in panel.measures)}{notes.against(plan, panel)}" for panel in stack)
     spread = " The whiskers span the replicates." if len(seeds) > 1 else ""
     return [Figure(plan.figure.plot, plan.title, f"{told}, for {', '.join(arm.label for arm in shown)}, preset {plan.preset}: {said}.{spread}", figure)]
 
@@ -53,7 +54,7 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Seque
     width = 0.8 / len(panel.measures)
     for index, entry in enumerate(panel.measures):
         for place, arm in enumerate(arms):
-            spread = _spread(arm, entry, panel, all_arms)
+            spread = panels.value(plan, panel, entry, arm.name, all_arms)
             if spread is None:
                 axis.annotate("no value", (place, 0.02), xycoords=("data", "axes fraction"), ha="center", fontsize=6.6, rotation=90, color=style.GREY)
                 continue
@@ -77,26 +78,6 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Seque
         shaded = zip(panel.measures, SHADES, strict=False)
         handles = [matplotlib.patches.Patch(facecolor="#333333", alpha=shade, label=_heading(plan, entry)) for entry, shade in shaded]
         axis.legend(handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(handles), fontsize=7.2, handlelength=1.2, borderpad=0.2)
-
-
-def _against(plan: Plan, panel: PanelSpec) -> str:
-    """What a panel's bars are divided by."""
-    labels = {arm.name: arm.label for arm in plan.arms}
-    bases = [f"{workload} by that of '{labels[arm]}'" for workload, arm in panel.relative_to.items()]
-    return f" ({', '.join(bases)})" if bases else ""
-
-
-def _spread(arm: ArmSummary, entry: str, panel: PanelSpec, arms: Mapping[str, ArmSummary]) -> Spread | None:
-    """A measure, or the ratio that the panel asks for, of the seeds that have both and no 0 to divide by."""
-    workload, measure = entry.split(".")
-    found = arm.measures.get(workload, {}).get(measure)
-    if found is None or workload not in panel.relative_to:
-        return found
-    base = arms.get(panel.relative_to[workload])
-    against = base.measures.get(workload, {}).get(measure) if base else None
-    divisors = dict(zip(against.seeds, against.values, strict=True)) if against else {}
-    ratios = {seed: value / divisors[seed] for seed, value in zip(found.seeds, found.values, strict=True) if divisors.get(seed)}
-    return Spread.of(ratios) if ratios else None
 
 
 def _number(value: float) -> str:

@@ -121,18 +121,19 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
         _mark_break(left, right)
         panels.append(right)
     for panel in panels:
+        unit = style.times(panel.xaxis, plan)
         for index, curve in enumerate(curves):
             _step(panel, curve, index)
     _fractions(left)
     _references(left, lines, height=0.60)
     published = _published(panels, plan)
     left.set_title("a  All arms" + (", on a broken axis" if far else ""))
-    figure.text((LEFT + RIGHT) / 2, 0.455 * up, f"{plan.figure.quantity}, ms", ha="center", va="center", fontsize=8.5)
+    figure.text((LEFT + RIGHT) / 2, 0.455 * up, f"{plan.figure.quantity}, {unit}", ha="center", va="center", fontsize=8.5)
     _legend(figure, curves, top=0.995)
     if detail:
         tail = figure.add_axes((LEFT, 0.135 * up, RIGHT - LEFT, 0.25 * up))
         _tail(tail, detail, lines)
-        tail.set_xlabel(f"{plan.figure.quantity}, ms")
+        tail.set_xlabel(f"{plan.figure.quantity}, {style.times(tail.xaxis, plan)}")
         tail.set_title("b  The tail" + (", without the contended arms" if len(detail) < len(curves) else ""))
     notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves)}")
     return Figure(plan.figure.plot, plan.title, _caption(manifest, curves, lines, published, tail=bool(detail)), figure)
@@ -152,7 +153,7 @@ def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
     for index, curve in enumerate(curves):
         _step(panel, curve, index)
     _fractions(panel)
-    panel.set_xlabel(f"{plan.figure.quantity}, ms (logarithmic)")
+    panel.set_xlabel(f"{plan.figure.quantity}, {style.times(panel.xaxis, plan)} (logarithmic)")
     panel.set_title("The other arms")
     _references(panel, lines, height=0.75)
     _legend(figure, curves, top=0.99)
@@ -269,7 +270,7 @@ def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
         for median in values["medians"]:
             x = median["us"] / 1e3 * scale
             look = looks.get(median["arm"])  # somebody's experiment may name its arms otherwise
-            _published_median(panels, x, look.colour if look else style.GREY)
+            _published_median(panels, x, look.colour if look else style.GREY, "published" if scale == 1 else "published, scaled")
             said.append(f"{median['us']:g} us ({notes.ms(x)} here) for {median['label']}")
         sentences.append(
             f"Behind, in outline: {values['title']}, medians of {', '.join(said)}, stretched by the ratio of the link rates, {scale:g}; "
@@ -278,20 +279,20 @@ def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
     return " ".join(sentences)
 
 
-def _published_median(panels: list[matplotlib.axes.Axes], x: float, colour: str) -> None:
+def _published_median(panels: list[matplotlib.axes.Axes], x: float, colour: str, label: str) -> None:
     for panel in panels:
         low, high = panel.get_xlim()
         if low <= x <= high:
             panel.axvline(x, color=colour, linewidth=6, alpha=0.13, zorder=0)
             panel.plot([x], [0.5], marker="o", markersize=8, markerfacecolor="white", markeredgecolor=colour, markeredgewidth=1.3, zorder=5)
             panel.annotate(
-                "published,\nscaled", (x, 0.5), xytext=(8, -2), textcoords="offset points", ha="left", va="center", fontsize=7, color=colour, zorder=6
+                label.replace(", ", ",\n"), (x, 0.5), xytext=(8, -2), textcoords="offset points", ha="left", va="center", fontsize=7, color=colour, zorder=6
             )
             return
     panels[-1].text(
         0.52,
         0.5,
-        f"published, scaled:\n{notes.ms(x)} \N{RIGHTWARDS ARROW}",
+        f"{label}:\n{notes.ms(x)} \N{RIGHTWARDS ARROW}",
         transform=panels[-1].transAxes,
         ha="center",
         va="center",

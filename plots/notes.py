@@ -8,7 +8,9 @@ from collections.abc import Collection, Sequence
 import matplotlib.figure
 
 from qjump_mn import theory
+from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.results import wording
 from qjump_mn.results.manifest import Manifest
 
 from . import style
@@ -26,11 +28,12 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     clock = "simulated" if manifest.backend == "simulator" else emulated
     model = "" if manifest.backend == "simulator" else f" of model {plan.network.model}"
     frame_ms, idle_ms = plan.constants["frame_ms"], plan.constants.get(f"{plan.figure.workload}_analytic_ms")
-    ratios = [f"buffer {plan.network.buffer_bytes / theory.frame_bytes(plan.network.mtu_bytes):.3g}"]
+    topologies = " and ".join(dict.fromkeys(arm.network.topology for arm in arms)) or plan.network.topology
+    ratios = [f"buffer {plan.network.buffer_bytes / theory.frame_bytes(plan.network.mtu_bytes):.4g}"]
     ratios += [f"epoch {epoch / 1e6 / frame_ms:.3g}" for epoch in epochs]
     ratios += [f"idle {idle_ms / frame_ms:.2g}"] if idle_ms else []
     return (
-        f"{clock}; {plan.network.rate_bps / 1e6:g} Mb/s links{model}, topology {plan.network.topology}{told}; "
+        f"{clock}; {plan.network.told_links}{model}, topology {topologies}{told}; "
         f"in full-size frames ({frame_ms:.3g} ms): {', '.join(ratios)}"
     )
 
@@ -40,6 +43,13 @@ def heading(plan: Plan, entry: str, *, named: bool) -> str:
     workload, measure = entry.split(".")
     found = next(one.MEASURES[measure] for arm in plan.arms for one in arm.workloads if one.name == workload).partition(",")[0]
     return f"{workload}: {found}" if named else found
+
+
+def against(plan: Plan, panel: PanelSpec) -> str:
+    """What a panel's values are divided by."""
+    labels = wording.series_labels(plan)
+    bases = [f"{workload} by that of '{labels[arm]}'" for workload, arm in panel.relative_to.items()]
+    return f" ({', '.join(bases)})" if bases else ""
 
 
 def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
@@ -57,6 +67,8 @@ def footer(figure: matplotlib.figure.Figure, manifest: Manifest, said: str) -> N
 
 
 def ms(value: float) -> str:
-    """Three digits that count, with their zeros."""
+    """Three digits that count, with their zeros; below 10 us, which only the simulator's links have, in us."""
+    if 0 < value < 0.01:
+        return f"{value * 1e3:.3g} us"
     digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
     return f"{value:,.{digits}f} ms"

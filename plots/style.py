@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from qjump_mn.model import scheme
 from qjump_mn.model.plan import Plan
+from qjump_mn.results import wording
 
 mpl.use("Agg")  # never a window, and no display is needed
 
@@ -103,7 +104,7 @@ def looks(plan: Plan) -> dict[str, Look]:
     another panel; other arms of it have what is left, in the plan's order.
     """
     schemes = {arm.series or arm.name: arm.scheme.name for arm in plan.arms}
-    labels = {arm.series or arm.name: arm.label.rpartition(",")[0] if arm.series else arm.label for arm in plan.arms}
+    labels = wording.series_labels(plan)
     firsts: dict[str, str] = {}
     for name in dict.fromkeys([*plan.figure.arms, *schemes]):
         firsts.setdefault(schemes[name], name)
@@ -154,6 +155,14 @@ def logarithmic(axis: matplotlib.axis.Axis, *subs: float) -> None:
         axis.set_major_locator(matplotlib.ticker.LogLocator(subs=subs))
     axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_locator(matplotlib.ticker.NullLocator())
+
+
+def times(axis: matplotlib.axis.Axis, plan: Plan) -> str:
+    """The unit in which the times along an axis are told, whose numbers are in ms."""
+    if not wording.fine(plan):
+        return "ms"
+    axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value * 1e3:.6g}"))
+    return "us"
 
 
 def cdf(values: Sequence[float] | Floats, sent: int) -> tuple[Floats, Floats]:

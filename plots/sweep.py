@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib.axes
 import matplotlib.figure
 
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.results import panels as values
+from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, Spread
@@ -44,28 +46,34 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     shown = [arm for arm in plan.arms_run if (arm.series or arm.name) in plan.figure.arms]
     with style.sheet():
         columns = _columns(panels)
-        above = len(columns) > 1 or (len(panels) == 1 and len(panels[0][1]) > MANY)  # the legend: among so many lines there is no room for it
-        rows_of_legend = -(-len(panels[0][1]) // ACROSS) if len(columns) > 1 else 1
-        margin = 0.55 + 0.2 * rows_of_legend if above else 0.3
+        entries = len(panels[0][1])
+        over = len(columns) > 1  # one legend for all panels
+        above = len(panels) == 1 and entries > MANY  # the legend: among so many lines there is no room for it
+        margin = 0.55 + 0.2 * -(-entries // ACROSS) if over else 0.75 if above else 0.3
         rows = max(map(len, columns))
         inches = PANEL_INCHES * rows + 0.8 + margin
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
         titled = any(panel.title for panel, _ in panels)
         grid = figure.add_gridspec(
-            rows, len(columns), left=LEFT, right=RIGHT, top=1 - margin / inches, bottom=0.85 / inches, hspace=0.25 if titled else 0.16, wspace=0.22
+            rows, len(columns), left=LEFT, right=RIGHT, top=1 - margin / inches, bottom=0.85 / inches, hspace=0.25 if titled else 0.16, wspace=0.3
         )
         every = grid.subplots(sharex=True, squeeze=False)
         axes = []
         for column, stack in enumerate(columns):
             for axis, index in zip(every[:, column], stack, strict=False):
-                panel, lines = panels[index]
-                _panel(axis, plan, panel, lines, above=above and (len(columns) == 1 or index == 0), among=len(columns) > 1)
-                axis.set_title("  ".join(filter(None, ["abcdefgh"[index] if len(panels) > 1 else "", panel.title])), loc="left")
+                panel, drawn = panels[index]
+                _panel(axis, plan, panel, drawn)
+                _bound(axis, plan, panel, arms)
+                if not over:
+                    _legend(axis, len(drawn), above=above)
+                axis.set_title("  ".join(filter(None, ["abcdefghijkl"[index] if len(panels) > 1 else "", panel.title])), loc="left")
                 axes.append(axis)
             for axis in every[len(stack) :, column]:
                 axis.set_axis_off()
             every[len(stack) - 1, column].set_xlabel(_axis(plan))
             every[len(stack) - 1, column].tick_params(labelbottom=True)
+        if over:
+            every[0, 0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=min(entries, ACROSS))
         knee = _knee(panels)
         for axis in axes if knee is not None else ():
             axis.axvline(knee, color=style.GREY, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
@@ -102,19 +110,19 @@ def _lines(plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> list[Lin
     by_name = {arm.name: arm for arm in arms}
     lines = []
     for series in panel.arms or plan.figure.arms:
-        members = sorted((arm for arm in plan.arms_run if series in (arm.series, arm.name)), key=lambda arm: arm.x or 0.0)
+        members = values.series(plan, series)
         for entry in panel.measures:
             workload, measure = entry.split(".")
-            points = _points(plan, members, by_name, workload, measure)
+            points = _points(plan, panel, members, by_name, entry)
             if points:
                 lines.append(Line(series, measure, _label(plan, members[0], workload, measure, panel), points))
     return lines
 
 
-def _points(plan: Plan, members: list[ArmPlan], by_name: dict[str, ArmSummary], workload: str, measure: str) -> tuple[tuple[float, Spread], ...]:
+def _points(plan: Plan, panel: PanelSpec, members: list[ArmPlan], by_name: dict[str, ArmSummary], entry: str) -> tuple[tuple[float, Spread], ...]:
     found = []
     for arm in members:
-        spread = by_name[arm.name].measures.get(workload, {}).get(measure) if arm.name in by_name else None
+        spread = values.value(plan, panel, entry, arm.name, by_name)
         if spread:
             xs = [arm.x] if arm.x is not None else sorted({other.x for other in plan.arms_run if other.x is not None})
             found += [(x, spread) for x in xs]
@@ -123,7 +131,7 @@ def _points(plan: Plan, members: list[ArmPlan], by_name: dict[str, ArmSummary], 
 
 def _label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpec) -> str:
     """What tells a line from the others of its panel: the series, the measure, or both."""
-    series = arm.label.rpartition(",")[0] if arm.series else arm.label
+    series = wording.series_label(arm)
     alone = len({entry.split(".")[0] for entry in panel.measures} & {one.name for one in arm.workloads}) == 1
     if alone and len(_measures(panel)) == 1:
         return series
@@ -136,8 +144,7 @@ def _measures(panel: PanelSpec) -> set[str]:
     return {entry.split(".")[1] for entry in panel.measures}
 
 
-def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line], *, above: bool, among: bool = False) -> None:
-    """``above`` puts the legend above the panel; ``among`` other columns the rest have none."""
+def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line]) -> None:
     # Where one series has several measures, these are what is told apart by colour.
     several = len(plan.figure.arms) > 1
     looks = style.looks(plan) if several else style.unlike([line.measure for line in lines])
@@ -149,11 +156,13 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
         axis.plot(xs, medians, color=look.colour, linestyle=dashes, marker=look.marker, mec="white", mew=0.5, label=line.label, zorder=3 + index)
         if any(len(spread.values) > 1 for _, spread in line.points):
             axis.fill_between(xs, [s.minimum for _, s in line.points], [s.maximum for _, s in line.points], color=look.colour, alpha=0.18, linewidth=0)
-    if panel.bound:
-        value = plan.constants[panel.bound]
-        axis.axhline(value, color=style.GREY, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
-        axis.annotate(f"bound {value:.4g}", (1, value), xycoords=("axes fraction", "data"), xytext=(-3, 3), textcoords="offset points", ha="right", fontsize=7)
-    if plan.figure.log_x:
+    if panel.relative_to:
+        axis.axhline(1, color=style.GREY, linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=1)
+    if values.has_names(plan.arms_run):
+        places = {arm.x: values.point(arm) for arm in plan.arms_run if arm.x is not None}
+        axis.set_xticks(list(places), list(places.values()), fontsize=6.8)
+        axis.margins(x=0.14)
+    elif plan.figure.log_x:
         axis.set_xscale("log")
         style.logarithmic(axis.xaxis, 1.0, 2.0, 5.0)
     if panel.log:
@@ -163,13 +172,31 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
         axis.set_ylim(bottom=0)
     axis.set_ylabel(panel.label)
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
-    if among:
-        if above:
-            axis.legend(loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=min(len(lines), ACROSS))
-    elif above:
-        axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=7, ncols=-(-len(lines) // 2))
+
+
+def _bound(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> None:
+    """What the panel's values must not exceed: a constant across it, or a measure of a series, by x."""
+    if not panel.bound:
+        return
+    look: dict[str, Any] = {"color": style.GREY, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
+    if panel.bound in plan.constants:
+        value = plan.constants[panel.bound]
+        axis.axhline(value, **look)
+        axis.annotate(f"bound {value:.4g}", (1, value), xycoords=("axes fraction", "data"), xytext=(-3, 3), textcoords="offset points", ha="right", fontsize=7)
+        return
+    series, _, entry = panel.bound.partition(".")
+    points = _points(plan, panel, values.series(plan, series), {arm.name: arm for arm in arms}, entry)
+    if points:
+        axis.plot([x for x, _ in points], [spread.median for _, spread in points], **look)
+        axis.annotate("bound", (points[-1][0], points[-1][1].median), xytext=(0, 3), textcoords="offset points", ha="center", va="bottom", fontsize=7)
+
+
+def _legend(axis: matplotlib.axes.Axes, lines: int, *, above: bool) -> None:
+    """A panel's own, in it or ``above`` it."""
+    if above:
+        axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=7, ncols=-(-lines // 2))
     else:
-        axis.legend(loc="best", fontsize=7, ncols=2 if len(lines) > MANY else 1, frameon=True, framealpha=0.9, edgecolor="none").set_zorder(20)
+        axis.legend(loc="best", fontsize=7, ncols=2 if lines > MANY else 1, frameon=True, framealpha=0.9, edgecolor="none").set_zorder(20)
 
 
 def _seeds(panels: list[tuple[PanelSpec, list[Line]]]) -> set[int]:
@@ -180,17 +207,19 @@ def _caption(manifest: Manifest, panels: list[tuple[PanelSpec, list[Line]]], sai
     plan = manifest.plan
     alike: dict[str, dict[str, None]] = {}  # panels with the same lines are told together
     for panel, lines in panels:
-        alike.setdefault(", ".join(line.label for line in lines), {})[panel.label] = None
+        alike.setdefault(", ".join(line.label for line in lines), {})[f"{panel.label}{notes.against(plan, panel)}"] = None
     told = "; ".join(f"{'; '.join(labels)}: {lines}" for lines, labels in alike.items())
-    bounds = [f"{plan.constants[panel.bound]:.4g} ({panel.bound})" for panel, _ in panels if panel.bound]
-    bound = f" Dashed across: the bound, {', '.join(bounds)}." if bounds else ""
+    bounds = [f"{plan.constants[bound]:.4g} ({bound})" if bound in plan.constants else bound for panel, _ in panels if (bound := panel.bound)]
+    bound = f" Dashed: the bound, {', '.join(bounds)}." if bounds else ""
     spread = " The band spans the replicates." if len(_seeds(panels)) > 1 else ""
-    extent, knee = _extent(panels), _knee(panels)
+    extent, knee = _extent(plan, panels), _knee(panels)
     saturating = next((lines[0].label for panel, lines in panels if panel.saturates), "")
     enough = f" Recommended: {knee:g}, the least value that was tried at which '{saturating}' has {1 - GAIN:.0%} of its most." if knee is not None else ""
     return f"{told}, against {_axis(plan)}{extent}, preset {plan.preset}: {said}.{bound}{enough}{spread}"
 
 
-def _extent(panels: list[tuple[PanelSpec, list[Line]]]) -> str:
+def _extent(plan: Plan, panels: list[tuple[PanelSpec, list[Line]]]) -> str:
+    if values.has_names(plan.arms_run):
+        return ""
     xs = sorted({x for _, lines in panels for line in lines for x, _ in line.points})
     return f" from {xs[0]:g} to {xs[-1]:g}, {len(xs)} values" if len(xs) > 1 else f" at {xs[0]:g}"

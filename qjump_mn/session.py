@@ -30,7 +30,7 @@ from qjump_mn.model.experiment import BackendName
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.network import script
 from qjump_mn.report import drawing
-from qjump_mn.results import directory
+from qjump_mn.results import directory, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Git
 
@@ -104,9 +104,9 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
             limits = f"; limiter, {arm.qjump.mode}, epoch {arm.qjump.epoch_ns / 1e6:g} ms ({budgets})"
         runs = ", ".join(f"{workload.label} at level {workload.level}" for workload in arm.workloads)
         name, label = arm.name, arm.label
-        if arm.series and len({one.qjump for one in plan.arms if one.series == arm.series}) == 1:
+        if wording.same_limits(plan.arms, arm.series):
             xs = [f"{one.x:g}" for one in plan.arms if one.series == arm.series and one.x is not None]
-            name, label = arm.series, f"{arm.label.rpartition(',')[0]}; {', '.join(xs)}"
+            name, label = arm.series, f"{wording.series_label(arm)}; {', '.join(xs)}"
         if name not in told:
             lines.append(f"  {name} ({label}): {runs}; scheme {arm.scheme.name}{limits}")
         told.add(name)
@@ -120,7 +120,7 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
 
 def _network(plan: Plan) -> str:
     network = plan.network
-    links = f"{network.topology}, {len(network.hosts)} hosts, {network.rate_bps / 1e6:g} Mb/s links"
+    links = f"{network.topology}, {len(network.hosts)} hosts, {network.told_links}"
     return links if plan.backends[0] == "simulator" else f"{links} (model {network.model}), {network.buffer_bytes} B of buffer per level and port"
 
 

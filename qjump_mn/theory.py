@@ -62,14 +62,18 @@ def occupancy_ns(frame: int, rate_bps: int) -> int:
     return (PREAMBLE_BYTES + frame + INTERFRAME_GAP_BYTES) * 8 * NS_PER_S // rate_bps
 
 
-def one_way_ns(frame: int, links: int, rate_bps: int, delay_ns: int = 0) -> int:
-    """A frame's way over ``links`` links of an otherwise idle network that stores and forwards, no processing time."""
-    return links * (delivery_ns(frame, rate_bps) + delay_ns)
+Links = Sequence[tuple[int, int]]
+"""Rate (bit/s) and propagation delay (ns) of each link on a way."""
 
 
-def ping_rtt_ns(payload_bytes: int, links: int, rate_bps: int, delay_ns: int = 0) -> int:
-    """An echo's way over ``links`` links, and its reply's back."""
-    return 2 * one_way_ns(frame_bytes(IP_HEADER_BYTES + ICMP_HEADER_BYTES + payload_bytes), links, rate_bps, delay_ns)
+def one_way_ns(frame: int, links: Links) -> int:
+    """A frame's way over ``links`` of an otherwise idle network that stores and forwards, no processing time."""
+    return sum(delivery_ns(frame, rate_bps) + delay_ns for rate_bps, delay_ns in links)
+
+
+def ping_rtt_ns(payload_bytes: int, links: Links) -> int:
+    """An echo's way over ``links``, and its reply's back."""
+    return 2 * one_way_ns(frame_bytes(IP_HEADER_BYTES + ICMP_HEADER_BYTES + payload_bytes), links)
 
 
 def tcp_goodput_bps(mtu_bytes: int, rate_bps: int) -> float:
@@ -94,23 +98,25 @@ def ping_loss(interval_ns: int, epoch_ns: int) -> float:
     return lost / (lost + 1)
 
 
-def fan_in_bound_ns(hosts: int, streams: int, frame: int, full: int, rate_bps: int, links: int = 2) -> int:
+def fan_in_bound_ns(hosts: int, streams: int, frame: int, full: int, links: Links) -> int:
     """The longest that a frame of an urgent level takes from ``hosts`` senders with ``streams`` each to one receiver, Eq. 1 made exact.
 
     Holds while every stream sends one frame of ``frame`` bytes in an epoch no shorter than the result, at any phase, and everything else
     is of lower levels, in frames of up to ``full`` bytes. At its own host a frame waits for the other streams' and for one frame in
     transmission: that jitter lets as much more arrive at the receiver's port, where all streams meet (n·P/R) and one frame may be in
-    transmission too. Ports in between, if there are any, carry no more than that: each adds a frame in transmission.
+    transmission too. Ports in between, if there are any, carry no more than that: each adds a frame in transmission. Where ``links`` differ the
+    frames wait for each other at the slowest.
     """
-    own, other = occupancy_ns(frame, rate_bps), occupancy_ns(full, rate_bps)
-    jitter = (streams - 1) * own + other
-    return hosts * streams * own + 2 * jitter + (links - 1) * (other + delivery_ns(frame, rate_bps)) + delivery_ns(frame, rate_bps)
+    slowest = min(rate_bps for rate_bps, _ in links)
+    own, first = occupancy_ns(frame, slowest), links[0][0]
+    jitter = (streams - 1) * occupancy_ns(frame, first) + occupancy_ns(full, first)
+    return hosts * streams * own + 2 * jitter + sum(occupancy_ns(full, rate_bps) for rate_bps, _ in links[1:]) + one_way_ns(frame, links)
 
 
-def transfer_ps(links: Sequence[tuple[int, int]], data_bytes: int, ack_bytes: int) -> tuple[int, int]:
+def transfer_ps(links: Links, data_bytes: int, ack_bytes: int) -> tuple[int, int]:
     """What a transfer takes in an empty network until the sender has the last acknowledgement: with one packet, and for each one more, in ps.
 
-    ``links`` are rate (bit/s) and delay (ns) of each on the way, there and back alike; bytes are on the wire, switches store and forward.
+    ``links`` are those of the way there, and back; bytes are on the wire, switches store and forward.
     """
     both = data_bytes + ack_bytes
     first = sum(_ceil_div(both * 8 * PS_PER_S, rate_bps) + 2 * delay_ns * PS_PER_NS for rate_bps, delay_ns in links)

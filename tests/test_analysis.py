@@ -244,7 +244,16 @@ def test_busy_cpu_fails(tmp_path: Path) -> None:
     run = small(tmp_path)
     rewrite(run, "qjump", alter_facts(run, cpu_busy=0.71))
     check = checked(run)["CPU"]
-    assert (check.status, check.text) == ("fail", "qjump/1: 71% busy, 70% is the most")
+    assert (check.status, check.text) == ("fail", "qjump/1: 71% busy, 70% is the most: lower link.rate or the load")
+
+
+@pytest.mark.parametrize(("p99_us", "status"), [(4999.0, "pass"), (5000.0, "fail")])
+def test_a_cpu_that_programs_wait_for_fails(tmp_path: Path, p99_us: float, status: str) -> None:
+    run = small(tmp_path)
+    rewrite(run, "qjump", alter_facts(run, cpu_late_us={"p50": 1.0, "p99": p99_us, "max": 9000.0}))
+    check = checked(run)["CPU"]
+    assert check.status == status
+    assert ("qjump/1: one wake-up of a hundred is 5.0 ms late or more, 5 ms is the most" in check.text) == (status == "fail")
 
 
 def test_bulk_that_ends_early_fails(tmp_path: Path) -> None:

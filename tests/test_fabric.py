@@ -16,7 +16,6 @@ from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.programs import FlowsPlan
 from qjump_mn.model.topology import FabricSpec, Network, check_emulated, resolve_network
-from qjump_mn.model.units import Duration, Rate
 from qjump_mn.results import tables
 
 
@@ -73,8 +72,6 @@ def test_flows_that_are_missing_are_lost(tmp_path: Any) -> None:
         ({"racks": 0}, "fabric.racks = 0 is out of range: use 1 to 65536"),
         ({"racks": 65_536}, "fabric: 1048576 hosts are too many for the simulator"),
         ({"spines": 2000}, "fabric.spines = 2000 is out of range"),
-        ({"uplink_rate": Rate(10**12)}, "fabric.uplink_rate = 1000Gbit is out of range"),
-        ({"uplink_delay": Duration(2 * 10**9)}, "fabric.uplink_delay = 2s is out of range"),
         ({"racks": 1, "hosts_per_rack": 1}, "1 hosts make no network"),
     ],
 )
@@ -84,7 +81,7 @@ def test_a_fabric_that_cannot_be_is_refused(changes: dict[str, Any], sentence: s
 
 
 def test_a_fabric_has_no_tree_beside_it() -> None:
-    beside = FabricSpec(racks=2, hosts_per_rack=2, spines=1, uplink_rate=Rate(10**9), uplink_delay=Duration(0))
+    beside = FabricSpec(racks=2, hosts_per_rack=2, spines=1)
     spec = msgspec.structs.replace(loading.topology("single"), fabric=beside)
     with pytest.raises(UsageError, match="both a fabric and switches"):
         resolve_network("single", spec, spec.link)

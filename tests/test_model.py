@@ -158,6 +158,19 @@ def test_2015_lets_nothing_pass_of_a_level_without_a_factor() -> None:
         plan("fig3a", "htb2015", ["qjump.course.epochs=aligned"])
 
 
+def test_a_preset_leaves_out_what_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scaled = fig3a(preset="10g")
+    assert [arm.name for arm in scaled.arms] == ["idle", "contended", "qjump", "priority_only", "window_only", "qjump_drop"]
+    assert "limiter_drops" not in scaled.claims and scaled.backends == ("simulator",)
+    text = (Path(loading.__file__).parents[2] / "experiments" / "fig3a.toml").read_text()
+    (tmp_path / "experiments").mkdir()
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    for wrong in ("arms.prob", "arm.probe", "title.text"):
+        (tmp_path / "experiments" / "fig3a.toml").write_text(text.replace('"workloads.probe"', f'"{wrong}"'))
+        with pytest.raises(UsageError, match=f"^experiment 'fig3a': presets.10g.without: there is no '{wrong}' to leave out$"):
+            fig3a(preset="10g")
+
+
 def test_names_that_do_not_exist_are_answered_with_the_nearest() -> None:
     with pytest.raises(UsageError, match="no experiment 'fig3z': did you mean 'fig3"):
         plan("fig3z", "course", [])

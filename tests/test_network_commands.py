@@ -52,7 +52,7 @@ def test_the_rules_of_2015_name_what_they_let_pass_and_no_more() -> None:
 
 
 def test_htb_switches_have_eight_queues_chosen_by_pcp() -> None:
-    calls = commands.htb_qos(fig3a().network, ["s1-eth1"])
+    calls = commands.htb_qos({"s1-eth1": 10**7})
     assert sum(argument.startswith("--id=@q-s1-eth1-") for argument in calls) == 8
     assert "priority=100,vlan_tci=0xd000/0xf000,actions=set_queue:6,NORMAL" in commands.htb_flows()
 

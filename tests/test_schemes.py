@@ -43,7 +43,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_scheme_may_be_added_to_every_experiment_that_compares(name: str) -> None:
     for experiment in ("fig3a", "fig3b", "fig3c", "fig5", "fig6"):
         # 2015's rules need a budget for level 0, which is unlimited in all others.
-        settings = [f"qjump.{next(iter(loading.experiment(experiment, 'smoke', []).qjump))}.factors.0=1000"]
+        settings = [f"qjump.{next(iter(loading.experiment(experiment, 'smoke', [])[0].qjump))}.factors.0=1000"]
         resolved = plan(experiment, "smoke", settings, schemes=[name])
         key = name.replace("-", "_")
         assert key in resolved.figure.arms
@@ -105,6 +105,7 @@ def test_a_users_scheme_is_a_file(mine: Path) -> None:
         ("qdisc add dev {dev}", "tc qdisc add dev {dev}", "is no line for tc: write it without 'tc'"),
         ("share = 0.5", "frame = 0.5", "parameters.frame: take another name"),
         ("[\"", "levels = true\nswitch_port = [\"", "not valid TOML"),
+        ("parameters", 'trunk_port = ["qdisc add dev {dev} parent {parent} pfifo"]\nparameters', "unknown field `trunk_port`"),
         ("parameters", "levels = true\nparameters", "queues of its own take the place of a port's levels"),
         ("parameters", 'limiter = "drop"\nparameters', "a limiter without levels limits nothing but level 0"),
         ("parameters", 'congestion_control = "cubic; reboot"\nparameters', "is no name of the kernel's"),

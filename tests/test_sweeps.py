@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.programs import PingPlan
+from qjump_mn.results import panels
 
 EXPERIMENT = """
 title = "A sweep"
@@ -88,6 +90,60 @@ def test_a_claim_about_a_series_is_about_each_of_its_arms(tmp_path: Path, monkey
     assert not each.holds({key: value for key, value in good.items() if key != "free_20ms"}, {})
 
 
+POINTS = """
+[sweeps.pace]
+label = "pace"
+
+[sweeps.pace.points."as it is"]
+
+[sweeps.pace.points."5 ms/10 us"]
+"workloads.*.interval" = "5ms"
+"link.delay" = "10us"
+"""
+
+
+def named(points: str = POINTS) -> str:
+    plain = re.sub(r"^sweeps.pace = .*\n", "", EXPERIMENT, flags=re.MULTILINE)
+    return plain.replace('values = ["10ms"]', 'values = ["5 ms/10 us"]') + points
+
+
+def test_values_with_names_stand_for_settings_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = sweep(tmp_path, monkeypatch, text=named())
+    series = [arm for arm in plan.arms if arm.series == "limited"]
+    assert [(arm.name, arm.label, arm.x) for arm in series] == [
+        ("limited_as_it_is", "limited, as it is", 1.0),
+        ("limited_5_ms_10_us", "limited, 5 ms/10 us", 2.0),
+    ]
+    pings = [workload for arm in series for workload in arm.workloads if isinstance(workload, PingPlan)]
+    assert [ping.interval_ns // 10**6 for ping in pings] == [10, 5]
+    assert [arm.network.delay_ns for arm in series] == [0, 10_000]
+    assert panels.has_names(plan.arms) and [panels.point(arm) for arm in series] == ["as it is", "5 ms/10 us"]
+
+
+def test_a_preset_may_choose_among_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = sweep(tmp_path, monkeypatch, preset="few", text=named())
+    assert [(arm.name, arm.x) for arm in plan.arms] == [("idle", None), ("limited_5_ms_10_us", 2.0), ("free_5_ms_10_us", 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ('"workloads.*.interval"', '"workloads.*.intervall"', r"points.5 ms/10 us has no setting 'workloads.\*.intervall'"),
+        ('"5ms"\n', "[5]\n", r"sweeps.pace: points"),
+        ("5 ms/10 us", "5ms", "'5ms' is no name for a value"),
+        ("5 ms/10 us", "5 ms, 10 us", "is no name for a value"),
+    ],
+)
+def test_points_that_cannot_be_are_told(before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        sweep(tmp_path, monkeypatch, text=named(POINTS.replace(before, after, 1)))
+
+
+def test_a_preset_names_only_points_that_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="there is no point '5 ms/10 us'"):
+        sweep(tmp_path, monkeypatch, preset="few", text=named(POINTS.replace("5 ms/10 us", "6 ms/10 us")))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
@@ -105,3 +161,32 @@ def test_a_claim_about_a_series_is_about_each_of_its_arms(tmp_path: Path, monkey
 def test_what_cannot_be_is_told(before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=sentence):
         claims.check(sweep(tmp_path, monkeypatch, text=EXPERIMENT.replace(before, after, 1)))
+
+
+SIZES = """
+[sweeps.pace]
+label = "hosts"
+
+[sweeps.pace.points."4 hosts"]
+topology = "small"
+"workloads.ping.interval" = "5ms"
+
+[sweeps.pace.points."12 hosts"]
+topology = "paper12"
+"""
+
+
+def test_points_that_are_numbers_stand_there_and_may_set_the_topology(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = named("").replace('values = ["5 ms/10 us"]', 'values = ["12 hosts"]').replace('"h1>h2"', '"*>h2"')
+    (tmp_path / "topologies").mkdir()
+    single = Path("topologies/single.toml").read_text()
+    (tmp_path / "topologies/small.toml").write_text(single)
+    plan = sweep(tmp_path, monkeypatch, text=plain + SIZES)
+    limited = [arm for arm in plan.arms if arm.series == "limited"]
+    assert [(arm.name, arm.x, arm.network.topology) for arm in limited] == [("limited_4_hosts", 4.0, "small"), ("limited_12_hosts", 12.0, "paper12")]
+    assert not panels.has_names(plan.arms_run)
+    for arm in limited:
+        assert arm.workloads[0].flows == tuple((host, "h2") for host in arm.network.hosts if host != "h2")
+    assert [arm.qjump.epoch_ns for arm in limited if arm.qjump][1] == 12 * 2 * 1500 * 8 * 100, "Eq. 2 of the arm's own hosts"
+    few = resolve.plan("sweep", "few", [])
+    assert [arm.name for arm in few.arms if arm.series == "free"] == ["free_12_hosts"]

@@ -44,12 +44,12 @@ def test_fan_in_bound_of_figure_11() -> None:
 
 @pytest.mark.parametrize(("payload", "rate", "ms"), [(56, 10**7, 0.7296), (500, 10**7, 3.5712), (1400, 10**7, 9.3312), (1400, 10**8, 0.93312)])
 def test_round_trip_over_four_links_is_the_sum_of_the_serialisation_times(payload: int, rate: int, ms: float) -> None:
-    assert theory.ping_rtt_ns(payload, 4, rate) == round(ms * 1e6)
+    assert theory.ping_rtt_ns(payload, [(rate, 0)] * 4) == round(ms * 1e6)
 
 
 def test_a_links_delay_counts_once_on_every_link() -> None:
-    assert theory.one_way_ns(64, 4, 10**7, 10_000) == 4 * (57_600 + 10_000)
-    assert theory.ping_rtt_ns(56, 4, 10**7, 10_000) == 729_600 + 8 * 10_000
+    assert theory.one_way_ns(64, [(10**7, 10_000)] * 4) == 4 * (57_600 + 10_000)
+    assert theory.ping_rtt_ns(56, [(10**7, 10_000)] * 4) == 729_600 + 8 * 10_000
 
 
 def test_full_size_frame_takes_1_2336_ms_at_10_mbit() -> None:
@@ -86,7 +86,7 @@ def served(arrivals: list[tuple[int, int]], own: int, other: int, delivery: int)
 def test_no_frame_exceeds_the_fan_in_bound_while_the_epoch_is_as_long(hosts: int, streams: int, seed: int, at_once: bool) -> None:
     rate, frame, full = 10**7, 280, 1522
     own, other, delivery = theory.occupancy_ns(frame, rate), theory.occupancy_ns(full, rate), theory.delivery_ns(frame, rate)
-    bound = theory.fan_in_bound_ns(hosts, streams, frame, full, rate)
+    bound = theory.fan_in_bound_ns(hosts, streams, frame, full, [(rate, 0)] * 2)
     random = Random(seed)
     sent: dict[int, int] = {}
     arrivals = []
@@ -106,7 +106,7 @@ def test_no_frame_exceeds_the_fan_in_bound_while_the_epoch_is_as_long(hosts: int
 
 def test_a_shorter_epoch_than_the_links_can_carry_exceeds_it() -> None:
     own = theory.occupancy_ns(280, 10**7)
-    bound = theory.fan_in_bound_ns(10, 6, 280, 1522, 10**7)
+    bound = theory.fan_in_bound_ns(10, 6, 280, 1522, [(10**7, 0)] * 2)
     arrivals = [(index * own // 2, index) for index in range(2000)]
     delays = [time - index * own // 2 for time, index in served(arrivals, own, theory.occupancy_ns(1522, 10**7), theory.delivery_ns(280, 10**7))]
     assert max(delays) > bound

@@ -116,6 +116,18 @@ def test_no_two_programs_of_an_arm_write_one_file(name: str) -> None:
             emulated.check(planned)
 
 
+@pytest.mark.parametrize(
+    ("name", "setting", "sentence"),
+    [
+        ("fig11", 'sweeps.epoch.values=["99us"]', r"workloads\.urgent\.interval: fanin does not send more often than every 100 us: use --backend simulator"),
+        ("fig7", "workloads.ptp.interval=500ms", r"workloads\.ptp\.interval: ptpd and ptp4l send a Sync every second: use --backend simulator"),
+    ],
+)
+def test_what_only_the_simulator_sends_so_often_is_refused(name: str, setting: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        emulated.check(plan(name, "smoke", [setting]))
+
+
 def test_two_senders_on_one_host_are_told_to_be_two_workloads() -> None:
     both = plan("fig6", "smoke", ['workloads.bursts.flows=["h6>h11", "h6>h9"]'])
     with pytest.raises(UsageError, match=r"arms\.qjump_1: fanin on h6, of workloads\.bursts, would write the file of another, bursts-h6\.send\.txt"):

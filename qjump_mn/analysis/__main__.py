@@ -10,6 +10,7 @@ from rich.console import Console
 
 from qjump_mn.analysis import pipeline, terminal
 from qjump_mn.errors import QJumpError
+from qjump_mn.results import reference
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -17,9 +18,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m qjump_mn.analysis", description=(__doc__ or "").split(":", 1)[1].strip())
     parser.add_argument("run", type=Path, help="a run directory, such as results/last")
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
+    parser.add_argument("--reference", type=Path, metavar="FOLDER", help="make the run the reference of its experiment and preset, in this folder")
     options = parser.parse_args(arguments)
     try:
         analysed = pipeline.analyse(options.run)
+        if options.reference:
+            print(reference.write(options.reference, analysed.manifest, analysed.outcome.arms))
     except QJumpError as error:
         if options.debug:
             raise

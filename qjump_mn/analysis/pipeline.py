@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from qjump_mn.analysis import claims, fidelity, loads, measures, verdicts
+from qjump_mn.analysis import beside, claims, fidelity, loads, measures, verdicts
 from qjump_mn.errors import LostError
 from qjump_mn.report import document, drawing
 from qjump_mn.results import directory, outcome, reference, tables
@@ -50,6 +50,7 @@ def analyse(path: Path) -> Analysed:
         drawings=drawing.draw(run, manifest, arms),
         exit_code=verdicts.exit_code(rows, missing, checks),
         links=loads.summarise(data),
+        beside=beside.compare(manifest, arms),
     )
     outcome.write(run.path, result)
     document.write(run, manifest, result)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from qjump_mn.analysis.pipeline import Analysed
 from qjump_mn.results import wording
+from qjump_mn.results.outcome import Comparison
 
 COLOURS = {"REPRODUCED": "green", "PARTLY": "yellow", "NOT REPRODUCED": "red", "INVALID": "magenta", "NOT RUN": "dim"}
 
@@ -21,6 +22,8 @@ def show(console: Console, analysed: Analysed) -> None:
     console.print(_arms(analysed))
     for sentence in wording.sentences(plan, outcome):
         console.print(Text(sentence))
+    if outcome.beside is not None:
+        console.print(_beside(outcome.beside))
     console.print(_verdicts(analysed))
     if outcome.missing:
         console.print(Text(f"Missing: {len(outcome.missing)} of {len(plan.trials())} trials", style="bold"))
@@ -44,6 +47,16 @@ def _arms(analysed: Analysed) -> Table:
         table.add_column(re.sub("(: |, )", lambda gap: f"{gap[0].strip()}\n", head), justify="right", no_wrap=True)
     for arm in analysed.outcome.arms:
         table.add_row(Text(arm.label), arm.scheme, *wording.cells(plan, arm), wording.replicates(arm))
+    return table
+
+
+def _beside(comparison: Comparison) -> Table:
+    table = Table(title="Side by side, in full-size frames of each scale's links in brackets", title_justify="left", pad_edge=False, box=None)
+    table.add_column("", overflow="fold", min_width=12)
+    for head in wording.compared_heads(comparison):
+        table.add_column(head.replace(", ", ",\n"), justify="right", overflow="fold")
+    for what, *cells in wording.compared(comparison):
+        table.add_row(Text(what), *(cell.replace(" (", "\n(") for cell in cells))
     return table
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
 import shutil
 import tempfile
 import threading
@@ -120,11 +119,11 @@ _preparing = threading.Lock()
 
 def _prepared(backend: str, plan: bytes) -> tuple[Backend, str]:
     with _preparing:  # the threads of a worker share what is prepared once
-        return _prepare(backend, plan, os.getpid())
+        return _prepare(backend, plan)
 
 
 @functools.lru_cache(maxsize=4)
-def _prepare(backend: str, plan: bytes, process: int) -> tuple[Backend, str]:
+def _prepare(backend: str, plan: bytes) -> tuple[Backend, str]:
     from qjump_mn.backends.guest import GuestBackend
     from qjump_mn.backends.simulator import SimulatorBackend
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from qjump_mn.backends.lateness import Lateness
 from qjump_mn.errors import InvalidRunError
 from qjump_mn.model.plan import Trial
 from qjump_mn.network import asbuilt
@@ -87,11 +88,12 @@ def _measure(testbed: Testbed, trial: Trial, out: Path, programs: Programs, chan
     read_ns = {"began": asbuilt.counters(testbed, out / "asbuilt" / "began")}
     ticks = _cpu_ticks()
     began, utc_ns = time.monotonic(), time.time_ns()
-    probes = start("probe")
-    for probe in probes:
-        programs.finish(probe, DEADLINE_S)
-    if not probes:
-        _sleep_until(began + trial.duration_ns / NS)
+    with Lateness() as lateness:
+        probes = start("probe")
+        for probe in probes:
+            programs.finish(probe, DEADLINE_S)
+        if not probes:
+            _sleep_until(began + trial.duration_ns / NS)
     ended = time.monotonic()
     busy = _busy_share(ticks, _cpu_ticks())
     read_ns["ended"] = asbuilt.counters(testbed, out / "asbuilt" / "ended")
@@ -104,7 +106,8 @@ def _measure(testbed: Testbed, trial: Trial, out: Path, programs: Programs, chan
         if not program.launch.itself:
             programs.finish(program, DEADLINE_S)
     window_s = [round(began - began_load, 6), round(ended - began_load, 6)]
-    return {"cpu_busy": round(busy, 4), "window_s": window_s, "began_ns": round(began * NS), "began_utc_ns": utc_ns, "read_ns": read_ns}
+    processor = {"cpu_busy": round(busy, 4), "cpu_late_us": lateness.quantiles_us()}
+    return {**processor, "window_s": window_s, "began_ns": round(began * NS), "began_utc_ns": utc_ns, "read_ns": read_ns}
 
 
 def _sleep_until(instant_s: float) -> None:

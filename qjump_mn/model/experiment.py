@@ -50,7 +50,8 @@ class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A parameter that is varied: ``sets`` are the settings below ``workloads``, ``qjump`` or ``schemes`` that take each of ``values`` in turn.
+    """A parameter that is varied: ``sets`` are the settings, such as those below ``workloads``, ``qjump``, ``schemes`` or ``link``, that take each of
+    ``values`` in turn. Where an experiment has ``points`` instead, values are their names (``qjump_mn.model.loading.points``).
 
     ``label`` names the parameter with its unit, for the axis of the figure; values with a unit all have the same.
     """
@@ -77,11 +78,12 @@ class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A panel of a figure: ``measures``, "workload.measure", against the sweep's value. ``bound`` names a constant that is drawn across it.
-    ``title`` stands above it; panels with one ``column`` stand below each other; ``arms`` are those of the figure's that are in it, all by default.
+    """A panel of a figure: ``measures``, "workload.measure", against the sweep's value. ``bound`` names a constant that is drawn across it, or a
+    measure of a series, "arm.workload.measure". ``title`` stands above it; panels with one ``column`` stand below each other; ``arms`` are those
+    of the figure's that are in it, all by default.
 
-    With ``saturates`` the figure marks, and says, from which value on more of it gains the first line less than 5 %. Bars are relative to the
-    same measure in another arm, seed by seed, where ``relative_to`` names one for their workload.
+    With ``saturates`` the figure marks, and says, from which value on more of it gains the first line less than 5 %. Values are relative to the
+    same measure in another arm, or that of a series at the same x, seed by seed, where ``relative_to`` names one for their workload.
     """
 
     measures: list[str]

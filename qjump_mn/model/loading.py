@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,8 +20,17 @@ from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import TopologySpec
 
 DEFAULT_PRESET = "course"
+FREE = ("factors", "queue", "host_queue", "pause", "transport")
+"""Tables that have what is put there; a backend knows what they may have."""
 
 T = TypeVar("T")
+
+Points = dict[str, dict[str, dict[str, int | float | str | bool]]]
+"""``points[sweep][value]``: the settings that a value with a name stands for."""
+
+
+class _Named(msgspec.Struct, forbid_unknown_fields=True):
+    points: dict[str, dict[str, int | float | str | bool]]
 
 
 def folders(kind: str) -> list[Path]:
@@ -108,24 +117,32 @@ def presets(name: str) -> dict[str, str]:
     return {preset: table.get("about", "") for preset, table in read("experiments", name).get("presets", {}).items()}
 
 
-def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[str] = ()) -> ExperimentSpec:
-    """The experiment called ``name`` with ``preset``, an arm for each of ``schemes``, and then each "key=value" of ``settings`` applied."""
+def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[str] = ()) -> tuple[ExperimentSpec, Points]:
+    """The experiment called ``name`` with ``preset``, an arm for each of ``schemes``, and then each "key=value" of ``settings`` applied; and what
+    the values with names of its sweeps set.
+
+    A preset leaves out what it names in ``without``, tables or settings, before it changes anything.
+    """
     raw = read("experiments", name)
     where = f"experiment {name!r}"
     table = raw.pop("presets", {})
-    raw.pop("also", None)
+    for told in ("also", "beside"):
+        raw.pop(told, None)
     if preset not in table:
         raise UsageError(f"{where} has no preset {preset!r}: {nearest(preset, list(table))}")
-    changes = {key: value for key, value in table[preset].items() if key != "about"}
+    changes = {key: value for key, value in table[preset].items() if key not in ("about", "without")}
     network = read("topologies", raw.get("topology", "")) if isinstance(raw.get("topology"), str) else {}
     raw["link"] = {**network.get("link", {}), **raw.get("link", {})}
+    for entry in table[preset].get("without", ()):
+        _leave_out(raw, entry, f"{where}: presets.{preset}.without")
     merge(raw, changes)
+    named = points(raw, where)
     for scheme_name in schemes:
         _add_arm(raw, scheme_name, where)
     bases = _add_schemes(raw, {})
     spec = convert(raw, ExperimentSpec, where)
     if not settings:
-        return spec
+        return spec, named
     plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
     for setting in settings:
         _apply(plain, setting, where)
@@ -134,7 +151,32 @@ def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[st
         for setting in (item for item in settings if item.startswith("link.")):
             _apply(plain, setting, where)
     _add_schemes(plain, bases)
-    return convert(plain, ExperimentSpec, where)
+    return convert(plain, ExperimentSpec, where), named
+
+
+def _leave_out(raw: dict[str, Any], entry: str, where: str) -> None:
+    """Take out what a preset has not, such as "arms.probe"; raise :class:`UsageError` if there is none."""
+    *folder, last = entry.split(".")
+    place: Any = raw
+    for part in folder:
+        place = place.get(part) if isinstance(place, dict) else None
+    if not isinstance(place, dict) or place.pop(last, None) is None:
+        raise UsageError(f"{where}: there is no {entry!r} to leave out")
+
+
+def points(raw: dict[str, Any], where: str) -> Points:
+    """Take the tables ``points`` out of an experiment's sweeps and return them.
+
+    ``sweeps.NAME.points.VALUE`` is a table of settings, such as ``"schemes.*.simulator.transport.sack" = false``; ``*`` stands for each entry
+    that has the setting. An empty one changes nothing. ``values`` are those that are run, by default all.
+    """
+    found: Points = {}
+    for key, sweep in raw.get("sweeps", {}).items():
+        if isinstance(sweep, dict) and "points" in sweep:
+            found[key] = convert({"points": sweep.pop("points")}, _Named, f"{where}: sweeps.{key}").points
+            sweep.setdefault("values", list(found[key]))
+            sweep.setdefault("sets", [])
+    return found
 
 
 def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
@@ -180,13 +222,20 @@ def _scheme_of(arm: Any) -> Any:
     return arm.get("scheme", "none") if isinstance(arm, dict) else "none"
 
 
-def varied(spec: ExperimentSpec, changes: dict[str, int | float | str], where: str) -> ExperimentSpec:
+def varied(spec: ExperimentSpec, changes: Mapping[str, int | float | str | bool], where: str) -> ExperimentSpec:
     """``spec`` with other values at some of its settings, as a sweep asks for; raise :class:`UsageError` where there is no such setting."""
     plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
-    for key, value in changes.items():
-        place, last = _place(plain, key, where)
-        place[last] = value
+    for pattern, value in changes.items():
+        for key in _matching(plain, pattern) or [pattern]:
+            place, last = _place(plain, key, where)
+            place[last] = value
     return convert(plain, ExperimentSpec, where)
+
+
+def _matching(plain: dict[str, Any], pattern: str) -> list[str]:
+    """The settings that ``pattern`` stands for, each ``*`` in it for any name."""
+    expression = re.compile(re.escape(pattern).replace(r"\*", r"[^.]+"))
+    return [path for path in _paths(plain) if expression.fullmatch(path)] if "*" in pattern else [pattern]
 
 
 def merge(base: dict[str, Any], changes: dict[str, Any]) -> None:
@@ -213,8 +262,8 @@ def _place(plain: dict[str, Any], key: str, where: str) -> tuple[dict[str, Any],
     place: Any = plain
     for part in folder:
         place = place.get(part) if isinstance(place, dict) else None
-    levels = bool(folder) and folder[-1] == "factors"
-    if not isinstance(place, dict) or (last not in place and not levels) or isinstance(place.get(last), dict):
+    free = bool(folder) and folder[-1] in FREE
+    if not isinstance(place, dict) or (last not in place and not free) or isinstance(place.get(last), dict):
         raise UsageError(f"{where} has no setting {key!r}: {nearest(key, _paths(plain))}")
     return place, last
 

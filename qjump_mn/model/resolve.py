@@ -20,6 +20,8 @@ MAX_FACTOR_BYTES = 2**31 - 1
 FIRST_PORT = 5201
 LONG_EPOCHS = 2
 """An epoch that is so many times longer than Eq. 2 asks for is a mistake rather than caution."""
+NUMBER = r"([0-9.]+) ?([A-Za-z]*)"
+"""A value of a sweep that is one, with its unit."""
 
 Flows = tuple[Flow, ...]
 
@@ -38,7 +40,7 @@ def plan(
 
     Raises :class:`UsageError` with the place of what cannot be.
     """
-    spec = loading.experiment(name, preset, settings, schemes)
+    spec, points = loading.experiment(name, preset, settings, schemes)
     where = f"experiment {name!r}"
     count = spec.replicates if replicates is None else replicates
     if count < 1:
@@ -54,7 +56,7 @@ def plan(
     remarks = list(spec.remarks)
     if not spec.arms:
         raise UsageError(f"{where} has no arms: give it at least one")
-    arms = tuple(_arms(where, spec, network, remarks))
+    arms = tuple(_arms(where, spec, network, remarks, points))
     _check_figure(where, spec, arms)
     if "links" in spec.workloads:
         raise UsageError(f"{where}: workloads.links: a trial's table of that name is the load of the links: give the workload another")
@@ -83,8 +85,8 @@ def plan(
     )
 
 
-def _arms(where: str, spec: ExperimentSpec, network: Network, remarks: list[str]) -> Iterator[ArmPlan]:
-    """Every arm; a series is one for each value of its sweep."""
+def _arms(where: str, spec: ExperimentSpec, network: Network, remarks: list[str], points: loading.Points) -> Iterator[ArmPlan]:
+    """Every arm; a series is one for each value of its sweep, of which those with ``points`` have names."""
     flows = _all_flows(where, spec, network)
     for key, arm in spec.arms.items():
         if arm.sweep is None:
@@ -94,18 +96,42 @@ def _arms(where: str, spec: ExperimentSpec, network: Network, remarks: list[str]
             raise UsageError(f"{where}: arms.{key}: there is no sweep {arm.sweep!r}: {loading.nearest(arm.sweep, list(spec.sweeps))}")
         sweep = spec.sweeps[arm.sweep]
         place = f"{where}: sweeps.{arm.sweep}"
-        for value, x in zip(sweep.values, _numbers(place, sweep.values), strict=True):
-            changed = loading.varied(spec, dict.fromkeys(sweep.sets, value), place)
+        named = points.get(arm.sweep, {})
+        names = bool(named) and not all(re.fullmatch(NUMBER, name) for name in named)
+        xs = _places(place, sweep.values, list(named)) if names else _numbers(place, sweep.values, list(named))
+        for value, x in zip(sweep.values, xs, strict=True):
+            changes = named[str(value)] if named else dict.fromkeys(sweep.sets, value)
+            changed = loading.varied(spec, changes, f"{place}.points.{value}" if named else place)
             one = msgspec.structs.replace(arm, label=f"{arm.label}, {value}")
-            made = _arm(where, f"{key}_{re.sub(r'[^A-Za-z0-9]', '_', str(value))}", one, changed, _all_flows(where, changed, network), network, remarks)
+            same = (changed.topology, changed.link) == (spec.topology, spec.link)
+            here = network if same else resolve_network(changed.topology, loading.topology(changed.topology), changed.link)
+            made = _arm(where, f"{key}_{re.sub(r'[^A-Za-z0-9]', '_', str(value))}", one, changed, _all_flows(where, changed, here), here, remarks)
             yield msgspec.structs.replace(made, series=key, x=x)
 
 
-def _numbers(where: str, values: Sequence[float | str]) -> list[float]:
-    """The values of a sweep without their unit."""
+def _places(where: str, values: Sequence[float | str], known: list[str]) -> list[float]:
+    """1, 2, 3, …: where the values of a sweep stand among those that are known by name."""
+    for name in known:
+        if "," in name or re.fullmatch(NUMBER, name):
+            raise UsageError(f"{where}.points: {name!r} is no name for a value beside others: use words without a comma, or numbers with one unit for all")
+    _known(where, values, known)
+    if not values or len(set(values)) < len(values):
+        raise UsageError(f"{where}: name at least one value, and each once")
+    return [known.index(str(value)) + 1.0 for value in values]
+
+
+def _known(where: str, values: Sequence[float | str], known: list[str]) -> None:
+    for value in values:
+        if known and value not in known:
+            raise UsageError(f"{where}: there is no point {value!r}: {loading.nearest(str(value), known)}")
+
+
+def _numbers(where: str, values: Sequence[float | str], known: list[str]) -> list[float]:
+    """The values of a sweep without their unit; those of points are among the ``known``."""
+    _known(where, values, known)
     if not values:
         raise UsageError(f"{where}: no values: give at least one")
-    found = [re.fullmatch(r"([0-9.]+)([A-Za-z]*)", str(value)) for value in values]
+    found = [re.fullmatch(NUMBER, str(value)) for value in values]
     if not all(found) or len({match[2] for match in found if match}) > 1:
         raise UsageError(f"{where}: values are numbers with one unit, such as '7ms', '8ms', not {', '.join(map(repr, values))}")
     numbers = [float(match[1]) for match in found if match]
@@ -122,7 +148,7 @@ def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remar
     hosts = len(network.hosts) if spec.hosts is None else spec.hosts
     if hosts < 1 or spec.packet < 1:
         raise UsageError(f"{where}: an epoch needs at least one host and one byte, not {hosts} and {spec.packet}")
-    equation = theory.network_epoch_ns(hosts, int(spec.packet), network.rate_bps)
+    equation = theory.network_epoch_ns(hosts, int(spec.packet), network.slowest_bps)
     epoch = equation if spec.epoch is None else int(spec.epoch)
     if not 1_000 <= epoch <= 10**11:
         raise UsageError(f"{where}: an epoch of {epoch / 1000:g} us is out of range: use 1us to 100s")
@@ -175,13 +201,19 @@ def _level(where: str, text: str) -> int:
 def _flows(where: str, workload: WorkloadSpec, network: Network) -> Flows:
     """The flows of a workload, of which everything else is checked too."""
     _level(f"{where}.level", str(workload.level))
-    pairs = workload.pairs(where)
+    pairs = [(place, flow) for place, (source, destination) in workload.pairs(where) for flow in _expanded(source, destination, network)]
+    known = frozenset(network.hosts)
     for place, flow in pairs:
         for host in flow:
-            if host not in network.hosts:
+            if host not in known:
                 raise UsageError(f"{place}: topology {network.topology!r} has no host {host!r}: {loading.nearest(host, list(network.hosts))}")
     workload.check(where, network)
     return tuple(flow for _, flow in pairs)
+
+
+def _expanded(source: str, destination: str, network: Network) -> Iterator[tuple[str, str]]:
+    """The flow; or with the source "*" one from every other host."""
+    return ((host, destination) for host in network.hosts if host != destination) if source == "*" else iter([(source, destination)])
 
 
 def _arm(
@@ -276,15 +308,17 @@ def busy_ports(network: Network, urgent: tuple[str, str], bulk: list[tuple[str, 
 
 
 def _constants(network: Network, arms: tuple[ArmPlan, ...], shown: str) -> dict[str, float]:
-    """What is known before anything runs; claims may use each by its name. ``busy_ports`` are those of the workload ``shown`` by the figure."""
+    """What is known before anything runs, of the experiment's own topology; claims may use each by its name. ``busy_ports`` are those of the workload
+    ``shown`` by the figure."""
     full = theory.frame_bytes(network.mtu_bytes)
     constants: dict[str, float] = {
         "hosts": float(len(network.hosts)),
         "rate_mbps": network.rate_bps / 1e6,
-        "frame_ms": theory.occupancy_ns(full, network.rate_bps) / 1e6,
+        "frame_ms": theory.occupancy_ns(full, network.slowest_bps) / 1e6,
         "buffer_ms": network.buffer_bytes * 8e3 / network.rate_bps,
         "link_goodput_mbps": theory.tcp_goodput_bps(network.mtu_bytes, network.rate_bps) / 1e6,
     }
+    arms = tuple(arm for arm in arms if arm.network.topology == network.topology)
     bulk = [flow for arm in arms for workload in arm.workloads if workload.BACKGROUND for flow in workload.flows]
     for arm in arms:
         for workload in arm.workloads:
@@ -301,12 +335,13 @@ def _constants(network: Network, arms: tuple[ArmPlan, ...], shown: str) -> dict[
 
 
 def _limited_ping(arm: ArmPlan, ping: PingPlan) -> dict[str, float]:
-    """What a budget of one reply per epoch does to a ping that asks more often: the wait in a full queue, or the loss."""
-    if arm.qjump is None or arm.qjump.epochs != "rolling" or ping.interval_ns >= arm.qjump.epoch_ns:
+    """What a budget of one reply per epoch does to a ping: the wait in a full queue, or the loss, if it asks more often; else nothing."""
+    if arm.qjump is None or arm.qjump.epochs != "rolling":
         return {}
     frame = theory.ETHERNET_HEADER_BYTES + theory.IP_HEADER_BYTES + theory.ICMP_HEADER_BYTES + ping.payload_bytes
     if arm.qjump.budget_bytes[ping.reply_level] // frame != 1:
         return {}
     if arm.qjump.mode == "drop":
         return {f"{arm.name}_predicted_loss": theory.ping_loss(ping.interval_ns, arm.qjump.epoch_ns)}
-    return {f"{arm.name}_predicted_wait_ms": theory.full_queue_delay_ns(arm.qjump.limit_packets, arm.qjump.epoch_ns) / 1e6}
+    waiting = arm.qjump.limit_packets if ping.interval_ns < arm.qjump.epoch_ns else 0
+    return {f"{arm.name}_predicted_wait_ms": theory.full_queue_delay_ns(waiting, arm.qjump.epoch_ns) / 1e6}

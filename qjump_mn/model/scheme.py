@@ -90,6 +90,7 @@ class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     ecn: bool | None = None
     host: tuple[str, ...] = ()
     switch_port: tuple[str, ...] = ()
+    trunk_port: tuple[str, ...] = ()
     simulator: Simulated | None = None
     only_simulated: bool = False
 
@@ -120,13 +121,17 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
     for parameter in given:
         if not parameter.isidentifier() or parameter in (*_of_link(network), *FILLED_LATER):
             raise UsageError(f"{where}: parameters.{parameter}: take another name: it is no identifier, or the link's")
-    values = {**_of_link(network), **given}
+
+    def filled(key: str, lines: tuple[str, ...], link: Network) -> tuple[str, ...]:
+        return tuple(_filled(f"{where}: {key}", line, {**_of_link(link), **given}) for line in lines)
+
     return SchemePlan(
         name=name,
         congestion_control=spec.congestion_control,
         ecn=spec.ecn,
-        host=tuple(_filled(f"{where}: host", line, values) for line in spec.host),
-        switch_port=tuple(_filled(f"{where}: switch_port", line, values) for line in spec.switch_port),
+        host=filled("host", spec.host, network),
+        switch_port=filled("switch_port", spec.switch_port, network),
+        trunk_port=filled("switch_port", spec.switch_port, network.of_trunks),
         simulator=spec.simulator,
         only_simulated=spec.only_simulated,
     )

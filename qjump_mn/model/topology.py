@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from typing import Literal
 
 import msgspec
@@ -26,6 +25,8 @@ SWITCHES = "switches"
 class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How every link of the network behaves; ``buffer`` is in bytes per level and port, ``delay`` is propagation, one way.
 
+    ``trunk_rate``, ``trunk_buffer`` and ``trunk_delay`` are of the links between switches, by default those of the hosts'.
+
     ``orphan``: a frame that has left its sender is no longer charged to the socket that sent it, as with any real network card; off
     shows what HTB and TBF do. ``xoff`` and ``xon`` are of Ethernet flow control (802.3x): a switch port pauses its link partner when so many
     bytes that came in through it wait in the switch, and resumes it when as few are left; 0 is off. Both are for model wire only.
@@ -35,6 +36,9 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rate: Rate
     buffer: Size
     delay: Duration
+    trunk_rate: Rate | None = None
+    trunk_buffer: Size | None = None
+    trunk_delay: Duration | None = None
     orphan: bool = True
     xoff: Size = Size(0)
     xon: Size = Size(0)
@@ -47,6 +51,9 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rate: Rate | None = None
     buffer: Size | None = None
     delay: Duration | None = None
+    trunk_rate: Rate | None = None
+    trunk_buffer: Size | None = None
+    trunk_delay: Duration | None = None
     orphan: bool | None = None
     xoff: Size | None = None
     xon: Size | None = None
@@ -63,8 +70,6 @@ class FabricSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     racks: int
     hosts_per_rack: int
     spines: int
-    uplink_rate: Rate
-    uplink_delay: Duration
 
 
 class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -80,18 +85,19 @@ class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     link: LinkSpec
 
 
-class Fabric(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A leaf-spine fabric in plain numbers; the links of hosts are the network's."""
+class Cable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A link in plain numbers: its rate, what each level of a port before it holds, and its propagation, one way."""
 
-    racks: int
-    hosts_per_rack: int
-    spines: int
-    uplink_rate_bps: int
-    uplink_delay_ns: int
+    rate_bps: int
+    buffer_bytes: int
+    delay_ns: int
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order; a ``fabric`` has none."""
+    """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order; a ``fabric`` has none.
+
+    ``rate_bps``, ``buffer_bytes`` and ``delay_ns`` are of the hosts' links; those between switches are a ``trunk`` each.
+    """
 
     topology: str
     vlan: int
@@ -102,14 +108,40 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rate_bps: int
     buffer_bytes: int
     delay_ns: int
+    trunk: Cable
     orphan: bool
     xoff_bytes: int
     xon_bytes: int
-    fabric: Fabric | None = None
+    fabric: FabricSpec | None = None
 
     def skeleton(self) -> Network:
         """What must be the same for one machine state to serve: all but the numbers that a trial sets when it shapes the links."""
-        return msgspec.structs.replace(self, rate_bps=10**7, buffer_bytes=10**5, delay_ns=0, orphan=True, xoff_bytes=0, xon_bytes=0)
+        plain = Cable(rate_bps=10**7, buffer_bytes=10**5, delay_ns=0)
+        return msgspec.structs.replace(self._linked(plain), trunk=plain, orphan=True, xoff_bytes=0, xon_bytes=0)
+
+    def _linked(self, cable: Cable) -> Network:
+        return msgspec.structs.replace(self, rate_bps=cable.rate_bps, buffer_bytes=cable.buffer_bytes, delay_ns=cable.delay_ns)
+
+    @property
+    def of_trunks(self) -> Network:
+        """This network if all links were like those between switches."""
+        return self._linked(self.trunk)
+
+    def links(self) -> tuple[Network, ...]:
+        """For each of ``edges``: this network if all links were like that one."""
+        switches, of_trunks = set(self.switches), self.of_trunks
+        return tuple(of_trunks if below in switches else self for _, below in self.edges)
+
+    @property
+    def told_links(self) -> str:
+        """The links' rates in words."""
+        between = "" if self.trunk.rate_bps == self.rate_bps else f" ({self.trunk.rate_bps / 1e6:g} between switches)"
+        return f"{self.rate_bps / 1e6:g} Mb/s{between} links"
+
+    @property
+    def slowest_bps(self) -> int:
+        """The rate of the slowest link, in bit/s."""
+        return min(self.rate_bps, self.trunk.rate_bps)
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -145,6 +177,10 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
         return tuple((port(above), port(below)) for above, below in self.edges)
 
+    def by_device(self) -> dict[str, Network]:
+        """For the interface at each end of each link: its entry of :meth:`links`."""
+        return {device: link for link, ends in zip(self.links(), self.ports(), strict=True) for _, device in ends}
+
     def path(self, source: str, destination: str) -> tuple[tuple[str, str], ...]:
         """The directed links (from, to) that a frame crosses from host ``source`` to host ``destination``; in a fabric by its first spine."""
         if self.fabric is not None:
@@ -166,8 +202,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def speeds(self, source: str, destination: str) -> tuple[tuple[int, int], ...]:
         """Rate in bit/s and delay in ns of each link from host ``source`` to host ``destination``."""
-        edge, hosts = (self.rate_bps, self.delay_ns), {source, destination}
-        between = edge if self.fabric is None else (self.fabric.uplink_rate_bps, self.fabric.uplink_delay_ns)
+        edge, between, hosts = (self.rate_bps, self.delay_ns), (self.trunk.rate_bps, self.trunk.delay_ns), {source, destination}
         return tuple(edge if hosts & set(link) else between for link in self.path(source, destination))
 
 
@@ -181,14 +216,15 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         raise UsageError(f"{where}: vlan {spec.vlan} is not a VLAN id: use 1 to 4094")
     if not 576 <= spec.mtu <= 9000:
         raise UsageError(f"{where}: mtu {spec.mtu} is out of range: use 576B to 9000B")
-    if not 10**5 <= link.rate <= FASTEST_BPS:
-        raise UsageError(f"{where}: a link rate of {link.rate} is out of range: use 100kbit to {Rate(FASTEST_BPS)}")
-    if link.buffer < spec.mtu + 22:
-        raise UsageError(f"{where}: a buffer of {link.buffer} holds no full-size frame: use at least {spec.mtu + 22}B")
+    trunk = Cable(
+        rate_bps=int(link.trunk_rate or link.rate),
+        buffer_bytes=int(link.trunk_buffer or link.buffer),
+        delay_ns=int(link.delay if link.trunk_delay is None else link.trunk_delay),
+    )
+    _check_cable(where, "", Cable(rate_bps=int(link.rate), buffer_bytes=int(link.buffer), delay_ns=int(link.delay)), int(spec.mtu))
+    _check_cable(where, "trunk_", trunk, int(spec.mtu))
     if not link.orphan and link.model != "wire":
         raise UsageError(f"{where}: orphan = false is for links of model wire: {link.model} never releases a packet early")
-    if link.delay > 10**9:
-        raise UsageError(f"{where}: a propagation delay of {link.delay} is out of range: use at most 1s")
     seen: dict[str, str] = {}
     for switch, below in spec.switches.items():
         for node in below:
@@ -218,11 +254,14 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         rate_bps=int(link.rate),
         buffer_bytes=int(link.buffer),
         delay_ns=int(link.delay),
+        trunk=trunk,
         orphan=link.orphan,
         xoff_bytes=int(link.xoff),
         xon_bytes=int(link.xon),
-        fabric=None if spec.fabric is None else _fabric(where, spec.fabric),
+        fabric=spec.fabric,
     )
+    if spec.fabric is not None:
+        _check_fabric(where, spec.fabric)
     if len(network.hosts) < 2:
         raise UsageError(f"{where}: {len(network.hosts)} hosts make no network: give at least two")
     _check_flow_control(where, network)
@@ -234,29 +273,29 @@ def check_emulated(network: Network) -> None:
     where = f"topology {network.topology!r}"
     if network.fabric is not None:
         raise UsageError(f"{where}: a fabric is for the simulator, the emulation has trees: use --backend simulator or another topology")
-    if network.rate_bps > 10**10:
-        raise UsageError(f"{where}: a link rate of {Rate(network.rate_bps)} is out of range for the emulation: use at most 10Gbit")
+    if max(network.rate_bps, network.trunk.rate_bps) > 10**10:
+        fastest = Rate(max(network.rate_bps, network.trunk.rate_bps))
+        raise UsageError(f"{where}: a link rate of {fastest} is out of range for the emulation: use at most 10Gbit")
     if len(network.hosts) > 250:
         raise UsageError(f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250")
 
 
-def _fabric(where: str, spec: FabricSpec) -> Fabric:
+def _check_cable(where: str, prefix: str, cable: Cable, mtu: int) -> None:
+    """Raise :class:`UsageError` for a link that cannot be, naming its settings, which begin with ``prefix``."""
+    if not 10**5 <= cable.rate_bps <= FASTEST_BPS:
+        raise UsageError(f"{where}: link.{prefix}rate = {Rate(cable.rate_bps)} is out of range: use 100kbit to {Rate(FASTEST_BPS)}")
+    if cable.buffer_bytes < theory.frame_bytes(mtu):
+        raise UsageError(f"{where}: link.{prefix}buffer = {cable.buffer_bytes}B holds no full-size frame: use at least {theory.frame_bytes(mtu)}B")
+    if cable.delay_ns > 10**9:
+        raise UsageError(f"{where}: link.{prefix}delay = {Duration(cable.delay_ns)} is out of range: use at most 1s")
+
+
+def _check_fabric(where: str, spec: FabricSpec) -> None:
     for field, most in (("racks", 65_536), ("hosts_per_rack", 65_536), ("spines", 1024)):
         if not 1 <= getattr(spec, field) <= most:
             raise UsageError(f"{where}: fabric.{field} = {getattr(spec, field)} is out of range: use 1 to {most}")
     if spec.racks * spec.hosts_per_rack > 65_536:
         raise UsageError(f"{where}: fabric: {spec.racks * spec.hosts_per_rack} hosts are too many for the simulator: use at most 65536")
-    if not 10**5 <= spec.uplink_rate <= FASTEST_BPS:
-        raise UsageError(f"{where}: fabric.uplink_rate = {spec.uplink_rate} is out of range: use 100kbit to {Rate(FASTEST_BPS)}")
-    if spec.uplink_delay > 10**9:
-        raise UsageError(f"{where}: fabric.uplink_delay = {spec.uplink_delay} is out of range: use at most 1s")
-    return Fabric(
-        racks=spec.racks,
-        hosts_per_rack=spec.hosts_per_rack,
-        spines=spec.spines,
-        uplink_rate_bps=int(spec.uplink_rate),
-        uplink_delay_ns=int(spec.uplink_delay),
-    )
 
 
 def _check_flow_control(where: str, network: Network) -> None:
@@ -273,11 +312,14 @@ def _check_flow_control(where: str, network: Network) -> None:
     full = theory.frame_bytes(network.mtu_bytes)
     if not full <= xon < xoff:
         raise UsageError(f"{where}: xoff = {xoff}B and xon = {xon}B do not fit: use {full}B <= xon < xoff")
-    ports = Counter(node for link in network.ports() for node, _ in link if node in network.switches)
-    room = 4 * full + 2 * network.delay_ns * network.rate_bps // (8 * theory.NS_PER_S)
-    for switch, count in ports.items():
-        if (count - 1) * (xoff + room) > network.buffer_bytes:
-            raise UsageError(
-                f"{where}: xoff = {xoff}B loses frames: {count - 1} ports of {switch} may send {xoff + room}B each to one whose buffer has "
-                f"{network.buffer_bytes}B: use at most {network.buffer_bytes // (count - 1) - room}B"
-            )
+    every = network.links()
+    for switch in network.switches:
+        links = [link for edge, link in zip(network.edges, every, strict=True) if switch in edge]
+        rooms = [4 * full + 2 * link.delay_ns * link.rate_bps // (8 * theory.NS_PER_S) for link in links]
+        for link, room in zip(links, rooms, strict=True):
+            others, behind = len(links) - 1, sum(rooms) - room
+            if others * xoff + behind > link.buffer_bytes:
+                raise UsageError(
+                    f"{where}: xoff = {xoff}B loses frames: {others} ports of {switch} may send {others * xoff + behind}B to one whose buffer has "
+                    f"{link.buffer_bytes}B: use at most {(link.buffer_bytes - behind) // others}B"
+                )

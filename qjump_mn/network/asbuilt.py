@@ -50,20 +50,20 @@ def counters(testbed: Testbed, folder: Path) -> dict[str, int]:
 def differences(folder: Path, network: Network, arm: ArmPlan) -> list[str]:
     """How what was read back differs from the plan, a sentence each; empty when the network built is the network planned."""
     found: list[str] = []
-    expected_ports = sorted(device for link in network.ports() for node, device in link if node in network.switches)
+    shapes, queues = network.by_device(), commands.port_queues(arm.scheme, network)
     for node in (SWITCHES, *network.hosts):
         links = {link["ifname"]: link for link in json.loads((folder / f"ip-{node}.json").read_text()) if "ifname" in link}
         qdiscs = [qdisc for qdisc in json.loads((folder / f"tc-{node}.json").read_text()) if "dev" in qdisc]
-        devices = expected_ports if node == SWITCHES else [f"{node}-eth0"]
+        devices = sorted(queues) if node == SWITCHES else [f"{node}-eth0"]
         for device in devices:
             if device not in links:
                 found.append(f"{node}: there is no interface {device}")
                 continue
             found += [f"{device}: {text}" for text in _link_differences(links[device], network)]
             mine = [qdisc for qdisc in qdiscs if qdisc["dev"] == device]
-            found += [f"{device}: {text}" for text in _shape_differences(mine, network, on_switch=node == SWITCHES)]
-            lines = arm.scheme.switch_port if node == SWITCHES else arm.scheme.host
-            found += [f"{device}: {text}" for text in _scheme_differences(mine, commands.placed(lines, device))]
+            found += [f"{device}: {text}" for text in _shape_differences(mine, shapes[device], on_switch=node == SWITCHES)]
+            lines = queues[device] if node == SWITCHES else commands.placed(arm.scheme.host, device)
+            found += [f"{device}: {text}" for text in _scheme_differences(mine, lines)]
             if node != SWITCHES:
                 found += [f"{device}: {text}" for text in _limiter_differences(mine, arm)]
         if node != SWITCHES:

@@ -5,7 +5,7 @@ Pure: nothing here touches the machine. A tc line is what follows ``tc``, an ip 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from qjump_mn import theory
@@ -158,6 +158,13 @@ def placed(lines: Sequence[str], device: str) -> list[str]:
     return [line.format(dev=device, parent=HOST_PARENT) for line in lines]
 
 
+def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
+    """A scheme's tc lines for each switch port's interface."""
+    links = network.by_device()
+    ports = [device for link in network.ports() for node, device in link if node in network.switches]
+    return {device: placed(scheme.switch_port if links[device] == network else scheme.trunk_port, device) for device in ports}
+
+
 def transport(scheme: SchemePlan) -> list[str]:
     """What a scheme asks of a host's TCP, as sysctl has it: "key = value"."""
     asked = {
@@ -201,10 +208,10 @@ def mark_echo_replies(vlan_device: str, level: int) -> list[str]:
     ]
 
 
-def htb_qos(network: Network, devices: list[str]) -> list[str]:
-    """Arguments of one ovs-vsctl call: linux-htb QoS with eight queues on every port, the link's rate above them."""
+def htb_qos(rates: Mapping[str, int]) -> list[str]:
+    """Arguments of one ovs-vsctl call: linux-htb QoS with eight queues on every port, below the rate of its link in bit/s."""
     arguments: list[str] = []
-    for device in devices:
+    for device, rate_bps in rates.items():
         queues = ",".join(f"{level}=@q-{device}-{level}" for level in LEVELS)
         arguments += ["--", "set", "port", device, f"qos=@qos-{device}"]
         arguments += [
@@ -213,12 +220,12 @@ def htb_qos(network: Network, devices: list[str]) -> list[str]:
             "create",
             "qos",
             "type=linux-htb",
-            f"other-config:max-rate={network.rate_bps}",
+            f"other-config:max-rate={rate_bps}",
             f"queues={queues}",
         ]
         for level in LEVELS:
             arguments += ["--", f"--id=@q-{device}-{level}", "create", "queue", f"other-config:priority={7 - level}"]
-            arguments += [f"other-config:max-rate={network.rate_bps}"]
+            arguments += [f"other-config:max-rate={rate_bps}"]
     return arguments[1:]
 
 

@@ -132,7 +132,8 @@ class OVSHtbQosSwitch(PrioritySwitch):
 
     def enable_qos(self, network: Network) -> None:
         """Give every port eight queues below the link's rate, and every frame the queue of its PCP."""
-        calls = [["ovs-vsctl", *commands.htb_qos(network, self.devices)]]
+        links = network.by_device()
+        calls = [["ovs-vsctl", *commands.htb_qos({device: links[device].rate_bps for device in self.devices})]]
         calls += [["ovs-ofctl", "add-flow", self.name, rule] for rule in commands.htb_flows()]
         for call in calls:
             output, error, status = errRun(call)

@@ -16,7 +16,7 @@ def lines(plan: Plan) -> Iterator[str]:
     """The commands, with comments, in the order in which they are run."""
     network = plan.network
     ports = network.ports()
-    yield f"# {network.topology}: {len(network.hosts)} hosts, {len(network.switches)} switches, {network.rate_bps / 1e6:g} Mb/s, model {network.model}"
+    yield f"# {network.topology}: {len(network.hosts)} hosts, {len(network.switches)} switches, {network.told_links} of model {network.model}"
     yield from (f"ip netns add {host}" for host in network.hosts)
     yield from (f"ovs-vsctl add-br {switch} -- set bridge {switch} fail_mode=standalone" for switch in network.switches)
     for (above, upper), (below, lower) in ports:
@@ -28,12 +28,13 @@ def lines(plan: Plan) -> Iterator[str]:
         yield f"# {host}"
         yield from (_inside(host, command) for command in commands.vlan_host(f"{host}-eth0", network, f"{address}/{PREFIX_BITS}"))
     yield "# every end of every link"
+    links = network.by_device()
     for (_, upper), (below, lower) in ports:
-        yield from _shape(network, None, upper)
-        yield from _shape(network, below if below in network.hosts else None, lower)
+        yield from _shape(links[upper], None, upper)
+        yield from _shape(links[lower], below if below in network.hosts else None, lower)
     if network.model == "htb":
-        devices = [device for pair in ports for node, device in pair if node not in network.hosts]
-        yield shlex.join(["ovs-vsctl", *commands.htb_qos(network, devices)])
+        rates = {device: links[device].rate_bps for pair in ports for node, device in pair if node not in network.hosts}
+        yield shlex.join(["ovs-vsctl", *commands.htb_qos(rates)])
         yield from (shlex.join(["ovs-ofctl", "add-flow", switch, rule]) for switch in network.switches for rule in commands.htb_flows())
     for arm in plan.arms_run:
         yield ""
@@ -57,7 +58,7 @@ def _arm(plan: Plan, arm: ArmPlan) -> Iterator[str]:
     network = arm.network
     if network != plan.network:
         control = f", flow control at {network.xoff_bytes} and {network.xon_bytes} B" if network.xoff_bytes else ""
-        yield f"# with links of its own: model {network.model}, {network.rate_bps / 1e6:g} Mb/s, orphan {network.orphan}{control}"
+        yield f"# with links of its own: model {network.model}, {network.told_links}, orphan {network.orphan}{control}"
     for host in network.hosts:
         device = f"{host}-eth0"
         transport = commands.transport(arm.scheme)
@@ -68,8 +69,7 @@ def _arm(plan: Plan, arm: ArmPlan) -> Iterator[str]:
             yield from (_inside(host, f"tc {line}") for line in commands.limiter(arm.qjump, device, network))
         elif arm.uses_levels and network.model != "wire":
             yield from (_inside(host, f"tc {line}") for line in commands.host_priorities(device, network))
-    ports = [device for pair in network.ports() for node, device in pair if node not in network.hosts]
-    yield from (f"tc {line}" for device in ports for line in commands.placed(arm.scheme.switch_port, device))
+    yield from (f"tc {line}" for lines in commands.port_queues(arm.scheme, network).values() for line in lines)
     trial = next(trial for trial in plan.trials() if trial.arm == arm)
     started = [(workload, launch) for workload in arm.workloads for launch in launches(workload, trial)]
     for workload in arm.workloads:

@@ -139,11 +139,12 @@ class Testbed:
             self._unshape()
         self.network = network
         self._shaped = True
+        links = network.by_device()
         for node in (None, *self.hosts.values()):
             interfaces = [node.defaultIntf()] if node else [i for s in self.switches.values() for i in s.intfList() if s.ports.get(i)]
             for interface in interfaces:
                 if node or network.model != "htb":
-                    interface.shape(network)
+                    interface.shape(links[interface.name])
                     self._later("ip", _taken(interface.pending_ip), node)
                     self._later("tc", _taken(interface.pending), node)
         for switch in self.switches.values():
@@ -176,8 +177,8 @@ class Testbed:
 
     def adopt(self, scheme: SchemePlan) -> None:
         """Do what a scheme asks of hosts' TCP, interfaces and switch ports, when :meth:`apply` is called; so for the next three."""
-        for device in self.switch_devices():
-            self._later("tc", commands.placed(scheme.switch_port, device), None)
+        for lines in commands.port_queues(scheme, self.network).values():
+            self._later("tc", lines, None)
         asked = commands.transport(scheme)
         for host in self.hosts.values():
             self._later("tc", commands.placed(scheme.host, host.device), host)

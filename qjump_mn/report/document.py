@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import markupsafe
 from qjump_mn import theory
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
 from qjump_mn.model.programs import AnyPlan, PingPlan
-from qjump_mn.report import asbuilt, links, simulated
+from qjump_mn.model.topology import Network
+from qjump_mn.report import asbuilt, links, ratios, simulated
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, write_atomically
@@ -35,7 +37,7 @@ def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path
 
 def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str, Any]:
     """Everything that the templates need, already worded."""
-    plan = manifest.plan
+    plan, by_simulator = manifest.plan, manifest.backend == "simulator"
     return {
         "run": run.path.name,
         "manifest": manifest,
@@ -45,19 +47,20 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "figures": [(drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings],
         "arms": [(arm, [*wording.cells(plan, arm), wording.replicates(arm)]) for arm in outcome.arms],
         "heads": [*wording.heads(plan), "replicates"],
+        "ratios": ratios.tables(plan, outcome),
         "sentences": wording.sentences(plan, outcome),
         "used": [verdict for verdict in wording.MEANINGS if any(row.verdict == verdict for row in outcome.verdicts)],
-        "equations": equations(plan, simulated=manifest.backend == "simulator"),
-        "network": network(plan, simulated=manifest.backend == "simulator"),
+        "equations": equations(plan, simulated=by_simulator),
+        "network": network(plan, simulated=by_simulator),
         "workloads": workloads(plan),
-        "schemes": schemes(plan, simulated=manifest.backend == "simulator"),
+        "schemes": schemes(plan, simulated=by_simulator),
         "limiters": limiters(plan),
         "link_heads": links.heads(outcome),
         "loads": links.loads(plan, outcome),
         "built": asbuilt.summary(run, plan),
-        "simulated": manifest.backend == "simulator",
-        "simulated_schemes": simulated.schemes(run, plan),
-        "packets": simulated.packets(run, plan),
+        "simulated": by_simulator,
+        "simulated_schemes": simulated.schemes(run, plan) if by_simulator else [],
+        "packets": simulated.packets(run, plan) if by_simulator else None,
         "spread": spread(plan, outcome),
         "commands": commands(run, manifest),
         "trials": [(name, manifest.trials[name]) for name in sorted(manifest.trials)],
@@ -66,7 +69,7 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
 
 def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
     """What is computed beforehand: name, formula with its numbers, value. Simulated packets have the bytes on the wire that a scheme says."""
-    hosts, rate, mtu = len(plan.network.hosts), plan.network.rate_bps, plan.network.mtu_bytes
+    hosts, rate, mtu = len(plan.network.hosts), plan.network.slowest_bps, plan.network.mtu_bytes
     mbps, full = f"{rate / 1e6:g} Mb/s", theory.frame_bytes(mtu)
     epoch = theory.network_epoch_ns(hosts, mtu, rate)
     rows = [
@@ -83,14 +86,18 @@ def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
     ping = next((workload for arm in plan.arms for workload in arm.workloads if isinstance(workload, PingPlan)), None)
     if ping is None:
         return rows
-    links, frame = len(plan.network.path(*ping.flows[0])), theory.frame_bytes(28 + ping.payload_bytes)
-    idle = theory.ping_rtt_ns(ping.payload_bytes, links, rate, plan.network.delay_ns)
+    links, frame = plan.network.speeds(*ping.flows[0]), theory.frame_bytes(28 + ping.payload_bytes)
+    idle = theory.ping_rtt_ns(ping.payload_bytes, links)
     busy = plan.constants.get("busy_ports", 0.0)
     bound = idle / 1e6 + busy * theory.occupancy_ns(full, rate) / 1e6
-    delay = f" + {plan.network.delay_ns / 1e6:g} ms" if plan.network.delay_ns else ""
+    terms = [
+        f"{count} links × ((8 + {frame}) B × 8 / {rate_bps / 1e6:g} Mb/s" + (f" + {delay_ns / 1e6:g} ms)" if delay_ns else ")")
+        for (rate_bps, delay_ns), count in Counter(links).items()
+    ]
+    ways = terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
     return [
         *rows,
-        ("round trip of the idle network", f"2 × {links} links × ((8 + {frame}) B × 8 / {mbps}{delay})", f"{idle / 1e6:g} ms"),
+        ("round trip of the idle network", f"2 × {ways}", f"{idle / 1e6:g} ms"),
         ("bound of an urgent ping", f"the idle round trip + {busy:g} busy ports × a full-size frame", f"{bound:.4g} ms"),
     ]
 
@@ -101,18 +108,26 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
     seeds = ("replicates", f"{len(plan.seeds)}: seed{'s' if len(plan.seeds) > 1 else ''} {', '.join(str(seed) for seed in plan.seeds)}")
     if simulated:
         links = [("links of hosts", f"{net.rate_bps / 1e9:g} Gb/s, {net.delay_ns / 1e3:g} us of propagation")]
-        if net.fabric is not None:
-            links.append(("links between switches", f"{net.fabric.uplink_rate_bps / 1e9:g} Gb/s, {net.fabric.uplink_delay_ns / 1e3:g} us of propagation"))
+        if len(net.switches) > 1:
+            links.append(("links between switches", f"{net.trunk.rate_bps / 1e9:g} Gb/s, {net.trunk.delay_ns / 1e3:g} us of propagation"))
         size = f"{len(net.hosts)} hosts, {len(net.switches)} switches"
         ends = f"{plan.duration_ns / 1e9:g} s" if plan.duration_ns else "until every flow has ended"
         return [("topology", f"{net.topology}: {size}"), *links, ("simulated", ends), seeds]
     return [
         ("topology", f"{net.topology}: {len(net.hosts)} hosts, {len(net.switches)} switches"),
-        ("links", f"{net.rate_bps / 1e6:g} Mb/s, model {net.model}" + (f", {net.delay_ns / 1e6:g} ms of propagation" if net.delay_ns else "")),
-        ("buffer of a level and port", f"{net.buffer_bytes} B, {net.buffer_bytes * 8e3 / net.rate_bps:.4g} ms"),
+        *_links("", net),
+        *(_links(" between switches", net.of_trunks) if net.of_trunks != net else ()),
         ("MTU, VLAN", f"{net.mtu_bytes} B, VLAN {net.vlan}"),
         ("warm-up, measured", f"{plan.warmup_ns / 1e9:g} s, {plan.duration_ns / 1e9:g} s"),
         seeds,
+    ]
+
+
+def _links(which: str, net: Network) -> list[tuple[str, str]]:
+    delay = f", {net.delay_ns / 1e6:g} ms of propagation" if net.delay_ns else ""
+    return [
+        (f"links{which}", f"{net.rate_bps / 1e6:g} Mb/s, model {net.model}{delay}"),
+        (f"buffer of a level and port{which}", f"{net.buffer_bytes} B, {net.buffer_bytes * 8e3 / net.rate_bps:.4g} ms"),
     ]
 
 
@@ -134,16 +149,20 @@ def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
 
 
 def schemes(plan: Plan, *, simulated: bool) -> list[tuple[str, str, list[str]]]:
-    """Each scheme of the arms that were run: label, what it is, and what it set, as a shell or a link has it; the simulator sets no such thing."""
-    rows = []
-    for name, arm in {arm.scheme.name: arm for arm in reversed(plan.arms_run)}.items():
-        done = [] if arm.scheme.congestion_control is None else [f"tcp_congestion_control = {arm.scheme.congestion_control}"]
-        done += [] if arm.scheme.ecn is None else [f"tcp_ecn = {int(arm.scheme.ecn)}"]
-        done += [f"switch port: tc {line}" for line in arm.scheme.switch_port]
-        done += [f"host: tc {line}" for line in arm.scheme.host]
-        done += [f"links: pause above {arm.network.xoff_bytes} B, resume at {arm.network.xon_bytes} B"] if arm.network.xoff_bytes else []
-        rows.append((plan.schemes[name].label, plan.schemes[name].about, [] if simulated else done))
-    return rows[::-1]
+    """Each scheme of the arms that were run: label, what it is, and what it set; the simulator sets no such thing."""
+    arms = {arm.scheme.name: arm for arm in reversed(plan.arms_run)}
+    return [(plan.schemes[name].label, plan.schemes[name].about, [] if simulated else _set(arm)) for name, arm in arms.items()][::-1]
+
+
+def _set(arm: ArmPlan) -> list[str]:
+    """What an arm's scheme set, as a shell or a link has it."""
+    done = [] if arm.scheme.congestion_control is None else [f"tcp_congestion_control = {arm.scheme.congestion_control}"]
+    done += [] if arm.scheme.ecn is None else [f"tcp_ecn = {int(arm.scheme.ecn)}"]
+    done += [f"switch port: tc {line}" for line in arm.scheme.switch_port]
+    done += [f"port to another switch: tc {line}" for line in arm.scheme.trunk_port if line not in arm.scheme.switch_port]
+    done += [f"host: tc {line}" for line in arm.scheme.host]
+    done += [f"links: pause above {arm.network.xoff_bytes} B, resume at {arm.network.xon_bytes} B"] if arm.network.xoff_bytes else []
+    return done
 
 
 def limiters(plan: Plan) -> list[dict[str, Any]]:
@@ -151,8 +170,7 @@ def limiters(plan: Plan) -> list[dict[str, Any]]:
     shown: dict[tuple[str, QJumpPlan], dict[str, Any]] = {}
     for arm in plan.arms_run:
         if arm.qjump:
-            alike = {other.qjump for other in plan.arms_run if arm.series and other.series == arm.series}
-            label = arm.label.rpartition(",")[0] if len(alike) == 1 else arm.label
+            label = wording.series_label(arm) if wording.same_limits(plan.arms_run, arm.series) else arm.label
             shown.setdefault((label, arm.qjump), {**limiter(arm), "label": label})
     return list(shown.values())
 

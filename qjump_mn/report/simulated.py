@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.results import counters
+from qjump_mn.results.counters import DROPS, Counters
 from qjump_mn.results.directory import RunDirectory
-
-FATES = {"full": "queue full", "pushed_out": "pushed out", "early": "early", "limited": "by the limiter"}
-"""Drops, by their reason."""
 
 
 class Packets(NamedTuple):
@@ -29,7 +27,7 @@ def schemes(run: RunDirectory, plan: Plan) -> list[tuple[str, list[str]]]:
         path = run.asbuilt(trial.name) / "scenario.json"
         label = plan.schemes[trial.arm.scheme.name].label
         if label not in found and run.is_done(trial.name) and path.is_file():
-            found[label] = [_line(name, part) for name, part in _json(path)["scheme"].items()]
+            found[label] = [_line(name, part) for name, part in msgspec.json.decode(path.read_bytes())["scheme"].items()]
     return list(found.items())
 
 
@@ -39,8 +37,9 @@ def packets(run: RunDirectory, plan: Plan) -> Packets:
     columns: dict[str, dict[str, float]] = {}
     for arm, trials in counted.items():
         columns.setdefault("sent", {})[arm] = _median(trials, "sent")
-        for fate, reason in FATES.items():
-            for kind in trials[0][fate]:
+        for fate, reason in DROPS.items():
+            dropped = trials[0][fate]
+            for kind in dropped if isinstance(dropped, dict) else ():
                 columns.setdefault(f"{kind}: {reason}", {})[arm] = _median(trials, fate, kind)
         for name in ("marked", "retransmitted", "timeouts"):
             columns.setdefault(name, {})[arm] = _median(trials, name)
@@ -50,14 +49,14 @@ def packets(run: RunDirectory, plan: Plan) -> Packets:
     return Packets(tuple(shown), rows)
 
 
-def _counters(run: RunDirectory, plan: Plan, arm: ArmPlan) -> list[dict[str, Any]]:
-    paths = [run.raw(trial.name) / "counters.json" for trial in plan.trials() if trial.arm == arm and run.is_done(trial.name)]
-    return [_json(path) for path in paths if path.is_file()]
+def _counters(run: RunDirectory, plan: Plan, arm: ArmPlan) -> list[Counters]:
+    folders = [run.raw(trial.name) for trial in plan.trials() if trial.arm == arm and run.is_done(trial.name)]
+    return [counters.read(folder) for folder in folders if (folder / counters.NAME).is_file()]
 
 
-def _median(trials: list[dict[str, Any]], name: str, kind: str = "") -> float:
+def _median(trials: list[Counters], name: str, kind: str = "") -> float:
     counts = [one[name] for one in trials]
-    return float(statistics.median(count if isinstance(count, int) else count[kind] if kind else sum(count.values()) for count in counts))
+    return float(statistics.median(count[kind] if kind and isinstance(count, dict) else counters.total(count) for count in counts))
 
 
 def _line(name: str, part: Any) -> str:
@@ -65,7 +64,3 @@ def _line(name: str, part: Any) -> str:
         return f"{name}: {part}"
     rest = {key: value for key, value in part.items() if key != "kind" and not isinstance(value, dict)}
     return f"{name}: {part['kind']}" + "".join(f", {key} {value}" for key, value in rest.items())
-
-
-def _json(path: Path) -> Any:
-    return msgspec.json.decode(path.read_bytes())

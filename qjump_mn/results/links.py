@@ -59,7 +59,7 @@ def table(network: Network, began: Path, ended: Path, read_ns: tuple[Mapping[str
 
     Raises :class:`LostError` naming the file that is missing or damaged.
     """
-    switches = set(network.switches)
+    switches, shapes = set(network.switches), network.by_device()
     readings: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
     rows = []
     for above, below in network.ports():
@@ -72,7 +72,7 @@ def table(network: Network, began: Path, ended: Path, read_ns: tuple[Mapping[str
                 first, last = (_counts(reading, device) for reading in readings[node])
                 for level, count in last.items():
                     carried = count.bytes - first[level].bytes
-                    share = carried * 8 / network.rate_bps / seconds
+                    share = carried * 8 / shapes[device].rate_bps / seconds
                     lost, marked = count.drops - first[level].drops, count.marks - first[level].marks
                     rows.append((source, destination, level, carried, share, lost, marked, count.most_bytes))
             except (KeyError, ValueError, ZeroDivisionError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -38,6 +38,12 @@ class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         values = tuple(by_seed[seed] for seed in seeds)
         return cls(seeds, values, min(values), statistics.median(values), max(values), _interval95(values))
 
+    def over(self, base: Spread | None) -> Spread | None:
+        """The ratios to ``base``, of the seeds that both have and no 0 to divide by; None if there is no such seed."""
+        divisors = dict(zip(base.seeds, base.values, strict=True)) if base else {}
+        ratios = {seed: value / divisors[seed] for seed, value in zip(self.seeds, self.values, strict=True) if divisors.get(seed)}
+        return Spread.of(ratios) if ratios else None
+
 
 class ArmSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """An arm with its measures, ``measures[workload][measure]``, and the bulk goodput of each flow in Mb/s, ``flows[workload][flow]``."""
@@ -49,6 +55,11 @@ class ArmSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     done: int
     measures: dict[str, dict[str, Spread]]
     flows: dict[str, dict[str, Spread]]
+
+
+def medians(arms: Iterable[ArmSummary]) -> dict[str, dict[str, dict[str, float]]]:
+    """``[arm][workload][measure]``: the medians over the seeds, as claims read the values of one seed."""
+    return {arm.name: {key: {name: spread.median for name, spread in found.items()} for key, found in arm.measures.items()} for arm in arms}
 
 
 class LinkLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -101,6 +112,23 @@ class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     files: dict[str, str]
 
 
+class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A quantity in ms or, with ``unit`` "times", without a unit; a value for each column of its comparison, None where it is not known."""
+
+    what: str
+    unit: Literal["ms", "times"]
+    values: tuple[float | None, ...]
+
+
+class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Quantities side by side: columns with their heads and how long a full-size frame takes at their scale, in ms; ``source`` of the published."""
+
+    heads: tuple[str, ...]
+    frames_ms: tuple[float, ...]
+    rows: tuple[Quantity, ...]
+    source: str
+
+
 class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that analysis found; ``missing`` names each trial without data with the reason.
 
@@ -118,6 +146,7 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     drawings: tuple[Drawing, ...]
     exit_code: int
     links: dict[str, tuple[LinkLoad, ...]] = {}
+    beside: Comparison | None = None
 
     @property
     def believable(self) -> bool:

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -16,15 +17,17 @@ import pyarrow.parquet as pq
 from qjump_mn.errors import LostError, QJumpError
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.programs import AnyPlan
-from qjump_mn.results import links
+from qjump_mn.results import counters, links
 from qjump_mn.results.directory import RunDirectory, hand_over
+from qjump_mn.workloads import simulated
 from qjump_mn.workloads.drivers import driver, launches
 
 
 class TrialFacts(msgspec.Struct, frozen=True):
     """What a trial says of itself in ``trial.json``; ``window_s`` is the measurement's start and end in s after the background started,
     ``began_ns`` that start on the clock that our programs' logs have (CLOCK_MONOTONIC), and ``began_utc_ns`` on that
-    of other people's (CLOCK_REALTIME), which nobody sets while a trial runs. ``read_ns`` is when each node's counters were read, right
+    of other people's (CLOCK_REALTIME), which nobody sets while a trial runs. ``cpu_late_us`` is how late a waiting program got the
+    processor: "p50", "p99" and "max", in us; None in older runs and in the simulator. ``read_ns`` is when each node's counters were read, right
     before the measurement ("began") and right after it ("ended"), on the clock of ``began_ns``; None in older runs."""
 
     cpu_busy: float
@@ -32,6 +35,7 @@ class TrialFacts(msgspec.Struct, frozen=True):
     began_ns: int
     began_utc_ns: int
     read_ns: dict[str, dict[str, int]] | None = None
+    cpu_late_us: dict[str, float] | None = None
 
     @property
     def window_ns(self) -> tuple[int, int]:
@@ -84,6 +88,13 @@ def schema(workload: AnyPlan) -> pa.Schema:
     return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in driver(workload).COLUMNS.items()])
 
 
+def _columns(workload: AnyPlan, trial: Trial, raw: Path, read: Callable[[str], str]) -> Mapping[str, Sequence[Any]]:
+    """A program's output is for its module to read. The simulator, which leaves its counters beside it, leaves the table itself."""
+    if workload.ONLY_SIMULATED or not (raw / counters.NAME).is_file():
+        return driver(workload).columns(workload, trial, read)
+    return simulated.columns(read(simulated.output_name(workload.name)), driver(workload).COLUMNS)
+
+
 def table(workload: AnyPlan, trial: Trial, raw: Path) -> pa.Table:
     """What a workload left in the folder ``raw``; raise :class:`LostError` naming the program, its host, and its file that is missing or damaged."""
     last = ""
@@ -97,7 +108,7 @@ def table(workload: AnyPlan, trial: Trial, raw: Path) -> pa.Table:
         return text
 
     try:
-        return pa.table(dict(driver(workload).columns(workload, trial, read)), schema=schema(workload))
+        return pa.table(dict(_columns(workload, trial, raw, read)), schema=schema(workload))
     except OSError as error:
         why = f" cannot be read: {(error.strerror or str(error)).lower()}"
     except QJumpError as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from qjump_mn.model.plan import Plan, QJumpPlan
-from qjump_mn.results.outcome import ArmSummary, Outcome, Spread
+from collections.abc import Iterable
+
+from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
+from qjump_mn.results.outcome import ArmSummary, Comparison, Outcome, Spread
 
 NONE = "\N{EN DASH}"
 
@@ -17,12 +19,16 @@ MEANINGS = {
 
 
 def number(value: float) -> str:
-    """Four digits that count, and no zeros behind them."""
-    return f"{0.0 if abs(value) < 1e-9 else value:.4g}"  # what is left of a difference of equal numbers is no result
+    """Four digits that count, and no zeros behind them; all before the point."""
+    if abs(value) < 1e-9:
+        return "0"  # what is left of a difference of equal numbers is no result
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
-def milliseconds(value: float) -> str:
-    """A time in ms with three digits and at most to the microsecond, which is what ping prints."""
+def time(value: float) -> str:
+    """A time in ms, or us, with three digits and, from 0.01 on, at most to the thousandth: what ping prints is in ms to the microsecond."""
+    if 0 < value < 0.01:
+        return f"{value:.3g}"
     return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
 
 
@@ -36,45 +42,99 @@ def shown(spread: Spread | None) -> str:
 
 HEADS = {"p50_ms": "median, ms", "p99_ms": "p99, ms", "max_ms": "max, ms", "loss": "loss", "goodput_mbps": "goodput, Mb/s"}
 """What the table of arms has unless the experiment says otherwise."""
+FINE_FRAME_MS = 0.1
+"""Where a full-size frame takes less, at more than about 120 Mb/s, times are told in us."""
+
+
+def fine(plan: Plan) -> bool:
+    """Whether times are told in us instead of ms."""
+    return plan.constants["frame_ms"] < FINE_FRAME_MS
 
 
 def heads(plan: Plan) -> list[str]:
     """The columns of the table of arms, behind arm and scheme; the first of a workload says which, where there are several."""
     named = {workload.name: workload for arm in plan.arms for workload in arm.workloads}
     asked = [entry.split(".") for entry in plan.figure.table]
-    if not asked:
-        return list(HEADS.values())
     several = len({workload for workload, _ in asked}) > 1
     before = [None, *(workload for workload, _ in asked)]
-    return [
+    found = [
         (f"{workload}: " if several and workload != last else "") + named[workload].MEASURES[measure]
         for (workload, measure), last in zip(asked, before, strict=False)
     ]
+    return [head.removesuffix("ms") + "us" if fine(plan) and head.endswith(", ms") else head for head in found or HEADS.values()]
 
 
 def cells(plan: Plan, arm: ArmSummary) -> list[str]:
     """An arm's row, in the order of :func:`heads`; each value is the median over the seeds."""
+    in_us = fine(plan)
     if plan.figure.table:
-        return [cell(measure, arm.measures.get(workload, {}).get(measure)) for workload, measure in (entry.split(".") for entry in plan.figure.table)]
+        entries = (entry.split(".") for entry in plan.figure.table)
+        return [_cell(measure, arm.measures.get(workload, {}).get(measure), in_us=in_us) for workload, measure in entries]
     # The figure's workload if the arm has it, else its own.
     measured = sorted(arm.measures.items(), key=lambda item: item[0] != plan.figure.workload)
-    return [cell(key, next((values[key] for _, values in measured if key in values), None)) for key in HEADS]
+    return [_cell(key, next((values[key] for _, values in measured if key in values), None), in_us=in_us) for key in HEADS]
 
 
-def cell(measure: str, spread: Spread | None) -> str:
+def _cell(measure: str, spread: Spread | None, *, in_us: bool) -> str:
     """The median of a measure, as its unit asks for."""
     if spread is None:
         return NONE
     if measure == "loss":
         return percent(spread.median)
     if measure.endswith("_ms"):
-        return milliseconds(spread.median)
+        return time(spread.median * (1e3 if in_us else 1))
     return f"{spread.median:.3f}" if measure.endswith("_mbps") else number(spread.median)
+
+
+def compared(comparison: Comparison) -> list[list[str]]:
+    """The rows of a comparison: times in ms or us, and how many full-size frames that is in brackets; its columns without any value are left out."""
+    kept = _columns(comparison)
+    return [
+        [row.what, *(_quantity(row.values[column], row.unit, comparison.frames_ms[column]) for column in kept)]
+        for row in comparison.rows
+        if sum(row.values[column] is not None for column in kept) > 1
+    ]
+
+
+def compared_heads(comparison: Comparison) -> list[str]:
+    """The columns of :func:`compared` behind what each row is of."""
+    return [comparison.heads[column] for column in _columns(comparison)]
+
+
+def _columns(comparison: Comparison) -> list[int]:
+    return [column for column in range(len(comparison.heads)) if any(row.values[column] is not None for row in comparison.rows)]
+
+
+def _quantity(value: float | None, unit: str, frame_ms: float) -> str:
+    if value is None:
+        return NONE
+    if unit != "ms":
+        return number(value)
+    return f"{_duration(value)} ({number(value / frame_ms)})"
+
+
+def _duration(value_ms: float) -> str:
+    return f"{number(value_ms)} ms" if abs(value_ms) >= 1 else f"{number(value_ms * 1e3)} us"
 
 
 def replicates(arm: ArmSummary) -> str:
     """How many of an arm's trials are done."""
     return str(arm.done) if arm.done == arm.planned else f"{arm.done} of {arm.planned}"
+
+
+def series_label(arm: ArmPlan) -> str:
+    """An arm's label without its value of a sweep."""
+    return arm.label.rpartition(",")[0] if arm.series else arm.label
+
+
+def series_labels(plan: Plan) -> dict[str, str]:
+    """The label of every series, and of every arm that is in none, by its name."""
+    return {arm.series or arm.name: series_label(arm) for arm in plan.arms}
+
+
+def same_limits(arms: Iterable[ArmPlan], series: str) -> bool:
+    """Whether ``series`` is one, all arms of which have the same rate limits or none."""
+    return bool(series) and len({arm.qjump for arm in arms if arm.series == series}) == 1
 
 
 def flow(ends: tuple[str, str]) -> str:
@@ -131,7 +191,7 @@ def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
         budget = "has no limit" if rates[0] is None else f"may send {number(rates[0])} Mb/s a host, more than the link's {number(link)} Mb/s"
         return [
             f"In the arm '{arm.label}' the bulk level {budget}: the limiter never holds the bulk traffic back, and the effect is that of the priorities. "
-            f"With priorities alone ('{alone.label}') the median is {milliseconds(medians[alone.name])} ms, with QJump {milliseconds(medians[arm.name])} ms."
+            f"With priorities alone ('{alone.label}') the median is {_duration(medians[alone.name])}, with QJump {_duration(medians[arm.name])}."
         ]
     return []
 

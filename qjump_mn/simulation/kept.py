@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,58 +10,31 @@ import msgspec
 import qjump_sim
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.programs import FlowsPlan
-from qjump_mn.simulation.scenario import numbered, scenario
-from qjump_mn.workloads import flows, mapreduce, simulated
-from qjump_sim import apps
-
-COUNTERS = "raw/counters.json"
+from qjump_mn.results import counters
+from qjump_mn.simulation.scenario import Staged
+from qjump_mn.workloads import simulated
+from qjump_mn.workloads.drivers import driver
 
 
 def check(plan: Plan) -> None:
     """Raise :class:`UsageError` for a trial that the simulator cannot run; none is run for longer than its first instant."""
     for trial in plan.trials()[: len(plan.arms_run)]:  # another seed changes nothing of that
-        _run(dataclasses.replace(scenario(trial), stop=0), trial)
+        _run(dataclasses.replace(Staged(trial).scenario, stop=0), trial)
 
 
 def simulate(trial: Trial) -> dict[str, bytes]:
     """What is kept of a trial, by the path in its folder; raise :class:`UsageError` as :func:`check` does."""
-    asked = scenario(trial)
+    staged = Staged(trial)
+    asked = staged.scenario
     outcome = _run(asked, trial)
-    (workload,) = trial.arm.workloads
-    if isinstance(workload, FlowsPlan):
-        text = simulated.text(flows.COLUMNS, _flows(outcome, numbered(trial.network)))
-    else:
-        text = simulated.text(mapreduce.COLUMNS, [_job(outcome)])
-    counters = {key: value._asdict() if isinstance(value, tuple) else value for key, value in outcome.counters.items()}  # type: ignore[attr-defined]
-    facts = {"cpu_busy": 0.0, "window_s": (0.0, outcome.end / qjump_sim.S), "began_ns": 0, "began_utc_ns": 0}
+    counted = {key: value._asdict() if isinstance(value, tuple) else value for key, value in outcome.counters.items()}  # type: ignore[attr-defined]
+    facts = {"cpu_busy": 0.0, "window_s": staged.window_s(outcome), "began_ns": staged.began_ns, "began_utc_ns": staged.began_ns}
     return {
-        f"raw/{simulated.output_name(workload.name)}": text.encode(),
-        COUNTERS: _json({**counters, "end_ps": outcome.end}),
+        **{f"raw/{simulated.output_name(plan.name)}": simulated.text(driver(plan).COLUMNS, rows).encode() for plan, rows in staged.tables(outcome)},
+        f"raw/{counters.NAME}": _json({**counted, "end_ps": outcome.end}),
         "asbuilt/scenario.json": _json({**_told(asked), "seed": asked.seed}),
         "trial.json": _json({"trial": trial, **facts}),
     }
-
-
-def _flows(outcome: qjump_sim.Outcome, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    columns = (column.tolist() for column in (outcome.start, outcome.finish, outcome.src, outcome.dst, outcome.packets))
-    for start, finish, source, destination, packets in zip(*columns, strict=True):
-        yield names[source], names[destination], packets, start, None if finish < 0 else finish
-
-
-def _job(outcome: qjump_sim.Outcome) -> tuple[Any, ...]:
-    """The one row of a job's table, in the order of its columns."""
-    (job,) = outcome.apps
-    assert isinstance(job, apps.MapReduceResult)
-    counted = outcome.counters
-    shuffled = int(job.shuffled.max()) - job.first if (job.shuffled >= 0).all() else None
-    lost = [sum(dropped) for dropped in zip(*(counted[fate] for fate in ("full", "pushed_out", "early", "limited")), strict=True)]
-    dropped = qjump_sim.ByKind(*lost)
-    packets = counted["latency"].packets + counted["latency_again"].packets
-    latency = (counted["latency"].sum + counted["latency_again"].sum) / packets if packets else None
-    sent, delivered = sum(counted["sent"]), counted["delivered"].data
-    drops = (dropped.data, dropped.acks, dropped.syns + dropped.syn_acks)
-    return (job.runtime, shuffled, job.throughput, sent, latency, *drops, delivered, counted["marked"], counted["timeouts"])
 
 
 def _json(value: Any) -> bytes:

@@ -1,68 +1,80 @@
-"""A trial as a scenario of the simulator."""
+"""A trial as a scenario of the simulator, and what that yields as the tables of its workloads."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import qjump_sim
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import FlowsPlan, MapReducePlan
+from qjump_mn.model.programs import AnyPlan, FlowsPlan
 from qjump_mn.model.topology import Network
-from qjump_mn.simulation.scheme import scheme
-from qjump_sim import apps
+from qjump_mn.simulation.programs import Rows, program
+from qjump_mn.simulation.scheme import cable, scheme
+from qjump_mn.simulation.stage import Stage
 
 
 def topology(network: Network) -> qjump_sim.LeafSpine | qjump_sim.Tree:
-    """The network; all its links are alike, but for those between a fabric's switches."""
-    edge = qjump_sim.Cable(rate=network.rate_bps, delay=network.delay_ns * qjump_sim.NS)
+    """The network."""
     fabric = network.fabric
     if fabric is None:
-        cables = [(above, below, edge) for above, below in network.edges]
+        cables = [(*edge, cable(link)) for edge, link in zip(network.edges, network.links(), strict=True)]
         return qjump_sim.Tree(switches=network.switches, hosts=network.hosts, cables=cables)
-    uplink = qjump_sim.Cable(rate=fabric.uplink_rate_bps, delay=fabric.uplink_delay_ns * qjump_sim.NS)
-    return qjump_sim.LeafSpine(fabric.racks, fabric.hosts_per_rack, fabric.spines, edge, uplink)
+    return qjump_sim.LeafSpine(fabric.racks, fabric.hosts_per_rack, fabric.spines, cable(network), cable(network.trunk))
 
 
-def numbered(network: Network) -> list[str]:
-    """The names of the hosts in the order of the simulator's numbers."""
+def numbers(network: Network) -> Mapping[str, int]:
+    """The simulator's number of each host."""
     made = topology(network)
-    if isinstance(made, qjump_sim.LeafSpine):
-        return list(network.hosts)
-    numbers = made.numbers()
-    return sorted(numbers, key=lambda name: numbers[name])
+    return made.numbers() if isinstance(made, qjump_sim.Tree) else {name: number for number, name in enumerate(network.hosts)}
 
 
-def scenario(trial: Trial) -> qjump_sim.Scenario:
-    """What the simulator is to run; raise :class:`UsageError` with the place of what it has not."""
-    where = f"arms.{trial.arm.name}"
-    made = topology(trial.network)
-    if len(trial.arm.workloads) != 1:
-        raise UsageError(f"{where}: {len(trial.arm.workloads)} workloads: give the simulator one")
-    (workload,) = trial.arm.workloads
-    traffic: dict[str, Any]
-    match workload:
-        case FlowsPlan():
-            sizes: Any = workload.sizes or qjump_sim.Sizes(workload.points)
-            traffic = {"flows": qjump_sim.Poisson(sizes, load=workload.load, count=workload.count)}
-        case MapReducePlan():
-            traffic = {"apps": [_job(workload, len(trial.network.hosts))]}
-        case _:
-            raise UsageError(f"{where}: the simulator does not know the program of workloads.{workload.name}: use another backend")
-    stop = trial.duration_ns * qjump_sim.NS or None
-    return qjump_sim.Scenario(topology=made, scheme=scheme(trial.arm, made), seed=trial.seed, stop=stop, **traffic)
+class Staged:
+    """A trial that is ready to be simulated: its ``scenario``, and how to read what comes of it."""
+
+    def __init__(self, trial: Trial) -> None:
+        """Raise :class:`UsageError` with the place of what the simulator has not."""
+        where = f"arms.{trial.arm.name}"
+        made = topology(trial.network)
+        treated = scheme(trial.arm, made)
+        assert isinstance(treated, qjump_sim.Scheme)
+        self._stage = Stage.of(trial, numbers(trial.network), treated.transport.data_bytes)
+        self._parts = [(plan, program(plan, where)) for plan in trial.arm.workloads]
+        try:
+            self._apps = [part.apps(plan, self._stage) for plan, part in self._parts]
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from None
+        flows = [plan for plan, _ in self._parts if isinstance(plan, FlowsPlan)]
+        if len(flows) > 1:
+            raise UsageError(f"{where}: {len(flows)} workloads of program flows: give the simulator one")
+        traffic: dict[str, Any] = {"flows": _poisson(flows[0])} if flows else {}
+        self.scenario = qjump_sim.Scenario(
+            topology=made,
+            scheme=treated,
+            seed=trial.seed,
+            # What lasts for a time asks for nothing new after it, and all that it has asked for is waited for, as are flows.
+            apps=[app for mine in self._apps for app in mine],
+            **traffic,
+        )
+
+    def window_s(self, outcome: qjump_sim.Outcome) -> tuple[float, float]:
+        """When the measurement began and ended, after the start; without a duration it ends with the last event."""
+        lasting = self._stage.trial.duration_ns
+        return self._stage.began / qjump_sim.S, (self._stage.ended if lasting else outcome.end) / qjump_sim.S
+
+    @property
+    def began_ns(self) -> int:
+        """When it began, in ns."""
+        return self._stage.began // qjump_sim.NS
+
+    def tables(self, outcome: qjump_sim.Outcome) -> Iterator[tuple[AnyPlan, Rows]]:
+        """Each workload with the rows of its table."""
+        results = iter(outcome.apps)
+        for (plan, part), mine in zip(self._parts, self._apps, strict=True):
+            yield plan, part.rows(plan, self._stage, [next(results) for _ in mine], outcome)
 
 
-def _job(plan: MapReducePlan, hosts: int) -> apps.MapReduce:
-    """On all hosts; level 0 of the simulator is the most urgent, 7 of 802.1Q is."""
-    return apps.MapReduce(
-        nodes=range(hosts),
-        maps=plan.maps,
-        map_bytes=plan.map_bytes,
-        reducers=plan.reducers,
-        map_time=apps.Exponential(plan.map_mean_ns * qjump_sim.NS) if plan.map_mean_ns else 0,
-        reduce_time=apps.Exponential(plan.reduce_mean_ns * qjump_sim.NS) if plan.reduce_mean_ns else 0,
-        map_slots=plan.map_slots,
-        parallel_copies=plan.parallel_copies,
-        level=7 - plan.level,
-    )
+def _poisson(plan: FlowsPlan) -> qjump_sim.Poisson:
+    sizes: Any = plan.sizes or qjump_sim.Sizes(plan.points)
+    return qjump_sim.Poisson(sizes, load=plan.load, count=plan.count)

@@ -9,18 +9,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import qjump_sim
+from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import units
 from qjump_mn.model.experiment import LEVELS
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import Setting
-from qjump_mn.model.topology import Network
+from qjump_mn.model.topology import Cable, Network
+from qjump_mn.simulation.stage import wire_bytes
 
 _QUEUES: dict[str, type[Any]] = {
     "drop-tail": qjump_sim.DropTail,
     "marking": qjump_sim.Marking,
     "threshold": qjump_sim.Threshold,
     "red": qjump_sim.Red,
+    "linux-red": qjump_sim.Red,
     "codel": qjump_sim.CoDel,
     "priority": qjump_sim.Priority,
     "pfabric": qjump_sim.PFabric,
@@ -28,6 +31,17 @@ _QUEUES: dict[str, type[Any]] = {
 _CONGESTION: dict[str, Any] = {"reno": qjump_sim.Reno, "ecn": qjump_sim.Ecn, "cubic": qjump_sim.Cubic, "dctcp": qjump_sim.Dctcp}
 _TRANSPORTS: dict[str, Any] = {"linux": qjump_sim.Transport.linux, "hadoop": qjump_sim.Transport.hadoop}
 _KIND = "kind"
+_LINUX = "linux"
+"""``like`` this, hosts and switches are those of the emulation."""
+_CONNECTIONS = 4095
+"""That a pair of hosts keeps open: what programs of the emulation open beforehand is open."""
+_G = "g_shift"
+_NONE = "none"
+"""Where the simulator has None: no limit, no delayed ACK, never."""
+_BUFFER_BYTES = "buffer-bytes"
+"""What a port holds, whatever its packets' sizes; "buffer" is as many full packets."""
+_HOST_BYTES = 2**30
+"""Of a host's own queue with priorities, more than all windows together: Linux's TCP does not hand down what that would drop."""
 _NS2_MEAN_BYTES = 500
 """Of a packet, by default in ns-2, whose automatic thresholds count such packets."""
 
@@ -41,12 +55,15 @@ def scheme(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjum
     if asked is None:
         raise UsageError(f"{where}: it has no such table, so that the simulator does not know it")
     try:
-        made = qjump_sim.Scheme.named(asked.like, topology)
+        made = _linux(arm, topology) if asked.like == _LINUX else qjump_sim.Scheme.named(asked.like, topology)
     except ValueError as error:
         raise UsageError(f"{where}.like: {error}") from None
+    queue = _queue(f"{where}.queue", asked.queue, made.queue, network)
+    trunk_queue = _queue(f"{where}.queue", asked.queue, made.trunk_queue or made.queue, network.of_trunks)
     made = dataclasses.replace(
         made,
-        queue=_queue(f"{where}.queue", asked.queue, made.queue, network),
+        queue=queue,
+        trunk_queue=None if trunk_queue == queue else trunk_queue,
         host_queue=_queue(f"{where}.host_queue", asked.host_queue, made.host_queue, network),
         pause=_made(f"{where}.pause", qjump_sim.Pause, asked.pause, network) if asked.pause else made.pause,
         transport=_transport(f"{where}.transport", asked.transport, made.transport, network),
@@ -55,32 +72,62 @@ def scheme(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjum
     return made if arm.qjump is None else dataclasses.replace(made, limiter=_limiter(where, arm.qjump))
 
 
+def _linux(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjump_sim.Scheme:
+    """TCP of today, one path a flow, and at every port what the topology's link holds: drop tail, strict priorities where the arm uses levels, or
+    as long as it becomes where the link is paused.
+
+    A host's own queue drops nothing. Bytes are those that keep a link busy. All levels share a port's buffer, and ACKs come before them (simulator/README.md).
+    """
+    network = arm.network
+    full = wire_bytes(network.mtu_bytes)
+    ack = wire_bytes(theory.IP_HEADER_BYTES + theory.TCP_HEADER_BYTES)
+    transport = qjump_sim.Transport.linux(qjump_sim.Cubic())
+    transport = dataclasses.replace(transport, data_bytes=full, ack_bytes=ack, connections=_CONNECTIONS, handshake=None)
+    buffers = (link.buffer_bytes // theory.frame_bytes(network.mtu_bytes) * full for link in (network, network.trunk))
+    queue, trunk_queue = (qjump_sim.Priority(buffer) if arm.uses_levels else qjump_sim.DropTail(bytes=buffer) for buffer in buffers)
+    own = qjump_sim.Priority(_HOST_BYTES) if arm.uses_levels else qjump_sim.DropTail()
+    pause = None
+    if network.xoff_bytes:
+        room = max(qjump_sim.Pause.headroom(cable(link), full) for link in (network, network.trunk))
+        pause = qjump_sim.Pause(network.xoff_bytes, network.xon_bytes, network.xoff_bytes + room)
+        queue = trunk_queue = qjump_sim.DropTail()
+    base = qjump_sim.Scheme.named("tcp", topology)
+    base = dataclasses.replace(base, routing="per-flow", transport=transport, limiter=None)
+    return dataclasses.replace(base, queue=queue, trunk_queue=trunk_queue, host_queue=own, pause=pause)
+
+
+def cable(link: Network | Cable) -> qjump_sim.Cable:
+    """A link as the simulator has it, of a network all links of which are like it."""
+    return qjump_sim.Cable(rate=link.rate_bps, delay=link.delay_ns * qjump_sim.NS)
+
+
 def _limiter(where: str, limiter: QJumpPlan) -> qjump_sim.PerHost:
-    """The arm's; level 0 of the simulator is the most urgent, 7 of 802.1Q is. An epoch begins when the last has passed and there is something to
-    send, whatever kind of epochs the emulation has."""
-    if limiter.mode != "delay":
-        raise UsageError(f"{where}: it has no limiter of mode {limiter.mode!r}, only 'delay'")
+    """The arm's, with the kernel module's rules; level 0 of the simulator is the most urgent, 7 of 802.1Q is."""
+    if limiter.mode not in ("delay", "drop"):
+        raise UsageError(f"{where}: it has no limiter of mode {limiter.mode!r}, only 'delay' and 'drop'")
     budgets = [limiter.budget_bytes[level] or None for level in reversed(LEVELS)]
-    return qjump_sim.PerHost(epoch=limiter.epoch_ns * qjump_sim.NS, budgets=budgets)
+    epoch = limiter.epoch_ns * qjump_sim.NS
+    return qjump_sim.PerHost(epoch=epoch, budgets=budgets, mode=limiter.mode, epochs=limiter.epochs, limit=limiter.limit_packets)
 
 
 def _queue(where: str, asked: Settings, base: Any, network: Network) -> Any:
-    settings = dict(asked)
+    settings: dict[str, Any] = dict(asked)
     kind = settings.pop(_KIND, None)
     if kind is None:
         return _changed(where, base, settings, network)
     if kind not in _QUEUES:
         raise UsageError(f"{where}.kind: there is no queue {kind!r}: known are {', '.join(_QUEUES)}")
+    if kind == "linux-red":
+        # As `tc qdisc add ... red ... ecn`, whose thresholds have no defaults.
+        settings = {"gentle": False, "reading": "linux", "mark_p": None, **settings}
     if kind == "red" and "target" in settings:
-        settings |= _automatic(where, settings)
+        settings |= _automatic(_time(f"{where}.target", settings.pop("target")), settings.get("mean_packet", _NS2_MEAN_BYTES))
     return _made(where, _QUEUES[str(kind)], settings, network)
 
 
-def _automatic(where: str, settings: dict[str, Setting]) -> Settings:
-    """RED's thresholds for a ``target`` delay as ns-2 reckons them, half of it and three times that, in packets of 500 bytes whatever they have."""
-    target = _time(f"{where}.target", settings.pop("target"))
-    mean = settings.get("mean_packet", _NS2_MEAN_BYTES)
-    least = target // 2 * int(mean) // _NS2_MEAN_BYTES
+def _automatic(target_ps: int, mean_packet: Setting) -> Settings:
+    """RED's thresholds for a target delay as ns-2 reckons them, half of it and three times that, in packets of 500 bytes whatever they have."""
+    least = target_ps // 2 * int(mean_packet) // _NS2_MEAN_BYTES
     return {"min": f"{least // qjump_sim.NS}ns", "max": f"{3 * least // qjump_sim.NS}ns"}
 
 
@@ -90,6 +137,11 @@ def _transport(where: str, asked: Settings, base: qjump_sim.Transport, network: 
     if congestion is not None and congestion not in _CONGESTION:
         raise UsageError(f"{where}.congestion: there is no {congestion!r}: known are {', '.join(_CONGESTION)}")
     control = base.congestion if congestion is None else _CONGESTION[str(congestion)]()
+    if _G in settings:
+        shift = settings.pop(_G)
+        if not isinstance(control, qjump_sim.Dctcp) or not isinstance(shift, int):
+            raise UsageError(f"{where}.{_G}: {shift!r} is not for it: it is a whole number, of congestion 'dctcp' alone: g is 2 to the power of -{_G}")
+        control = dataclasses.replace(control, shift=shift)
     if kind is None:
         return dataclasses.replace(_changed(where, base, settings, network), congestion=control)
     if kind not in _TRANSPORTS:
@@ -117,20 +169,28 @@ def _values(where: str, kind: type[Any], settings: Settings, network: Network) -
             raise UsageError(f"{where}.{name}: there is no such setting: known are {', '.join(known)}")
         if value == "buffer" and name == "packets":
             value = network.buffer_bytes // network.mtu_bytes
+        if value == _BUFFER_BYTES and name == "bytes":
+            value = network.buffer_bytes
         values[name] = _value(f"{where}.{name}", value, known[name], network)
     return values
 
 
 def _value(where: str, value: Setting, kind: Any, network: Network) -> Any:
-    """A text where a number, or a :class:`qjump_sim.Limit`, stands is a time, packets, or the buffer of a port in full packets."""
+    """A text where a number, or a :class:`qjump_sim.Limit`, stands is a time, packets, or the buffer of a port in full packets; "none" is None."""
     kinds = (kind, *typing.get_args(kind))
+    if value == _NONE and type(None) in kinds:
+        return None
     if not isinstance(value, str) or str in kinds or any(typing.get_origin(one) is typing.Literal for one in kinds):
         return value
     limit = qjump_sim.Packets in kinds
     if limit and value == "buffer":
         return qjump_sim.Packets(network.buffer_bytes // network.mtu_bytes)
+    if limit and value == _BUFFER_BYTES:
+        return network.buffer_bytes
     if limit and (packets := re.fullmatch(r"([0-9]+)pkt", value)):
         return qjump_sim.Packets(int(packets[1]))
+    if limit and (share := re.fullmatch(r"([0-9.]+)% of buffer", value)):
+        return qjump_sim.Packets(round(float(share[1]) / 100 * network.buffer_bytes / theory.frame_bytes(network.mtu_bytes)))
     time = _time(where, value)
     return qjump_sim.Time(time) if limit else time
 

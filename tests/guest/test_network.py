@@ -83,7 +83,7 @@ def test_a_lone_ping_takes_its_serialisation_times_and_one_constant(laboratory: 
     for payload in (56, 200, 500, 1000, 1400):
         settings = [f"link.rate={rate}Mbit", f"workloads.ping.payload={payload}B", "workloads.ping.interval=20ms"]
         trial, out = laboratory.run(fig3a(*settings), "idle")
-        analytic_us = theory.ping_rtt_ns(payload, 4, rate * 10**6) / 1e3
+        analytic_us = theory.ping_rtt_ns(payload, [(rate * 10**6, 0)] * 4) / 1e3
         terms.append(statistics.median(round_trips_us(trial, out)) - analytic_us)
     print(f"{rate} Mb/s: the CPU adds {', '.join(f'{term:.1f}' for term in terms)} us")
     # ping prints three digits, so that a round trip of 9.38 ms is known to 10 us only.
@@ -108,7 +108,7 @@ def test_goodput_of_a_full_link_is_rate_times_payload_share(laboratory: Laborato
 def test_an_urgent_packet_waits_for_at_most_one_packet_a_busy_port(laboratory: Laboratory, arm: str) -> None:
     resolved = fig3a("duration=4s")
     trial, out = laboratory.run(resolved, arm)
-    idle_us = theory.ping_rtt_ns(56, 4, 10**7) / 1e3 + CPU_US[1]
+    idle_us = theory.ping_rtt_ns(56, [(10**7, 0)] * 4) / 1e3 + CPU_US[1]
     assert max(round_trips_us(trial, out)) <= idle_us + resolved.constants["busy_ports"] * resolved.constants["frame_ms"] * 1e3
     # Were nothing in the way, this test would say nothing.
     assert statistics.median(round_trips_us(trial, out)) > idle_us + 500
@@ -119,6 +119,32 @@ def test_links_may_have_propagation_delay(laboratory: Laboratory) -> None:
     far = laboratory.run(fig3a("workloads.ping.interval=50ms", "link.delay=1ms"), "idle")
     # ping prints three digits: 8.77 ms.
     assert statistics.median(round_trips_us(*far)) - statistics.median(round_trips_us(*near)) == pytest.approx(8000, abs=10)
+
+
+@pytest.mark.parametrize("model", ["wire", "tbf", "htb"])
+def test_links_between_switches_may_have_another_rate_and_delay(laboratory: Laboratory, model: str) -> None:
+    settings = ["link.trunk_rate=40Mbit", "link.trunk_buffer=60880B", "link.trunk_delay=300us", "workloads.ping.interval=50ms"]
+    trial, out = laboratory.run(fig3a(*settings, f"link.model={model}"), "idle")
+    between = trial.network.by_device()["s0-eth2"]
+    assert (between.rate_bps, between.buffer_bytes) == (4 * 10**7, 60_880)
+    analytic_us = theory.ping_rtt_ns(56, trial.network.speeds("h8", "h10")) / 1e3
+    assert analytic_us == pytest.approx(2 * (2 * 91.2 + 2 * (22.8 + 300)))
+    if model == "wire":
+        assert CPU_US[0] <= statistics.median(round_trips_us(trial, out)) - analytic_us <= CPU_US[1]
+
+
+def test_the_share_of_a_link_between_switches_is_of_its_own_rate(laboratory: Laboratory) -> None:
+    # What all of the bulk's senders have to s3 is 8 Mb/s, which it hands on over links of 10.
+    trial, out = laboratory.run(fig3a("link.trunk_rate=8Mbit", "duration=3s"), "contended")
+    facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts)
+    assert facts.read_ns is not None
+    read = (facts.read_ns["began"], facts.read_ns["ended"])
+    rows = links.table(trial.network, out / "asbuilt" / "began", out / "asbuilt" / "ended", read).to_pylist()
+    share = {(row["source"], row["destination"]): 0.0 for row in rows}
+    for row in rows:
+        share[row["source"], row["destination"]] += row["share"]
+    assert share["s0", "s3"] == pytest.approx(1, abs=0.01)
+    assert sum(share["s3", host] for host in ("h10", "h11", "h12")) == pytest.approx(0.8, abs=0.01)
 
 
 def test_frames_carry_the_level_as_pcp_in_both_directions(laboratory: Laboratory) -> None:

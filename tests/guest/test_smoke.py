@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.guest, pytest.mark.smoke]
 
 
 def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
-    """The run directory of a smoke run whose every claim holds."""
+    """The run directory of a smoke run whose claims hold, but for those known not to."""
     argv = [sys.executable, "-m", "qjump_mn.run", experiment, "--preset", "smoke", "--out", str(out), *settings]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     print(done.stdout, done.stderr)
@@ -32,7 +32,12 @@ def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
     return run
 
 
-NOT_REPRODUCED = {"fig7": {"pause_ptp", "dctcp_job"}}
+NOT_REPRODUCED = {
+    "fig7": {"pause_ptp", "dctcp_job"},
+    "hadoop": {"c07", "c08", "c09"},
+    "hadoop-codel": {"c11", "c12", "ece_enough"},
+    "hadoop-sensitivity": {"gains"},
+}
 """Published claims that do not hold here, and why is said in the experiment's remarks; one that begins to hold must be told so too."""
 
 

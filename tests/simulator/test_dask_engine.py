@@ -18,12 +18,11 @@ import pytest
 from qjump_mn.guest import simulator
 from qjump_mn.results import directory
 from tests.guest import trees
+from tests.simulator.short import TRIALS, command, figure_9
 
 pytestmark = pytest.mark.guest
 
-ARMS = "search_dctcp,search_qjump,mining_pfabric"
-FEW = ("fig9", "--preset", "smoke", "-s", "workloads.search.count=60", "-s", "workloads.mining.count=40", "--arms", ARMS)
-TRIALS = 9
+FEW = figure_9(mining=40)
 
 
 class Cluster:
@@ -67,10 +66,6 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         yield made
     finally:
         made.stop()
-
-
-def command(out: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "qjump_mn.run", *arguments, "--out", str(out)]
 
 
 def wait_for_workers(cluster: Cluster, count: int) -> None:

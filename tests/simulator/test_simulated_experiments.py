@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from qjump_mn.analysis import fidelity, pipeline
 from qjump_mn.guest import simulator
 from qjump_mn.model import resolve
-from qjump_mn.results import directory, outcome
+from qjump_mn.results import counters, directory, outcome
 from qjump_mn.results.directory import RunDirectory
 from tests.guest import trees
+from tests.simulator.short import ARMS, TRIALS, command, figure_9
 
 pytestmark = pytest.mark.guest
 
-FEW = ("fig9", "--preset", "smoke", "-s", "workloads.search.count=60", "-s", "workloads.mining.count=20", "--arms", "search_dctcp,search_qjump,mining_pfabric")
-TRIALS = 9
+FEW = figure_9(mining=20)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def package() -> Path:
     trees.kernel_tree(None)
     return simulator.package(print)
-
-
-def command(out: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "qjump_mn.run", *arguments, "--out", str(out)]
 
 
 def run(out: Path, *arguments: str, cpus: set[int] | None = None) -> RunDirectory:
@@ -117,12 +115,12 @@ print(json.dumps({f"{name}_{kind}": getattr(getattr(regions, name), kind) for na
 
 def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
     data, _ = pipeline.read_trials(few, few.manifest)
-    path = few.raw(data[0].trial.name) / fidelity.COUNTERS
+    path = few.raw(data[0].trial.name) / counters.NAME
     good = path.read_bytes()
-    counters = json.loads(good)
-    counters["delivered"]["data"] -= 1
+    counted = json.loads(good)
+    counted["delivered"]["data"] -= 1
     try:
-        path.write_text(json.dumps(counters))
+        path.write_text(json.dumps(counted))
         found = {check.name: check.status for check in fidelity.checks(few, few.manifest, data, {})}
         assert (found["packets"], found["files"]) == ("fail", "fail")
         path.write_text("{}")
@@ -142,6 +140,8 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
         ('like = "dctcp"\ntransport = { min_rto = "soon" }', "simulator.transport.min_rto: 'soon' is not a duration"),
         ('like = "dctcp"\ntransport = { initial_window = 0 }', "the initial window of 0 packets"),
         ('like = "dctcp"\ntransport = { congestion = "bic" }', "simulator.transport.congestion: there is no 'bic'"),
+        ('like = "tcp"\ntransport = { g_shift = 4 }', "simulator.transport.g_shift: 4 is not for it"),
+        ('like = "dctcp"\ntransport = { initial_window = "none" }', "simulator.transport.initial_window: 'none' is not a duration"),
         ('like = "dctcp"\ntransport = { kind = "mac" }', "simulator.transport.kind: there is no transport 'mac'"),
         ('like = "dctcp"\nqueue = { kind = "red", limit = "buffer", target = "soon" }', "simulator.queue.target: 'soon' is not a duration"),
         ('like = "dctcp"\nqueue = { kind = "codel", limit = "9pkts", target = "1ms", interval = "2ms" }', "simulator.queue.limit: '9pkts' is not"),
@@ -182,12 +182,13 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
     found = run(tmp_path, "hadoop", "--preset", "smoke", "-s", "workloads.job.map_size=159kB", "-s", variant, "--arms", arms)
     names = ("droptail", "dctcp_ack_100us", "ecn_ece_deep_500us")
     told = {name: json.loads((found.asbuilt(f"{name}/1") / "scenario.json").read_text())["scheme"] for name in names}
-    assert (told["droptail"]["queue"]["kind"], told["droptail"]["queue"]["packets"]) == ("DropTail", 200)
+    assert (told["droptail"]["queue"]["kind"], told["droptail"]["queue"]["bytes"]) == ("DropTail", 300_000)
     red, deep = told["dctcp_ack_100us"]["queue"], told["ecn_ece_deep_500us"]["queue"]
     # ns-2's thresholds: half of the target and three halves, in packets of 500 bytes, or here as many of 1500.
-    assert (red["limit"]["count"], red["min"]["ps"], red["max"]["ps"], red["protection"]) == (200, 150_000_000, 450_000_000, "ack+syn")
-    assert (deep["limit"]["count"], deep["min"]["ps"], deep["max"]["ps"], deep["protection"]) == (2000, 250_000_000, 750_000_000, "ece-bit")
+    assert (red["limit"], red["min"]["ps"], red["max"]["ps"], red["protection"]) == (300_000, 150_000_000, 450_000_000, "ack+syn")
+    assert (deep["limit"], deep["min"]["ps"], deep["max"]["ps"], deep["protection"]) == (3_000_000, 250_000_000, 750_000_000, "ece-bit")
     assert [told[name]["congestion"]["kind"] for name in told] == ["Reno", "Dctcp", "Ecn"]
+    assert (red["gentle"], red["mark_p"], told["dctcp_ack_100us"]["transport"]["ect_again"]) == (False, None, True)
     for name in ("droptail", "dctcp_ack_100us"):
         arm = outcome.read(found.path).arm(name)
         assert arm is not None
@@ -195,6 +196,62 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
         # 100 of the 15,900 shares, of 1000 bytes each, are on their reducer's node already.
         assert job["shuffled_s"] <= job["runtime_s"] and 0 < job["throughput_mbps"] < 1000
         assert 0.01 < job["latency_ms"] < 10
+
+
+@pytest.mark.parametrize(("mode", "epochs", "limit"), [("delay", "rolling", 9), ("drop", "aligned", 1000), ("tbf", "rolling", 1000)])
+def test_limiters_are_those_of_the_emulation(mode: str, epochs: str, limit: int, tmp_path: Path) -> None:
+    own = tmp_path / "schemes"
+    own.mkdir()
+    (own / "mine.toml").write_text(
+        'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\nlevels = true\n'
+        f'limiter = "{mode}"\n[simulator]\nlike = "qjump-paper"\n'
+    )
+    asked = ("-s", f"qjump.paper.epochs={epochs}", "-s", f"qjump.paper.limit_packets={limit}")
+    argv = command(tmp_path / "out", *FEW[:7], *asked, "--scheme", "mine", "--arms", "search_mine")
+    done = subprocess.run(argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    if mode == "tbf":
+        assert (done.returncode, "it has no limiter of mode 'tbf', only 'delay' and 'drop'" in done.stderr) == (2, True), done.stderr
+        return
+    found = directory.existing(tmp_path / "out" / "last")
+    told = json.loads((found.asbuilt("search_mine_0_5/1") / "scenario.json").read_text())["scheme"]["limiter"]
+    budgets = [9_000, 12_960, 64_800, 129_600, 259_200, 432_000, 648_000, None]
+    assert told == {"kind": "PerHost", "epoch": 2_073_600_000, "budgets": budgets, "mode": mode, "epochs": epochs, "limit": limit}
+    limited = json.loads((found.raw("search_mine_0_5/1") / counters.NAME).read_text())["limited"]
+    assert limited["data"] > 0
+
+
+def test_what_is_otherwise_is_so_in_every_scheme_that_has_it(tmp_path: Path) -> None:
+    points = ["as chosen", "links of 20 us", "no delayed ACKs", "g of 1/4", "buffers in packets", "hosts' queues drop tail", "computing 1 s each"]
+    values = f"sweeps.other.values={json.dumps(points)}"
+    found = run(tmp_path, "hadoop-sensitivity", "-s", values, "-s", "workloads.job.map_size=159kB", "--arms", "droptail,dctcp_ack")
+
+    def told(arm: str, point: str) -> dict[str, Any]:
+        name = f"{arm}_{''.join(letter if letter.isalnum() else '_' for letter in point)}/1"
+        scheme, trial = (json.loads(path.read_text()) for path in (found.asbuilt(name) / "scenario.json", found.trial(name) / "trial.json"))
+        return {**scheme["scheme"], **trial["trial"]["arm"]}
+
+    for arm in ("droptail", "dctcp_ack"):
+        chosen = told(arm, points[0])
+        assert (chosen["network"]["delay_ns"], told(arm, points[1])["network"]["delay_ns"]) == (5_000, 20_000)
+        assert (chosen["transport"]["delayed_ack"], told(arm, points[2])["transport"]["delayed_ack"]) == (40 * 10**9, None)
+        assert "host_queue" not in chosen and told(arm, points[5])["host_queue"]["packets"] == 2000
+        assert (chosen["workloads"][0]["map_mean_ns"], told(arm, points[6])["workloads"][0]["map_mean_ns"]) == (0, 10**9)
+    assert [told("dctcp_ack", point)["congestion"].get("shift") for point in (points[0], points[3])] == [4, 2]
+    assert told("droptail", points[3])["congestion"] == told("droptail", points[0])["congestion"]
+    assert (told("droptail", points[4])["queue"]["packets"], told("dctcp_ack", points[4])["queue"]["limit"]["count"]) == (200, 200)
+    report = (found.path / "report.md").read_text()
+    assert "### Runtime, relative to drop tail" in report and "| links of 20 us |" in report
+
+
+@pytest.mark.parametrize("name", ["hadoop", "hadoop-codel", "hadoop-fig1", "hadoop-sensitivity", "scale"])
+def test_large_experiments_run_in_a_minute(name: str, tmp_path: Path) -> None:
+    """Of the experiment's own smoke preset, which has 34 trials at most; loaded cores take their time, so that the limit is on the processor's."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = run(tmp_path, name, "--preset", "smoke")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    taken = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert taken < 2 * 60, "two cores for a minute"
+    assert outcome.read(found.path).exit_code in (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -214,6 +271,6 @@ def test_a_backend_that_does_not_fit_is_refused(arguments: tuple[str, ...], sent
 def test_the_longest_runs_come_first(few: RunDirectory) -> None:
     events = [json.loads(line) for line in (few.path / "log.jsonl").read_text().splitlines()]
     started = [event["name"] for event in events if event["event"] == "progress"]
-    plan = resolve.plan("fig9", "smoke", ["workloads.search.count=60", "workloads.mining.count=20"], only=FEW[-1].split(","))
+    plan = resolve.plan("fig9", "smoke", ["workloads.search.count=60", "workloads.mining.count=20"], only=ARMS)
     assert sorted(started) == sorted(trial.name for trial in plan.trials())
     assert [name.partition("_")[0] + name.split("_")[1] for name in started[:3]] == ["searchqjump"] * 3

@@ -18,8 +18,8 @@ from qjump_mn.results.tables import TrialFacts
 DATA_BYTES, ACK_BYTES = 1500, 40
 """Of packets on the wire, with which completion times in an empty network are reckoned."""
 
-LARGEST_BYTES = {"short": 10_000, "medium": 10_000_000, "long": math.inf}
-"""Of a region's flows, on the wire; the published script has them."""
+BYTES = {"short": (0, 10_000), "medium": (10_000, 10_000_000), "long": (10_000_000, math.inf), "all": (0, math.inf)}
+"""Flows of a region have more than the first and at most the second, on the wire; the published script has them."""
 
 
 def values(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
@@ -30,11 +30,8 @@ def values(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) ->
     ratio = took / ideal_ps(trial.network, done)
     size = done["packets"].to_numpy() * DATA_BYTES
     found = {"flows": float(table.num_rows), "unfinished": float(table.num_rows - done.num_rows)}
-    least = 0.0
-    for region, largest in (*LARGEST_BYTES.items(), ("all", math.inf)):
-        least = 0.0 if region == "all" else least
-        mine = np.sort(ratio[(size > least) & (size <= largest)])
-        least = largest
+    for region, (above, most) in BYTES.items():
+        mine = np.sort(ratio[(size > above) & (size <= most)])
         if len(mine):
             found[f"{region}_mean"] = float(np.mean(mine))
             found[f"{region}_p99"] = float(mine[math.ceil((len(mine) - 1) * 0.99)])

@@ -31,9 +31,8 @@ class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
     def constants(self, network: Network) -> dict[str, float]:
         """The last message over the longest way in an idle network: its host has sent all others before it. Without anybody's processing."""
         frame = theory.frame_bytes(theory.IP_HEADER_BYTES + theory.TCP_HEADER_BYTES + MESSAGE_BYTES)
-        links = max(len(network.path(*flow)) for flow in self.flows)
         before = (len(self.hosts) - 2) * theory.occupancy_ns(frame, network.rate_bps)
-        return {"analytic_ms": (before + theory.one_way_ns(frame, links, network.rate_bps, network.delay_ns)) / 1e6}
+        return {"analytic_ms": (before + max(theory.one_way_ns(frame, network.speeds(*flow)) for flow in self.flows)) / 1e6}
 
     @property
     def longest_ns(self) -> int:

@@ -13,7 +13,7 @@ from qjump_mn.model.units import Duration, Size
 class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="fanin"):
     """Each of ``streams`` a flow sends one datagram of ``payload_bytes`` every ``interval_ns``, at a phase of its own."""
 
-    MEASURES: ClassVar = {**LATENCIES, "late_ms": "latest start, ms"}
+    MEASURES: ClassVar = {**LATENCIES, "late_ms": "latest start, ms", "bound_ms": "bound, ms"}
 
     interval_ns: int
     streams: int
@@ -23,9 +23,8 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         """The latest that a datagram may arrive while the senders' epoch is long enough, and what the receiver's port is asked to carry."""
         frame = theory.frame_bytes(theory.IP_HEADER_BYTES + theory.UDP_HEADER_BYTES + self.payload_bytes)
         full = theory.frame_bytes(network.mtu_bytes)
-        links = max(len(network.path(*flow)) for flow in self.flows)
-        bound = theory.fan_in_bound_ns(len(self.flows), self.streams, frame, full, network.rate_bps, links)
-        return {"bound_ms": (bound + links * network.delay_ns) / 1e6}
+        ways = (network.speeds(*flow) for flow in self.flows)
+        return {"bound_ms": max(theory.fan_in_bound_ns(len(self.flows), self.streams, frame, full, links) for links in ways) / 1e6}
 
     def describe(self) -> str:
         streams = f"{self.streams} stream{'s' if self.streams > 1 else ''} a flow"
@@ -40,7 +39,7 @@ class Fanin(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="fanin", kw_o
     payload: Size = Size(230)
 
     def check(self, where: str, network: Network) -> None:
-        bounded(f"{where}.interval", self.interval, 10**5, 10**10, "100us to 10s")
+        bounded(f"{where}.interval", self.interval, 10**3, 10**10, "1us to 10s")
         bounded(f"{where}.streams", self.streams, 1, 64, "1 to 64")
         most = network.mtu_bytes - theory.IP_HEADER_BYTES - theory.UDP_HEADER_BYTES
         bounded(f"{where}.payload", self.payload, 24, most, f"24B to {most}B")

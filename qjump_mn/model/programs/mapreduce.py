@@ -1,9 +1,11 @@
-"""mapreduce: a job whose reducers fetch from every map, on all hosts of the network; the simulator's."""
+"""mapreduce: a job whose reducers fetch from every map; the simulator's."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, ClassVar
 
+from qjump_mn.errors import UsageError
 from qjump_mn.model.programs.base import Flow, WorkloadPlan, WorkloadSpec, bounded
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
@@ -13,8 +15,9 @@ DROPPED = {"data": "data", "acks": "ACKs", "syns": "SYNs"}
 
 
 class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="mapreduce"):
-    """``maps`` of ``map_bytes`` of output each run in the hosts' ``map_slots``; each of ``reducers`` fetches its share of every map that has ended,
-    ``parallel_copies`` at a time. Computing takes exponential times of the means given; 0 is none."""
+    """``maps`` of ``map_bytes`` of output each run in the ``map_slots`` of ``hosts``, or of all where there are none; each of ``reducers``
+    fetches its share of every map that has ended, ``parallel_copies`` at a time. Computing takes exponential times of the means given; 0 is none.
+    The ``flows`` are every ordered pair of ``hosts``."""
 
     # Of a host, the mean of all packets, and shares of all packets sent, of those dropped, of data delivered.
     MEASURES: ClassVar = {
@@ -27,8 +30,10 @@ class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
         "marked": "marked",
         "timeouts": "timeouts",
     }
+    BACKGROUND: ClassVar = True
     ONLY_SIMULATED: ClassVar = True
 
+    hosts: tuple[str, ...]
     maps: int
     map_bytes: int
     reducers: int
@@ -39,15 +44,17 @@ class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
 
     def describe(self) -> str:
         computes = f"; a map computes for {self.map_mean_ns / 1e9:g} s, a reducer for {self.reduce_mean_ns / 1e9:g} s, in the mean"
+        where = f" on {', '.join(self.hosts)}" if self.hosts else ""
         what = f"{self.maps} maps of {self.map_bytes / 1e6:g} MB, {self.reducers} reducers, {self.parallel_copies} copies at a time"
-        return what + (computes if self.map_mean_ns or self.reduce_mean_ns else "")
+        return what + where + (computes if self.map_mean_ns or self.reduce_mean_ns else "")
 
 
 class MapReduce(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="mapreduce", kw_only=True):
-    """mapreduce: a job on all hosts, once; the trial ends when it has."""
+    """mapreduce: a job on ``hosts``, or on all, once; the trial lasts until it has ended."""
 
     LASTING: ClassVar = False
 
+    hosts: tuple[str, ...] = ()
     maps: int
     map_size: Size
     reducers: int
@@ -57,7 +64,9 @@ class MapReduce(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="mapr
     reduce_mean: Duration = Duration(0)
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
-        return []
+        if len(self.hosts) == 1 or len(set(self.hosts)) < len(self.hosts):
+            raise UsageError(f"{where}.hosts: name two hosts or more, each once, not {', '.join(self.hosts)}")
+        return [(f"{where}.hosts", pair) for pair in itertools.permutations(self.hosts, 2)]
 
     def check(self, where: str, network: Network) -> None:
         bounded(f"{where}.maps", self.maps, 1, 100_000, "1 to 100000")
@@ -71,6 +80,7 @@ class MapReduce(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="mapr
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> MapReducePlan:
         return MapReducePlan(
             **common,
+            hosts=self.hosts,
             maps=self.maps,
             map_bytes=int(self.map_size),
             reducers=self.reducers,

@@ -42,8 +42,8 @@ class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
         request, answer = headers + self.key_bytes, headers + 4 + self.value_bytes
         if answer > network.mtu_bytes:
             return {}
-        links = len(network.path(*self.flows[0]))
-        ways = (theory.one_way_ns(theory.frame_bytes(size), links, network.rate_bps, network.delay_ns) for size in (request, answer))
+        links = network.speeds(*self.flows[0])
+        ways = (theory.one_way_ns(theory.frame_bytes(size), links) for size in (request, answer))
         return {"analytic_ms": sum(ways) / 1e6}
 
     def describe(self) -> str:

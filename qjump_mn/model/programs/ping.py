@@ -30,7 +30,7 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return tuple((destination, self.reply_level) for _, destination in self.flows) if self.reply_level else ()
 
     def constants(self, network: Network) -> dict[str, float]:
-        rtt = theory.ping_rtt_ns(self.payload_bytes, len(network.path(*self.flows[0])), network.rate_bps, network.delay_ns)
+        rtt = theory.ping_rtt_ns(self.payload_bytes, network.speeds(*self.flows[0]))
         return {"analytic_ms": rtt / 1e6, "interval_ms": self.interval_ns / 1e6}
 
     @property

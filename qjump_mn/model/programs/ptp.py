@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Literal
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
-from qjump_mn.model.programs.base import Flow, FlowSpec, WorkloadPlan
+from qjump_mn.model.programs.base import Flow, FlowSpec, WorkloadPlan, bounded
 from qjump_mn.model.topology import Network
+from qjump_mn.model.units import Duration
 
 Implementation = Literal["ptpd", "ptp4l"]
 
@@ -16,7 +17,7 @@ EVENT_BYTES = 44
 
 
 class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ptp"):
-    """A slave at the source of each flow, their master at the destination: a Sync every second, and about as many Delay_Req.
+    """A slave at the source of each flow, their master at the destination: a Sync every ``interval_ns``, and about as many Delay_Req.
 
     ``delay`` is how long these messages were under way, exactly, for all hosts have one clock: it is what the network did. ``offset`` is
     what the slave made of it with each Sync, behind its filters. ptp4l takes the time of sending when a message's first bit leaves the host;
@@ -36,6 +37,7 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ONE_WAY: ClassVar = True
 
     implementation: Implementation
+    interval_ns: int
 
     @property
     def master(self) -> str:
@@ -45,18 +47,19 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def constants(self, network: Network) -> dict[str, float]:
         """One way of a message in an idle network, without anybody's processing."""
         frame = theory.frame_bytes(theory.IP_HEADER_BYTES + theory.UDP_HEADER_BYTES + EVENT_BYTES)
-        links = len(network.path(*self.flows[0]))
-        return {"analytic_ms": theory.one_way_ns(frame, links, network.rate_bps, network.delay_ns) / 1e6}
+        return {"analytic_ms": theory.one_way_ns(frame, network.speeds(*self.flows[0])) / 1e6}
 
     def describe(self) -> str:
         slaves = ", ".join(source for source, _ in self.flows)
-        return f"{self.implementation}, master {self.master}, slave{'s' if len(self.flows) > 1 else ''} {slaves}, a Sync every second, no clock adjusted"
+        every = "every second" if self.interval_ns == theory.NS_PER_S else f"every {self.interval_ns / 1e6:g} ms"
+        return f"{self.implementation}, master {self.master}, slave{'s' if len(self.flows) > 1 else ''} {slaves}, a Sync {every}, no clock adjusted"
 
 
 class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=True):
     """Each flow is "slave>master", as a client's; all have the same master, for Syncs go to everybody. ``implementation`` is the program."""
 
     implementation: Implementation = "ptpd"
+    interval: Duration = Duration(theory.NS_PER_S)
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         found = super().pairs(where)
@@ -65,5 +68,8 @@ class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=
             raise UsageError(f"{where}.flows: {len(masters)} masters would vie with each other: give every slave the same")
         return found
 
+    def check(self, where: str, network: Network) -> None:
+        bounded(f"{where}.interval", self.interval, 10**4, 10**10, "10us to 10s")
+
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> PtpPlan:
-        return PtpPlan(**common, implementation=self.implementation)
+        return PtpPlan(**common, implementation=self.implementation, interval_ns=int(self.interval))

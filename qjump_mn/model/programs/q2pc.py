@@ -42,9 +42,8 @@ class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def constants(self, network: Network) -> dict[str, float]:
         """A request's time in an idle network, without anybody's processing: what the farthest client takes, of orders that leave at once."""
         headers = theory.IP_HEADER_BYTES + (theory.TCP_HEADER_BYTES if self.transport == "tcp" else theory.UDP_HEADER_BYTES)
-        links = max(len(network.path(*flow)) for flow in self.flows)
         frame = theory.frame_bytes(headers + self.message_bytes)
-        return {"analytic_ms": 4 * theory.one_way_ns(frame, links, network.rate_bps, network.delay_ns) / 1e6}
+        return {"analytic_ms": 4 * max(theory.one_way_ns(frame, network.speeds(*flow)) for flow in self.flows) / 1e6}
 
     def describe(self) -> str:
         how = {"tcp": "TCP", "udp": f"UDP, asked again after {self.rto_ns / 1e6:g} ms", "broadcast": "a broadcast, nothing sent again"}[self.transport]

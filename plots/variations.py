@@ -1,0 +1,77 @@
+"""Measures relative to another arm's, a row for each variation of an experiment: what is sensitive to what was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.axes
+import matplotlib.figure
+
+from qjump_mn.model.experiment import PanelSpec
+from qjump_mn.model.plan import Plan
+from qjump_mn.results import panels as values
+from qjump_mn.results import wording
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import ArmSummary
+
+from . import notes, style
+from .notes import RIGHT
+from .style import Figure
+
+ROW_INCHES = 0.2
+LEFT = 0.25
+"""Where panels begin, in widths of the figure: rows have names."""
+
+
+def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
+    """The figure of the experiment; nothing where there is no data."""
+    plan = manifest.plan
+    by_name = {arm.name: arm for arm in arms if arm.done}
+    names = {arm.x: values.point(arm) for arm in plan.arms_run if arm.x is not None and arm.name in by_name}
+    rows = {x: place for place, x in enumerate(sorted(names))}
+    if not rows:
+        return []
+    with style.sheet():
+        inches = ROW_INCHES * len(rows) + 1.65
+        figure = matplotlib.figure.Figure(figsize=(7.2, inches))
+        grid = figure.add_gridspec(1, len(plan.figure.panels), left=LEFT, right=RIGHT, top=1 - 0.5 / inches, bottom=0.9 / inches, wspace=0.08)
+        every = grid.subplots(sharey=True, squeeze=False)[0]
+        for axis, panel in zip(every, plan.figure.panels, strict=True):
+            _panel(axis, plan, panel, by_name, rows)
+            axis.set_title(panel.title, loc="left")
+        every[0].set_yticks(range(len(rows)), [names[x] for x in rows])
+        every[0].set_ylim(len(rows) - 0.4, -0.6)
+        handles = {label: handle for axis in every for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+        figure.legend(handles.values(), handles, loc="upper left", bbox_to_anchor=(0.01, 1), ncols=len(handles), fontsize=7)
+        seeds = {seed for arm in by_name.values() for measured in arm.measures.values() for spread in measured.values() for seed in spread.seeds}
+        said = f"{notes.scale(manifest, plan.arms_run)}; {notes.replicates(seeds)}"
+        notes.footer(figure, manifest, said)
+    told = "; ".join(f"{' '.join(filter(None, [panel.title, panel.label]))}{notes.against(plan, panel)}" for panel in plan.figure.panels)
+    spread = " The lines span the replicates." if len(seeds) > 1 else ""
+    return [Figure(plan.figure.plot, plan.title, f"{told}, for {', '.join(handles)}, preset {plan.preset}: {said}.{spread}", figure)]
+
+
+def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Mapping[str, ArmSummary], rows: Mapping[float, int]) -> None:
+    looks = style.looks(plan)
+    names = values.compared(plan, panel)
+    for index, name in enumerate(names):
+        beside = 0.22 * (index - (len(names) - 1) / 2)  # so that none hides another
+        members = values.series(plan, name)
+        for entry in panel.measures:
+            placed = [(rows[arm.x], arm) for arm in members if arm.x is not None and arm.x in rows]
+            found = [(row, spread) for row, arm in placed if (spread := values.value(plan, panel, entry, arm.name, arms))]
+            if not found:
+                continue
+            ys, look = [row + beside for row, _ in found], looks[name]
+            axis.hlines(ys, [s.minimum for _, s in found], [s.maximum for _, s in found], color=look.colour, linewidth=1.1, zorder=3)
+            label = wording.series_label(members[0])
+            axis.plot([s.median for _, s in found], ys, look.marker, color=look.colour, mec="white", mew=0.4, label=label, zorder=4 + index)
+    if panel.relative_to:
+        axis.axvline(1, color="#333333", linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=2)
+    if panel.log:
+        axis.set_xscale("log")
+        style.logarithmic(axis.xaxis, 1.0, 2.0, 5.0)
+    bases = [wording.series_labels(plan)[name] for name in panel.relative_to.values()]
+    axis.set_xlabel(", relative to ".join([panel.label, *bases]))
+    axis.tick_params(axis="y", length=0)

@@ -1,0 +1,39 @@
+"""What the panels of a figure show relative to another arm, as numbers: a row for each value of the sweep."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from qjump_mn.model.experiment import PanelSpec
+from qjump_mn.model.plan import Plan
+from qjump_mn.results import panels, wording
+from qjump_mn.results.outcome import ArmSummary, Outcome
+
+
+class Table(NamedTuple):
+    """Of one panel: what it shows, the lines of its figure, and their values for each value of the sweep."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def tables(plan: Plan, outcome: Outcome) -> list[Table]:
+    """One for each panel of a sweep that shows ratios and has data."""
+    arms = {arm.name: arm for arm in outcome.arms if arm.done}
+    return [table for panel in plan.figure.panels if panel.relative_to and (table := _table(plan, panel, arms)).rows]
+
+
+def _table(plan: Plan, panel: PanelSpec, arms: dict[str, ArmSummary]) -> Table:
+    series = [panels.series(plan, name) for name in panels.compared(plan, panel)]
+    lines = [(members, entry) for members in series for entry in panel.measures if any(arm.series and arm.name in arms for arm in members)]
+    points = {arm.x: panels.point(arm) for members, _ in lines for arm in members if arm.x is not None}
+    rows = []
+    for x in sorted(points):
+        cells = [next((panels.value(plan, panel, entry, arm.name, arms) for arm in members if arm.x == x), None) for members, entry in lines]
+        if any(cells):
+            rows.append((points[x], *map(wording.shown, cells)))
+    labels = wording.series_labels(plan)
+    base = " and ".join(dict.fromkeys(labels[name] for name in panel.relative_to.values()))
+    title = ": ".join(filter(None, [panel.title, f"{panel.label}, relative to {base}"]))
+    return Table(title, tuple(wording.series_label(members[0]) for members, _ in lines), tuple(rows))

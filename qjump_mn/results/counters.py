@@ -1,0 +1,28 @@
+"""``raw/counters.json`` of a simulated trial: how many packets were sent, and what became of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+NAME = "counters.json"
+
+DROPS = {"full": "queue full", "pushed_out": "pushed out", "early": "early", "limited": "by the limiter"}
+"""Why a packet is dropped, with the words for it."""
+
+FATES = ("delivered", *DROPS, "in_flight")
+"""What becomes of a packet."""
+
+Counters = dict[str, int | dict[str, int]]
+"""Counts, of packets mostly by what they are."""
+
+
+def read(raw: Path) -> Counters:
+    """Those in a folder of raw files; raise OSError or msgspec.DecodeError."""
+    return msgspec.json.decode((raw / NAME).read_bytes(), type=Counters)
+
+
+def total(count: int | dict[str, int]) -> int:
+    """All kinds together."""
+    return count if isinstance(count, int) else sum(count.values())

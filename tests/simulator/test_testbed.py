@@ -1,0 +1,74 @@
+"""The paper's testbed at 10 Gb/s, for a moment: the presets run where they can, and what is published at that scale holds."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from qjump_mn.guest import simulator
+from qjump_mn.results import directory, outcome
+from qjump_mn.results.directory import RunDirectory
+from tests.guest import trees
+from tests.simulator.short import command
+
+pytestmark = pytest.mark.guest
+
+SHORT = {
+    "fig3a": ("-s", "duration=1s", "-s", "workloads.ping.interval=500us"),
+    "fig7": ("-s", "duration=30ms", "-s", "workloads.job.map_size=16MB", "--replicates", "1"),
+    "fig11": ("-s", "duration=3ms", "-s", 'sweeps.epoch.values=["10us", "21us", "25us"]'),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def package() -> None:
+    trees.kernel_tree(None)
+    simulator.package(print)
+
+
+def run(out: Path, experiment: str) -> tuple[RunDirectory, str]:
+    done = subprocess.run(command(out, experiment, "--preset", "10g", *SHORT[experiment]), capture_output=True, text=True, check=False)
+    found = directory.existing(out / "last")
+    assert found.manifest.trials, done.stderr
+    assert {record.status for record in found.manifest.trials.values()} == {"done"}, done.stdout + done.stderr
+    assert found.manifest.backend == "simulator"
+    return found, done.stdout
+
+
+def verdicts(found: RunDirectory) -> dict[str, str]:
+    return {row.claim: row.verdict for row in outcome.read(found.path).verdicts}
+
+
+def test_figure_3a_holds_with_the_papers_numbers(tmp_path: Path) -> None:
+    found, said = run(tmp_path, "fig3a")
+    assert verdicts(found).pop("ratio") == "REPRODUCED"
+    assert set(verdicts(found).values()) == {"REPRODUCED"}
+    idle = outcome.read(found.path).arm("idle")
+    assert idle is not None and idle.measures["ping"]["max_ms"].median == pytest.approx(8 * 114 * 8e-7, abs=1e-12)
+    assert "Side by side" in said
+    page = (found.path / "report.md").read_text()
+    emulated = r"729.6 us \(0.5914\) \| \d+ us \(0.6\d+\)"
+    assert re.search(rf"\| ping alone, median \| {emulated} \| 0.728 us \(0.5904\) \| 0.7296 us \(0.5917\) \| 85 us \(68.94\) \|", page)
+
+
+def test_figure_7_has_six_schemes(tmp_path: Path) -> None:
+    found, _ = run(tmp_path, "fig7")
+    held = verdicts(found)
+    assert {held[name] for name in ("contended", "pause_memcached", "ecn", "dctcp", "qjump_best", "qjump_published", "contended_published")} == {"REPRODUCED"}
+    measured = {arm.name: arm.measures for arm in outcome.read(found.path).arms}
+    # 128 connections that think for 460 us: what the paper's clients got alone, within 3 %.
+    assert measured["memcached_alone"]["memcached"]["requests_per_s"].median == pytest.approx(128 / 468e-6, rel=0.03)
+    # Nothing is lost where ports pause each other.
+    assert (measured["pause"]["job"]["dropped"].median, measured["pause"]["memcached"]["loss"].median) == (0, 0)
+
+
+def test_figure_11_keeps_its_bound(tmp_path: Path) -> None:
+    found, _ = run(tmp_path, "fig11")
+    assert set(verdicts(found).values()) == {"REPRODUCED"}
+    arms = {arm.name: arm.measures["urgent"] for arm in outcome.read(found.path).arms}
+    assert arms["levels_25us"]["sent"].median == 60 * 120 and arms["levels_25us"]["loss"].median == 0
+    # Six streams of 300 B on each of ten hosts every 10 us are 1.44 times what the receiver's link carries.
+    assert arms["levels_10us"]["loss"].median > 0

@@ -1,0 +1,36 @@
+"""How late a program gets the processor."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from qjump_mn.backends.lateness import EVERY_S, Lateness
+
+
+def test_a_processor_that_is_taken_is_noticed() -> None:
+    with Lateness() as idle:
+        time.sleep(10 * EVERY_S)
+    with Lateness() as taken:
+        time.sleep(2 * EVERY_S)
+        began = time.monotonic()
+        while time.monotonic() - began < 5 * EVERY_S:
+            sum(range(10**7))  # one call, which keeps the interpreter's lock as another process keeps a processor
+        took_us = (time.monotonic() - began) * 1e6
+    assert idle.quantiles_us()["p50"] < 5000
+    assert taken.quantiles_us()["max"] > 5000
+    assert taken.quantiles_us()["max"] <= took_us + EVERY_S * 1e6
+
+
+def test_quantiles_are_ranks_beyond_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Lateness() as lateness:
+        pass
+    monkeypatch.setattr(lateness, "_late_s", [(100 - rank) * 1e-6 + 50e-6 for rank in range(100)])
+    assert lateness.quantiles_us() == {"p50": 49.0, "p99": 97.0, "max": 99.0}
+    monkeypatch.setattr(lateness, "_late_s", [rank * 1e-6 for rank in range(1000)])
+    assert lateness.quantiles_us() == {"p50": 499.0, "p99": 989.0, "max": 999.0}
+    monkeypatch.setattr(lateness, "_late_s", [1e-6, 3e-6])
+    assert lateness.quantiles_us() == {"p50": 0.0, "p99": 0.0, "max": 2.0}
+    monkeypatch.setattr(lateness, "_late_s", [])
+    assert lateness.quantiles_us() == {"p50": 0.0, "p99": 0.0, "max": 0.0}
