@@ -13,7 +13,7 @@ import msgspec
 
 from qjump_mn.backends.lateness import Lateness
 from qjump_mn.errors import InvalidRunError
-from qjump_mn.model.plan import Trial
+from qjump_mn.model.plan import ArmPlan, Trial
 from qjump_mn.network import asbuilt
 from qjump_mn.workloads.drivers import launches
 from qjump_mn.workloads.launch import Phase
@@ -38,30 +38,34 @@ def run(testbed: Testbed, trial: Trial, out: Path, progress: Progress) -> None:
     Raises InvalidRunError when the network built is not the network planned, LostError when a program dies.
     """
     chance = random.Random(trial.seed)
-    _treat(testbed, trial)
-    asbuilt.collect(testbed, out / "asbuilt" / "before", trial.arm)
-    wrong = asbuilt.differences(out / "asbuilt" / "before", trial.network, trial.arm)
-    if wrong:
-        more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
-        raise InvalidRunError(f"the network built is not the network planned: {'; '.join(wrong[:3])}{more}")
+    treat(testbed, trial.arm, out / "asbuilt" / "before")
     with Programs() as programs:
         facts = _measure(testbed, trial, out, programs, chance, progress)
     asbuilt.counters(testbed, out / "asbuilt" / "after")
     (out / "trial.json").write_text(json.dumps({"trial": msgspec.to_builtins(trial), **facts}, indent=1, sort_keys=True) + "\n")
 
 
-def _treat(testbed: Testbed, trial: Trial) -> None:
-    testbed.shape(trial.network)
-    testbed.adopt(trial.arm.scheme)
-    if trial.arm.qjump is not None:
-        testbed.limit(trial.arm.qjump)
-    elif trial.arm.uses_levels:
+def treat(testbed: Testbed, arm: ArmPlan, folder: Path) -> None:
+    """Give the network an arm's links, scheme and limiter, and read it back into ``folder``.
+
+    Raises InvalidRunError when the network built is not the network planned, MachineError when tc, ip or sysctl refuse what is asked.
+    """
+    testbed.shape(arm.network)
+    testbed.adopt(arm.scheme)
+    if arm.qjump is not None:
+        testbed.limit(arm.qjump)
+    elif arm.uses_levels:
         testbed.prioritise_hosts()
-    for workload in trial.arm.workloads:
+    for workload in arm.workloads:
         for host, level in workload.echo_replies:
             # The kernel sends echo replies with priority 0 whatever the request had.
             testbed.mark_echo_replies(host, level)
     testbed.apply()
+    asbuilt.collect(testbed, folder, arm)
+    wrong = asbuilt.differences(folder, arm.network, arm)
+    if wrong:
+        more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
+        raise InvalidRunError(f"the network built is not the network planned: {'; '.join(wrong[:3])}{more}")
 
 
 def _measure(testbed: Testbed, trial: Trial, out: Path, programs: Programs, chance: random.Random, progress: Progress) -> dict[str, Any]:

@@ -1,0 +1,54 @@
+"""Arms that no smoke run has can be put on their networks: the kernel takes links, scheme and limiter, and what it shows is what was planned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from qjump_mn.guest import Image, Job, Snapshot, run
+from qjump_mn.model import loading, resolve
+from qjump_mn.model.plan import ArmPlan
+
+pytestmark = pytest.mark.guest
+
+
+def emulated(experiment: str, presets: list[str]) -> Iterator[tuple[str, ArmPlan]]:
+    """The arms of an experiment that run on a kernel, called experiment/preset/arm."""
+    for preset in presets:
+        plan = resolve.plan(experiment, preset, [])
+        if "guest" in plan.backends:
+            yield from ((f"{experiment}/{preset}/{arm.name}", arm) for arm in plan.arms)
+
+
+def treatment(arm: ArmPlan) -> bytes:
+    """What is done to the network: of the workloads it depends on which hosts answer pings at which level."""
+    answering = sorted({reply for workload in arm.workloads for reply in workload.echo_replies})
+    return msgspec.json.encode([arm.network, arm.scheme, arm.qjump, arm.uses_levels, answering])
+
+
+def untried() -> dict[str, ArmPlan]:
+    """One arm for each treatment that only longer presets have; those that can follow each other on one network do."""
+    experiments = loading.names("experiments")
+    tried = {treatment(arm) for experiment in experiments for _, arm in emulated(experiment, ["smoke"])}
+    found: dict[bytes, tuple[str, ArmPlan]] = {}
+    for experiment in experiments:
+        for name, arm in emulated(experiment, list(loading.presets(experiment))):
+            if treatment(arm) not in tried:
+                found.setdefault(treatment(arm), (name, arm))
+    return dict(sorted(found.values(), key=lambda item: msgspec.json.encode(item[1].network.skeleton())))
+
+
+def test_every_other_treatment_is_taken(image: Image, booted: Snapshot, tmp_path: Path) -> None:
+    chosen = untried()
+    files = {"arms.json": json.dumps(msgspec.to_builtins(chosen))}
+    job = Job(script=Path(__file__).with_name("arms_job.py").read_text(), files=files, virtual_deadline_s=4000)
+    result = run(image, job, tmp_path, snapshot=booted, progress=print)
+    assert result.exit_code == 0, (tmp_path / "stderr").read_text()
+    said = json.loads((tmp_path / "said.json").read_text())
+    print(f"{len(said)} treatments: {result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s")
+    assert len(said) >= 40
+    assert said == dict.fromkeys(chosen, "")
