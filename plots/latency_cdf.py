@@ -131,7 +131,7 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
     figure.text((LEFT + RIGHT) / 2, 0.455 * up, f"{plan.figure.quantity}, {unit}", ha="center", va="center", fontsize=8.5)
     _legend(figure, curves, top=0.995)
     if detail:
-        tail = figure.add_axes((LEFT, 0.135 * up, RIGHT - LEFT, 0.25 * up))
+        tail = figure.add_axes((LEFT, 0.15 * up, RIGHT - LEFT, 0.235 * up))
         _tail(tail, detail, lines)
         tail.set_xlabel(f"{plan.figure.quantity}, {style.times(tail.xaxis, plan)}")
         tail.set_title("b  The tail" + (", without the contended arms" if len(detail) < len(curves) else ""))
