@@ -221,8 +221,8 @@ def test_no_run_directory_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"schema": 2}')
     with pytest.raises(UsageError, match="has schema 2, this qjump-mn reads schema 1"):
         directory.existing(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"schema": 1, "extra": 1}')
-    with pytest.raises(UsageError, match="is no manifest of this version"):
+    (tmp_path / "manifest.json").write_text('{"schema": 1, "versions": {"qjump-mn": "0.0.9"}, "git": {"commit": "abc", "dirty": false}}')
+    with pytest.raises(UsageError, match=r"is no manifest of this version: .*: use the one that made it, 0\.0\.9, commit abc$"):
         directory.existing(tmp_path)
 
 

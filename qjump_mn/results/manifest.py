@@ -90,15 +90,15 @@ def read(folder: Path) -> Manifest:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
     try:
-        schema = msgspec.json.decode(content, type=_Schema).schema
+        outline = msgspec.json.decode(content, type=_Outline)
     except msgspec.DecodeError as error:
         raise UsageError(f"{path} is no manifest: {error}") from None
-    if schema != SCHEMA:
-        raise UsageError(f"{path} has schema {schema}, this qjump-mn reads schema {SCHEMA}: use the version that the manifest names")
+    if outline.schema != SCHEMA:
+        raise UsageError(f"{path} has schema {outline.schema}, this qjump-mn reads schema {SCHEMA}: use {outline.maker}")
     try:
         return msgspec.json.decode(content, type=Manifest)
     except msgspec.DecodeError as error:
-        raise UsageError(f"{path} is no manifest of this version: {error}") from None
+        raise UsageError(f"{path} is no manifest of this version: {error}: use {outline.maker}") from None
 
 
 def write(folder: Path, manifest: Manifest) -> None:
@@ -126,5 +126,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-class _Schema(msgspec.Struct):
+class _Outline(msgspec.Struct):
+    """What manifests of every version have, whatever else became of them."""
+
     schema: int
+    versions: dict[str, str] = {}
+    git: dict[str, str | bool] | None = None
+
+    @property
+    def maker(self) -> str:
+        """Who wrote it."""
+        commit = f", commit {self.git['commit']}" if self.git and "commit" in self.git else ""
+        return f"the one that made it, {self.versions.get('qjump-mn', 'unknown')}{commit}"
