@@ -249,7 +249,8 @@ def expected(plan: Plan, backend: Backend) -> str:
     virtual = (plan.warmup_ns + plan.duration_ns) / 1e9
     # Requests at a given rate are few; only the closed loop sends what the guest's processor can.
     programs = [[one.__struct_config__.tag for one in arm.workloads if getattr(one, "rate_per_s", None) is None] for arm in plan.arms_run]
-    each = [FORK_S + virtual * (QUIET + faster * sum(BUSY.get(str(program), 0) for program in arm)) for arm in programs]
+    costs = [1 if backend.clock == "real" else QUIET + faster * sum(BUSY.get(str(program), 0) for program in arm) for arm in programs]
+    each = [FORK_S + virtual * cost for cost in costs]
     seconds = sum(each) * len(plan.seeds) / backend.parallel
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
