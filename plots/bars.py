@@ -41,7 +41,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
             axis = figure.add_subplot(grid[index, 0])
             _panel(axis, plan, panel, shown, by_name)
             axis.set_title("abcdef"[index] if len(stack) > 1 else "", loc="left")
-        seeds = {seed for arm in shown for values in arm.measures.values() for spread in values.values() for seed in spread.seeds}
+        seeds = notes.seeds(shown)
         said = f"{notes.scale(manifest, [arm for arm in plan.arms if arm.name in plan.figure.arms])}; {notes.replicates(seeds)}"
         notes.footer(figure, manifest, said)
     told = "; ".join(f"{panel.label}: {', '.join(_heading(plan, entry) for entry in panel.measures)}{notes.against(plan, panel)}" for panel in stack)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import matplotlib.figure
 
@@ -12,6 +12,7 @@ from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.results import wording
 from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import ArmSummary
 
 from . import style
 
@@ -52,6 +53,11 @@ def against(plan: Plan, panel: PanelSpec) -> str:
     return f" ({', '.join(bases)})" if bases else ""
 
 
+def seeds(arms: Iterable[ArmSummary]) -> set[int]:
+    """Those that anything was measured with."""
+    return {seed for arm in arms for measured in arm.measures.values() for spread in measured.values() for seed in spread.seeds}
+
+
 def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
     """How many replicates there are; ``short`` are the arms that have fewer."""
     missing = f" (fewer for {', '.join(short)})" if short else ""
@@ -70,5 +76,4 @@ def ms(value: float) -> str:
     """Three digits that count, with their zeros; below 10 us, which only the simulator's links have, in us."""
     if 0 < value < 0.01:
         return f"{value * 1e3:.3g} us"
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
-    return f"{value:,.{digits}f} ms"
+    return f"{value:,.{wording.decimals(value)}f} ms"

@@ -44,7 +44,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         every[0].set_ylim(len(rows) - 0.4, -0.6)
         handles = {label: handle for axis in every for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
         figure.legend(handles.values(), handles, loc="upper left", bbox_to_anchor=(0.01, 1), ncols=len(handles), fontsize=7)
-        seeds = {seed for arm in by_name.values() for measured in arm.measures.values() for spread in measured.values() for seed in spread.seeds}
+        seeds = notes.seeds(by_name.values())
         said = f"{notes.scale(manifest, plan.arms_run)}; {notes.replicates(seeds)}"
         notes.footer(figure, manifest, said)
     told = "; ".join(f"{' '.join(filter(None, [panel.title, panel.label]))}{notes.against(plan, panel)}" for panel in plan.figure.panels)

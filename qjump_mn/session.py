@@ -27,7 +27,7 @@ from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.experiment import BackendName
-from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.network import script
 from qjump_mn.report import drawing
 from qjump_mn.results import directory, wording
@@ -247,11 +247,16 @@ def expected(plan: Plan, backend: Backend) -> str:
     """How long the trials will take on this many cores, roughly: after the first of them the progress lines know better."""
     faster = (plan.network.rate_bps / 1e7) ** 0.85
     virtual = (plan.warmup_ns + plan.duration_ns) / 1e9
-    # Requests at a given rate are few; only the closed loop sends what the guest's processor can.
-    programs = [[one.__struct_config__.tag for one in arm.workloads if getattr(one, "rate_per_s", None) is None] for arm in plan.arms_run]
-    costs = [1 if backend.clock == "real" else QUIET + faster * sum(BUSY.get(str(program), 0) for program in arm) for arm in programs]
-    each = [FORK_S + virtual * cost for cost in costs]
-    seconds = sum(each) * len(plan.seeds) / backend.parallel
+
+    def cost(arm: ArmPlan) -> float:
+        if backend.clock == "real":
+            return 1
+        # Requests at a given rate are few; only the closed loop sends what the guest's processor can.
+        programs = [one.__struct_config__.tag for one in arm.workloads if getattr(one, "rate_per_s", None) is None]
+        busy: float = faster * sum(BUSY.get(str(program), 0) for program in programs)
+        return QUIET + busy
+
+    seconds = sum(FORK_S + virtual * cost(arm) for arm in plan.arms_run) * len(plan.seeds) / backend.parallel
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 

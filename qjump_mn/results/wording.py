@@ -29,7 +29,12 @@ def time(value: float) -> str:
     """A time in ms, or us, with three digits and, from 0.01 on, at most to the thousandth: what ping prints is in ms to the microsecond."""
     if 0 < value < 0.01:
         return f"{value:.3g}"
-    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
+    return f"{value:.{decimals(value)}f}"
+
+
+def decimals(value: float) -> int:
+    """So many behind the point that three digits count, and at most three."""
+    return 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
 
 
 def shown(spread: Spread | None) -> str:

@@ -37,8 +37,8 @@ def untried() -> dict[str, ArmPlan]:
     found: dict[bytes, tuple[str, ArmPlan]] = {}
     for experiment in experiments:
         for name, arm in emulated(experiment, list(loading.presets(experiment))):
-            if treatment(arm) not in tried:
-                found.setdefault(treatment(arm), (name, arm))
+            if (key := treatment(arm)) not in tried:
+                found.setdefault(key, (name, arm))
     return dict(sorted(found.values(), key=lambda item: msgspec.json.encode(item[1].network.skeleton())))
 
 
