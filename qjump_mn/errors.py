@@ -1,10 +1,8 @@
 """The errors a user may meet: each is one sentence (what, where, what to do) and an exit code."""
 
+from qjump_mn.executor.errors import LostError, MachineError, QJumpError
 
-class QJumpError(Exception):
-    """An error with a sentence for the user; the command line prints it without a traceback."""
-
-    exit_code = 1
+__all__ = ["InvalidRunError", "LostError", "MachineError", "QJumpError", "UsageError"]
 
 
 class UsageError(QJumpError):
@@ -13,19 +11,7 @@ class UsageError(QJumpError):
     exit_code = 2
 
 
-class MachineError(QJumpError):
-    """This machine cannot do it: a program, a kernel feature, a right or room is missing."""
-
-    exit_code = 3
-
-
 class InvalidRunError(QJumpError):
     """The run ended, but it may not be believed: the network built is not the network planned."""
 
     exit_code = 4
-
-
-class LostError(QJumpError):
-    """A program or the guest died, or overran its deadline; what it left is quoted."""
-
-    exit_code = 5

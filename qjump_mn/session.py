@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-import msgspec
 from rich.console import Console
 
 from qjump_mn import __version__, cache
@@ -28,11 +27,11 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.experiment import BackendName
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
-from qjump_mn.network import script
 from qjump_mn.report import drawing
 from qjump_mn.results import directory, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Git
+from qjump_mn.steps import script
 
 
 class Request(NamedTuple):
@@ -64,15 +63,14 @@ class Request(NamedTuple):
 
 
 def show(asked: Request, out: Console) -> int:
-    """Print the plan and the shell commands it stands for; touch nothing."""
+    """Print the shell script that the plan stands for; touch nothing."""
     plan = asked.plan()
-    out.print(msgspec.json.format(msgspec.json.encode(plan), indent=1).decode(), markup=False)
-    if _backend(plan, asked.backend, cold=asked.cold).name == "simulator":
-        return 0
+    backend = _backend(plan, asked.backend, cold=asked.cold)
+    if backend.name == "simulator":
+        raise UsageError("--dry-run prints the commands of an emulation, and the simulator runs none: see explain --json")
     emulated.check(plan)
-    out.print("")
     for line in script.lines(plan):
-        out.print(line, markup=False)
+        out.print(line, markup=False, soft_wrap=True)
     return 0
 
 

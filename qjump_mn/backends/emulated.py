@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from qjump_mn import theory
-from qjump_mn.errors import UsageError
-from qjump_mn.model.plan import Plan
+from qjump_mn.errors import InvalidRunError, UsageError
+from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.programs import FaninPlan, PingPlan, PtpPlan
 from qjump_mn.model.topology import check_emulated
+from qjump_mn.steps import asbuilt, readback
 from qjump_mn.workloads.drivers import launches
 
 LEAST_DURATION_NS = 100_000_000
@@ -45,3 +48,11 @@ def check(plan: Plan) -> None:
                         f"give each of its flows from {launch.host} a workload of its own"
                     )
                 written.add(launch.output)
+
+
+def check_built(out: Path, trial: Trial) -> None:
+    """Raise :class:`InvalidRunError` when the network that was read back into ``out`` is not the one that was planned."""
+    wrong = asbuilt.differences(out / readback.BEFORE, trial.arm)
+    if wrong:
+        more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
+        raise InvalidRunError(f"the network built is not the network planned: {'; '.join(wrong[:3])}{more}")

@@ -12,14 +12,17 @@ import msgspec
 
 from qjump_mn import guest
 from qjump_mn.backends import emulated
-from qjump_mn.backends.host import MESSAGE
 from qjump_mn.backends.protocol import Ended, Progress
-from qjump_mn.errors import LostError
+from qjump_mn.errors import InvalidRunError, LostError
+from qjump_mn.executor.trial import MESSAGE
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.topology import Network
+from qjump_mn.steps import openvswitch
+from qjump_mn.steps.compile import trial_steps
+from qjump_mn.steps.network import bring_up
 
-BRING_UP = "qjump_mn.backends.host:bring_up"
-RUN_TRIAL = "qjump_mn.backends.host:run_trial"
+BRING_UP = "executor.trial:bring_up"
+RUN_TRIAL = "executor.trial:run"
 
 VIRTUAL_MARGIN_S = 180
 """Setting up an arm takes about three virtual seconds; the rest is room for programs that end late."""
@@ -63,7 +66,7 @@ class GuestBackend:
             facts["differences"] = "; ".join(self._image.differences)
         if not self._cold:
             for network in dict.fromkeys(trial.network.skeleton() for trial in plan.trials()):
-                state = guest.snapshot(self._image, _setup(network), progress)
+                state = guest.snapshot(self._image, setup(network), progress)
                 self._snapshots[network] = state
                 facts[f"snapshot_{network.model}_sha256"] = state.sha256
         return facts
@@ -72,7 +75,8 @@ class GuestBackend:
         """Run one trial in a fork, or in a machine of its own if cold."""
         network = trial.network.skeleton()
         virtual_s = (trial.warmup_ns + trial.duration_ns) / 1e9 + VIRTUAL_MARGIN_S
-        job = guest.Job(entry=RUN_TRIAL, args={"trial": msgspec.to_builtins(trial)}, seed=trial.seed, virtual_deadline_s=virtual_s)
+        args = {"steps": msgspec.to_builtins(trial_steps(trial))}
+        job = guest.Job(entry=RUN_TRIAL, args=args, seed=trial.seed, virtual_deadline_s=virtual_s)
         began = time.monotonic()
         try:
             result = guest.run(
@@ -80,7 +84,7 @@ class GuestBackend:
                 job,
                 out,
                 snapshot=self._snapshots.get(network),
-                setup=_setup(network) if self._cold else None,
+                setup=setup(network) if self._cold else None,
                 wall_deadline_s=virtual_s * WALL_PER_VIRTUAL,
                 progress=progress,
             )
@@ -90,6 +94,11 @@ class GuestBackend:
         sentence = message.read_text().strip() if message.exists() else ""
         if result.exit_code and not sentence:
             sentence = f"the trial ended with exit code {result.exit_code}: see {result.console}"
+        if not result.exit_code:
+            try:
+                emulated.check_built(out, trial)
+            except InvalidRunError as error:
+                return Ended(error.exit_code, str(error), result.virtual_s, result.wall_s)
         return Ended(result.exit_code, sentence, result.virtual_s, result.wall_s)
 
     def stop(self) -> None:
@@ -97,5 +106,7 @@ class GuestBackend:
         guest.end_mine()
 
 
-def _setup(network: Network) -> guest.Setup:
-    return guest.Setup(entry=BRING_UP, args={"network": msgspec.to_builtins(network)})
+def setup(network: Network) -> guest.Setup:
+    """What brings up the guest's Open vSwitch and a network, before the point at which its machine state is kept."""
+    steps = (*openvswitch.start(), *bring_up(network))
+    return guest.Setup(entry=BRING_UP, args={"steps": msgspec.to_builtins(steps)})

@@ -33,14 +33,6 @@ __all__ = ["Image", "Job", "Progress", "Result", "Setup", "Snapshot", "check", "
 
 MEMORY_MB = 1024
 
-# What of the package runs in the guest. Nothing else travels, such as what resolves plans, so that a change elsewhere leaves the image as it is.
-_MODEL = "__init__ experiment plan programs scheme topology units"
-_IN_GUEST = [
-    *"__init__ errors theory network workloads backends/__init__ backends/host backends/lateness backends/protocol backends/trial guest/agent".split(),
-    *(f"model/{module}" for module in _MODEL.split()),
-]
-
-
 def prepare(progress: Progress = lambda line: None, *, extra: Mapping[str, bytes | Path] | None = None, kernel_suite: str | None = None) -> Image:
     """Build, or find in the cache, everything that a guest needs: tree, kernel modules, programs, initramfs.
 
@@ -58,7 +50,7 @@ def prepare(progress: Progress = lambda line: None, *, extra: Mapping[str, bytes
             kernel = toolbox.kernel_tree(suite, progress)
     overlay = build.kernel_modules(kernel, progress) | build.tc_plugins(tree, progress) | build.native_programs(tree, progress)
     package = Path(qjump_mn.__file__).parent
-    overlay |= python_package(tree, package, "opt/qjump-mn", _IN_GUEST)
+    overlay |= python_package(tree, package / "executor", "opt/qjump-mn")
     overlay |= {name: Node.file(content) for name, content in (extra or {}).items()}
     overlay["init"] = Node.file(package / "guest/init.sh", 0o755)
     initrd = initramfs(tree, kernel, overlay, progress)

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from qjump_mn import cache
@@ -83,20 +83,15 @@ def initramfs(tree: Tree, kernel: Tree, overlay: Mapping[str, Node], progress: C
     return path / "initrd"
 
 
-def python_package(tree: Tree, package: Path, target: str, keep: Collection[str]) -> dict[str, Node]:
-    """A Python package below the folder `target`, with its bytecode, which the guest would else make at every start.
-
-    `keep` names the modules and packages below it, as in "network" or "guest/agent", that travel.
-    """
+def python_package(tree: Tree, package: Path, target: str) -> dict[str, Node]:
+    """A Python package below the folder `target`, with its bytecode, which the guest would else make at every start."""
     nodes: dict[str, Node] = {}
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch, target, package.name)
         for source in sorted(package.rglob("*.py")):
-            inside = source.relative_to(package).with_suffix("")
-            if {str(inside), *map(str, inside.parents)} & set(keep):
-                copy = (home / inside).with_suffix(".py")
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, copy)
+            copy = home / source.relative_to(package)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, copy)
         _compile(tree, home, Path(scratch))
         for name, node in selection.dropped_in(Path(scratch)).items():
             nodes[name] = Node.folder() if node.content is None else Node.file(_content(node))

@@ -17,4 +17,4 @@ hostname guest
 ip link set lo up
 echo 1 >/proc/sys/vm/panic_on_oom # a run that lost a program to the lack of memory must not look like a result
 cd /root || exit 1
-exec python3 -P /opt/qjump-mn/qjump_mn/guest/agent.py
+exec python3 -P /opt/qjump-mn/executor/agent.py

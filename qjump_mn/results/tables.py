@@ -27,14 +27,14 @@ class TrialFacts(msgspec.Struct, frozen=True):
     """What a trial says of itself in ``trial.json``; ``window_s`` is the measurement's start and end in s after the background started,
     ``began_ns`` that start on the clock that our programs' logs have (CLOCK_MONOTONIC), and ``began_utc_ns`` on that
     of other people's (CLOCK_REALTIME), which nobody sets while a trial runs. ``cpu_late_us`` is how late a waiting program got the
-    processor: "p50", "p99" and "max", in us; None in older runs and in the simulator. ``read_ns`` is when each node's counters were read, right
-    before the measurement ("began") and right after it ("ended"), on the clock of ``began_ns``; None in older runs."""
+    processor: "p50", "p99" and "max", in us; None in the simulator. ``read_ns`` is when what lies
+    in each file of asbuilt/ was read, on the clock of ``began_ns``; None in the simulator."""
 
     cpu_busy: float
     window_s: tuple[float, float]
     began_ns: int
     began_utc_ns: int
-    read_ns: dict[str, dict[str, int]] | None = None
+    read_ns: dict[str, int] | None = None
     cpu_late_us: dict[str, float] | None = None
 
     @property
@@ -79,8 +79,7 @@ def _links(run: RunDirectory, trial: Trial, known: TrialFacts) -> pa.Table | Non
     """The load of every link while the trial measured."""
     if known.read_ns is None:
         return None
-    folder = run.asbuilt(trial.name)
-    return links.table(trial.network, folder / "began", folder / "ended", (known.read_ns["began"], known.read_ns["ended"]))
+    return links.table(trial.network, run.trial(trial.name), known.read_ns)
 
 
 def schema(workload: AnyPlan) -> pa.Schema:

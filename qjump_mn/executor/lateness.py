@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-from types import TracebackType
 from typing import Self
 
 EVERY_S = 0.023
@@ -27,7 +26,11 @@ class Lateness:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End before the block does."""
         self._ended.set()
         self._thread.join()
 

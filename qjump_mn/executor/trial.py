@@ -1,0 +1,217 @@
+"""Carries steps out: those that bring a network up, then those of one trial after another."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from . import steps
+from .errors import LostError, MachineError, QJumpError
+from .lateness import Lateness
+from .program import Programs
+from .shell import Namespaces, Shell
+
+NS = 1e9
+PROGRESS = "qjump-mn: "
+"""A line that begins so reaches whoever runs the guest."""
+
+MESSAGE, FACTS, RAW = "message.txt", "trial.json", "raw"
+"""Files of a trial: the sentence of one that failed, and what it says of itself; and the folder of what its programs print."""
+
+Progress = Callable[[str], None]
+
+
+def say(line: str) -> None:
+    """Tell whoever runs the guest."""
+    print(f"{PROGRESS}{line}", flush=True)
+
+
+class Network:
+    """A network that steps have brought up: a context manager, after which nothing of it is left."""
+
+    def __init__(self, shell: Shell | None = None) -> None:
+        self.shell = shell or Namespaces()
+        self.exits = ExitStack()
+        self.emulation: Any = None
+
+    def __enter__(self) -> Network:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.exits.close()
+
+    def build(self, todo: steps.Steps, scratch: Path) -> None:
+        """Bring it up; on an error nothing is left either."""
+        try:
+            Block(self, scratch, self.exits, say).run(todo)
+        except BaseException:
+            self.exits.close()
+            raise
+
+    def mininet(self) -> Any:
+        """Mininet's network, made when the first of its steps is carried out."""
+        if self.emulation is None:
+            from .mininet import Emulation  # not installed on a host that only ever uses the guest
+
+            self.emulation = Emulation(self.shell, self.exits.callback)
+        return self.emulation
+
+    def trial(self, todo: steps.Steps, out: Path, progress: Progress, *, undo: bool = True) -> None:
+        """Carry out a trial's steps, whose files go into ``out``; ``undo`` takes back what they did to the network.
+
+        Raises LostError when a program dies or is late, MachineError when a command fails.
+        """
+        (out / RAW).mkdir(parents=True, exist_ok=True)
+        with ExitStack() as exits:
+            block = Block(self, out, exits, progress)
+            block.run(todo)
+            (out / FACTS).write_text(json.dumps(block.facts(), indent=1, sort_keys=True) + "\n")
+            if not undo:
+                exits.pop_all()
+
+
+class Block:
+    """Steps that belong together, and what is noted while they are carried out."""
+
+    def __init__(self, network: Network, out: Path, exits: ExitStack, progress: Progress) -> None:
+        self._network, self._shell, self._out, self._exits, self._progress = network, network.shell, out, exits, progress
+        self._raw = out / RAW
+        # Whatever happens to the programs happens before anything is taken back.
+        self._programs = Programs(self._shell, self._raw)
+        self._marks_s: dict[str, float] = {}
+        self._read_ns: dict[str, int] = {}
+        self._facts: dict[str, Any] = {}
+
+    def run(self, todo: steps.Steps) -> None:
+        """Carry out every step, in order."""
+        with self._programs:
+            for step in todo:
+                _ACTIONS[type(step)](self, step)
+
+    def facts(self) -> dict[str, Any]:
+        """What a trial says of itself: see TrialFacts in qjump_mn/results/tables.py."""
+        return {**self._facts, "read_ns": self._read_ns}
+
+    def host(self, step: steps.Host) -> None:
+        self._network.mininet().host(step)
+
+    def switch(self, step: steps.Switch) -> None:
+        self._network.mininet().switch(step)
+
+    def cable(self, step: steps.Cable) -> None:
+        self._network.mininet().cable(step)
+
+    def command(self, step: steps.Run) -> None:
+        saved = self._checked(step.node, step.saves, "", step.deadline_s) if step.saves else ""
+        if step.undo is not None:
+            self._exits.callback(self._undo, step.undo, saved)
+        self._checked(step.node, step.argv, step.stdin, step.deadline_s, step.refusal)
+
+    def read(self, step: steps.Read) -> None:
+        began_ns = time.monotonic_ns()
+        text = self._checked(step.node, step.argv, "", step.deadline_s)
+        self._read_ns[step.output] = (began_ns + time.monotonic_ns()) // 2
+        path = self._out / step.output
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def start(self, step: steps.Start) -> None:
+        self._programs.start(step)
+
+    def wait(self, step: steps.Wait) -> None:
+        self._programs.wait(step)
+
+    def end(self, step: steps.Finish | steps.Stop) -> None:
+        self._programs.end(step)
+
+    def mark(self, step: steps.Mark) -> None:
+        self._marks_s[step.name] = time.monotonic()
+
+    def sleep(self, step: steps.Sleep) -> None:
+        since_s = self._marks_s[step.mark] if step.mark else time.monotonic()
+        time.sleep(max(0.0, since_s + step.after_s - time.monotonic()))
+
+    def measure(self, step: steps.Measure) -> None:
+        self._progress("measuring")
+        self._ticks = _cpu_ticks()
+        self._marks_s[steps.MEASUREMENT] = time.monotonic()
+        self._facts = {"began_ns": round(self._marks_s[steps.MEASUREMENT] * NS), "began_utc_ns": time.time_ns()}
+        self._lateness = self._exits.enter_context(Lateness())
+
+    def measured(self, step: steps.Measured) -> None:
+        self._lateness.end()
+        load_s = self._marks_s[steps.LOAD]
+        self._facts |= {
+            "window_s": [round(self._marks_s[steps.MEASUREMENT] - load_s, 6), round(time.monotonic() - load_s, 6)],
+            "cpu_busy": round(_busy_share(self._ticks, _cpu_ticks()), 4),
+            "cpu_late_us": self._lateness.quantiles_us(),
+        }
+
+    def _checked(self, node: str, argv: tuple[str, ...], stdin: str, deadline_s: float, refusal: str = "") -> str:
+        where = node or "this machine"
+        try:
+            done = self._shell.run(node, argv, stdin=stdin, deadline_s=deadline_s)
+        except subprocess.TimeoutExpired:
+            raise LostError(f"{' '.join(argv)} did not end within {deadline_s:.0f} s on {where}") from None
+        except FileNotFoundError:
+            raise MachineError(refusal or f"{argv[0]} is not installed on {where}") from None
+        if done.returncode:
+            words = " ".join((done.stderr.strip() or done.stdout.strip())[:400].split())
+            raise MachineError(f"{refusal or ' '.join(argv) + ' failed on ' + where}: {words}")
+        return done.stdout
+
+    def _undo(self, step: steps.Run, stdin: str) -> None:
+        # What was never done cannot be undone, and what comes after it still can.
+        with contextlib.suppress(FileNotFoundError, subprocess.TimeoutExpired):
+            self._shell.run(step.node, step.argv, stdin=step.stdin or stdin, deadline_s=step.deadline_s)
+
+
+_ACTIONS: dict[type[steps.Step], Callable[[Block, Any], None]] = {
+    steps.Host: Block.host,
+    steps.Switch: Block.switch,
+    steps.Cable: Block.cable,
+    steps.Run: Block.command,
+    steps.Read: Block.read,
+    steps.Start: Block.start,
+    steps.Wait: Block.wait,
+    steps.Finish: Block.end,
+    steps.Stop: Block.end,
+    steps.Mark: Block.mark,
+    steps.Sleep: Block.sleep,
+    steps.Measure: Block.measure,
+    steps.Measured: Block.measured,
+}
+
+
+def bring_up(args: dict[str, Any]) -> Network:
+    """Entry point of a guest's setup: carry out ``args["steps"]``. The guest's end takes the network down."""
+    network = Network()
+    network.build(steps.decode(args["steps"]), Path("/tmp"))
+    return network
+
+
+def run(network: Network, args: dict[str, Any], out: Path) -> int:
+    """Entry point of a guest's job: carry out the trial ``args["steps"]``; an error leaves its sentence and its exit code."""
+    try:
+        network.trial(steps.decode(args["steps"]), out, say, undo=False)
+    except QJumpError as error:
+        (out / MESSAGE).write_text(f"{error}\n")
+        return error.exit_code
+    return 0
+
+
+def _cpu_ticks() -> list[int]:
+    """The processor's time by use, in ticks: user nice system idle iowait irq softirq …"""
+    return [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+
+
+def _busy_share(before: list[int], after: list[int]) -> float:
+    spent = [late - early for early, late in zip(before, after, strict=True)][:8]
+    idle = spent[3] + spent[4]
+    return 1 - idle / sum(spent) if sum(spent) else 0.0

@@ -1,0 +1,104 @@
+"""What every model of a link has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from qjump_mn import theory
+from qjump_mn.errors import UsageError
+from qjump_mn.executor.steps import Run
+from qjump_mn.model.topology import Network
+
+LEVELS = range(8)
+QUEUES = 8
+
+PARENT = "5:1"
+"""Mininet's TC puts everything of ours below this class, whatever the model."""
+
+HANDLE = "6:"
+"""Of what stands below :data:`PARENT`."""
+
+TAG_TO_GAP_BYTES = theory.VLAN_TAG_BYTES + theory.FCS_BYTES + theory.PREAMBLE_BYTES + theory.INTERFRAME_GAP_BYTES
+"""What each packet takes on a link beyond the length that the kernel counts."""
+
+Qdisc = dict[str, Any]
+"""One entry of ``tc -j -s qdisc show``."""
+
+
+class Shaping(NamedTuple):
+    """What makes one interface the end of a link, in the namespace of its node: ``ip`` lines first, then ``tc`` lines; each without the
+    program's name, and what takes them back."""
+
+    ip: tuple[str, ...]
+    tc: tuple[str, ...]
+    undo_tc: tuple[str, ...]
+    undo_ip: tuple[str, ...]
+
+
+NOTHING = Shaping((), (), (), ())
+
+
+class Count(NamedTuple):
+    """Since a link's end was made: bytes on the link, packets dropped and marked, most bytes that waited (None where nobody counts)."""
+
+    bytes: int
+    drops: int
+    marks: int
+    most_bytes: int | None
+
+
+class LinkModel:
+    """A model of a link; a subclass overrides what is otherwise.
+
+    ``modules`` are the kernel's that it needs. ``serves_levels``: a host's end serves the levels in strict priority by itself.
+    ``has_port_queues``: below the root of a switch's end a scheme may put queues of its own. ``counts_levels``: its counters tell the
+    levels apart. ``exact``: a frame takes its serialisation time to the nanosecond, so that an idle round trip is a constant.
+    """
+
+    name: ClassVar[str]
+    modules: ClassVar[tuple[str, ...]]
+    serves_levels: ClassVar[bool] = False
+    has_port_queues: ClassVar[bool] = False
+    has_pause: ClassVar[bool] = False
+    releases_early: ClassVar[bool] = False
+    exact: ClassVar[bool] = False
+
+    def check(self, where: str, link: Network) -> None:
+        """Raise :class:`UsageError` that begins with ``where`` for what this model cannot do."""
+        if not link.orphan and not self.releases_early:
+            raise UsageError(f"{where}: orphan = false is for links of model wire: {self.name} never releases a packet early")
+        if link.xoff_bytes and not self.has_pause:
+            raise UsageError(f"{where}: xoff = {link.xoff_bytes}B is for links of model wire: {self.name} knows no pause")
+
+    def shape(self, link: Network, device: str, *, on_switch: bool) -> Shaping:
+        """What makes ``device`` an end of ``link``."""
+        raise NotImplementedError
+
+    def shapes(self, *, on_switch: bool) -> bool:
+        """Whether the qdiscs at this end of a link are this model's, so that :meth:`differences` knows them."""
+        return True
+
+    def switches(self, network: Network) -> Iterator[Run]:
+        """Steps for the switches as a whole, when their ports are shaped."""
+        return iter(())
+
+    def differences(self, qdiscs: Sequence[Qdisc], link: Network, *, on_switch: bool) -> list[str]:
+        """How the qdiscs of an interface that were read back differ from its link, a sentence's end each."""
+        root = root_of(qdiscs)
+        if root is None or root.get("kind") != self.name:
+            return [f"its root qdisc is {root.get('kind') if root else 'missing'}, not {self.name}"]
+        return []
+
+    def counts(self, qdiscs: Sequence[Qdisc]) -> dict[int | None, Count]:
+        """What the qdiscs of an interface count, by level; None is all levels together. Raises KeyError or ValueError where they do not
+        say."""
+        root = root_of(qdiscs)
+        if root is None:
+            raise ValueError("no root qdisc")
+        return {None: Count(root["bytes"] + TAG_TO_GAP_BYTES * root["packets"], root["drops"], 0, None)}
+
+
+def root_of(qdiscs: Sequence[Qdisc]) -> Qdisc | None:
+    """The root qdisc of an interface."""
+    return next((qdisc for qdisc in qdiscs if qdisc.get("root")), None)

@@ -1,0 +1,67 @@
+"""htb: Mininet's own TC link at the hosts, Open vSwitch's linux-htb QoS at the switches. It has no serialisation delay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from qjump_mn.executor.steps import Run
+from qjump_mn.links.base import LEVELS, NOTHING, PARENT, LinkModel, Shaping
+from qjump_mn.model.topology import Network
+
+OWNER = "external_ids:owner=qjump-mn"
+COOKIE = "0x716a"
+"""Of our flows, by which they are found again."""
+
+_DESTROY = """for table in qos queue; do
+    for row in $(ovs-vsctl --bare --columns=_uuid find $table external_ids:owner=qjump-mn); do ovs-vsctl destroy $table $row; done
+done"""
+
+
+class Htb(LinkModel):
+    """What Mininet's TCIntf does for ``bw`` and ``delay``, at a host; eight queues a port, chosen by PCP, at a switch."""
+
+    name = "htb"
+    modules = ("sch_htb", "sch_prio", "sch_netem", "sch_qjump")
+
+    def shape(self, link: Network, device: str, *, on_switch: bool) -> Shaping:
+        if on_switch:
+            return NOTHING  # Open vSwitch shapes its ports itself: see `switches`
+        lines = [
+            f"qdisc add dev {device} root handle 5:0 htb default 1",
+            f"class add dev {device} parent 5:0 classid 5:1 htb rate {link.rate_bps / 1e6:f}Mbit burst 15k",
+        ]
+        if link.delay_ns:
+            lines.append(f"qdisc add dev {device} parent {PARENT} handle 10: netem delay {link.delay_ns}ns")
+        return Shaping((), tuple(lines), (f"qdisc del dev {device} root",), ())
+
+    def switches(self, network: Network) -> Iterator[Run]:
+        """Open vSwitch's QoS, and flows that choose the queue."""
+        links = network.by_device()
+        ports = [device for pair in network.ports() for node, device in pair if node in network.switches]
+        clear = " ".join(f"-- clear port {device} qos" for device in ports)
+        yield Run(
+            argv=("ovs-vsctl", *qos({device: links[device].rate_bps for device in ports})),
+            undo=Run(argv=("sh", "-c", f"ovs-vsctl {clear}\n{_DESTROY}")),
+        )
+        for switch in network.switches:
+            undo = Run(argv=("ovs-ofctl", "del-flows", switch, f"cookie={COOKIE}/-1"))
+            yield Run(argv=("ovs-ofctl", "add-flows", switch, "-"), stdin="".join(f"{rule}\n" for rule in flows()), undo=undo)
+
+
+def qos(rates: Mapping[str, int]) -> list[str]:
+    """Arguments of one ovs-vsctl call: linux-htb QoS with eight queues on every port, below the rate of its link in bit/s."""
+    arguments: list[str] = []
+    for device, rate_bps in rates.items():
+        queues = ",".join(f"{level}=@q-{device}-{level}" for level in LEVELS)
+        arguments += ["--", "set", "port", device, f"qos=@qos-{device}"]
+        arguments += ["--", f"--id=@qos-{device}", "create", "qos", "type=linux-htb", f"other-config:max-rate={rate_bps}"]
+        arguments += [f"queues={queues}", OWNER]
+        for level in LEVELS:
+            arguments += ["--", f"--id=@q-{device}-{level}", "create", "queue", f"other-config:priority={7 - level}"]
+            arguments += [f"other-config:max-rate={rate_bps}", OWNER]
+    return arguments[1:]
+
+
+def flows() -> list[str]:
+    """OpenFlow rules that choose the queue by the tag's PCP; everything else stays as in a learning switch."""
+    return [f"cookie={COOKIE},priority=100,vlan_tci=0x{level << 13 | 0x1000:04x}/0xf000,actions=set_queue:{level},NORMAL" for level in LEVELS]

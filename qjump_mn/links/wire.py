@@ -1,0 +1,67 @@
+"""wire: sch_wire, a frame is delivered when its last bit has arrived; levels queue behind it in strict priority."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qjump_mn.links.base import Count, LinkModel, Qdisc, Shaping, root_of
+from qjump_mn.model.topology import Network
+
+MARKS = ("marked", "ecn_mark", "ce_mark")
+"""What RED and CoDel call the packets that they have marked."""
+
+
+class Wire(LinkModel):
+    """sch_wire as root. Switch ports pause their link partners where the links have flow control, which every wire obeys."""
+
+    name = "wire"
+    modules = ("sch_wire", "sch_qjump")
+    serves_levels = True
+    has_port_queues = True
+    has_pause = True
+    releases_early = True
+    exact = True
+
+    def shape(self, link: Network, device: str, *, on_switch: bool) -> Shaping:
+        pause = f" pause {link.xoff_bytes} {link.xon_bytes}" if on_switch and link.xoff_bytes else ""
+        line = (
+            f"qdisc add dev {device} root handle 5: wire rate {link.rate_bps}bit limit {link.buffer_bytes} "
+            f"classify pcp delay {link.delay_ns}ns {'orphan' if link.orphan else 'noorphan'}{pause}"
+        )
+        return Shaping((), (line,), (f"qdisc del dev {device} root",), ())
+
+    def differences(self, qdiscs: Sequence[Qdisc], link: Network, *, on_switch: bool) -> list[str]:
+        if wrong := super().differences(qdiscs, link, on_switch=on_switch):
+            return wrong
+        root = root_of(qdiscs) or {}
+        options = root.get("options", {})
+        planned: dict[str, object] = {"rate_bps": link.rate_bps, "limit": link.buffer_bytes, "delay_ns": link.delay_ns}
+        planned |= {"classify": "pcp", "orphan": link.orphan}
+        if on_switch and link.xoff_bytes:
+            planned |= {"xoff": link.xoff_bytes, "xon": link.xon_bytes}
+        return [f"its wire's {key} is {options.get(key)}, not {value}" for key, value in planned.items() if options.get(key) != value]
+
+    def counts(self, qdiscs: Sequence[Qdisc]) -> dict[int | None, Count]:
+        """By level, preamble and gap included.
+
+        Where a scheme has put a queue of its own in the place of the levels, the wire does not know how much waited, nor what became of
+        each level; where a limiter holds packets back, that has no counter of how much waits.
+        """
+        root = root_of(qdiscs)
+        if root is None or root["kind"] != self.name:
+            return super().counts(qdiscs)
+        limiter = next((qdisc for qdisc in qdiscs if qdisc["kind"] == "qjump"), None)
+        if len(qdiscs) > 1 and not limiter:
+            marks = sum(qdisc.get(counter, 0) for qdisc in qdiscs for counter in MARKS)
+            return {None: Count(sum(level["bytes"] for level in root["levels"]), root["drops"], marks, None)}
+        # A limiter drops before the wire has seen the packet.
+        dropped = {level["level"]: level["drops"] for level in limiter["levels"]} if limiter else {}
+        return {
+            level["level"]: Count(
+                level["bytes"],
+                level["drops"] + dropped.get(level["level"], 0),
+                0,
+                None if limiter else level["max_backlog"],
+            )
+            for level in root["levels"]
+        }

@@ -1,1 +1,0 @@
-"""The network under test; `testbed` and `nodes` are the only modules that import mininet."""

@@ -1,0 +1,131 @@
+"""The network as it was read back, compared with the plan."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from qjump_mn.links import registry
+from qjump_mn.links.base import HANDLE, LEVELS, PARENT, QUEUES, Qdisc
+from qjump_mn.model.plan import ArmPlan
+from qjump_mn.model.topology import SWITCHES, Network
+from qjump_mn.steps.network import switch_ports, tagged
+from qjump_mn.steps.treatment import placed, port_queues, transport
+
+OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
+
+
+def differences(folder: Path, arm: ArmPlan) -> list[str]:
+    """How what was read back into ``folder`` differs from what was planned for an arm, a sentence each; none when they are the same."""
+    return [sentence for node in (SWITCHES, *arm.network.hosts) for sentence in _node_differences(folder, arm, node)]
+
+
+def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
+    network, on_switch = arm.network, node == SWITCHES
+    interfaces = {entry["ifname"]: entry for entry in json.loads((folder / f"ip-{node}.json").read_text()) if "ifname" in entry}
+    qdiscs = [qdisc for qdisc in json.loads((folder / f"tc-{node}.json").read_text()) if "dev" in qdisc]
+    sentences: list[str] = []
+    for device in sorted(switch_ports(network)) if on_switch else [f"{node}-eth0"]:
+        if device not in interfaces:
+            sentences.append(f"{node}: there is no interface {device}")
+            continue
+        mine = [qdisc for qdisc in qdiscs if qdisc["dev"] == device]
+        wrong = _interface_differences(interfaces[device], network) + _qdisc_differences(mine, device, arm, on_switch=on_switch)
+        sentences += [f"{device}: {text}" for text in wrong]
+    if not on_switch:
+        sentences += [f"{node}: {text}" for text in _vlan_differences(interfaces.get(tagged(node, network)), network)]
+        sentences += _transport_differences(folder, arm, node)
+    offloads = folder / f"ethtool-{node}.txt"
+    return sentences + (_offload_differences(offloads.read_text()) if offloads.exists() else [])
+
+
+def _qdisc_differences(qdiscs: Sequence[Qdisc], device: str, arm: ArmPlan, *, on_switch: bool) -> list[str]:
+    """Those of an interface: its link, its scheme, its limiter."""
+    link = arm.network.by_device()[device]
+    model = registry.of(arm.network.model)
+    lines = port_queues(arm.scheme, arm.network)[device] if on_switch else placed(arm.scheme.host, device)
+    wrong = model.differences(qdiscs, link, on_switch=on_switch) if model.shapes(on_switch=on_switch) else []
+    return wrong + _scheme_differences(qdiscs, lines) + ([] if on_switch else _limiter_differences(qdiscs, arm))
+
+
+def _transport_differences(folder: Path, arm: ArmPlan, host: str) -> list[str]:
+    planned = transport(arm.scheme)
+    read = (folder / f"tcp-{host}.txt").read_text().splitlines() if planned else []
+    return [f"{host}: its TCP has not {line}" for line in planned if line not in read]
+
+
+def _interface_differences(interface: Mapping[str, Any], network: Network) -> list[str]:
+    wrong = []
+    if interface.get("mtu") != network.mtu_bytes:
+        wrong.append(f"its MTU is {interface.get('mtu')}, not {network.mtu_bytes}")
+    for key in ("num_tx_queues", "num_rx_queues"):
+        if interface.get(key, 0) < QUEUES:
+            wrong.append(f"it has {interface.get(key)} {key[4:6]} queues, not {QUEUES}")
+    if "UP" not in interface.get("flags", []):
+        wrong.append("it is down")
+    if any(address.get("family") == "inet6" for address in interface.get("addr_info", [])):
+        wrong.append("IPv6 is on")
+    return wrong
+
+
+def _vlan_differences(interface: Mapping[str, Any] | None, network: Network) -> list[str]:
+    if interface is None:
+        return [f"there is no device for VLAN {network.vlan}"]
+    data = interface.get("linkinfo", {}).get("info_data", {})
+    wrong = []
+    if data.get("id") != network.vlan:
+        wrong.append(f"its VLAN is {data.get('id')}, not {network.vlan}")
+    identity = {(level, level) for level in LEVELS if level}
+    for key, direction in (("egress_qos", "priority to PCP"), ("ingress_qos", "PCP to priority")):
+        mapping = {(entry["from"], entry["to"]) for entry in data.get(key, []) if entry["from"]}
+        if mapping != identity:
+            wrong.append(f"the map from {direction} is {sorted(mapping)}, not one to one")
+    return wrong
+
+
+def _scheme_differences(qdiscs: Sequence[Qdisc], lines: Sequence[str]) -> list[str]:
+    """The qdiscs that a scheme's tc lines add, each by its kind and parent."""
+    missing = []
+    for line in lines:
+        match = re.match(r"qdisc \S+ dev \S+ parent (\S+)(?: handle \S+)? (\S+)", line)
+        if match and not any((qdisc.get("parent"), qdisc.get("kind")) == match.groups() for qdisc in qdiscs):
+            missing.append(f"it has no {match[2]} qdisc below {match[1]}")
+    return missing
+
+
+def _limiter_differences(qdiscs: Sequence[Qdisc], arm: ArmPlan) -> list[str]:
+    limiters = [qdisc for qdisc in qdiscs if qdisc.get("kind") == "qjump"]
+    if arm.qjump is None:
+        return ["it has a qjump qdisc, and the arm has none"] if limiters else []
+    if arm.qjump.mode == "tbf":
+        buckets = sum(qdisc.get("kind") == "tbf" and qdisc.get("parent", "").startswith(HANDLE) for qdisc in qdiscs)
+        planned_buckets = sum(budget > 0 for budget in arm.qjump.budget_bytes)
+        return [] if buckets == planned_buckets else [f"it has {buckets} token buckets, not {planned_buckets}"]
+    if len(limiters) != 1:
+        return [f"it has {len(limiters)} qjump qdiscs, not one"]
+    options = limiters[0].get("options", {})
+    budgets = dict(enumerate(options.get("budgets", [])))
+    plan = arm.qjump
+    packets = None if plan.mode == "2015" else [plan.limit_packets] * len(LEVELS)
+    planned = {"epoch_ns": plan.epoch_ns, "mode": plan.mode, "epochs": plan.epochs, "packets": packets}
+    wrong = [f"its {key} is {options.get(key)}, not {value}" for key, value in planned.items() if options.get(key) != value]
+    wrong += [
+        f"level {level} has a budget of {budgets.get(level)}, not {plan.budget_bytes[level]}"
+        for level in LEVELS
+        if budgets.get(level) != plan.budget_bytes[level]
+    ]
+    if limiters[0].get("parent") != PARENT:
+        wrong.append(f"qjump's parent is {limiters[0].get('parent')}, not {PARENT}")
+    return wrong
+
+
+def _offload_differences(text: str) -> list[str]:
+    on = []
+    for device, features in re.findall(r"Device (\S+):\n(.*?)(?=\nDevice |\Z)", text, re.DOTALL):
+        for name in OFFLOADS:
+            if not re.search(rf"^\s*{name}: off", features, re.MULTILINE):
+                on.append(f"{device}: {name} is on")
+    return on

@@ -1,0 +1,134 @@
+"""A trial as steps: a pure function of the trial, the same for every backend that has a kernel."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+from qjump_mn.executor.steps import (
+    LOAD,
+    MACHINE,
+    MEASUREMENT,
+    AnyStep,
+    Finish,
+    Mark,
+    Measure,
+    Measured,
+    Sleep,
+    Start,
+    Steps,
+    Stop,
+    Wait,
+)
+from qjump_mn.model.plan import Trial
+from qjump_mn.model.programs import WorkloadPlan
+from qjump_mn.steps import readback
+from qjump_mn.steps.treatment import treatment
+from qjump_mn.workloads.drivers import launches
+from qjump_mn.workloads.launch import Launch
+
+BACKGROUND_OFFSET_S = 0.1
+"""What disturbs starts at a random instant of this length: another seed is another phase of TCP's sawtooth."""
+
+MARGIN_S = 60.0
+"""How much longer than planned a program may take."""
+
+LIBRARIES = "/usr/lib/qjump-mn"
+
+SOCKET_STATES = {"tcp": "0A", "udp": "07"}
+"""Of a socket that is bound and waits, as /proc/net/{tcp,udp} write them: TCP_LISTEN, and TCP_CLOSE for UDP."""
+
+Pairs = Sequence[tuple[WorkloadPlan, Launch]]
+
+
+def trial_steps(trial: Trial) -> Steps:
+    """Everything that a trial does on a network that is up: treat it, read it back, start what serves, what disturbs and
+    what measures, end all that, read the counters. The seed decides the instants at which programs start."""
+    chance = random.Random(trial.seed)
+    offset_s, phase_s = chance.uniform(0, BACKGROUND_OFFSET_S), chance.uniform(0, _phase_s(trial))
+    pairs = [(workload, launch) for workload in trial.arm.workloads for launch in launches(workload, trial)]
+    return (
+        *treatment(trial.arm),
+        *readback.built(trial.arm),
+        *_serve(pairs),
+        Sleep(after_s=round(offset_s, 6)),
+        Mark(name=LOAD),
+        *(_start(workload, launch) for workload, launch in pairs if launch.phase == "load"),
+        # The warm-up is a length of time; a seed moves the start of what is measured, such as a ping's phase.
+        Sleep(mark=LOAD, after_s=round(trial.warmup_ns / 1e9 + phase_s, 6)),
+        *readback.counters(trial.network, "began"),
+        Measure(),
+        *_measure(trial, pairs),
+        Measured(),
+        *readback.counters(trial.network, "ended"),
+        *_end([launch for _, launch in pairs if launch.phase != "probe"]),
+        *readback.counters(trial.network, "after"),
+    )
+
+
+def _phase_s(trial: Trial) -> float:
+    return min((workload.phase_ns for workload in trial.arm.workloads if workload.phase_ns), default=0) / 1e9
+
+
+def _serve(pairs: Pairs) -> Iterator[AnyStep]:
+    """What serves is ready before anything else starts; one without a condition is ready when it has ended."""
+    for workload, launch in pairs:
+        if launch.phase == "serve":
+            yield _start(workload, launch)
+            yield _ready(launch) or Finish(program=launch.output, deadline_s=launch.longest_s + launch.ready_s)
+
+
+def _start(workload: WorkloadPlan, launch: Launch) -> Start:
+    return Start(
+        node=launch.host,
+        argv=(*wrapper(workload, launch.preload), *launch.argv),
+        output=launch.output,
+        shown=f"{launch.program} on {launch.host}",
+        itself=launch.itself,
+        good=launch.good,
+    )
+
+
+def wrapper(workload: WorkloadPlan, preload: str | None = None) -> tuple[str, ...]:
+    """What gives a program its level and, if asked, its window (native/app-util), and another library of ours."""
+    before = ("env", f"LD_PRELOAD={LIBRARIES}/{preload}") if preload else ()
+    window = ("-w", str(workload.window_bytes)) if workload.window_bytes is not None else ()
+    return (*before, "qjau", "-p", str(workload.level), *window, "--")
+
+
+def _ready(launch: Launch) -> Wait | None:
+    """The condition that makes a program ready; None for one that is ready when it has ended."""
+    # A program's sockets are on its host, its output lies here.
+    node = MACHINE
+    argv: tuple[str, ...] = ("grep", "-qsF", "-e", str(launch.says), launch.output, f"{launch.output}.stderr")
+    if launch.listens:
+        protocol, port = launch.listens
+        socket = f"^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:0000 {SOCKET_STATES[protocol]} "
+        node, argv = launch.host, ("grep", "-qsE", socket, f"/proc/net/{protocol}", f"/proc/net/{protocol}6")
+        lacks = f"does not listen on {protocol} port {port}"
+    elif launch.says:
+        lacks = f"has not said {launch.says!r}"
+    else:
+        return None
+    shown = f"{launch.program} on {launch.host} {lacks}"
+    return Wait(argv=argv, node=node, program=launch.output, lacks=shown, deadline_s=launch.ready_s)
+
+
+def _measure(trial: Trial, pairs: Pairs) -> Iterator[AnyStep]:
+    """What measures, to its end; where nothing does, the trial's duration."""
+    probes = [(workload, launch) for workload, launch in pairs if launch.phase == "probe"]
+    yield from (_start(workload, launch) for workload, launch in probes)
+    yield from (Finish(program=launch.output, deadline_s=launch.longest_s + MARGIN_S) for _, launch in probes)
+    if not probes:
+        yield Sleep(mark=MEASUREMENT, after_s=trial.duration_ns / 1e9)
+
+
+def _end(background: Sequence[Launch]) -> Iterator[AnyStep]:
+    """What ends by itself does; then what serves is ended, after what is under way has arrived."""
+    for launch in background:
+        # What serves and has no condition has ended before anything else was started.
+        if launch.itself and (launch.phase == "load" or _ready(launch)):
+            yield Finish(program=launch.output, deadline_s=launch.longest_s + MARGIN_S)
+    if linger_s := max((launch.linger_s for launch in background), default=0.0):
+        yield Sleep(after_s=linger_s)
+    yield from (Stop(program=launch.output, deadline_s=MARGIN_S) for launch in background if not launch.itself)

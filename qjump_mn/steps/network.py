@@ -1,0 +1,146 @@
+"""The steps that bring a network up: hosts, switches and cables, of a skeleton that every trial then shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qjump_mn.executor.steps import AnyStep, Cable, End, Host, Run, Steps, Switch
+from qjump_mn.links import registry
+from qjump_mn.links.base import LEVELS, QUEUES
+from qjump_mn.model.topology import PREFIX_BITS, Network
+
+MODULES = ("openvswitch", "8021q", "veth", "cls_flower", "act_skbedit", "sch_ingress")
+OFFLOADS = "tso off gso off gro off"
+
+LIMITS = """net.core.wmem_max = 16777216
+net.core.rmem_max = 16777216
+net.ipv4.tcp_rmem = 10240 87380 16777216
+net.ipv4.tcp_wmem = 10240 87380 16777216
+net.core.netdev_max_backlog = 5000
+"""
+"""Mininet's own limits (mininet.util.fixLimits), as far as a network meets them; hosts inherit TCP's when they are made."""
+
+MAC_AGING_S = 86400
+"""Longer than any trial; Open vSwitch's default is 300 s."""
+
+
+def bring_up(network: Network) -> Steps:
+    """A network whose hosts can reach each other; nothing is shaped yet."""
+    ports = [line for device in switch_ports(network) for line in _port(device, network)]
+    return (
+        *_ground(network),
+        *(Host(name=name) for name in network.hosts),
+        *(Switch(name=name, dpid=f"{index + 1:x}") for index, name in enumerate(network.switches)),
+        *_cables(network),
+        Run(argv=("sh", "-e", "-c", "\n".join(ports))),
+        *(_vlan_host(name, network) for name in network.hosts),
+        *(_static_arp(name, network) for name in network.hosts if network.static_arp),
+        *_learn(network),
+    )
+
+
+def switch_ports(network: Network) -> list[str]:
+    """The interface of every switch port, in the order of the links."""
+    switches = set(network.switches)
+    return [device for pair in network.ports() for node, device in pair if node in switches]
+
+
+def tagged(host: str, network: Network) -> str:
+    """The VLAN device of a host, which has its address."""
+    return f"{host}-eth0.{network.vlan}"
+
+
+def modprobe(*words: str) -> Run:
+    """Load modules, or one with its parameters."""
+    argv = ("modprobe", *words) if "=" in words[-1] else ("modprobe", "-a", *words)
+    return Run(argv=argv, refusal="this kernel lacks a module: use --backend guest, which brings a kernel of its own")
+
+
+def _ground(network: Network) -> Iterator[AnyStep]:
+    """What must be there, and what must not, before anything is made."""
+    yield Run(
+        argv=("ovs-vsctl", "--timeout=5", "show"),
+        refusal="Open vSwitch does not answer: install openvswitch-switch and start it, or use --backend guest",
+    )
+    modules = registry.of(network.model).modules
+    yield modprobe(*MODULES, *(module for module in modules if module != "ifb"))
+    if "ifb" in modules:
+        yield modprobe("ifb", "numifbs=0")  # by itself it makes two that nobody asked for
+    ours = " ".join([*network.switches, *switch_ports(network)])
+    yield Run(
+        argv=("sh", "-c", f"for name in {ours}; do [ ! -e /sys/class/net/$name ] || {{ echo $name; exit 1; }}; done"),
+        refusal="an interface of this name exists already, of another network on this machine: take it down first (mn -c)",
+    )
+    keys = (line.partition(" = ")[0] for line in LIMITS.splitlines())
+    yield Run(argv=("sysctl", "-qp", "-"), stdin=LIMITS, saves=("sysctl", *keys), undo=Run(argv=("sysctl", "-qp", "-")))
+
+
+def _cables(network: Network) -> Iterator[Cable]:
+    """Every link, with fixed addresses: Mininet draws them at random, and a repeatable run has repeatable ones."""
+    macs = _macs(network)
+    for index, (above, below) in enumerate(network.ports()):
+        ends = [
+            End(node=node, device=device, mac=macs.get(node, f"02:00:00:01:{index:02x}:{number:02x}"))
+            for number, (node, device) in enumerate((above, below), 1)
+        ]
+        yield Cable(ends=(ends[0], ends[1]), queues=QUEUES)
+
+
+def _macs(network: Network) -> dict[str, str]:
+    return {host: f"02:00:00:00:00:{index + 1:02x}" for index, host in enumerate(network.hosts)}
+
+
+def _port(device: str, network: Network) -> list[str]:
+    """A switch's port: whole frames only, no IPv6 of its own, the network's MTU."""
+    return [
+        f"sysctl -qw net.ipv6.conf.{device}.disable_ipv6=1",
+        f"ethtool -K {device} {OFFLOADS}",
+        f"ip link set {device} mtu {network.mtu_bytes} up",
+    ]
+
+
+def _vlan_host(host: str, network: Network) -> Run:
+    """A host that sends and receives everything tagged, priority p as PCP p and PCP p as priority p."""
+    device, vlan_device = f"{host}-eth0", tagged(host, network)
+    mapping = " ".join(f"{level}:{level}" for level in LEVELS)
+    maps = f"egress-qos-map {mapping} ingress-qos-map {mapping}"
+    lines = [
+        "ip link set lo up",
+        # Router solicitations and reports of group membership would cross the network under test.
+        "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1",
+        # Where the round trip is short, TCP hands down bursts of 64 kB and lets two of them wait below it, offloads or
+        # not (Linux 5.18): 50 us at 10 Gb/s, 105 ms at 10 Mb/s. Without, at most two frames wait, as intended (TCP
+        # small queues). Older kernels have no such key.
+        "sysctl -eqw net.ipv4.tcp_tso_rtt_log=0",
+        f"ethtool -K {device} {OFFLOADS}",
+        f"ip link set {device} mtu {network.mtu_bytes} up",
+        f"ip link add link {device} name {vlan_device} type vlan id {network.vlan} {maps}",
+        f"ip addr add {network.addresses[host]}/{PREFIX_BITS} dev {vlan_device}",
+        f"ip link set {vlan_device} mtu {network.mtu_bytes} up",
+        f"ethtool -K {vlan_device} {OFFLOADS}",
+    ]
+    return Run(node=host, argv=("sh", "-e", "-c", "\n".join(lines)))
+
+
+def _static_arp(host: str, network: Network) -> Run:
+    macs, device = _macs(network), tagged(host, network)
+    lines = [
+        f"neigh replace {address} lladdr {macs[other]} dev {device} nud permanent\n"
+        for other, address in network.addresses.items()
+        if other != host
+    ]
+    return Run(node=host, argv=("ip", "-batch", "-"), stdin="".join(lines))
+
+
+def _learn(network: Network) -> Iterator[AnyStep]:
+    """Let every switch hear every host once, so that no frame of a trial is flooded.
+
+    A flow whose first packet finds its destination unknown is flooded until Open vSwitch revalidates it, up to half a
+    second.
+    """
+    hosts = network.hosts
+    for host, following in zip(hosts, (*hosts[1:], hosts[0]), strict=True):
+        yield Run(node=host, argv=("ping", "-n", "-q", "-c", "1", "-W", "5", network.addresses[following]))
+    for switch in network.switches:
+        yield Run(argv=("ovs-vsctl", "set", "bridge", switch, f"other_config:mac-aging-time={MAC_AGING_S}"))
+    yield Run(argv=("ovs-appctl", "revalidator/purge"))

@@ -1,0 +1,47 @@
+"""The steps that read a network back: with tc, ip, ovs and ethtool, kept verbatim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qjump_mn.executor.steps import MACHINE, Read
+from qjump_mn.model.plan import ArmPlan
+from qjump_mn.model.topology import SWITCHES, Network
+from qjump_mn.steps.network import switch_ports, tagged
+from qjump_mn.steps.treatment import transport
+
+BEFORE = "asbuilt/before"
+"""Where the network lies as it was when everything was set up."""
+
+
+def built(arm: ArmPlan) -> Iterator[Read]:
+    """ip-NODE.json, ethtool-NODE.txt, tc-NODE.json, ovs.txt and flows-SWITCH.txt; tcp-HOST.txt if the arm changes TCP."""
+    network = arm.network
+    keys = tuple(line.partition(" = ")[0] for line in transport(arm.scheme))
+    for node, name in _nodes(network):
+        devices = switch_ports(network) if node == MACHINE else [f"{node}-eth0", tagged(node, network)]
+        offloads = "; ".join(f"echo 'Device {device}:'; ethtool -k {device}" for device in devices)
+        yield Read(node=node, argv=("ip", "-j", "-d", "addr", "show"), output=f"{BEFORE}/ip-{name}.json")
+        yield Read(node=node, argv=("sh", "-c", offloads), output=f"{BEFORE}/ethtool-{name}.txt")
+        if keys and node != MACHINE:
+            yield Read(node=node, argv=("sysctl", *keys), output=f"{BEFORE}/tcp-{name}.txt")
+    yield Read(argv=("ovs-vsctl", "show"), output=f"{BEFORE}/ovs.txt")
+    for switch in network.switches:
+        yield Read(argv=("ovs-ofctl", "dump-flows", switch), output=f"{BEFORE}/flows-{switch}.txt")
+    yield from counters(network, "before")
+
+
+def counters(network: Network, when: str) -> Iterator[Read]:
+    """tc-NODE.json, every qdisc with its statistics, below asbuilt/``when``."""
+    for node, name in _nodes(network):
+        yield Read(node=node, argv=("tc", "-j", "-s", "qdisc", "show"), output=counters_name(when, name))
+
+
+def counters_name(when: str, node: str) -> str:
+    """The file of one reading of a node's qdiscs; the machine's node is called :data:`SWITCHES`."""
+    return f"asbuilt/{when}/tc-{node}.json"
+
+
+def _nodes(network: Network) -> list[tuple[str, str]]:
+    """Every node, with its name in the names of files."""
+    return [(MACHINE, SWITCHES), *((host, host) for host in network.hosts)]

@@ -1,0 +1,174 @@
+"""Steps as a shell script that does the same: what ``--dry-run`` prints, and what a reader may paste."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from qjump_mn.executor.shell import inside
+from qjump_mn.executor.steps import (
+    AnyStep,
+    Cable,
+    Finish,
+    Host,
+    Mark,
+    Measure,
+    Measured,
+    Read,
+    Run,
+    Sleep,
+    Start,
+    Steps,
+    Stop,
+    Switch,
+    Wait,
+)
+from qjump_mn.executor.veth import veth
+from qjump_mn.model.plan import Plan
+from qjump_mn.model.topology import Network
+from qjump_mn.steps.compile import trial_steps
+from qjump_mn.steps.network import bring_up
+
+PROLOGUE = """set -eu
+# until_done SECONDS WHAT COMMAND...: tries the command until it succeeds.
+until_done() {
+    seconds=$1 what=$2 began=$(date +%s)
+    shift 2
+    until "$@"; do
+        [ $(($(date +%s) - began)) -lt "$seconds" ] || { echo "$what after $seconds s" >&2; exit 5; }
+        sleep 0.05
+    done
+}
+# sleep_since MARK SECONDS: sleeps until so long after the instant MARK.
+sleep_since() {
+    sleep "$(awk -v since="$1" -v after="$2" -v now="$(date +%s.%N)" 'BEGIN { left = since + after - now; print left > 0 ? left : 0 }')"
+}
+# ended PID STATUS...: waits for a program, which must end with one of these.
+ended() {
+    pid=$1 status=0
+    shift
+    wait "$pid" || status=$?
+    case " $* " in *" $status "*) ;; *) echo "process $pid ended with status $status" >&2; exit 5 ;; esac
+}
+"""
+TERMINATED = 143
+"""The status of a process that SIGTERM has ended, as a shell tells it."""
+
+
+class Script:
+    """Prints steps in their order; what takes them back is printed by :meth:`undo`, the last one first."""
+
+    def __init__(self) -> None:
+        self._undo: list[str] = []
+        self._hosts: set[str] = set()
+        self._saved = 0
+        self._programs: dict[str, Start] = {}
+
+    def lines(self, steps: Steps) -> Iterator[str]:
+        """The commands of ``steps``."""
+        for step in steps:
+            yield from self._step(step)
+
+    def undo(self) -> Iterator[str]:
+        """What takes back all that was printed since the last time."""
+        yield from (f"{line} || true" if "<<" not in line else line.replace(" <<", " || true <<", 1) for line in reversed(self._undo))
+        self._undo.clear()
+
+    def _step(self, step: AnyStep) -> Iterator[str]:
+        match step:
+            case Host():
+                self._hosts.add(step.name)
+                self._undo.append(f"ip netns delete {step.name}")
+                yield f"ip netns add {step.name}"
+            case Switch():
+                self._undo.append(f"ovs-vsctl del-br {step.name}")
+                yield (
+                    f"ovs-vsctl add-br {step.name} -- set bridge {step.name} fail_mode=standalone "
+                    f"other_config:datapath-id={step.dpid} other-config:disable-in-band=true"
+                )
+            case Cable():
+                yield shlex.join(veth(step, self._hosts))
+                yield from (f"ovs-vsctl add-port {end.node} {end.device}" for end in step.ends if end.node not in self._hosts)
+                self._undo.append(f"ip link delete {next(end.device for end in step.ends if end.node not in self._hosts)}")
+            case Run():
+                yield from self._run(step)
+            case Read():
+                yield f"mkdir -p {shlex.quote(step.output.rpartition('/')[0] or '.')}"
+                yield f"{_command(step.node, step.argv)} > {shlex.quote(step.output)}"
+            case Start():
+                self._programs[step.output] = step
+                output = shlex.quote(step.output)
+                yield f"cd raw; {_command(step.node, step.argv)} < /dev/null > {output} 2> {shlex.quote(step.output + '.stderr')} &"
+                yield f"{self._pid(step.output)}=$!; cd .."
+            case Wait():
+                yield f"cd raw; until_done {step.deadline_s:g} {shlex.quote(step.lacks)} {_command(step.node, step.argv)}; cd .."
+            case Finish():
+                good = " ".join(map(str, self._programs[step.program].good))
+                yield f'ended "${self._pid(step.program)}" {good}  # at most {step.deadline_s:g} s after its start'
+            case Stop():
+                pid = self._pid(step.program)
+                yield f'kill -TERM "${pid}"; ended "${pid}" 0 {TERMINATED}  # at most {step.deadline_s:g} s'
+            case Mark():
+                yield f"{step.name}=$(date +%s.%N)"
+            case Sleep():
+                yield f'sleep_since "${step.mark}" {step.after_s:g}' if step.mark else f"sleep {step.after_s:g}"
+            case Measure():
+                yield "measurement=$(date +%s.%N)  # here the measurement begins"
+            case Measured():
+                yield "# here it ends"
+
+    def _run(self, step: Run) -> Iterator[str]:
+        saved = ""
+        if step.saves:
+            self._saved += 1
+            saved = f"saved{self._saved}"
+            yield f"{saved}=$({_command(step.node, step.saves)})"
+        if step.undo is not None:
+            before = f"printf '%s\\n' \"${saved}\" | " if saved else ""
+            self._undo.append(f"{before}{_with_input(step.undo)}")
+        yield _with_input(step)
+
+    def _pid(self, program: str) -> str:
+        return f"pid{list(self._programs).index(program)}"
+
+
+def _command(node: str, argv: tuple[str, ...]) -> str:
+    return shlex.join(inside(node, argv))
+
+
+def _with_input(step: Run) -> str:
+    command = _command(step.node, step.argv)
+    return f"{command} << 'END'\n{step.stdin}END" if step.stdin else command
+
+
+def lines(plan: Plan) -> Iterator[str]:
+    """The script of a plan: the network is brought up, then every trial is run in a folder of its own and undone; at the end nothing is
+    left but its files. A network of another kind takes the place of the one before it."""
+    yield "#!/bin/sh"
+    yield f"# {plan.experiment}, preset {plan.preset}: run it as root, with Open vSwitch running; each trial leaves a folder below trials/."
+    yield PROLOGUE.rstrip()
+    script, up = Script(), None
+    network_undo: list[str] = []
+    for trial in plan.trials():
+        skeleton = trial.network.skeleton()
+        if skeleton != up:
+            yield from network_undo
+            yield ""
+            yield f"# {_about(trial.network)}"
+            yield from script.lines(bring_up(skeleton))
+            network_undo, up = list(script.undo()), skeleton
+        folder = f"trials/{trial.name}"
+        yield ""
+        yield f"# arm {trial.arm.name} ({' '.join(trial.arm.label.split())}), seed {trial.seed}"
+        yield f"mkdir -p {folder}/raw; cd {folder}"
+        yield from script.lines(trial_steps(trial))
+        yield "# taken back"
+        yield from script.undo()
+        yield "cd ../../.."
+    yield ""
+    yield from network_undo
+
+
+def _about(network: Network) -> str:
+    size = f"{len(network.hosts)} hosts, {len(network.switches)} switches"
+    return f"{network.topology}: {size}, links of model {network.model}"

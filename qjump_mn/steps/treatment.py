@@ -1,0 +1,158 @@
+"""What is done to a network that is up so that it is an arm's: links, scheme, limiter, marks.
+
+One process does all that is to be done in a namespace with one program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from qjump_mn import theory
+from qjump_mn.executor.steps import MACHINE, AnyStep, Run
+from qjump_mn.links import registry
+from qjump_mn.links.base import HANDLE, LEVELS, PARENT, Shaping
+from qjump_mn.model.plan import ArmPlan, QJumpPlan
+from qjump_mn.model.scheme import SchemePlan
+from qjump_mn.model.topology import Network
+from qjump_mn.steps.network import switch_ports, tagged
+
+ICMP_ECHO_REPLY = 0
+ALLOWED = "net.ipv4.tcp_allowed_congestion_control"
+SYSCTL = ("sysctl", "-qp", "-")
+
+
+def treatment(arm: ArmPlan) -> Iterator[AnyStep]:
+    """The steps; each says how it is undone."""
+    network, model = arm.network, registry.of(arm.network.model)
+    links = network.by_device()
+    ends = {MACHINE: [model.shape(links[device], device, on_switch=True) for device in switch_ports(network)]}
+    ends |= {host: [model.shape(links[f"{host}-eth0"], f"{host}-eth0", on_switch=False)] for host in network.hosts}
+    yield from _congestion_control(arm.scheme)
+    for node, shapings in ends.items():
+        yield from _shape(node, shapings, _queues(arm, node))
+    yield from model.switches(network)
+    for host in network.hosts:
+        yield from _transport(host, arm.scheme)
+    for host, level in dict(reply for workload in arm.workloads for reply in workload.echo_replies).items():
+        yield _mark_echo_replies(host, tagged(host, network), level)
+
+
+def _shape(node: str, shapings: Sequence[Shaping], queues: Sequence[str]) -> Iterator[AnyStep]:
+    """The ends of links at one node, and what stands below them."""
+    ip, tc, undo_tc, undo_ip = ([line for lines in column for line in lines] for column in zip(*shapings, strict=True))
+    if ip:
+        yield _batch("ip", node, ip, undo_ip)
+    if tc:
+        yield _batch("tc", node, [*tc, *queues], undo_tc)
+
+
+def _batch(program: str, node: str, lines: Sequence[str], undo: Sequence[str]) -> Run:
+    # Whatever one line of it comes to, the others are undone.
+    back = Run(node=node, argv=(program, "-force", "-batch", "-"), stdin=_text(undo))
+    return Run(node=node, argv=(program, "-batch", "-"), stdin=_text(lines), undo=back)
+
+
+def _text(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _queues(arm: ArmPlan, node: str) -> list[str]:
+    """tc lines for what stands below the roots of a node's interfaces: limiter, priorities, a scheme's own queues."""
+    if node == MACHINE:
+        return [line for lines in port_queues(arm.scheme, arm.network).values() for line in lines]
+    device = f"{node}-eth0"
+    lines = placed(arm.scheme.host, device)
+    if arm.qjump is not None:
+        return lines + limiter(arm.qjump, device, arm.network)
+    if arm.uses_levels and not registry.of(arm.network.model).serves_levels:
+        return lines + host_priorities(device, arm.network)
+    return lines
+
+
+def placed(lines: Sequence[str], device: str) -> list[str]:
+    """A scheme's tc lines for one interface."""
+    return [line.format(dev=device, parent=PARENT) for line in lines]
+
+
+def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
+    """A scheme's tc lines for each switch port's interface."""
+    links = network.by_device()
+    return {
+        device: placed(scheme.switch_port if links[device] == network else scheme.trunk_port, device)
+        for device in switch_ports(network)
+    }
+
+
+def transport(scheme: SchemePlan) -> list[str]:
+    """What a scheme asks of a host's TCP, as sysctl has it: "key = value"."""
+    values = {
+        "net.ipv4.tcp_congestion_control": scheme.congestion_control,
+        "net.ipv4.tcp_ecn": None if scheme.ecn is None else int(scheme.ecn),
+    }
+    return [f"{key} = {value}" for key, value in values.items() if value is not None]
+
+
+def _congestion_control(scheme: SchemePlan) -> Iterator[Run]:
+    """Kernels since 4.15 let a namespace choose only from the machine's list, to which what is loaded must be added."""
+    if scheme.congestion_control is None:
+        return
+    added = f'sysctl -qw "{ALLOWED}=$(sysctl -n {ALLOWED}) {scheme.congestion_control}"'
+    yield Run(
+        argv=("sh", "-c", f"modprobe tcp_{scheme.congestion_control} 2>/dev/null; {added}"),
+        saves=("sysctl", ALLOWED),
+        undo=Run(argv=SYSCTL),
+        refusal=f"this kernel has no congestion control {scheme.congestion_control!r}",
+    )
+
+
+def _transport(host: str, scheme: SchemePlan) -> Iterator[Run]:
+    if lines := transport(scheme):
+        saves = ("sysctl", *(line.partition(" = ")[0] for line in lines))
+        yield Run(node=host, argv=SYSCTL, stdin=_text(lines), saves=saves, undo=Run(node=host, argv=SYSCTL))
+
+
+def host_priorities(device: str, network: Network) -> list[str]:
+    """Strict priority at a host without QJump, for the link models whose root qdisc has none of its own."""
+    packets = max(1, network.buffer_bytes // theory.frame_bytes(network.mtu_bytes))
+    priomap = " ".join(str(7 - level) for level in LEVELS) + " 7" * 8
+    return [
+        f"qdisc add dev {device} parent {PARENT} handle {HANDLE} prio bands 8 priomap {priomap}",
+        *(f"qdisc add dev {device} parent {HANDLE}{8 - level} handle 6{level + 1}: pfifo limit {packets}" for level in LEVELS),
+    ]
+
+
+def limiter(plan: QJumpPlan, device: str, network: Network) -> list[str]:
+    """What limits a host's levels, below Mininet's TC."""
+    return prio_tbf(plan, device, network) if plan.mode == "tbf" else [qjump(plan, device)]
+
+
+def prio_tbf(plan: QJumpPlan, device: str, network: Network) -> list[str]:
+    """QJump's limits from tc's own parts: a token bucket for each limited level, with the budget as its depth and
+    budget/epoch as its rate."""
+    lines = []
+    for line, level in zip(host_priorities(device, network), (None, *LEVELS), strict=True):
+        budget = plan.budget_bytes[level] if level is not None else 0
+        if budget:
+            rate = budget * 8 * theory.NS_PER_S // plan.epoch_ns
+            limit = plan.limit_packets * theory.frame_bytes(network.mtu_bytes)
+            line = f"{line.partition(' pfifo ')[0]} tbf rate {rate}bit burst {budget} limit {limit}"
+        lines.append(line)
+    return lines
+
+
+def qjump(plan: QJumpPlan, device: str) -> str:
+    """sch_qjump; levels by 802.1Q priority."""
+    none = "0" if plan.mode == "2015" else "unlimited"
+    budgets = " ".join(f"level {level} {plan.budget_bytes[level] or none}" for level in reversed(LEVELS))
+    place = f"qdisc add dev {device} parent {PARENT} handle {HANDLE}"
+    line = f"{place} qjump epoch {plan.epoch_ns}ns {budgets} mode {plan.mode}"
+    # What mode 2015 has no choice of may not be chosen.
+    return line if plan.mode == "2015" else f"{line} epochs {plan.epochs} packets {plan.limit_packets}"
+
+
+def _mark_echo_replies(host: str, device: str, level: int) -> Run:
+    """The kernel sends echo replies with priority 0 whatever the request had: give them the ping's level before the VLAN
+    device reads it."""
+    match = f"flower ip_proto icmp type {ICMP_ECHO_REPLY} action skbedit priority {level}"
+    lines = (f"qdisc add dev {device} clsact", f"filter add dev {device} egress protocol ip {match}")
+    return _batch("tc", host, lines, (f"qdisc del dev {device} clsact",))
