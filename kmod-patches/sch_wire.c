@@ -197,6 +197,18 @@ static noinline u64 wire_advance_control(struct Qdisc *sch, u64 now, u64 wake)
 	return min(wake, wire_pause_next(&q->pause));
 }
 
+/*
+ * Whether frames wait for the wire to be free. A child that had nothing to give
+ * wakes us itself, but it may do so while a control frame is on the wire, and
+ * not again: so that counts only as long as the wire is free.
+ */
+static bool wire_waits(const struct wire_sched *q, u64 now)
+{
+	if (q->queues.backlogged)
+		return true;
+	return q->child->q.qlen && !(q->child_held && wire_ceil(q->free) <= now);
+}
+
 static struct sk_buff *wire_dequeue(struct Qdisc *sch)
 {
 	struct wire_sched *q = qdisc_priv(sch);
@@ -216,8 +228,7 @@ static struct sk_buff *wire_dequeue(struct Qdisc *sch)
 			return skb;
 		}
 	}
-	/* a child that had nothing to give wakes us itself */
-	if (q->queues.backlogged || (q->child->q.qlen && !q->child_held))
+	if (wire_waits(q, now))
 		next = wire_ceil(q->free);
 	if (static_branch_unlikely(&wire_pauses))
 		next = wire_advance_control(sch, now, next);

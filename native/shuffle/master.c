@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "shuffle.h"
 
+#define NOTHING_DUE (-1)
+
 struct colleague {
 	struct endpoint control;
 	struct master *master;
 	uint32_t number;
 	bool connected;
+	int due; /* what it is to report next; NOTHING_DUE */
 	size_t read; /* bytes of what follows */
 	struct {
 		struct report report;
@@ -59,9 +63,11 @@ static void order_all(struct master *master, int what)
 {
 	struct order order = { .what = what, .round = master->round };
 
-	for (uint32_t i = 0; i < master->settings->count; i++)
+	for (uint32_t i = 0; i < master->settings->count; i++) {
 		if (!send_all(master->colleagues[i].control.fd, &order, sizeof(order)))
 			lost(master, &master->colleagues[i], strerror(errno));
+		master->colleagues[i].due = what == ORDER_ROUND ? REPORT_MAPPED : REPORT_REDUCED;
+	}
 }
 
 static void begin_round(struct master *master)
@@ -99,6 +105,44 @@ static void finish(struct master *master)
 	begin_round(master);
 }
 
+/* How many copies follow a report sizes what is read, so it is looked at first. */
+static void check_report(const struct master *master, const struct colleague *colleague)
+{
+	const struct report *report = &colleague->said.report;
+	char why[80];
+
+	if (report->count > WORKERS_MAX) {
+		snprintf(why, sizeof(why), "it reports %u copies, and %d is the most", report->count,
+			 WORKERS_MAX);
+		lost(master, colleague, why);
+	}
+	if (report->what == REPORT_BROKEN || (int)report->what == colleague->due)
+		return;
+	if (colleague->due == NOTHING_DUE)
+		snprintf(why, sizeof(why), "its report is of kind %u, and none was due", report->what);
+	else
+		snprintf(why, sizeof(why), "its report is of kind %u, and %d was due", report->what,
+			 colleague->due);
+	lost(master, colleague, why);
+}
+
+/* Whether a copy is one that the worker was told to make in the step that it reports. */
+static bool is_copy(const struct master *master, const struct colleague *colleague,
+		    const struct transfer *transfer)
+{
+	const struct settings *settings = master->settings;
+	bool mapped = colleague->said.report.what == REPORT_MAPPED;
+
+	if (transfer->destination != colleague->number || transfer->round != master->round ||
+	    transfer->bytes != (mapped ? settings->distribute : settings->shuffle) || transfer->start < 0 ||
+	    transfer->end < transfer->start)
+		return false;
+	if (mapped)
+		return transfer->step == STEP_DISTRIBUTE && transfer->source == MASTER;
+	return transfer->step == STEP_SHUFFLE && transfer->source != MASTER &&
+	       transfer->source <= settings->count && transfer->source != colleague->number;
+}
+
 /* That a worker says it has received what it should is checked, as its own program checks the bytes. */
 static void hear(struct master *master, struct colleague *colleague)
 {
@@ -121,11 +165,11 @@ static void hear(struct master *master, struct colleague *colleague)
 	for (uint32_t i = 0; i < report->count; i++) {
 		const struct transfer *transfer = &colleague->said.transfers[i];
 
-		if (transfer->destination != colleague->number || transfer->round != master->round ||
-		    transfer->bytes != (mapped ? settings->distribute : settings->shuffle))
+		if (!is_copy(master, colleague, transfer))
 			lost(master, colleague, "it reports another copy than it was told to make");
 		note(master, transfer);
 	}
+	colleague->due = NOTHING_DUE;
 	if (mapped) {
 		if (++master->mapped == settings->count)
 			order_all(master, ORDER_SHUFFLE);
@@ -190,8 +234,7 @@ static void control_ready(struct endpoint *endpoint)
 	colleague->read += (size_t)got;
 	if (colleague->read < sizeof(*report))
 		return;
-	if (report->count > WORKERS_MAX)
-		lost(master, colleague, "it does not speak as a worker does");
+	check_report(master, colleague);
 	report->why[sizeof(report->why) - 1] = '\0';
 	if (colleague->read < sizeof(*report) + report->count * sizeof(struct transfer))
 		return;
@@ -244,6 +287,7 @@ struct result run_master(const struct settings *settings)
 
 		colleague->master = master;
 		colleague->number = i + 1;
+		colleague->due = NOTHING_DUE;
 		colleague->control = (struct endpoint){ .ready = control_ready,
 							.node = node,
 							.fd = connect_to(&settings->workers[i]) };

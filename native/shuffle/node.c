@@ -69,6 +69,23 @@ static void serve_more(struct served *served)
 	endpoint_close(&served->endpoint);
 }
 
+/* A copy is wanted, of so many bytes. */
+static void serve(struct served *served, int64_t bytes)
+{
+	struct sockaddr_in peer = { .sin_family = AF_INET };
+	socklen_t size = sizeof(peer);
+
+	if (bytes < 0 || bytes > BYTES_MAX) {
+		getpeername(served->endpoint.fd, (struct sockaddr *)&peer, &size);
+		fail("the node at %s wants %lld bytes, which is from 0 to %lld, "
+		     "run the same shuffle there and here",
+		     address_text(&peer), (long long)bytes, BYTES_MAX);
+	}
+	served->left = bytes;
+	endpoint_watch(&served->endpoint, EPOLLOUT, EPOLL_CTL_MOD);
+	serve_more(served);
+}
+
 /* Somebody who connected has something to say, or takes more of what it asked for. */
 static void served_ready(struct endpoint *endpoint)
 {
@@ -98,9 +115,7 @@ static void served_ready(struct endpoint *endpoint)
 		endpoint->fd = -1;
 		node->called(node->owner, fd);
 	} else if (hello->magic == HELLO_MAGIC && hello->kind == HELLO_FETCH && hello->wanted.source == node->number) {
-		served->left = hello->wanted.bytes;
-		endpoint_watch(endpoint, EPOLLOUT, EPOLL_CTL_MOD);
-		serve_more(served);
+		serve(served, hello->wanted.bytes);
 	} else {
 		endpoint_close(endpoint);
 	}

@@ -15,6 +15,7 @@
 
 #define WORKERS_MAX 64
 #define SERVED_MAX (4 * WORKERS_MAX)
+#define BYTES_MAX (1LL << 40) /* of a copy */
 #define MASTER 0U /* its number; workers count from 1 */
 
 enum step { STEP_DISTRIBUTE, STEP_SHUFFLE, STEP_AGGREGATE, STEP_ROUND };

@@ -5,8 +5,6 @@
 
 #include "shuffle.h"
 
-#define BYTES_MAX (1LL << 40)
-
 const char program[] = "shuffle";
 
 static const char worker_help[] =

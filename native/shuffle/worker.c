@@ -100,7 +100,8 @@ static void shuffle(struct worker *worker)
 		compute(worker, REDUCING);
 		return;
 	}
-	for (uint32_t left = count; left; left--) {
+	/* A copy that fails at once ends the step. */
+	for (uint32_t left = count; left && worker->doing == SHUFFLING; left--) {
 		uint32_t place = (uint32_t)(draw(seed, (uint64_t)worker->round * WORKERS_MAX + left) % left);
 		struct transfer transfer = {
 			.round = worker->round,
@@ -148,6 +149,51 @@ static struct sockaddr_in address(void *owner, uint32_t number)
 	return number == MASTER ? worker->master : worker->plan.addresses[number - 1];
 }
 
+/* Numbers of the master's count arrays, copies and times here: one that does not fit ends the program. */
+static void check(const struct worker *worker, const char *what, int64_t number, int64_t least, int64_t most)
+{
+	if (number < least || number > most)
+		fail("the master at %s gives %lld as %s, which is from %lld to %lld, "
+		     "run the same shuffle there and here",
+		     address_text(&worker->master), (long long)number, what, (long long)least,
+		     (long long)most);
+}
+
+static void take_plan(struct worker *worker)
+{
+	const struct plan *plan = &worker->plan;
+
+	check(worker, "number of workers", plan->workers, 1, WORKERS_MAX);
+	check(worker, "number of this worker", plan->node, 1, plan->workers);
+	check(worker, "number of parallel copies", plan->parallel, 1, WORKERS_MAX);
+	check(worker, "its port", plan->master_port, 1, UINT16_MAX);
+	check(worker, "bytes to distribute", plan->distribute, 0, BYTES_MAX);
+	check(worker, "bytes to shuffle", plan->shuffle, 0, BYTES_MAX);
+	check(worker, "time to compute", plan->compute, 0, LONGEST_NS);
+	check(worker, "jitter", plan->jitter, 0, plan->compute);
+	worker->planned = true;
+	worker->node.number = plan->node;
+	worker->node.limit = plan->parallel;
+	worker->master.sin_port = htons((uint16_t)plan->master_port);
+}
+
+static void take_order(struct worker *worker)
+{
+	const struct order *order = &worker->order;
+
+	check(worker, "kind of an order", order->what, ORDER_ROUND, ORDER_SHUFFLE);
+	/* What is received in a step is counted up to its report. */
+	if (worker->doing != IDLE)
+		fail("the master at %s orders round %u while round %u is not done, "
+		     "run the same shuffle there and here",
+		     address_text(&worker->master), order->round, worker->round);
+	worker->round = order->round;
+	if (order->what == ORDER_ROUND)
+		distribute(worker);
+	else
+		shuffle(worker);
+}
+
 static void control_ready(struct endpoint *endpoint)
 {
 	struct worker *worker = endpoint->node->owner;
@@ -165,18 +211,10 @@ static void control_ready(struct endpoint *endpoint)
 	if (worker->read < size)
 		return;
 	worker->read = 0;
-	if (!worker->planned) {
-		worker->planned = true;
-		worker->node.number = worker->plan.node;
-		worker->node.limit = worker->plan.parallel;
-		worker->master.sin_port = htons((uint16_t)worker->plan.master_port);
-		return;
-	}
-	worker->round = worker->order.round;
-	if (worker->order.what == ORDER_ROUND)
-		distribute(worker);
+	if (worker->planned)
+		take_order(worker);
 	else
-		shuffle(worker);
+		take_plan(worker);
 }
 
 static void called(void *owner, int fd)

@@ -87,6 +87,14 @@ def test_no_sender_stays_paused_when_a_wire_goes(guest: Guest) -> None:
     assert all(cases[name]["after"]["received"] > 1 for name in ("replaced", "down", "sender", "congested")), "paused anew"
 
 
+@pytest.mark.parametrize("case", ["urgent", "epoch"])
+def test_a_frame_below_a_control_frame_starts_right_behind_it(guest: Guest, case: str) -> None:
+    held = guest.values("wire_pause")["held"][case]
+    assert held["sent"] == 1
+    assert held["late_ns"] is not None, "it never left"
+    assert 0 <= held["late_ns"] < 50_000, held
+
+
 def test_two_ends_that_pause_each_other_do_not_stop_for_ever(guest: Guest) -> None:
     case = guest.values("wire_pause")["both"]
     assert case["arrived"] == [40, 40]

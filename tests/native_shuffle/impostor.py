@@ -1,4 +1,7 @@
-"""A worker that does as a test tells it to. Knows the layout of shuffle's messages (native/shuffle/shuffle.h and node.h)."""
+"""A worker, or a master's words, as a test tells them to be.
+
+Knows the layout of shuffle's messages (native/shuffle/shuffle.h and node.h).
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,21 @@ ORDER = struct.Struct("<II")
 REPORT = struct.Struct("<III100s")
 COPY = struct.Struct("<4I3Q")  # round, step, source, destination, bytes, start, end
 CALL = HELLO.pack(0x31306C6675687371, 0, 0, *[0] * 7)  # a master's first words
-JOB = PLAN.pack(1, 1, 1, 1, 0, 0, 0, 0, 0, b"")  # one worker, nothing to copy
 ROUND, SHUFFLE = 0, 1
 MAPPED, REDUCED, BROKEN = 0, 1, 2
 
 Ordered = Callable[[int, int], bytes | None]
+
+
+def plan(**numbers: int) -> bytes:
+    """A plan's bytes: one worker and nothing to copy, but for these numbers, which may be negative."""
+    plan_of_one = {"node": 1, "workers": 1, "parallel": 1, "master_port": 1}
+    small = [number % 2**32 for name, number in (plan_of_one | numbers).items() if name in plan_of_one]
+    large = [numbers.get(name, 0) % 2**64 for name in ("distribute", "shuffle", "compute", "jitter", "seed")]
+    return PLAN.pack(*small, *large, b"")
+
+
+JOB = plan()
 
 
 def report(what: int, number: int, *copies: tuple[int, ...], count: int | None = None, why: bytes = b"") -> bytes:

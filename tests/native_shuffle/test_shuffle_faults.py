@@ -14,14 +14,36 @@ import pytest
 
 from tests.native_programs import WAIT_S, Log, Program, free_port
 from tests.native_shuffle.conftest import Workers
-from tests.native_shuffle.impostor import BROKEN, CALL, JOB, MAPPED, ORDER, REDUCED, REPORT, ROUND, Impostor, Ordered, report
+from tests.native_shuffle.impostor import (
+    BROKEN,
+    CALL,
+    HELLO,
+    JOB,
+    MAPPED,
+    ORDER,
+    PLAN,
+    REDUCED,
+    REPORT,
+    ROUND,
+    SHUFFLE,
+    Impostor,
+    Ordered,
+    plan,
+    report,
+)
 
+DAY_NS = 86400 * 10**9
 SMALL = ["--rounds", "3", "--shuffle", "1000"]
 
 
 def mapped(what: int, number: int) -> bytes:
     """Says that it computed, when it is to; then nothing more."""
     return report(MAPPED, number) if what == ROUND else b""
+
+
+def reduced(copy: tuple[int, ...]) -> Ordered:
+    """Says that it computed, and then that it received this copy."""
+    return lambda what, number: mapped(what, number) or report(REDUCED, number, copy)
 
 
 def still_works(shuffle: Program, addresses: list[str]) -> None:
@@ -65,7 +87,13 @@ def test_a_result_of_another_length(shuffle: Program, tmp_path: Path) -> None:
         (lambda what, number: mapped(what, number) or report(REDUCED, number, (0, 1, 1, 2, 999, 0, 0)), "it reports another copy"),
         (lambda what, number: mapped(what, number) or report(REDUCED, number, (0, 1, 1, 1, 1000, 0, 0)), "it reports another copy"),
         (lambda what, number: mapped(what, number) or report(REDUCED, number, (5, 1, 1, 2, 1000, 0, 0)), "it reports another copy"),
-        (lambda what, number: report(MAPPED, number, count=65), "it does not speak as a worker does"),
+        (reduced((0, 1, 3, 2, 1000, 0, 0)), "it reports another copy"),
+        (reduced((0, 2, 1, 2, 1000, 0, 0)), "it reports another copy"),
+        (reduced((0, 1, 1, 2, 1000, 2, 1)), "it reports another copy"),
+        (lambda what, number: report(MAPPED, number, count=65), "it reports 65 copies, and 64 is the most"),
+        (lambda what, number: report(7, number), "its report is of kind 7, and 0 was due"),
+        (lambda what, number: report(REDUCED, number), "its report is of kind 1, and 0 was due"),
+        (lambda what, number: mapped(what, number) * 2, "its report is of kind 0, and "),
         (lambda what, number: report(BROKEN, number, why=b"a reason"), "(a reason)"),
         (lambda what, number: report(BROKEN, number, why=b"y" * 100), "y" * 99),
     ],
@@ -135,7 +163,7 @@ def test_a_master_that_is_ended(shuffle: Program, workers: Workers, how: signal.
     still_works(shuffle, addresses)
 
 
-@pytest.mark.parametrize("unread", [b"", JOB + ORDER.pack(ROUND, 0) * 3], ids=["nothing", "orders"])
+@pytest.mark.parametrize("unread", [b"", JOB + ORDER.pack(ROUND, 0) + b"half"], ids=["nothing", "orders"])
 @pytest.mark.parametrize("gone_first", [True, False])
 def test_masters_in_quick_succession(shuffle: Program, unread: bytes, gone_first: bool) -> None:
     """The worker sleeps while one master goes and another comes, so that it learns of both at once."""
@@ -157,6 +185,88 @@ def test_masters_in_quick_succession(shuffle: Program, unread: bytes, gone_first
         worker.send_signal(signal.SIGCONT)
         new.settimeout(WAIT_S)
         assert new.recv(REPORT.size, socket.MSG_WAITALL) == report(MAPPED, 5), "the new one has it"
+
+
+def calls(port: int) -> socket.socket:
+    """A master's connection to a worker."""
+    master = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)
+    master.sendall(CALL)
+    return master
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ({"workers": 4096}, "gives 4096 as number of workers, which is from 1 to 64"),
+        ({"workers": 65}, "gives 65 as number of workers, which is from 1 to 64"),
+        ({"workers": 0}, "gives 0 as number of workers, which is from 1 to 64"),
+        ({"workers": -1}, "gives 4294967295 as number of workers, which is from 1 to 64"),
+        ({"workers": 3, "node": 4}, "gives 4 as number of this worker, which is from 1 to 3"),
+        ({"node": 0}, "gives 0 as number of this worker, which is from 1 to 1"),
+        ({"parallel": 0}, "gives 0 as number of parallel copies, which is from 1 to 64"),
+        ({"parallel": 65}, "gives 65 as number of parallel copies, which is from 1 to 64"),
+        ({"master_port": 0}, "gives 0 as its port, which is from 1 to 65535"),
+        ({"master_port": 65536}, "gives 65536 as its port, which is from 1 to 65535"),
+        ({"distribute": -1}, "gives -1 as bytes to distribute, which is from 0 to 1099511627776"),
+        ({"shuffle": 2**40 + 1}, "gives 1099511627777 as bytes to shuffle, which is from 0 to 1099511627776"),
+        ({"compute": DAY_NS + 1}, f"gives {DAY_NS + 1} as time to compute, which is from 0 to {DAY_NS}"),
+        ({"compute": 5, "jitter": 6}, "gives 6 as jitter, which is from 0 to 5"),
+    ],
+)
+def test_a_master_whose_plan_is_impossible(shuffle: Program, numbers: dict[str, int], words: str) -> None:
+    port = free_port()
+    with shuffle.started("worker", "--listen", str(port)) as worker:
+        worker.wait_for_port("tcp", port)
+        with calls(port) as master:
+            master.sendall(plan(**{"shuffle": 1} | numbers) + ORDER.pack(SHUFFLE, 0))
+            address = f"127.0.0.1:{master.getsockname()[1]}"
+            shuffle.check_refused(worker.result(), 1, f"the master at {address} {words}, run")
+
+
+@pytest.mark.parametrize(
+    ("job", "orders", "words"),
+    [
+        (plan(), ORDER.pack(2, 0), "gives 2 as kind of an order, which is from 0 to 1"),
+        (plan(compute=DAY_NS), ORDER.pack(ROUND, 0) + ORDER.pack(ROUND, 7), "orders round 7 while round 0"),
+        (plan(compute=DAY_NS), ORDER.pack(SHUFFLE, 0) * 2, "orders round 0 while round 0 is not done"),
+    ],
+    ids=["kind", "round", "shuffle"],
+)
+def test_a_master_whose_order_is_impossible(shuffle: Program, job: bytes, orders: bytes, words: str) -> None:
+    port = free_port()
+    with shuffle.started("worker", "--listen", str(port)) as worker:
+        worker.wait_for_port("tcp", port)
+        with calls(port) as master:
+            master.sendall(job + orders)
+            done = worker.result()
+    shuffle.check_refused(done, 1, words)
+    assert done.stderr.startswith("shuffle: the master at 127.0.0.1:")
+
+
+@pytest.mark.parametrize("wanted", [-1, -(2**63), 2**40 + 1])
+def test_a_copy_of_an_impossible_length(shuffle: Program, wanted: int) -> None:
+    """Less than nothing would be sent as all of the memory behind what is served."""
+    port = free_port()
+    with shuffle.started("worker", "--listen", str(port)) as worker:
+        worker.wait_for_port("tcp", port)
+        with calls(port) as master, socket.create_connection(("127.0.0.1", port)) as other:
+            master.sendall(JOB + ORDER.pack(ROUND, 0))
+            assert master.recv(REPORT.size, socket.MSG_WAITALL) == report(MAPPED, 0)
+            other.sendall(HELLO.pack(0x31306C6675687371, 1, 0, 0, 1, 1, 2, wanted % 2**64, 0, 0))
+            words = f"the node at 127.0.0.1:{other.getsockname()[1]} wants {wanted} bytes, which"
+            shuffle.check_refused(worker.result(), 1, f"{words} is from 0 to 1099511627776")
+
+
+def test_addresses_that_are_none(shuffle: Program, workers: Workers) -> None:
+    """The first copy fails at once: it is told, and no other is begun."""
+    addresses = workers(2)
+    job = PLAN.pack(1, 64, 1, 1, 0, 1, 0, 0, 0, b"\x63" * 1024)
+    with calls(int(addresses[0].split(":")[1])) as master:
+        master.sendall(job + ORDER.pack(SHUFFLE, 0))
+        master.shutdown(socket.SHUT_WR)
+        reports = master.makefile("rb").read()
+    assert len(reports) == REPORT.size and b"Address family not supported" in reports
+    still_works(shuffle, addresses)
 
 
 def test_a_master_that_goes_amid_copies(shuffle: Program, workers: Workers) -> None:

@@ -13,6 +13,9 @@ Assert:
 `blocking`: a host that sends to the congested port and a free one in turn gets no more through the free one (`free`) than through the other.
 `gone`: the port that has paused a sender is replaced, deleted, told to send no pauses, or taken down, or the sender's own wire or the congested
     port's is replaced; then the sender, which had 30 frames, sends 10 more. All arrive but those that such a change purges; the account is 0.
+`held`: a qjump below the wire that pauses holds a frame of level 0 back, and a control frame takes that wire.
+    `urgent`: meanwhile a frame of level 7 comes. `epoch`: meanwhile the budget of level 0 is renewed.
+    That frame starts when the control frame has left; `late_ns` is by how much later.
 `both`: over a link between two switches both ends pause each other; all frames arrive.
 """
 import atexit
@@ -27,6 +30,7 @@ import rig
 
 FRAME, LINE = 1514, 10_000_000
 FRAME_NS, CONTROL_NS = (1518 + 20) * 800, (8 + 64) * 800
+SLOW = 10_000  # bit/s: a control frame takes 67.2 ms
 HOSTS = range(1, 6)
 PAUSE = f"pause {20 * 1518} {10 * 1518}"
 
@@ -153,6 +157,29 @@ def gone(*commands: str) -> dict[str, Any]:
     return {"before": before, "after": pause("h1"), "arrived": len(ports["h4"].take()), "account": pause("s1").get("ingress", 0)}
 
 
+def held(urgent: bool) -> dict[str, Any]:
+    fresh("")
+    wire("s4", rate=SLOW // 10)
+    wire("s1", "pause 3000 1000", rate=SLOW)
+    rig.run("tc qdisc add dev s1 parent 5:1 handle 6: qjump epoch 5s level 0 1550")
+    port = Port("s1", protocol=3)  # of all protocols: before the switch takes the frame
+    port.send(1, 0)
+    port.send(1, 1)
+    time.sleep(2 if urgent else 4.96)
+    for number in range(3):
+        ports["h1"].send(4, number)
+    time.sleep(0.01)
+    if urgent:
+        port.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 7)
+        port.send(1, 2)
+    time.sleep(5)
+    congested_ns = port.take()[2][0]
+    expected_ns = congested_ns + (8 + 64 + 12 + 8 + 1518) * 8 * 10**9 // SLOW
+    arrivals = {number: stamp for stamp, number in ports["h1"].take()}
+    arrival_ns = arrivals.get(2 if urgent else 1)
+    return {"sent": pause("s1")["sent"], "late_ns": arrival_ns and arrival_ns - expected_ns}
+
+
 def both() -> dict[str, Any]:
     fresh(PAUSE)
     link("s6", "s7")
@@ -206,6 +233,7 @@ results = {
         "sender": gone(f"tc -n h1 qdisc replace dev h1 root handle 7: wire rate {LINE}"),
         "congested": gone(f"tc qdisc replace dev s4 root handle 7: wire rate {LINE // 10}"),
     },
+    "held": {"urgent": held(urgent=True), "epoch": held(urgent=False)},
     "both": both(),
 }
 rig.report(frame_ns=FRAME_NS, control_ns=CONTROL_NS, **results)
