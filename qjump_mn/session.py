@@ -66,6 +66,8 @@ class Request(NamedTuple):
 def show(asked: Request, out: Console) -> int:
     """Print the plan and the shell commands it stands for; touch nothing."""
     plan = asked.plan()
+    claims.check(plan)
+    drawing.check(plan.figure.plot)
     out.print(msgspec.json.format(msgspec.json.encode(plan), indent=1).decode(), markup=False)
     if _backend(plan, asked.backend, cold=asked.cold).name == "simulator":
         return 0

@@ -1,4 +1,4 @@
-"""The language of expressions: what it allows, what it is worth, and the sentence for each text it refuses."""
+"""The language of expressions: what it allows, its values, and the sentence for each text it refuses."""
 
 from __future__ import annotations
 

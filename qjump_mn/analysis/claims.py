@@ -1,9 +1,10 @@
 """Claims: a predicate, and what is shown beside it, over the measures of the arms.
 
 Their language is that of :mod:`qjump_mn.model.expression`; names are the plan's constants and
-``arm.workload.measure``. A series in an arm's place stands for each of its arms, and x for its value. Everything is
-checked before anything runs (:func:`check`), which needs no data and no library but msgspec. A measure without a value
-and a division by zero make the whole expression undefined: no value is shown, and a predicate does not hold.
+``arm.workload.measure``. A series in an arm's place stands for each of its arms, and x for its value.
+Everything is checked before anything runs (:func:`check`), which needs no data and no library but msgspec.
+A measure without a value and a division by zero make the whole expression undefined: no value is shown, and a
+predicate does not hold.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Point(NamedTuple):
 
 
 class Formula:
-    """An expression over a plan, at a point of its sweep if it names a series; ``arms`` are those it needs."""
+    """An expression over a plan, at a point of its sweep if it names a series; ``arms`` are what it needs."""
 
     def __init__(self, parsed: Expression, point: Point | None) -> None:
         self._expression, self._point = parsed, point
@@ -61,12 +62,12 @@ class Formula:
 
 
 def parse(text: str, kind: Kind, plan: Plan, where: str) -> Formula:
-    """``text`` as a ``kind`` over single arms of ``plan``; raise :class:`UsageError` that begins with ``where``."""
+    """``text`` as a ``kind`` over single arms; raise :class:`UsageError` that begins with ``where``."""
     return _formula(expression.parse(text, where), kind, plan, None)
 
 
 def check(plan: Plan) -> None:
-    """Check every claim of ``plan`` without any data; raise :class:`UsageError` with the place of the first wrong one."""
+    """Check every claim without any data; raise :class:`UsageError` with the place of the first wrong one."""
     for name in plan.claims:
         Claim.of(plan, name)
 

@@ -1,7 +1,7 @@
 """The one language of expressions in experiment and scheme files: claims, and the numbers of tc lines.
 
-Python's expression syntax with numbers, names, names with dots (``arm.workload.measure``), + - * /, comparisons
-(also chained), and/or/not, abs, min and max; nothing else. :func:`parse` reads an expression,
+Python's expression syntax with numbers, names, names with dots (``arm.workload.measure``), + - * /,
+comparisons (also chained), and/or/not, abs, min and max; nothing else. :func:`parse` reads an expression,
 :meth:`Expression.check` looks its names up, and :meth:`Expression.value` evaluates it.
 """
 
@@ -45,7 +45,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {"abs": abs, "min": min, "max": max
 
 
 class UnknownNameError(Exception):
-    """A name that an expression may not have; its text follows the name: "is not known: did you mean 'rate'?"."""
+    """A name that an expression may not have; the text follows it: "is not known: did you mean 'rate'?"."""
 
 
 class UndefinedError(Exception):
@@ -109,14 +109,14 @@ class Expression:
     def value(self, value_of: Callable[[Path], float]) -> float | bool:
         """The value of a checked expression; ``value_of`` returns that of a name.
 
-        Raises :class:`UndefinedError` where any part has no value, also one that Python would not come to, as in
-        ``1 < 2 or 1 / 0 > 1``.
+        Raises :class:`UndefinedError` where any part has no value, also one that Python would not come to, as
+        in ``1 < 2 or 1 / 0 > 1``.
         """
         return _value(self._root, value_of)
 
 
 def parse(text: str, where: str) -> Expression:
-    """``text`` as an expression with names yet to check; raise :class:`UsageError` that begins with ``where``."""
+    """``text`` with names yet to check; raise :class:`UsageError` that begins with ``where``."""
     source = _Source(text, where)
     return Expression(source, source.node(source.tree(), 1))
 

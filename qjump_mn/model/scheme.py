@@ -170,4 +170,5 @@ def _number(where: str, text: str, values: Mapping[str, float]) -> int:
     try:
         return round(parsed.value(lambda path: float(values[path[0]])))
     except UndefinedError:
-        raise UsageError(f"{where}: it divides by zero or is too large: change it, or the parameters") from None
+        why = "it divides by zero or is too large: change it, or the parameters"
+        raise UsageError(f"{where}: {why}") from None
