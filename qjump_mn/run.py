@@ -118,7 +118,8 @@ def list_() -> None:
         except UsageError as error:
             table.add_row(name, escape(f"broken: {error}"))
             continue
-        table.add_row(", ".join((name, *summary.also)), escape(summary.reproduces), ", ".join(summary.presets))
+        names = ", ".join((name, *summary.also))
+        table.add_row(names, escape(summary.reproduces), ", ".join(summary.presets))
     out.print(table)
     found = Table(box=None, pad_edge=False)
     for heading in ("scheme", "what it is"):

@@ -113,7 +113,7 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
     [
         ('label = "mine"', "", "scheme 'mine': Object missing required field `label`"),
         ('"o"', '"o", dashes = "wavy"', "scheme 'mine': look.dashes: 'wavy' is not possible: known are "),
-        ("share * buffer", "shard * rate", "scheme 'mine': switch_port: {shard * rate}: character 1: 'shard' is not"),
+        ("share * buffer", "shard * rate", "mine': switch_port: {shard * rate}: character 1: 'shard' is"),
         ("share * buffer", "shard", "'shard' is not known: known are rate, buffer, frame, mtu, share"),
         ("share * buffer", "share ** buffer", "'share ** buffer' is not for expressions: use numbers"),
         ("share * buffer", "share < buffer", "'share < buffer' is a condition where a number is due"),

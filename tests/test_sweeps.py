@@ -95,7 +95,7 @@ arms.NAME = { label = "other", workloads = ["ping"], sweep = "delay" }
 sweeps.delay = { label = "delay, us", sets = ["link.delay"], values = ["1us", "2us"] }
 claims.none = { statement = "s", source = "s", predicate = "max(idle.ping.p50_ms, 2 * hosts) < 9" }
 claims.other = { statement = "s", source = "s", predicate = "NAME.ping.p50_ms < 9 * x" }
-claims.shown = { statement = "s", source = "s", predicate = "1 < 2", shows = "limited.ping.sent", where = "x > 5" }
+claims.shown = { statement = "s", source = "s", predicate = "1<2", shows = "limited.ping.sent", where = "x > 5" }
 
 [claims.each]"""
 
@@ -178,7 +178,7 @@ def test_a_preset_names_only_points_that_there_are(tmp_path: Path, monkeypatch: 
         ('sweep = "pace"', 'sweep = "pcae"', "there is no sweep 'pcae': did you mean 'pace'"),
         ("x >= 10", "x >= 100", "no value of the sweep is left"),
         ("x >= 10", "x >= idle.ping.p50_ms", "claims.some.where: character 6: 'idle.ping.p50_ms' is a mea"),
-        ("x >= 10", "free > 1", "claims.some.where: character 1: 'free' is a series: write a measure of it, such"),
+        ("x >= 10", "free > 1", "claims.some.where: character 1: 'free' is a series: write a measure"),
         ("limited.ping.p50_ms * x", "x", "claims.some.where: the claim names no series"),
         ("x >= 10", "y >= 100", "claims.some.where: character 1: 'y' is not known"),
         ("* x <=", "* y <=", "claims.some.predicate: character 23: 'y' is not known"),

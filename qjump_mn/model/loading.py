@@ -37,7 +37,7 @@ class _Named(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Summary(msgspec.Struct):
-    """An experiment in a list: its second names (published figures that it stands for as well) and its presets."""
+    """An experiment in a list; ``also`` are its second names: published figures that it stands for as well."""
 
     reproduces: str = ""
     also: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ def names(kind: str) -> list[str]:
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """A sentence's end that names the known word most like ``word``, or else the known ones, the likest if they are many."""
+    """A sentence's end: the known word most like ``word``, or else all of them, of many the likest."""
     match = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     if match:
         return f"did you mean {match[0]!r}?"
@@ -112,7 +112,7 @@ def convert(raw: dict[str, Any], kind: type[T], where: str) -> T:
 
 
 def _with_place(message: str, raw: dict[str, Any], kind: type) -> tuple[str, str]:
-    """msgspec's sentence and its place; it writes ``arms[...]`` for a table's entry, whose name is found here."""
+    """msgspec's sentence and its place, in which ``arms[...]`` has got the name of the table's entry."""
     text, _, place = message.partition(" - at ")
     place = place.strip("`").removeprefix("$.")
     table, dots, rest = place.partition("[...]")

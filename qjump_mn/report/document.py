@@ -82,7 +82,11 @@ def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
     before, after = theory.PREAMBLE_BYTES, theory.INTERFRAME_GAP_BYTES
     payload, wire = mtu - theory.TCP_HEADERS_BYTES, full + theory.AROUND_FRAME_BYTES
     rows += [
-        ("a full-size frame on a link", f"({before} + {full} + {after}) B × 8 / {mbps}", f"{theory.occupancy_ns(full, rate) / 1e6:g} ms"),
+        (
+            "a full-size frame on a link",
+            f"({before} + {full} + {after}) B × 8 / {mbps}",
+            f"{theory.occupancy_ns(full, rate) / 1e6:g} ms",
+        ),
         (
             "TCP payload of a full link",
             f"{mbps} × {payload} / {wire}",
@@ -98,7 +102,8 @@ def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
     busy = plan.constants.get("busy_ports", 0.0)
     bound = idle / 1e6 + busy * theory.occupancy_ns(full, rate) / 1e6
     terms = [
-        f"{count} links × (({before} + {frame}) B × 8 / {rate_bps / 1e6:g} Mb/s" + (f" + {delay_ns / 1e6:g} ms)" if delay_ns else ")")
+        f"{count} links × (({before} + {frame}) B × 8 / {rate_bps / 1e6:g} Mb/s"
+        + (f" + {delay_ns / 1e6:g} ms)" if delay_ns else ")")
         for (rate_bps, delay_ns), count in Counter(links).items()
     ]
     ways = terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
