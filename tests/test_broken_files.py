@@ -48,7 +48,9 @@ def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
 
 def test_a_second_name_is_found_beside_a_broken_file(folder: Path) -> None:
     (folder / "experiments/a.toml").write_text('title = "a')
-    name, second = next((name, loading.also(name)[0]) for name in loading.names("experiments") if loading.also(name))
+    name, second = next(
+        (name, loading.also(name)[0]) for name in loading.names("experiments") if loading.also(name)
+    )
     assert loading.experiment_called(second) == name
     assert loading.experiment_called("nothing") == "nothing"
 
@@ -56,8 +58,16 @@ def test_a_second_name_is_found_beside_a_broken_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        ('predicate = "qjump.ping.loss', 'predicate = "qjump.pign.loss', "character 1: 'qjump.pign.loss' names no workload"),
-        ('plot = "latency_cdf"', 'plot = "latency"', "there is no drawing 'latency': did you mean 'latency_cdf'?"),
+        (
+            'predicate = "qjump.ping.loss',
+            'predicate = "qjump.pign.loss',
+            "character 1: 'qjump.pign.loss' names no workload",
+        ),
+        (
+            'plot = "latency_cdf"',
+            'plot = "latency"',
+            "there is no drawing 'latency': did you mean 'latency_cdf'?",
+        ),
     ],
 )
 def test_a_dry_run_refuses_what_a_run_refuses(before: str, after: str, sentence: str, folder: Path) -> None:
@@ -74,11 +84,17 @@ PROGRAMS = "barrier, fanin, flows, iperf, mapreduce, memcached, memcaslap, noise
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ("workloads.ping.program=xyz", f"experiment 'fig3a': workloads.ping.program: there is no program 'xyz': known are {PROGRAMS}"),
+        (
+            "workloads.ping.program=xyz",
+            f"experiment 'fig3a': workloads.ping.program: there is no program 'xyz': known are {PROGRAMS}",
+        ),
         ("workloads.ping.program=netperf", f"there is no program 'netperf': known are {PROGRAMS}"),
         ("link.model=zzz", "link.model: 'zzz' is not possible: known are htb, tbf, wire"),
         ("backends=['guest','vm']", "backends[1]: 'vm' is not possible: known are guest, host, simulator"),
-        ("schemes.none.look.dashes=wavy", "schemes.none.look.dashes: 'wavy' is not possible: known are dashdot, dashed"),
+        (
+            "schemes.none.look.dashes=wavy",
+            "schemes.none.look.dashes: 'wavy' is not possible: known are dashdot, dashed",
+        ),
     ],
 )
 def test_a_wrong_word_is_told_with_the_choices(setting: str, sentence: str) -> None:
@@ -90,14 +106,36 @@ def test_a_wrong_word_is_told_with_the_choices(setting: str, sentence: str) -> N
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        ('program = "ping"', 'program = "netperf"', "workloads.ping.program: there is no program 'netperf': known are barrier, "),
-        ('program = "ping"\n', "", "workloads.ping: Object missing required field `program`: known are barrier, fanin, "),
-        ('program = "ping"\n', 'program = "ping"\nintervall = "1ms"\n', "unknown field `intervall`: did you mean 'interval'?"),
-        ("[arms.idle]\n", "[arms.idle]\nzzz = 1\n", "arms.idle: Object contains unknown field `zzz`: known are label, workloads"),
-        ("[figure]\n", "[figure]\npanels = [{ zzz = 1 }]\n", "figure.panels[0]: Object contains unknown field `zzz`: known are "),
+        (
+            'program = "ping"',
+            'program = "netperf"',
+            "workloads.ping.program: there is no program 'netperf': known are barrier, ",
+        ),
+        (
+            'program = "ping"\n',
+            "",
+            "workloads.ping: Object missing required field `program`: known are barrier, fanin, ",
+        ),
+        (
+            'program = "ping"\n',
+            'program = "ping"\nintervall = "1ms"\n',
+            "unknown field `intervall`: did you mean 'interval'?",
+        ),
+        (
+            "[arms.idle]\n",
+            "[arms.idle]\nzzz = 1\n",
+            "arms.idle: Object contains unknown field `zzz`: known are label, workloads",
+        ),
+        (
+            "[figure]\n",
+            "[figure]\npanels = [{ zzz = 1 }]\n",
+            "figure.panels[0]: Object contains unknown field `zzz`: known are ",
+        ),
     ],
 )
-def test_a_wrong_word_of_a_file_is_told_with_the_choices(before: str, after: str, sentence: str, folder: Path) -> None:
+def test_a_wrong_word_of_a_file_is_told_with_the_choices(
+    before: str, after: str, sentence: str, folder: Path
+) -> None:
     assert before in FIG3A
     (folder / "experiments/mine.toml").write_text(FIG3A.replace(before, after, 1))
     with pytest.raises(UsageError) as refusal:
@@ -107,7 +145,9 @@ def test_a_wrong_word_of_a_file_is_told_with_the_choices(before: str, after: str
 
 def test_an_experiment_without_presets_says_so(folder: Path) -> None:
     (folder / "experiments/mine.toml").write_text(FIG3A.partition("[presets.")[0])
-    with pytest.raises(UsageError, match=r"experiment 'mine' has no presets: give it a table \[presets.course\]"):
+    with pytest.raises(
+        UsageError, match=r"experiment 'mine' has no presets: give it a table \[presets.course\]"
+    ):
         resolve.plan("mine", "course", [])
 
 

@@ -95,7 +95,7 @@ arms.NAME = { label = "other", workloads = ["ping"], sweep = "delay" }
 sweeps.delay = { label = "delay, us", sets = ["link.delay"], values = ["1us", "2us"] }
 claims.none = { statement = "s", source = "s", predicate = "max(idle.ping.p50_ms, 2 * hosts) < 9" }
 claims.other = { statement = "s", source = "s", predicate = "NAME.ping.p50_ms < 9 * x" }
-claims.shown = { statement = "s", source = "s", predicate = "1<2", shows = "limited.ping.sent", where = "x > 5" }
+claims.shown = { statement = "s", source = "", predicate = "1 < 2", shows = "limited.ping.sent", where = "x>5" }
 
 [claims.each]"""
 

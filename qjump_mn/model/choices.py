@@ -12,21 +12,33 @@ Nearest = Callable[[str, list[str]], str]
 
 
 def sentence(message: str, place: str, raw: Any, kind: type, nearest: Nearest) -> str:
-    """msgspec's ``message`` about ``place`` ("workloads.ping.program") of ``raw``, which is no ``kind``, with the choices."""
+    """msgspec's ``message`` about ``place`` ("workloads.ping.program") of ``raw``, with the choices."""
     whole = f"{place}: {message}" if place else message
     parts = re.findall(r"[^.\[\]]+", place)
     if wrong := re.fullmatch(r"Invalid (?:enum )?value '(.*)'", message):
-        members, tags = _members(parts, raw, kind), _tags(_members(parts[:-1], raw, kind), parts[-1] if parts else "")
+        members, tags = (
+            _members(parts, raw, kind),
+            _tags(_members(parts[:-1], raw, kind), parts[-1] if parts else ""),
+        )
         if tags:
             return f"{place}: there is no {parts[-1]} {wrong[1]!r}: known are {', '.join(tags)}"
-        words = [str(value) for member in members if isinstance(member, inspect.LiteralType) for value in member.values]
+        words = [
+            str(value)
+            for member in members
+            if isinstance(member, inspect.LiteralType)
+            for value in member.values
+        ]
         return f"{place}: {wrong[1]!r} is not possible: {nearest(wrong[1], words)}" if words else whole
     if field := re.fullmatch(r"Object missing required field `(.*)`", message):
         tags = _tags(_members(parts, raw, kind), field[1])
         return f"{whole}: known are {', '.join(tags)}" if tags else whole
     if field := re.fullmatch(r"Object contains unknown field `(.*)`", message):
         structs = _structs(_members(parts, raw, kind), _at(parts, raw))
-        return f"{whole}: {nearest(field[1], [one.encode_name for one in structs[0].fields])}" if structs else whole
+        return (
+            f"{whole}: {nearest(field[1], [one.encode_name for one in structs[0].fields])}"
+            if structs
+            else whole
+        )
     return whole
 
 
@@ -41,7 +53,9 @@ def _members(parts: list[str], raw: Any, kind: type) -> list[inspect.Type]:
             elif isinstance(member, (inspect.ListType, inspect.VarTupleType)):
                 below += _flat(member.item_type)
         for struct in _structs(members, _at(parts[:number], raw)):
-            below += [one for field in struct.fields if field.encode_name == part for one in _flat(field.type)]
+            below += [
+                one for field in struct.fields if field.encode_name == part for one in _flat(field.type)
+            ]
         members = below
     return members
 
@@ -54,7 +68,9 @@ def _structs(members: list[inspect.Type], value: Any) -> list[inspect.StructType
     """The tables that ``value`` may be; of several that the one whose tag it has."""
     structs = [member for member in members if isinstance(member, inspect.StructType)]
     if len(structs) > 1 and isinstance(value, dict):
-        return [struct for struct in structs if struct.tag_field and value.get(struct.tag_field) == struct.tag]
+        return [
+            struct for struct in structs if struct.tag_field and value.get(struct.tag_field) == struct.tag
+        ]
     return structs
 
 

@@ -37,7 +37,7 @@ class _Named(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Summary(msgspec.Struct):
-    """An experiment in a list; ``also`` are its second names: published figures that it stands for as well."""
+    """An experiment in a list; ``also`` are second names: published figures that it stands for too."""
 
     reproduces: str = ""
     also: tuple[str, ...] = ()
