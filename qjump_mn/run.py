@@ -113,14 +113,23 @@ def list_() -> None:
     for heading in ("experiment", "reproduces", "presets"):
         table.add_column(heading)
     for name in loading.names("experiments"):
-        raw = loading.read("experiments", name)
-        table.add_row(", ".join((name, *raw.get("also", ()))), escape(str(raw.get("reproduces", ""))), ", ".join(raw.get("presets", {})))
+        try:
+            summary = loading.summary(name)
+        except UsageError as error:
+            table.add_row(name, escape(f"broken: {error}"))
+            continue
+        names = ", ".join((name, *summary.also))
+        table.add_row(names, escape(summary.reproduces), ", ".join(summary.presets))
     out.print(table)
     found = Table(box=None, pad_edge=False)
     for heading in ("scheme", "what it is"):
         found.add_column(heading)
     for name in loading.names("schemes"):
-        found.add_row(name, escape(loading.scheme(name).about))
+        try:
+            about = loading.scheme(name).about
+        except UsageError as error:
+            about = f"broken: {error}"
+        found.add_row(name, escape(about))
     out.print("")
     out.print(found)
 

@@ -65,6 +65,8 @@ class Request(NamedTuple):
 def show(asked: Request, out: Console) -> int:
     """Print the shell script that the plan stands for; touch nothing."""
     plan = asked.plan()
+    claims.check(plan)
+    drawing.check(plan.figure.plot)
     backend = _backend(plan, asked.backend, cold=asked.cold)
     if backend.name == "simulator":
         raise UsageError("--dry-run prints the commands of an emulation, and the simulator runs none: see explain --json")

@@ -24,6 +24,18 @@ UDP_HEADER_BYTES = 8
 TCP_HEADER_BYTES = 32
 """With the timestamp option, which Linux sends by default."""
 
+PING_HEADERS_BYTES = IP_HEADER_BYTES + ICMP_HEADER_BYTES
+UDP_HEADERS_BYTES = IP_HEADER_BYTES + UDP_HEADER_BYTES
+TCP_HEADERS_BYTES = IP_HEADER_BYTES + TCP_HEADER_BYTES
+"""What an IP packet has beside the payload."""
+AROUND_FRAME_BYTES = PREAMBLE_BYTES + INTERFRAME_GAP_BYTES
+"""What a frame keeps a link busy with beside itself."""
+TAG_TO_GAP_BYTES = VLAN_TAG_BYTES + FCS_BYTES + AROUND_FRAME_BYTES
+"""What the kernel does not count of a tagged frame on a link."""
+
+LEVELS = range(8)
+"""802.1Q priorities, 7 the most urgent."""
+
 PING_UNANSWERED_NS = 10_000_000
 """How long iputils' ping waits before the next request while a reply is due."""
 
@@ -59,7 +71,7 @@ def delivery_ns(frame: int, rate_bps: int) -> int:
 
 def occupancy_ns(frame: int, rate_bps: int) -> int:
     """How long a frame keeps a link busy: preamble, frame and inter-frame gap."""
-    return (PREAMBLE_BYTES + frame + INTERFRAME_GAP_BYTES) * 8 * NS_PER_S // rate_bps
+    return (AROUND_FRAME_BYTES + frame) * 8 * NS_PER_S // rate_bps
 
 
 Links = Sequence[tuple[int, int]]
@@ -73,13 +85,13 @@ def one_way_ns(frame: int, links: Links) -> int:
 
 def ping_rtt_ns(payload_bytes: int, links: Links) -> int:
     """An echo's way over ``links``, and its reply's back."""
-    return 2 * one_way_ns(frame_bytes(IP_HEADER_BYTES + ICMP_HEADER_BYTES + payload_bytes), links)
+    return 2 * one_way_ns(frame_bytes(PING_HEADERS_BYTES + payload_bytes), links)
 
 
 def tcp_goodput_bps(mtu_bytes: int, rate_bps: int) -> float:
     """Payload rate of full-size TCP segments that fill a link."""
-    payload = mtu_bytes - IP_HEADER_BYTES - TCP_HEADER_BYTES
-    wire = PREAMBLE_BYTES + frame_bytes(mtu_bytes) + INTERFRAME_GAP_BYTES
+    payload = mtu_bytes - TCP_HEADERS_BYTES
+    wire = AROUND_FRAME_BYTES + frame_bytes(mtu_bytes)
     return rate_bps * payload / wire
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 import qjump_mn
 from qjump_mn.analysis import claims, verdicts
@@ -41,12 +37,6 @@ def holds(text: str, measured: claims.Measured = MEASURED) -> bool:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("1 + 2 * 3", 7),
-        ("-2 - -3", 1),
-        ("+4 / 8", 0.5),
-        ("1e3", 1000),
-        ("abs(1 - 3)", 2),
-        ("min(3, 1, 2) + max(1, 2)", 3),
         ("rate_mbps", 10),
         ("idle.ping.p50_ms", 0.78),
         ("contended.bulk.goodput_mbps / rate_mbps", 0.936),
@@ -60,15 +50,9 @@ def test_numbers(text: str, value: float) -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("1 < 2", True),
-        ("1 < 2 < 2", False),
-        ("1 <= 1 == 1 >= 1", True),
-        ("1 != 2", True),
-        ("not 1 > 2", True),
-        ("1 < 2 and 2 < 1", False),
-        ("1 < 2 or 2 < 1", True),
         ("idle.ping.loss == 0", True),
         ("contended.ping.p50_ms > idle.ping.p50_ms + 10 * frame_ms", True),
+        ("contended.ping.p50_ms < idle.ping.p50_ms", False),
     ],
 )
 def test_conditions(text: str, value: bool) -> None:
@@ -76,61 +60,39 @@ def test_conditions(text: str, value: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1 / 0", "idle.ping.max_ms", "idle.ping.max_ms - 1", "1e308 * 10", "1e308 + 1e308", "0 / (idle.ping.p50_ms - idle.ping.p50_ms)"]
+    "text", ["1 / 0", "idle.ping.max_ms", "idle.ping.max_ms - 1", "0 / (idle.ping.p50_ms - idle.ping.p50_ms)"]
 )
 def test_what_has_no_value_is_undefined(text: str) -> None:
     assert number(text) is None
 
 
-@pytest.mark.parametrize("text", ["1 / 0 > 1", "1 / 0 != 1", "not 1 / 0 > 1", "1 < 2 or 1 / 0 > 1", "not qjump.ping.loss > 0"])
+@pytest.mark.parametrize("text", ["1 / 0 > 1", "1 < 2 or idle.ping.max_ms > 1", "not qjump.ping.loss > 0"])
 def test_what_is_undefined_does_not_hold(text: str) -> None:
     assert holds(text) is False
+
+
+def test_a_measure_that_is_no_finite_number_is_undefined() -> None:
+    for value in (math.nan, math.inf):
+        assert holds("not idle.ping.p50_ms > 5", {"idle": {"ping": {"p50_ms": value}}}) is False
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("idel.ping.p50_ms < 1", "here: 'idel.ping.p50_ms' names no arm: there is no 'idel', did you mean 'idle'?"),
+        (
+            "idel.ping.p50_ms < 1",
+            "here: character 1: 'idel.ping.p50_ms' names no arm: there is no 'idel', did you mean 'idle'?",
+        ),
         ("idle.pign.p50_ms < 1", "did you mean 'ping'?"),
         ("idle.bulk.goodput_mbps < 1", "names no workload of that arm: there is no 'bulk'"),
         ("idle.ping.p5_ms < 1", "names no measure of that workload: there is no 'p5_ms', did you mean 'p50_ms'?"),
         ("contended.bulk.p50_ms < 1", "known are goodput_mbps, offered_mbps, retransmits"),
         ("frame_msx < 1", "'frame_msx' is not known: did you mean 'frame_ms'?"),
-        ("idle < 1", "is an arm: write a measure of it"),
-        ("idle.ping < 1", "is no measure: write arm.workload.measure"),
+        ("idle < 1", "is an arm: write a measure of it, such as idle.ping.sent"),
+        ("idle.ping < 1", "is no measure: write arm.workload.measure, such as idle.ping.sent"),
         ("idle.ping.p50_ms.real < 1", "is no measure"),
-        ("(1).real < 1", "is no measure"),
-        ("idle.ping.p50_ms", "is a number: write a condition"),
-        ("1 <", "is no expression: invalid syntax at character"),
-        ("", "is no expression"),
-        ("1 < 2; 1", "is no expression"),
-        ("1 < 2\x00", "is no expression"),
-        ("True", "'True' is not for claims"),
-        ("'a' < 'b'", "is not for claims"),
-        ("1j < 2", "is not for claims"),
-        ("2 ** 3 < 9", "is not for claims"),
-        ("7 % 3 < 9", "is not for claims"),
-        ("~1 < 2", "is not for claims"),
-        ("1 in (1, 2)", "is not for claims"),
-        ("1 is 1", "is not for claims"),
-        ("round(1) < 2", "is not for claims"),
-        ("__import__('os').system('true') < 2", "is not for claims"),
-        ("(lambda: 1)() < 2", "is not for claims"),
-        ("[1][0] < 2", "is not for claims"),
-        ("(x := 1) < 2", "is not for claims"),
-        ("1 if 1 < 2 else 2", "is not for claims"),
-        ("max(1) < 2", "max takes two numbers or more"),
-        ("abs(1, 2) < 2", "abs takes one number"),
-        ("max(1, 2, key=3) < 2", "does not fit"),
-        ("max(*1, 2) < 2", "is not for claims"),
-        ("1 < 2 and 3", "'3' is a number where a condition is due"),
-        ("(1 < 2) + 1 < 3", "is a condition where a number is due"),
-        ("-(1 < 2) < 3", "is a condition where a number is due"),
-        ("not 3", "is a number where a condition is due"),
-        ("1e999 < 2", "is too large a number"),
-        ("9" * 400 + " < 2", "is too large a number"),
-        ("1 < 2 " * 400, "too many"),
-        ("(" * 400 + "1" + ")" * 400 + " < 2", "is no expression"),
+        ("idle.ping.p50_ms", "is a number where a condition is due"),
+        ("1 <", "'1 <' is no expression"),
     ],
 )
 def test_refused_with_the_place(text: str, message: str) -> None:
@@ -141,7 +103,7 @@ def test_refused_with_the_place(text: str, message: str) -> None:
 
 
 def test_shows_must_be_a_number() -> None:
-    with pytest.raises(UsageError, match="is a condition: write a number"):
+    with pytest.raises(UsageError, match="is a condition where a number is due: write a number"):
         claims.parse("1 < 2", "number", PLAN, "here")
 
 
@@ -149,7 +111,8 @@ def test_plans_are_checked_without_data() -> None:
     for preset in ("smoke", "course", "paper"):
         claims.check(resolve.plan("fig3a", preset, []))
     wrong = {**PLAN.claims, "extra": ClaimSpec(statement="s", source="s", predicate="1 < 2", shows="idle.ping.p51_ms")}
-    with pytest.raises(UsageError, match=r"experiment 'fig3a': claims\.extra\.shows: 'idle\.ping\.p51_ms' names no measure"):
+    place = r"experiment 'fig3a': claims\.extra\.shows: character 1: "
+    with pytest.raises(UsageError, match=place + r"'idle\.ping\.p51_ms' names no measure"):
         claims.check(msgspec.structs.replace(PLAN, claims=wrong))
 
 
@@ -170,86 +133,6 @@ print(*{name.split(".")[0] for name in sys.modules})
 
 def test_arms_in_the_order_of_their_names() -> None:
     assert claims.parse("contended.ping.loss + idle.ping.loss + contended.ping.p50_ms", "number", PLAN, "here").arms == ("contended", "idle")
-
-
-numbers = st.recursive(
-    st.one_of(
-        st.integers(0, 10**6).map(str),
-        st.floats(0, 1e6, allow_nan=False).map(repr),
-        st.sampled_from(["rate_mbps", "frame_ms", "busy_ports", "idle.ping.p50_ms", "contended.bulk.goodput_mbps"]),
-    ),
-    lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from("+-*/"), inner).map(lambda parts: f"({parts[0]} {parts[1]} {parts[2]})"),
-        inner.map(lambda part: f"abs({part})"),
-        inner.map(lambda part: f"-{part}"),
-        st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"max({', '.join(parts)})"),
-        st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"min({', '.join(parts)})"),
-    ),
-    max_leaves=8,
-)
-conditions = st.recursive(
-    st.tuples(numbers, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), numbers).map(" ".join),
-    lambda inner: st.one_of(
-        inner.map(lambda part: f"not ({part})"),
-        st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(lambda parts: f"({parts[0]}) {parts[1]} ({parts[2]})"),
-    ),
-    max_leaves=3,
-)
-
-
-class _Fields:
-    def __init__(self, fields: Mapping[str, object]) -> None:
-        for name, value in fields.items():
-            setattr(self, name, _Fields(value) if isinstance(value, Mapping) else value)
-
-
-def in_python(text: str) -> object:
-    names = {**PLAN.constants, **{arm: _Fields(values) for arm, values in MEASURED.items()}, "abs": abs, "min": min, "max": max}
-    return eval(text, {"__builtins__": {}}, names)
-
-
-@settings(deadline=None)
-@given(numbers.filter(lambda text: len(text) <= claims.MOST_CHARACTERS))
-def test_numbers_are_those_of_python(text: str) -> None:
-    try:
-        expected = in_python(text)
-    except ZeroDivisionError:
-        expected = None
-    if isinstance(expected, float) and math.isinf(expected):
-        expected = None  # what is too large for a number has no value
-    assert number(text) == expected
-
-
-@settings(deadline=None)
-@given(conditions.filter(lambda text: len(text) <= claims.MOST_CHARACTERS))
-def test_conditions_are_those_of_python(text: str) -> None:
-    try:
-        expected = in_python(text)
-    except ZeroDivisionError:
-        return
-    if "/" not in text:  # an undefined part that Python does not come to is undefined all the same
-        assert holds(text) is expected
-
-
-@settings(deadline=None)
-@given(st.text(max_size=60))
-@example("idle.__class__.__mro__ < 1")
-@example("0x" + "f" * 300 + " < 1")
-def test_any_text_is_checked_or_refused(text: str) -> None:
-    try:
-        expression = claims.parse(text, "truth", PLAN, "here")
-    except UsageError:
-        return
-    expression.holds(MEASURED, PLAN.constants)
-
-
-@settings(deadline=None)
-@given(st.sampled_from([node for node in vars(ast).values() if isinstance(node, type) and issubclass(node, ast.expr) and node is not ast.expr]))
-def test_no_kind_of_node_gets_through_unknown(node: type[ast.expr]) -> None:
-    known = {ast.Constant, ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call}
-    if node.__module__ == "ast" and node not in known and not issubclass(node, ast.Constant):
-        with pytest.raises(UsageError):
-            claims._Checker("", PLAN, "here").kind(node())
 
 
 # Verdicts

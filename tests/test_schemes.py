@@ -95,13 +95,32 @@ def test_a_users_scheme_is_a_file(mine: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("-buffer + 2 * buffer", 152200),
+        ("min(buffer, 3 * frame) / 2", 2283),
+        ("max(mtu, share, -1)", 1500),
+        (" abs(1 - 3) ", 2),
+    ],
+)
+def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
+    mine.write_text(MINE.replace("share * buffer", text))
+    assert arm(with_schemes("mine"), "mine").scheme.switch_port[0].endswith(f" limit {limit}")
+
+
+@pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
         ('label = "mine"', "", "scheme 'mine': Object missing required field `label`"),
-        ('"o"', '"o", dashes = "wavy"', "scheme 'mine': look.dashes: Invalid enum value 'wavy'"),
-        ("share * buffer", "shard * buffer", "scheme 'mine': switch_port: {shard * buffer} is no number: 'shard' is not known"),
-        ("share * buffer", "share ** buffer", "is no number: only numbers, names"),
-        ("share * buffer", "buffer / (share - 0.5)", "is no number: float division by zero"),
+        ('"o"', '"o", dashes = "wavy"', "scheme 'mine': look.dashes: 'wavy' is not possible: known are "),
+        ("share * buffer", "shard * rate", "mine': switch_port: {shard * rate}: character 1: 'shard' is"),
+        ("share * buffer", "shard", "'shard' is not known: known are rate, buffer, frame, mtu, share"),
+        ("share * buffer", "share ** buffer", "'share ** buffer' is not for expressions: use numbers"),
+        ("share * buffer", "share < buffer", "'share < buffer' is a condition where a number is due"),
+        ("share * buffer", "share.buffer", "{share.buffer}: character 1: 'share.buffer' is not known"),
+        ("share * buffer", "rate * dev", "character 8: 'dev' is for a field of its own: write {dev}"),
+        ("share * buffer", "", "{}: character 1: '' is no expression"),
+        ("share * buffer", "buffer / (share - 0.5)", "{buffer / (share - 0.5)}: it divides by zero"),
         ("qdisc add dev {dev}", "tc qdisc add dev {dev}", "is no line for tc: write it without 'tc'"),
         ("share = 0.5", "frame = 0.5", "parameters.frame: take another name"),
         ("[\"", "levels = true\nswitch_port = [\"", "not valid TOML"),

@@ -90,6 +90,29 @@ def test_a_claim_about_a_series_is_about_each_of_its_arms(tmp_path: Path, monkey
     assert not each.holds({key: value for key, value in good.items() if key != "free_20ms"}, {})
 
 
+OTHER = """
+arms.NAME = { label = "other", workloads = ["ping"], sweep = "delay" }
+sweeps.delay = { label = "delay, us", sets = ["link.delay"], values = ["1us", "2us"] }
+claims.none = { statement = "s", source = "s", predicate = "max(idle.ping.p50_ms, 2 * hosts) < 9" }
+claims.other = { statement = "s", source = "s", predicate = "NAME.ping.p50_ms < 9 * x" }
+claims.shown = { statement = "s", source = "", predicate = "1 < 2", shows = "limited.ping.sent", where = "x>5" }
+
+[claims.each]"""
+
+
+@pytest.mark.parametrize("name", ["ping", "p50_ms", "max", "x", "hosts"])
+def test_only_what_stands_in_the_place_of_an_arm_is_a_series(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = EXPERIMENT.replace("[claims.each]", OTHER.replace("NAME", name), 1)
+    plan = sweep(tmp_path, monkeypatch, text=text)
+    arms = {claim: claims.Claim.of(plan, claim).arms for claim in plan.claims}
+    assert arms["none"] == ("idle",), "workloads, measures, functions and constants are no series"
+    assert arms["other"] == (f"{name}_1us", f"{name}_2us")
+    assert arms["shown"] == ("limited_10ms", "limited_20ms")
+    assert set(arms["each"]) == {arm.name for arm in plan.arms if arm.series in ("limited", "free")}
+
+
 POINTS = """
 [sweeps.pace]
 label = "pace"
@@ -154,8 +177,11 @@ def test_a_preset_names_only_points_that_there_are(tmp_path: Path, monkeypatch: 
         ("workloads.ping.interval", "workloads.ping.intervall", "has no setting 'workloads.ping.intervall'"),
         ('sweep = "pace"', 'sweep = "pcae"', "there is no sweep 'pcae': did you mean 'pace'"),
         ("x >= 10", "x >= 100", "no value of the sweep is left"),
-        ("x >= 10", "y >= 100", "claims.some.where: 'y' is not known"),
-        ("* x <=", "* y <=", "claims.some.predicate: 'y' is not known"),
+        ("x >= 10", "x >= idle.ping.p50_ms", "claims.some.where: character 6: 'idle.ping.p50_ms' is a mea"),
+        ("x >= 10", "free > 1", "claims.some.where: character 1: 'free' is a series: write a measure"),
+        ("limited.ping.p50_ms * x", "x", "claims.some.where: the claim names no series"),
+        ("x >= 10", "y >= 100", "claims.some.where: character 1: 'y' is not known"),
+        ("* x <=", "* y <=", "claims.some.predicate: character 23: 'y' is not known"),
     ],
 )
 def test_what_cannot_be_is_told(before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ __all__ = ["Image", "Job", "Progress", "Result", "Setup", "Snapshot", "check", "
 
 MEMORY_MB = 1024
 
+
 def prepare(progress: Progress = lambda line: None, *, extra: Mapping[str, bytes | Path] | None = None, kernel_suite: str | None = None) -> Image:
     """Build, or find in the cache, everything that a guest needs: tree, kernel modules, programs, initramfs.
 

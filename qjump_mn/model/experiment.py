@@ -13,7 +13,6 @@ from qjump_mn.model.units import Duration, Size
 
 BackendName = Literal["guest", "host", "simulator"]
 EpochMode = Literal["rolling", "first-packet", "aligned"]
-LEVELS = range(8)
 
 
 class QJumpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -14,7 +14,7 @@ import msgspec
 
 import qjump_mn
 from qjump_mn.errors import UsageError
-from qjump_mn.model import units
+from qjump_mn.model import choices, units
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import TopologySpec
@@ -22,6 +22,9 @@ from qjump_mn.model.topology import TopologySpec
 DEFAULT_PRESET = "course"
 FREE = ("factors", "queue", "host_queue", "pause", "transport")
 """Tables that have what is put there; a backend knows what they may have."""
+
+MOST_NAMED = 24
+"""A sentence names so many of the words that it could be."""
 
 T = TypeVar("T")
 
@@ -31,6 +34,14 @@ Points = dict[str, dict[str, dict[str, int | float | str | bool]]]
 
 class _Named(msgspec.Struct, forbid_unknown_fields=True):
     points: dict[str, dict[str, int | float | str | bool]]
+
+
+class Summary(msgspec.Struct):
+    """An experiment in a list; ``also`` are second names: published figures that it stands for too."""
+
+    reproduces: str = ""
+    also: tuple[str, ...] = ()
+    presets: dict[str, dict[str, Any]] = {}
 
 
 def folders(kind: str) -> list[Path]:
@@ -47,11 +58,16 @@ def names(kind: str) -> list[str]:
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """A sentence's end that names the known word most like ``word``, or all of them when there are few."""
+    """A sentence's end: the known word most like ``word``, or else all of them, of many the likest."""
     match = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     if match:
         return f"did you mean {match[0]!r}?"
-    return f"known are {', '.join(known)}" if len(known) <= 12 else "see the file for those there are"
+    if not known:
+        return "there are none"
+    if len(known) <= MOST_NAMED:
+        return f"known are {', '.join(known)}"
+    likest = difflib.get_close_matches(word, known, n=MOST_NAMED, cutoff=0)
+    return f"known are {', '.join(likest)} and {len(known) - len(likest)} others"
 
 
 def experiment_called(name: str) -> str:
@@ -61,8 +77,16 @@ def experiment_called(name: str) -> str:
 
 
 def also(name: str) -> tuple[str, ...]:
-    """The other names of an experiment: published figures that it stands for as well."""
-    return tuple(read("experiments", name).get("also", ()))
+    """The second names of an experiment; none of one whose file is broken, which is another's to tell."""
+    try:
+        return summary(name).also
+    except UsageError:
+        return ()
+
+
+def summary(name: str) -> Summary:
+    """What a list of experiments has of one; raise :class:`UsageError` if its file is broken."""
+    return convert(read("experiments", name), Summary, f"experiment {name!r}")
 
 
 def read(kind: str, name: str) -> dict[str, Any]:
@@ -83,11 +107,12 @@ def convert(raw: dict[str, Any], kind: type[T], where: str) -> T:
     try:
         return msgspec.convert(raw, kind, dec_hook=units.decode)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{where}: {_with_place(str(error), raw, kind)}") from None
+        message, place = _with_place(str(error), raw, kind)
+        raise UsageError(f"{where}: {choices.sentence(message, place, raw, kind, nearest)}") from None
 
 
-def _with_place(message: str, raw: dict[str, Any], kind: type) -> str:
-    """msgspec's sentence with the place in front; it writes ``arms[...]`` for a table's entry, whose name is found here."""
+def _with_place(message: str, raw: dict[str, Any], kind: type) -> tuple[str, str]:
+    """msgspec's sentence and its place, in which ``arms[...]`` has got the name of the table's entry."""
     text, _, place = message.partition(" - at ")
     place = place.strip("`").removeprefix("$.")
     table, dots, rest = place.partition("[...]")
@@ -99,7 +124,7 @@ def _with_place(message: str, raw: dict[str, Any], kind: type) -> str:
             except msgspec.ValidationError:
                 place = f"{table}.{name}{rest}"
                 break
-    return f"{place}: {text}" if place else text
+    return text, place
 
 
 def topology(name: str) -> TopologySpec:
@@ -128,6 +153,8 @@ def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[st
     table = raw.pop("presets", {})
     for told in ("also", "beside"):
         raw.pop(told, None)
+    if not table:
+        raise UsageError(f"{where} has no presets: give it a table [presets.{preset}]")
     if preset not in table:
         raise UsageError(f"{where} has no preset {preset!r}: {nearest(preset, list(table))}")
     changes = {key: value for key, value in table[preset].items() if key not in ("about", "without")}

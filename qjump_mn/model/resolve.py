@@ -10,11 +10,12 @@ import msgspec
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading
-from qjump_mn.model.experiment import LEVELS, ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
+from qjump_mn.model.experiment import ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
 from qjump_mn.model.programs import AnyPlan, Flow, PingPlan, WorkloadSpec
 from qjump_mn.model.scheme import Limiter, Presented, resolve_scheme
 from qjump_mn.model.topology import Network, resolve_network
+from qjump_mn.theory import LEVELS
 
 MAX_FACTOR_BYTES = 2**31 - 1
 FIRST_PORT = 5201
@@ -338,7 +339,7 @@ def _limited_ping(arm: ArmPlan, ping: PingPlan) -> dict[str, float]:
     """What a budget of one reply per epoch does to a ping: the wait in a full queue, or the loss, if it asks more often; else nothing."""
     if arm.qjump is None or arm.qjump.epochs != "rolling":
         return {}
-    frame = theory.ETHERNET_HEADER_BYTES + theory.IP_HEADER_BYTES + theory.ICMP_HEADER_BYTES + ping.payload_bytes
+    frame = theory.ETHERNET_HEADER_BYTES + theory.PING_HEADERS_BYTES + ping.payload_bytes
     if arm.qjump.budget_bytes[ping.reply_level] // frame != 1:
         return {}
     if arm.qjump.mode == "drop":

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import ast
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
+from qjump_mn.model import expression
+from qjump_mn.model.expression import Kind, Path, UndefinedError, UnknownNameError
 from qjump_mn.model.topology import LinkChange, Network
 from qjump_mn.model.units import Size
 
@@ -21,13 +21,6 @@ Dashes = Literal["solid", "dashed", "dotted", "dashdot", "long", "short"]
 
 FILLED_LATER = ("dev", "parent")
 """Fields of a tc line that differ from interface to interface."""
-
-_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
 
 
 class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,8 +54,11 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     by the experiment's rates: sch_qjump in mode "delay", "drop" or "2015", or prio and "tbf". ``window`` caps the socket buffers of background
     workloads. ``congestion_control`` and ``ecn`` are TCP's, on every host. ``link`` changes every link. ``host`` and ``switch_port`` are tc lines
     for every host's interface and every switch port, each without the word tc: {dev} is the interface, {parent} the class below which they
-    belong; {rate} (bit/s), {buffer}, {frame} (bytes; a full one) and {mtu} are the link's, and ``parameters`` may be used by their names,
-    with + - * / between them, such as {0.07 * buffer}, which is rounded. ``simulator`` is what the simulator does instead; a scheme that is
+    belong; {rate} (bit/s), {buffer}, {frame} (bytes; a full one) and {mtu} are the link's. Any other field is
+    a number, which is rounded: an expression (:mod:`qjump_mn.model.expression`) with these names and those of
+    ``parameters``, such as {0.07 * buffer}.
+
+    ``simulator`` is what the simulator does instead; a scheme that is
     ``only_simulated`` has nothing else.
     """
 
@@ -152,25 +148,29 @@ def _filled(where: str, line: str, values: Mapping[str, float]) -> str:
     if verb not in ("qdisc", "class", "filter") or "{dev}" not in rest:
         raise UsageError(f"{where}: {line!r} is no line for tc: write it without 'tc', such as 'qdisc add dev {{dev}} parent {{parent}} …'")
 
-    def number(match: re.Match[str]) -> str:
-        if match[1].strip() in FILLED_LATER:
-            return "{" + match[1].strip() + "}"
-        try:
-            return str(round(_value(ast.parse(match[1].strip(), mode="eval").body, values)))
-        except (SyntaxError, ValueError, ArithmeticError, RecursionError) as error:
-            raise UsageError(f"{where}: {match[0]} is no number: {error}; known are {', '.join((*FILLED_LATER, *values))}") from None
+    def filled(field: re.Match[str]) -> str:
+        text = field[1].strip()
+        if text in FILLED_LATER:
+            return "{" + text + "}"
+        return str(_number(f"{where}: {field[0]}", text, values))
 
-    return re.sub(r"\{([^{}]*)\}", number, line)
+    return re.sub(r"\{([^{}]*)\}", filled, line)
 
 
-def _value(node: ast.expr, values: Mapping[str, float]) -> float:
-    match node:
-        case ast.Constant(value=int() | float() as value):
-            return float(value)
-        case ast.Name(id=name) if name in values:
-            return values[name]
-        case ast.Name(id=name):
-            raise ValueError(f"{name!r} is not known")
-        case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_value(left, values), _value(right, values))
-    raise ValueError("only numbers, names and + - * / are for it")
+def _number(where: str, text: str, values: Mapping[str, float]) -> int:
+    """The value of an expression over ``values``, rounded."""
+
+    def kind_of(path: Path) -> Kind:
+        if path[0] in FILLED_LATER and len(path) == 1:
+            raise UnknownNameError(f"is for a field of its own: write {{{path[0]}}}")
+        if ".".join(path) not in values:
+            raise UnknownNameError(f"is not known: known are {', '.join(values)}")
+        return "number"
+
+    parsed = expression.parse(text, where)
+    parsed.check("number", kind_of)
+    try:
+        return round(parsed.value(lambda path: float(values[path[0]])))
+    except UndefinedError:
+        why = "it divides by zero or is too large: change it, or the parameters"
+        raise UsageError(f"{where}: {why}") from None

@@ -79,19 +79,31 @@ def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
     ]
     if simulated:
         return rows
+    before, after = theory.PREAMBLE_BYTES, theory.INTERFRAME_GAP_BYTES
+    payload, wire = mtu - theory.TCP_HEADERS_BYTES, full + theory.AROUND_FRAME_BYTES
     rows += [
-        ("a full-size frame on a link", f"(8 + {full} + 12) B × 8 / {mbps}", f"{theory.occupancy_ns(full, rate) / 1e6:g} ms"),
-        ("TCP payload of a full link", f"{mbps} × {mtu - 52} / {full + 20}", f"{theory.tcp_goodput_bps(mtu, rate) / 1e6:.4g} Mb/s"),
+        (
+            "a full-size frame on a link",
+            f"({before} + {full} + {after}) B × 8 / {mbps}",
+            f"{theory.occupancy_ns(full, rate) / 1e6:g} ms",
+        ),
+        (
+            "TCP payload of a full link",
+            f"{mbps} × {payload} / {wire}",
+            f"{theory.tcp_goodput_bps(mtu, rate) / 1e6:.4g} Mb/s",
+        ),
     ]
     ping = next((workload for arm in plan.arms for workload in arm.workloads if isinstance(workload, PingPlan)), None)
     if ping is None:
         return rows
-    links, frame = plan.network.speeds(*ping.flows[0]), theory.frame_bytes(28 + ping.payload_bytes)
+    links = plan.network.speeds(*ping.flows[0])
+    frame = theory.frame_bytes(theory.PING_HEADERS_BYTES + ping.payload_bytes)
     idle = theory.ping_rtt_ns(ping.payload_bytes, links)
     busy = plan.constants.get("busy_ports", 0.0)
     bound = idle / 1e6 + busy * theory.occupancy_ns(full, rate) / 1e6
     terms = [
-        f"{count} links × ((8 + {frame}) B × 8 / {rate_bps / 1e6:g} Mb/s" + (f" + {delay_ns / 1e6:g} ms)" if delay_ns else ")")
+        f"{count} links × (({before} + {frame}) B × 8 / {rate_bps / 1e6:g} Mb/s"
+        + (f" + {delay_ns / 1e6:g} ms)" if delay_ns else ")")
         for (rate_bps, delay_ns), count in Counter(links).items()
     ]
     ways = terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
@@ -180,7 +192,7 @@ def limiter(arm: ArmPlan) -> dict[str, Any]:
     assert arm.qjump is not None
     plan = arm.qjump
     budgets = []
-    for level in reversed(range(8)):
+    for level in reversed(theory.LEVELS):
         rate = wording.budget_mbps(plan.budget_bytes[level], plan.epoch_ns)
         none = "nothing passes" if plan.blocks(level) else "unlimited"
         budgets.append(none if rate is None else f"{plan.budget_bytes[level]} B = {wording.number(rate)} Mb/s")

@@ -12,7 +12,6 @@ import qjump_sim
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import units
-from qjump_mn.model.experiment import LEVELS
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import Setting
 from qjump_mn.model.topology import Cable, Network
@@ -80,7 +79,7 @@ def _linux(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjum
     """
     network = arm.network
     full = wire_bytes(network.mtu_bytes)
-    ack = wire_bytes(theory.IP_HEADER_BYTES + theory.TCP_HEADER_BYTES)
+    ack = wire_bytes(theory.TCP_HEADERS_BYTES)
     transport = qjump_sim.Transport.linux(qjump_sim.Cubic())
     transport = dataclasses.replace(transport, data_bytes=full, ack_bytes=ack, connections=_CONNECTIONS, handshake=None)
     buffers = (link.buffer_bytes // theory.frame_bytes(network.mtu_bytes) * full for link in (network, network.trunk))
@@ -105,7 +104,7 @@ def _limiter(where: str, limiter: QJumpPlan) -> qjump_sim.PerHost:
     """The arm's, with the kernel module's rules; level 0 of the simulator is the most urgent, 7 of 802.1Q is."""
     if limiter.mode not in ("delay", "drop"):
         raise UsageError(f"{where}: it has no limiter of mode {limiter.mode!r}, only 'delay' and 'drop'")
-    budgets = [limiter.budget_bytes[level] or None for level in reversed(LEVELS)]
+    budgets = [limiter.budget_bytes[level] or None for level in reversed(theory.LEVELS)]
     epoch = limiter.epoch_ns * qjump_sim.NS
     return qjump_sim.PerHost(epoch=epoch, budgets=budgets, mode=limiter.mode, epochs=limiter.epochs, limit=limiter.limit_packets)
 

@@ -11,17 +11,15 @@ from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 
-_ETHERNET_BYTES = theory.PREAMBLE_BYTES + theory.INTERFRAME_GAP_BYTES
-
 
 def wire_bytes(ip_bytes: int) -> int:
     """What the frame of an IP packet of ``ip_bytes`` keeps a link busy for: preamble and gap count as bytes of it."""
-    return _ETHERNET_BYTES + theory.frame_bytes(ip_bytes)
+    return theory.AROUND_FRAME_BYTES + theory.frame_bytes(ip_bytes)
 
 
 def segments_bytes(payload: int, mtu_bytes: int) -> int:
     """The same of a TCP segment with ``payload`` bytes, or of several, all but the last of which are full."""
-    headers = theory.IP_HEADER_BYTES + theory.TCP_HEADER_BYTES
+    headers = theory.TCP_HEADERS_BYTES
     full, rest = divmod(payload, mtu_bytes - headers)
     return full * wire_bytes(mtu_bytes) + (wire_bytes(headers + rest) if rest else 0)
 

@@ -1,0 +1,90 @@
+"""What a value of a file could have been, where msgspec only says that it is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import inspect
+
+Nearest = Callable[[str, list[str]], str]
+
+
+def sentence(message: str, place: str, raw: Any, kind: type, nearest: Nearest) -> str:
+    """msgspec's ``message`` about ``place`` ("workloads.ping.program") of ``raw``, with the choices."""
+    whole = f"{place}: {message}" if place else message
+    parts = re.findall(r"[^.\[\]]+", place)
+    if wrong := re.fullmatch(r"Invalid (?:enum )?value '(.*)'", message):
+        members, tags = (
+            _members(parts, raw, kind),
+            _tags(_members(parts[:-1], raw, kind), parts[-1] if parts else ""),
+        )
+        if tags:
+            return f"{place}: there is no {parts[-1]} {wrong[1]!r}: known are {', '.join(tags)}"
+        words = [
+            str(value)
+            for member in members
+            if isinstance(member, inspect.LiteralType)
+            for value in member.values
+        ]
+        return f"{place}: {wrong[1]!r} is not possible: {nearest(wrong[1], words)}" if words else whole
+    if field := re.fullmatch(r"Object missing required field `(.*)`", message):
+        tags = _tags(_members(parts, raw, kind), field[1])
+        return f"{whole}: known are {', '.join(tags)}" if tags else whole
+    if field := re.fullmatch(r"Object contains unknown field `(.*)`", message):
+        structs = _structs(_members(parts, raw, kind), _at(parts, raw))
+        return (
+            f"{whole}: {nearest(field[1], [one.encode_name for one in structs[0].fields])}"
+            if structs
+            else whole
+        )
+    return whole
+
+
+def _members(parts: list[str], raw: Any, kind: type) -> list[inspect.Type]:
+    """The types that a value at the place ``parts`` may have; none where that cannot be told."""
+    members = _flat(inspect.type_info(kind))
+    for number, part in enumerate(parts):
+        below: list[inspect.Type] = []
+        for member in members:
+            if isinstance(member, inspect.DictType):
+                below += _flat(member.value_type)
+            elif isinstance(member, (inspect.ListType, inspect.VarTupleType)):
+                below += _flat(member.item_type)
+        for struct in _structs(members, _at(parts[:number], raw)):
+            below += [
+                one for field in struct.fields if field.encode_name == part for one in _flat(field.type)
+            ]
+        members = below
+    return members
+
+
+def _flat(kind: inspect.Type) -> list[inspect.Type]:
+    return list(kind.types) if isinstance(kind, inspect.UnionType) else [kind]
+
+
+def _structs(members: list[inspect.Type], value: Any) -> list[inspect.StructType]:
+    """The tables that ``value`` may be; of several that the one whose tag it has."""
+    structs = [member for member in members if isinstance(member, inspect.StructType)]
+    if len(structs) > 1 and isinstance(value, dict):
+        return [
+            struct for struct in structs if struct.tag_field and value.get(struct.tag_field) == struct.tag
+        ]
+    return structs
+
+
+def _tags(members: list[inspect.Type], field: str) -> list[str]:
+    """What ``field`` may be where it tells tables from each other, such as the programs of workloads."""
+    return [str(one.tag) for one in members if isinstance(one, inspect.StructType) and one.tag_field == field]
+
+
+def _at(parts: list[str], raw: Any) -> Any:
+    for part in parts:
+        if isinstance(raw, dict):
+            raw = raw.get(part)
+        elif isinstance(raw, (list, tuple)) and part.isdigit() and int(part) < len(raw):
+            raw = raw[int(part)]
+        else:
+            return None
+    return raw
