@@ -118,6 +118,12 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
         out.print(line, markup=False)
 
 
+def explain_json(experiment: str, preset: str, settings: list[str], out: Console) -> None:
+    """Print the plan as JSON: what is run, shown and judged."""
+    plan = resolve.plan(experiment, preset, settings)
+    out.print(msgspec.json.format(msgspec.json.encode(plan), indent=1).decode(), markup=False)
+
+
 def _network(plan: Plan) -> str:
     network = plan.network
     links = f"{network.topology}, {len(network.hosts)} hosts, {network.told_links}"

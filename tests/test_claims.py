@@ -6,7 +6,7 @@ import ast
 import math
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -150,7 +150,8 @@ def test_plans_are_checked_without_data() -> None:
         claims.check(resolve.plan("fig3a", preset, []))
     wrong = {**PLAN.claims, "extra": ClaimSpec(statement="s", source="s", predicate="1 < 2", shows="idle.ping.p51_ms")}
     with pytest.raises(UsageError, match=r"experiment 'fig3a': claims\.extra\.shows: 'idle\.ping\.p51_ms' names no measure"):
-        claims.check(msgspec.structs.replace(PLAN, claims=wrong))
+        judged = msgspec.structs.replace(PLAN.judged, claims=wrong)
+        claims.check(msgspec.structs.replace(PLAN, judged=judged))
 
 
 def test_plans_are_checked_with_what_sudo_has() -> None:
@@ -255,13 +256,13 @@ def test_no_kind_of_node_gets_through_unknown(node: type[ast.expr]) -> None:
 # Verdicts
 
 
-def plan_of(predicate: str, *, gate: str = "1 < 2", replicates: int = 3) -> Plan:
-    plan = resolve.plan("fig3a", "smoke", [], replicates=replicates)
+def plan_of(predicate: str, *, gate: str = "1 < 2", replicates: int = 3, only: Sequence[str] = ()) -> Plan:
+    plan = resolve.plan("fig3a", "smoke", [], replicates=replicates, only=only)
     made = {
         "claim": ClaimSpec(statement="s", source="s", predicate=predicate, shows="qjump.ping.p50_ms"),
         "gate": ClaimSpec(statement="s", source="s", predicate=gate, gate=True),
     }
-    return msgspec.structs.replace(plan, claims=made)
+    return msgspec.structs.replace(plan, judged=msgspec.structs.replace(plan.judged, claims=made))
 
 
 def trials(**medians: list[float]) -> list[TrialMeasures]:
@@ -314,7 +315,7 @@ def test_not_run_without_the_arm() -> None:
 
 
 def test_arms_that_were_not_asked_for_are_no_loss() -> None:
-    plan = msgspec.structs.replace(plan_of("qjump.ping.p50_ms < idle.ping.p50_ms", gate="idle.ping.p50_ms > 1"), only=("idle",))
+    plan = plan_of("qjump.ping.p50_ms < idle.ping.p50_ms", gate="idle.ping.p50_ms > 1", only=["idle"])
     claim, gate, code = judged(plan, trials(idle=[2, 3, 4]))
     assert (claim.verdict, claim.note, gate.verdict, code) == ("NOT RUN", "not asked for: qjump", "REPRODUCED", 0)
 

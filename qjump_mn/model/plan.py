@@ -133,7 +133,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the canonical JSON of ``run``, in hexadecimal; the order of its arms is of no account."""
+        """SHA-256 of the canonical JSON of ``run``, in hexadecimal, whatever the order of its arms."""
         arms = tuple(sorted(self.run.arms, key=lambda arm: arm.name))
         return identity.sha256(msgspec.structs.replace(self.run, arms=arms))
 
