@@ -130,7 +130,9 @@ def explain(
     experiment: Experiment,
     preset: Preset = loading.DEFAULT_PRESET,
     settings: Settings = NO_SETTINGS,
-    as_json: Annotated[bool, typer.Option("--json", help="print the whole plan as JSON: what is run, shown, judged")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print the whole plan as JSON: what is run, shown and judged")
+    ] = False,
 ) -> None:
     """Say what an experiment asks, with which arms, parameters and claims."""
     from qjump_mn import session

@@ -1,4 +1,4 @@
-"""One quantity by theory, emulated, simulated and as published: both directions, and what the experiments' files say."""
+"""One quantity by theory, emulated, simulated, as published: both directions, and what the files say."""
 
 from __future__ import annotations
 

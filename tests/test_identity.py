@@ -17,7 +17,11 @@ from qjump_mn.model.plan import Plan, Run, Trial
 
 ROOT = Path(loading.__file__).parents[2]
 
-NOT_RUN = {"ArmPlan": {"label", "series", "x"}, "SchemePlan": {"name", "only_simulated"}, "Network": {"topology"}}
+NOT_RUN = {
+    "ArmPlan": {"label", "series", "x"},
+    "SchemePlan": {"name", "only_simulated"},
+    "Network": {"topology"},
+}
 """The fields of what is run that only name things; of every workload it is its label."""
 
 
@@ -59,7 +63,10 @@ def changes(value: Any) -> Iterator[tuple[str, Any]]:
             for name in value.__struct_fields__:
                 field = getattr(value, name)
                 if not isinstance(field, msgspec.Struct):
-                    yield f"{type(value).__name__}.{name}", msgspec.structs.replace(value, **{name: other(field)})
+                    yield (
+                        f"{type(value).__name__}.{name}",
+                        msgspec.structs.replace(value, **{name: other(field)}),
+                    )
                 for place, changed in changes(field):
                     yield place, msgspec.structs.replace(value, **{name: changed})
         case tuple():
@@ -72,7 +79,7 @@ def changes(value: Any) -> Iterator[tuple[str, Any]]:
                     yield place, {**value, key: changed}
 
 
-def structs(kind: msgspec.inspect.Type) -> Iterator[type]:
+def structs(kind: msgspec.inspect.Type) -> Iterator[type[msgspec.Struct]]:
     """Every struct that a value of this type may hold."""
     match kind:
         case msgspec.inspect.StructType():
@@ -119,13 +126,19 @@ def test_only_names_are_left_out() -> None:
 @pytest.mark.parametrize("part", ["shown", "judged"])
 def test_no_field_that_is_shown_or_judged_makes_another_hash(part: str) -> None:
     tried: set[str] = set()
-    for plan in (fig3a(only=["idle", "qjump"]), resolve.plan("fig6", "smoke", []), resolve.plan("fig7", "smoke", [])):
+    for plan in (
+        fig3a(only=["idle", "qjump"]),
+        resolve.plan("fig6", "smoke", []),
+        resolve.plan("fig7", "smoke", []),
+    ):
         before = plan.hash, [trial.hash for trial in plan.trials()]
         for place, changed in changes(getattr(plan, part)):
             tried.add(place)
             now = msgspec.structs.replace(plan, **{part: changed})
             assert (now.hash, [trial.hash for trial in now.trials()]) == before, place
-    assert {"shown": {"Look.colour", "FigureSpec.arms"}, "judged": {"ClaimSpec.predicate", "ArmPlan.name"}}[part] <= tried
+    assert {"shown": {"Look.colour", "FigureSpec.arms"}, "judged": {"ClaimSpec.predicate", "ArmPlan.name"}}[
+        part
+    ] <= tried
 
 
 @pytest.fixture
@@ -196,7 +209,10 @@ def test_a_trials_hash_is_of_its_arm_its_seed_and_its_times() -> None:
 
 
 def test_numbers_have_one_form() -> None:
-    assert identity.canonical({"a": 12.0, "b": [-0.0, 0.5, True, 1e300]}) == {"a": 12, "b": [0, 0.5, True, 1e300]}
+    assert identity.canonical({"a": 12.0, "b": [-0.0, 0.5, True, 1e300]}) == {
+        "a": 12,
+        "b": [0, 0.5, True, 1e300],
+    }
     assert identity.sha256((12.0, 0.5)) == identity.sha256([12, 0.5]) != identity.sha256([True, 0.5])
     for plan in plans():
         text = msgspec.json.encode(plan)
@@ -231,7 +247,18 @@ def test_a_feature_that_is_not_used_leaves_a_hash_as_it_was() -> None:
 
 
 def test_json_of_explain_is_the_plan() -> None:
-    argv = [sys.executable, "-m", "qjump_mn.run", "explain", "fig3a", "-p", "smoke", "-s", "link.rate=20Mbit", "--json"]
+    argv = [
+        sys.executable,
+        "-m",
+        "qjump_mn.run",
+        "explain",
+        "fig3a",
+        "-p",
+        "smoke",
+        "-s",
+        "link.rate=20Mbit",
+        "--json",
+    ]
     printed = subprocess.run(argv, capture_output=True, check=True, cwd=ROOT)
     assert printed.stderr == b""
     plain = msgspec.json.decode(printed.stdout)

@@ -199,7 +199,8 @@ def test_nothing_that_a_program_said_becomes_markup(tmp_path: Path, analysed: pi
     plan = analysed.manifest.plan
     shown = msgspec.structs.replace(plan.shown, title=evil, question=evil, remarks=(evil,))
     claims = {"c": ClaimSpec(statement=evil, source=evil, predicate="1 < 2")}
-    plan = msgspec.structs.replace(plan, shown=shown, judged=msgspec.structs.replace(plan.judged, claims=claims))
+    judged = msgspec.structs.replace(plan.judged, claims=claims)
+    plan = msgspec.structs.replace(plan, shown=shown, judged=judged)
     lost = {"qjump/1": TrialRecord(status="lost", exit_code=5, message=evil)}
     manifest = msgspec.structs.replace(analysed.manifest, plan=plan, argv=("python", evil), versions={evil: evil}, machine={"image": evil}, trials=lost)
     rows = tuple(msgspec.structs.replace(row, statement=evil, source=evil, note=evil) for row in analysed.outcome.verdicts)

@@ -181,7 +181,8 @@ def test_tampering_is_seen(run: RunDirectory, part: str) -> None:
 def test_what_nobody_listed_is_seen(run: RunDirectory) -> None:
     """A file in raw/ or asbuilt/, one of another trial, a mark without a record: each is named."""
     name = add(run)
-    paths = [folder / "more.txt" for folder in (run.raw(name), run.asbuilt(name), run.trial("nobody/1"), run.path / "trials")]
+    folders = (run.raw(name), run.asbuilt(name), run.trial("nobody/1"), run.path / "trials")
+    paths = [folder / "more.txt" for folder in folders]
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -219,7 +220,8 @@ def test_done_has_the_digest_of_the_files_and_of_the_manifest(run: RunDirectory,
     else:
         path = run.raw(name) / "ping-h8-h10.ping.txt"
         path.write_text(path.read_text().replace("time=0.", "time=0.0"))
-        edit(run, files=run.manifest.files | {path.relative_to(run.path).as_posix(): manifest.sha256_of(path)})
+        changed = {path.relative_to(run.path).as_posix(): manifest.sha256_of(path)}
+        edit(run, files=run.manifest.files | changed)
     assert discrepancies(run) == [f"trials/{name}/DONE has the digest of other files"]
     assert (results(run) == before) == (change == "DONE")
 
@@ -295,7 +297,8 @@ def test_no_run_directory_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"schema": 1}')
     with pytest.raises(UsageError, match="has schema 1, this qjump-mn reads schema 2"):
         directory.existing(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"schema": 2, "versions": {"qjump-mn": "0.0.9"}, "git": {"commit": "abc", "dirty": false}}')
+    made_by = '"versions": {"qjump-mn": "0.0.9"}, "git": {"commit": "abc", "dirty": false}'
+    (tmp_path / "manifest.json").write_text(f'{{"schema": 2, {made_by}}}')
     with pytest.raises(UsageError, match=r"is no manifest of this version: .*: use the one that made it, 0\.0\.9, commit abc$"):
         directory.existing(tmp_path)
 
@@ -365,7 +368,7 @@ def refer(path: Path, run: RunDirectory, **changed: Any) -> Path:
         trial.name: reference.TrialReference(trial.hash, results(run).trials[trial.name])
         for trial in run.manifest.plan.trials()
     }
-    entries = {"plan_sha256": run.manifest.plan_sha256, "image": run.manifest.machine["image"]}
+    entries: dict[str, Any] = {"image": run.manifest.machine["image"], "plan_sha256": run.manifest.plan_sha256}
     entries |= {"results_sha256": results(run).sha256, "trials": trials, "values": {}}
     path.write_bytes(msgspec.json.encode({**entries, **changed}))
     return path
@@ -377,9 +380,10 @@ def sentence(run: RunDirectory, path: Path | None, *, valid: bool = True) -> str
 
 def differing(run: RunDirectory, *arms: str) -> dict[str, reference.TrialReference]:
     """The trials of a reference in which those of ``arms`` have other results."""
+    digests = results(run).trials
+    changed = {name: "y" if name.partition("/")[0] in arms else digest for name, digest in digests.items()}
     return {
-        trial.name: reference.TrialReference(trial.hash, "y" if trial.arm.name in arms else results(run).trials[trial.name])
-        for trial in run.manifest.plan.trials()
+        trial.name: reference.TrialReference(trial.hash, changed[trial.name]) for trial in run.manifest.plan.trials()
     }
 
 
@@ -406,7 +410,8 @@ def test_the_first_trials_that_differ_are_named(whole: RunDirectory, tmp_path: P
     arms = [arm.name for arm in PLAN.arms]
     path = refer(tmp_path / "reference.json", whole, trials=differing(whole, *arms))
     text = sentence(whole, path)
-    assert f"in 9 of 9 trials, {arms[0]}/1, {arms[1]}/1, {arms[2]}/1 and 6 more: same plan, same image" in text
+    names = ", ".join(f"{arm}/1" for arm in arms[:3])
+    assert f"in 9 of 9 trials, {names} and 6 more: same plan, same image" in text
 
 
 def test_fewer_arms_and_seeds_compare_the_trials_that_both_have(whole: RunDirectory, tmp_path: Path) -> None:
@@ -418,27 +423,29 @@ def test_fewer_arms_and_seeds_compare_the_trials_that_both_have(whole: RunDirect
     assert sentence(few, path) == f"the results are those of the reference run in {both}; {digest}"
     refer(path, whole, trials=differing(whole, "qjump", "contended"))
     assert sentence(few, path) == (
-        f"the results differ from the reference run's in 1 of {both}, qjump/1: another plan, same image; {digest}"
+        f"the results differ from the reference run's in 1 of {both}, qjump/1: "
+        f"another plan, same image; {digest}"
     )
     more = synthetic.make(tmp_path / "more", replicates=2, only=["idle"])
-    assert "in the 1 trial that both have (this run has 2, the reference run 9)" in sentence(more, refer(path, whole))
+    one = "in the 1 trial that both have (this run has 2, the reference run 9)"
+    assert one in sentence(more, refer(path, whole))
 
 
 def test_what_was_run_otherwise_is_not_compared(whole: RunDirectory, tmp_path: Path) -> None:
     other = synthetic.make(tmp_path / "other", settings=["link.rate=11Mbit"])
     path = refer(tmp_path / "reference.json", other)
-    assert sentence(whole, path).startswith("not compared: the plan is not that of the reference run; results sha256")
+    assert sentence(whole, path).startswith("not compared: the plan is not that of the reference run; ")
     assert sentence(whole, None).startswith("not compared: there is no reference run of preset 'smoke'")
 
 
 def test_a_run_that_is_not_valid_is_never_called_identical(whole: RunDirectory, tmp_path: Path) -> None:
-    path = refer(tmp_path / "reference.json", whole)
-    assert sentence(whole, path, valid=False) == f"not compared: the run is not valid; results sha256 {results(whole).sha256}"
+    path, digest = refer(tmp_path / "reference.json", whole), f"results sha256 {results(whole).sha256}"
+    assert sentence(whole, path, valid=False) == f"not compared: the run is not valid; {digest}"
 
 
-def test_a_file_that_is_no_reference_or_contradicts_itself_is_one_sentence(whole: RunDirectory, tmp_path: Path) -> None:
+def test_a_file_that_is_no_reference_is_one_sentence(whole: RunDirectory, tmp_path: Path) -> None:
     path = refer(tmp_path / "reference.json", whole, results_sha256="y")
-    with pytest.raises(UsageError, match="contradicts itself: its digest is not that of its trials; make it anew"):
+    with pytest.raises(UsageError, match="contradicts itself: its digest is not that of its trials"):
         sentence(whole, path)
     path.write_text("[]")
     with pytest.raises(UsageError, match="is no reference run"):

@@ -75,8 +75,8 @@ def _untouched(run: RunDirectory, manifest: Manifest) -> Check:
         problems.insert(0, "the claims in the manifest are not those of the run")
     if manifest.plan.hash != manifest.plan_sha256:
         problems.insert(0, "the plan in the manifest is not the one that was run")
-    listed = len(manifest.files)
-    return _check("files", problems, f"all {listed} files of the trials are those of the manifest and of DONE")
+    good = f"all {len(manifest.files)} files of the trials are those of the manifest and of DONE"
+    return _check("files", problems, good)
 
 
 def _as_built(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) -> Check:

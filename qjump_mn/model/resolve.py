@@ -82,7 +82,10 @@ def plan(
             figure=spec.figure,
             remarks=tuple(dict.fromkeys(remarks)),
             axes={key: sweep.label for key, sweep in spec.sweeps.items()},
-            schemes={key: Presented(label=scheme.label, about=scheme.about, look=scheme.look) for key, scheme in spec.schemes.items()},
+            schemes={
+                key: Presented(label=scheme.label, about=scheme.about, look=scheme.look)
+                for key, scheme in spec.schemes.items()
+            },
             backends=spec.backends,
         ),
         judged=Judged(

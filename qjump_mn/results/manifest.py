@@ -47,8 +47,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     ``machine`` holds what decided the bits (SHA-256 of qemu, kernel, initrd, snapshot, job); its entry ``image`` stands for all of them
     that another machine can have too, and is what a reference run is compared by. ``order`` is the order the trials were started in.
 
-    ``plan_sha256`` is of what the plan runs, ``judged_sha256`` of what it judges: neither may change under results.
-    ``files`` has every file that a trial left with its SHA-256.
+    ``plan_sha256`` is of what the plan runs, ``judged_sha256`` of what it judges: neither may change under
+    results. ``files`` has every file that a trial left with its SHA-256.
     """
 
     schema: Literal[2] = 2

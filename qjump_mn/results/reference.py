@@ -108,7 +108,8 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> str:
     both = count if whole else f"the {count} that both have ({counts})"
     images = _other_images(manifest.machine.get("image", ""), reference.image)
     if differing:
-        plan, image = "same plan" if whole else "another plan", f"another image {images}" if images else "same image"
+        plan = "same plan" if whole else "another plan"
+        image = f"another image {images}" if images else "same image"
         where = f"in {len(differing)} of {both}, {_first(differing)}"
         return f"the results differ from the reference run's {where}: {plan}, {image}; {digest}"
     if whole and not images:
