@@ -20,8 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 import qjump_mn
+from qjump_mn import session
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.programs import PingPlan
@@ -226,6 +228,14 @@ def test_done_has_the_digest_of_the_files_and_of_the_manifest(run: RunDirectory,
     assert (results(run) == before) == (change == "DONE")
 
 
+def test_a_run_of_another_plan_is_not_resumed(run: RunDirectory) -> None:
+    plan = run.manifest.plan
+    longer = msgspec.structs.replace(plan.run, duration_ns=plan.duration_ns + 1)
+    edit(run, plan=msgspec.structs.replace(plan, run=longer))
+    with pytest.raises(UsageError, match="its plan is not the one that was run"):
+        session.resume(run.path, Console())
+
+
 def test_an_interrupted_trial_is_no_discrepancy(run: RunDirectory) -> None:
     """Neither one that was not finished, nor one that was lost and is being run again."""
     synthetic.write_trial(run, PLAN.trials()[1])
@@ -368,7 +378,8 @@ def refer(path: Path, run: RunDirectory, **changed: Any) -> Path:
         trial.name: reference.TrialReference(trial.hash, results(run).trials[trial.name])
         for trial in run.manifest.plan.trials()
     }
-    entries: dict[str, Any] = {"image": run.manifest.machine["image"], "plan_sha256": run.manifest.plan_sha256}
+    now = run.manifest
+    entries: dict[str, Any] = {"plan_sha256": now.plan_sha256, "image": now.machine["image"]}
     entries |= {"results_sha256": results(run).sha256, "trials": trials, "values": {}}
     path.write_bytes(msgspec.json.encode({**entries, **changed}))
     return path
@@ -382,9 +393,8 @@ def differing(run: RunDirectory, *arms: str) -> dict[str, reference.TrialReferen
     """The trials of a reference in which those of ``arms`` have other results."""
     digests = results(run).trials
     changed = {name: "y" if name.partition("/")[0] in arms else digest for name, digest in digests.items()}
-    return {
-        trial.name: reference.TrialReference(trial.hash, changed[trial.name]) for trial in run.manifest.plan.trials()
-    }
+    trials = run.manifest.plan.trials()
+    return {trial.name: reference.TrialReference(trial.hash, changed[trial.name]) for trial in trials}
 
 
 def test_a_run_is_identical_to_its_reference(whole: RunDirectory, tmp_path: Path) -> None:
