@@ -135,11 +135,19 @@ def list_() -> None:
 
 
 @app.command()
-def explain(experiment: Experiment, preset: Preset = loading.DEFAULT_PRESET, settings: Settings = NO_SETTINGS) -> None:
+def explain(
+    experiment: Experiment,
+    preset: Preset = loading.DEFAULT_PRESET,
+    settings: Settings = NO_SETTINGS,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print the whole plan as JSON: what is run, shown and judged")
+    ] = False,
+) -> None:
     """Say what an experiment asks, with which arms, parameters and claims."""
     from qjump_mn import session
 
-    session.explain(loading.experiment_called(experiment), preset, settings, out)
+    say = session.explain_json if as_json else session.explain
+    say(loading.experiment_called(experiment), preset, settings, out)
 
 
 @app.command()

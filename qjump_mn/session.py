@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+import msgspec
 from rich.console import Console
 
 from qjump_mn import __version__, cache
@@ -116,6 +117,12 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
     lines += ["", *plan.remarks]
     for line in lines:
         out.print(line, markup=False)
+
+
+def explain_json(experiment: str, preset: str, settings: list[str], out: Console) -> None:
+    """Print the plan as JSON: what is run, shown and judged."""
+    plan = resolve.plan(experiment, preset, settings)
+    out.print(msgspec.json.format(msgspec.json.encode(plan), indent=1).decode(), markup=False)
 
 
 def _network(plan: Plan) -> str:

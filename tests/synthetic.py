@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -199,9 +199,17 @@ def create(out: Path, plan: Plan, *, clock: Clock = "virtual", now: datetime.dat
     )
 
 
-def make(out: Path, preset: str = "smoke", replicates: int | None = None, settings: list[str] | None = None, *, clock: Clock = "virtual") -> RunDirectory:
+def make(
+    out: Path,
+    preset: str = "smoke",
+    replicates: int | None = None,
+    settings: list[str] | None = None,
+    *,
+    clock: Clock = "virtual",
+    only: Sequence[str] = (),
+) -> RunDirectory:
     """A complete run directory of Figure 3a."""
-    plan = resolve.plan("fig3a", preset, settings or [], replicates=replicates)
+    plan = resolve.plan("fig3a", preset, settings or [], replicates=replicates, only=only)
     run = create(out, plan, clock=clock)
     for trial in plan.trials():
         write_trial(run, trial)

@@ -25,8 +25,8 @@ from qjump_mn.analysis.measured import iperf, statistics
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
 from qjump_mn.report import drawing
+from qjump_mn.results import contents, outcome, tables, wording
 from qjump_mn.results import manifest as manifests
-from qjump_mn.results import outcome, tables, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Check
@@ -135,7 +135,7 @@ def test_analysis_changes_no_raw_file_and_repeats(complete: pipeline.Analysed) -
     assert pipeline.analyse(complete.run.path).outcome == complete.outcome
     for name, content in before.items():
         assert (complete.run.path / name).read_bytes() == content, name
-    assert complete.run.changed_files() == []
+    assert contents.discrepancies(complete.run.path, complete.manifest) == []
 
 
 def printed(analysed: pipeline.Analysed, width: int = 80) -> str:
@@ -318,9 +318,42 @@ def test_a_tampered_file_fails(tmp_path: Path) -> None:
 def test_a_changed_plan_fails(tmp_path: Path) -> None:
     run = small(tmp_path)
     path = run.path / manifests.NAME
-    path.write_text(path.read_text().replace('"rate_mbps": 10.0', '"rate_mbps": 11.0'))
-    check = checked(run)["files"]
-    assert (check.status, check.text) == ("fail", "the plan in the manifest is not the one that was run")
+    before = path.read_text()
+    for old, new, sentence in (
+        ('"warmup_ns": 3', '"warmup_ns": 2', "the plan in the manifest is not the one that was run"),
+        ('"rate_mbps": 10.0', '"rate_mbps": 11.0', "the claims in the manifest are not those of the run"),
+        ('"predicate": "', '"predicate": "1 < 2 or ', "the claims in the manifest are not those of the run"),
+    ):
+        assert old in before
+        path.write_text(before.replace(old, new))
+        check = checked(run)["files"]
+        assert (check.status, check.text) == ("fail", sentence)
+    path.write_text(before.replace('"title": "', '"title": "Another title: '))
+    assert checked(run)["files"].status == "pass"
+
+
+@pytest.mark.usefixtures("no_pdf")
+def test_half_the_round_trips_and_one_hash_in_the_manifest_are_invalid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does such a run become a reference, or is it called identical to itself."""
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    (folder := tmp_path / "experiments" / "reference").mkdir(parents=True)
+    run = small(tmp_path)
+    assert [command.main([str(run.path), *to]) for to in (("--reference", str(folder)), ())] == [0, 0]
+    assert outcome.read(run.path).reference.startswith("identical to the reference run")
+    trial = next(trial for trial in run.manifest.plan.trials() if trial.arm.name == "qjump")
+    alter_ping(run, lambda value: value / 2)(trial)
+    path = f"trials/{trial.name}/raw/ping-h8-h10.ping.txt"
+    files = {**run.manifest.files, path: manifests.sha256_of(run.path / path)}
+    manifests.write(run.path, msgspec.structs.replace(run.manifest, files=files))
+    assert command.main([str(run.path)]) == 4
+    result = outcome.read(run.path)
+    check = next(check for check in result.checks if check.name == "files")
+    assert (check.status, check.text) == ("fail", f"trials/{trial.name}/DONE has the digest of other files")
+    assert {row.verdict for row in result.verdicts} == {"INVALID"}
+    assert result.reference.startswith("not compared: the run is not valid; results sha256 ")
+    assert command.main([str(run.path), "--reference", str(folder)]) == 2
 
 
 @pytest.mark.usefixtures("no_pdf")

@@ -1,4 +1,4 @@
-"""One quantity by theory, emulated, simulated and as published: both directions, older references, and what the experiments' files say."""
+"""One quantity by theory, emulated, simulated, as published: both directions, and what the files say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from qjump_mn.analysis import __main__ as analysis
-from qjump_mn.analysis import beside, claims
+from qjump_mn.analysis import beside, claims, pipeline
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.results import outcome, reference, wording
@@ -20,11 +20,11 @@ from tests import synthetic
 HEADS = ("theory, 10Mbit", "emulation, 10Mbit", "theory, 10Gbit", "simulation, 10Gbit", "published, 10Gbit")
 
 
-def entered(folder: Path, preset: str, values: dict[str, dict[str, dict[str, float]]] | None) -> None:
+def entered(folder: Path, preset: str, values: dict[str, dict[str, dict[str, float]]]) -> None:
     path = folder / "experiments" / "reference" / f"fig3a-{preset}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    entries = {"plan_sha256": "x", "image": "y", "results_sha256": "z"}
-    path.write_text(json.dumps(entries if values is None else {**entries, "values": values}))
+    entries = {"plan_sha256": "x", "image": "y", "results_sha256": "z", "trials": {}, "values": values}
+    path.write_text(json.dumps(entries))
 
 
 def compared(comparison: Comparison | None) -> dict[str, tuple[float | None, ...]]:
@@ -63,8 +63,8 @@ def test_a_simulated_run_stands_beside_the_emulations_reference(tmp_path: Path, 
     entered(tmp_path, "course", {"idle": {"ping": {"p50_ms": 0.778}}})
     found = compared(beside.compare(simulated_run(tmp_path / "runs"), (summary("idle", p50_ms=7.0),)))
     assert found["ping alone, median"] == pytest.approx((0.7296, 0.778, 0.000728, 7.0, 0.085))
-    # A reference of before they had values.
-    entered(tmp_path, "course", None)
+    # A reference without the values of any arm.
+    entered(tmp_path, "course", {})
     comparison = beside.compare(simulated_run(tmp_path / "runs"), (summary("idle", p50_ms=7.0),))
     assert compared(comparison)["ping alone, median"] == pytest.approx((None, None, 0.000728, 7.0, 0.085))
 
@@ -89,7 +89,7 @@ def test_a_run_becomes_a_reference_with_its_medians(tmp_path: Path, monkeypatch:
     written = folder / "fig3a-smoke.json"
     assert str(written) in capsys.readouterr().out
     made = reference.read(written)
-    assert reference.sentence(run.manifest, written).startswith("identical to the reference run")
+    assert pipeline.analyse(run.path).outcome.reference.startswith("identical to the reference run")
     arm = outcome.read(run.path).arm("contended")
     assert arm is not None
     assert made.values["contended"]["ping"]["p50_ms"] == arm.measures["ping"]["p50_ms"].median
@@ -101,7 +101,8 @@ def test_a_run_becomes_a_reference_with_its_medians(tmp_path: Path, monkeypatch:
 def test_an_incomplete_run_is_no_reference(tmp_path: Path) -> None:
     run = synthetic.create(tmp_path, resolve.plan("fig3a", "smoke", []))
     with pytest.raises(UsageError, match="9 of 9 trials are missing: resume the run"):
-        reference.write(tmp_path, run.manifest, ())
+        analysed = pipeline.analyse(run.path)
+        reference.write(tmp_path, run.manifest, analysed.outcome, analysed.results)
 
 
 WITH = [name for name in loading.names("experiments") if beside.spec(name) is not None]

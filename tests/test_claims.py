@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -112,8 +113,9 @@ def test_plans_are_checked_without_data() -> None:
         claims.check(resolve.plan("fig3a", preset, []))
     wrong = {**PLAN.claims, "extra": ClaimSpec(statement="s", source="s", predicate="1 < 2", shows="idle.ping.p51_ms")}
     place = r"experiment 'fig3a': claims\.extra\.shows: character 1: "
+    judged = msgspec.structs.replace(PLAN.judged, claims=wrong)
     with pytest.raises(UsageError, match=place + r"'idle\.ping\.p51_ms' names no measure"):
-        claims.check(msgspec.structs.replace(PLAN, claims=wrong))
+        claims.check(msgspec.structs.replace(PLAN, judged=judged))
 
 
 def test_plans_are_checked_with_what_sudo_has() -> None:
@@ -138,13 +140,13 @@ def test_arms_in_the_order_of_their_names() -> None:
 # Verdicts
 
 
-def plan_of(predicate: str, *, gate: str = "1 < 2", replicates: int = 3) -> Plan:
-    plan = resolve.plan("fig3a", "smoke", [], replicates=replicates)
+def plan_of(predicate: str, *, gate: str = "1 < 2", replicates: int = 3, only: Sequence[str] = ()) -> Plan:
+    plan = resolve.plan("fig3a", "smoke", [], replicates=replicates, only=only)
     made = {
         "claim": ClaimSpec(statement="s", source="s", predicate=predicate, shows="qjump.ping.p50_ms"),
         "gate": ClaimSpec(statement="s", source="s", predicate=gate, gate=True),
     }
-    return msgspec.structs.replace(plan, claims=made)
+    return msgspec.structs.replace(plan, judged=msgspec.structs.replace(plan.judged, claims=made))
 
 
 def trials(**medians: list[float]) -> list[TrialMeasures]:
@@ -197,7 +199,7 @@ def test_not_run_without_the_arm() -> None:
 
 
 def test_arms_that_were_not_asked_for_are_no_loss() -> None:
-    plan = msgspec.structs.replace(plan_of("qjump.ping.p50_ms < idle.ping.p50_ms", gate="idle.ping.p50_ms > 1"), only=("idle",))
+    plan = plan_of("qjump.ping.p50_ms < idle.ping.p50_ms", gate="idle.ping.p50_ms > 1", only=["idle"])
     claim, gate, code = judged(plan, trials(idle=[2, 3, 4]))
     assert (claim.verdict, claim.note, gate.verdict, code) == ("NOT RUN", "not asked for: qjump", "REPRODUCED", 0)
 

@@ -209,7 +209,9 @@ def test_an_unknown_drawing_names_the_nearest() -> None:
 def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None:
     arms = tuple(msgspec.structs.replace(arm, name=f"my_{arm.name}") for arm in manifest.plan.arms)
     figure = msgspec.structs.replace(manifest.plan.figure, arms=tuple(f"my_{name}" for name in manifest.plan.figure.arms))
-    plan = msgspec.structs.replace(manifest.plan, arms=arms, figure=figure)
+    run = msgspec.structs.replace(manifest.plan.run, arms=arms)
+    shown = msgspec.structs.replace(manifest.plan.shown, figure=figure)
+    plan = msgspec.structs.replace(manifest.plan, run=run, shown=shown)
     panel = matplotlib.figure.Figure().subplots()
     panel.set_xlim(0, 1000)
     sentence = module("latency_cdf")._published([panel], plan)

@@ -14,7 +14,7 @@ import pytest
 from qjump_mn.analysis import pipeline
 from qjump_mn.model import resolve
 from qjump_mn.model.experiment import ClaimSpec
-from qjump_mn.model.plan import Plan
+from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.report import asbuilt, document
 from qjump_mn.results import outcome as outcomes
 from qjump_mn.results import wording
@@ -196,9 +196,11 @@ def test_nothing_that_a_program_said_becomes_markup(tmp_path: Path, analysed: pi
     run = type(analysed.run)(tmp_path / "run")
     shutil.copytree(analysed.run.path, run.path)
     evil = '<script>alert("x")</script> a|b'
-    plan = msgspec.structs.replace(
-        analysed.manifest.plan, title=evil, question=evil, remarks=(evil,), claims={"c": ClaimSpec(statement=evil, source=evil, predicate="1 < 2")}
-    )
+    plan = analysed.manifest.plan
+    shown = msgspec.structs.replace(plan.shown, title=evil, question=evil, remarks=(evil,))
+    claims = {"c": ClaimSpec(statement=evil, source=evil, predicate="1 < 2")}
+    judged = msgspec.structs.replace(plan.judged, claims=claims)
+    plan = msgspec.structs.replace(plan, shown=shown, judged=judged)
     lost = {"qjump/1": TrialRecord(status="lost", exit_code=5, message=evil)}
     manifest = msgspec.structs.replace(analysed.manifest, plan=plan, argv=("python", evil), versions={evil: evil}, machine={"image": evil}, trials=lost)
     rows = tuple(msgspec.structs.replace(row, statement=evil, source=evil, note=evil) for row in analysed.outcome.verdicts)
@@ -252,12 +254,16 @@ def priorities(plan: Plan, analysed: pipeline.Analysed) -> str:
     return " ".join(wording.sentences(plan, analysed.outcome))
 
 
+def running(plan: Plan, arms: tuple[ArmPlan, ...]) -> Plan:
+    return msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=arms))
+
+
 def test_the_priorities_are_said_to_do_the_work_only_when_they_do(analysed: pipeline.Analysed) -> None:
     plan = analysed.manifest.plan
     assert "may send 129.2 Mb/s a host, more than the link's 10 Mb/s" in priorities(plan, analysed)
     unlimited = {arm.name: msgspec.structs.replace(arm.qjump, budget_bytes=(0,) * 8) for arm in plan.arms if arm.qjump}
     arms = tuple(msgspec.structs.replace(arm, qjump=unlimited.get(arm.name)) for arm in plan.arms)
-    assert "the bulk level has no limit" in priorities(msgspec.structs.replace(plan, arms=arms), analysed)
+    assert "the bulk level has no limit" in priorities(running(plan, arms), analysed)
     for without in (["qjump", "qjump_drop"], ["priority_only"]):
         kept = tuple(arm for arm in plan.arms if arm.name not in without)
-        assert "priorities" not in priorities(msgspec.structs.replace(plan, arms=kept), analysed)
+        assert "priorities" not in priorities(running(plan, kept), analysed)

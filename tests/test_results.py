@@ -13,18 +13,22 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 import qjump_mn
+from qjump_mn import session
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.programs import PingPlan
-from qjump_mn.results import directory, manifest, outcome, reference, tables
+from qjump_mn.results import contents, directory, manifest, outcome, reference, tables
+from qjump_mn.results.contents import Results
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Spread
@@ -44,6 +48,19 @@ def add(run: RunDirectory, arm: str = "idle", record: TrialRecord = DONE) -> str
     synthetic.write_trial(run, trial)
     run.finish(trial.name, record)
     return trial.name
+
+
+def results(run: RunDirectory) -> Results:
+    return contents.results(run.path, run.manifest)
+
+
+def discrepancies(run: RunDirectory) -> list[str]:
+    return contents.discrepancies(run.path, run.manifest)
+
+
+def edit(run: RunDirectory, **entries: Any) -> None:
+    """Change the manifest behind the run's back."""
+    manifest.write(run.path, msgspec.structs.replace(run.manifest, **entries))
 
 
 def test_a_new_run_has_a_name_a_manifest_and_the_last_link(run: RunDirectory) -> None:
@@ -128,16 +145,17 @@ def test_trials_that_finish_in_another_order_have_the_same_digest(run: RunDirect
     other = synthetic.create(tmp_path / "other", PLAN)
     add(other, "qjump")
     add(other, "idle")
-    assert run.manifest.results_sha256 == other.manifest.results_sha256
+    assert results(run) == results(other)
     add(other, "contended")
-    assert run.manifest.results_sha256 != other.manifest.results_sha256
+    assert results(run).sha256 != results(other).sha256
+    assert results(run).trials.items() < results(other).trials.items()
 
 
 def test_the_digest_is_that_of_sha256sum(run: RunDirectory) -> None:
     add(run, "qjump")
     files = sorted(path.relative_to(run.path).as_posix() for path in run.path.glob("trials/*/*/raw/*"))
     listing = subprocess.run(["sha256sum", *files], cwd=run.path, capture_output=True, check=True).stdout
-    assert hashlib.sha256(listing).hexdigest() == run.manifest.results_sha256
+    assert hashlib.sha256(listing).hexdigest() == results(run).sha256 == results(run).trials["qjump/1"]
 
 
 def test_trials_may_finish_at_once(run: RunDirectory) -> None:
@@ -147,7 +165,7 @@ def test_trials_may_finish_at_once(run: RunDirectory) -> None:
     for thread in threads:
         thread.join()
     assert set(run.manifest.trials) == {trial.name for trial in PLAN.trials()}
-    assert not run.changed_files()
+    assert not discrepancies(run)
 
 
 @pytest.mark.parametrize("part", ["raw", "asbuilt", "trial.json"])
@@ -156,15 +174,83 @@ def test_tampering_is_seen(run: RunDirectory, part: str) -> None:
     folder = run.trial(name) / part
     victim = next(path for path in (folder.rglob("*") if folder.is_dir() else [folder]) if path.is_file())
     victim.write_bytes(victim.read_bytes() + b" ")
-    assert run.changed_files() == [victim.relative_to(run.path).as_posix()]
+    name = victim.relative_to(run.path).as_posix()
+    assert discrepancies(run) == [f"{name} is not what the trial left"]
     victim.unlink()
-    assert run.changed_files() == [victim.relative_to(run.path).as_posix()]
+    assert discrepancies(run) == [f"{name} is gone"]
+
+
+def test_what_nobody_listed_is_seen(run: RunDirectory) -> None:
+    """A file in raw/ or asbuilt/, one of another trial, a mark without a record: each is named."""
+    name = add(run)
+    folders = (run.raw(name), run.asbuilt(name), run.trial("nobody/1"), run.path / "trials")
+    paths = [folder / "more.txt" for folder in folders]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert sorted(discrepancies(run)) == [
+        "trials/idle/1/asbuilt/more.txt is not listed in the manifest",
+        "trials/idle/1/raw/more.txt is not listed in the manifest",
+        "trials/more.txt is of no trial of the plan",
+        "trials/nobody/1/more.txt is of no trial of the plan",
+    ]
+    for path in paths:
+        path.unlink()
+    run.finish("qjump/1", TrialRecord(status="lost", exit_code=5))
+    (run.trial("qjump/1")).mkdir(parents=True)
+    (run.trial("qjump/1") / "DONE").write_text(manifest.digest({}))
+    assert discrepancies(run) == ["trials/qjump/1 has DONE, and the manifest does not say that it is done"]
+
+
+def test_a_manifest_that_was_edited_is_seen(run: RunDirectory) -> None:
+    name = add(run)
+    path, listed = f"trials/{name}/raw/ping-h8-h10.ping.txt", run.manifest.files
+    edit(run, files={**listed, path: "0" * 64})
+    assert discrepancies(run) == [f"{path} is listed with another SHA-256"]
+    edit(run, files={key: sha for key, sha in listed.items() if key != path})
+    assert discrepancies(run) == [f"{path} is not listed in the manifest"]
+    edit(run, files={**listed, "elsewhere": "0" * 64})
+    assert discrepancies(run) == ["elsewhere is of no trial of the plan"]
+
+
+@pytest.mark.parametrize("change", ["file and manifest", "DONE"])
+def test_done_has_the_digest_of_the_files_and_of_the_manifest(run: RunDirectory, change: str) -> None:
+    name = add(run)
+    before = results(run)
+    if change == "DONE":
+        (run.trial(name) / "DONE").write_text("0" * 64 + "\n")
+    else:
+        path = run.raw(name) / "ping-h8-h10.ping.txt"
+        path.write_text(path.read_text().replace("time=0.", "time=0.0"))
+        changed = {path.relative_to(run.path).as_posix(): manifest.sha256_of(path)}
+        edit(run, files=run.manifest.files | changed)
+    assert discrepancies(run) == [f"trials/{name}/DONE has the digest of other files"]
+    assert (results(run) == before) == (change == "DONE")
+
+
+def test_a_run_of_another_plan_is_not_resumed(run: RunDirectory) -> None:
+    plan = run.manifest.plan
+    longer = msgspec.structs.replace(plan.run, duration_ns=plan.duration_ns + 1)
+    edit(run, plan=msgspec.structs.replace(plan, run=longer))
+    with pytest.raises(UsageError, match="its plan is not the one that was run"):
+        session.resume(run.path, Console())
+
+
+def test_an_interrupted_trial_is_no_discrepancy(run: RunDirectory) -> None:
+    """Neither one that was not finished, nor one that was lost and is being run again."""
+    synthetic.write_trial(run, PLAN.trials()[1])
+    assert not discrepancies(run)
+    name = add(run)
+    run.prepare(name)
+    assert run.manifest.trials[name] == DONE
+    assert not discrepancies(run)
+    assert results(run).trials == {}
 
 
 def test_tables_are_no_output_of_a_trial(run: RunDirectory) -> None:
     name = add(run)
     tables.build(run, PLAN.trials()[0])
-    assert not run.changed_files()
+    assert not discrepancies(run)
     run.finish(name, DONE)
     assert not any("/data/" in path for path in run.manifest.files)
 
@@ -218,10 +304,11 @@ def test_no_run_directory_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(UsageError, match="is no manifest"):
         directory.existing(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"schema": 2}')
-    with pytest.raises(UsageError, match="has schema 2, this qjump-mn reads schema 1"):
+    (tmp_path / "manifest.json").write_text('{"schema": 1}')
+    with pytest.raises(UsageError, match="has schema 1, this qjump-mn reads schema 2"):
         directory.existing(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"schema": 1, "versions": {"qjump-mn": "0.0.9"}, "git": {"commit": "abc", "dirty": false}}')
+    made_by = '"versions": {"qjump-mn": "0.0.9"}, "git": {"commit": "abc", "dirty": false}'
+    (tmp_path / "manifest.json").write_text(f'{{"schema": 2, {made_by}}}')
     with pytest.raises(UsageError, match=r"is no manifest of this version: .*: use the one that made it, 0\.0\.9, commit abc$"):
         directory.existing(tmp_path)
 
@@ -270,7 +357,7 @@ def test_manifest_and_directory_import_nothing_that_sudo_has_not() -> None:
     code = "import sys; import qjump_mn.results.directory; print(*{name.split('.')[0] for name in sys.modules})"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(qjump_mn.__file__).parents[1])
     assert not {"numpy", "pyarrow", "matplotlib", "jinja2", "rich", "typer"} & set(said.stdout.split())
-    for module in (directory, manifest):
+    for module in (contents, directory, manifest):
         tree = ast.parse(Path(str(module.__file__)).read_text())
         imported = {node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
         imported |= {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
@@ -280,34 +367,106 @@ def test_manifest_and_directory_import_nothing_that_sudo_has_not() -> None:
 # Reference runs
 
 
-def refer(path: Path, run: RunDirectory, **changed: str) -> Path:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return synthetic.make(tmp_path_factory.mktemp("whole"))
+
+
+def refer(path: Path, run: RunDirectory, **changed: Any) -> Path:
+    """A reference of the run, with some of its entries changed."""
+    trials = {
+        trial.name: reference.TrialReference(trial.hash, results(run).trials[trial.name])
+        for trial in run.manifest.plan.trials()
+    }
     now = run.manifest
-    entries = {"plan_sha256": now.plan_sha256, "image": now.machine["image"], "results_sha256": now.results_sha256, **changed}
-    path.write_bytes(msgspec.json.encode(entries))
+    entries: dict[str, Any] = {"plan_sha256": now.plan_sha256, "image": now.machine["image"]}
+    entries |= {"results_sha256": results(run).sha256, "trials": trials, "values": {}}
+    path.write_bytes(msgspec.json.encode({**entries, **changed}))
     return path
 
 
-def test_reference_sentences(tmp_path: Path) -> None:
-    run = synthetic.make(tmp_path)
-    sha, path = run.manifest.results_sha256, tmp_path / "reference.json"
-    assert reference.sentence(run.manifest, refer(path, run)) == f"identical to the reference run, sha256 {sha}"
-    assert reference.sentence(run.manifest, refer(path, run, image="x")) == f"identical to the reference run, sha256 {sha}"
-    assert reference.sentence(run.manifest, refer(path, run, results_sha256="y")) == (
-        f"differs from the reference run: same plan, same image, results sha256 {sha} instead of y"
+def sentence(run: RunDirectory, path: Path | None, *, valid: bool = True) -> str:
+    return reference.sentence(run.manifest, results(run), path, valid=valid)
+
+
+def differing(run: RunDirectory, *arms: str) -> dict[str, reference.TrialReference]:
+    """The trials of a reference in which those of ``arms`` have other results."""
+    digests = results(run).trials
+    changed = {name: "y" if name.partition("/")[0] in arms else digest for name, digest in digests.items()}
+    trials = run.manifest.plan.trials()
+    return {trial.name: reference.TrialReference(trial.hash, changed[trial.name]) for trial in trials}
+
+
+def test_a_run_is_identical_to_its_reference(whole: RunDirectory, tmp_path: Path) -> None:
+    path = refer(tmp_path / "reference.json", whole)
+    assert sentence(whole, path) == f"identical to the reference run, sha256 {results(whole).sha256}"
+
+
+def test_another_image_is_said_and_compared_all_the_same(whole: RunDirectory, tmp_path: Path) -> None:
+    path, digest = tmp_path / "reference.json", f"results sha256 {results(whole).sha256}"
+    images = f"(ours {whole.manifest.machine['image'][:12]}, the reference's 0123456789ab)"
+    refer(path, whole, image="0123456789abcdef")
+    assert sentence(whole, path) == (
+        f"the results are those of the reference run although the image is another one {images}; {digest}"
     )
-    assert "same plan, another image" in reference.sentence(run.manifest, refer(path, run, image="x", results_sha256="y"))
-    assert reference.sentence(run.manifest, refer(path, run, plan_sha256="x")).startswith("not compared: the plan is not that of the reference run")
-    assert reference.sentence(run.manifest, None).startswith("not compared: there is no reference run of preset 'smoke'")
+    refer(path, whole, image="0123456789abcdef", trials=differing(whole, "qjump", "idle"))
+    assert sentence(whole, path) == (
+        "the results differ from the reference run's in 2 of 9 trials, idle/1, qjump/1: "
+        f"same plan, another image {images}; {digest}"
+    )
+
+
+def test_the_first_trials_that_differ_are_named(whole: RunDirectory, tmp_path: Path) -> None:
+    arms = [arm.name for arm in PLAN.arms]
+    path = refer(tmp_path / "reference.json", whole, trials=differing(whole, *arms))
+    text = sentence(whole, path)
+    names = ", ".join(f"{arm}/1" for arm in arms[:3])
+    assert f"in 9 of 9 trials, {names} and 6 more: same plan, same image" in text
+
+
+def test_fewer_arms_and_seeds_compare_the_trials_that_both_have(whole: RunDirectory, tmp_path: Path) -> None:
+    path = refer(tmp_path / "reference.json", whole)
+    few = synthetic.make(tmp_path / "few", only=["idle", "qjump"])
+    digest = f"results sha256 {results(few).sha256}"
+    both = "the 2 trials that both have (this run has 2, the reference run 9)"
+    assert few.manifest.plan_sha256 != whole.manifest.plan_sha256
+    assert sentence(few, path) == f"the results are those of the reference run in {both}; {digest}"
+    refer(path, whole, trials=differing(whole, "qjump", "contended"))
+    assert sentence(few, path) == (
+        f"the results differ from the reference run's in 1 of {both}, qjump/1: "
+        f"another plan, same image; {digest}"
+    )
+    more = synthetic.make(tmp_path / "more", replicates=2, only=["idle"])
+    one = "in the 1 trial that both have (this run has 2, the reference run 9)"
+    assert one in sentence(more, refer(path, whole))
+
+
+def test_what_was_run_otherwise_is_not_compared(whole: RunDirectory, tmp_path: Path) -> None:
+    other = synthetic.make(tmp_path / "other", settings=["link.rate=11Mbit"])
+    path = refer(tmp_path / "reference.json", other)
+    assert sentence(whole, path).startswith("not compared: the plan is not that of the reference run; ")
+    assert sentence(whole, None).startswith("not compared: there is no reference run of preset 'smoke'")
+
+
+def test_a_run_that_is_not_valid_is_never_called_identical(whole: RunDirectory, tmp_path: Path) -> None:
+    path, digest = refer(tmp_path / "reference.json", whole), f"results sha256 {results(whole).sha256}"
+    assert sentence(whole, path, valid=False) == f"not compared: the run is not valid; {digest}"
+
+
+def test_a_file_that_is_no_reference_is_one_sentence(whole: RunDirectory, tmp_path: Path) -> None:
+    path = refer(tmp_path / "reference.json", whole, results_sha256="y")
+    with pytest.raises(UsageError, match="contradicts itself: its digest is not that of its trials"):
+        sentence(whole, path)
     path.write_text("[]")
     with pytest.raises(UsageError, match="is no reference run"):
-        reference.sentence(run.manifest, path)
+        sentence(whole, path)
 
 
 def test_reference_of_an_incomplete_run_or_a_real_clock_is_not_compared(run: RunDirectory, tmp_path: Path) -> None:
     add(run)
-    assert reference.sentence(run.manifest, None) == "not compared: 8 of 9 trials are missing"
+    assert sentence(run, None) == "not compared: 8 of 9 trials are missing"
     real = synthetic.make(tmp_path / "real", clock="real")
-    assert reference.sentence(real.manifest, None).startswith("not compared: no two runs on the real clock are alike")
+    assert sentence(real, None).startswith("not compared: no two runs on the real clock are alike")
 
 
 def test_reference_is_found_in_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -397,4 +556,4 @@ def test_an_old_run_can_be_moved(run: RunDirectory, tmp_path: Path) -> None:
     name = add(run)
     moved = directory.existing(Path(shutil.move(run.path, tmp_path / "moved")))
     assert moved.is_done(name)
-    assert not moved.changed_files()
+    assert not discrepancies(moved)

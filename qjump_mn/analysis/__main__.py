@@ -23,7 +23,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         analysed = pipeline.analyse(options.run)
         if options.reference:
-            print(reference.write(options.reference, analysed.manifest, analysed.outcome.arms))
+            manifest, results = analysed.manifest, analysed.results
+            print(reference.write(options.reference, manifest, analysed.outcome, results))
     except QJumpError as error:
         if options.debug:
             raise

@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.analysis.measured.statistics import percentile
+from qjump_mn.model import identity
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.programs import AnyPlan, IperfPlan, PingPlan
-from qjump_mn.results import counters
+from qjump_mn.results import contents, counters
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Check, CheckStatus
@@ -69,10 +70,13 @@ def _complete(plan: Plan, missing: Mapping[str, str]) -> Check:
 
 
 def _untouched(run: RunDirectory, manifest: Manifest) -> Check:
-    problems = [f"{path} is not what the trial left" for path in run.changed_files()]
+    problems = contents.discrepancies(run.path, manifest)
+    if identity.sha256(manifest.plan.judged) != manifest.judged_sha256:
+        problems.insert(0, "the claims in the manifest are not those of the run")
     if manifest.plan.hash != manifest.plan_sha256:
         problems.insert(0, "the plan in the manifest is not the one that was run")
-    return _check("files", problems, f"all {len(manifest.files)} files of the trials have the SHA-256 of the manifest")
+    good = f"all {len(manifest.files)} files of the trials are those of the manifest and of DONE"
+    return _check("files", problems, good)
 
 
 def _as_built(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) -> Check:

@@ -8,7 +8,8 @@ from pathlib import Path
 from qjump_mn.analysis import beside, claims, fidelity, loads, measures, verdicts
 from qjump_mn.errors import LostError
 from qjump_mn.report import document, drawing
-from qjump_mn.results import directory, outcome, reference, tables
+from qjump_mn.results import contents, directory, outcome, reference, tables
+from qjump_mn.results.contents import Results
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Outcome
@@ -21,6 +22,7 @@ class Analysed:
     run: RunDirectory
     manifest: Manifest
     outcome: Outcome
+    results: Results
 
 
 def analyse(path: Path) -> Analysed:
@@ -39,23 +41,26 @@ def analyse(path: Path) -> Analysed:
     checks = fidelity.checks(run, manifest, data, missing)
     rows = verdicts.judge(plan, measured, checks)
     arms = measures.summarise(plan, measured)
+    exit_code = verdicts.exit_code(rows, missing, checks)
+    results = contents.results(run.path, manifest)
+    referred = reference.find(plan.experiment, plan.preset)
     result = Outcome(
         plan_sha256=manifest.plan_sha256,
-        results_sha256=manifest.results_sha256,
-        reference=reference.sentence(manifest, reference.find(plan.experiment, plan.preset)),
+        results_sha256=results.sha256,
+        reference=reference.sentence(manifest, results, referred, valid=exit_code != verdicts.INVALID),
         arms=arms,
         verdicts=rows,
         checks=checks,
         missing=missing,
         drawings=drawing.draw(run, manifest, arms),
-        exit_code=verdicts.exit_code(rows, missing, checks),
+        exit_code=exit_code,
         links=loads.summarise(data),
         beside=beside.compare(manifest, arms),
     )
     outcome.write(run.path, result)
     document.write(run, manifest, result)
     directory.hand_over(run.path)
-    return Analysed(run, manifest, result)
+    return Analysed(run, manifest, result, results)
 
 
 def read_trials(run: RunDirectory, manifest: Manifest) -> tuple[list[tables.TrialTables], dict[str, str]]:

@@ -79,8 +79,8 @@ def _verdict(held: tuple[int, ...], checked: tuple[int, ...]) -> Verdict:
 
 
 def _note(plan: Plan, needed: set[str], by_seed: Mapping[int, claims.Measured], checked: tuple[int, ...]) -> str:
-    if plan.only and not needed <= set(plan.only):
-        return f"not asked for: {', '.join(sorted(needed - set(plan.only)))}"
+    if not_run := needed & {arm.name for arm in plan.judged.not_run}:
+        return f"not asked for: {', '.join(sorted(not_run))}"
     if not checked:
         absent = [arm.name for arm in plan.arms if arm.name in needed and not any(arm.name in arms for arms in by_seed.values())]
         return f"no data of {', '.join(absent)}" if absent else "no seed has all of its arms"

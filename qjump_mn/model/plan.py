@@ -1,11 +1,12 @@
-"""A plan: an experiment with everything resolved to plain numbers, hashable, and all that a backend needs."""
+"""A plan: an experiment resolved to plain numbers, in three parts: what is run, shown and judged."""
 
 from __future__ import annotations
 
-import hashlib
+from typing import ClassVar
 
 import msgspec
 
+from qjump_mn.model import identity
 from qjump_mn.model.experiment import BackendName, ClaimSpec, EpochMode, FigureSpec
 from qjump_mn.model.programs import AnyPlan
 from qjump_mn.model.scheme import Limiter, Presented, SchemePlan
@@ -38,6 +39,8 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     An arm of a ``series`` has the value ``x`` of its sweep.
     """
 
+    NOT_RUN: ClassVar = ("label", "series", "x")
+
     name: str
     label: str
     network: Network
@@ -68,13 +71,28 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return f"{self.arm.name}/{self.seed}"
 
     @property
+    def hash(self) -> str:
+        """SHA-256 of all that decides what the trial does, in hexadecimal."""
+        return identity.sha256(self)
+
+    @property
     def background_s(self) -> int:
         """How long what disturbs goes on: warm-up, the time of the slowest measurement, and a tail, so that every request meets it."""
         return -(-(self.warmup_ns + max([self.duration_ns, *(workload.longest_ns for workload in self.arm.workloads)])) // 10**9) + TAIL_S
 
 
-class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Everything that decides what a run does; two plans with one hash ask for the same run."""
+class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is run: all that decides results, and all that a plan's hash is made of. Times are in ns."""
+
+    warmup_ns: int
+    duration_ns: int
+    seeds: tuple[int, ...]
+    arms: tuple[ArmPlan, ...]
+    """Those that are run, in the experiment's order."""
+
+
+class Shown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a run is called and how it is shown; nothing of it reaches the network or a process."""
 
     experiment: str
     preset: str
@@ -82,32 +100,42 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     reproduces: str
     question: str
     network: Network
-    warmup_ns: int
-    duration_ns: int
-    seeds: tuple[int, ...]
-    arms: tuple[ArmPlan, ...]
-    claims: dict[str, ClaimSpec]
+    """The experiment's own, of which reports and constants are; every arm has the one that it runs on."""
     figure: FigureSpec
-    constants: dict[str, float]
     remarks: tuple[str, ...]
     axes: dict[str, str] = {}
     """What each sweep varies, with its unit."""
     schemes: dict[str, Presented] = {}
     """How each scheme of an arm is presented, by its name."""
     backends: tuple[BackendName, ...] = ("guest", "host")
-    """Those that can run it, the usual one first."""
-    only: tuple[str, ...] = ()
-    """The arms that are run; all, if none is named. The others' claims are not judged."""
+    """Those that a user may choose, the usual one first; the manifest has the one that was."""
+
+
+class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is said of the results: claims, and the constants that they may use."""
+
+    claims: dict[str, ClaimSpec]
+    constants: dict[str, float]
+    not_run: tuple[ArmPlan, ...] = ()
+    """The experiment's other arms, which nobody asked for: claims that need one are not judged."""
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An experiment resolved. Two plans with one hash ask for the same run, however it is shown and judged.
+
+    The parts are for those who make, compare and print plans. Everybody else reads a plan by its
+    properties, and need not know in which part a field lies.
+    """
+
+    run: Run
+    shown: Shown
+    judged: Judged
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the plan's canonical JSON, in hexadecimal."""
-        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
-
-    @property
-    def arms_run(self) -> tuple[ArmPlan, ...]:
-        """The arms that are run, in the experiment's order."""
-        return tuple(arm for arm in self.arms if not self.only or arm.name in self.only)
+        """SHA-256 of the canonical JSON of ``run``, in hexadecimal, whatever the order of its arms."""
+        arms = tuple(sorted(self.run.arms, key=lambda arm: arm.name))
+        return identity.sha256(msgspec.structs.replace(self.run, arms=arms))
 
     def trials(self) -> tuple[Trial, ...]:
         """Every trial, arm by arm within each seed, so that an interrupted run holds complete replicates."""
@@ -116,3 +144,93 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             for seed in self.seeds
             for arm in self.arms_run
         )
+
+    @property
+    def arms(self) -> tuple[ArmPlan, ...]:
+        """All arms of the experiment, those that are run first."""
+        return (*self.run.arms, *self.judged.not_run)
+
+    @property
+    def arms_run(self) -> tuple[ArmPlan, ...]:
+        """The arms that are run, in the experiment's order."""
+        return self.run.arms
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """One for each replicate."""
+        return self.run.seeds
+
+    @property
+    def warmup_ns(self) -> int:
+        """How long background traffic runs before the measurement."""
+        return self.run.warmup_ns
+
+    @property
+    def duration_ns(self) -> int:
+        """How long the measurement takes; 0 where a trial ends by itself."""
+        return self.run.duration_ns
+
+    @property
+    def experiment(self) -> str:
+        """The name of the experiment's file."""
+        return self.shown.experiment
+
+    @property
+    def preset(self) -> str:
+        """The name of the preset."""
+        return self.shown.preset
+
+    @property
+    def title(self) -> str:
+        """The experiment's title."""
+        return self.shown.title
+
+    @property
+    def reproduces(self) -> str:
+        """Which figure or table was published."""
+        return self.shown.reproduces
+
+    @property
+    def question(self) -> str:
+        """What the experiment asks."""
+        return self.shown.question
+
+    @property
+    def network(self) -> Network:
+        """The experiment's own network; an arm may have another."""
+        return self.shown.network
+
+    @property
+    def figure(self) -> FigureSpec:
+        """How the experiment is drawn."""
+        return self.shown.figure
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader must know, in sentences."""
+        return self.shown.remarks
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """What each sweep varies, with its unit."""
+        return self.shown.axes
+
+    @property
+    def schemes(self) -> dict[str, Presented]:
+        """How each scheme of an arm is presented, by its name."""
+        return self.shown.schemes
+
+    @property
+    def backends(self) -> tuple[BackendName, ...]:
+        """Those that can run it, the usual one first."""
+        return self.shown.backends
+
+    @property
+    def claims(self) -> dict[str, ClaimSpec]:
+        """What was published, by name."""
+        return self.judged.claims
+
+    @property
+    def constants(self) -> dict[str, float]:
+        """What is known before anything runs, by name."""
+        return self.judged.constants

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +12,7 @@ from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading
 from qjump_mn.model.experiment import ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
-from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
+from qjump_mn.model.plan import ArmPlan, Judged, Plan, QJumpPlan, Run, Shown
 from qjump_mn.model.programs import AnyPlan, Flow, PingPlan, WorkloadSpec
 from qjump_mn.model.scheme import Limiter, Presented, resolve_scheme
 from qjump_mn.model.topology import Network, resolve_network
@@ -64,25 +65,35 @@ def plan(
     for arm in only:
         if arm not in {name for one in arms for name in (one.name, one.series)}:
             raise UsageError(f"{where}: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
+    is_run = [not only or arm.name in only or arm.series in only for arm in arms]
     return Plan(
-        experiment=name,
-        preset=preset,
-        title=spec.title,
-        reproduces=spec.reproduces,
-        question=spec.question,
-        network=network,
-        warmup_ns=int(spec.warmup),
-        duration_ns=int(spec.duration),
-        seeds=tuple(range(seed, seed + count)),
-        arms=arms,
-        claims=spec.claims,
-        figure=spec.figure,
-        constants=_constants(network, arms, spec.figure.workload),
-        remarks=tuple(dict.fromkeys(remarks)),
-        only=tuple(arm.name for arm in arms if arm.name in only or arm.series in only),
-        backends=spec.backends,
-        axes={key: sweep.label for key, sweep in spec.sweeps.items()},
-        schemes={key: Presented(label=scheme.label, about=scheme.about, look=scheme.look) for key, scheme in spec.schemes.items()},
+        run=Run(
+            warmup_ns=int(spec.warmup),
+            duration_ns=int(spec.duration),
+            seeds=tuple(range(seed, seed + count)),
+            arms=tuple(itertools.compress(arms, is_run)),
+        ),
+        shown=Shown(
+            experiment=name,
+            preset=preset,
+            title=spec.title,
+            reproduces=spec.reproduces,
+            question=spec.question,
+            network=network,
+            figure=spec.figure,
+            remarks=tuple(dict.fromkeys(remarks)),
+            axes={key: sweep.label for key, sweep in spec.sweeps.items()},
+            schemes={
+                key: Presented(label=scheme.label, about=scheme.about, look=scheme.look)
+                for key, scheme in spec.schemes.items()
+            },
+            backends=spec.backends,
+        ),
+        judged=Judged(
+            claims=spec.claims,
+            constants=_constants(network, arms, spec.figure.workload),
+            not_run=tuple(arm for arm, runs in zip(arms, is_run, strict=True) if not runs),
+        ),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -80,6 +80,8 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What of a scheme is left to do when levels, limits, windows and links are resolved; tc lines with {dev} and {parent} in them."""
+
+    NOT_RUN: ClassVar = ("name", "only_simulated")
 
     name: str
     congestion_control: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -98,6 +98,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``rate_bps``, ``buffer_bytes`` and ``delay_ns`` are of the hosts' links; those between switches are a ``trunk`` each.
     """
+
+    NOT_RUN: ClassVar = ("topology",)
 
     topology: str
     vlan: int

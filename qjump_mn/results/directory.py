@@ -19,7 +19,9 @@ from pathlib import Path
 import msgspec
 
 from qjump_mn.errors import MachineError, UsageError
+from qjump_mn.model import identity
 from qjump_mn.model.plan import Plan
+from qjump_mn.results import contents
 from qjump_mn.results import manifest as manifests
 from qjump_mn.results.manifest import Clock, Git, Manifest, TrialRecord
 
@@ -75,7 +77,7 @@ class RunDirectory:
 
     def finish(self, name: str, record: TrialRecord) -> None:
         """Enter how a trial ended, hash what it left, and mark it done last of all, if it is."""
-        files = {path.relative_to(self.path).as_posix(): manifests.sha256_of(path) for path in _produced(self.trial(name))}
+        files = contents.hashes(self.path, name)
 
         def with_trial(now: Manifest) -> Manifest:
             others = {path: sha for path, sha in now.files.items() if not path.startswith(f"trials/{name}/")}
@@ -100,10 +102,6 @@ class RunDirectory:
     def lost(self) -> dict[str, str]:
         """The trials that were lost or are invalid, each with its message."""
         return {name: record.message for name, record in self.manifest.trials.items() if record.status != "done"}
-
-    def changed_files(self) -> list[str]:
-        """The files whose content is no longer the one that the manifest has the hash of, and those that are gone."""
-        return [path for path, sha in self.manifest.files.items() if not (self.path / path).is_file() or manifests.sha256_of(self.path / path) != sha]
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -151,8 +149,6 @@ def create(
 
     Raises :class:`UsageError` when ``out`` cannot be written and :class:`MachineError` when its disk has no room.
     """
-    # As it will be read back: JSON does not tell the number 12 from 12.0, and the hash does.
-    plan = msgspec.json.decode(msgspec.json.encode(plan), type=Plan)
     made = _make(out)
     free = shutil.disk_usage(out).free
     if free < needs_bytes:
@@ -164,6 +160,7 @@ def create(
         Manifest(
             plan=plan,
             plan_sha256=plan.hash,
+            judged_sha256=identity.sha256(plan.judged),
             backend=backend,
             clock=clock,
             started_utc=_iso(now),
@@ -200,11 +197,6 @@ def hand_over(path: Path) -> None:
     for base, folders, files in os.walk(path):
         for name in (*folders, *files):
             os.chown(os.path.join(base, name), int(user), int(group), follow_symlinks=False)
-
-
-def _produced(trial: Path) -> list[Path]:
-    """What a trial itself left: everything but the tables made from it and the mark."""
-    return sorted(path for path in trial.rglob("*") if path.is_file() and path != trial / "DONE" and path.relative_to(trial).parts[0] != "data")
 
 
 def _make(out: Path) -> list[Path]:

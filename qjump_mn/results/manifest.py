@@ -15,7 +15,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan
 
 NAME = "manifest.json"
-SCHEMA = 1
+SCHEMA = 2
 
 Clock = Literal["virtual", "real"]
 Status = Literal["done", "lost", "invalid"]
@@ -46,11 +46,15 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     ``machine`` holds what decided the bits (SHA-256 of qemu, kernel, initrd, snapshot, job); its entry ``image`` stands for all of them
     that another machine can have too, and is what a reference run is compared by. ``order`` is the order the trials were started in.
+
+    ``plan_sha256`` is of what the plan runs, ``judged_sha256`` of what it judges: neither may change under
+    results. ``files`` has every file that a trial left with its SHA-256.
     """
 
-    schema: Literal[1] = 1
+    schema: Literal[2] = 2
     plan: Plan
     plan_sha256: str
+    judged_sha256: str
     backend: str
     clock: Clock
     started_utc: str
@@ -62,11 +66,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     order: tuple[str, ...] = ()
     trials: dict[str, TrialRecord] = {}
     files: dict[str, str] = {}
-
-    @property
-    def results_sha256(self) -> str:
-        """One hash for the raw output of all trials, whatever order they finished in."""
-        return digest({path: sha for path, sha in self.files.items() if "/raw/" in path})
 
 
 def digest(files: Mapping[str, str]) -> str:

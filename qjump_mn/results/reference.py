@@ -1,28 +1,41 @@
-"""Is this run, bit for bit, the one that the experiment's file of reference describes?"""
+"""Are the results of a run, bit for bit, those of the reference run of its experiment and preset?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import InvalidRunError, UsageError
 from qjump_mn.model import loading
+from qjump_mn.results.contents import Results
 from qjump_mn.results.manifest import Manifest, write_atomically
-from qjump_mn.results.outcome import ArmSummary, medians
+from qjump_mn.results.outcome import Outcome, medians
+
+NAMED = 3
+"""How many of the trials that differ a sentence names."""
+
+
+class TrialReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A trial of a reference run: SHA-256 of what was run, and the digest of its raw output."""
+
+    run_sha256: str
+    results_sha256: str
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``experiments/reference/<experiment>-<preset>.json``; ``image`` is the manifest's ``machine["image"]``.
 
-    ``values[arm][workload][measure]`` are medians over the seeds, with which runs of another backend are compared; older files have none.
+    ``plan_sha256`` is of what was run, ``trials`` are by their names. ``values[arm][workload][measure]`` are
+    medians over the seeds, with which runs of another backend are compared.
     """
 
     plan_sha256: str
     image: str
     results_sha256: str
-    values: dict[str, dict[str, dict[str, float]]] = {}
+    trials: dict[str, TrialReference]
+    values: dict[str, dict[str, dict[str, float]]]
 
 
 def find(experiment: str, preset: str) -> Path | None:
@@ -42,35 +55,82 @@ def read(path: Path) -> Reference:
         raise UsageError(f"{path} is no reference run: {error}") from None
 
 
-def write(folder: Path, manifest: Manifest, arms: Iterable[ArmSummary]) -> Path:
-    """Make a run the reference of its experiment and preset, in ``folder``; raise :class:`UsageError` unless all of its trials are done."""
-    if missing := _missing(manifest):
-        raise UsageError(f"{missing} of {len(manifest.plan.trials())} trials are missing: resume the run before it is a reference")
-    made = Reference(manifest.plan_sha256, manifest.machine.get("image", ""), manifest.results_sha256, medians(arms))
-    path = folder / f"{manifest.plan.experiment}-{manifest.plan.preset}.json"
+def write(folder: Path, manifest: Manifest, outcome: Outcome, results: Results) -> Path:
+    """Make a run the reference of its experiment and preset, in ``folder``.
+
+    Raises :class:`UsageError` unless all of its trials are done, and the run is valid.
+    """
+    plan = manifest.plan
+    if outcome.exit_code == InvalidRunError.exit_code:
+        raise UsageError("the run is not valid: run the experiment anew before it is a reference")
+    if missing := _missing(manifest, results):
+        raise UsageError(f"{missing}: resume the run before it is a reference")
+    trials = {trial.name: TrialReference(trial.hash, results.trials[trial.name]) for trial in plan.trials()}
+    image = manifest.machine.get("image", "")
+    made = Reference(plan.hash, image, results.sha256, trials, medians(outcome.arms))
+    path = folder / f"{plan.experiment}-{plan.preset}.json"
     write_atomically(path, msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n")
     return path
 
 
-def sentence(manifest: Manifest, path: Path | None) -> str:
-    """What the report says about the run's bits; raise :class:`UsageError` if ``path`` is no reference."""
-    missing = _missing(manifest)
-    ours = manifest.results_sha256
-    if missing:
-        return f"not compared: {missing} of {len(manifest.plan.trials())} trials are missing"
+def sentence(manifest: Manifest, results: Results, path: Path | None, *, valid: bool) -> str:
+    """What the report says about the run's bits; ``valid`` tells whether its fidelity passed.
+
+    Raises :class:`UsageError` if ``path`` is no reference.
+    """
+    digest = f"results sha256 {results.sha256}"
+    if not valid:
+        return f"not compared: the run is not valid; {digest}"
+    if missing := _missing(manifest, results):
+        return f"not compared: {missing}"
     if manifest.clock == "real":
-        return f"not compared: no two runs on the real clock are alike; results sha256 {ours}"
+        return f"not compared: no two runs on the real clock are alike; {digest}"
     if path is None:
-        return f"not compared: there is no reference run of preset '{manifest.plan.preset}'; results sha256 {ours}"
-    reference = read(path)
-    if reference.plan_sha256 != manifest.plan_sha256:
-        return f"not compared: the plan is not that of the reference run; results sha256 {ours}"
-    same_image = reference.image == manifest.machine.get("image", "")
-    if reference.results_sha256 == ours:
-        return f"identical to the reference run, sha256 {ours}"
-    why = "same plan, same image" if same_image else "same plan, another image"
-    return f"differs from the reference run: {why}, results sha256 {ours} instead of {reference.results_sha256}"
+        return f"not compared: there is no reference run of preset '{manifest.plan.preset}'; {digest}"
+    return _compared(manifest, results, path)
 
 
-def _missing(manifest: Manifest) -> int:
-    return sum(trial.name not in manifest.trials or manifest.trials[trial.name].status != "done" for trial in manifest.plan.trials())
+def _compared(manifest: Manifest, results: Results, path: Path) -> str:
+    """How the results differ in the trials that were run alike in both."""
+    reference, trials = read(path), manifest.plan.trials()
+    theirs = {name: trial.results_sha256 for name, trial in reference.trials.items()}
+    hashes = {trial.name: trial.hash for trial in trials}
+    alike = [name for name in theirs if hashes.get(name) == reference.trials[name].run_sha256]
+    digest = f"results sha256 {results.sha256}"
+    if not alike:
+        return f"not compared: the plan is not that of the reference run; {digest}"
+    differing = [name for name in alike if theirs[name] != results.trials[name]]
+    whole = manifest.plan.hash == reference.plan_sha256 and len(alike) == len(trials) == len(theirs)
+    if whole and not differing and results.sha256 != reference.results_sha256:
+        raise UsageError(f"{path} contradicts itself: its digest is not that of its trials; make it anew")
+    counts = f"this run has {len(trials)}, the reference run {len(theirs)}"
+    count = f"{len(alike)} {'trials' if len(alike) > 1 else 'trial'}"
+    both = count if whole else f"the {count} that both have ({counts})"
+    images = _other_images(manifest.machine.get("image", ""), reference.image)
+    if differing:
+        plan = "same plan" if whole else "another plan"
+        image = f"another image {images}" if images else "same image"
+        where = f"in {len(differing)} of {both}, {_first(differing)}"
+        return f"the results differ from the reference run's {where}: {plan}, {image}; {digest}"
+    if whole and not images:
+        return f"identical to the reference run, sha256 {results.sha256}"
+    extent = "" if whole else f" in {both}"
+    although = f" although the image is another one {images}" if images else ""
+    return f"the results are those of the reference run{extent}{although}; {digest}"
+
+
+def _other_images(ours: str, theirs: str) -> str:
+    """Both images in brackets, if they are not the same; else ""."""
+    return "" if ours == theirs else f"(ours {ours[:12] or 'none'}, the reference's {theirs[:12] or 'none'})"
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
+
+
+def _missing(manifest: Manifest, results: Results) -> str:
+    """How many trials are missing, in words; "" if none is."""
+    planned = len(manifest.plan.trials())
+    missing = planned - len(results.trials)
+    return f"{missing} of {planned} trials are missing" if missing else ""

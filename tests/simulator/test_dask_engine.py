@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from qjump_mn.guest import simulator
-from qjump_mn.results import directory
+from qjump_mn.results import contents, directory
 from tests.guest import trees
 from tests.simulator.short import TRIALS, command, figure_9
 
@@ -128,6 +128,6 @@ def test_a_guests_trial_on_a_cluster_is_the_one_at_home(cluster: Cluster, tmp_pa
     one = ("fig3a", "--preset", "smoke", "--arms", "idle")
     for out, engine in ((tmp_path / "far", ("--engine", "dask", "--scheduler", cluster.address)), (tmp_path / "near", ())):
         subprocess.run(command(out, *one, *engine), capture_output=True, check=False)
-    far, near = (directory.existing(tmp_path / name / "last").manifest for name in ("far", "near"))
-    assert {record.status for record in far.trials.values()} == {"done"}
-    assert far.results_sha256 == near.results_sha256
+    far, near = (directory.existing(tmp_path / name / "last") for name in ("far", "near"))
+    assert {record.status for record in far.manifest.trials.values()} == {"done"}
+    assert contents.results(far.path, far.manifest) == contents.results(near.path, near.manifest)

@@ -41,6 +41,9 @@ class WorkloadPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     ONLY_SIMULATED: ClassVar[bool] = False
     """Whether only the simulator has it."""
 
+    NOT_RUN: ClassVar = ("label",)
+    """Fields that reach neither the network nor a process: no part of what is run."""
+
     name: str
     label: str
     flows: tuple[Flow, ...]

@@ -1,0 +1,91 @@
+"""What trials left on disk: SHA-256 of every file, and whether the manifest and each trial's DONE agree.
+
+The manifest lists every file of a trial with its SHA-256. DONE, which is written last, has the digest of
+that list. Results are compared by what is on disk, never by the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from qjump_mn.results.manifest import Manifest, digest, sha256_of
+
+TRIALS, RAW, DATA, MARK = "trials", "raw", "data", "DONE"
+
+
+class Results(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Digests of the raw output on disk: of all done trials together, and of each by its name."""
+
+    sha256: str
+    trials: dict[str, str]
+
+
+def hashes(root: Path, folder: str = "") -> dict[str, str]:
+    """SHA-256 of every file that trials left in trials/``folder``, by its path below ``root``.
+
+    The tables in data/ are made of these files, and DONE of their digest: neither is among them.
+    """
+    paths = (path.relative_to(root) for path in (root / TRIALS / folder).rglob("*") if path.is_file())
+    # trials/<arm>/<seed>/<what the trial left>
+    left = (path for path in paths if path.parts[3:4] not in ((DATA,), (MARK,)))
+    return {path.as_posix(): sha256_of(root / path) for path in sorted(left)}
+
+
+def results(root: Path, manifest: Manifest) -> Results:
+    """The digests of the run in ``root``, in the form that sha256sum prints."""
+    trials = {}
+    everything: dict[str, str] = {}
+    for trial in manifest.plan.trials():
+        record = manifest.trials.get(trial.name)
+        if record is not None and record.status == "done" and _mark(root, trial.name) is not None:
+            raw = hashes(root, f"{trial.name}/{RAW}")
+            trials[trial.name] = digest(raw)
+            everything |= raw
+    return Results(digest(everything), trials)
+
+
+def discrepancies(root: Path, manifest: Manifest) -> list[str]:
+    """What files, manifest and marks do not agree in, a sentence each; none for a run that nobody touched.
+
+    Trials without DONE are run again and read by nobody: what an interrupted one has left is no discrepancy.
+    """
+    present, planned = hashes(root), [trial.name for trial in manifest.plan.trials()]
+    sentences = []
+    for name in planned:
+        mark, record = _mark(root, name), manifest.trials.get(name)
+        if mark is None:
+            continue
+        if record is None or record.status != "done":
+            sentences.append(f"{TRIALS}/{name} has {MARK}, and the manifest does not say that it is done")
+        sentences += _of_trial(name, mark, _below(name, manifest.files), _below(name, present))
+    prefixes = tuple(f"{TRIALS}/{name}/" for name in planned)
+    strays = sorted(path for path in {**present, **manifest.files} if not path.startswith(prefixes))
+    return sentences + [f"{path} is of no trial of the plan" for path in strays]
+
+
+def _of_trial(name: str, mark: str, listed: Mapping[str, str], present: Mapping[str, str]) -> Iterator[str]:
+    as_marked = mark == digest(present)
+    for path in sorted({**listed, **present}):
+        if path not in listed:
+            yield f"{path} is not listed in the manifest"
+        elif path not in present:
+            yield f"{path} is gone"
+        elif listed[path] != present[path]:
+            yield f"{path} {'is listed with another SHA-256' if as_marked else 'is not what the trial left'}"
+    if mark not in (digest(listed), digest(present)):
+        yield f"{TRIALS}/{name}/{MARK} has the digest of other files"
+
+
+def _below(name: str, files: Mapping[str, str]) -> dict[str, str]:
+    return {path: sha for path, sha in files.items() if path.startswith(f"{TRIALS}/{name}/")}
+
+
+def _mark(root: Path, name: str) -> str | None:
+    """The digest in DONE; None for a trial that is not done."""
+    try:
+        return (root / TRIALS / name / MARK).read_text(errors="replace").strip()
+    except OSError:
+        return None
