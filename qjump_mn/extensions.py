@@ -1,0 +1,54 @@
+"""What other installed packages add, found by the entry points of their distributions.
+
+A distribution adds a name to a group of ours (such as ``qjump_mn.figures``) in its ``pyproject.toml``::
+
+    [project.entry-points."qjump_mn.figures"]
+    ladder = "their_package.ladder:draw"
+
+This module uses the standard library only, and imports nothing of an extension until :func:`load`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from qjump_mn.errors import UsageError
+
+
+def entries(group: str, ours: Collection[str] = ()) -> dict[str, EntryPoint]:
+    """The entry points of ``group``, by name, sorted.
+
+    Raises :class:`UsageError` where two distributions have the same name, or one has a name of ``ours``.
+    """
+    by_name: dict[str, EntryPoint] = {}
+    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
+        owner = _owner(entry)
+        if entry.name in ours:
+            what = f"{owner} adds {entry.name!r} to {group}, which qjump-mn has itself"
+            raise UsageError(f"{what}: uninstall {owner}")
+        if entry.name in by_name:
+            owners = " and ".join(sorted((_owner(by_name[entry.name]), owner)))
+            raise UsageError(f"{owners} both add {entry.name!r} to {group}: uninstall one of them")
+        by_name[entry.name] = entry
+    return by_name
+
+
+def load(group: str, name: str) -> Any:
+    """What the entry point ``name`` of ``group`` stands for.
+
+    Raises :class:`UsageError` with the distribution and the reason where it cannot be imported, and ``KeyError``
+    where there is none.
+    """
+    entry = entries(group)[name]
+    try:
+        return entry.load()
+    except Exception as error:  # an extension's module may raise anything when it is imported
+        owner, reason = _owner(entry), f"{type(error).__name__}: {error}"
+        what = f"{owner} adds {name!r} to {group}, but {entry.value} cannot be imported ({reason})"
+        raise UsageError(f"{what}: repair or uninstall {owner}") from error
+
+
+def _owner(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "a distribution without a name"
