@@ -29,7 +29,7 @@ from qjump_mn.model import loading, resolve
 from qjump_mn.model.experiment import BackendName
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.network import script
-from qjump_mn.report import drawing
+from qjump_mn.report.figures import registry as figures
 from qjump_mn.results import directory, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Git
@@ -134,7 +134,7 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
     """Run the plan and judge it; return the exit code."""
     plan = asked.plan()
     claims.check(plan)
-    drawing.check(plan.figure.plot)
+    figures.check(plan.figure)
     backend = _remote(_backend(plan, asked.backend, cold=asked.cold), asked.scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
     now = datetime.datetime.now(datetime.UTC)

@@ -8,6 +8,7 @@ from pathlib import Path
 from qjump_mn.analysis import beside, claims, fidelity, loads, measures, verdicts
 from qjump_mn.errors import LostError
 from qjump_mn.report import document, drawing
+from qjump_mn.report.figures import registry as figures
 from qjump_mn.results import directory, outcome, reference, tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
@@ -33,7 +34,7 @@ def analyse(path: Path) -> Analysed:
     manifest = run.manifest
     plan = manifest.plan
     claims.check(plan)
-    drawing.check(plan.figure.plot)
+    figures.check(plan.figure)
     data, missing = read_trials(run, manifest)
     measured = [measures.measure(trial) for trial in data]
     checks = fidelity.checks(run, manifest, data, missing)

@@ -98,7 +98,7 @@ class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which drawing of ``plots/`` shows the experiment, and which arms go into its panels; ``quantity`` names the axis of latencies.
+    """Which figure shows the experiment, and which arms go into its panels; ``quantity`` names the axis of latencies.
     ``panels`` are what a drawing of a sweep has, one above the other, on an axis that is logarithmic with ``log_x``.
 
     ``table`` are the measures, "workload.measure", that the table of arms has; without it those are the latencies and the bulk goodput.

@@ -23,6 +23,15 @@ DEFAULT_PRESET = "course"
 FREE = ("factors", "queue", "host_queue", "pause", "transport")
 """Tables that have what is put there; a backend knows what they may have."""
 
+SINGULAR = {
+    "experiments": "experiment",
+    "schemes": "scheme",
+    "topologies": "topology",
+    "plots": "style",
+    "plots/published": "published figure",
+}
+"""The folders of files, and what one file of them is."""
+
 T = TypeVar("T")
 
 Points = dict[str, dict[str, dict[str, int | float | str | bool]]]
@@ -34,7 +43,7 @@ class _Named(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def folders(kind: str) -> list[Path]:
-    """Where files of ``kind`` ("experiments", "schemes", "topologies") are looked for: the user's folder first, then ours."""
+    """Where files of ``kind``, one of ``SINGULAR``, are looked for: the user's folder first, then ours."""
     package = Path(qjump_mn.__file__).parent
     ours = package / kind if (package / kind).is_dir() else package.parent / kind
     users = os.environ.get("QJUMP_MN_PATH", "")
@@ -67,7 +76,7 @@ def also(name: str) -> tuple[str, ...]:
 
 def read(kind: str, name: str) -> dict[str, Any]:
     """The raw content of ``kind``/``name``.toml; raise :class:`UsageError` if there is none or it is no TOML."""
-    singular = {"experiments": "experiment", "schemes": "scheme", "topologies": "topology"}[kind]
+    singular = SINGULAR[kind]
     for folder in folders(kind):
         path = folder / f"{name}.toml"
         if path.is_file():
