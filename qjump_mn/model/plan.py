@@ -6,7 +6,7 @@ import hashlib
 
 import msgspec
 
-from qjump_mn.model.experiment import BackendName, ClaimSpec, EpochMode, FigureSpec
+from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec
 from qjump_mn.model.programs import AnyPlan
 from qjump_mn.model.scheme import Limiter, Presented, SchemePlan
 from qjump_mn.model.topology import Network
@@ -94,7 +94,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """What each sweep varies, with its unit."""
     schemes: dict[str, Presented] = {}
     """How each scheme of an arm is presented, by its name."""
-    backends: tuple[BackendName, ...] = ("guest", "host")
+    backends: tuple[str, ...] = ("guest", "host")
     """Those that can run it, the usual one first."""
     only: tuple[str, ...] = ()
     """The arms that are run; all, if none is named. The others' claims are not judged."""
