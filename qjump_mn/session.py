@@ -17,7 +17,7 @@ import msgspec
 from rich.console import Console
 
 from qjump_mn import __version__, cache
-from qjump_mn.analysis import claims
+from qjump_mn.analysis import claims, sentences
 from qjump_mn.backends import emulated, registry
 from qjump_mn.backends.execute import execute
 from qjump_mn.backends.protocol import Backend, Ended
@@ -131,6 +131,7 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
     """Run the plan and judge it; return the exit code."""
     plan = asked.plan()
     claims.check(plan)
+    sentences.check(plan)
     figures.check(plan.figure)
     backend = _remote(_backend(plan, asked.backend, cold=asked.cold), asked.scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from qjump_mn.analysis import beside, claims, fidelity, loads, measures, verdicts
+from qjump_mn.analysis import beside, claims, fidelity, loads, measures, sentences, verdicts
 from qjump_mn.errors import LostError
 from qjump_mn.report import document, drawing
 from qjump_mn.report.figures import registry as figures
@@ -34,6 +34,7 @@ def analyse(path: Path) -> Analysed:
     manifest = run.manifest
     plan = manifest.plan
     claims.check(plan)
+    sentences.check(plan)
     figures.check(plan.figure)
     data, missing = read_trials(run, manifest)
     measured = [measures.measure(trial) for trial in data]
@@ -52,6 +53,7 @@ def analyse(path: Path) -> Analysed:
         exit_code=verdicts.exit_code(rows, missing, checks),
         links=loads.summarise(data),
         beside=beside.compare(manifest, arms),
+        sentences=sentences.of(plan, arms),
     )
     outcome.write(run.path, result)
     document.write(run, manifest, result)

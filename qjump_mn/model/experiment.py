@@ -96,11 +96,23 @@ class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     relative_to: dict[str, str] = {}
 
 
+class SentenceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A sentence below the table of arms: ``text``, with the value of the expression ``of`` in the place of {value}.
+
+    The expression is of the claims' language, over the medians of the replicates. Where it has no value, because an arm
+    was not run, the sentence is left out.
+    """
+
+    of: str
+    text: str
+
+
 class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Which figure shows the experiment, and which arms go into its panels; ``quantity`` names the axis of latencies.
     ``panels`` are what a drawing of a sweep has, one above the other, on an axis that is logarithmic with ``log_x``.
 
     ``table`` are the measures, "workload.measure", that the table of arms has; without it those are the latencies and the bulk goodput.
+    ``sentences`` stand below that table.
     """
 
     plot: str
@@ -112,6 +124,7 @@ class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     panels: list[PanelSpec] = []
     log_x: bool = False
     published: list[str] = []
+    sentences: list[SentenceSpec] = []
 
 
 class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

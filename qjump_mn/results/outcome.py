@@ -133,6 +133,7 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Everything that analysis found; ``missing`` names each trial without data with the reason.
 
     ``links`` has, for each arm that tells, what the levels did to the links that some arm kept busy or lost packets on.
+    ``sentences`` are what the experiment says of the medians.
     """
 
     schema: Literal[1] = 1
@@ -147,6 +148,7 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     exit_code: int
     links: dict[str, tuple[LinkLoad, ...]] = {}
     beside: Comparison | None = None
+    sentences: tuple[str, ...] = ()
 
     @property
     def believable(self) -> bool:

@@ -344,6 +344,6 @@ def _told(plan: Plan, lines: Lines) -> str:
         return ""
     ports = plan.constants.get("busy_ports", 0.0)
     return (
-        f"Dashed: the analytic {plan.figure.quantity} of the idle network, {notes.ms(lines.idle)}, and the bound of one full-size frame "
+        f"Dashed: the analytic {plan.figure.quantity} of the idle network, {notes.ms(lines.idle)}, and with one full-size frame "
         f"({notes.ms(plan.constants.get('frame_ms', 0.0))}) on each of {ports:g} busy ports more, {notes.ms(lines.bound)}. "
     )
