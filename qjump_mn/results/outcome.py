@@ -165,9 +165,10 @@ def read(folder: Path) -> Outcome:
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Outcome)
     except FileNotFoundError:
-        raise UsageError(f"{folder} has no {NAME}: run python -m qjump_mn.analysis on it first") from None
+        raise UsageError(f"{folder} has no {NAME}: run  qjump-mn report {folder}  first") from None
     except msgspec.DecodeError as error:
-        raise UsageError(f"{folder / NAME} is not of this version: {error}: run python -m qjump_mn.analysis on it again") from None
+        what = f"{folder / NAME} is not of this version: {error}"
+        raise UsageError(f"{what}: run  qjump-mn report {folder}  again") from None
 
 
 def write(folder: Path, outcome: Outcome) -> None:
