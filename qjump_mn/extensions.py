@@ -38,8 +38,8 @@ def entries(group: str, ours: Collection[str] = ()) -> dict[str, EntryPoint]:
 def load(group: str, name: str) -> Any:
     """What the entry point ``name`` of ``group`` stands for.
 
-    Raises :class:`UsageError` with the distribution and the reason where it cannot be imported, and ``KeyError``
-    where there is none.
+    Raises :class:`UsageError` with the distribution and the reason where it cannot be imported, and
+    ``KeyError`` where there is none.
     """
     entry = entries(group)[name]
     try:

@@ -31,7 +31,11 @@ class Silent:
 
 @pytest.fixture
 def clouds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    points = {"cloud": "cloud_backends:Cloud", "mist": "cloud_backends:Misnamed", "silent": "cloud_backends:Silent"}
+    points = {
+        "cloud": "cloud_backends:Cloud",
+        "mist": "cloud_backends:Misnamed",
+        "silent": "cloud_backends:Silent",
+    }
     folder = distributions.make(tmp_path, "clouds", registry.GROUP, points, {"cloud_backends": CLOUD})
     monkeypatch.syspath_prepend(str(folder))
 
@@ -47,7 +51,10 @@ def show(request: session.Request) -> None:
 def test_each_backend_of_ours_has_the_name_that_finds_it() -> None:
     assert registry.names() == ["guest", "host", "simulator"]
     assert [registry.make(name).name for name in registry.names()] == registry.names()
-    assert [name for name in registry.names() if registry.make(name).repeats_anywhere] == ["guest", "simulator"]
+    assert [name for name in registry.names() if registry.make(name).repeats_anywhere] == [
+        "guest",
+        "simulator",
+    ]
 
 
 def test_only_the_guest_boots_for_every_trial() -> None:
@@ -69,16 +76,23 @@ def test_an_unknown_backend_names_the_nearest_and_all() -> None:
 def test_the_backend_of_another_distribution_is_found() -> None:
     assert registry.make("cloud").parallel == 7
     registry.check(["guest", "cloud"], "here")
-    with pytest.raises(UsageError, match="clouds adds the backend 'mist', which calls itself 'fog': repair or"):
+    with pytest.raises(
+        UsageError, match="clouds adds the backend 'mist', which calls itself 'fog': repair or"
+    ):
         registry.make("mist")
-    with pytest.raises(UsageError, match="adds the backend 'silent', which does not say its takes_cold and repeats_"):
+    with pytest.raises(
+        UsageError, match="adds the backend 'silent', which does not say its takes_cold and repeats_"
+    ):
         registry.make("silent")
 
 
 @pytest.mark.parametrize(
     ("backends", "sentence"),
     [
-        ('["gest", "host"]', "experiment 'mine': backends: there is no backend 'gest': did you mean 'guest'?"),
+        (
+            '["gest", "host"]',
+            "experiment 'mine': backends: there is no backend 'gest': did you mean 'guest'?",
+        ),
         ("[]", "experiment 'mine': backends: name one or more of guest, host, simulator"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What experiments say of their medians: with a value, left out without one, refused where it makes no sense."""
+"""What experiments say of their medians: left out without a value, refused where it makes no sense."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def test_a_sentence_has_the_value_of_the_medians_over_the_seeds(plan: Plan) -> N
 
 
 def test_a_sentence_about_an_arm_that_was_not_run_is_left_out(plan: Plan) -> None:
-    assert sentences.of(plan, [arm("idle", 1), arm("qjump", 2)]) == ("The median with QJump is 2 times the idle one.",)
+    printed = sentences.of(plan, [arm("idle", 1), arm("qjump", 2)])
+    assert printed == ("The median with QJump is 2 times the idle one.",)
     assert sentences.of(plan, [arm("idle", 0), arm("qjump", 2)]) == ()
     assert sentences.of(plan, []) == ()
 
@@ -54,7 +55,7 @@ def test_a_sentence_is_of_any_arms_and_measures(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("of", "text", "reason"),
     [
-        ("idle.ping.p50_ms", "It is fast.", "text has no {value}: say in it where the value of 'idle.ping.p50_ms' goes"),
+        ("idle.ping.p50_ms", "It is fast.", "text has no {value}: say in it where the value of"),
         ("idel.ping.p50_ms", "{value} ms", "did you mean 'idle'"),
         ("idle.ping.p50_ms < 1", "{value} ms", "condition"),
     ],

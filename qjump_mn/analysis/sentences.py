@@ -1,4 +1,4 @@
-"""What an experiment says of its medians: each sentence with the value of an expression of the claims' language."""
+"""What an experiment says of its medians: sentences with the values of expressions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ PLACE = "{value}"
 
 
 def check(plan: Plan) -> None:
-    """Check every sentence of ``plan`` without any data; raise :class:`UsageError` with its place for one that is wrong."""
+    """Check every sentence without any data; raise :class:`UsageError` with the place of a wrong one."""
     of(plan, ())
 
 
 def of(plan: Plan, arms: Iterable[ArmSummary]) -> tuple[str, ...]:
-    """The sentences of ``plan``, without those whose expression has no value: an arm was not run, or has no answer."""
+    """The sentences of ``plan`` that have a value; one about an arm that was not run has none."""
     measured, sentences = medians(arms), []
     for number, sentence in enumerate(plan.figure.sentences, start=1):
         where = f"experiment {plan.experiment!r}: figure.sentences, sentence {number}"
         if PLACE not in sentence.text:
-            raise UsageError(f"{where}: text has no {PLACE}: say in it where the value of {sentence.of!r} goes")
+            what = f"text has no {PLACE}: say in it where the value of {sentence.of!r} goes"
+            raise UsageError(f"{where}: {what}")
         value = claims.parse(sentence.of, "number", plan, f"{where}: of").number(measured, plan.constants)
         if value is not None:
             sentences.append(sentence.text.replace(PLACE, wording.number(value)))

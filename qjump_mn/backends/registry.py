@@ -1,4 +1,4 @@
-"""The backends there are: ours by name, and those that other distributions add; none is imported before it is used.
+"""The backends there are: ours, and those that other distributions add; to list them imports none.
 
 A backend is a class after ``protocol.Backend``. Other distributions add theirs as entry points of the group
 ``qjump_mn.backends`` (``qjump_mn.extensions``), under the name that the class has.
@@ -39,7 +39,7 @@ def check(wanted: Iterable[str], where: str) -> None:
 
 
 def make(name: str, *, cold: bool = False) -> Backend:
-    """The backend called ``name``; raise :class:`UsageError` if there is none that works, or none for ``--cold``."""
+    """The backend ``name``; raise :class:`UsageError` if there is none that works, or none for ``--cold``."""
     check([name], "--backend")
     backend: Any = EntryPoint(name, OURS[name], GROUP).load() if name in OURS else _added(name)
     if cold and not backend.takes_cold:
@@ -49,11 +49,13 @@ def make(name: str, *, cold: bool = False) -> Backend:
 
 
 def _added(name: str) -> Any:
-    """The class that another distribution adds; raise :class:`UsageError` if it is no backend of that name."""
+    """The class another distribution adds; raise :class:`UsageError` if it is no backend of that name."""
     backend = extensions.load(GROUP, name)
     lacking = [fact for fact in FACTS if not hasattr(backend, fact)]
     if not lacking and backend.name == name:
         return backend
     distribution = extensions.owner(extensions.entries(GROUP)[name])
     reason = f"does not say its {' and '.join(lacking)}" if lacking else f"calls itself {backend.name!r}"
-    raise UsageError(f"{distribution} adds the backend {name!r}, which {reason}: repair or uninstall {distribution}")
+    raise UsageError(
+        f"{distribution} adds the backend {name!r}, which {reason}: repair or uninstall {distribution}"
+    )

@@ -1,1 +1,1 @@
-"""How each figure is drawn: one module a figure, found by name in ``registry``; styles and published values are data in plots/."""
+"""How each figure is drawn, one module a figure; styles and published values are data in plots/."""

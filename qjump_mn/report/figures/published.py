@@ -18,7 +18,7 @@ class Median(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A published figure's values at ``rate_mbps``; ``measured`` says between what, ``ratio`` is that of the medians."""
+    """Values at ``rate_mbps``; ``measured`` says between what, ``ratio`` is that of the medians."""
 
     title: str
     source: str
@@ -29,5 +29,5 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(name: str) -> Published:
-    """The published values called ``name``; raise :class:`UsageError` if there are none or they do not fit."""
+    """The published values called ``name``; raise :class:`UsageError` if there are none that fit."""
     return loading.convert(loading.read(KIND, name), Published, f"published figure {name!r}")

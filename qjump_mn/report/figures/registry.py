@@ -1,7 +1,7 @@
-"""The figures there are: ours by name, and those that other distributions add; nothing is imported to list them.
+"""The figures there are: ours, and those that other distributions add; to list them imports none.
 
-A figure is a function ``draw(run, manifest, arms) -> list[style.Figure]``, ``arms`` being the arms' measures. Other
-distributions add theirs as entry points of the group ``qjump_mn.figures`` (``qjump_mn.extensions``).
+A figure is a function ``draw(run, manifest, arms) -> list[style.Figure]``, ``arms`` being the arms' measures.
+Other distributions add theirs as entry points of the group ``qjump_mn.figures`` (``qjump_mn.extensions``).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check(figure: FigureSpec) -> None:
 
 
 def find(name: str) -> Draw:
-    """The function that draws the figure called ``name``; raise :class:`UsageError` if there is none that works."""
+    """The function that draws the figure ``name``; raise :class:`UsageError` if there is none that works."""
     _check_name(name)
     if name in OURS:
         ours: Draw = importlib.import_module(f"{__package__}.{name}").draw
@@ -56,4 +56,6 @@ def find(name: str) -> Draw:
 
 def _check_name(name: str) -> None:
     if name not in names():
-        raise UsageError(f"there is no figure {name!r}: {loading.nearest(name, names())} (all: {', '.join(names())})")
+        raise UsageError(
+            f"there is no figure {name!r}: {loading.nearest(name, names())} (all: {', '.join(names())})"
+        )

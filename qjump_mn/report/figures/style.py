@@ -30,7 +30,7 @@ FORMATS = ("png", "svg", "pdf")
 
 
 class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """plots/style.toml: what figures have in common. A colour of ``palette`` goes with the marker at its place."""
+    """plots/style.toml: what figures share. A colour of ``palette`` goes with the marker at its place."""
 
     grey: str
     dpi: float
