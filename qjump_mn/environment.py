@@ -96,7 +96,8 @@ def link(launcher: Path = LAUNCHER) -> None:
         if before == text:
             return
         if _MARK not in before:
-            _say(f"{launcher} is another program and stays; start this one with  python -m qjump_mn.run  in {CHECKOUT}")
+            command = f"python3 -m qjump_mn.run  in {CHECKOUT}"
+            _say(f"{launcher} is another program and stays; start this one with  {command}")
             return
     launcher.parent.mkdir(parents=True, exist_ok=True)
     temporary = launcher.with_name(f".{launcher.name}.{os.getpid()}")

@@ -24,13 +24,13 @@ def entries(group: str, ours: Collection[str] = ()) -> dict[str, EntryPoint]:
     """
     by_name: dict[str, EntryPoint] = {}
     for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
-        owner = _owner(entry)
+        distribution = owner(entry)
         if entry.name in ours:
-            what = f"{owner} adds {entry.name!r} to {group}, which qjump-mn has itself"
-            raise UsageError(f"{what}: uninstall {owner}")
+            what = f"{distribution} adds {entry.name!r} to {group}, which qjump-mn has itself"
+            raise UsageError(f"{what}: uninstall {distribution}")
         if entry.name in by_name:
-            owners = " and ".join(sorted((_owner(by_name[entry.name]), owner)))
-            raise UsageError(f"{owners} both add {entry.name!r} to {group}: uninstall one of them")
+            both = " and ".join(sorted((owner(by_name[entry.name]), distribution)))
+            raise UsageError(f"{both} both add {entry.name!r} to {group}: uninstall one of them")
         by_name[entry.name] = entry
     return by_name
 
@@ -38,17 +38,18 @@ def entries(group: str, ours: Collection[str] = ()) -> dict[str, EntryPoint]:
 def load(group: str, name: str) -> Any:
     """What the entry point ``name`` of ``group`` stands for.
 
-    Raises :class:`UsageError` with the distribution and the reason where it cannot be imported, and ``KeyError``
-    where there is none.
+    Raises :class:`UsageError` with the distribution and the reason where it cannot be imported, and
+    ``KeyError`` where there is none.
     """
     entry = entries(group)[name]
     try:
         return entry.load()
     except Exception as error:  # an extension's module may raise anything when it is imported
-        owner, reason = _owner(entry), f"{type(error).__name__}: {error}"
-        what = f"{owner} adds {name!r} to {group}, but {entry.value} cannot be imported ({reason})"
-        raise UsageError(f"{what}: repair or uninstall {owner}") from error
+        distribution, reason = owner(entry), f"{type(error).__name__}: {error}"
+        what = f"{distribution} adds {name!r} to {group}, but {entry.value} cannot be imported ({reason})"
+        raise UsageError(f"{what}: repair or uninstall {distribution}") from error
 
 
-def _owner(entry: EntryPoint) -> str:
+def owner(entry: EntryPoint) -> str:
+    """The name of the distribution that an entry point is of."""
     return entry.dist.name if entry.dist is not None else "a distribution without a name"

@@ -11,24 +11,19 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import msgspec
 from rich.console import Console
 
 from qjump_mn import __version__, cache
-from qjump_mn.analysis import claims
-from qjump_mn.backends import emulated
+from qjump_mn.analysis.check import check
+from qjump_mn.backends import emulated, registry
 from qjump_mn.backends.execute import execute
-from qjump_mn.backends.guest import GuestBackend
-from qjump_mn.backends.host import HostBackend
 from qjump_mn.backends.protocol import Backend, Ended
-from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
-from qjump_mn.model.experiment import BackendName
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
-from qjump_mn.report import drawing
 from qjump_mn.results import directory, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Git
@@ -66,8 +61,7 @@ class Request(NamedTuple):
 def show(asked: Request, out: Console) -> int:
     """Print the shell script that the plan stands for; touch nothing."""
     plan = asked.plan()
-    claims.check(plan)
-    drawing.check(plan.figure.plot)
+    check(plan)
     backend = _backend(plan, asked.backend, cold=asked.cold)
     if backend.name == "simulator":
         raise UsageError("--dry-run prints the commands of an emulation, and the simulator runs none: see explain --json")
@@ -80,6 +74,7 @@ def show(asked: Request, out: Console) -> int:
 def explain(experiment: str, preset: str, settings: list[str], out: Console) -> None:
     """Say in words what an experiment asks and does."""
     plan = resolve.plan(experiment, preset, settings)
+    _check_backends(plan)
     lines = [
         f"{plan.experiment}: {plan.title}",
         f"reproduces: {plan.reproduces}",
@@ -140,8 +135,7 @@ def _trial(plan: Plan) -> str:
 def run(asked: Request, out: Console, argv: list[str]) -> int:
     """Run the plan and judge it; return the exit code."""
     plan = asked.plan()
-    claims.check(plan)
-    drawing.check(plan.figure.plot)
+    check(plan)
     backend = _remote(_backend(plan, asked.backend, cold=asked.cold), asked.scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
     now = datetime.datetime.now(datetime.UTC)
@@ -269,24 +263,28 @@ def expected(plan: Plan, backend: Backend) -> str:
 
 def _backend(plan: Plan, name: str, *, cold: bool) -> Backend:
     """The backend that was asked for, or else the usual one of the experiment."""
+    _check_backends(plan)
     name = name or plan.backends[0]
-    if name not in get_args(BackendName):
-        raise UsageError(f"there is no backend {name!r}: {loading.nearest(name, list(get_args(BackendName)))}")
+    registry.check([name], "--backend")
     if name not in plan.backends:
         raise UsageError(f"experiment {plan.experiment!r} is not for the {name}: use --backend {' or '.join(plan.backends)}")
-    if name == "guest":
-        return GuestBackend(cold=cold)
-    if cold:
-        raise UsageError(f"--cold boots a guest for every trial: it does not go with --backend {name}")
-    return HostBackend() if name == "host" else SimulatorBackend()
+    return registry.make(name, cold=cold)
+
+
+def _check_backends(plan: Plan) -> None:
+    """Raise :class:`UsageError` where the experiment names no backend, or one that there is not."""
+    where = f"experiment {plan.experiment!r}: backends"
+    if not plan.backends:
+        raise UsageError(f"{where}: name one or more of {', '.join(registry.names())}")
+    registry.check(plan.backends, where)
 
 
 def _remote(backend: Backend, scheduler: str) -> Backend:
     """``backend`` itself, or on the cluster whose scheduler is given."""
     if not scheduler:
         return backend
-    if backend.name == "host":
-        raise UsageError("--engine dask is for trials that repeat anywhere, not for --backend host")
+    if not backend.repeats_anywhere:
+        raise UsageError(f"--engine dask is for trials that repeat anywhere, not for --backend {backend.name}")
     from qjump_mn.backends.remote import RemoteBackend
 
     return RemoteBackend(backend, scheduler)

@@ -39,6 +39,9 @@ LEVELS = range(8)
 PING_UNANSWERED_NS = 10_000_000
 """How long iputils' ping waits before the next request while a reply is due."""
 
+PING_SHORTEST_NS = 2_000_000
+"""The shortest interval of iputils' ping for a user; what is simulated may be shorter, and waits for no reply."""
+
 
 def _ceil_div(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)

@@ -190,7 +190,7 @@ def create(out: Path, plan: Plan, *, clock: Clock = "virtual", now: datetime.dat
         plan,
         backend="guest",
         clock=clock,
-        argv=("python", "-m", "qjump_mn.run", plan.experiment, "--preset", plan.preset),
+        argv=("qjump-mn", "run", plan.experiment, "--preset", plan.preset),
         git=Git(commit="0123456789abcdef0123456789abcdef01234567", dirty=False),
         versions={"qjump-mn": "0.1.0", "mininet": "2.3.0", "linux": "6.12.107", "iperf3": "3.18", "iputils": "20240905", "made by": "tests/synthetic.py"},
         machine={name: (name.encode().hex() * 32)[:64] for name in ("image", "qemu", "kernel", "initrd", "snapshot")},

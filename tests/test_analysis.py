@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import subprocess
@@ -24,7 +23,7 @@ from qjump_mn.analysis import fidelity, measured, pipeline, terminal
 from qjump_mn.analysis.measured import iperf, statistics
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
-from qjump_mn.report import drawing
+from qjump_mn.report.figures import style
 from qjump_mn.results import contents, outcome, tables, wording
 from qjump_mn.results import manifest as manifests
 from qjump_mn.results.directory import RunDirectory
@@ -178,7 +177,7 @@ def test_the_command_on_no_run_directory(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.fixture
 def no_pdf(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of a figure's time goes into the fonts of its PDF."""
-    monkeypatch.setattr(importlib.import_module(f"{drawing.plots().__name__}.style"), "FORMATS", ("png", "svg"))
+    monkeypatch.setattr(style, "FORMATS", ("png", "svg"))
 
 
 # Fidelity: each check fails when it should

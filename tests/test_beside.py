@@ -53,7 +53,7 @@ def test_an_emulated_run_stands_beside_the_simulators_reference(tmp_path: Path, 
     assert found["ping + iperf, median"] == (None, 100.0, None, 2.0, 0.9)
     assert found["QJump, median"] == (None, None, None, 0.0025, 0.003)
     # Three busy ports: 1542 B each.
-    bound = found["QJump, slowest; at most idle and a frame on each busy port"]
+    bound = found["QJump, slowest; theory: idle and a frame on each busy port, without ACK frames on the reply's ports and the processor"]
     assert bound == pytest.approx((0.7296 + 3 * 1.2336, None, 0.000728 + 3 * 0.001233, None, None))
     assert found["median without QJump over that with it"] == (None, None, None, 800.0, 300)
 

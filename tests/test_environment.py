@@ -49,6 +49,14 @@ def test_a_bare_python_goes_on_in_the_environment(bare: str, checkout: Path, tmp
     assert "" not in told["path"]
 
 
+def test_the_analysis_goes_on_in_the_environment_too(bare: str, tmp_path: Path) -> None:
+    cache = checkouts.warm_cache(tmp_path / "cache")
+    kept = {"PATH": "/usr/bin:/bin", "HOME": str(cache), "QJUMP_MN_CACHE": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    argv = [bare, "-m", "qjump_mn.analysis", str(tmp_path)]
+    done = subprocess.run(argv, cwd=environment.CHECKOUT, env=kept, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.partition(" is no run")[0]) == (2, f"qjump-mn: {tmp_path}")
+
+
 def test_what_the_caller_has_on_pythonpath_stays_outside(bare: str, checkout: Path, tmp_path: Path) -> None:
     (tmp_path / "msgspec.py").write_text("raise SystemExit('the wrong one')")
     done = call(bare, checkout, checkouts.warm_cache(tmp_path / "cache"), PYTHONPATH=str(tmp_path))
@@ -185,7 +193,7 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
     wanted |= {"native/barrier/Cargo.lock", "native/barrier/src/main.rs", "native/ptp-stamps/Makefile", "native/common/program.mk"}
     wanted |= {"simulator/Cargo.lock", "simulator/python/pyproject.toml", "simulator/python/src/qjump_sim/__init__.py"}
     assert {f"qjump_mn/{name}" for name in wanted} <= names
-    assert any(name.startswith("qjump_mn/plots/") for name in names)
+    assert {"qjump_mn/plots/style.toml", "qjump_mn/plots/published/fig3a.toml"} <= names
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests/")]
 
     installed = tmp_path / "installed"

@@ -38,13 +38,17 @@ def test_entry_points_are_listed_by_name_and_loaded(install: Install) -> None:
 def test_two_distributions_with_the_same_name_are_refused(install: Install) -> None:
     install("snakes", {"ladder": "snakes:ladder"})
     install("ladders", {"ladder": "ladders:ladder"})
-    with pytest.raises(UsageError, match=r"ladders and snakes both add 'ladder' to .*: uninstall one of them"):
+    with pytest.raises(
+        UsageError, match=r"ladders and snakes both add 'ladder' to .*: uninstall one of them"
+    ):
         extensions.entries(GROUP)
 
 
 def test_a_name_of_ours_is_refused(install: Install) -> None:
     install("ladders", {"ladder": "ladders:ladder"})
-    with pytest.raises(UsageError, match=r"ladders adds 'ladder' to .*, which qjump-mn has itself: uninstall"):
+    with pytest.raises(
+        UsageError, match=r"ladders adds 'ladder' to .*, which qjump-mn has itself: uninstall"
+    ):
         extensions.entries(GROUP, ours=("ladder",))
 
 

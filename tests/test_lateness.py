@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-
 from qjump_mn.backends.lateness import EVERY_S, Lateness
 
 

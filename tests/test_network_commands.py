@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from qjump_mn.network import asbuilt, commands, script
 
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.resolve import plan
 from qjump_mn.model.topology import SWITCHES
-from qjump_mn.network import asbuilt, commands, script
 
 
 def fig3a(*settings: str) -> Plan:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from qjump_mn.workloads.program import Program, Programs
 
 from qjump_mn.errors import LostError
 from qjump_mn.model import resolve
 from qjump_mn.workloads.launch import Launch
-from qjump_mn.workloads.program import Program, Programs
 
 PLAN = resolve.plan("fig3a", "smoke", []).arms[0].workloads[0]
 DIES, FAILS, ENDS, STAYS = "kill -KILL $$", "echo no peer >&2; exit 1", "exit 0", "exec sleep 60"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 
 import matplotlib.figure
@@ -11,7 +10,8 @@ import pytest
 
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
-from qjump_mn.report import drawing, ratios
+from qjump_mn.report import ratios
+from qjump_mn.report.figures import variations
 from qjump_mn.results import panels
 from qjump_mn.results.outcome import ArmSummary, Outcome, Spread
 
@@ -71,13 +71,12 @@ def test_the_report_has_a_row_for_each_value_with_data(plan: Plan) -> None:
 
 
 def test_the_figure_has_a_row_for_each_value(plan: Plan) -> None:
-    variations = importlib.import_module(f"{drawing.plots().__name__}.variations")
-    rows = {arm.x: row for row, arm in enumerate(arm for arm in plan.arms if arm.series == "ecn_ack")}
+    rows = {arm.x or 0.0: row for row, arm in enumerate(arm for arm in plan.arms if arm.series == "ecn_ack")}
     axis = matplotlib.figure.Figure().add_subplot()
     variations._panel(axis, plan, plan.figure.panels[0], summaries(plan, RUNTIMES), rows)
     lines = {str(line.get_label()): line for line in axis.get_lines()}
     drawn = {label: np.column_stack(line.get_data()).tolist() for label, line in lines.items() if not label.startswith("_")}
     assert list(drawn) == ["TCP-ECN, RED", "TCP-ECN, ACK+SYN"], "of DCTCP there is nothing"
-    places = {panels.point(arm): rows[arm.x] for arm in plan.arms if arm.series == "ecn_ack"}
+    places = {panels.point(arm): rows[arm.x or 0.0] for arm in plan.arms if arm.series == "ecn_ack"}
     assert [x for x, _ in drawn["TCP-ECN, ACK+SYN"]] == [0.625, 0.8]
     assert [y for _, y in drawn["TCP-ECN, ACK+SYN"]] == [places["as chosen"], places["links of 20 us"]], "the middle one of three is on the row"

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import html.parser
+import os
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +26,13 @@ from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Check, Spread
 from tests import synthetic
 
+CHECKOUT = Path(document.__file__).parents[2]
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 
 
 @pytest.fixture(scope="module")
 def analysed(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
-    return pipeline.analyse(synthetic.make(tmp_path_factory.mktemp("report"), replicates=2).path)
+    return pipeline.analyse(synthetic.make(tmp_path_factory.mktemp("report") / "results", replicates=2).path)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +132,7 @@ def test_parameters_equations_and_the_way_back(page: str, text: str, analysed: p
             "465000 B = 129.2 Mb/s",
             "152200 B, 121.8 ms",
             "socket buffers of 15500 B in 'window only (15.5 kB)'",
-            "python -m qjump_mn.run fig3a --preset smoke",
+            "qjump-mn run fig3a --preset smoke",
             f"git checkout {manifest.git.commit}",
             manifest.plan_sha256,
             analysed.outcome.results_sha256,
@@ -267,3 +272,34 @@ def test_the_priorities_are_said_to_do_the_work_only_when_they_do(analysed: pipe
     for without in (["qjump", "qjump_drop"], ["priority_only"]):
         kept = tuple(arm for arm in plan.arms if arm.name not in without)
         assert "priorities" not in priorities(running(plan, kept), analysed)
+
+
+@pytest.mark.parametrize(
+    ("argv", "folder"),
+    [
+        (("qjump-mn", "run", "fig3a"), "results"),
+        (("qjump-mn", "fig3a", "--out", "my runs", "--preset", "smoke"), "'my runs"),
+        (("qjump-mn", "fig3a", "--out=/tmp/runs"), "/tmp/runs"),
+    ],
+)
+def test_the_report_is_written_again_from_where_the_run_lies(
+    argv: tuple[str, ...], folder: str, analysed: pipeline.Analysed
+) -> None:
+    *_, again = document.commands(analysed.run, msgspec.structs.replace(analysed.manifest, argv=argv))
+    name = analysed.run.path.name
+    assert again.rstrip("'") == f"qjump-mn report {folder}/{name}"
+
+
+def test_what_is_printed_to_do_it_again_works(text: str, analysed: pipeline.Analysed) -> None:
+    printed = text.split("## Do it again")[1].split("```")[1].strip().splitlines()
+    commands = [shlex.split(line) for line in printed if not line.startswith("git checkout ")]
+    assert [words[:2] for words in commands] == [["qjump-mn", "run"], ["qjump-mn", "report"]]
+    # qjump-mn is what the bootstrap installs for this module. The run itself is left to the tests of the guest.
+    (_, *run), (_, *report) = commands
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    for arguments, exit_code in (([*run, "--dry-run"], 0), (report, analysed.outcome.exit_code)):
+        argv = [sys.executable, "-m", "qjump_mn.run", *arguments]
+        folder = analysed.run.path.parents[1]
+        done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == exit_code, done.stderr
+    assert f"run     {analysed.run.path}" in done.stdout

@@ -531,7 +531,7 @@ def test_damaged_output_is_lost_and_named(run: RunDirectory) -> None:
 
 
 def test_outcome_is_read_back(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no verdicts\.json: run python -m qjump_mn\.analysis"):
+    with pytest.raises(UsageError, match=r"has no verdicts\.json: run  qjump-mn report "):
         outcome.read(tmp_path)
     (tmp_path / "verdicts.json").write_text("{}")
     with pytest.raises(UsageError, match="is not of this version"):

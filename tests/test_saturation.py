@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-
 import pyarrow as pa
 import pytest
 
@@ -12,7 +10,7 @@ from qjump_mn.model import resolve
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.programs import MemcachedPlan
-from qjump_mn.report import drawing
+from qjump_mn.report.figures import sweep
 from qjump_mn.results.outcome import Spread
 from qjump_mn.results.tables import TrialFacts
 
@@ -38,7 +36,6 @@ def test_answers_that_come_after_the_load_are_no_throughput(plan: Plan) -> None:
 
 @pytest.mark.parametrize(("values", "knee"), [((100, 500, 949, 951, 1000), 4.0), ((100, 200, 300, 400, 500), 5.0), ((7, 7, 7, 7, 7), 1.0)])
 def test_the_least_value_that_is_enough_is_marked(plan: Plan, values: tuple[float, ...], knee: float) -> None:
-    sweep = importlib.import_module(f"{drawing.plots().__name__}.sweep")
     points = tuple((x, Spread.of({1: value})) for x, value in enumerate(values, start=1))
     line = sweep.Line("delay", "requests_per_s", "excess waits", tuple((float(x), spread) for x, spread in points))
     panel = PanelSpec(measures=["memcached.requests_per_s"], label="requests/s", saturates=True)
@@ -49,11 +46,10 @@ def test_the_least_value_that_is_enough_is_marked(plan: Plan, values: tuple[floa
 
 def test_two_sweeps_of_one_parameter_share_the_axis(plan: Plan) -> None:
     assert set(plan.axes) == {"factor", "dropped"}
-    assert importlib.import_module(f"{drawing.plots().__name__}.sweep")._axis(plan) == plan.axes["factor"]
+    assert sweep._axis(plan) == plan.axes["factor"]
 
 
 def test_where_each_series_has_a_workload_of_its_own_its_name_is_enough() -> None:
-    sweep = importlib.import_module(f"{drawing.plots().__name__}.sweep")
     commits = resolve.plan("fig6", "smoke", [])
     arms = {arm.name: arm for arm in commits.arms}
     rates, slowest = commits.figure.panels

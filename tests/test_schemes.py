@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from qjump_mn.network import commands, script
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.resolve import plan
-from qjump_mn.network import commands, script
 
 MINE = """
 label = "mine"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import importlib
 import json
 import math
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,17 +14,13 @@ import pytest
 from qjump_mn.analysis import measures, pipeline
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
-from qjump_mn.report import drawing
+from qjump_mn.report.figures import style, timeline
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from tests import synthetic
 
 BEGAN_NS, BEGAN_UTC_NS = 10**11, 1767225700 * 10**9
 SETS_PER_S = 40
-
-
-def timeline() -> ModuleType:
-    return importlib.import_module(f"{drawing.plots().__name__}.timeline")
 
 
 def write(run: RunDirectory, trial: Trial) -> None:
@@ -73,8 +68,10 @@ def test_each_arm_has_a_panel_on_the_same_axes(run: RunDirectory) -> None:
     plan = manifest.plan
     data, missing = pipeline.read_trials(run, manifest)
     assert not missing
-    figures = timeline().draw(run, manifest, measures.summarise(plan, [measures.measure(one) for one in data]))
+    figures = timeline.draw(run, manifest, measures.summarise(plan, [measures.measure(one) for one in data]))
     assert [figure.name for figure in figures] == ["timeline", "timeline_detail", "timeline_offset"]
+    main: Any  # of their titles, the texts are private
+    detail: Any
     main, detail, offset = (figure.figure for figure in figures)
     labels = {arm.name: arm.label for arm in plan.arms}
     assert [axis._left_title.get_text()[3:] for axis in main.axes] == [labels[name] for name in ("idle", "contended", "qjump")]
@@ -94,16 +91,17 @@ def test_each_arm_has_a_panel_on_the_same_axes(run: RunDirectory) -> None:
 def test_nothing_is_drawn_of_nothing(tmp_path: Path) -> None:
     plan = resolve.plan("fig5", "smoke", [])
     made = synthetic.create(tmp_path, plan)
-    assert timeline().draw(made, made.manifest, measures.summarise(plan, [])) == []
+    assert timeline.draw(made, made.manifest, measures.summarise(plan, [])) == []
 
 
 def test_no_text_leaves_the_picture(run: RunDirectory) -> None:
     manifest = run.manifest
     data, _ = pipeline.read_trials(run, manifest)
-    for drawn in timeline().draw(run, manifest, measures.summarise(manifest.plan, [measures.measure(one) for one in data])):
-        with importlib.import_module(f"{drawing.plots().__name__}.style").sheet():
+    for drawn in timeline.draw(run, manifest, measures.summarise(manifest.plan, [measures.measure(one) for one in data])):
+        with style.applied():
             drawn.figure.draw_without_rendering()
         texts = [*drawn.figure.texts, *(text for legend in drawn.figure.legends for text in legend.get_texts())]
+        axis: Any
         for axis in drawn.figure.axes:
             texts += [axis.xaxis.label, axis.yaxis.label, axis._left_title, axis._right_title]
             titles = [title.get_window_extent() for title in (axis._left_title, axis._right_title) if title.get_text()]
@@ -116,6 +114,6 @@ def test_no_text_leaves_the_picture(run: RunDirectory) -> None:
 
 
 def test_a_bin_without_a_value_is_a_gap() -> None:
-    x, y = timeline().means(np.array([0.1, 0.2, 0.9]), np.array([1.0, 3.0, 5.0]), 0.25, 1.0)
+    x, y = timeline.means(np.array([0.1, 0.2, 0.9]), np.array([1.0, 3.0, 5.0]), 0.25, 1.0)
     assert list(x) == pytest.approx([0.125, 0.375, 0.625, 0.875])
     assert (y[0], y[3]) == (2, 5) and math.isnan(y[1]) and math.isnan(y[2])

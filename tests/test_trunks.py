@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from qjump_mn.network import commands, script
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.resolve import plan
-from qjump_mn.network import commands, script
 from qjump_mn.report import document
 
 FAST = ("link.trunk_rate=40Mbit", "link.trunk_buffer=60880B", "link.trunk_delay=1us")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from qjump_mn.network import asbuilt
+from qjump_mn.workloads.program import listens
 
 from qjump_mn.backends import emulated
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import loading
 from qjump_mn.model.resolve import plan
-from qjump_mn.network import asbuilt
 from qjump_mn.workloads import iperf, ping
-from qjump_mn.workloads.program import listens
 
 GOLDEN = Path(__file__).parent / "golden" / "programs"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from qjump_mn.analysis import beside, claims, fidelity, loads, measures, verdicts
+from qjump_mn.analysis import beside, fidelity, loads, measures, sentences, verdicts
+from qjump_mn.analysis.check import check
 from qjump_mn.errors import LostError
 from qjump_mn.report import document, drawing
 from qjump_mn.results import contents, directory, outcome, reference, tables
@@ -34,8 +35,7 @@ def analyse(path: Path) -> Analysed:
     run = directory.existing(path)
     manifest = run.manifest
     plan = manifest.plan
-    claims.check(plan)
-    drawing.check(plan.figure.plot)
+    check(plan)
     data, missing = read_trials(run, manifest)
     measured = [measures.measure(trial) for trial in data]
     checks = fidelity.checks(run, manifest, data, missing)
@@ -56,6 +56,7 @@ def analyse(path: Path) -> Analysed:
         exit_code=exit_code,
         links=loads.summarise(data),
         beside=beside.compare(manifest, arms),
+        sentences=sentences.of(plan, arms),
     )
     outcome.write(run.path, result)
     document.write(run, manifest, result)

@@ -13,8 +13,6 @@ from qjump_mn.steps import asbuilt, readback
 from qjump_mn.workloads.drivers import launches
 
 LEAST_DURATION_NS = 100_000_000
-LEAST_PING_NS = 2_000_000
-"""iputils' ping."""
 LEAST_FANIN_NS = 100_000
 """Of what one processor sends in time."""
 PTP_NS = theory.NS_PER_S
@@ -35,7 +33,7 @@ def check(plan: Plan) -> None:
         for workload in trial.arm.workloads:
             if workload.ONLY_SIMULATED:
                 raise UsageError(f"{where}: workloads.{workload.name} is for the simulator: use --backend simulator")
-            if isinstance(workload, PingPlan) and workload.interval_ns < LEAST_PING_NS:
+            if isinstance(workload, PingPlan) and workload.interval_ns < theory.PING_SHORTEST_NS:
                 raise UsageError(f"{where}: workloads.{workload.name}.interval: ping does not send more often than every 2 ms")
             if isinstance(workload, FaninPlan) and workload.interval_ns < LEAST_FANIN_NS:
                 raise UsageError(f"{where}: workloads.{workload.name}.interval: fanin does not send more often than every 100 us: use --backend simulator")

@@ -36,6 +36,8 @@ class GuestBackend:
 
     name = "guest"
     clock = "virtual"
+    takes_cold = True
+    repeats_anywhere = True
 
     def __init__(self, *, cold: bool = False) -> None:
         self.parallel = len(os.sched_getaffinity(0))

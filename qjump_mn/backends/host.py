@@ -31,6 +31,8 @@ class HostBackend:
 
     name = "host"
     clock = "real"
+    takes_cold = False
+    repeats_anywhere = False
     parallel = 1
 
     def __init__(self) -> None:

@@ -21,10 +21,16 @@ class Ended(NamedTuple):
 
 
 class Backend(Protocol):
-    """A context manager; `parallel` trials may run at a time, each from a thread of its own."""
+    """A context manager; `parallel` trials may run at a time, each from a thread of its own.
+
+    With `takes_cold`, the class takes ``cold=True``: every trial boots a machine. With `repeats_anywhere`, another
+    machine with the same image gives the same results, so that a cluster may run the trials.
+    """
 
     name: str
     clock: str
+    takes_cold: bool
+    repeats_anywhere: bool
     parallel: int
 
     def __enter__(self) -> Self: ...

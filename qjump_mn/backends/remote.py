@@ -18,6 +18,7 @@ from typing import Any, Self
 import msgspec
 
 from qjump_mn import __version__
+from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Backend, Ended, Progress
 from qjump_mn.errors import LostError, MachineError, QJumpError
 from qjump_mn.model.plan import Plan, Trial
@@ -28,6 +29,9 @@ CONNECT_S = 10.0
 
 class RemoteBackend:
     """Runs the trials of ``inner`` on a cluster, as many at a time as it has threads when the run begins."""
+
+    takes_cold = False
+    repeats_anywhere = True
 
     def __init__(self, inner: Backend, scheduler: str) -> None:
         self.name, self.clock, self.parallel = inner.name, inner.clock, 1
@@ -124,10 +128,7 @@ def _prepared(backend: str, plan: bytes) -> tuple[Backend, str]:
 
 @functools.lru_cache(maxsize=4)
 def _prepare(backend: str, plan: bytes) -> tuple[Backend, str]:
-    from qjump_mn.backends.guest import GuestBackend
-    from qjump_mn.backends.simulator import SimulatorBackend
-
-    ready: Backend = GuestBackend() if backend == "guest" else SimulatorBackend()
+    ready = registry.make(backend)
     decoded = msgspec.json.decode(plan, type=Plan)
     ready.check(decoded, lambda line: None)
     return ready, ready.prepare(decoded, lambda line: None)["image"]

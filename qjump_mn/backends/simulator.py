@@ -30,6 +30,8 @@ class SimulatorBackend:
 
     name = "simulator"
     clock = "virtual"
+    takes_cold = False
+    repeats_anywhere = True
 
     def __init__(self) -> None:
         self.parallel = len(os.sched_getaffinity(0))

@@ -11,7 +11,6 @@ from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import LinkChange, LinkSpec
 from qjump_mn.model.units import Duration, Size
 
-BackendName = Literal["guest", "host", "simulator"]
 EpochMode = Literal["rolling", "first-packet", "aligned"]
 
 
@@ -96,11 +95,23 @@ class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     relative_to: dict[str, str] = {}
 
 
+class SentenceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A sentence below the table of arms: ``text``, with the value of the expression ``of`` in the place of {value}.
+
+    The expression is of the claims' language, over the medians of the replicates. Where it has no value, because an arm
+    was not run, the sentence is left out.
+    """
+
+    of: str
+    text: str
+
+
 class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which drawing of ``plots/`` shows the experiment, and which arms go into its panels; ``quantity`` names the axis of latencies.
+    """Which figure shows the experiment, and which arms go into its panels; ``quantity`` names the axis of latencies.
     ``panels`` are what a drawing of a sweep has, one above the other, on an axis that is logarithmic with ``log_x``.
 
     ``table`` are the measures, "workload.measure", that the table of arms has; without it those are the latencies and the bulk goodput.
+    ``sentences`` stand below that table.
     """
 
     plot: str
@@ -112,6 +123,7 @@ class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     panels: list[PanelSpec] = []
     log_x: bool = False
     published: list[str] = []
+    sentences: list[SentenceSpec] = []
 
 
 class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -133,7 +145,7 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     replicates: int
     workloads: dict[str, AnySpec]
     qjump: dict[str, QJumpSpec] = {}
-    backends: tuple[BackendName, ...] = ("guest", "host")
+    backends: tuple[str, ...] = ("guest", "host")
     compare: str | list[str] = ""
     schemes: dict[str, SchemeSpec] = {}
     arms: dict[str, ArmSpec]

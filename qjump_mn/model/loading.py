@@ -25,6 +25,14 @@ FREE = ("factors", "queue", "host_queue", "pause", "transport")
 
 MOST_NAMED = 24
 """A sentence names so many of the words that it could be."""
+SINGULAR = {
+    "experiments": "experiment",
+    "schemes": "scheme",
+    "topologies": "topology",
+    "plots": "style",
+    "plots/published": "published figure",
+}
+"""The folders of files, and what one file of them is."""
 
 T = TypeVar("T")
 
@@ -45,7 +53,7 @@ class Summary(msgspec.Struct):
 
 
 def folders(kind: str) -> list[Path]:
-    """Where files of ``kind`` ("experiments", "schemes", "topologies") are looked for: the user's folder first, then ours."""
+    """Where files of ``kind``, one of ``SINGULAR``, are looked for: the user's folder first, then ours."""
     package = Path(qjump_mn.__file__).parent
     ours = package / kind if (package / kind).is_dir() else package.parent / kind
     users = os.environ.get("QJUMP_MN_PATH", "")
@@ -91,7 +99,7 @@ def summary(name: str) -> Summary:
 
 def read(kind: str, name: str) -> dict[str, Any]:
     """The raw content of ``kind``/``name``.toml; raise :class:`UsageError` if there is none or it is no TOML."""
-    singular = {"experiments": "experiment", "schemes": "scheme", "topologies": "topology"}[kind]
+    singular = SINGULAR[kind]
     for folder in folders(kind):
         path = folder / f"{name}.toml"
         if path.is_file():

@@ -7,7 +7,7 @@ from typing import ClassVar
 import msgspec
 
 from qjump_mn.model import identity
-from qjump_mn.model.experiment import BackendName, ClaimSpec, EpochMode, FigureSpec
+from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec
 from qjump_mn.model.programs import AnyPlan
 from qjump_mn.model.scheme import Limiter, Presented, SchemePlan
 from qjump_mn.model.topology import Network
@@ -107,7 +107,7 @@ class Shown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """What each sweep varies, with its unit."""
     schemes: dict[str, Presented] = {}
     """How each scheme of an arm is presented, by its name."""
-    backends: tuple[BackendName, ...] = ("guest", "host")
+    backends: tuple[str, ...] = ("guest", "host")
     """Those that a user may choose, the usual one first; the manifest has the one that was."""
 
 
@@ -221,7 +221,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return self.shown.schemes
 
     @property
-    def backends(self) -> tuple[BackendName, ...]:
+    def backends(self) -> tuple[str, ...]:
         """Those that can run it, the usual one first."""
         return self.shown.backends
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +218,15 @@ def spread(plan: Plan, outcome: Outcome) -> list[tuple[str, str, str, str, str]]
 def commands(run: RunDirectory, manifest: Manifest) -> list[str]:
     """What to type to do it again, and to read this run again."""
     checkout = [f"git checkout {manifest.git.commit}"] if manifest.git.commit else []
-    return [*checkout, shlex.join(manifest.argv), shlex.join(["python", "-m", "qjump_mn.analysis", f"results/{run.path.name}"])]
+    folder = _out(manifest.argv) / run.path.name
+    return [*checkout, shlex.join(manifest.argv), shlex.join(["qjump-mn", "report", folder.as_posix()])]
+
+
+def _out(argv: Sequence[str]) -> Path:
+    """The folder in which a command line makes its run directory."""
+    values = [value for option, value in pairwise(argv) if option == "--out"]
+    values += [argument.removeprefix("--out=") for argument in argv if argument.startswith("--out=")]
+    return Path(values[-1] if values else "results")
 
 
 def _seeds(values: Spread) -> tuple[str, str]:

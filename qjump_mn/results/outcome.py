@@ -133,6 +133,7 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Everything that analysis found; ``missing`` names each trial without data with the reason.
 
     ``links`` has, for each arm that tells, what the levels did to the links that some arm kept busy or lost packets on.
+    ``sentences`` are what the experiment says of the medians.
     """
 
     schema: Literal[1] = 1
@@ -147,6 +148,7 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     exit_code: int
     links: dict[str, tuple[LinkLoad, ...]] = {}
     beside: Comparison | None = None
+    sentences: tuple[str, ...] = ()
 
     @property
     def believable(self) -> bool:
@@ -163,9 +165,10 @@ def read(folder: Path) -> Outcome:
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Outcome)
     except FileNotFoundError:
-        raise UsageError(f"{folder} has no {NAME}: run python -m qjump_mn.analysis on it first") from None
+        raise UsageError(f"{folder} has no {NAME}: run  qjump-mn report {folder}  first") from None
     except msgspec.DecodeError as error:
-        raise UsageError(f"{folder / NAME} is not of this version: {error}: run python -m qjump_mn.analysis on it again") from None
+        what = f"{folder / NAME} is not of this version: {error}"
+        raise UsageError(f"{what}: run  qjump-mn report {folder}  again") from None
 
 
 def write(folder: Path, outcome: Outcome) -> None:

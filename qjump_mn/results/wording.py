@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
+from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.results.outcome import ArmSummary, Comparison, Outcome, Spread
 
 NONE = "\N{EN DASH}"
@@ -164,45 +164,39 @@ def fidelity(outcome: Outcome) -> str:
 
 
 def sentences(plan: Plan, outcome: Outcome) -> list[str]:
-    """What the reader will want to know of the medians, and whose doing it is."""
-    return [*_ratios(plan, outcome), *_priorities(plan, outcome)]
-
-
-def _ratios(plan: Plan, outcome: Outcome) -> list[str]:
-    said = []
-    medians = _medians(plan, outcome)
-    if {"contended", "qjump"} <= set(medians) and medians["qjump"]:
-        sentence = f"The median with QJump is {number(medians['contended'] / medians['qjump'])} times smaller than without"
-        published = 'published: "up to 300 times"' if "fig3a" in plan.figure.published else ""
-        said.append(f"{sentence} ({published})." if published else f"{sentence}.")
-    if {"idle", "qjump"} <= set(medians) and medians["idle"]:
-        said.append(f"It is {number(medians['qjump'] / medians['idle'])} times the idle one.")
-    return said
+    """What the reader will want to know of the medians: what the experiment says, and whose doing it is."""
+    return [*outcome.sentences, *_priorities(plan, outcome)]
 
 
 def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
-    """The sentence about who does the work, when the plan has a limited arm whose bulk is not limited and one with priorities alone."""
+    """Who does the work, where an arm limits without holding its bulk traffic back and another has priorities alone."""
     medians = _medians(plan, outcome)
-    alone = next((arm for arm in plan.arms if arm.uses_levels and arm.qjump is None and arm.name in medians and len(arm.workloads) > 1), None)
-    for arm in plan.arms:
-        rates = [
-            budget_mbps(arm.qjump.budget_bytes[workload.level], arm.qjump.epoch_ns)
-            for workload in arm.workloads
-            if arm.qjump and workload.BACKGROUND
-        ]
-        link = plan.network.rate_bps / 1e6
-        if alone is None or arm.name not in medians or not rates or any(rate is not None and rate < link for rate in rates):
-            continue
-        budget = "has no limit" if rates[0] is None else f"may send {number(rates[0])} Mb/s a host, more than the link's {number(link)} Mb/s"
-        return [
-            f"In the arm '{arm.label}' the bulk level {budget}: the limiter never holds the bulk traffic back, and the effect is that of the priorities. "
-            f"With priorities alone ('{alone.label}') the median is {_duration(medians[alone.name])}, with QJump {_duration(medians[arm.name])}."
-        ]
-    return []
+    measured = [arm for arm in plan.arms if arm.name in medians]
+    limited = next((arm for arm in measured if _lets_bulk_pass(arm, plan)), None)
+    alone = next((arm for arm in measured if arm.uses_levels and not arm.qjump and len(arm.workloads) > 1), None)
+    if limited is None or alone is None:
+        return []
+    rate = _bulk_mbps(limited)[0]
+    link = f"more than the link's {number(plan.network.rate_bps / 1e6)} Mb/s"
+    budget = "has no limit" if rate is None else f"may send {number(rate)} Mb/s a host, {link}"
+    return [
+        f"In the arm '{limited.label}' the bulk level {budget}: "
+        "the limiter never holds the bulk traffic back, and the effect is that of the priorities. "
+        f"With priorities alone ('{alone.label}') the median is {_duration(medians[alone.name])}, "
+        f"with the limiter {_duration(medians[limited.name])}."
+    ]
 
 
-def _level_mbps(limiter: QJumpPlan, level: int) -> float | None:
-    return budget_mbps(limiter.budget_bytes[level], limiter.epoch_ns)
+def _lets_bulk_pass(arm: ArmPlan, plan: Plan) -> bool:
+    """Whether the arm has limits, and none that its bulk traffic meets below the links' rate."""
+    rates = _bulk_mbps(arm)
+    return bool(rates) and all(rate is None or rate >= plan.network.rate_bps / 1e6 for rate in rates)
+
+
+def _bulk_mbps(arm: ArmPlan) -> list[float | None]:
+    """What an arm's limits let each of its bulk workloads send, in Mb/s; None is no limit."""
+    levels = [workload.level for workload in arm.workloads if workload.BACKGROUND]
+    return [budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns) for level in levels] if arm.qjump else []
 
 
 def budget_mbps(budget_bytes: int, epoch_ns: int) -> float | None:

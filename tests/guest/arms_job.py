@@ -8,12 +8,12 @@ import shutil
 from pathlib import Path
 
 import msgspec
+from qjump_mn.network import openvswitch
+from qjump_mn.network.testbed import Testbed
 
 from qjump_mn.backends import trial
 from qjump_mn.errors import QJumpError
 from qjump_mn.model.plan import ArmPlan
-from qjump_mn.network import openvswitch
-from qjump_mn.network.testbed import Testbed
 
 arms = {name: msgspec.convert(arm, ArmPlan) for name, arm in json.loads(Path(__file__).with_name("arms.json").read_text()).items()}
 said: dict[str, str] = {}

@@ -43,7 +43,10 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return self.interval_ns
 
     def describe(self) -> str:
-        return f"ping, {self.count} requests of {self.payload_bytes} B every {self.interval_ns / 1e6:g} ms"
+        requests = f"ping, {self.count} requests of {self.payload_bytes} B every {self.interval_ns / 1e6:g} ms"
+        if not theory.PING_SHORTEST_NS <= self.interval_ns < theory.PING_UNANSWERED_NS:
+            return requests
+        return f"{requests}; {theory.PING_UNANSWERED_NS / 1e6:g} ms after one that was not answered by then"
 
 
 class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_only=True):

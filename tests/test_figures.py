@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import matplotlib.figure
 import msgspec
@@ -24,15 +22,12 @@ from qjump_mn.analysis import pipeline
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.report import drawing
+from qjump_mn.report.figures import bars, latency_cdf, published, registry, style
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
-from tests import synthetic
+from tests import distributions, synthetic
 
 ROOT = Path(qjump_mn.__file__).parents[1]
-
-
-def module(name: str) -> ModuleType:
-    return importlib.import_module(f"{drawing.plots().__name__}.{name}")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +46,7 @@ def manifest(run: RunDirectory) -> Manifest:
 @given(st.lists(st.floats(0, 1e6), max_size=200), st.integers(0, 100))
 def test_a_cdf_ends_at_one_minus_loss(values: list[float], lost: int) -> None:
     sent = len(values) + lost
-    x, y = module("style").cdf(values, sent)
+    x, y = style.cdf(values, sent)
     assert list(x) == sorted(values)
     assert np.all(np.diff(y) > 0)
     if values:
@@ -61,7 +56,7 @@ def test_a_cdf_ends_at_one_minus_loss(values: list[float], lost: int) -> None:
 @settings(deadline=None)
 @given(st.integers(1, 20000))
 def test_thinning_keeps_the_ends_and_the_order(count: int) -> None:
-    kept = module("style").thinned(count)
+    kept = style.thinned(count)
     assert kept[0] == 0
     assert kept[-1] == count - 1
     assert np.all(np.diff(kept) > 0)
@@ -70,7 +65,6 @@ def test_thinning_keeps_the_ends_and_the_order(count: int) -> None:
 
 
 def test_every_arm_of_every_figure_has_a_look_of_its_own() -> None:
-    style = module("style")
     plan = resolve.plan("fig3a", "course", [])
     found = style.looks(plan)
     assert set(found) == {arm.name for arm in plan.arms}
@@ -81,7 +75,6 @@ def test_every_arm_of_every_figure_has_a_look_of_its_own() -> None:
 
 
 def test_every_scheme_has_a_look_of_its_own_on_every_figure() -> None:
-    style = module("style")
     names = loading.names("schemes")
     looks = [loading.scheme(name).look for name in names]
     assert len({look.colour for look in looks}) == len({(look.marker, look.dashes) for look in looks}) == len(names)
@@ -100,7 +93,7 @@ def loss(run: RunDirectory, arm: str) -> float:
 
 
 def test_figures_show_every_arm_and_the_loss(run: RunDirectory, manifest: Manifest) -> None:
-    figures = module("latency_cdf").draw(run, manifest, [])
+    figures = latency_cdf.draw(run, manifest, [])
     assert [figure.name for figure in figures] == ["latency_cdf", "latency_cdf_others"]
     labels = [[text.get_text() for legend in figure.figure.legends for text in legend.get_texts()] for figure in figures]
     arms = {arm.name: arm.label for arm in manifest.plan.arms}
@@ -113,7 +106,7 @@ def test_figures_show_every_arm_and_the_loss(run: RunDirectory, manifest: Manife
 
 
 def test_the_axis_is_broken_between_the_groups(run: RunDirectory, manifest: Manifest) -> None:
-    figure = module("latency_cdf").draw(run, manifest, [])[0].figure
+    figure = latency_cdf.draw(run, manifest, [])[0].figure
     left, right, tail = figure.axes
     assert left.get_xlim()[0] == 0
     assert left.get_xlim()[1] == right.get_xlim()[0] < 25 < 126 < right.get_xlim()[1]
@@ -128,11 +121,11 @@ def test_no_text_leaves_the_picture(preset: str, run: RunDirectory, tmp_path: Pa
     if preset == "paper":
         run = synthetic.make(tmp_path, "paper", replicates=1)
         pipeline.read_trials(run, run.manifest)
-    style = module("style")
-    for drawn in module("latency_cdf").draw(run, run.manifest, []):
-        with style.sheet():
+    for drawn in latency_cdf.draw(run, run.manifest, []):
+        with style.applied():
             drawn.figure.draw_without_rendering()
         texts = [*drawn.figure.texts, *(text for legend in drawn.figure.legends for text in legend.get_texts())]
+        axes: Any  # of their titles, the texts are private
         for axes in drawn.figure.axes:
             texts += [axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title, *axes.texts]
             texts += [label for axis in (axes.xaxis, axes.yaxis) for tick in axis._update_ticks() for label in (tick.label1,)]
@@ -144,14 +137,14 @@ def test_no_text_leaves_the_picture(preset: str, run: RunDirectory, tmp_path: Pa
 
 
 def test_curves_that_are_close_need_no_break(run: RunDirectory, manifest: Manifest) -> None:
-    latency_cdf = module("latency_cdf")
     plan = manifest.plan
-    near = [latency_cdf._curve(run, plan, arm) for arm in plan.arms if arm.name in ("idle", "qjump")]
+    near = [curve for arm in plan.arms if arm.name in ("idle", "qjump") and (curve := latency_cdf._curve(run, plan, arm))]
+    assert len(near) == 2
     assert latency_cdf._sides(near, latency_cdf._lines(plan))[1] is None
 
 
 def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None:
-    for figure in module("latency_cdf").draw(run, manifest, []):
+    for figure in latency_cdf.draw(run, manifest, []):
         for part in (
             "virtual clock",
             "10 Mb/s",
@@ -167,15 +160,14 @@ def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None
         footer = " ".join(text.get_text() for text in figure.figure.texts)
         assert "virtual clock" in footer
         assert manifest.plan_sha256[:12] in footer
-    assert "stretched by the ratio of the link rates, 1000" in module("latency_cdf").draw(run, manifest, [])[0].caption
+    assert "stretched by the ratio of the link rates, 1000" in latency_cdf.draw(run, manifest, [])[0].caption
 
 
-def test_published_values_are_scaled_by_the_ratio_of_rates() -> None:
-    path = Path(drawing.plots().__path__[0]) / "published" / "fig3a.toml"
-    published = tomllib.loads(path.read_text())
-    assert published["source"]
-    assert published["ratio"] == published["medians"][0]["us"] / published["medians"][1]["us"]
-    assert published["rate_mbps"] == 10_000
+def test_published_values_are_those_of_the_source() -> None:
+    values = published.read("fig3a")
+    assert values.source
+    assert values.ratio == values.medians[0].us / values.medians[1].us
+    assert values.rate_mbps == 10_000
 
 
 def test_the_same_data_make_the_same_bytes_in_another_process(run: RunDirectory, tmp_path: Path) -> None:
@@ -198,12 +190,101 @@ drawing.draw(run, run.manifest, [])
     assert not re.search(rb"<dc:date>|CreationDate", contents[0]["latency_cdf.svg"] + contents[0]["latency_cdf.pdf"])
 
 
-def test_an_unknown_drawing_names_the_nearest() -> None:
-    with pytest.raises(UsageError, match="there is no drawing 'latency_cfd': did you mean 'latency_cdf'"):
-        drawing.check("latency_cfd")
-    for name in ("style", "__init__", "../plots/latency_cdf"):
+def test_an_unknown_figure_names_the_nearest_and_all(manifest: Manifest) -> None:
+    def check(**changes: object) -> None:
+        registry.check(msgspec.structs.replace(manifest.plan.figure, **changes))
+
+    check()
+    sentence = r"there is no figure 'latency_cfd': did you mean 'latency_cdf'\? \(all: bars, latency_cdf, "
+    with pytest.raises(UsageError, match=sentence):
+        check(plot="latency_cfd")
+    for name in ("style", "__init__", "../figures/latency_cdf"):
         with pytest.raises(UsageError):
-            drawing.check(name)
+            check(plot=name)
+    with pytest.raises(UsageError, match="there is no published figure 'fig3z': did you mean 'fig3a'"):
+        check(published=["fig3z"])
+
+
+def test_to_check_a_figure_imports_no_matplotlib() -> None:
+    code = "import sys, qjump_mn.session; from qjump_mn.report.figures import registry; from qjump_mn.model import resolve"
+    code += "; registry.check(resolve.plan('fig3a', 'smoke', []).figure); sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
+
+
+LADDER = """
+import matplotlib.figure
+from qjump_mn.report.figures.style import Figure
+
+def draw(run, manifest, arms):
+    return [Figure("ladder", "A ladder", f"{len(arms)} rungs.", matplotlib.figure.Figure())]
+
+rungs = 7
+"""
+
+
+def test_the_figure_of_another_distribution_is_drawn(
+    run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = {"ladder": "ladder_figures:draw", "rungs": "ladder_figures:rungs"}
+    folder = distributions.make(tmp_path, "ladders", registry.GROUP, points, {"ladder_figures": LADDER})
+    monkeypatch.syspath_prepend(str(folder))
+    plan = run.manifest.plan
+    figure = msgspec.structs.replace(plan.figure, plot="ladder")
+    registry.check(figure)
+    other = msgspec.structs.replace(run.manifest, plan=msgspec.structs.replace(plan, figure=figure))
+    (drawn,) = drawing.draw(run, other, [])
+    assert (drawn.title, drawn.caption) == ("A ladder", "0 rungs.")
+    assert (run.path / drawn.files["png"]).read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(UsageError, match="ladders adds the figure 'rungs', which is no function"):
+        registry.find("rungs")
+
+
+def test_a_figure_of_another_distribution_with_a_name_of_ours_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = distributions.make(tmp_path, "ladders", registry.GROUP, {"bars": "ladder_figures:draw"}, {})
+    monkeypatch.syspath_prepend(str(folder))
+    with pytest.raises(UsageError, match=r"ladders adds 'bars' to qjump_mn\.figures, which qjump-mn has itself"):
+        registry.names()
+
+
+STYLE = ROOT / "plots" / "style.toml"
+
+
+def test_the_users_style_is_taken_instead(run: RunDirectory, tmp_path: Path) -> None:
+    (tmp_path / "plots").mkdir()
+    text = STYLE.read_text().replace('"axes.grid" = true', '"axes.grid" = false').replace("dpi = 200", "dpi = 50")
+    (tmp_path / "plots" / "style.toml").write_text(text)
+    code = "from qjump_mn.report.figures import style; print(style.sheet().dpi, style.sheet().rc['axes.grid'])"
+    for path, printed in (("", "200.0 True"), (str(tmp_path), "50.0 False")):
+        environment = {**os.environ, "QJUMP_MN_PATH": path}
+        argv = [sys.executable, "-c", code]
+        done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=ROOT, env=environment, timeout=60)
+        assert done.stdout.strip() == printed
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ('"axes.grid" = true', '"axes.grids" = true', "plots/style.toml: rc: .*axes.grids"),
+        ('"font.size" = 8.5', '"font.size" = "tall"', "plots/style.toml: rc: .*font.size.*tall"),
+        ("dpi = 200", 'dpi = "fine"', "plots/style.toml: dpi: Expected `float`"),
+        ('"#56B4E9", ', "", "plots/style.toml: give palette and markers one entry each"),
+    ],
+)
+def test_a_style_that_does_not_fit_is_one_sentence(
+    before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plots").mkdir()
+    assert before in STYLE.read_text()
+    (tmp_path / "plots" / "style.toml").write_text(STYLE.read_text().replace(before, after))
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    style.sheet.cache_clear()
+    try:
+        with pytest.raises(UsageError, match=sentence):
+            style.sheet()
+    finally:
+        style.sheet.cache_clear()
 
 
 def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None:
@@ -214,33 +295,33 @@ def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None
     plan = msgspec.structs.replace(manifest.plan, run=run, shown=shown)
     panel = matplotlib.figure.Figure().subplots()
     panel.set_xlim(0, 1000)
-    sentence = module("latency_cdf")._published([panel], plan)
+    sentence = latency_cdf._published([panel], plan)
     assert sentence.startswith("Behind, in outline: ")
     bars = panel.get_lines()[::2]  # behind each is the dot of the median
-    assert bars and {bar.get_color() for bar in bars} == {module("style").GREY}
+    assert bars and {bar.get_color() for bar in bars} == {style.sheet().grey}
 
 
-def test_every_experiment_has_a_drawing_and_published_values() -> None:
+def test_every_experiment_has_a_figure_and_published_values() -> None:
     for path in (ROOT / "experiments").glob("*.toml"):
         figure = tomllib.loads(path.read_text())["figure"]
-        drawing.check(figure["plot"])
+        registry.find(figure["plot"])
         for name in figure.get("published", []):
-            assert (Path(drawing.plots().__path__[0]) / "published" / f"{name}.toml").is_file()
+            published.read(name)
 
 
-def test_the_drawings_of_an_installed_package_are_found(tmp_path: Path) -> None:
+def test_an_installed_package_finds_its_styles(tmp_path: Path) -> None:
     """As in the wheel: plots inside qjump_mn, and no checkout around it."""
     (tmp_path / "qjump_mn").mkdir()
     for entry in (ROOT / "qjump_mn").iterdir():
         if entry.name != "__pycache__":
             (tmp_path / "qjump_mn" / entry.name).symlink_to(entry)
     (tmp_path / "qjump_mn" / "plots").symlink_to(ROOT / "plots")
-    code = "import qjump_mn.report.drawing as d; d.check('latency_cdf'); print(d.plots().__file__)"
-    said = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}
-    )
-    assert said.stdout.strip() == str(tmp_path / "qjump_mn" / "plots" / "__init__.py")
+    (tmp_path / "elsewhere").mkdir()
+    code = "from qjump_mn.report.figures import published, style; style.sheet(); print(published.read('fig3a').title)"
+    argv, environment = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=tmp_path / "elsewhere", env=environment)
+    assert done.stdout.strip() == published.read("fig3a").title
 
 
 def test_a_bar_above_a_thousand_has_no_exponent() -> None:
-    assert [module("bars")._number(value) for value in (0.1234, 99.94, 999.4, 999.6, 1190.5)] == ["0.123", "99.9", "999", "1000", "1190"]
+    assert [bars._number(value) for value in (0.1234, 99.94, 999.4, 999.6, 1190.5)] == ["0.123", "99.9", "999", "1000", "1190"]

@@ -33,7 +33,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     if not shown:
         return []
     stack = plan.figure.panels
-    with style.sheet():
+    with style.applied():
         inches = PANEL_INCHES * len(stack) + 1.1
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
         grid = figure.add_gridspec(len(stack), 1, left=LEFT, right=RIGHT, top=1 - 0.35 / inches, bottom=0.85 / inches, hspace=0.25)
@@ -56,7 +56,7 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Seque
         for place, arm in enumerate(arms):
             spread = panels.value(plan, panel, entry, arm.name, all_arms)
             if spread is None:
-                axis.annotate("no value", (place, 0.02), xycoords=("data", "axes fraction"), ha="center", fontsize=6.6, rotation=90, color=style.GREY)
+                axis.annotate("no value", (place, 0.02), xycoords=("data", "axes fraction"), ha="center", fontsize=6.6, rotation=90, color=style.sheet().grey)
                 continue
             x = place + (index - (len(panel.measures) - 1) / 2) * width
             axis.bar(x, spread.median, width * 0.92, color=looks[arm.name].colour, alpha=SHADES[index], zorder=3)

@@ -69,7 +69,7 @@ def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
 def footer(figure: matplotlib.figure.Figure, manifest: Manifest, said: str) -> None:
     """What must not be lost when the picture travels without its caption."""
     text = f"{said}. {manifest.plan.experiment}, preset {manifest.plan.preset}, plan {manifest.plan_sha256[:12]}."
-    figure.text(LEFT, 0.012, textwrap.fill(text, 129, break_on_hyphens=False), fontsize=6.6, color=style.GREY, va="bottom", ha="left", linespacing=1.35)
+    figure.text(LEFT, 0.012, textwrap.fill(text, 129, break_on_hyphens=False), fontsize=6.6, color=style.sheet().grey, va="bottom", ha="left", linespacing=1.35)
 
 
 def ms(value: float) -> str:

@@ -61,7 +61,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     shown = [panels[name] for name in plan.figure.arms if name in panels]
     detail = [panels[name] for name in plan.figure.detail if name in panels]
     figures = []
-    with style.sheet():
+    with style.applied():
         if shown:
             figures.append(_stacked(manifest, shown, plan.figure.plot, plan.title))
         if detail and len(detail) < len(shown):
@@ -116,9 +116,9 @@ def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> 
     for index, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
         for line in panel.lines:
             _plot(axis, line, _COLOURS[type(line.workload)], line.label)
-        axis.axhline(0, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
+        axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
         axis.set_title(f"{'abcdef'[index]}  {panel.arm.label}")
-        axis.set_title(_said(panel), loc="right", fontsize=7.2, fontweight="normal", color=style.GREY)
+        axis.set_title(_said(panel), loc="right", fontsize=7.2, fontweight="normal", color=style.sheet().grey)
         axis.set_ylabel("ms")
     axes[-1].set_xlim(0, plan.duration_ns / 1e9)
     axes[-1].set_xlabel("time since the measurement began, s")
@@ -141,7 +141,7 @@ def _offsets(manifest: Manifest, panels: list[Panel]) -> Figure:
         for line in panel.lines:
             if isinstance(line.workload, PtpPlan):
                 _plot(axis, line, looks[panel.arm.name].colour, panel.arm.label, looks[panel.arm.name].dashes)
-    axis.axhline(0, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
+    axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     axis.set_xlim(0, plan.duration_ns / 1e9)
     axis.set_xlabel("time since the measurement began, s")
     axis.set_ylabel("PTP offset, ms")

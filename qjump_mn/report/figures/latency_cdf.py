@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import statistics
-import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib.axes
@@ -21,11 +19,10 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
 
-from . import notes, style
+from . import notes, published, style
 from .notes import LEFT, RIGHT
 from .style import Figure, Floats
 
-PUBLISHED = Path(__file__).parent / "published"
 BREAKS_ABOVE = 4.0
 """The axis is broken where an arm's least round trip is so many times the bound, with nothing in between."""
 
@@ -79,7 +76,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     main = [curves[name] for name in plan.figure.arms if name in curves]
     others = [curve for name, curve in curves.items() if name not in plan.figure.arms]
     figures = []
-    with style.sheet():
+    with style.applied():
         if main:
             figures.append(_main(manifest, main, [curves[name] for name in plan.figure.detail if name in curves]))
         if others:
@@ -126,7 +123,7 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
             _step(panel, curve, index)
     _fractions(left)
     _references(left, lines, height=0.60)
-    published = _published(panels, plan)
+    behind = _published(panels, plan)
     left.set_title("a  All arms" + (", on a broken axis" if far else ""))
     figure.text((LEFT + RIGHT) / 2, 0.455 * up, f"{plan.figure.quantity}, {unit}", ha="center", va="center", fontsize=8.5)
     _legend(figure, curves, top=0.995)
@@ -136,7 +133,7 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
         tail.set_xlabel(f"{plan.figure.quantity}, {style.times(tail.xaxis, plan)}")
         tail.set_title("b  The tail" + (", without the contended arms" if len(detail) < len(curves) else ""))
     notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves)}")
-    return Figure(plan.figure.plot, plan.title, _caption(manifest, curves, lines, published, tail=bool(detail)), figure)
+    return Figure(plan.figure.plot, plan.title, _caption(manifest, curves, lines, behind, tail=bool(detail)), figure)
 
 
 def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
@@ -245,7 +242,7 @@ def _references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> Non
     for x, text in ((lines.idle, "analytic, idle"), (lines.bound, f"idle + {lines.ports:g} frames")):
         if not x or (x is not lines.idle and lines.bound == lines.idle):
             continue
-        panel.axvline(x, color=style.GREY, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)
+        panel.axvline(x, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)
         panel.annotate(
             f"{text} {notes.ms(x)}",
             (x, height),
@@ -256,7 +253,7 @@ def _references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> Non
             ha="right",
             va="center",
             fontsize=7,
-            color=style.GREY,
+            color=style.sheet().grey,
         )
 
 
@@ -264,17 +261,17 @@ def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
     """The published medians, scaled by the ratio of link rates, behind the curves; return the sentence for the caption."""
     looks, sentences = style.looks(plan), []
     for name in plan.figure.published:
-        values: dict[str, Any] = tomllib.loads((PUBLISHED / f"{name}.toml").read_text(encoding="utf-8"))
-        scale = values["rate_mbps"] / (plan.network.rate_bps / 1e6)
+        values = published.read(name)
+        scale = values.rate_mbps / (plan.network.rate_bps / 1e6)
         said = []
-        for median in values["medians"]:
-            x = median["us"] / 1e3 * scale
-            look = looks.get(median["arm"])  # somebody's experiment may name its arms otherwise
-            _published_median(panels, x, look.colour if look else style.GREY, "published" if scale == 1 else "published, scaled")
-            said.append(f"{median['us']:g} us ({notes.ms(x)} here) for {median['label']}")
+        for median in values.medians:
+            x = median.us / 1e3 * scale
+            look = looks.get(median.arm)  # somebody's experiment may name its arms otherwise
+            _published_median(panels, x, look.colour if look else style.sheet().grey, "published" if scale == 1 else "published, scaled")
+            said.append(f"{median.us:g} us ({notes.ms(x)} here) for {median.label}")
         sentences.append(
-            f"Behind, in outline: {values['title']}, medians of {', '.join(said)}, stretched by the ratio of the link rates, {scale:g}; "
-            f"they are {values['measured']}, so that orders of magnitude may be compared and no more. {values['source']}."
+            f"Behind, in outline: {values.title}, medians of {', '.join(said)}, stretched by the ratio of the link rates, {scale:g}; "
+            f"they are {values.measured}, so that orders of magnitude may be compared and no more. {values.source}."
         )
     return " ".join(sentences)
 
@@ -329,7 +326,7 @@ def _replicates(curves: list[Curve]) -> str:
     return f"{notes.replicates(seeds, [curve.arm.label for curve in curves if set(curve.seeds) != seeds])}, {many} requests each"
 
 
-def _caption(manifest: Manifest, curves: list[Curve], lines: Lines, published: str, *, tail: bool) -> str:
+def _caption(manifest: Manifest, curves: list[Curve], lines: Lines, behind: str, *, tail: bool) -> str:
     plan = manifest.plan
     below = "Panel b stretches the upper end, one line a replicate. " if tail else ""
     what = "; ".join(dict.fromkeys(f"{curve.workload.label} ({curve.workload.describe()})" for curve in curves))
@@ -337,7 +334,7 @@ def _caption(manifest: Manifest, curves: list[Curve], lines: Lines, published: s
     ends = " A curve ends at the fraction of requests that were answered." if any(curve.loss for curve in curves) else ""
     return (
         f"{plan.figure.quantity.capitalize()} of {what}, preset {plan.preset}: {_scale(manifest, curves)}; {_replicates(curves)}.{ends}{spread} "
-        f"{_told(plan, lines)}{below}{published}"
+        f"{_told(plan, lines)}{below}{behind}"
     ).strip()
 
 
@@ -347,6 +344,6 @@ def _told(plan: Plan, lines: Lines) -> str:
         return ""
     ports = plan.constants.get("busy_ports", 0.0)
     return (
-        f"Dashed: the analytic {plan.figure.quantity} of the idle network, {notes.ms(lines.idle)}, and the bound of one full-size frame "
+        f"Dashed: the analytic {plan.figure.quantity} of the idle network, {notes.ms(lines.idle)}, and with one full-size frame "
         f"({notes.ms(plan.constants.get('frame_ms', 0.0))}) on each of {ports:g} busy ports more, {notes.ms(lines.bound)}. "
     )

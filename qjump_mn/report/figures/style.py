@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +12,12 @@ import matplotlib as mpl
 import matplotlib.axis
 import matplotlib.figure
 import matplotlib.ticker
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from qjump_mn.model import scheme
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading, scheme
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import wording
 
@@ -23,42 +26,31 @@ mpl.use("Agg")  # never a window, and no display is needed
 Floats = npt.NDArray[np.float64]
 Dashes = tuple[float, tuple[float, ...]] | Literal["-"]
 
-DPI = 200
 FORMATS = ("png", "svg", "pdf")
-GREY = "#5a5a5a"
 
-SHEET: Any = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so a figure does not depend on the machine's fonts
-    "font.size": 8.5,
-    "axes.titlesize": 9,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelsize": 8.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#444444",
-    "axes.linewidth": 0.8,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.6,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "xtick.color": "#444444",
-    "ytick.color": "#444444",
-    "xtick.labelcolor": "black",
-    "ytick.labelcolor": "black",
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "legend.handlelength": 2.8,
-    "lines.linewidth": 1.7,
-    "lines.markersize": 4.5,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-    "svg.fonttype": "path",
-    "svg.hashsalt": "qjump-mn",
-    "pdf.fonttype": 42,
-}
+
+class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """plots/style.toml: what figures share. A colour of ``palette`` goes with the marker at its place."""
+
+    grey: str
+    dpi: float
+    palette: tuple[str, ...]
+    markers: tuple[str, ...]
+    rc: dict[str, bool | int | float | str]
+
+
+@functools.cache
+def sheet() -> Sheet:
+    """The style sheet, read once; raise :class:`UsageError` where it does not fit."""
+    path = "plots/style.toml"
+    read = loading.convert(loading.read("plots", "style"), Sheet, path)
+    if not read.palette or len(read.palette) != len(read.markers):
+        raise UsageError(f"{path}: give palette and markers one entry each for every look, as many of both")
+    try:
+        mpl.RcParams(read.rc)
+    except (KeyError, ValueError) as error:
+        raise UsageError(f"{path}: rc: {' '.join(str(error).split())}") from None
+    return read
 
 
 class Look(NamedTuple):
@@ -68,9 +60,6 @@ class Look(NamedTuple):
     dashes: Dashes
     marker: str
 
-
-# Mostly the palette of Wong (Nature Methods 8:441, 2011), which colour-blind readers can tell apart; schemes choose theirs themselves.
-_PALETTE = ("#56B4E9", "#CC79A7", "#009E73", "#E69F00", "#0072B2", "#B8A800", "#882255")
 
 _DASHED: dict[scheme.Dashes, Dashes] = {
     "solid": "-",
@@ -84,8 +73,6 @@ _DASHES: tuple[Dashes, ...] = ("-", (0, (3, 1, 1, 1)))
 
 DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
 """For the measures of one series."""
-
-_OTHERS = [Look(colour, dashes, marker) for dashes in _DASHES for colour, marker in zip(_PALETTE, "h*8pdHX", strict=True)]
 
 
 class Figure(NamedTuple):
@@ -115,7 +102,9 @@ def looks(plan: Plan) -> dict[str, Look]:
 def unlike(names: Sequence[str], taken: Iterable[Look] = ()) -> dict[str, Look]:
     """A look for each of ``names``, no two the same, whose colours are not ``taken`` as long as there are others."""
     colours = {look.colour for look in taken}
-    free = sorted(_OTHERS, key=lambda look: look.colour in colours)
+    pairs = list(zip(sheet().palette, sheet().markers, strict=True))
+    others = [Look(colour, dashes, marker) for dashes in _DASHES for colour, marker in pairs]
+    free = sorted(others, key=lambda look: look.colour in colours)
     return {name: free[index % len(free)] for index, name in enumerate(names)}
 
 
@@ -124,12 +113,13 @@ def _of_scheme(look: scheme.Look) -> Look:
 
 
 @contextmanager
-def sheet() -> Iterator[None]:
-    """The style sheet, while a figure is drawn or saved."""
+def applied() -> Iterator[None]:
+    """The style sheet's rc parameters, while a figure is drawn or saved."""
     # From matplotlib's own defaults, so that nobody's matplotlibrc changes a figure; the backend is none of the style's business.
     with mpl.rc_context():
         mpl.rcParams.update({key: value for key, value in mpl.rcParamsDefault.items() if key != "backend"})
-        mpl.rcParams.update(SHEET)
+        rc: Any = sheet().rc  # names that matplotlib has checked
+        mpl.rcParams.update(rc)
         yield
 
 
@@ -142,10 +132,10 @@ def save(drawn: Figure, folder: Path) -> dict[str, Path]:
         "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     }
     files = {}
-    with sheet():
+    with applied():
         for ending in FORMATS:
             files[ending] = folder / f"{drawn.name}.{ending}"
-            drawn.figure.savefig(files[ending], dpi=DPI, metadata=without[ending])
+            drawn.figure.savefig(files[ending], dpi=sheet().dpi, metadata=without[ending])
     return files
 
 

@@ -44,7 +44,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     if not panels:
         return []
     shown = [arm for arm in plan.arms_run if (arm.series or arm.name) in plan.figure.arms]
-    with style.sheet():
+    with style.applied():
         columns = _columns(panels)
         entries = len(panels[0][1])
         over = len(columns) > 1  # one legend for all panels
@@ -76,10 +76,16 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
             every[0, 0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=min(entries, ACROSS))
         knee = _knee(panels)
         for axis in axes if knee is not None else ():
-            axis.axvline(knee, color=style.GREY, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
+            axis.axvline(knee, color=style.sheet().grey, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
         if knee is not None:
             axes[0].annotate(
-                f"enough: {knee:g}", (knee, 0.03), xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points", fontsize=7, color=style.GREY
+                f"enough: {knee:g}",
+                (knee, 0.03),
+                xycoords=("data", "axes fraction"),
+                xytext=(4, 0),
+                textcoords="offset points",
+                fontsize=7,
+                color=style.sheet().grey,
             )
         said = f"{notes.scale(manifest, shown)}; {notes.replicates(_seeds(panels))}"
         notes.footer(figure, manifest, said)
@@ -157,7 +163,7 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
         if any(len(spread.values) > 1 for _, spread in line.points):
             axis.fill_between(xs, [s.minimum for _, s in line.points], [s.maximum for _, s in line.points], color=look.colour, alpha=0.18, linewidth=0)
     if panel.relative_to:
-        axis.axhline(1, color=style.GREY, linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=1)
+        axis.axhline(1, color=style.sheet().grey, linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=1)
     if values.has_names(plan.arms_run):
         places = {arm.x: values.point(arm) for arm in plan.arms_run if arm.x is not None}
         axis.set_xticks(list(places), list(places.values()), fontsize=6.8)
@@ -178,7 +184,7 @@ def _bound(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Seque
     """What the panel's values must not exceed: a constant across it, or a measure of a series, by x."""
     if not panel.bound:
         return
-    look: dict[str, Any] = {"color": style.GREY, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
+    look: dict[str, Any] = {"color": style.sheet().grey, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
     if panel.bound in plan.constants:
         value = plan.constants[panel.bound]
         axis.axhline(value, **look)

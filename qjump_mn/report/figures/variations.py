@@ -32,7 +32,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     rows = {x: place for place, x in enumerate(sorted(names))}
     if not rows:
         return []
-    with style.sheet():
+    with style.applied():
         inches = ROW_INCHES * len(rows) + 1.65
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
         grid = figure.add_gridspec(1, len(plan.figure.panels), left=LEFT, right=RIGHT, top=1 - 0.5 / inches, bottom=0.9 / inches, wspace=0.08)

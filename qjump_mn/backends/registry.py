@@ -1,0 +1,61 @@
+"""The backends there are: ours, and those that other distributions add; to list them imports none.
+
+A backend is a class after ``protocol.Backend``. Other distributions add theirs as entry points of the group
+``qjump_mn.backends`` (``qjump_mn.extensions``), under the name that the class has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint
+from typing import Any
+
+from qjump_mn import extensions
+from qjump_mn.backends.protocol import Backend
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading
+
+GROUP = "qjump_mn.backends"
+OURS = {
+    "guest": "qjump_mn.backends.guest:GuestBackend",
+    "host": "qjump_mn.backends.host:HostBackend",
+    "simulator": "qjump_mn.backends.simulator:SimulatorBackend",
+}
+FACTS = ("name", "clock", "takes_cold", "repeats_anywhere")
+"""What a class says of itself before there is one of it."""
+
+
+def names() -> list[str]:
+    """The backends there are, sorted; raise :class:`UsageError` where two have one name."""
+    return sorted([*OURS, *extensions.entries(GROUP, OURS)])
+
+
+def check(wanted: Iterable[str], where: str) -> None:
+    """Raise :class:`UsageError` with ``where`` for the first of ``wanted`` that is no backend."""
+    for name in wanted:
+        if name not in names():
+            nearest = loading.nearest(name, names())
+            raise UsageError(f"{where}: there is no backend {name!r}: {nearest} (all: {', '.join(names())})")
+
+
+def make(name: str, *, cold: bool = False) -> Backend:
+    """The backend ``name``; raise :class:`UsageError` if there is none that works, or none for ``--cold``."""
+    check([name], "--backend")
+    backend: Any = EntryPoint(name, OURS[name], GROUP).load() if name in OURS else _added(name)
+    if cold and not backend.takes_cold:
+        raise UsageError(f"--cold boots a guest for every trial: it does not go with --backend {name}")
+    made: Backend = backend(cold=True) if cold else backend()
+    return made
+
+
+def _added(name: str) -> Any:
+    """The class another distribution adds; raise :class:`UsageError` if it is no backend of that name."""
+    backend = extensions.load(GROUP, name)
+    lacking = [fact for fact in FACTS if not hasattr(backend, fact)]
+    if not lacking and backend.name == name:
+        return backend
+    distribution = extensions.owner(extensions.entries(GROUP)[name])
+    reason = f"does not say its {' and '.join(lacking)}" if lacking else f"calls itself {backend.name!r}"
+    raise UsageError(
+        f"{distribution} adds the backend {name!r}, which {reason}: repair or uninstall {distribution}"
+    )

@@ -1,0 +1,1 @@
+"""How each figure is drawn, one module a figure; styles and published values are data in plots/."""
