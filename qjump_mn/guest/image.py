@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from qjump_mn import cache
+from qjump_mn import cache, scratch
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import cpio, selection
 from qjump_mn.guest.cpio import Node
@@ -89,16 +89,16 @@ def python_package(tree: Tree, package: Path, target: str, keep: Collection[str]
     `keep` names the modules and packages below it, as in "network" or "guest/agent", that travel.
     """
     nodes: dict[str, Node] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        home = Path(scratch, target, package.name)
+    with scratch.folder() as top:
+        home = Path(top, target, package.name)
         for source in sorted(package.rglob("*.py")):
             inside = source.relative_to(package).with_suffix("")
             if {str(inside), *map(str, inside.parents)} & set(keep):
                 copy = (home / inside).with_suffix(".py")
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)
-        _compile(tree, home, Path(scratch))
-        for name, node in selection.dropped_in(Path(scratch)).items():
+        _compile(tree, home, Path(top))
+        for name, node in selection.dropped_in(Path(top)).items():
             nodes[name] = Node.folder() if node.content is None else Node.file(_content(node))
     return nodes
 
