@@ -28,7 +28,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 ENDS_S = 3.0
 SENTENCE = "qjump-mn: interrupted; everything that was started has been ended."
 GUEST = ("fig3a", "--preset", "smoke", "--arms", "idle")
-SIMULATOR = ("fig9", "--preset", "smoke", "-s", "workloads.mining.count=2000", "--arms", "mining_pfabric")
+SIMULATOR = ("fig9", "--preset", "smoke", "-s", "workloads.mining.count=200", "--arms", "mining_pfabric")
 
 
 class Started:
@@ -180,6 +180,24 @@ def test_twice_in_a_row_is_no_traceback(start: Callable[..., Started], folder: P
     for _ in range(20):
         judging.process.send_signal(signal.SIGINT)
     assert judging.is_ended_by(signal.SIGINT) == ""
+
+
+def test_what_a_killed_program_had_started_is_ended_too(folder: Path) -> None:
+    code = (
+        "import subprocess; from qjump_mn import interrupts\n"
+        "interrupts.raise_interrupted()\n"
+        "try: subprocess.run(['sh', '-c', 'sleep 600 & echo $!; wait'])\n"
+        "except interrupts.Interrupted as interrupted: interrupts.end(interrupted)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        sleeper = tag(int(program.stdout.readline()))
+        program.send_signal(signal.SIGTERM)
+        assert program.communicate(timeout=10)[1] == SENTENCE + "\n"
+    assert program.returncode == 130
+    pid = sleeper.split(".")[0]
+    stat = Path(f"/proc/{pid}/stat")
+    assert not is_alive(sleeper) or stat.read_text().rpartition(") ")[2][:1] == "Z"
 
 
 def test_only_scratch_folders_of_the_dead_are_removed(folder: Path) -> None:
