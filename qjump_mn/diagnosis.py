@@ -99,7 +99,7 @@ def _memory_mib() -> int:
 
 
 def clean(out: Console, *, everything: bool) -> None:
-    """End orphaned guests, remove what dead runs and interrupted builds left and, if asked, the whole cache."""
+    """End orphaned guests, remove what dead runs and builds left and, if asked, the whole cache."""
     for orphan in guest.end_orphans():
         out.print(f"ended the guest {orphan}, whose harness is gone", markup=False)
     for folder in scratch.remove_left():

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends everything, a second changes nothing, and one sentence says how to go on."""
+"""Ctrl-C and SIGTERM: the first ends everything, a second changes nothing, one sentence says how to go on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import NoReturn
 EXIT_CODE = 130
 
 CLEAN_UP_S = 10.0
-"""Ctrl-C again within this time is impatience, and would only cut the clean-up short; later the clean-up hangs."""
+"""Ctrl-C again within this time would only cut the clean-up short; later, the clean-up hangs."""
 
 _SENTENCE = "qjump-mn: interrupted; everything that was started has been ended."
 _CHILDREN_S = 1.0
@@ -25,7 +25,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 class Interrupted(BaseException):
-    """The user wants an end. No `KeyboardInterrupt`, which the library of the command line makes an exit of its own of."""
+    """The user wants an end. No `KeyboardInterrupt`: typer makes an exit of its own of that."""
 
     run: Path | None = None
     """The run directory that goes on when it is resumed."""

@@ -141,8 +141,10 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
     drawing.check(plan.figure.plot)
     backend = _remote(_backend(plan, asked.backend, cold=asked.cold), asked.scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
-    what = f"{len(plan.arms_run)} arms x {len(plan.seeds)} seeds on {plan.network.topology}, backend {backend.name}"
-    first = "" if backend.name != "guest" or is_built() else ", after about 3 minutes to build the guest, this first time"
+    trials = f"{len(plan.arms_run)} arms x {len(plan.seeds)} seeds"
+    what = f"{trials} on {plan.network.topology}, backend {backend.name}"
+    builds = backend.name == "guest" and not is_built()
+    first = ", after about 3 minutes to build the guest, this first time" if builds else ""
     out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
     if backend.name != "simulator":
         out.print(f"about {expected(plan, backend)}{first}", markup=False)
@@ -210,7 +212,8 @@ def _run_trials(backend: Backend, run_directory: RunDirectory, plan: Plan, out: 
         nonlocal ready, spent
         ready += 1
         spent += backend.cost(trial) or 1.0
-        left = f", {(time.monotonic() - started) * (whole / spent - 1):.0f} s left" if ready < len(trials) else ""
+        left_s = (time.monotonic() - started) * (whole / spent - 1)
+        left = f", {left_s:.0f} s left" if ready < len(trials) else ""
         tell(f"[{ready}/{len(trials)}] {trial.name}: {_how(how)}{left}")
 
     machine = backend.prepare(plan, tell)
@@ -236,8 +239,11 @@ def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None
 
 
 def analyse(path: Path) -> int:
-    """Judge a run directory in a process of its own, without root's rights: analysis needs libraries that nothing under
-    sudo imports. It ends with this process, and hears no Ctrl-C of its own."""
+    """Judge a run directory in a process of its own, without root's rights; return its exit code.
+
+    Analysis needs libraries that nothing under sudo imports. It ends with this process, and hears no Ctrl-C
+    itself.
+    """
     argv = leashed([sys.executable, "-m", "qjump_mn.analysis", str(path)])
     user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
     if os.geteuid() or not user.isdigit() or not group.isdigit():

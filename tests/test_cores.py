@@ -173,7 +173,7 @@ def test_threads_of_one_process_come_in_order(slots: Path, only: int) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
-def test_one_before_us_who_is_killed_or_stopped_does_not_hold_us_up(slots: Path, only: int, how: signal.Signals) -> None:
+def test_who_is_killed_or_stopped_in_the_queue_is_passed(slots: Path, only: int, how: signal.Signals) -> None:
     confined = HOLD.replace("with core()", f"import os; os.sched_setaffinity(0, {{{only}}})\nwith core()")
     got: list[int] = []
 
@@ -201,7 +201,8 @@ def test_one_before_us_who_is_killed_or_stopped_does_not_hold_us_up(slots: Path,
 def test_a_core_that_none_before_us_may_use_is_ours(slots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = 3, 5
     affinity: dict[int, set[int]] = {}
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: affinity.get(pid or threading.get_native_id(), {one, other}))
+    me = threading.get_native_id
+    monkeypatch.setattr(os, "sched_getaffinity", lambda thread: affinity.get(thread or me(), {one, other}))
 
     def first() -> None:
         affinity[threading.get_native_id()] = {one}

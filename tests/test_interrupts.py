@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at every stage: the end at once, nothing left and nothing started, one sentence, and it goes on."""
+"""Ctrl-C and SIGTERM at every stage: all ends at once, nothing starts, one sentence, and it can go on."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ class Started:
         argv = [sys.executable, "-P", "-m", "qjump_mn.run", *arguments]
         with self._out.open("w") as out, self._err.open("w") as err:
             self.process = subprocess.Popen(
-                argv, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell in the background ignores it
+                argv, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                start_new_session=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # else ignored
             )  # fmt: skip
         self.tag = tag(self.process.pid)
 
@@ -88,7 +89,8 @@ class Started:
         assert time.monotonic() - begins < ENDS_S
         assert not self.guests()
         assert not list(self.folder.glob("qjump-mn-[0-9]*"))
-        whole = re.fullmatch(re.escape(SENTENCE) + r"(?: The run is in (.+): `qjump-mn resume \1` goes on\.)?\n", self.err)
+        resume = r"(?: The run is in (.+): `qjump-mn resume \1` goes on\.)?\n"
+        whole = re.fullmatch(re.escape(SENTENCE) + resume, self.err)
         assert whole, self.err
         return whole[1] or ""
 
@@ -189,7 +191,8 @@ def test_what_a_killed_program_had_started_is_ended_too(folder: Path) -> None:
         "try: subprocess.run(['sh', '-c', 'sleep 600 & echo $!; wait'])\n"
         "except interrupts.Interrupted as interrupted: interrupts.end(interrupted)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+    argv, pipe = [sys.executable, "-c", code], subprocess.PIPE
+    with subprocess.Popen(argv, stdout=pipe, stderr=pipe, text=True) as program:
         assert program.stdout is not None
         sleeper = tag(int(program.stdout.readline()))
         program.send_signal(signal.SIGTERM)
@@ -201,7 +204,10 @@ def test_what_a_killed_program_had_started_is_ended_too(folder: Path) -> None:
 
 
 def test_only_scratch_folders_of_the_dead_are_removed(folder: Path) -> None:
-    code = "import os; from qjump_mn import scratch; folder = scratch.folder(); print(folder.name, flush=True); os._exit(0)"
+    code = (
+        "import os; from qjump_mn import scratch\n"
+        "folder = scratch.folder(); print(folder.name, flush=True); os._exit(0)"
+    )
     dead = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
     left = Path(dead.stdout.strip())
     (left / "state").write_bytes(bytes(100))

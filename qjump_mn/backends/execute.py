@@ -19,8 +19,8 @@ Reporter = Callable[[Trial, str], None]
 def execute(backend: Backend, plan: Plan, run: RunDirectory, began: Reporter, ended: Callable[[Trial, Ended], None]) -> None:
     """Run every trial of ``plan`` that is not done, ``backend.parallel`` at a time, the longest first.
 
-    ``ended`` is called from this thread. Whatever is raised here, an interrupt too, ends the trials that run, and none
-    starts any more.
+    ``ended`` is called from this thread. Whatever is raised here, an interrupt too, ends the trials that run,
+    and none starts any more.
     """
 
     def one(trial: Trial) -> Ended:

@@ -105,7 +105,8 @@ class SimulatorBackend:
             if self._stopped:
                 return LostError.exit_code, "it was not started"
             process = subprocess.Popen(
-                argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                argv, env=environment,
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                 start_new_session=True,  # so that Ctrl-C reaches the harness alone
             )  # fmt: skip
             self._running.add(process)

@@ -79,10 +79,12 @@ def snapshot(
 ) -> Snapshot:
     """The machine after `setup`, from the cache or brought up now. Needs no root.
 
-    Raises LostError with the console's last lines when the setup fails, the guest dies or a deadline passes, and when
-    `stop` ends it.
+    Raises LostError with the console's last lines when the setup fails, the guest dies or a deadline passes,
+    and when `stop` ends it.
     """
-    return snapshots.take(image, setup, progress, memory_mb=memory_mb, wall_deadline_s=wall_deadline_s, stop=stop)
+    return snapshots.take(
+        image, setup, progress, memory_mb=memory_mb, wall_deadline_s=wall_deadline_s, stop=stop
+    )
 
 
 def run(
@@ -99,10 +101,10 @@ def run(
 ) -> Result:
     """Run `job` in a fork of `snapshot`, or cold: boot, `setup`, job. Its files are unpacked into `out` (made if absent).
 
-    The console is kept as `out`/console.log. An exception in the entry is exit code 5 with its traceback on the console.
-    May be called from several threads at once: each waits for a core of its own. The deadline begins when the core is
-    there. Raises LostError, which says how long was waited, when there is no complete result: panic, out of memory,
-    deadline, or `stop` ended it; the console is kept then too.
+    The console is kept as `out`/console.log. An exception in the entry is exit code 5 with its traceback on
+    the console. May be called from several threads at once: each waits for a core of its own. The deadline
+    begins when the core is there. Raises LostError, which says how long was waited, when there is no complete
+    result: panic, out of memory, deadline, or `stop` ended it; the console is kept then too.
     """
     if snapshot and setup:
         raise UsageError("a run has a snapshot or a setup, not both")
@@ -137,12 +139,13 @@ def run(
     sha256 = dict(image.sha256) | {"job": hashlib.sha256(encoded).hexdigest(), "result": trailer.sha256}
     if snapshot:
         sha256["snapshot"] = snapshot.sha256
-    return Result(
-        trailer.exit_code, trailer.virtual_ns / 1e9, wall_s, started - asked, console, sha256, argv, image.qemu_version
-    )
+    virtual_s, waited_s = trailer.virtual_ns / 1e9, started - asked
+    return Result(trailer.exit_code, virtual_s, wall_s, waited_s, console, sha256, argv, image.qemu_version)
 
 
-def _follow(guest: Machine, snapshot: Snapshot | None, out: Path, wall_deadline_s: float, progress: Progress) -> Trailer:
+def _follow(
+    guest: Machine, snapshot: Snapshot | None, out: Path, wall_deadline_s: float, progress: Progress
+) -> Trailer:
     """Let the machine run to its end; its files are in ``out`` then."""
     if snapshot:
         snapshots.restore(guest, snapshot)

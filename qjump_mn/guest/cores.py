@@ -1,12 +1,13 @@
 """One core for each guest: main loop and processor of a QEMU that records take turns, and handing over between cores costs more.
 
-Measured with wire links, which set 7,700 timers a virtual second: a guest that may use both cores of a machine takes
-20 to 25 % longer than one that is kept on one, and two at once take twice as long.
+Measured with wire links, which set 7,700 timers a virtual second: a guest that may use both cores of a
+machine takes 20 to 25 % longer than one that is kept on one, and two at once take twice as long.
 
-Who asks first is served first, among all processes and threads of a user. A folder holds a file for each core, which
-its holder locks, and a file for each thread that waits, which that thread locks and whose name is the time since boot
-(no change of the clock matters). The kernel drops the locks of whoever dies; a file of the dead is removed by the next
-who looks. No lock is ever waited for, so that a process that is stopped stops nobody else.
+Who asks first is served first, among all processes and threads of a user. A folder holds a file for each
+core, which its holder locks, and a file for each thread that waits, which that thread locks and whose name is
+the time since boot (no change of the clock matters). The kernel drops the locks of whoever dies; a file of
+the dead is removed by the next who looks. No lock is ever waited for, so that a process that is stopped stops
+nobody else.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from pathlib import Path
 
 from qjump_mn.errors import LostError, MachineError
 
+Progress = Callable[[str], None]
+
 WAITS = "waits for a core"
 """Every line about waiting begins so."""
 
@@ -36,11 +39,12 @@ class StoppedError(LostError):
 
 
 @contextmanager
-def core(progress: Callable[[str], None] = lambda line: None, stop: threading.Event | None = None) -> Iterator[int]:
+def core(progress: Progress = lambda line: None, stop: threading.Event | None = None) -> Iterator[int]:
     """Take a core that no other guest of this user has, waiting until there is one; its number.
 
-    It is free again with the block, or when this process ends, whatever ends it. Who waits longer than a second hears
-    for whom, again when that changes, and every 30 s. Raises :class:`StoppedError` as soon as ``stop`` is set.
+    It is free again with the block, or when this process ends, whatever ends it. Who waits longer than a
+    second hears for whom, again when that changes, and every 30 s. Raises :class:`StoppedError` once ``stop``
+    is set.
     """
     folder = _folder()
     with _ticket(folder) as ticket:
@@ -52,7 +56,7 @@ def core(progress: Callable[[str], None] = lambda line: None, stop: threading.Ev
         os.close(slot)
 
 
-def _wait(folder: Path, ticket: str, progress: Callable[[str], None], stop: threading.Event) -> tuple[int, int]:
+def _wait(folder: Path, ticket: str, progress: Progress, stop: threading.Event) -> tuple[int, int]:
     """The core's number and the handle that holds it."""
     began, last, last_s = time.monotonic(), "", 0.0
     while not stop.is_set():
@@ -63,7 +67,8 @@ def _wait(folder: Path, ticket: str, progress: Callable[[str], None], stop: thre
                 return number, slot
         now = time.monotonic()
         if now - began > _SILENT_S:
-            line = _holders(folder, cores) + ("", ", 1 waits before", f", {len(before)} wait before")[min(len(before), 2)]
+            many = ("", ", 1 waits before", f", {len(before)} wait before")[min(len(before), 2)]
+            line = _holders(folder, cores) + many
             if line != last or now - last_s > _AGAIN_S:
                 progress(f"{WAITS}: {line}")
                 last, last_s = line, now
@@ -77,7 +82,7 @@ def _ticket(folder: Path) -> Iterator[str]:
     while True:
         path = folder / f"wait-{_since_boot_ns():020d}-{threading.get_native_id()}"
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        # Before we have the lock, another may take the file for one of the dead and remove it: then once more.
+        # Before we have the lock, another may take the file for one of the dead and remove it.
         if _lock(handle) and os.fstat(handle).st_nlink:
             break
         os.close(handle)

@@ -177,7 +177,7 @@ class Stop:
         self._lock = threading.Lock()
 
     def now(self) -> None:
-        """Kill what runs: whoever waits for it gets a LostError. What is to start later raises StoppedError."""
+        """Kill what runs: whoever waits for it gets a LostError. A later start raises StoppedError."""
         with self._lock:  # so that none is between its start and its entry
             self.event.set()
             for process in self._running:
@@ -204,8 +204,8 @@ class Stop:
 def machine(argv: list[str], files: Files, core: int, stop: Stop) -> Iterator[Machine]:
     """Start QEMU on the core that the caller has, and end it with the block, in whatever way that is left.
 
-    It dies with the calling thread too (see leash.py). Raises MachineError when it does not start, and StoppedError
-    when it must not.
+    It dies with the calling thread too (see leash.py). Raises MachineError when it does not start, and
+    StoppedError when it must not.
     """
     ours, theirs = socket.socketpair()
 

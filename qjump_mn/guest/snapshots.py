@@ -53,7 +53,13 @@ class _Facts(msgspec.Struct, frozen=True):
 
 
 def take(
-    image: Image, setup: Setup, progress: Progress, *, memory_mb: int, wall_deadline_s: float, stop: Stop | None = None
+    image: Image,
+    setup: Setup,
+    progress: Progress,
+    *,
+    memory_mb: int,
+    wall_deadline_s: float,
+    stop: Stop | None = None,
 ) -> Snapshot:
     """The machine after its setup, from the cache or brought up now. Raises LostError when it does not get there."""
     stop = stop or Stop()
@@ -98,7 +104,13 @@ def copy_state(snapshot: Snapshot, files: Files) -> None:
 
 
 def _bring_up(
-    image: Image, setup: Setup, folder: Path, progress: Progress, memory_mb: int, wall_deadline_s: float, start: Start
+    image: Image,
+    setup: Setup,
+    folder: Path,
+    progress: Progress,
+    memory_mb: int,
+    wall_deadline_s: float,
+    start: Start,
 ) -> None:
     started = time.monotonic()
     memory = f"{_backend(folder, memory_mb)},share=on"
