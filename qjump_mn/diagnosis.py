@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import cache, guest
+from qjump_mn import cache, guest, scratch
 from qjump_mn.errors import MachineError, QJumpError
 
 
@@ -99,9 +99,11 @@ def _memory_mib() -> int:
 
 
 def clean(out: Console, *, everything: bool) -> None:
-    """End orphaned guests, remove what interrupted builds left and, if asked, the whole cache."""
+    """End orphaned guests, remove what dead runs and builds left and, if asked, the whole cache."""
     for orphan in guest.end_orphans():
         out.print(f"ended the guest {orphan}, whose harness is gone", markup=False)
+    for folder in scratch.remove_left():
+        out.print(f"removed {folder}, whose process is gone", markup=False)
     cache.sweep()
     freed = 0
     for entry in cache.entries():

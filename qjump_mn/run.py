@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import signal
 import sys
 
-from qjump_mn import environment
+from qjump_mn import environment, interrupts
 
 if __name__ == "__main__":
+    interrupts.end_at_once()
     environment.ensure()
 
 from pathlib import Path
@@ -24,7 +24,6 @@ from qjump_mn.errors import QJumpError, UsageError
 from qjump_mn.model import loading
 
 VERBS = ("run", "resume", "list", "explain", "report", "doctor", "clean")
-INTERRUPTED = 130
 
 app = typer.Typer(
     add_completion=False,
@@ -193,32 +192,29 @@ def arguments(given: list[str]) -> list[str]:
 
 def main() -> None:
     """Run the command line; errors are one sentence, with a traceback only for ``--debug``."""
-    given = sys.argv[1:]
-    debug = "--debug" in given
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended like Ctrl-C: everything that was started is ended too
-    given = [argument for argument in given if argument != "--debug"]
+    interrupts.raise_interrupted()
     try:
+        given = [argument for argument in sys.argv[1:] if argument != "--debug"]
         status = app(arguments(given), standalone_mode=False, prog_name="qjump-mn")
         sys.exit(status if isinstance(status, int) else 0)
-    except QJumpError as error:
-        if debug:
+    except BaseException as error:
+        if interrupted := interrupts.interruption(error):
+            interrupts.end(interrupted)
+        if isinstance(error, SystemExit) or "--debug" in sys.argv:
             raise
-        err.print(f"qjump-mn: {error}", markup=False)
-        sys.exit(error.exit_code)
-    except (typer.Abort, KeyboardInterrupt):
-        err.print("qjump-mn: interrupted; everything that was started has been ended", markup=False)
-        sys.exit(INTERRUPTED)
-    except Exception as error:
-        if debug:
-            raise
-        if hasattr(error, "format_message"):  # click's own words for a wrong option
-            err.print(f"qjump-mn: {error.format_message()}", markup=False)
-            sys.exit(2)
-        err.print(
-            f"qjump-mn: an error that should not happen: {type(error).__name__}: {error}; call again with --debug for the place",
-            markup=False,
-        )
-        sys.exit(5)
+        sentence, code = _last_words(error)
+        err.print(f"qjump-mn: {sentence}", markup=False)
+        sys.exit(code)
+
+
+def _last_words(error: BaseException) -> tuple[str, int]:
+    """What is said of an error, and the exit code."""
+    if isinstance(error, QJumpError):
+        return str(error), error.exit_code
+    if hasattr(error, "format_message"):  # click's own words for a wrong option
+        return error.format_message(), 2
+    where = "call again with --debug for the place"
+    return f"an error that should not happen: {type(error).__name__}: {error}; {where}", 5
 
 
 if __name__ == "__main__":

@@ -7,27 +7,31 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from rich.console import Console
 
-from qjump_mn import __version__, cache
+from qjump_mn import __version__, cache, interrupts, scratch
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
 from qjump_mn.backends.execute import execute
 from qjump_mn.backends.protocol import Backend, Ended
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import InvalidRunError, UsageError
+from qjump_mn.guest.cores import WAITS
+from qjump_mn.guest.leash import leashed
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.results import directory, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Git
 from qjump_mn.steps import script
+
+WAITS_AGAIN_S = 5.0
+"""After a line about waiting for a core, no other one for so long."""
 
 
 class Request(NamedTuple):
@@ -138,6 +142,13 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
     check(plan)
     backend = _remote(_backend(plan, asked.backend, cold=asked.cold), asked.scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
+    trials = f"{len(plan.arms_run)} arms x {len(plan.seeds)} seeds"
+    what = f"{trials} on {plan.network.topology}, backend {backend.name}"
+    builds = backend.name == "guest" and not is_built()
+    first = ", after about 3 minutes to build the guest, this first time" if builds else ""
+    out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
+    if backend.name != "simulator":
+        out.print(f"about {expected(plan, backend)}{first}", markup=False)
     now = datetime.datetime.now(datetime.UTC)
     run_directory = directory.create(
         asked.out,
@@ -150,11 +161,6 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
         machine={},
         now=now,
     )
-    what = f"{len(plan.arms_run)} arms x {len(plan.seeds)} seeds on {plan.network.topology}, backend {backend.name}"
-    first = "" if backend.name != "guest" or is_built() else ", after about 3 minutes to build the guest, this first time"
-    out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
-    if backend.name != "simulator":
-        out.print(f"about {expected(plan, backend)}{first}", markup=False)
     return _run(backend, run_directory, plan, out)
 
 
@@ -177,41 +183,52 @@ def resume(path: Path, out: Console, scheduler: str = "") -> int:
 
 def _run(backend: Backend, run_directory: RunDirectory, plan: Plan, out: Console) -> int:
     """Run every trial that is not done, and judge all."""
+    with interrupts.resumable(run_directory.path):
+        try:
+            with run_directory.held(), backend:
+                _run_trials(backend, run_directory, plan, out)
+        finally:
+            directory.hand_over(run_directory.path)
+        return analyse(run_directory.path)
+
+
+def _run_trials(backend: Backend, run_directory: RunDirectory, plan: Plan, out: Console) -> None:
     trials = [trial for trial in plan.trials() if not run_directory.is_done(trial.name)]
     whole = sum(backend.cost(trial) or 1.0 for trial in trials)
     began = time.monotonic()
+    ready, spent, waits_told = 0, 0.0, -WAITS_AGAIN_S
 
     def tell(line: str) -> None:
         out.print(f"{_clock(began)}  {line}", markup=False)
 
-    try:
-        with run_directory.held(), backend:
-            machine = backend.prepare(plan, tell)
-            _check_same(run_directory, machine)
-            run_directory.enter_machine(machine)
-            ready, spent = [0], [0.0]
+    def progress(trial: Trial, line: str) -> None:
+        nonlocal waits_told
+        run_directory.log("progress", name=trial.name, line=line)
+        # As many trials wait as there are cores, and one line is enough.
+        if line.startswith(WAITS) and time.monotonic() - waits_told > WAITS_AGAIN_S:
+            waits_told = time.monotonic()
+            tell(f"{trial.name}: {line}")
 
-            def progress(trial: Trial, line: str) -> None:
-                run_directory.log("progress", name=trial.name, line=line)
+    def ended(trial: Trial, how: Ended) -> None:
+        nonlocal ready, spent
+        ready += 1
+        spent += backend.cost(trial) or 1.0
+        left_s = (time.monotonic() - started) * (whole / spent - 1)
+        left = f", {left_s:.0f} s left" if ready < len(trials) else ""
+        tell(f"[{ready}/{len(trials)}] {trial.name}: {_how(how)}{left}")
 
-            def ended(trial: Trial, how: Ended) -> None:
-                ready[0] += 1
-                spent[0] += backend.cost(trial) or 1.0
-                left = f"{(time.monotonic() - started) * (whole / spent[0] - 1):.0f} s left"
-                verdict = (
-                    f"done in {how.wall_s:.0f} s"
-                    if not how.exit_code
-                    else f"LOST: {how.message}"
-                    if how.exit_code != 4
-                    else f"INVALID: {how.message}"
-                )
-                tell(f"[{ready[0]}/{len(trials)}] {trial.name}: {verdict}" + (f", {left}" if ready[0] < len(trials) else ""))
+    machine = backend.prepare(plan, tell)
+    _check_same(run_directory, machine)
+    run_directory.enter_machine(machine)
+    started = time.monotonic()
+    execute(backend, plan, run_directory, progress, ended)
 
-            started = time.monotonic()
-            execute(backend, plan, run_directory, progress, ended)
-    finally:
-        directory.hand_over(run_directory.path)
-    return analyse(run_directory.path)
+
+def _how(ended: Ended) -> str:
+    if ended.exit_code:
+        return f"{'INVALID' if ended.exit_code == InvalidRunError.exit_code else 'LOST'}: {ended.message}"
+    waited = f" (waited {ended.waited_s:.0f} s for a core)" if ended.waited_s >= 1 else ""
+    return f"done in {ended.wall_s:.0f} s{waited}"
 
 
 def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None:
@@ -223,15 +240,20 @@ def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None
 
 
 def analyse(path: Path) -> int:
-    """Judge a run directory in a process of its own, without root's rights: analysis needs libraries that nothing under sudo imports."""
-    argv = [sys.executable, "-m", "qjump_mn.analysis", str(path)]
+    """Judge a run directory in a process of its own, without root's rights; return its exit code.
+
+    Analysis needs libraries that nothing under sudo imports. It ends with this process, and hears no Ctrl-C
+    itself.
+    """
+    argv = leashed([sys.executable, "-m", "qjump_mn.analysis", str(path)])
     user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
     if os.geteuid() or not user.isdigit() or not group.isdigit():
-        return subprocess.run(argv, check=False).returncode
-    with tempfile.TemporaryDirectory(prefix="qjump-mn-") as folder:  # matplotlib wants to write, and root's home is not the user's
+        return subprocess.run(argv, check=False, start_new_session=True).returncode
+    rights: dict[str, Any] = {"user": int(user), "group": int(group), "extra_groups": []}
+    with scratch.folder() as folder:  # matplotlib wants to write, and root's home is not the user's
         os.chown(folder, int(user), int(group))
         environment = {**os.environ, "MPLCONFIGDIR": folder, "HOME": folder}
-        return subprocess.run(argv, env=environment, check=False, user=int(user), group=int(group), extra_groups=[]).returncode
+        return subprocess.run(argv, check=False, start_new_session=True, env=environment, **rights).returncode
 
 
 def is_built() -> bool:

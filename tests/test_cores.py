@@ -1,19 +1,23 @@
-"""One guest a core: slots are different, waited for, and free again whatever ends their holder."""
+"""One guest a core: first come, first served, and free again whatever ends its holder."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from qjump_mn.errors import MachineError
-from qjump_mn.guest.cores import core
+from qjump_mn.guest.cores import StoppedError, core
+from qjump_mn.guest.machine import Stop
 
 HOLD = """
 import sys
@@ -23,13 +27,27 @@ with core() as number:
     sys.stdin.read()
 """
 
+AFFINITY = os.sched_getaffinity
+
+AGAIN = """
+import os, sys, time
+from qjump_mn.guest.cores import core
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+sys.stdin.readline()
+for _ in range(8):
+    with core():
+        print(sys.argv[1], flush=True)
+        time.sleep(0.02)
+"""
+
 
 @pytest.fixture(autouse=True)
-def slots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slots of this test's own: guests may be running."""
+def slots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of this test's own slots: guests may be running."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 5})
+    return tmp_path / f"qjump-mn-cores-{os.getuid()}"
 
 
 def test_each_guest_has_a_core_of_its_own() -> None:
@@ -85,3 +103,167 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     folder.chmod(0o777)
     with pytest.raises(MachineError, match="is not this user's alone"), core():
         pass
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def tickets(slots: Path) -> list[Path]:
+    return sorted(slots.glob("wait-*"))
+
+
+@contextmanager
+def process(code: str, *arguments: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
+    argv = [sys.executable, "-c", code, *arguments]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=stdout, text=True) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+@pytest.fixture
+def only(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The one core that this test and its processes share."""
+    number = min(AFFINITY(0))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {number})
+    return number
+
+
+def test_three_processes_that_ask_again_and_again_take_turns() -> None:
+    ours, theirs = os.pipe()
+    with ExitStack() as stack:
+        processes = [stack.enter_context(process(AGAIN, name, stdout=theirs)) for name in "abc"]
+        os.close(theirs)
+        for one in processes:
+            assert one.stdin is not None
+            one.stdin.write("go\n")
+            one.stdin.flush()
+        with os.fdopen(ours) as lines:
+            got = "".join(lines.read().split())
+    assert len(got) == 24
+    all_ask = max(got.index(name) for name in "abc")
+    all_still_ask = min(got.rindex(name) for name in "abc")
+    turns = got[all_ask : all_still_ask + 1]
+    assert len(turns) >= 12
+    assert all(len(set(turns[index : index + 3])) == 3 for index in range(len(turns) - 2)), got
+
+
+def test_threads_of_one_process_come_in_order(slots: Path, only: int) -> None:
+    got: list[int] = []
+
+    def wait(index: int) -> None:
+        with core():
+            got.append(index)
+
+    threads = [threading.Thread(target=wait, args=(index,)) for index in range(5)]
+    with core() as number:
+        assert number == only
+        for index, thread in enumerate(threads):
+            thread.start()
+            until(lambda index=index: len(tickets(slots)) == index + 1)  # type: ignore[misc]
+    for thread in threads:
+        thread.join(10)
+    assert got == [0, 1, 2, 3, 4]
+    assert tickets(slots) == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_who_is_killed_or_stopped_in_the_queue_is_passed(slots: Path, only: int, how: signal.Signals) -> None:
+    confined = HOLD.replace("with core()", f"import os; os.sched_setaffinity(0, {{{only}}})\nwith core()")
+    got: list[int] = []
+
+    def second() -> None:
+        with core() as number:
+            got.append(number)
+
+    with process(confined) as first, ExitStack() as held:
+        held.enter_context(core())
+        until(lambda: len(tickets(slots)) == 1)
+        thread = threading.Thread(target=second)
+        thread.start()
+        until(lambda: len(tickets(slots)) == 2)
+        first.send_signal(how)
+        if how == signal.SIGKILL:
+            first.wait()
+            until(lambda: len(tickets(slots)) == 1)
+        assert got == []
+        held.close()
+        thread.join(10)
+        assert got == [only]
+        assert len(tickets(slots)) == (how == signal.SIGSTOP)
+
+
+def test_a_core_that_none_before_us_may_use_is_ours(slots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = 3, 5
+    affinity: dict[int, set[int]] = {}
+    me = threading.get_native_id
+    monkeypatch.setattr(os, "sched_getaffinity", lambda thread: affinity.get(thread or me(), {one, other}))
+
+    def first() -> None:
+        affinity[threading.get_native_id()] = {one}
+        with core():
+            pass
+
+    with core() as held:
+        assert held == one
+        thread = threading.Thread(target=first)
+        thread.start()
+        until(lambda: len(tickets(slots)) == 1)
+        with core() as number:
+            assert number == other
+    thread.join(10)
+
+
+def test_who_waits_hears_for_whom_once(slots: Path, only: int) -> None:
+    lines: list[str] = []
+    stop = threading.Event()
+    ended: list[StoppedError] = []
+
+    def wait(tell: Callable[[str], None]) -> None:
+        try:
+            with core(tell, stop):
+                pass
+        except StoppedError as error:
+            ended.append(error)
+
+    with core():
+        first = threading.Thread(target=wait, args=(lambda line: None,))
+        second = threading.Thread(target=wait, args=(lines.append,))
+        first.start()
+        until(lambda: len(tickets(slots)) == 1)
+        second.start()
+        second.join(0.5)
+        assert lines == []
+        until(lambda: lines)
+        second.join(1)
+        assert len(lines) == 1
+        start, _, rest = lines[0].partition(") ")
+        assert start.startswith(f"waits for a core: pid {os.getpid()} (")
+        assert rest == f"has it since {time.strftime('%H:%M')}, 1 waits before"
+        stop.set()
+        first.join(1)
+        second.join(1)
+        assert len(ended) == 2
+        assert tickets(slots) == []
+        with pytest.raises(StoppedError), core(stop=stop):
+            pass
+
+
+def test_nothing_starts_after_the_stop() -> None:
+    stop, started = Stop(), []
+
+    def start() -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(["sleep", "60"]))
+        return started[-1]
+
+    with stop.running(start) as running:
+        stop.now()
+        assert running.wait(5) == -signal.SIGKILL
+    with pytest.raises(StoppedError), stop.running(start):
+        pass
+    assert len(started) == 1

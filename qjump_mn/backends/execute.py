@@ -17,7 +17,11 @@ Reporter = Callable[[Trial, str], None]
 
 
 def execute(backend: Backend, plan: Plan, run: RunDirectory, began: Reporter, ended: Callable[[Trial, Ended], None]) -> None:
-    """Run every trial of ``plan`` that is not done, ``backend.parallel`` at a time, the longest first; ``ended`` is called from this thread."""
+    """Run every trial of ``plan`` that is not done, ``backend.parallel`` at a time, the longest first.
+
+    ``ended`` is called from this thread. Whatever is raised here, an interrupt too, ends the trials that run,
+    and none starts any more.
+    """
 
     def one(trial: Trial) -> Ended:
         began(trial, "starts")
@@ -34,11 +38,12 @@ def execute(backend: Backend, plan: Plan, run: RunDirectory, began: Reporter, en
                     trial = waiting.pop(future)
                     how = future.result()
                     run.finish(trial.name, _record(how))
-                    run.log("trial", name=trial.name, exit_code=how.exit_code, message=how.message, wall_s=round(how.wall_s, 2))
+                    times = {"wall_s": round(how.wall_s, 2), "waited_s": round(how.waited_s, 2)}
+                    run.log("trial", name=trial.name, exit_code=how.exit_code, message=how.message, **times)
                     ended(trial, how)
         except BaseException:
             backend.stop()
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
             raise
     run.close(datetime.datetime.now(datetime.UTC))
 

@@ -41,7 +41,7 @@ class GuestBackend:
 
     def __init__(self, *, cold: bool = False) -> None:
         self.parallel = len(os.sched_getaffinity(0))
-        self._cold = cold
+        self._cold, self._stop = cold, guest.Stop()
         self._snapshots: dict[Network, guest.Snapshot] = {}
 
     def __enter__(self) -> Self:
@@ -68,7 +68,7 @@ class GuestBackend:
             facts["differences"] = "; ".join(self._image.differences)
         if not self._cold:
             for network in dict.fromkeys(trial.network.skeleton() for trial in plan.trials()):
-                state = guest.snapshot(self._image, setup(network), progress)
+                state = guest.snapshot(self._image, setup(network), progress, stop=self._stop)
                 self._snapshots[network] = state
                 facts[f"snapshot_{network.model}_sha256"] = state.sha256
         return facts
@@ -89,9 +89,11 @@ class GuestBackend:
                 setup=setup(network) if self._cold else None,
                 wall_deadline_s=virtual_s * WALL_PER_VIRTUAL,
                 progress=progress,
+                stop=self._stop,
             )
         except LostError as error:
-            return Ended(error.exit_code, str(error), None, time.monotonic() - began)
+            took = time.monotonic() - began - error.waited_s
+            return Ended(error.exit_code, str(error), None, took, error.waited_s)
         message = out / MESSAGE
         sentence = message.read_text().strip() if message.exists() else ""
         if result.exit_code and not sentence:
@@ -100,12 +102,12 @@ class GuestBackend:
             try:
                 emulated.check_built(out, trial)
             except InvalidRunError as error:
-                return Ended(error.exit_code, str(error), result.virtual_s, result.wall_s)
-        return Ended(result.exit_code, sentence, result.virtual_s, result.wall_s)
+                return Ended(error.exit_code, str(error), result.virtual_s, result.wall_s, result.waited_s)
+        return Ended(result.exit_code, sentence, result.virtual_s, result.wall_s, result.waited_s)
 
     def stop(self) -> None:
-        """End this process's guests."""
-        guest.end_mine()
+        """End the guests of this backend; none starts any more."""
+        self._stop.now()
 
 
 def setup(network: Network) -> guest.Setup:

@@ -7,12 +7,12 @@ import importlib.util
 import os
 import platform
 import sys
-import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
+from qjump_mn import scratch
 from qjump_mn.backends import emulated
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.errors import MachineError, QJumpError
@@ -81,8 +81,8 @@ class HostBackend:
             self._exits.close()
             self._progress(f"bringing up {network.topology}, links of model {network.model}, on this host")
             built = self._exits.enter_context(Built())
-            with tempfile.TemporaryDirectory(prefix="qjump-mn-") as scratch:
-                built.build(bring_up(skeleton), Path(scratch))
+            with scratch.folder() as folder:
+                built.build(bring_up(skeleton), Path(folder))
             self._up = (skeleton, built)
         return self._up[1]
 

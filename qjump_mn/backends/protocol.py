@@ -12,12 +12,17 @@ Progress = Callable[[str], None]
 
 
 class Ended(NamedTuple):
-    """How a trial ended: its exit code, a sentence if that is not 0, and how long it took on the guest's clock and on ours."""
+    """How a trial ended: its exit code, a sentence if that is not 0, and how long it took.
+
+    ``virtual_s`` is on the guest's clock, ``wall_s`` on ours, without ``waited_s``, which is how long it
+    waited for a core before.
+    """
 
     exit_code: int
     message: str
     virtual_s: float | None
     wall_s: float
+    waited_s: float = 0.0
 
 
 class Backend(Protocol):

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import functools
 import importlib
-import shutil
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 
-from qjump_mn import __version__
+from qjump_mn import __version__, scratch
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Backend, Ended, Progress
 from qjump_mn.errors import LostError, MachineError, QJumpError
@@ -109,13 +107,11 @@ def run_here(backend: str, plan: bytes, image: str, version: str, trial: bytes) 
     ready, theirs = _prepared(backend, plan)
     if theirs != image:
         raise MachineError(f"a worker has image {theirs[:12]}, not {image[:12]}: use the same checkout and architecture")
-    folder = Path(tempfile.mkdtemp(prefix="qjump-mn-"))
-    try:
+    with scratch.folder() as name:
+        folder = Path(name)
         ended = ready.run(msgspec.json.decode(trial, type=Trial), folder, lambda line: None)
-        files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-        return tuple(ended), files
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        left = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        return tuple(ended), {path.relative_to(folder).as_posix(): path.read_bytes() for path in left}
 
 
 _preparing = threading.Lock()

@@ -106,7 +106,11 @@ class SimulatorBackend:
         with self._lock:
             if self._stopped:
                 return LostError.exit_code, "it was not started"
-            process = subprocess.Popen(argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            process = subprocess.Popen(
+                argv, env=environment,
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                start_new_session=True,  # so that Ctrl-C reaches the harness alone
+            )  # fmt: skip
             self._running.add(process)
         try:
             _, said = process.communicate(text)

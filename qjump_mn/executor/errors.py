@@ -17,3 +17,5 @@ class LostError(QJumpError):
     """A program or the guest died, or overran its deadline; what it left is quoted."""
 
     exit_code = 5
+    waited_s = 0.0
+    """How long it had waited for a core before, on the clock of who ran it."""

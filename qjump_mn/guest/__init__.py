@@ -14,22 +14,25 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import qjump_mn
-from qjump_mn import cache
-from qjump_mn.errors import QJumpError, UsageError
+from qjump_mn import cache, scratch
+from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.guest import build, debug, snapshots, toolbox
+from qjump_mn.guest.cores import core
 from qjump_mn.guest.cpio import Node
 from qjump_mn.guest.image import initramfs, python_package
 from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Snapshot, encode_job, encode_setup
-from qjump_mn.guest.machine import Files, end_mine, end_orphans, machine, qemu_argv
-from qjump_mn.guest.result import unpack
+from qjump_mn.guest.machine import Files, Machine, Stop, end_orphans, machine, qemu_argv
+from qjump_mn.guest.result import Trailer, unpack
 
-__all__ = ["Image", "Job", "Progress", "Result", "Setup", "Snapshot", "check", "end_mine", "end_orphans", "prepare", "run", "snapshot"]
+__all__ = [
+    "Image", "Job", "Progress", "Result", "Setup", "Snapshot", "Stop",
+    "check", "end_orphans", "prepare", "run", "snapshot",
+]
 
 MEMORY_MB = 1024
 
@@ -65,12 +68,16 @@ def snapshot(
     *,
     memory_mb: int = MEMORY_MB,
     wall_deadline_s: float = 900.0,
+    stop: Stop | None = None,
 ) -> Snapshot:
     """The machine after `setup`, from the cache or brought up now. Needs no root.
 
-    Raises LostError with the console's last lines when the setup fails, the guest dies or a deadline passes.
+    Raises LostError with the console's last lines when the setup fails, the guest dies or a deadline passes,
+    and when `stop` ends it.
     """
-    return snapshots.take(image, setup, progress, memory_mb=memory_mb, wall_deadline_s=wall_deadline_s)
+    return snapshots.take(
+        image, setup, progress, memory_mb=memory_mb, wall_deadline_s=wall_deadline_s, stop=stop
+    )
 
 
 def run(
@@ -83,44 +90,69 @@ def run(
     wall_deadline_s: float = 1800.0,
     progress: Progress = lambda line: None,
     memory_mb: int = MEMORY_MB,
+    stop: Stop | None = None,
 ) -> Result:
     """Run `job` in a fork of `snapshot`, or cold: boot, `setup`, job. Its files are unpacked into `out` (made if absent).
 
-    The console is kept as `out`/console.log. An exception in the entry is exit code 5 with its traceback on the console. May be called
-    from several threads at once; the caller sees to it that there are never more runs than cores. Raises LostError when
-    there is no complete result: panic, out of memory, deadline; the console is kept then too.
+    The console is kept as `out`/console.log. An exception in the entry is exit code 5 with its traceback on
+    the console. May be called from several threads at once: each waits for a core of its own. The deadline
+    begins when the core is there. Raises LostError, which says how long was waited, when there is no complete
+    result: panic, out of memory, deadline, or `stop` ended it; the console is kept then too.
     """
     if snapshot and setup:
         raise UsageError("a run has a snapshot or a setup, not both")
     encoded = encode_job(job)
-    for path in (image.initrd.parent, *([snapshot.path] if snapshot else [])):
-        cache.used(path)
-    started = time.monotonic()
-    out.mkdir(parents=True, exist_ok=True)
-    console = out / "console.log"
-    with tempfile.TemporaryDirectory(prefix="qjump-mn-") as scratch:
-        files = Files(Path(scratch))
+    stop, console, asked = stop or Stop(), out / "console.log", time.monotonic()
+
+    def waiting(line: str) -> None:
+        _keep(image, snapshot)  # every 30 s
+        progress(line)
+
+    with core(waiting, stop.event) as number, scratch.folder() as folder:
+        started = time.monotonic()
+        _keep(image, snapshot)
+        out.mkdir(parents=True, exist_ok=True)
+        files = Files(Path(folder))
         files.setup.write_bytes(encode_setup(snapshot.setup if snapshot else setup or Setup()))
         files.job.write_bytes(encoded)
         memory = snapshots.private_memory(snapshot) if snapshot else snapshots.own_memory(memory_mb)
         if snapshot:
             snapshots.copy_state(snapshot, files)
         argv = qemu_argv(image, files, memory, stopping=False, state=snapshot is not None)
-        with machine(argv, files) as guest:
-            try:
-                if snapshot:
-                    snapshots.restore(guest, snapshot)
-                guest.wait_ended(wall_deadline_s, progress)
-                trailer = unpack(files.result, out)
-                if trailer is None:
-                    raise guest.lost("the guest ended without a result")
-            finally:
+        try:
+            with machine(argv, files, number, stop) as guest:
+                trailer = _follow(guest, snapshot, out, wall_deadline_s, progress)
+        except LostError as error:
+            error.waited_s = started - asked
+            raise
+        finally:
+            if files.console.exists():
                 shutil.copyfile(files.console, console)
+        wall_s = time.monotonic() - started
     sha256 = dict(image.sha256) | {"job": hashlib.sha256(encoded).hexdigest(), "result": trailer.sha256}
     if snapshot:
         sha256["snapshot"] = snapshot.sha256
-    wall_s = time.monotonic() - started
-    return Result(trailer.exit_code, trailer.virtual_ns / 1e9, wall_s, console, sha256, argv, image.qemu_version)
+    virtual_s, waited_s = trailer.virtual_ns / 1e9, started - asked
+    return Result(trailer.exit_code, virtual_s, wall_s, waited_s, console, sha256, argv, image.qemu_version)
+
+
+def _follow(
+    guest: Machine, snapshot: Snapshot | None, out: Path, wall_deadline_s: float, progress: Progress
+) -> Trailer:
+    """Let the machine run to its end; its files are in ``out`` then."""
+    if snapshot:
+        snapshots.restore(guest, snapshot)
+    guest.wait_ended(wall_deadline_s, progress)
+    trailer = unpack(guest.files.result, out)
+    if trailer is None:
+        raise guest.lost("the guest ended without a result")
+    return trailer
+
+
+def _keep(image: Image, snapshot: Snapshot | None) -> None:
+    """Keep what a run starts from in the cache, whatever else is pruned."""
+    for path in (image.initrd.parent, *([snapshot.path] if snapshot else [])):
+        cache.used(path)
 
 
 def check() -> str:
@@ -128,7 +160,7 @@ def check() -> str:
     if not toolbox.is_built():
         return "the guest is not built yet"
     try:
-        with tempfile.TemporaryDirectory(prefix="qjump-mn-") as folder:
+        with scratch.folder() as folder:
             result = run(prepare(), Job(script="print('hello')"), Path(folder), wall_deadline_s=300)
             said = Path(folder, "stdout").read_text()
     except QJumpError as error:

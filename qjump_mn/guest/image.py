@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from qjump_mn import cache
+from qjump_mn import cache, scratch
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import cpio, selection
 from qjump_mn.guest.cpio import Node
@@ -86,14 +86,14 @@ def initramfs(tree: Tree, kernel: Tree, overlay: Mapping[str, Node], progress: C
 def python_package(tree: Tree, package: Path, target: str) -> dict[str, Node]:
     """A Python package below the folder `target`, with its bytecode, which the guest would else make at every start."""
     nodes: dict[str, Node] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        home = Path(scratch, target, package.name)
+    with scratch.folder() as top:
+        home = Path(top, target, package.name)
         for source in sorted(package.rglob("*.py")):
             copy = home / source.relative_to(package)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, copy)
-        _compile(tree, home, Path(scratch))
-        for name, node in selection.dropped_in(Path(scratch)).items():
+        _compile(tree, home, Path(top))
+        for name, node in selection.dropped_in(Path(top)).items():
             nodes[name] = Node.folder() if node.content is None else Node.file(_content(node))
     return nodes
 

@@ -85,14 +85,16 @@ class Snapshot(msgspec.Struct, frozen=True):
 class Result(msgspec.Struct, frozen=True):
     """What a run left.
 
-    `exit_code` is the job's own; `virtual_s` and `wall_s` are the job's duration on the guest's clock and the whole run's
-    on ours. `console` is the console's full text. `sha256` has the keys qemu, kernel, initrd, snapshot (absent when cold),
-    job and result (the stream of files as it left the guest); `argv` is QEMU's command line.
+    `exit_code` is the job's own; `virtual_s` and `wall_s` are the job's duration on the guest's clock and the
+    whole run's on ours, without `waited_s`, the time before until there was a core. `console` is the
+    console's full text. `sha256` has the keys qemu, kernel, initrd, snapshot (absent when cold), job and
+    result (the stream of files as it left the guest); `argv` is QEMU's command line.
     """
 
     exit_code: int
     virtual_s: float
     wall_s: float
+    waited_s: float
     console: Path
     sha256: dict[str, str]
     argv: list[str]

@@ -8,19 +8,21 @@ import select
 import signal
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from qjump_mn.errors import LostError, MachineError
-from qjump_mn.guest.cores import core
+from qjump_mn.guest.cores import StoppedError
 from qjump_mn.guest.job import Image, Progress
 from qjump_mn.guest.leash import leashed
 from qjump_mn.guest.qmp import Qmp
+from qjump_mn.processes import is_alive, tag
 
 TAG = "QJUMP_MN_RUN"
-"""The environment variable by which our QEMUs are known: the harness's pid and its start time in clock ticks."""
+"""The environment variable by which our QEMUs are known: the harness's tag, see processes.py."""
 
 _PROGRESS_MARK = "qjump-mn: "
 _TAIL_LINES = 15
@@ -166,25 +168,58 @@ class Machine:
                     progress(line.removeprefix(_PROGRESS_MARK).strip())
 
 
-@contextlib.contextmanager
-def machine(argv: list[str], files: Files) -> Iterator[Machine]:
-    """Start QEMU and end it with the block, in whatever way that is left.
+class Stop:
+    """Ends all QEMUs that were started under it, now and for good; used from several threads."""
 
-    It dies with the calling thread too (see leash.py). Raises MachineError when it does not start.
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+
+    def now(self) -> None:
+        """Kill what runs: whoever waits for it gets a LostError. A later start raises StoppedError."""
+        with self._lock:  # so that none is between its start and its entry
+            self.event.set()
+            for process in self._running:
+                process.kill()
+
+    @contextlib.contextmanager
+    def running(self, start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess.Popen[bytes]]:
+        """The process that ``start`` starts, killed with the block."""
+        with self._lock:
+            if self.event.is_set():
+                raise StoppedError("it was ended before its guest had started")
+            process = start()
+            self._running.add(process)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+            with self._lock:
+                self._running.discard(process)
+
+
+@contextlib.contextmanager
+def machine(argv: list[str], files: Files, core: int, stop: Stop) -> Iterator[Machine]:
+    """Start QEMU on the core that the caller has, and end it with the block, in whatever way that is left.
+
+    It dies with the calling thread too (see leash.py). Raises MachineError when it does not start, and
+    StoppedError when it must not.
     """
-    with contextlib.ExitStack() as stack:
-        number = stack.enter_context(core())
-        ours, theirs = socket.socketpair()
-        stack.callback(ours.close)
+    ours, theirs = socket.socketpair()
+
+    def start() -> subprocess.Popen[bytes]:
         with theirs, (files.folder / "stderr").open("wb") as stderr:
-            process = subprocess.Popen(
-                leashed([*argv, "-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control"], number),
+            monitor = ["-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control"]
+            return subprocess.Popen(
+                leashed([*argv, *monitor], core),
                 # Not the host's modules, locale or sound; a session of its own, so that Ctrl-C reaches the harness alone.
-                env={"LC_ALL": "C", "QEMU_MODULE_DIR": "/nonexistent", TAG: _tag(os.getpid())},
+                env={"LC_ALL": "C", "QEMU_MODULE_DIR": "/nonexistent", TAG: tag(os.getpid())},
                 stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr, pass_fds=[theirs.fileno()], start_new_session=True,
             )  # fmt: skip
-        stack.callback(process.wait)
-        stack.callback(process.kill)
+
+    with ours, theirs, stop.running(start) as process:
         try:
             qmp = Qmp(ours)
         except LostError as error:
@@ -196,42 +231,25 @@ def machine(argv: list[str], files: Files) -> Iterator[Machine]:
 
 def orphans() -> list[int]:
     """The pids of our QEMUs whose harness is gone, as far as we may see them."""
-    return [pid for pid, tag in _tagged() if tag != _tag(int(tag.split(".")[0]))]
+    return [pid for pid, harness in _tagged() if not is_alive(harness)]
 
 
 def end_orphans() -> list[int]:
     """End every orphan at once; returns their pids."""
-    return _end(orphans())
-
-
-def end_mine() -> list[int]:
-    """End every QEMU of this process: whoever waits for one gets a LostError. Returns their pids."""
-    return _end([pid for pid, tag in _tagged() if tag == _tag(os.getpid())])
-
-
-def _tagged() -> Iterator[tuple[int, str]]:
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            for variable in (folder / "environ").read_bytes().split(b"\0"):
-                name, _, tag = variable.decode(errors="replace").partition("=")
-                if name == TAG:
-                    yield int(folder.name), tag
-
-
-def _end(pids: list[int]) -> list[int]:
+    pids = orphans()
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     return pids
 
 
-def _tag(pid: int) -> str:
-    # A pid alone may be somebody else's by now; field 22 of stat is when the process started.
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return f"{pid}.{fields[19]}"
+def _tagged() -> Iterator[tuple[int, str]]:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            for variable in (folder / "environ").read_bytes().split(b"\0"):
+                name, _, harness = variable.decode(errors="replace").partition("=")
+                if name == TAG:
+                    yield int(folder.name), harness
 
 
 def _size_mb(memory: str) -> int:

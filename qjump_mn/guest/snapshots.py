@@ -20,18 +20,24 @@ without rr fails one (diff >= 0) when it goes on with rr.
 
 from __future__ import annotations
 
+import functools
 import shutil
-import tempfile
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
 
-from qjump_mn import cache
+from qjump_mn import cache, scratch
 from qjump_mn.errors import LostError
 from qjump_mn.guest import machine as machine_module
+from qjump_mn.guest.cores import core
 from qjump_mn.guest.job import JOB_BYTES, Image, Progress, Setup, Snapshot, encode_setup
-from qjump_mn.guest.machine import Files, Machine, machine, qemu_argv
+from qjump_mn.guest.machine import Files, Machine, Stop, machine, qemu_argv
+
+Start = Callable[[list[str], Files], AbstractContextManager[Machine]]
+"""Starts a QEMU on the core that was taken for it."""
 
 _KEPT = 6
 _NAME = "ready"
@@ -46,12 +52,23 @@ class _Facts(msgspec.Struct, frozen=True):
     wall_s: float
 
 
-def take(image: Image, setup: Setup, progress: Progress, *, memory_mb: int, wall_deadline_s: float) -> Snapshot:
+def take(
+    image: Image,
+    setup: Setup,
+    progress: Progress,
+    *,
+    memory_mb: int,
+    wall_deadline_s: float,
+    stop: Stop | None = None,
+) -> Snapshot:
     """The machine after its setup, from the cache or brought up now. Raises LostError when it does not get there."""
+    stop = stop or Stop()
 
     def build(folder: Path) -> None:
-        progress("bringing the guest up for a snapshot")
-        _bring_up(image, setup, folder, progress, memory_mb, wall_deadline_s)
+        with core(progress, stop.event) as number:
+            progress("bringing the guest up for a snapshot")
+            start = functools.partial(machine, core=number, stop=stop)
+            _bring_up(image, setup, folder, progress, memory_mb, wall_deadline_s, start)
 
     sources = [Path(str(machine_module.__file__)).read_bytes(), Path(__file__).read_bytes()]
     hashes = [image.sha256[name] for name in ("qemu", "kernel", "initrd")]
@@ -86,16 +103,24 @@ def copy_state(snapshot: Snapshot, files: Files) -> None:
     shutil.copyfile(snapshot.path / "state", files.state)
 
 
-def _bring_up(image: Image, setup: Setup, folder: Path, progress: Progress, memory_mb: int, wall_deadline_s: float) -> None:
+def _bring_up(
+    image: Image,
+    setup: Setup,
+    folder: Path,
+    progress: Progress,
+    memory_mb: int,
+    wall_deadline_s: float,
+    start: Start,
+) -> None:
     started = time.monotonic()
     memory = f"{_backend(folder, memory_mb)},share=on"
-    with tempfile.TemporaryDirectory(prefix="qjump-mn-") as scratch:
-        files = Files(Path(scratch))
+    with scratch.folder() as temporary:
+        files = Files(Path(temporary))
         files.setup.write_bytes(encode_setup(setup))
         files.job.write_bytes(bytes(JOB_BYTES))
-        _empty_state(image, files)
+        _empty_state(image, files, start)
         argv = [one for one in qemu_argv(image, files, memory, stopping=True, state=True) if one != "-S"]
-        with machine(argv, files) as guest:
+        with start(argv, files) as guest:
             guest.wait_stopped(wall_deadline_s, progress)
             idle = "HLT=1" in guest.qmp.command("human-monitor-command", **{"command-line": "info registers"})
             _without_memory(guest)
@@ -135,12 +160,13 @@ def _finish(guest: Machine, name: str, arguments: dict[str, object]) -> None:
         time.sleep(0.002)
 
 
-def _empty_state(image: Image, files: Files) -> None:
+def _empty_state(image: Image, files: Files, start: Start) -> None:
     """Make the empty qcow2 file, by a QEMU without a machine: qemu-img is a package of its own."""
     files.state.touch()
     everything = qemu_argv(image, files, own_memory(1), stopping=False, state=False)
     program = everything[: everything.index("-L")]
-    with machine([*program, "-machine", "none", "-nodefaults", "-no-user-config", "-display", "none"], files) as blank:
+    program += ["-machine", "none", "-nodefaults", "-no-user-config", "-display", "none"]
+    with start(program, files) as blank:
         blank.qmp.command("blockdev-add", **{"driver": "file", "filename": str(files.state), "node-name": "file"})
         _finish(blank, "blockdev-create", {"options": {"driver": "qcow2", "file": "file", "size": 0}})
         blank.qmp.command("quit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import pickle
@@ -21,7 +22,8 @@ import pytest
 
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.guest import Image, Job, Setup, Snapshot, run, snapshots
-from qjump_mn.guest.machine import TAG, orphans
+from qjump_mn.guest.cores import core
+from qjump_mn.guest.machine import TAG, Stop, machine, orphans
 from qjump_mn.guest.selection import MODULES
 from tests.load import busy_host
 
@@ -182,8 +184,9 @@ def test_another_user_may_use_what_root_built(image: Image, booted: Snapshot, st
 
 @pytest.mark.slow
 def test_a_snapshot_made_anew_is_the_same(image: Image, booted: Snapshot, tmp_path: Path) -> None:
-    with busy_host():
-        snapshots._bring_up(image, booted.setup, tmp_path, print, booted.memory_mb, 300)
+    with busy_host(), core() as number:
+        start = functools.partial(machine, core=number, stop=Stop())
+        snapshots._bring_up(image, booted.setup, tmp_path, print, booted.memory_mb, 300, start)
     facts = (tmp_path / "facts.json").read_text()
     assert booted.reproducible
     assert booted.sha256 in facts

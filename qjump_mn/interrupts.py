@@ -1,0 +1,107 @@
+"""Ctrl-C and SIGTERM: the first ends everything, a second changes nothing, one sentence says how to go on."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+EXIT_CODE = 130
+
+CLEAN_UP_S = 10.0
+"""Ctrl-C again within this time would only cut the clean-up short; later, the clean-up hangs."""
+
+_SENTENCE = "qjump-mn: interrupted; everything that was started has been ended."
+_CHILDREN_S = 1.0
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Interrupted(BaseException):
+    """The user wants an end. No `KeyboardInterrupt`: typer makes an exit of its own of that."""
+
+    run: Path | None = None
+    """The run directory that goes on when it is resumed."""
+
+
+@contextmanager
+def resumable(run: Path) -> Iterator[None]:
+    """An interrupt within the block leaves a run directory that goes on."""
+    try:
+        yield
+    except Interrupted as interrupted:
+        interrupted.run = run
+        raise
+
+
+def end_at_once() -> None:
+    """Until `raise_interrupted`: end without more ado, for nothing was started yet."""
+    _handle(lambda number, frame: end(Interrupted()))
+
+
+def raise_interrupted() -> None:
+    """From now on a signal raises `Interrupted` in the main thread."""
+    # What a killed program had started becomes ours, so that `end` finds it.
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    first_s = -CLEAN_UP_S
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal first_s
+        if time.monotonic() - first_s > CLEAN_UP_S:
+            first_s = time.monotonic()
+            raise Interrupted
+
+    _handle(handler)
+
+
+def interruption(error: BaseException | None) -> Interrupted | None:
+    """The interrupt that an error comes from: cleaning up may raise errors of its own."""
+    while error is not None and not isinstance(error, Interrupted):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def end(interrupted: Interrupted) -> NoReturn:
+    """End what is left of all that was started, say so and end this process."""
+    _handle(signal.SIG_IGN)
+    until = time.monotonic() + _CHILDREN_S
+    while (children := _children()) and time.monotonic() < until:
+        for pid in children:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+    sentence = _SENTENCE
+    if interrupted.run is not None:
+        path = Path(os.path.relpath(interrupted.run))
+        path = interrupted.run if ".." in path.parts else path
+        sentence += f" The run is in {path}: `qjump-mn resume {shlex.quote(str(path))}` goes on."
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    with suppress(OSError):
+        os.write(2, f"{sentence}\n".encode())
+    os._exit(EXIT_CODE)  # a thread that hangs must not keep us
+
+
+def _handle(handler: object) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # What the caller ignores stays so: a shell's job in the background is no matter of Ctrl-C.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+
+def _children() -> list[int]:
+    """The pids of this process's children that run, and of those whose parents among them were killed."""
+    pids = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent, *_ = stat.read_text(errors="replace").rpartition(") ")[2].split()
+            if int(parent) == os.getpid() and state not in "ZX":
+                pids.append(int(stat.parent.name))
+    return pids

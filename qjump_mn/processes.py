@@ -1,0 +1,19 @@
+"""Which process it is: a pid alone may be somebody else's by now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def tag(pid: int) -> str:
+    """The pid and when the process started, in clock ticks, as "1234.5678"; empty when there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return f"{pid}.{fields[19]}"
+
+
+def is_alive(tagged: str) -> bool:
+    """Whether the process with this tag still runs."""
+    return tag(int(tagged.split(".")[0])) == tagged

@@ -1,0 +1,27 @@
+"""Folders for a while: their names say whose they are, so that what a killed process left can be removed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from qjump_mn.processes import is_alive, tag
+
+
+def folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder that is removed with its `with` block."""
+    return tempfile.TemporaryDirectory(prefix=f"qjump-mn-{tag(os.getpid())}-")
+
+
+def remove_left() -> list[Path]:
+    """Remove this user's folders whose process is dead; returns them."""
+    removed = []
+    for path in sorted(Path(tempfile.gettempdir()).glob("qjump-mn-*")):
+        owner = re.match(r"qjump-mn-(\d+\.\d+)-", path.name)
+        if owner and not is_alive(owner[1]) and path.lstat().st_uid == os.getuid():
+            shutil.rmtree(path, ignore_errors=True)
+            removed.append(path)
+    return removed
