@@ -11,7 +11,7 @@ import pytest
 
 from qjump_mn.errors import LostError
 from qjump_mn.model import resolve
-from qjump_mn.workloads.launch import Launch
+from qjump_mn.programs.launch import Launch
 from qjump_mn.workloads.program import Program, Programs
 
 PLAN = resolve.plan("fig3a", "smoke", []).arms[0].workloads[0]

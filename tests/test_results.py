@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import qjump_mn
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.model import resolve
-from qjump_mn.model.programs import PingPlan
+from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import directory, manifest, outcome, reference, tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord

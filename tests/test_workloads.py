@@ -13,14 +13,19 @@ from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import loading
 from qjump_mn.model.resolve import plan
 from qjump_mn.network import asbuilt
-from qjump_mn.workloads import iperf, ping
+from qjump_mn.programs.iperf import program as iperf
+from qjump_mn.programs.ping import program as ping
 from qjump_mn.workloads.program import listens
 
 GOLDEN = Path(__file__).parent / "golden" / "programs"
 
 
+PROGRAMS = Path(__file__).parents[1] / "qjump_mn/programs"
+
+
 def text(name: str) -> str:
-    return (GOLDEN / name).read_text()
+    program = "ping" if name.startswith("ping") else "iperf"
+    return (PROGRAMS / program / "golden" / name).read_text()
 
 
 def test_ping_gives_every_reply() -> None:

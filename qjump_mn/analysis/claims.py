@@ -18,6 +18,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.loading import nearest
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs import registry
 
 Kind = Literal["number", "truth"]
 
@@ -233,7 +234,7 @@ class _Checker:
         workloads = {workload.name: workload for workload in arms[arm_name].workloads}
         if workload_name not in workloads:
             raise self._refusal(node, f"names no workload of that arm: there is no {workload_name!r}, {nearest(workload_name, list(workloads))}")
-        known = workloads[workload_name].MEASURES
+        known = registry.headings(workloads[workload_name])
         if measure not in known:
             raise self._refusal(node, f"names no measure of that workload: there is no {measure!r}, {nearest(measure, list(known))}")
         self.arms.append(arm_name)

@@ -15,8 +15,8 @@ from qjump_mn.backends.lateness import Lateness
 from qjump_mn.errors import InvalidRunError
 from qjump_mn.model.plan import ArmPlan, Trial
 from qjump_mn.network import asbuilt
-from qjump_mn.workloads.drivers import launches
-from qjump_mn.workloads.launch import Phase
+from qjump_mn.programs import registry
+from qjump_mn.programs.launch import Phase
 from qjump_mn.workloads.program import Program, Programs
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def treat(testbed: Testbed, arm: ArmPlan, folder: Path) -> None:
 def _measure(testbed: Testbed, trial: Trial, out: Path, programs: Programs, chance: random.Random, progress: Progress) -> dict[str, Any]:
     raw = out / "raw"
     raw.mkdir(exist_ok=True)
-    plans = [(plan, launch) for plan in trial.arm.workloads for launch in launches(plan, trial)]
+    plans = [(plan, launch) for plan in trial.arm.workloads for launch in registry.of(plan).launches(plan, trial)]
 
     def start(phase: Phase) -> list[Program]:
         return [programs.start(testbed, launch, plan, raw) for plan, launch in plans if launch.phase == phase]

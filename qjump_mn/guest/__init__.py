@@ -34,9 +34,9 @@ __all__ = ["Image", "Job", "Progress", "Result", "Setup", "Snapshot", "check", "
 MEMORY_MB = 1024
 
 # What of the package runs in the guest. Nothing else travels, such as what resolves plans, so that a change elsewhere leaves the image as it is.
-_MODEL = "__init__ experiment plan programs scheme topology units"
+_MODEL = "__init__ experiment plan scheme topology units"
 _IN_GUEST = [
-    *"__init__ errors theory network workloads backends/__init__ backends/host backends/lateness backends/protocol backends/trial guest/agent".split(),
+    *"__init__ errors theory network programs workloads backends/__init__ backends/host backends/lateness backends/protocol backends/trial guest/agent".split(),
     *(f"model/{module}" for module in _MODEL.split()),
 ]
 

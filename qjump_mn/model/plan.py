@@ -7,9 +7,9 @@ import hashlib
 import msgspec
 
 from qjump_mn.model.experiment import BackendName, ClaimSpec, EpochMode, FigureSpec
-from qjump_mn.model.programs import AnyPlan
 from qjump_mn.model.scheme import Limiter, Presented, SchemePlan
 from qjump_mn.model.topology import Network
+from qjump_mn.programs.registry import AnyPlan
 
 TAIL_S = 1
 """Bulk traffic goes on for at least this long after the last request is due."""

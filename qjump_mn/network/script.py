@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.topology import PREFIX_BITS, Network
 from qjump_mn.network import commands
-from qjump_mn.workloads.drivers import launches
-from qjump_mn.workloads.launch import PHASES
+from qjump_mn.programs import registry
+from qjump_mn.programs.launch import PHASES
 
 
 def lines(plan: Plan) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _arm(plan: Plan, arm: ArmPlan) -> Iterator[str]:
             yield from (_inside(host, f"tc {line}") for line in commands.host_priorities(device, network))
     yield from (f"tc {line}" for lines in commands.port_queues(arm.scheme, network).values() for line in lines)
     trial = next(trial for trial in plan.trials() if trial.arm == arm)
-    started = [(workload, launch) for workload in arm.workloads for launch in launches(workload, trial)]
+    started = [(workload, launch) for workload in arm.workloads for launch in registry.of(workload).launches(workload, trial)]
     for workload in arm.workloads:
         for host, level in workload.echo_replies:
             yield from (_inside(host, f"tc {line}") for line in commands.mark_echo_replies(f"{host}-eth0.{network.vlan}", level))

@@ -17,7 +17,7 @@ import pyarrow as pa
 from qjump_mn import theory
 from qjump_mn.errors import LostError
 from qjump_mn.model.topology import SWITCHES, Network
-from qjump_mn.workloads.text import transposed
+from qjump_mn.programs.text import transposed
 
 NAME = "links"
 SCHEMA = pa.schema(

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qjump_mn.errors import LostError
-from qjump_mn.model.programs import WorkloadPlan
 from qjump_mn.network import commands
-from qjump_mn.workloads.launch import TERMINATED, Launch
+from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.programs.launch import TERMINATED, Launch
 
 if TYPE_CHECKING:
     from qjump_mn.network.testbed import Testbed
