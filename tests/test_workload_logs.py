@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -175,3 +176,26 @@ def test_output_that_is_absent_or_empty_is_lost_with_program_and_host(tmp_path: 
         with pytest.raises(LostError) as empty:
             tables.table(workload, one, folder)
         assert str(empty.value) == f"{said[1]}: it is empty, nothing was printed"
+
+
+@pytest.mark.parametrize("error", [TypeError("no number"), AttributeError("no name"), UsageError("asked for nonsense")])
+def test_an_error_of_our_own_code_surfaces(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> dict[str, list[object]]:
+        raise error
+
+    program = registry.of(MEMCACHED)
+    monkeypatch.setattr(registry, "of", lambda plan: dataclasses.replace(program, table=broken))
+    with pytest.raises(type(error), match=str(error)):
+        table_of(CONTENDED, 0, GOLDEN / "memcached/golden")
+
+
+@pytest.mark.parametrize("error", [LostError("cut off"), ValueError("no number"), KeyError("rows"), OverflowError("too large")])
+def test_what_a_parser_does_not_understand_is_lost(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(plan: object, which: object, read: Callable[[str], str]) -> dict[str, list[object]]:
+        read("memcached-h3-h11.load.txt")
+        raise error
+
+    program = registry.of(MEMCACHED)
+    monkeypatch.setattr(registry, "of", lambda plan: dataclasses.replace(program, table=broken))
+    with pytest.raises(LostError, match=r"memload on h3: raw/memcached-h3-h11\.load\.txt"):
+        table_of(CONTENDED, 0, GOLDEN / "memcached/golden")

@@ -92,6 +92,7 @@ def test_iperf_gives_every_interval(file: str, retransmits: bool) -> None:
         ('{"start": {', "not complete"),
         ('{"error": "unable to connect to server: Connection refused"}', "iperf3 failed: unable to connect"),
         ('{"intervals": []}', "nothing was sent"),
+        ("[]", "no JSON object"),
     ],
 )
 def test_an_iperf_that_failed_is_lost_with_its_own_words(raw: str, sentence: str) -> None:

@@ -12,8 +12,11 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model.topology import Network
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from qjump_mn.model.plan import ArmPlan, Trial
     from qjump_mn.programs.launch import Launch
+    from qjump_mn.results.tables import TrialFacts
 
 Flow = tuple[str, str]
 """A source and a destination, by the names of their hosts."""
@@ -34,7 +37,9 @@ LATENCIES = {
 """The measures of everything that has a latency for each request."""
 
 
-class WorkloadPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program"):
+class WorkloadPlan(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program"
+):
     """A workload in plain numbers, for one arm. ``level`` is 0 where the arm uses no levels."""
 
     MEASURES: ClassVar[dict[str, str]] = {}
@@ -111,7 +116,9 @@ class WorkloadPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         raise NotImplementedError
 
 
-class WorkloadSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program"):
+class WorkloadSpec(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program"
+):
     """A program with its role; ``level`` is the 802.1Q priority that it has where an arm uses levels."""
 
     LASTING: ClassVar[bool] = True
@@ -159,6 +166,17 @@ def bounded(where: str, value: float, least: float, most: float, shown: str) -> 
 
 Read = Callable[[str], str]
 """Gives the text of a raw file by its name."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure that a package adds to somebody else's program: its heading in tables, and its value, None for none.
+
+    ``value`` gets the workload's table, its plan, the trial, and what the trial says of itself.
+    """
+
+    heading: str
+    value: Callable[[pa.Table, Any, Trial, TrialFacts], float | None]
 
 
 @dataclass(frozen=True)

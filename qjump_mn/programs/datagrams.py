@@ -24,10 +24,20 @@ def receivers(plan: WorkloadPlan, *, rows: int, linger_s: float) -> Iterator[Lau
     """The receivers, each with room for ``rows`` datagrams; they are ended ``linger_s`` after the senders."""
     for host in _destinations(plan):
         receive = ("fanin", "receive", "--port", str(plan.port), "--rows", str(rows))
-        yield Launch("serve", host, receive, output_name(plan, host, "receive"), listens=("udp", plan.port), itself=False, linger_s=linger_s)
+        yield Launch(
+            "serve",
+            host,
+            receive,
+            output_name(plan, host, "receive"),
+            listens=("udp", plan.port),
+            itself=False,
+            linger_s=linger_s,
+        )
 
 
-def senders(plan: WorkloadPlan, trial: Trial, phase: Phase, options: tuple[str, ...], *, duration_ns: int) -> Iterator[Launch]:
+def senders(
+    plan: WorkloadPlan, trial: Trial, phase: Phase, options: tuple[str, ...], *, duration_ns: int
+) -> Iterator[Launch]:
     """The senders, each with a seed of its own; ``options`` say what is sent."""
     for index, (source, destination) in enumerate(plan.flows):
         send = (
@@ -42,7 +52,9 @@ def sent(plan: WorkloadPlan, source: str, read: Callable[[str], str]) -> dict[st
     return log(read(output_name(plan, source, "send")), "fanin").columns
 
 
-def arrivals(plan: WorkloadPlan, trial: Trial, read: Callable[[str], str]) -> dict[Flow, list[tuple[int, int, int]]]:
+def arrivals(
+    plan: WorkloadPlan, trial: Trial, read: Callable[[str], str]
+) -> dict[Flow, list[tuple[int, int, int]]]:
     """(stream, sequence, received_ns) of every datagram that arrived, in the order of arrival, by flow.
 
     Raises :class:`LostError` if a receiver had no room for one, or got one that is not of a flow.
@@ -52,12 +64,18 @@ def arrivals(plan: WorkloadPlan, trial: Trial, read: Callable[[str], str]) -> di
     for host in _destinations(plan):
         got = log(read(output_name(plan, host, "receive")), "fanin")
         if got.end["overflowed"] != "0" or got.end["foreign"] != "0":
-            raise LostError(f"the receiver on {host} had no room for {got.end['overflowed']} datagrams, and {got.end['foreign']} were not fanin's")
+            raise LostError(
+                f"the receiver on {host} had no room for {got.end['overflowed']} datagrams, and {got.end['foreign']} were not fanin's"
+            )
         names = ("source", "stream", "sequence", "received_ns")
-        for address, stream, sequence, received_ns in zip(*(got.columns[name] for name in names), strict=True):
+        for address, stream, sequence, received_ns in zip(
+            *(got.columns[name] for name in names), strict=True
+        ):
             flow = (host_of.get(address, "nobody of this network"), host)
             if flow not in found:
-                raise LostError(f"the receiver on {host} got a datagram from {flow[0]}, and no flow goes from there")
+                raise LostError(
+                    f"the receiver on {host} got a datagram from {flow[0]}, and no flow goes from there"
+                )
             found[flow].append((stream, sequence, received_ns))
     return found
 

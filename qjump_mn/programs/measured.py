@@ -70,14 +70,6 @@ class Measures:
     timeline: Callable[[pa.Table, Any, Trial, TrialFacts], Timeline] | None = None
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A measure that a package adds to somebody else's program: its heading in tables, and its value, None for none."""
-
-    heading: str
-    value: Callable[[pa.Table, Any, Trial, TrialFacts], float | None]
-
-
 def by_flow(table: pa.Table, least_us: dict[str, float]) -> Floats:
     """The value of each row's flow, shape (rows,)."""
     return np.array([least_us[flow] for flow in table["flow"].to_pylist()], dtype=np.float64)

@@ -3,23 +3,23 @@
 A package brings a program by an entry point of the group "qjump_mn.programs", whose name is the program's and
 whose object is a :class:`~qjump_mn.programs.base.Program`; and a measure of a program that is there already by one
 of the group "qjump_mn.measures", with a name such as "ping.jitter_ms" and a
-:class:`~qjump_mn.programs.measured.Measure`.
+:class:`~qjump_mn.programs.base.Measure`.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import operator
 import pkgutil
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from qjump_mn.errors import UsageError
-from qjump_mn.programs.base import Program, WorkloadPlan, WorkloadSpec
+from qjump_mn.programs.base import Measure, Program, WorkloadPlan, WorkloadSpec
 
 if TYPE_CHECKING:
-    from qjump_mn.programs.measured import Measure, Measures
+    from qjump_mn.programs.measured import Measures
     from qjump_mn.simulation.stage import Simulated
 
 OURS = (
@@ -41,20 +41,29 @@ OURS = (
 PROGRAMS_GROUP, MEASURES_GROUP = "qjump_mn.programs", "qjump_mn.measures"
 
 
-class _Extensions:
-    """What installed packages bring; those that cannot be used are ``problems``, a sentence each."""
+class _Programs:
+    """Ours and those of installed packages; of what cannot be used there is a sentence each in ``problems``.
+
+    Programs are loaded at once, for a plan may have any of them; measures when somebody asks for them, for their
+    modules may need ours.
+    """
 
     def __init__(self) -> None:
-        self.programs: dict[str, Program] = {name: _ours(name) for name in OURS}
-        self.measures: dict[str, dict[str, Measure]] = {}
+        self.by_name: dict[str, Program] = {name: _ours(name) for name in OURS}
         self.problems: list[str] = []
         self._owners: dict[str, str] = dict.fromkeys(OURS, "qjump-mn")
         for entry in _entries(PROGRAMS_GROUP):
-            self._add(entry, self._program)
-        for entry in _entries(MEASURES_GROUP):
-            self._add(entry, self._measure)
+            self._try(entry, self._enter_program)
 
-    def _add(self, entry: importlib.metadata.EntryPoint, enter: Any) -> None:
+    @functools.cache  # noqa: B019 - there is one of this class
+    def measures(self) -> dict[str, dict[str, Measure]]:
+        """By program and name."""
+        by_program: dict[str, dict[str, Measure]] = {}
+        for entry in _entries(MEASURES_GROUP):
+            self._try(entry, functools.partial(self._enter_measure, by_program))
+        return by_program
+
+    def _try(self, entry: EntryPoint, enter: Callable[[EntryPoint], None]) -> None:
         try:
             enter(entry)
         except Exception as error:  # somebody else's code: whatever it raises, the sentence says whose it is
@@ -65,32 +74,32 @@ class _Extensions:
                 "correct the package, or uninstall it"
             )
 
-    def _program(self, entry: importlib.metadata.EntryPoint) -> None:
-        if entry.name in self.programs:
+    def _enter_program(self, entry: EntryPoint) -> None:
+        if entry.name in self.by_name:
             raise UsageError(f"package {self._owners[entry.name]} has a program of this name")
         program = entry.load()
         if not isinstance(program, Program):
             raise UsageError(f"{entry.value} is no qjump_mn.programs.base.Program")
         tags = {program.name, str(program.spec.__struct_config__.tag)}
         if tags != {entry.name}:
-            raise UsageError(f"its spec and its plan have the tags {', '.join(sorted(tags))}, not {entry.name!r}")
-        self.programs[entry.name] = program
+            raise UsageError(
+                f"its spec and its plan have the tags {', '.join(sorted(tags))}, not {entry.name!r}"
+            )
+        self.by_name[entry.name] = program
         self._owners[entry.name] = _owner(entry)
 
-    def _measure(self, entry: importlib.metadata.EntryPoint) -> None:
-        from qjump_mn.programs.measured import Measure  # only where somebody brings one
-
+    def _enter_measure(self, by_program: dict[str, dict[str, Measure]], entry: EntryPoint) -> None:
         name, _, measure = entry.name.partition(".")
-        if name not in self.programs:
+        if name not in self.by_name:
             raise UsageError(f"there is no program {name!r}: a measure's name is such as 'ping.jitter_ms'")
         if not measure.isidentifier():
             raise UsageError(f"{measure!r} is no name for a measure: use letters, digits and underscores")
-        if measure in self.programs[name].plan.MEASURES or measure in self.measures.get(name, {}):
+        if measure in self.by_name[name].plan.MEASURES or measure in by_program.get(name, {}):
             raise UsageError(f"program {name!r} has a measure {measure!r}")
         loaded = entry.load()
         if not isinstance(loaded, Measure):
-            raise UsageError(f"{entry.value} is no qjump_mn.programs.measured.Measure")
-        self.measures.setdefault(name, {})[measure] = loaded
+            raise UsageError(f"{entry.value} is no qjump_mn.programs.base.Measure")
+        by_program.setdefault(name, {})[measure] = loaded
 
 
 def _ours(name: str) -> Program:
@@ -98,45 +107,46 @@ def _ours(name: str) -> Program:
     return program
 
 
-def _entries(group: str) -> Iterable[importlib.metadata.EntryPoint]:
+def _entries(group: str) -> Iterable[EntryPoint]:
     """The entry points of a group, in an order that does not depend on the file system."""
-    return sorted(importlib.metadata.entry_points(group=group), key=lambda entry: (entry.name, _owner(entry)))
+    return sorted(entry_points(group=group), key=lambda entry: (entry.name, _owner(entry)))
 
 
-def _owner(entry: importlib.metadata.EntryPoint) -> str:
+def _owner(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "of unknown name"
 
 
-_EXTENSIONS = _Extensions()
+_PROGRAMS = _Programs()
 
 if TYPE_CHECKING:
     AnySpec = WorkloadSpec
     AnyPlan = WorkloadPlan
 else:
-    AnySpec = functools.reduce(operator.or_, (program.spec for program in _EXTENSIONS.programs.values()))
-    AnyPlan = functools.reduce(operator.or_, (program.plan for program in _EXTENSIONS.programs.values()))
+    AnySpec = functools.reduce(operator.or_, (program.spec for program in _PROGRAMS.by_name.values()))
+    AnyPlan = functools.reduce(operator.or_, (program.plan for program in _PROGRAMS.by_name.values()))
 """A workload as an experiment file has it, and as a plan has it: one of those of any program."""
 
 
 def check() -> None:
     """Raise :class:`UsageError` with the name of an installed package whose program or measure cannot be used."""
-    if _EXTENSIONS.problems:
-        raise UsageError("; ".join(_EXTENSIONS.problems))
+    _PROGRAMS.measures()
+    if _PROGRAMS.problems:
+        raise UsageError("; ".join(_PROGRAMS.problems))
 
 
 def names() -> tuple[str, ...]:
     """Of all programs, ours first."""
-    return tuple(_EXTENSIONS.programs)
+    return tuple(_PROGRAMS.by_name)
 
 
 def of(plan: WorkloadPlan) -> Program:
     """The program of a workload."""
-    return _EXTENSIONS.programs[_tag(plan)]
+    return _PROGRAMS.by_name[_tag(plan)]
 
 
 def spec_type(name: str) -> type[WorkloadSpec]:
     """What an experiment may ask of the program called ``name``."""
-    return _EXTENSIONS.programs[name].spec
+    return _PROGRAMS.by_name[name].spec
 
 
 def headings(plan: WorkloadPlan) -> dict[str, str]:
@@ -146,7 +156,7 @@ def headings(plan: WorkloadPlan) -> dict[str, str]:
 
 def added_measures(plan: WorkloadPlan) -> Mapping[str, Measure]:
     """The measures that installed packages add to a workload's program."""
-    return _EXTENSIONS.measures.get(_tag(plan), {})
+    return _PROGRAMS.measures().get(_tag(plan), {})
 
 
 def measures(plan: WorkloadPlan) -> Measures:

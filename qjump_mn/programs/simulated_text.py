@@ -18,7 +18,10 @@ def output_name(workload: str) -> str:
 
 def text(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> str:
     """The file; floating point is written so that the same number is read."""
-    lines = [",".join(columns), *(",".join("" if value is None else str(value) for value in row) for row in rows)]
+    lines = [
+        ",".join(columns),
+        *(",".join("" if value is None else str(value) for value in row) for row in rows),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -31,6 +34,9 @@ def columns(content: str, kinds: Mapping[str, str], rows: int | None = None) -> 
         raise LostError(f"it has {len(lines)} rows of {rows}")
     readers = [_READ[kind] for kind in kinds.values()]
     return transposed(
-        ([read(value) if value else None for read, value in zip(readers, line.split(","), strict=True)] for line in lines),
+        (
+            [read(value) if value else None for read, value in zip(readers, line.split(","), strict=True)]
+            for line in lines
+        ),
         kinds,
     )

@@ -9,7 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-PERCENTILES = {"min_ms": 0.0, "p50_ms": 50.0, "p90_ms": 90.0, "p99_ms": 99.0, "p999_ms": 99.9, "max_ms": 100.0}
+PERCENTILES = {
+    "min_ms": 0.0,
+    "p50_ms": 50.0,
+    "p90_ms": 90.0,
+    "p99_ms": 99.0,
+    "p999_ms": 99.9,
+    "max_ms": 100.0,
+}
 
 
 def percentile(ascending: Sequence[float] | npt.NDArray[np.float64], percent: float) -> float:

@@ -26,7 +26,9 @@ def log(text: str, program: str) -> Log:
     lines = text.splitlines()
     head = lines[0].split() if lines else []
     if head[:3] != ["#", program, "1"]:
-        raise LostError(f"this is no log of {program}, version 1: it begins with {' '.join(head[:4]) or 'nothing'!r}")
+        raise LostError(
+            f"this is no log of {program}, version 1: it begins with {' '.join(head[:4]) or 'nothing'!r}"
+        )
     if len(lines) < 3 or not lines[-1].startswith("# end "):
         raise LostError(f"{program}'s log has no end: it was cut off after {len(lines)} lines")
     names = lines[1].split()[2:]
@@ -36,5 +38,8 @@ def log(text: str, program: str) -> Log:
         raise LostError(f"{program}'s log has {len(rows)} rows where its end says {end.get('rows')}")
     if "early" in end and end["early"] != "0":
         raise LostError(f"{program} was ended early")
-    columns = {name: [int(value) for value in values] for name, values in transposed(rows, dict.fromkeys(names, "")).items()}
+    columns = {
+        name: [int(value) for value in values]
+        for name, values in transposed(rows, dict.fromkeys(names, "")).items()
+    }
     return Log(columns, end)

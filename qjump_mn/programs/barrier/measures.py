@@ -22,7 +22,10 @@ def wire(table: pa.Table, plan: BarrierPlan, trial: Trial) -> OnTheWire:
     """A process passes when the message of the farthest other one has come; all come when the barrier is due, or later."""
     frame = message_frame_bytes()
     least_us = {
-        host: max(theory.one_way_ns(frame, trial.network.speeds(*flow)) for flow in plan.flows if flow[1] == host) / 1e3
+        host: max(
+            theory.one_way_ns(frame, trial.network.speeds(*flow)) for flow in plan.flows if flow[1] == host
+        )
+        / 1e3
         for host in plan.hosts
     }
     least: Floats = np.array([least_us[host] for host in table["host"].to_pylist()], dtype=np.float64)

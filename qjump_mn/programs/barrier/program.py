@@ -44,7 +44,12 @@ class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
         """The last message over the longest way in an idle network: its host has sent all others before it. Without anybody's processing."""
         frame = message_frame_bytes()
         before = (len(self.hosts) - 2) * theory.occupancy_ns(frame, network.rate_bps)
-        return {"analytic_ms": (before + max(theory.one_way_ns(frame, network.speeds(*flow)) for flow in self.flows)) / 1e6}
+        return {
+            "analytic_ms": (
+                before + max(theory.one_way_ns(frame, network.speeds(*flow)) for flow in self.flows)
+            )
+            / 1e6
+        }
 
     @property
     def longest_ns(self) -> int:
@@ -69,17 +74,30 @@ class Barrier(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="barrie
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         if len(self.hosts) < 2 or len(set(self.hosts)) < len(self.hosts):
-            raise UsageError(f"{where}.hosts: name two hosts or more, each once, not {', '.join(self.hosts) or 'nobody'}")
+            raise UsageError(
+                f"{where}.hosts: name two hosts or more, each once, not {', '.join(self.hosts) or 'nobody'}"
+            )
         return [(f"{where}.hosts", pair) for pair in itertools.permutations(self.hosts, 2)]
 
     def check(self, where: str, network: Network) -> None:
         bounded(f"{where}.interval", self.interval, 10**6, 10**10, "1ms to 10s")
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> BarrierPlan:
-        return BarrierPlan(**common, hosts=tuple(self.hosts), interval_ns=int(self.interval), count=max(2, duration_ns // int(self.interval)))
+        return BarrierPlan(
+            **common,
+            hosts=tuple(self.hosts),
+            interval_ns=int(self.interval),
+            count=max(2, duration_ns // int(self.interval)),
+        )
 
 
-COLUMNS = {"host": "string", "iteration": "int32", "due_ns": "int64", "start_ns": "int64", "latency_us": "double"}
+COLUMNS = {
+    "host": "string",
+    "iteration": "int32",
+    "due_ns": "int64",
+    "start_ns": "int64",
+    "latency_us": "double",
+}
 """A row for each barrier and process. ``latency_us`` is from when it was due until the process had heard from all others.
 
 Not from ``start_ns``, when the process came: after a barrier that took long those that are overdue follow one upon the other, in the moment in
@@ -96,7 +114,17 @@ def launches(plan: BarrierPlan, trial: Trial) -> Iterator[Launch]:
     """A process on each host; they wait for each other."""
     meeting = ",".join(f"{trial.network.addresses[host]}:{plan.port}" for host in plan.hosts)
     for process, host in enumerate(plan.hosts):
-        argv = ("barrier", "--hosts", meeting, "--process", str(process), "--iterations", str(plan.count), "--interval", str(plan.interval_ns))
+        argv = (
+            "barrier",
+            "--hosts",
+            meeting,
+            "--process",
+            str(process),
+            "--iterations",
+            str(plan.count),
+            "--interval",
+            str(plan.interval_ns),
+        )
         yield Launch("probe", host, argv, output_name(plan, host), longest_s=plan.longest_ns / 1e9)
 
 
@@ -109,7 +137,10 @@ def columns(plan: BarrierPlan, trial: Trial, read: Read) -> dict[str, Sequence[A
         if len(starts) != plan.count:
             raise LostError(f"the process on {host} has passed {len(starts)} of {plan.count} barriers")
         due = [int(found.end["first_due_ns"]) + number * plan.interval_ns for number in range(plan.count)]
-        rows += [(host, number, due[number], starts[number], (ends[number] - due[number]) / 1e3) for number in range(plan.count)]
+        rows += [
+            (host, number, due[number], starts[number], (ends[number] - due[number]) / 1e3)
+            for number in range(plan.count)
+        ]
     return transposed(rows, COLUMNS)
 
 

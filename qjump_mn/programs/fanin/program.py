@@ -40,7 +40,13 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         """The latest that a datagram may arrive while the senders' epoch is long enough, and what the receiver's port is asked to carry."""
         full = theory.frame_bytes(network.mtu_bytes)
         ways = (network.speeds(*flow) for flow in self.flows)
-        return {"bound_ms": max(theory.fan_in_bound_ns(len(self.flows), self.streams, self.frame_bytes, full, links) for links in ways) / 1e6}
+        return {
+            "bound_ms": max(
+                theory.fan_in_bound_ns(len(self.flows), self.streams, self.frame_bytes, full, links)
+                for links in ways
+            )
+            / 1e6
+        }
 
     @property
     def busy(self) -> float:
@@ -74,10 +80,19 @@ class Fanin(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="fanin", kw_o
         bounded(f"{where}.payload", self.payload, 24, most, f"24B to {most}B")
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> FaninPlan:
-        return FaninPlan(**common, interval_ns=int(self.interval), streams=self.streams, payload_bytes=int(self.payload))
+        return FaninPlan(
+            **common, interval_ns=int(self.interval), streams=self.streams, payload_bytes=int(self.payload)
+        )
 
 
-COLUMNS = {"flow": "string", "stream": "int32", "sequence": "int32", "due_ns": "int64", "sent_ns": "int64", "latency_us": "double"}
+COLUMNS = {
+    "flow": "string",
+    "stream": "int32",
+    "sequence": "int32",
+    "due_ns": "int64",
+    "sent_ns": "int64",
+    "latency_us": "double",
+}
 """A row for each datagram that was to be sent; ``latency_us``, from the sender's call to the receiver's socket, is null if it did not arrive."""
 
 LINGER_S = 0.5
@@ -88,7 +103,14 @@ def launches(plan: FaninPlan, trial: Trial) -> Iterator[Launch]:
     """A receiver for each destination, a sender for each flow."""
     most = 2 * len(plan.flows) * plan.streams * (trial.duration_ns // plan.interval_ns + 2)
     yield from datagrams.receivers(plan, rows=most, linger_s=LINGER_S)
-    streams = ("--interval", str(plan.interval_ns), "--streams", str(plan.streams), "--payload", str(plan.payload_bytes))
+    streams = (
+        "--interval",
+        str(plan.interval_ns),
+        "--streams",
+        str(plan.streams),
+        "--payload",
+        str(plan.payload_bytes),
+    )
     yield from datagrams.senders(plan, trial, "probe", streams, duration_ns=trial.duration_ns)
 
 
@@ -101,7 +123,9 @@ def columns(plan: FaninPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any
         sent = datagrams.sent(plan, flow[0], read)
         rows += [
             (">".join(flow), stream, sequence, due, start, (when - start) / 1e3 if when is not None else None)
-            for stream, sequence, due, start in zip(*(sent[name] for name in ("stream", "sequence", "due_ns", "start_ns")), strict=True)
+            for stream, sequence, due, start in zip(
+                *(sent[name] for name in ("stream", "sequence", "due_ns", "start_ns")), strict=True
+            )
             for when in [arrived.get((stream, sequence))]
         ]
     return transposed(rows, COLUMNS)

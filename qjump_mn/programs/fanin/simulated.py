@@ -6,7 +6,17 @@ from collections.abc import Sequence
 
 import qjump_sim
 from qjump_mn.programs.fanin.program import FaninPlan
-from qjump_mn.simulation.stage import UDP_BYTES, Apps, Rows, Simulated, Stage, flow_name, level, us, wire_bytes
+from qjump_mn.simulation.stage import (
+    UDP_BYTES,
+    Apps,
+    Rows,
+    Simulated,
+    Stage,
+    flow_name,
+    level,
+    us,
+    wire_bytes,
+)
 from qjump_sim import apps
 
 
@@ -14,20 +24,39 @@ def _applications(plan: FaninPlan, stage: Stage) -> Apps:
     size, gap = wire_bytes(UDP_BYTES + plan.payload_bytes), plan.interval_ns * qjump_sim.NS
     count, chance = max(1, stage.trial.duration_ns // plan.interval_ns), stage.chance(plan.name)
     return [
-        apps.Datagrams(stage.numbers[source], stage.numbers[destination], size, gap, count, stage.began + chance.randrange(gap), level(plan))
+        apps.Datagrams(
+            stage.numbers[source],
+            stage.numbers[destination],
+            size,
+            gap,
+            count,
+            stage.began + chance.randrange(gap),
+            level(plan),
+        )
         for source, destination in plan.flows
         for _ in range(plan.streams)
     ]
 
 
-def _rows(plan: FaninPlan, stage: Stage, results: Sequence[apps.DatagramsResult], outcome: qjump_sim.Outcome) -> Rows:
+def _rows(
+    plan: FaninPlan, stage: Stage, results: Sequence[apps.DatagramsResult], outcome: qjump_sim.Outcome
+) -> Rows:
     mine = iter(results)
     for flow in plan.flows:
         gaps = stage.gaps(flow)
         for stream in range(plan.streams):
             result = next(mine)
-            for sequence, (start, latency) in enumerate(zip(result.start.tolist(), result.latency.tolist(), strict=True)):
-                yield flow_name(flow), stream, sequence, start // qjump_sim.NS, start // qjump_sim.NS, us(latency, gaps)
+            for sequence, (start, latency) in enumerate(
+                zip(result.start.tolist(), result.latency.tolist(), strict=True)
+            ):
+                yield (
+                    flow_name(flow),
+                    stream,
+                    sequence,
+                    start // qjump_sim.NS,
+                    start // qjump_sim.NS,
+                    us(latency, gaps),
+                )
 
 
 SIMULATED = Simulated(apps=_applications, rows=_rows)

@@ -19,7 +19,12 @@ from qjump_mn.results.tables import TrialFacts
 DATA_BYTES, ACK_BYTES = 1500, 40
 """Of packets on the wire, with which completion times in an empty network are reckoned."""
 
-BYTES = {"short": (0, 10_000), "medium": (10_000, 10_000_000), "long": (10_000_000, math.inf), "all": (0, math.inf)}
+BYTES = {
+    "short": (0, 10_000),
+    "medium": (10_000, 10_000_000),
+    "long": (10_000_000, math.inf),
+    "all": (0, math.inf),
+}
 """Flows of a region have more than the first and at most the second, on the wire; the published script has them."""
 
 

@@ -52,7 +52,9 @@ class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 def _mean(points: tuple[tuple[int, float], ...]) -> float:
-    return sum((high - low) * (small + large) / 2 for (small, low), (large, high) in itertools.pairwise(points))
+    return sum(
+        (high - low) * (small + large) / 2 for (small, low), (large, high) in itertools.pairwise(points)
+    )
 
 
 class Flows(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="flows", kw_only=True):
@@ -71,14 +73,22 @@ class Flows(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="flows", 
         bounded(f"{where}.load", self.load, 0.001, 1, "0.001 to 1")
         bounded(f"{where}.count", self.count, 1, 10**8, "1 to 100000000")
         if isinstance(self.sizes, str) and self.sizes not in ("search", "mining"):
-            raise UsageError(f"{where}.sizes: there is no distribution {self.sizes!r}: use 'search', 'mining' or a list of [packets, share]")
+            raise UsageError(
+                f"{where}.sizes: there is no distribution {self.sizes!r}: use 'search', 'mining' or a list of [packets, share]"
+            )
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> FlowsPlan:
         sizes, points = (self.sizes, ()) if isinstance(self.sizes, str) else ("", tuple(self.sizes))
         return FlowsPlan(**common, sizes=sizes, points=points, load=self.load, count=self.count)
 
 
-COLUMNS = {"source": "string", "destination": "string", "packets": "int64", "start_ps": "int64", "finish_ps": "int64"}
+COLUMNS = {
+    "source": "string",
+    "destination": "string",
+    "packets": "int64",
+    "start_ps": "int64",
+    "finish_ps": "int64",
+}
 """A row for each flow; ``finish_ps``, when the sender got the last acknowledgement, is null if it did not."""
 
 

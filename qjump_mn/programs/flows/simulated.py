@@ -12,7 +12,10 @@ from qjump_mn.simulation.stage import Rows, Simulated, Stage
 
 def _rows(plan: FlowsPlan, stage: Stage, results: Sequence[Any], outcome: qjump_sim.Outcome) -> Rows:
     names = sorted(stage.numbers, key=lambda name: stage.numbers[name])
-    columns = (column.tolist() for column in (outcome.start, outcome.finish, outcome.src, outcome.dst, outcome.packets))
+    columns = (
+        column.tolist()
+        for column in (outcome.start, outcome.finish, outcome.src, outcome.dst, outcome.packets)
+    )
     for start, finish, source, destination, packets in zip(*columns, strict=True):
         yield names[source], names[destination], packets, start, None if finish < 0 else finish
 

@@ -38,7 +38,10 @@ def goodput_mbps(table: pa.Table, window_s: tuple[float, float], side: str = "re
     for row in table.filter(pc.field("side") == side).to_pylist():
         if start <= row["start_s"] and row["end_s"] <= end:
             received, seconds = streams.get((row["flow"], row["stream"]), (0, 0.0))
-            streams[row["flow"], row["stream"]] = (received + row["bytes"], seconds + row["end_s"] - row["start_s"])
+            streams[row["flow"], row["stream"]] = (
+                received + row["bytes"],
+                seconds + row["end_s"] - row["start_s"],
+            )
     for (flow, _), (received, seconds) in streams.items():
         rates[flow] += received * 8 / seconds / 1e6
     return rates

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="iperf"):
     """``streams`` TCP connections for each flow, or UDP streams of ``udp_rate_bps`` each."""
 
-    MEASURES: ClassVar = {"goodput_mbps": "goodput, Mb/s", "offered_mbps": "offered, Mb/s", "retransmits": "retransmits"}
+    MEASURES: ClassVar = {
+        "goodput_mbps": "goodput, Mb/s",
+        "offered_mbps": "offered, Mb/s",
+        "retransmits": "retransmits",
+    }
     BACKGROUND: ClassVar = True
 
     streams: int
@@ -34,13 +38,17 @@ class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     def packets(self, trial: Trial) -> float:
         network = trial.network
         rate_bps = network.rate_bps if self.udp_rate_bps is None else self.udp_rate_bps * self.streams
-        return len(self.flows) * rate_bps * (trial.warmup_ns + trial.duration_ns) / 1e9 / 8 / network.mtu_bytes
+        return (
+            len(self.flows) * rate_bps * (trial.warmup_ns + trial.duration_ns) / 1e9 / 8 / network.mtu_bytes
+        )
 
     def describe(self) -> str:
         many = f"{self.streams} {{}} stream{'s' if self.streams > 1 else ''} a flow"
         if self.udp_rate_bps is not None:
             return f"iperf3, {many.format('UDP')} of {self.udp_rate_bps / 1e6:g} Mb/s"
-        return f"iperf3, {many.format('TCP')}" + (f", {self.congestion_control}" if self.congestion_control else "")
+        return f"iperf3, {many.format('TCP')}" + (
+            f", {self.congestion_control}" if self.congestion_control else ""
+        )
 
 
 class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_only=True):
@@ -71,7 +79,15 @@ REPORT_S = 0.5
 BLOCK = "8K"
 """iperf3 counts a block when all of it is there: with its own 128 KiB, an interval at 10 Mb/s is known to 20 %."""
 
-COLUMNS = {"flow": "string", "side": "string", "stream": "int32", "start_s": "double", "end_s": "double", "bytes": "int64", "retransmits": "int32"}
+COLUMNS = {
+    "flow": "string",
+    "side": "string",
+    "stream": "int32",
+    "start_s": "double",
+    "end_s": "double",
+    "bytes": "int64",
+    "retransmits": "int32",
+}
 """``side`` is "sender" or "receiver"; start_s and end_s count from the beginning of the flow's test; no retransmits at the receiver."""
 
 
@@ -95,12 +111,28 @@ def server_argv(port: int) -> tuple[str, ...]:
     return ("iperf3", "-s", "-1", "-p", str(port), "-i", str(REPORT_S), "-J")
 
 
-def client_argv(plan: IperfPlan, destination: str, port: int, seconds: int, mtu_bytes: int) -> tuple[str, ...]:
+def client_argv(
+    plan: IperfPlan, destination: str, port: int, seconds: int, mtu_bytes: int
+) -> tuple[str, ...]:
     """The command line of the sender."""
     transport = [*(("-C", plan.congestion_control) if plan.congestion_control else ()), "-l", BLOCK]
     if plan.udp_rate_bps is not None:
         transport = ["-u", "-b", str(plan.udp_rate_bps), "-l", str(mtu_bytes - UDP_HEADERS_BYTES)]
-    return ("iperf3", "-c", destination, "-p", str(port), "-t", str(seconds), "-i", str(REPORT_S), "-P", str(plan.streams), *transport, "-J")
+    return (
+        "iperf3",
+        "-c",
+        destination,
+        "-p",
+        str(port),
+        "-t",
+        str(seconds),
+        "-i",
+        str(REPORT_S),
+        "-P",
+        str(plan.streams),
+        *transport,
+        "-J",
+    )
 
 
 def launches(plan: IperfPlan, trial: Trial) -> Iterator[Launch]:
@@ -109,7 +141,14 @@ def launches(plan: IperfPlan, trial: Trial) -> Iterator[Launch]:
         flow, port = (source, destination), plan.port + index
         seconds = trial.background_s
         argv = client_argv(plan, trial.network.addresses[destination], port, seconds, trial.network.mtu_bytes)
-        yield Launch("serve", destination, server_argv(port), output_name(plan, flow, "server"), listens=("tcp", port), longest_s=seconds)
+        yield Launch(
+            "serve",
+            destination,
+            server_argv(port),
+            output_name(plan, flow, "server"),
+            listens=("tcp", port),
+            longest_s=seconds,
+        )
         yield Launch("load", source, argv, output_name(plan, flow, "client"), longest_s=seconds)
 
 
@@ -130,6 +169,8 @@ def parse(text: str) -> list[Interval]:
         report = json.loads(text)
     except json.JSONDecodeError as error:
         raise LostError(f"iperf3's report is not complete: {error}") from None
+    if not isinstance(report, dict):
+        raise LostError("iperf3's report is no JSON object")
     if "error" in report:
         raise LostError(f"iperf3 failed: {report['error']}")
     intervals = [

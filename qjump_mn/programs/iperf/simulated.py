@@ -11,7 +11,18 @@ import qjump_sim
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.programs.iperf.program import IperfPlan
-from qjump_mn.simulation.stage import TCP_BYTES, UDP_BYTES, Apps, Rows, Simulated, Stage, flow_name, full_buffer, level, wire_bytes
+from qjump_mn.simulation.stage import (
+    TCP_BYTES,
+    UDP_BYTES,
+    Apps,
+    Rows,
+    Simulated,
+    Stage,
+    flow_name,
+    full_buffer,
+    level,
+    wire_bytes,
+)
 from qjump_sim import apps
 
 INTERVALS = 500
@@ -20,7 +31,9 @@ INTERVALS = 500
 
 def _applications(plan: IperfPlan, stage: Stage) -> Apps:
     if plan.congestion_control is not None:
-        raise UsageError(f"workloads.{plan.name}.congestion_control: the simulator has one for all hosts, its scheme's: leave it out")
+        raise UsageError(
+            f"workloads.{plan.name}.congestion_control: the simulator has one for all hosts, its scheme's: leave it out"
+        )
     chance, network = stage.chance(plan.name), stage.trial.network
     interval = _interval(stage)
     found: Apps = []
@@ -28,15 +41,30 @@ def _applications(plan: IperfPlan, stage: Stage) -> Apps:
         ends = stage.numbers[source], stage.numbers[destination]
         for _ in range(plan.streams):
             if plan.udp_rate_bps is None:
-                window = None if plan.window_bytes is None else max(1, plan.window_bytes // (network.mtu_bytes - TCP_BYTES))
+                window = (
+                    None
+                    if plan.window_bytes is None
+                    else max(1, plan.window_bytes // (network.mtu_bytes - TCP_BYTES))
+                )
                 # Another seed is another phase of TCP's sawtooth.
                 start = chance.randrange(full_buffer(network))
-                found.append(apps.Bulk(*ends, until=stage.until, interval=interval, start=start, level=level(plan), window=window))
+                found.append(
+                    apps.Bulk(
+                        *ends,
+                        until=stage.until,
+                        interval=interval,
+                        start=start,
+                        level=level(plan),
+                        window=window,
+                    )
+                )
             else:
                 gap = (network.mtu_bytes - UDP_BYTES) * 8 * theory.PS_PER_S // plan.udp_rate_bps
                 first = chance.randrange(gap)
                 count = max(1, (stage.until - first) // gap)
-                found.append(apps.Datagrams(*ends, wire_bytes(network.mtu_bytes), gap, count, first, level(plan)))
+                found.append(
+                    apps.Datagrams(*ends, wire_bytes(network.mtu_bytes), gap, count, first, level(plan))
+                )
     return found
 
 
@@ -44,7 +72,12 @@ def _interval(stage: Stage) -> int:
     return max(1, (stage.ended - stage.began) // INTERVALS)
 
 
-def _rows(plan: IperfPlan, stage: Stage, results: Sequence[apps.BulkResult | apps.DatagramsResult], outcome: qjump_sim.Outcome) -> Rows:
+def _rows(
+    plan: IperfPlan,
+    stage: Stage,
+    results: Sequence[apps.BulkResult | apps.DatagramsResult],
+    outcome: qjump_sim.Outcome,
+) -> Rows:
     """How often TCP sent again is not known of each stream, nor what its sender's socket took."""
     mtu, mine = stage.trial.network.mtu_bytes, iter(zip(_applications(plan, stage), results, strict=True))
     for flow in plan.flows:
@@ -63,7 +96,15 @@ def _rows(plan: IperfPlan, stage: Stage, results: Sequence[apps.BulkResult | app
 def _intervals(flow: tuple[str, str], side: str, stream: int, start: int, interval: int, sizes: Any) -> Rows:
     for number, size in enumerate(sizes.tolist()):
         begins = start + number * interval
-        yield flow_name(flow), side, stream, begins / qjump_sim.S, (begins + interval) / qjump_sim.S, size, None
+        yield (
+            flow_name(flow),
+            side,
+            stream,
+            begins / qjump_sim.S,
+            (begins + interval) / qjump_sim.S,
+            size,
+            None,
+        )
 
 
 SIMULATED = Simulated(apps=_applications, rows=_rows)

@@ -14,7 +14,11 @@ def values(table: pa.Table, plan: MapReducePlan, trial: Trial, facts: TrialFacts
     """Every measure; those of a job that has not ended have no value, and shares of no dropped packet neither."""
     (row,) = table.to_pylist()
     dropped = sum(row[f"dropped_{kind}"] for kind in DROPPED)
-    found = {"dropped": dropped / row["packets"], "marked": row["marked"] / row["data"], "timeouts": float(row["timeouts"])}
+    found = {
+        "dropped": dropped / row["packets"],
+        "marked": row["marked"] / row["data"],
+        "timeouts": float(row["timeouts"]),
+    }
     found |= {f"dropped_{kind}": row[f"dropped_{kind}"] / dropped for kind in DROPPED if dropped}
     scaled = (
         ("runtime_s", "runtime_ps", 1e12),

@@ -81,7 +81,13 @@ class MapReduce(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="mapr
     def check(self, where: str, network: Network) -> None:
         bounded(f"{where}.maps", self.maps, 1, 100_000, "1 to 100000")
         bounded(f"{where}.reducers", self.reducers, 1, 100_000, "1 to 100000")
-        bounded(f"{where}.map_size", self.map_size, self.reducers, 10**12, f"{self.reducers}B, a byte for each reducer, to 1000000MB")
+        bounded(
+            f"{where}.map_size",
+            self.map_size,
+            self.reducers,
+            10**12,
+            f"{self.reducers}B, a byte for each reducer, to 1000000MB",
+        )
         bounded(f"{where}.map_slots", self.map_slots, 1, 1000, "1 to 1000")
         bounded(f"{where}.parallel_copies", self.parallel_copies, 1, 1000, "1 to 1000")
         for name in ("map_mean", "reduce_mean"):

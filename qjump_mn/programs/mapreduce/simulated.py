@@ -15,7 +15,9 @@ from qjump_sim import apps
 def _applications(plan: MapReducePlan, stage: Stage) -> Apps:
     """On the hosts that are named, or all."""
     if plan.window_bytes is not None:
-        raise UsageError(f"workloads.{plan.name}: the simulator's jobs have no windows of their own: use another scheme, or leave out window")
+        raise UsageError(
+            f"workloads.{plan.name}: the simulator's jobs have no windows of their own: use another scheme, or leave out window"
+        )
     job = apps.MapReduce(
         nodes=[stage.numbers[host] for host in plan.hosts] or range(len(stage.numbers)),
         maps=plan.maps,
@@ -31,7 +33,9 @@ def _applications(plan: MapReducePlan, stage: Stage) -> Apps:
     return [job]
 
 
-def _rows(plan: MapReducePlan, stage: Stage, results: Sequence[apps.MapReduceResult], outcome: qjump_sim.Outcome) -> Rows:
+def _rows(
+    plan: MapReducePlan, stage: Stage, results: Sequence[apps.MapReduceResult], outcome: qjump_sim.Outcome
+) -> Rows:
     """One row; packets are those of the whole network, whoever sent them."""
     (job,) = results
     counted = outcome.counters
@@ -42,7 +46,17 @@ def _rows(plan: MapReducePlan, stage: Stage, results: Sequence[apps.MapReduceRes
     latency = (counted["latency"].sum + counted["latency_again"].sum) / packets if packets else None
     sent, delivered = sum(counted["sent"]), counted["delivered"].data
     drops = (dropped.data, dropped.acks, dropped.syns + dropped.syn_acks)
-    yield job.runtime, shuffled, job.throughput, sent, latency, *drops, delivered, counted["marked"], counted["timeouts"]
+    yield (
+        job.runtime,
+        shuffled,
+        job.throughput,
+        sent,
+        latency,
+        *drops,
+        delivered,
+        counted["marked"],
+        counted["timeouts"],
+    )
 
 
 SIMULATED = Simulated(apps=_applications, rows=_rows)

@@ -35,7 +35,9 @@ def values(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts
         done = answered["due_ns"].to_numpy() + answered["latency_us"].to_numpy() * 1e3
         inside = np.count_nonzero(done <= pc.min(table["due_ns"]).as_py() + trial.duration_ns)
         measures["requests_per_s"] = int(inside) / (trial.duration_ns / 1e9)
-        measures["over_200ms"] = (int(np.count_nonzero(latencies_ms > MINIMUM_RTO_MS)) + table.num_rows - len(latencies_ms)) / table.num_rows
+        measures["over_200ms"] = (
+            int(np.count_nonzero(latencies_ms > MINIMUM_RTO_MS)) + table.num_rows - len(latencies_ms)
+        ) / table.num_rows
     if len(latencies_ms):
         measures["rms_ms"] = float(np.sqrt(np.mean(latencies_ms**2)))
     gets, sets = (np.sort(milliseconds(table.filter(pc.field("op") == op))) for op in ("GET", "SET"))
@@ -54,7 +56,8 @@ def wire(table: pa.Table, plan: MemcachedPlan, trial: Trial) -> OnTheWire | None
     least_us = {
         (">".join(flow), op): sum(
             theory.one_way_ns(theory.frame_bytes(size), trial.network.speeds(*flow)) for size in both
-        ) / 1e3
+        )
+        / 1e3
         for flow in plan.flows
         for op, both in sizes.items()
     }
@@ -72,7 +75,13 @@ def timeline(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFac
     x, y = means(at_s, latency_ms, width_s, duration_s)
     words = f"mean SET {{}} (drawn: of {width_s:g} s each)"
     return Timeline(
-        "memcached, mean of SET latencies", "set_mean_ms", words, "#882255", x, y, gap="without an answered SET"
+        "memcached, mean of SET latencies",
+        "set_mean_ms",
+        words,
+        "#882255",
+        x,
+        y,
+        gap="without an answered SET",
     )
 
 

@@ -73,9 +73,15 @@ class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
         return 2 * len(self.flows) * trial.duration_ns / 1e9 * rate_per_s
 
     def describe(self) -> str:
-        loop = f"closed loop, {self.think_ns / 1e6:g} ms between requests" if self.rate_per_s is None else f"open loop, {self.rate_per_s:g} requests/s"
+        loop = (
+            f"closed loop, {self.think_ns / 1e6:g} ms between requests"
+            if self.rate_per_s is None
+            else f"open loop, {self.rate_per_s:g} requests/s"
+        )
         many = f"{self.connections} connection{'s' if self.connections > 1 else ''}"
-        return f"memcached, {many} a flow, {loop}, {self.get_fraction:.0%} GET, values of {self.value_bytes} B"
+        return (
+            f"memcached, {many} a flow, {loop}, {self.get_fraction:.0%} GET, values of {self.value_bytes} B"
+        )
 
 
 class Memcached(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcached", kw_only=True):
@@ -95,9 +101,17 @@ class Memcached(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcache
 
     def check(self, where: str, network: Network) -> None:
         if self.rate is not None:
-            bounded(f"{where}.rate", self.rate, 0.1, MOST_REQUESTS_PER_S, f"0.1 to {MOST_REQUESTS_PER_S} requests/s, or leave it out for the closed loop")
+            bounded(
+                f"{where}.rate",
+                self.rate,
+                0.1,
+                MOST_REQUESTS_PER_S,
+                f"0.1 to {MOST_REQUESTS_PER_S} requests/s, or leave it out for the closed loop",
+            )
         elif not self.think:
-            raise UsageError(f"{where}: without a rate and without time to think a client keeps the virtual CPU busy: give rate or think")
+            raise UsageError(
+                f"{where}: without a rate and without time to think a client keeps the virtual CPU busy: give rate or think"
+            )
         bounded(f"{where}.connections", self.connections, 1, 1000, "1 to 1000")
         bounded(f"{where}.get_fraction", self.get_fraction, 0, 1, "0 to 1")
         bounded(f"{where}.key_size", self.key_size, 8, 250, "8B to 250B")
@@ -134,24 +148,70 @@ def output_name(plan: MemcachedPlan, flow: tuple[str, str], end: str) -> str:
 def servers(plan: WorkloadPlan, trial: Trial) -> Iterator[Launch]:
     """A memcached on each destination, whoever loads it."""
     for host in dict.fromkeys(destination for _, destination in plan.flows):
-        server = ("memcached", "-u", "root", "-m", "64", "-t", "1", "-U", "0", "-p", str(plan.port), "-l", trial.network.addresses[host])
-        yield Launch("serve", host, server, f"{plan.name}-{host}.memcached.txt", listens=("tcp", plan.port), itself=False)
+        server = (
+            "memcached",
+            "-u",
+            "root",
+            "-m",
+            "64",
+            "-t",
+            "1",
+            "-U",
+            "0",
+            "-p",
+            str(plan.port),
+            "-l",
+            trial.network.addresses[host],
+        )
+        yield Launch(
+            "serve",
+            host,
+            server,
+            f"{plan.name}-{host}.memcached.txt",
+            listens=("tcp", plan.port),
+            itself=False,
+        )
 
 
 def launches(plan: MemcachedPlan, trial: Trial) -> Iterator[Launch]:
     """The servers, and for each flow a client that stores the keys, and one that measures."""
     yield from servers(plan, trial)
-    loop = ("--closed", "--think", str(plan.think_ns)) if plan.rate_per_s is None else ("--rate", f"{plan.rate_per_s:g}")
+    loop = (
+        ("--closed", "--think", str(plan.think_ns))
+        if plan.rate_per_s is None
+        else ("--rate", f"{plan.rate_per_s:g}")
+    )
     for index, (source, destination) in enumerate(plan.flows):
         sizes = (
-            *("memload", "--server", f"{trial.network.addresses[destination]}:{plan.port}", "--connections", str(plan.connections)),
-            *("--key-bytes", str(plan.key_bytes), "--value-bytes", str(plan.value_bytes), "--keys", str(plan.keys)),
+            *(
+                "memload",
+                "--server",
+                f"{trial.network.addresses[destination]}:{plan.port}",
+                "--connections",
+                str(plan.connections),
+            ),
+            *(
+                "--key-bytes",
+                str(plan.key_bytes),
+                "--value-bytes",
+                str(plan.value_bytes),
+                "--keys",
+                str(plan.keys),
+            ),
         )
         flow, duration_s = (source, destination), (trial.duration_ns + LINGER_NS) / 1e9
         # Before anything disturbs: through a full buffer it would take longer than the measurement.
         yield Launch("serve", source, (*sizes, "--store"), output_name(plan, flow, "store"), longest_s=60.0)
         client = (
-            *(*sizes, "--stored", *loop, "--get-fraction", f"{plan.get_fraction:g}", "--duration", str(trial.duration_ns)),
+            *(
+                *sizes,
+                "--stored",
+                *loop,
+                "--get-fraction",
+                f"{plan.get_fraction:g}",
+                "--duration",
+                str(trial.duration_ns),
+            ),
             *("--linger", str(LINGER_NS), "--seed", str(1000 * trial.seed + index)),
         )
         yield Launch("probe", source, client, output_name(plan, flow, "load"), longest_s=duration_s)
@@ -164,10 +224,14 @@ def columns(plan: MemcachedPlan, trial: Trial, read: Read) -> dict[str, Sequence
         found = log(read(output_name(plan, flow, "load")), "memload")
         requests = found.columns
         if ERROR in requests["status"] or 1 in requests["status"]:
-            raise LostError(f"memcached answered {requests['status'].count(ERROR)} requests with an error and missed {requests['status'].count(1)} keys")
+            raise LostError(
+                f"memcached answered {requests['status'].count(ERROR)} requests with an error and missed {requests['status'].count(1)} keys"
+            )
         rows += [
             (f"{flow[0]}>{flow[1]}", OPERATIONS[op], due, sent, (done - due) / 1e3 if done else None)
-            for op, due, sent, done in zip(requests["op"], requests["due_ns"], requests["sent_ns"], requests["done_ns"], strict=True)
+            for op, due, sent, done in zip(
+                requests["op"], requests["due_ns"], requests["sent_ns"], requests["done_ns"], strict=True
+            )
         ]
     return transposed(rows, COLUMNS)
 

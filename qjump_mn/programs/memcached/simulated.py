@@ -23,10 +23,17 @@ def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
     put = BINARY_HEADER_BYTES + 8 + plan.key_bytes + plan.value_bytes, BINARY_HEADER_BYTES
     weight = round(plan.get_fraction * MILLIONTHS)
     kinds = (*get, weight), (*put, MILLIONTHS - weight)
-    exchanges = [apps.Exchange(segments_bytes(asked, mtu), segments_bytes(answered, mtu), share) for asked, answered, share in kinds]
+    exchanges = [
+        apps.Exchange(segments_bytes(asked, mtu), segments_bytes(answered, mtu), share)
+        for asked, answered, share in kinds
+    ]
     found: Apps = []
     for source, destination in plan.flows:
-        common: dict[str, Any] = {"client": stage.numbers[source], "servers": [stage.numbers[destination]], "exchanges": exchanges}
+        common: dict[str, Any] = {
+            "client": stage.numbers[source],
+            "servers": [stage.numbers[destination]],
+            "exchanges": exchanges,
+        }
         common |= {"level": level(plan), "until": stage.ended}
         if plan.rate_per_s is not None:
             # Twice as many as there will be: `until` ends them.
@@ -37,20 +44,39 @@ def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
         think = plan.think_ns * qjump_sim.NS
         most = stage.trial.duration_ns // plan.think_ns + 1
         found += [
-            apps.Requests(**common, arrival=apps.Closed(1, think), count=most, first=stage.began + chance.randrange(think)) for _ in range(plan.connections)
+            apps.Requests(
+                **common,
+                arrival=apps.Closed(1, think),
+                count=most,
+                first=stage.began + chance.randrange(think),
+            )
+            for _ in range(plan.connections)
         ]
     return found
 
 
-def _rows(plan: MemcachedPlan, stage: Stage, results: Sequence[apps.RequestsResult], outcome: qjump_sim.Outcome) -> Rows:
+def _rows(
+    plan: MemcachedPlan, stage: Stage, results: Sequence[apps.RequestsResult], outcome: qjump_sim.Outcome
+) -> Rows:
     each = len(results) // len(plan.flows)
     for index, flow in enumerate(plan.flows):
         gaps, mine = stage.gaps(flow, flow[::-1]), results[index * each : (index + 1) * each]
-        columns = (np.concatenate([getattr(result, name) for result in mine]) for name in ("start", "latency", "kind"))
+        columns = (
+            np.concatenate([getattr(result, name) for result in mine])
+            for name in ("start", "latency", "kind")
+        )
         starts, latencies, kinds = columns
         order = np.argsort(starts, kind="stable")
-        for start, latency, kind in zip(starts[order].tolist(), latencies[order].tolist(), kinds[order].tolist(), strict=True):
-            yield flow_name(flow), OPERATIONS[kind], start // qjump_sim.NS, start // qjump_sim.NS, us(latency, gaps)
+        for start, latency, kind in zip(
+            starts[order].tolist(), latencies[order].tolist(), kinds[order].tolist(), strict=True
+        ):
+            yield (
+                flow_name(flow),
+                OPERATIONS[kind],
+                start // qjump_sim.NS,
+                start // qjump_sim.NS,
+                us(latency, gaps),
+            )
 
 
 SIMULATED = Simulated(apps=_applications, rows=_rows)

@@ -30,7 +30,11 @@ def values(table: pa.Table, plan: MemcaslapPlan, trial: Trial, facts: TrialFacts
         "max_ms": pc.max(total["max_us"]).as_py() / 1e3,
         "misses": float(pc.sum(total["misses"]).as_py()),
     }
-    buckets = table.filter((pc.field("kind") == "bucket") & (pc.field("op") == "TOTAL")).group_by("at_most_us").aggregate([("ops", "sum")])
+    buckets = (
+        table.filter((pc.field("kind") == "bucket") & (pc.field("op") == "TOTAL"))
+        .group_by("at_most_us")
+        .aggregate([("ops", "sum")])
+    )
     buckets = buckets.sort_by("at_most_us")
     at_most_ms, counts = buckets["at_most_us"].to_numpy() / 1e3, buckets["ops_sum"].to_numpy()
     answers, below = int(np.sum(counts)), np.cumsum(counts)
@@ -40,7 +44,9 @@ def values(table: pa.Table, plan: MemcaslapPlan, trial: Trial, facts: TrialFacts
     longer = found["max_ms"] > MINIMUM_RTO_MS
     surely = int(np.sum(counts[at_most_ms / 2 >= MINIMUM_RTO_MS]))
     found["over_200ms_at_least"] = max(surely, int(longer)) / answers
-    found["over_200ms_at_most"] = int(np.sum(counts[at_most_ms > MINIMUM_RTO_MS])) / answers if longer else 0.0
+    found["over_200ms_at_most"] = (
+        int(np.sum(counts[at_most_ms > MINIMUM_RTO_MS])) / answers if longer else 0.0
+    )
     for op, name in (("GET", "get_mean_ms"), ("SET", "set_mean_ms")):
         one = runs.filter(pc.field("op") == op)
         if one.num_rows:

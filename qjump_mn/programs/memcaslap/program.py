@@ -90,17 +90,35 @@ class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcasla
         bounded(f"{where}.connections", self.connections, 1, 1000, "1 to 1000")
         bounded(f"{where}.threads", self.threads, 1, 16, "1 to 16")
         if self.connections % self.threads:
-            raise UsageError(f"{where}.connections: {self.connections} connections cannot be shared by {self.threads} threads: use a multiple")
-        bounded(f"{where}.get_fraction", self.get_fraction, 0, 0.99, "0 to 0.99: keys must be stored before they can be asked for")
+            raise UsageError(
+                f"{where}.connections: {self.connections} connections cannot be shared by {self.threads} threads: use a multiple"
+            )
+        bounded(
+            f"{where}.get_fraction",
+            self.get_fraction,
+            0,
+            0.99,
+            "0 to 0.99: keys must be stored before they can be asked for",
+        )
         bounded(f"{where}.key_size", self.key_size, 16, 250, "16B to 250B")
         bounded(f"{where}.value_size", self.value_size, 1, 10**6, "1B to 1MB")
         if self.window < WINDOW_UNIT or self.window % WINDOW_UNIT:
-            raise UsageError(f"{where}.window: {self.window} keys make no window: use a multiple of {WINDOW_UNIT}")
-        bounded(f"{where}.window", self.window * self.connections, 1, MOST_ITEMS, f"at most {MOST_ITEMS} keys in all connections together")
+            raise UsageError(
+                f"{where}.window: {self.window} keys make no window: use a multiple of {WINDOW_UNIT}"
+            )
+        bounded(
+            f"{where}.window",
+            self.window * self.connections,
+            1,
+            MOST_ITEMS,
+            f"at most {MOST_ITEMS} keys in all connections together",
+        )
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> MemcaslapPlan:
         if duration_ns % 10**9:
-            raise UsageError(f"workloads.{common['name']}: memcaslap counts whole seconds: a duration of {duration_ns / 1e9:g} s is none")
+            raise UsageError(
+                f"workloads.{common['name']}: memcaslap counts whole seconds: a duration of {duration_ns / 1e9:g} s is none"
+            )
         return MemcaslapPlan(
             **common,
             seconds=duration_ns // 10**9,
@@ -141,7 +159,10 @@ for GET, SET and TOTAL each, as memcaslap prints them: ``end_s`` counts from its
 
 _OPERATION = r"(Get|Set|Total)"
 _PERIODS = re.compile(rf"^{_OPERATION} Statistics\nType .*\nPeriod +1 +(.*)\nGlobal +(\d+) +(.*)$", re.M)
-_RUN = re.compile(rf"^{_OPERATION} Statistics \((\d+) events\)\n((?:   [A-Z]\w\w: +\S+\n)+)   Log2 Dist:\n((?: +\d+:(?: +\d+)+\n)+)", re.M)
+_RUN = re.compile(
+    rf"^{_OPERATION} Statistics \((\d+) events\)\n((?:   [A-Z]\w\w: +\S+\n)+)   Log2 Dist:\n((?: +\d+:(?: +\d+)+\n)+)",
+    re.M,
+)
 _SCREEN = "\033[1;1H\033[2J\n"
 """What stands before each second's statistics."""
 
@@ -162,10 +183,30 @@ def launches(plan: MemcaslapPlan, trial: Trial) -> Iterator[Launch]:
         yield Launch("serve", flow[0], ("printf", told), output_name(plan, flow, "cnf"))
         # A time, not SIGINT, must end it: interrupted it prints no distribution.
         client = (
-            *("memcaslap", "-s", f"{trial.network.addresses[flow[1]]}:{plan.port}", "-F", output_name(plan, flow, "cnf"), "-B", "-S", "1s"),
-            *("-T", str(plan.threads), "-c", str(plan.connections), "-w", f"{plan.window_items // 1024}k", "-t", f"{plan.seconds}s"),
+            *(
+                "memcaslap",
+                "-s",
+                f"{trial.network.addresses[flow[1]]}:{plan.port}",
+                "-F",
+                output_name(plan, flow, "cnf"),
+                "-B",
+                "-S",
+                "1s",
+            ),
+            *(
+                "-T",
+                str(plan.threads),
+                "-c",
+                str(plan.connections),
+                "-w",
+                f"{plan.window_items // 1024}k",
+                "-t",
+                f"{plan.seconds}s",
+            ),
         )
-        yield Launch("probe", flow[0], client, output_name(plan, flow, "txt"), longest_s=plan.longest_ns / 1e9 + 1)
+        yield Launch(
+            "probe", flow[0], client, output_name(plan, flow, "txt"), longest_s=plan.longest_ns / 1e9 + 1
+        )
 
 
 def version_name(plan: MemcaslapPlan) -> str:
@@ -176,14 +217,20 @@ def version_name(plan: MemcaslapPlan) -> str:
 def columns(plan: MemcaslapPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
     """The statistics of every flow."""
     check_version(read(version_name(plan)))
-    rows = [(f"{flow[0]}>{flow[1]}", *row) for flow in plan.flows for row in parse(read(output_name(plan, flow, "txt")), plan.seconds)]
+    rows = [
+        (f"{flow[0]}>{flow[1]}", *row)
+        for flow in plan.flows
+        for row in parse(read(output_name(plan, flow, "txt")), plan.seconds)
+    ]
     return transposed(rows, COLUMNS)
 
 
 def check_version(text: str) -> None:
     """Raise :class:`LostError` if this is not what the parser knows."""
     if text.strip() != VERSION:
-        raise LostError(f"this is {text.strip() or 'no version'!r}; what is read here is the output of {VERSION!r}")
+        raise LostError(
+            f"this is {text.strip() or 'no version'!r}; what is read here is the output of {VERSION!r}"
+        )
 
 
 Row = tuple[Any, ...]
@@ -215,13 +262,31 @@ def parse(text: str, seconds: int) -> list[Row]:
 
 def _period(match: re.Match[str]) -> Row:
     ops, tps, net, misses, least, most, mean, deviation, geometric = match[2].split()
-    latencies = (int(least), int(most), int(mean), _finite(deviation), _finite(geometric)) if int(ops) else (None,) * 5
-    return ("period", match[1].upper(), int(match[3]), int(ops), int(tps), float(net), int(misses), *latencies, None)
+    latencies = (
+        (int(least), int(most), int(mean), _finite(deviation), _finite(geometric))
+        if int(ops)
+        else (None,) * 5
+    )
+    return (
+        "period",
+        match[1].upper(),
+        int(match[3]),
+        int(ops),
+        int(tps),
+        float(net),
+        int(misses),
+        *latencies,
+        None,
+    )
 
 
 def _run(name: str, match: re.Match[str], seconds: int, misses: int) -> Iterator[Row]:
     said = dict(re.findall(r"(\w+): +(\S+)", match[3]))
-    latencies = (*(int(said[key]) for key in ("Min", "Max", "Avg")), _finite(said.get("Std", "nan")), _finite(said["Geo"]))
+    latencies = (
+        *(int(said[key]) for key in ("Min", "Max", "Avg")),
+        _finite(said.get("Std", "nan")),
+        _finite(said["Geo"]),
+    )
     yield ("run", name.upper(), seconds, int(match[2]), None, None, misses, *latencies, None)
     # Four powers of two a line, whose first stands in front of them.
     buckets = {
@@ -230,7 +295,9 @@ def _run(name: str, match: re.Match[str], seconds: int, misses: int) -> Iterator
         for place, count in enumerate(counts.split())
     }
     if sum(buckets.values()) != int(match[2]):
-        raise LostError(f"memcaslap's distribution of {name.upper()} has {sum(buckets.values())} of {match[2]} answers")
+        raise LostError(
+            f"memcaslap's distribution of {name.upper()} has {sum(buckets.values())} of {match[2]} answers"
+        )
     for at_most, count in buckets.items():
         yield ("bucket", name.upper(), seconds, count, *(None,) * 8, at_most)
 

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="noise"):
     """Each flow sends ``burst`` datagrams that fill the MTU back to back in every ``interval_ns``, at a phase of its own."""
 
-    MEASURES: ClassVar = {"offered_mbps": "offered, Mb/s", "goodput_mbps": "goodput, Mb/s", "bursts": "bursts", "loss": "loss"}
+    MEASURES: ClassVar = {
+        "offered_mbps": "offered, Mb/s",
+        "goodput_mbps": "goodput, Mb/s",
+        "bursts": "bursts",
+        "loss": "loss",
+    }
     BACKGROUND: ClassVar = True
 
     interval_ns: int
@@ -66,7 +71,9 @@ def launches(plan: NoisePlan, trial: Trial) -> Iterator[Launch]:
     """A receiver for each destination, a sender for each flow."""
     payload = trial.network.mtu_bytes - theory.IP_HEADER_BYTES - theory.UDP_HEADER_BYTES
     lasts_ns = trial.background_s * 10**9
-    yield from datagrams.receivers(plan, rows=len(plan.flows) * plan.burst * (lasts_ns // plan.interval_ns + 2), linger_s=LINGER_S)
+    yield from datagrams.receivers(
+        plan, rows=len(plan.flows) * plan.burst * (lasts_ns // plan.interval_ns + 2), linger_s=LINGER_S
+    )
     bursts = ("--payload", str(payload), "--interval", str(plan.interval_ns), "--burst", str(plan.burst))
     yield from datagrams.senders(plan, trial, "load", bursts, duration_ns=lasts_ns)
 

@@ -41,7 +41,8 @@ def wire(table: pa.Table, plan: PingPlan, trial: Trial) -> OnTheWire:
     """An echo's way there and its reply's back."""
     network = trial.network
     least_us = {
-        ">".join(flow): theory.ping_rtt_ns(plan.payload_bytes, network.speeds(*flow)) / 1e3 for flow in plan.flows
+        ">".join(flow): theory.ping_rtt_ns(plan.payload_bytes, network.speeds(*flow)) / 1e3
+        for flow in plan.flows
     }
     measured_us = table["latency_us"].to_numpy(zero_copy_only=False)
     longest_us = np.where(measured_us >= 1e3, measured_us * (1 + ROUNDED), measured_us)
@@ -84,7 +85,9 @@ def _idle(clock: str, data: Sequence[TrialTables]) -> Check:
         f"the same within {max(varies):.0f} us for nine pings of ten"
     )
     if clock != "virtual":
-        return Check(name="idle RTT", status="unknown", text=f"{numbers}; the real clock promises no constant")
+        return Check(
+            name="idle RTT", status="unknown", text=f"{numbers}; the real clock promises no constant"
+        )
     problems = [
         f"{name}: the CPU adds {term:.0f} us, outside {CPU_TERM_US[0]:.0f} to {CPU_TERM_US[1]:.0f} us"
         for name, term in medians.items()
@@ -106,13 +109,19 @@ def _pings(data: Sequence[TrialTables]) -> Check:
             sent, received = sent + table.num_rows, received + table.num_rows - table["latency_us"].null_count
             # Below that, ping waits longer after a request that was not answered. Where the network keeps packets
             # charged to their sender, those that wait in it hold ping back: that is what such links do, not an error.
-            exact = ping.interval_ns >= theory.PING_UNANSWERED_NS and network.orphan and network.model == "wire"
+            exact = (
+                ping.interval_ns >= theory.PING_UNANSWERED_NS and network.orphan and network.model == "wire"
+            )
             if exact and (pace := _pace_percent(table, ping.interval_ns)) is not None:
                 paces.append(pace)
                 if abs(pace) > PACE_PERCENT:
                     problems.append(f"{where}{flow} sends at an interval that is {pace:+.1f} % off")
-    pace_text = f", sent at an interval within {max(map(abs, paces)):.1g} % of the one asked for" if paces else ""
-    return Check.of("pings", problems, f"{sent} requests = {received} replies + {sent - received} lost{pace_text}")
+    pace_text = (
+        f", sent at an interval within {max(map(abs, paces)):.1g} % of the one asked for" if paces else ""
+    )
+    return Check.of(
+        "pings", problems, f"{sent} requests = {received} replies + {sent - received} lost{pace_text}"
+    )
 
 
 def _pace_percent(flow: pa.Table, interval_ns: int) -> float | None:

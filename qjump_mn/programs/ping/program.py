@@ -39,7 +39,11 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def echo_replies(self) -> tuple[tuple[str, int], ...]:
-        return tuple((destination, self.reply_level) for _, destination in self.flows) if self.reply_level else ()
+        return (
+            tuple((destination, self.reply_level) for _, destination in self.flows)
+            if self.reply_level
+            else ()
+        )
 
     def constants(self, network: Network) -> dict[str, float]:
         rtt = theory.ping_rtt_ns(self.payload_bytes, network.speeds(*self.flows[0]))
@@ -58,13 +62,20 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """What a budget of one reply per epoch does to it, if it asks more often: the wait in a full queue, or the loss."""
         if arm.qjump is None or arm.qjump.epochs != "rolling":
             return {}
-        frame = theory.ETHERNET_HEADER_BYTES + theory.IP_HEADER_BYTES + theory.ICMP_HEADER_BYTES + self.payload_bytes
+        frame = (
+            theory.ETHERNET_HEADER_BYTES
+            + theory.IP_HEADER_BYTES
+            + theory.ICMP_HEADER_BYTES
+            + self.payload_bytes
+        )
         if arm.qjump.budget_bytes[self.reply_level] // frame != 1:
             return {}
         if arm.qjump.mode == "drop":
             return {f"{arm.name}_predicted_loss": theory.ping_loss(self.interval_ns, arm.qjump.epoch_ns)}
         waiting = arm.qjump.limit_packets if self.interval_ns < arm.qjump.epoch_ns else 0
-        return {f"{arm.name}_predicted_wait_ms": theory.full_queue_delay_ns(waiting, arm.qjump.epoch_ns) / 1e6}
+        return {
+            f"{arm.name}_predicted_wait_ms": theory.full_queue_delay_ns(waiting, arm.qjump.epoch_ns) / 1e6
+        }
 
     def equations(self, network: Network, constants: Mapping[str, float]) -> list[tuple[str, str, str]]:
         links = network.speeds(*self.flows[0])
@@ -106,24 +117,32 @@ class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_onl
 
     def check(self, where: str, network: Network) -> None:
         if self.reply_level is not None and not 0 <= self.reply_level <= 7:
-            raise UsageError(f"{where}.reply_level: {self.reply_level} is no level: an 802.1Q priority is 0 to 7, 7 the most urgent")
+            raise UsageError(
+                f"{where}.reply_level: {self.reply_level} is no level: an 802.1Q priority is 0 to 7, 7 the most urgent"
+            )
         if not 1_000 <= self.interval <= 10**10:
             raise UsageError(f"{where}.interval: {self.interval} is out of range: use 1us to 10s")
         most = network.mtu_bytes - theory.IP_HEADER_BYTES - theory.ICMP_HEADER_BYTES
         if not 16 <= self.payload <= most:
-            raise UsageError(f"{where}.payload: {self.payload} is out of range: use 16B (it carries a time stamp) to {most}B")
+            raise UsageError(
+                f"{where}.payload: {self.payload} is out of range: use 16B (it carries a time stamp) to {most}B"
+            )
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> PingPlan:
         return PingPlan(
             **common,
             interval_ns=int(self.interval),
             payload_bytes=int(self.payload),
-            reply_level=(common["level"] if self.reply_level is None else self.reply_level) if uses_levels else 0,
+            reply_level=(common["level"] if self.reply_level is None else self.reply_level)
+            if uses_levels
+            else 0,
             count=max(2, duration_ns // int(self.interval)),
         )
 
 
-_REPLY = re.compile(r"^\[(\d+\.\d+)\] \d+ bytes from \S+ icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms( \(DUP!\))?$", re.MULTILINE)
+_REPLY = re.compile(
+    r"^\[(\d+\.\d+)\] \d+ bytes from \S+ icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms( \(DUP!\))?$", re.MULTILINE
+)
 _SUMMARY = re.compile(r"^(\d+) packets transmitted, (\d+) received", re.MULTILINE)
 
 PRELOAD = "libpatience.so"
@@ -156,7 +175,20 @@ def output_name(plan: PingPlan, flow: tuple[str, str]) -> str:
 def argv(plan: PingPlan, destination: str) -> tuple[str, ...]:
     """The command line towards the address ``destination``."""
     interval = f"{plan.interval_ns / 1e9:g}"
-    return ("ping", "-D", "-n", "-i", interval, "-c", str(plan.count), "-s", str(plan.payload_bytes), "-W", str(LINGER_S), destination)
+    return (
+        "ping",
+        "-D",
+        "-n",
+        "-i",
+        interval,
+        "-c",
+        str(plan.count),
+        "-s",
+        str(plan.payload_bytes),
+        "-W",
+        str(LINGER_S),
+        destination,
+    )
 
 
 def launches(plan: PingPlan, trial: Trial) -> Iterator[Launch]:
@@ -164,7 +196,15 @@ def launches(plan: PingPlan, trial: Trial) -> Iterator[Launch]:
     longest_s = plan.longest_ns / 1e9 + LINGER_S
     for source, destination in plan.flows:
         output = output_name(plan, (source, destination))
-        yield Launch("probe", source, argv(plan, trial.network.addresses[destination]), output, longest_s=longest_s, good=GOOD, preload=PRELOAD)
+        yield Launch(
+            "probe",
+            source,
+            argv(plan, trial.network.addresses[destination]),
+            output,
+            longest_s=longest_s,
+            good=GOOD,
+            preload=PRELOAD,
+        )
 
 
 def columns(plan: PingPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:

@@ -14,19 +14,33 @@ from qjump_sim import apps
 
 def _applications(plan: PingPlan, stage: Stage) -> Apps:
     if plan.reply_level != plan.level:
-        raise UsageError(f"workloads.{plan.name}.reply_level: the simulator's replies have the requests' level: leave it out")
+        raise UsageError(
+            f"workloads.{plan.name}.reply_level: the simulator's replies have the requests' level: leave it out"
+        )
     size = wire_bytes(theory.IP_HEADER_BYTES + theory.ICMP_HEADER_BYTES + plan.payload_bytes)
     gap = plan.interval_ns * qjump_sim.NS
     return [
-        apps.Ping(stage.numbers[source], stage.numbers[destination], size, gap, plan.count, stage.began, level(plan)) for source, destination in plan.flows
+        apps.Ping(
+            stage.numbers[source], stage.numbers[destination], size, gap, plan.count, stage.began, level(plan)
+        )
+        for source, destination in plan.flows
     ]
 
 
-def _rows(plan: PingPlan, stage: Stage, results: Sequence[apps.PingResult], outcome: qjump_sim.Outcome) -> Rows:
+def _rows(
+    plan: PingPlan, stage: Stage, results: Sequence[apps.PingResult], outcome: qjump_sim.Outcome
+) -> Rows:
     for flow, result in zip(plan.flows, results, strict=True):
         gaps = stage.gaps(flow, flow[::-1])
-        for sequence, (start, latency) in enumerate(zip(result.start.tolist(), result.latency.tolist(), strict=True), 1):
-            yield flow_name(flow), sequence, None if latency < 0 else (start + latency) / qjump_sim.S, us(latency, gaps)
+        for sequence, (start, latency) in enumerate(
+            zip(result.start.tolist(), result.latency.tolist(), strict=True), 1
+        ):
+            yield (
+                flow_name(flow),
+                sequence,
+                None if latency < 0 else (start + latency) / qjump_sim.S,
+                us(latency, gaps),
+            )
 
 
 SIMULATED = Simulated(apps=_applications, rows=_rows)

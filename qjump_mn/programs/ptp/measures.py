@@ -23,10 +23,16 @@ def values(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> d
     found = {"samples": float(inside.num_rows)}
     if inside.num_rows:
         delays = np.sort(delays_us(inside).to_numpy() / 1e3)
-        found |= {f"delay_{name}_ms": percentile(delays, percent) for name, percent in (("p50", 50), ("p99", 99), ("max", 100))}
+        found |= {
+            f"delay_{name}_ms": percentile(delays, percent)
+            for name, percent in (("p50", 50), ("p99", 99), ("max", 100))
+        }
     offsets = offsets_us(inside)["offset_us"].to_numpy() / 1e3
     if len(offsets):
-        found |= {"offset_rms_ms": float(np.sqrt(np.mean(offsets**2))), "offset_mean_ms": float(np.mean(offsets))}
+        found |= {
+            "offset_rms_ms": float(np.sqrt(np.mean(offsets**2))),
+            "offset_mean_ms": float(np.mean(offsets)),
+        }
         found |= {"offset_min_ms": float(np.min(offsets)), "offset_max_ms": float(np.max(offsets))}
     return found
 

@@ -67,11 +67,15 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def check_emulated(self, where: str) -> None:
         if self.interval_ns != SYNC_NS:
-            raise UsageError(f"{where}.interval: ptpd and ptp4l send a Sync every second: use --backend simulator")
+            raise UsageError(
+                f"{where}.interval: ptpd and ptp4l send a Sync every second: use --backend simulator"
+            )
 
     def describe(self) -> str:
         slaves = ", ".join(source for source, _ in self.flows)
-        every = "every second" if self.interval_ns == theory.NS_PER_S else f"every {self.interval_ns / 1e6:g} ms"
+        every = (
+            "every second" if self.interval_ns == theory.NS_PER_S else f"every {self.interval_ns / 1e6:g} ms"
+        )
         return f"{self.implementation}, master {self.master}, slave{'s' if len(self.flows) > 1 else ''} {slaves}, a Sync {every}, no clock adjusted"
 
 
@@ -85,7 +89,9 @@ class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=
         found = super().pairs(where)
         masters = {master for _, (_, master) in found}
         if len(masters) > 1:
-            raise UsageError(f"{where}.flows: {len(masters)} masters would vie with each other: give every slave the same")
+            raise UsageError(
+                f"{where}.flows: {len(masters)} masters would vie with each other: give every slave the same"
+            )
         return found
 
     def check(self, where: str, network: Network) -> None:
@@ -95,7 +101,13 @@ class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=
         return PtpPlan(**common, implementation=self.implementation, interval_ns=int(self.interval))
 
 
-COLUMNS = {"flow": "string", "at_ns": "int64", "offset_us": "double", "master_to_slave_us": "double", "slave_to_master_us": "double"}
+COLUMNS = {
+    "flow": "string",
+    "at_ns": "int64",
+    "offset_us": "double",
+    "master_to_slave_us": "double",
+    "slave_to_master_us": "double",
+}
 """A row for each message that was timed: when (ns since 1970), the offset that the slave then believed in, and how long the message was under
 way, in the column of its direction; the other is null. The offset is null until the slave has one."""
 
@@ -111,7 +123,14 @@ def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
 def columns(plan: PtpPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
     """Every message of every flow; flow is "slave>master"."""
     samples = _SAMPLES[plan.implementation]
-    return transposed([(f"{slave}>{master}", *sample) for slave, master in plan.flows for sample in samples(plan, slave, read)], COLUMNS)
+    return transposed(
+        [
+            (f"{slave}>{master}", *sample)
+            for slave, master in plan.flows
+            for sample in samples(plan, slave, read)
+        ],
+        COLUMNS,
+    )
 
 
 PROGRAM = Program(

@@ -39,7 +39,9 @@ class Event(NamedTuple):
         """A time or an interval, in ns; raise :class:`LostError` where there is none."""
         found = re.fullmatch(r"(-?\d+)(?:\.(\d{9}))?", self.fields.get(name, ""))
         if not found:
-            raise LostError(f"pmc's {self.kind} has no {name}: it was cut off, or is not as linuxptp 4.2 has it")
+            raise LostError(
+                f"pmc's {self.kind} has no {name}: it was cut off, or is not as linuxptp 4.2 has it"
+            )
         return int(found[1] + (found[2] or ""))
 
 
@@ -55,13 +57,22 @@ def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
         # Sockets in the folder where it runs, of which every trial has its own, each with the host's name: hosts share a file system.
         sockets = (f"--uds_address={host}.ptp4l", f"--uds_ro_address={host}.ptp4l-ro")
         argv = (*PTP4L, *options, *sockets, "-i", f"{host}-eth0.{trial.network.vlan}")
-        return Launch("serve", host, argv, output_name(plan, host, "ptp4l"), says=says, ready_s=READY_S, itself=False)
+        return Launch(
+            "serve", host, argv, output_name(plan, host, "ptp4l"), says=says, ready_s=READY_S, itself=False
+        )
 
     yield ptp4l(plan.master, ("--serverOnly=1",), "assuming the grand master role")
     for slave, _ in plan.flows:
         yield ptp4l(slave, ("--clientOnly=1", f"--slave_event_monitor={slave}.pmc"), "master offset")
         argv = (*INPUT, SUBSCRIBE, "pmc", "-u", "-b", "0", "-s", f"{slave}.ptp4l", "-i", f"{slave}.pmc")
-        yield Launch("serve", slave, argv, output_name(plan, slave, "pmc"), says="NOTIFY_TIME_SYNC       on", itself=False)
+        yield Launch(
+            "serve",
+            slave,
+            argv,
+            output_name(plan, slave, "pmc"),
+            says="NOTIFY_TIME_SYNC       on",
+            itself=False,
+        )
 
 
 def samples(plan: PtpPlan, slave: str, read: Callable[[str], str]) -> list[Sample]:
@@ -74,13 +85,19 @@ def parse(text: str) -> list[Sample]:
     if not text.endswith("\n"):
         raise LostError("pmc's output was cut off within a line")
     known = events(text)
-    offsets = {event.ns("ingress_time"): event.ns("master_offset") / 1e3 for event in known if event.kind == STATUS}
+    offsets = {
+        event.ns("ingress_time"): event.ns("master_offset") / 1e3 for event in known if event.kind == STATUS
+    }
     found, offset_us = [], None
     for event in known:
         if event.kind == STATUS:
             continue
         sync = event.kind == SYNC
-        sent, received = ("syncOriginTimestamp", "syncEventIngressTimestamp") if sync else ("delayOriginTimestamp", "delayResponseTimestamp")
+        sent, received = (
+            ("syncOriginTimestamp", "syncEventIngressTimestamp")
+            if sync
+            else ("delayOriginTimestamp", "delayResponseTimestamp")
+        )
         at_ns = event.ns(received)
         took_us = (at_ns - event.ns(sent) - event.ns("totalCorrectionField")) / 1e3
         offset_us = offsets.get(at_ns) if sync else offset_us
@@ -94,7 +111,9 @@ def events(text: str) -> list[Event]:
     """What a slave told of; raise :class:`LostError` where one of its messages is missing."""
     found: list[Event] = []
     for line in text.splitlines():
-        head = re.fullmatch(rf"\t\S+ seq (\d+) \S+ (?:MANAGEMENT )?({SYNC}|{DELAY}|{STATUS})(?: N \d+)? ?", line)
+        head = re.fullmatch(
+            rf"\t\S+ seq (\d+) \S+ (?:MANAGEMENT )?({SYNC}|{DELAY}|{STATUS})(?: N \d+)? ?", line
+        )
         if head:
             found.append(Event(int(head[1]), head[2], {}))
         elif line.startswith("\t\t") and found:
@@ -103,6 +122,8 @@ def events(text: str) -> list[Event]:
     last: dict[str, int] = {}
     for event in found:
         if event.number != (last.get(event.kind, event.number - 1) + 1) % 65536:
-            raise LostError(f"pmc's output has no {event.kind} between numbers {last[event.kind]} and {event.number}")
+            raise LostError(
+                f"pmc's output has no {event.kind} between numbers {last[event.kind]} and {event.number}"
+            )
         last[event.kind] = event.number
     return found

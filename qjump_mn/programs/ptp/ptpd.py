@@ -21,7 +21,12 @@ READY_S = 30.0
 
 # ptpd 2.3.1: in the foreground, without lock files, with what it says on its output; no clock is touched. Statistics have local time.
 PTPD = ("env", "TZ=UTC0", "ptpd", "-C", "-L", "-E", "--clock:no_adjust=y", "--ptpengine:ip_mode=hybrid")
-SLAVE = ("-s", "--ptpengine:log_sync_interval=0", "--ptpengine:log_delayreq_interval=0", "--global:log_statistics=Y")
+SLAVE = (
+    "-s",
+    "--ptpengine:log_sync_interval=0",
+    "--ptpengine:log_delayreq_interval=0",
+    "--global:log_statistics=Y",
+)
 
 FIELDS = 17
 STATE, OFFSET, WHICH, RAW_DOWN, RAW_UP = 1, 4, 8, 15, 16
@@ -49,7 +54,16 @@ def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
         return ("-i", f"{host}-eth0.{trial.network.vlan}")
 
     def ptpd(host: str, argv: tuple[str, ...], says: str) -> Launch:
-        return Launch("serve", host, argv, output_name(plan, host, "txt"), says=says, ready_s=READY_S, itself=False, preload=PRELOAD)
+        return Launch(
+            "serve",
+            host,
+            argv,
+            output_name(plan, host, "txt"),
+            says=says,
+            ready_s=READY_S,
+            itself=False,
+            preload=PRELOAD,
+        )
 
     yield ptpd(plan.master, (*PTPD, "-M", *device(plan.master)), "Now in state: PTP_LISTENING")
     for slave, _ in plan.flows:
@@ -64,7 +78,9 @@ def samples(plan: PtpPlan, slave: str, read: Callable[[str], str]) -> list[Sampl
 
 def parse(text: str) -> list[Sample]:
     """Every message in a slave's statistics; raise :class:`LostError` if they are not whole, or have none."""
-    lines = [[field.strip() for field in line.split(",")] for line in text.splitlines() if not line.startswith("#")]
+    lines = [
+        [field.strip() for field in line.split(",")] for line in text.splitlines() if not line.startswith("#")
+    ]
     if not lines or not text.endswith("\n") or lines[-1][STATE : STATE + 1] != ["dsbl"]:
         raise LostError("ptpd's statistics do not end as ptpd ends: they were cut off")
     samples = [_sample(fields) for fields in lines if len(fields) == FIELDS and fields[WHICH] in ("S", "D")]
@@ -74,7 +90,14 @@ def parse(text: str) -> list[Sample]:
 
 
 def _sample(fields: list[str]) -> Sample:
-    since = datetime.datetime.fromisoformat(f"{fields[0]}+00:00") - datetime.datetime.fromtimestamp(0, datetime.UTC)
+    since = datetime.datetime.fromisoformat(f"{fields[0]}+00:00") - datetime.datetime.fromtimestamp(
+        0, datetime.UTC
+    )
     down = fields[WHICH] == "S"
     raw_us = float(fields[RAW_DOWN if down else RAW_UP]) * 1e6
-    return Sample(since // datetime.timedelta(microseconds=1) * 1000, float(fields[OFFSET]) * 1e6, raw_us if down else None, None if down else raw_us)
+    return Sample(
+        since // datetime.timedelta(microseconds=1) * 1000,
+        float(fields[OFFSET]) * 1e6,
+        raw_us if down else None,
+        None if down else raw_us,
+    )

@@ -6,20 +6,42 @@ from collections.abc import Sequence
 
 import qjump_sim
 from qjump_mn.programs.ptp.program import EVENT_BYTES, PtpPlan
-from qjump_mn.simulation.stage import UDP_BYTES, Apps, Rows, Simulated, Stage, flow_name, level, us, wire_bytes
+from qjump_mn.simulation.stage import (
+    UDP_BYTES,
+    Apps,
+    Rows,
+    Simulated,
+    Stage,
+    flow_name,
+    level,
+    us,
+    wire_bytes,
+)
 from qjump_sim import apps
 
 
 def _applications(plan: PtpPlan, stage: Stage) -> Apps:
     slaves, interval = [stage.numbers[slave] for slave, _ in plan.flows], plan.interval_ns * qjump_sim.NS
     count = max(1, stage.trial.duration_ns // plan.interval_ns)
-    return [apps.Ptp(stage.numbers[plan.master], slaves, wire_bytes(UDP_BYTES + EVENT_BYTES), interval, count, stage.began, level(plan))]
+    return [
+        apps.Ptp(
+            stage.numbers[plan.master],
+            slaves,
+            wire_bytes(UDP_BYTES + EVENT_BYTES),
+            interval,
+            count,
+            stage.began,
+            level(plan),
+        )
+    ]
 
 
 def _rows(plan: PtpPlan, stage: Stage, results: Sequence[apps.PtpResult], outcome: qjump_sim.Outcome) -> Rows:
     """Two rows an exchange that was completed, Sync and Delay_Req; the offset is of this exchange alone, without a program's filters."""
     (result,) = results
-    for start, slave, offset, delay in zip(*(getattr(result, name).tolist() for name in ("start", "slave", "offset", "delay")), strict=True):
+    for start, slave, offset, delay in zip(
+        *(getattr(result, name).tolist() for name in ("start", "slave", "offset", "delay")), strict=True
+    ):
         if delay >= 0:
             flow = plan.flows[slave]
             at, known = start // qjump_sim.NS, offset / qjump_sim.US

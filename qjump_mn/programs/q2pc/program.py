@@ -29,7 +29,12 @@ class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     Over UDP it asks again after ``rto_ns``; over a broadcast nothing is sent again, and a phase without all answers has failed after ``wait_ns``.
     """
 
-    MEASURES: ClassVar = {**LATENCIES, "requests_per_s": "completed, 1/s", "retries": "sent again", "failed": "failed"}
+    MEASURES: ClassVar = {
+        **LATENCIES,
+        "requests_per_s": "completed, 1/s",
+        "retries": "sent again",
+        "failed": "failed",
+    }
 
     transport: Transport
     message_bytes: int
@@ -49,17 +54,31 @@ class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def constants(self, network: Network) -> dict[str, float]:
         """A request's time in an idle network, without anybody's processing: what the farthest client takes, of orders that leave at once."""
-        headers = theory.IP_HEADER_BYTES + (theory.TCP_HEADER_BYTES if self.transport == "tcp" else theory.UDP_HEADER_BYTES)
+        headers = theory.IP_HEADER_BYTES + (
+            theory.TCP_HEADER_BYTES if self.transport == "tcp" else theory.UDP_HEADER_BYTES
+        )
         frame = theory.frame_bytes(headers + self.message_bytes)
-        return {"analytic_ms": 4 * max(theory.one_way_ns(frame, network.speeds(*flow)) for flow in self.flows) / 1e6}
+        return {
+            "analytic_ms": 4
+            * max(theory.one_way_ns(frame, network.speeds(*flow)) for flow in self.flows)
+            / 1e6
+        }
 
     @property
     def busy(self) -> float:
         return 1.3
 
     def describe(self) -> str:
-        how = {"tcp": "TCP", "udp": f"UDP, asked again after {self.rto_ns / 1e6:g} ms", "broadcast": "a broadcast, nothing sent again"}[self.transport]
-        pace = f"a request every {self.interval_ns / 1e6:g} ms at most" if self.interval_ns else "requests back to back"
+        how = {
+            "tcp": "TCP",
+            "udp": f"UDP, asked again after {self.rto_ns / 1e6:g} ms",
+            "broadcast": "a broadcast, nothing sent again",
+        }[self.transport]
+        pace = (
+            f"a request every {self.interval_ns / 1e6:g} ms at most"
+            if self.interval_ns
+            else "requests back to back"
+        )
         return f"q2pc, {len(self.flows)} clients over {how}, messages of {self.message_bytes} B, {pace}"
 
 
@@ -114,16 +133,40 @@ def launches(plan: Q2PCPlan, trial: Trial) -> Iterator[Launch]:
         serve = ("q2pc", "serve", *sizes, "--port", str(plan.port), *named)
         listens: tuple[Literal["tcp", "udp"], int] = ("tcp" if plan.transport == "tcp" else "udp", plan.port)
         yield Launch("serve", host, serve, output_name(plan, host), listens=listens, itself=False)
-    coordinate = ("q2pc", "coordinate", *sizes, "--duration", str(trial.duration_ns), "--interval", str(plan.interval_ns), *_towards(plan, trial))
-    yield Launch("probe", plan.coordinator, coordinate, output_name(plan, plan.coordinator), longest_s=trial.duration_ns / 1e9)
+    coordinate = (
+        "q2pc",
+        "coordinate",
+        *sizes,
+        "--duration",
+        str(trial.duration_ns),
+        "--interval",
+        str(plan.interval_ns),
+        *_towards(plan, trial),
+    )
+    yield Launch(
+        "probe",
+        plan.coordinator,
+        coordinate,
+        output_name(plan, plan.coordinator),
+        longest_s=trial.duration_ns / 1e9,
+    )
 
 
 def _towards(plan: Q2PCPlan, trial: Trial) -> tuple[str, ...]:
     """Where the clients are, and what is done about those that do not answer."""
     addresses = trial.network.addresses
     if plan.transport == "broadcast":
-        everyone = ipaddress.ip_interface(f"{addresses[plan.coordinator]}/{PREFIX_BITS}").network.broadcast_address
-        return ("--broadcast", f"{everyone}:{plan.port}", "--clients", str(len(plan.clients)), "--wait", str(plan.wait_ns))
+        everyone = ipaddress.ip_interface(
+            f"{addresses[plan.coordinator]}/{PREFIX_BITS}"
+        ).network.broadcast_address
+        return (
+            "--broadcast",
+            f"{everyone}:{plan.port}",
+            "--clients",
+            str(len(plan.clients)),
+            "--wait",
+            str(plan.wait_ns),
+        )
     peers = ("--peers", ",".join(f"{addresses[host]}:{plan.port}" for host in plan.clients))
     return (*peers, "--rto", str(plan.rto_ns)) if plan.transport == "udp" else peers
 

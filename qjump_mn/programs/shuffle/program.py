@@ -65,7 +65,9 @@ class Shuffle(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="shuffl
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         if len(self.workers) < 2 or len({self.master, *self.workers}) <= len(self.workers):
-            raise UsageError(f"{where}.workers: name two workers or more, each once, and none that is the master, not {', '.join(self.workers) or 'nobody'}")
+            raise UsageError(
+                f"{where}.workers: name two workers or more, each once, and none that is the master, not {', '.join(self.workers) or 'nobody'}"
+            )
         return [(f"{where}.workers", pair) for pair in itertools.permutations(self.workers, 2)]
 
     def check(self, where: str, network: Network) -> None:
@@ -93,7 +95,15 @@ class Shuffle(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="shuffl
         )
 
 
-COLUMNS = {"round": "int32", "step": "string", "source": "string", "destination": "string", "bytes": "int64", "start_ns": "int64", "end_ns": "int64"}
+COLUMNS = {
+    "round": "int32",
+    "step": "string",
+    "source": "string",
+    "destination": "string",
+    "bytes": "int64",
+    "start_ns": "int64",
+    "end_ns": "int64",
+}
 """A row for each copy, and one of step "round" for each whole round, whose source and destination are the master."""
 
 STEPS = ("distribute", "shuffle", "aggregate", "round")
@@ -110,12 +120,30 @@ def launches(plan: ShufflePlan, trial: Trial) -> Iterator[Launch]:
     """The workers, and the master, which goes on for as long as anything is measured."""
     for host in plan.workers:
         worker = ("shuffle", "worker", "--listen", str(plan.port))
-        yield Launch("serve", host, worker, f"{plan.name}-{host}.worker.txt", listens=("tcp", plan.port), itself=False)
+        yield Launch(
+            "serve", host, worker, f"{plan.name}-{host}.worker.txt", listens=("tcp", plan.port), itself=False
+        )
     addresses = ",".join(f"{trial.network.addresses[host]}:{plan.port}" for host in plan.workers)
     master = (
         *("shuffle", "master", "--workers", addresses, "--duration", str(trial.background_s * 10**9)),
-        *("--distribute", str(plan.distribute_bytes), "--shuffle", str(plan.shuffle_bytes), "--aggregate", str(plan.aggregate_bytes)),
-        *("--parallel", str(plan.parallel), "--map", str(plan.map_ns), "--jitter", f"{plan.jitter:g}", "--seed", str(trial.seed)),
+        *(
+            "--distribute",
+            str(plan.distribute_bytes),
+            "--shuffle",
+            str(plan.shuffle_bytes),
+            "--aggregate",
+            str(plan.aggregate_bytes),
+        ),
+        *(
+            "--parallel",
+            str(plan.parallel),
+            "--map",
+            str(plan.map_ns),
+            "--jitter",
+            f"{plan.jitter:g}",
+            "--seed",
+            str(trial.seed),
+        ),
     )
     yield Launch("load", plan.master, master, output_name(plan), longest_s=trial.background_s + ROUND_S)
 
@@ -128,7 +156,9 @@ def columns(plan: ShufflePlan, trial: Trial, read: Read) -> dict[str, Sequence[A
     nodes = (plan.master, *plan.workers)
     rows = (
         (number, STEPS[step], nodes[source], nodes[destination], size, start, end)
-        for number, step, source, destination, size, start, end in zip(*(found[name] for name in COLUMNS), strict=True)
+        for number, step, source, destination, size, start, end in zip(
+            *(found[name] for name in COLUMNS), strict=True
+        )
     )
     return transposed(rows, COLUMNS)
 
