@@ -1,4 +1,5 @@
-"""What every program offers, and what every workload has in common: as an experiment asks for it, and as a plan holds it."""
+"""What every program offers, and what every workload has in common: as an experiment asks for it, and as a
+plan holds it."""
 
 from __future__ import annotations
 
@@ -43,9 +44,11 @@ class WorkloadPlan(
     """A workload in plain numbers, for one arm. ``level`` is 0 where the arm uses no levels."""
 
     MEASURES: ClassVar[dict[str, str]] = {}
-    """What claims may say of it, each with its heading in tables. Others ask the registry, which has those of extensions too."""
+    """What claims may say of it, each with its heading in tables. Others ask the registry, which has those of
+    extensions too."""
     BACKGROUND: ClassVar[bool] = False
-    """Whether it is there to disturb the others: it begins before the warm-up and ends after the measurement."""
+    """Whether it is there to disturb the others: it begins before the warm-up and ends after the
+    measurement."""
     ONE_WAY: ClassVar[bool] = False
     """Whether its latencies are of messages that nobody answers; else they are there and back."""
 
@@ -72,11 +75,13 @@ class WorkloadPlan(
 
     @property
     def echo_replies(self) -> tuple[tuple[str, int], ...]:
-        """Hosts whose kernel answers echo requests for this workload, with the level of their replies: ("h10", 6); none without levels."""
+        """Hosts whose kernel answers echo requests for this workload, with the level of their replies:
+        ("h10", 6); none without levels."""
         return ()
 
     def constants(self, network: Network) -> dict[str, float]:
-        """What is known of it before anything runs; claims may use each behind the workload's name: ``ping_analytic_ms``."""
+        """What is known of it before anything runs; claims may use each behind the workload's name:
+        ``ping_analytic_ms``."""
         return {}
 
     def arm_constants(self, arm: ArmPlan) -> dict[str, float]:
@@ -89,7 +94,8 @@ class WorkloadPlan(
 
     @property
     def busy(self) -> float:
-        """Seconds by which it prolongs a virtual second of 10 Mb/s in the guest, on two slow cores that are both at work."""
+        """Seconds by which it prolongs a virtual second of 10 Mb/s in the guest, on two slow cores that are
+        both at work."""
         return 0.0
 
     def packets(self, trial: Trial) -> float:
@@ -97,7 +103,8 @@ class WorkloadPlan(
         return 0.0
 
     def check_emulated(self, where: str) -> None:
-        """Raise :class:`UsageError` that begins with ``where`` for what a kernel and real programs cannot do of it."""
+        """Raise :class:`UsageError` that begins with ``where`` for what a kernel and real programs cannot do
+        of it."""
         if self.ONLY_SIMULATED:
             raise UsageError(f"{where} is for the simulator: use --backend simulator")
 
@@ -128,7 +135,8 @@ class WorkloadSpec(
     level: int
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
-        """Which host sends to which, each with the entry that says so; raise :class:`UsageError` where that makes no sense."""
+        """Which host sends to which, each with the entry that says so; raise :class:`UsageError` where that
+        makes no sense."""
         raise NotImplementedError
 
     def check(self, where: str, network: Network) -> None:
@@ -159,7 +167,8 @@ class FlowSpec(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def bounded(where: str, value: float, least: float, most: float, shown: str) -> None:
-    """Raise :class:`UsageError` unless ``least`` <= ``value`` <= ``most``; ``shown`` says the range with its units."""
+    """Raise :class:`UsageError` unless ``least`` <= ``value`` <= ``most``; ``shown`` says the range with its
+    units."""
     if not least <= value <= most:
         raise UsageError(f"{where}: {value} is out of range: use {shown}")
 
@@ -170,7 +179,8 @@ Read = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure that a package adds to somebody else's program: its heading in tables, and its value, None for none.
+    """A measure that a package adds to somebody else's program: its heading in tables, and its value, None
+    for none.
 
     ``value`` gets the workload's table, its plan, the trial, and what the trial says of itself.
     """
@@ -183,10 +193,10 @@ class Measure:
 class Program:
     """A program that workloads may have. Its module imports the standard library and msgspec only.
 
-    ``columns`` are those of its table, each with its type by Arrow's name. ``launches`` are the processes of a
-    workload in a trial, and ``table`` makes of the files that they leave the table's columns; it raises
-    :class:`LostError` if what a program left is not whole. ``measures`` names an object "package.module:NAME",
-    a :class:`~qjump_mn.programs.measured.Measures`; ``simulated`` likewise a
+    ``columns`` are those of its table, each with its type by Arrow's name. ``launches`` are the processes of
+    a workload in a trial, and ``table`` makes of the files that they leave the table's columns; it raises
+    :class:`LostError` if what a program left is not whole. ``measures`` names an object
+    "package.module:NAME", a :class:`~qjump_mn.programs.measured.Measures`; ``simulated`` likewise a
     :class:`~qjump_mn.simulation.stage.Simulated`, and is empty where the simulator does not know the program.
     """
 

@@ -1,4 +1,5 @@
-"""What drives fanin (native/fanin): a receiver for each destination, a sender for each flow, and which datagrams arrived."""
+"""What drives fanin (native/fanin): a receiver for each destination, a sender for each flow, and which
+datagrams arrived."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def arrivals(
         got = log(read(output_name(plan, host, "receive")), "fanin")
         if got.end["overflowed"] != "0" or got.end["foreign"] != "0":
             raise LostError(
-                f"the receiver on {host} had no room for {got.end['overflowed']} datagrams, and {got.end['foreign']} were not fanin's"
+                f"the receiver on {host} had no room for {got.end['overflowed']} datagrams, and "
+                f"{got.end['foreign']} were not fanin's"
             )
         names = ("source", "stream", "sequence", "received_ns")
         for address, stream, sequence, received_ns in zip(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Phase = Literal["serve", "load", "probe"]
-"""When a process starts: before everything else, with the background, or with the measurement. What serves is ready
-before the others start."""
+"""When a process starts: before everything else, with the background, or with the measurement. What serves is
+ready before the others start."""
 
 PHASES: tuple[Phase, ...] = ("serve", "load", "probe")
 
@@ -17,14 +17,14 @@ TERMINATED = -15
 
 @dataclass(frozen=True)
 class Launch:
-    """One process on ``host``; its standard output is kept as ``output``, and it runs in the folder where that lies.
+    """One process on ``host``; its standard output is kept as ``output``, and it runs in the folder where
+    that lies.
 
     ``listens`` is the port, ("tcp", 5201), that makes it ready, ``says`` a text in its output that does, and
-    ``exists`` a file in its folder that does, within ``ready_s``; one that serves and has none of them is ready when
-    it has ended. One that does not end ``itself`` is sent SIGTERM ``linger_s`` after all that do have ended.
-    ``longest_s`` is how long it may take from its start, beyond a margin; ``good`` are the exit statuses that are
-    results; ``preload`` is a library of ours.
-    """
+    ``exists`` a file in its folder that does, within ``ready_s``; one that serves and has none of them is
+    ready when it has ended. One that does not end ``itself`` is sent SIGTERM ``linger_s`` after all that do
+    have ended. ``longest_s`` is how long it may take from its start, beyond a margin; ``good`` are the exit
+    statuses that are results; ``preload`` is a library of ours."""
 
     phase: Phase
     host: str

@@ -1,4 +1,5 @@
-"""What a program's ``measures`` module offers: numbers from its table. It is imported where tables are read, never to plan."""
+"""What a program's ``measures`` module offers: numbers from its table. It is imported where tables are read,
+never to plan."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ Floats = npt.NDArray[np.float64]
 
 
 class Whole(NamedTuple):
-    """A line that a figure of its own shows for all arms together: its ``name`` in file names, title, axis and source."""
+    """A line that a figure of its own shows for all arms together: its ``name`` in file names, title, axis
+    and source."""
 
     name: str
     title: str
@@ -27,7 +29,8 @@ class Whole(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """A workload as time goes by: s since the measurement began, and ms; nan is a bin that has no value, a ``gap``.
+    """A workload as time goes by: s since the measurement began, and ms; nan is a bin that has no value, a
+    ``gap``.
 
     ``measure`` is the one that is given with it, in ``words``, in which {} stands for the value.
     """
@@ -56,11 +59,11 @@ Checks = Callable[[str, Sequence[TrialTables]], Iterator[Check]]
 class Measures:
     """What is computed of the tables of a program.
 
-    ``values`` are its measures in one trial; one that has no value (the median of no echo) is absent. ``checks``
-    are those that its tables let say whether a run may be believed; they get the run's clock ("virtual" or "real")
-    and all of its trials, whatever ran in them. ``wire`` is for what has a latency a request and a least one, which
-    no wire falls short of; a latency is the most that its text may stand for. ``flow_goodput`` is what each flow
-    got, in Mb/s, by "h7>h10"; ``timeline`` is what is drawn of a trial.
+    ``values`` are its measures in one trial; one that has no value (the median of no echo) is absent.
+    ``checks`` are those that its tables let say whether a run may be believed; they get the run's clock
+    ("virtual" or "real") and all of its trials, whatever ran in them. ``wire`` is for what has a latency a
+    request and a least one, which no wire falls short of; a latency is the most that its text may stand for.
+    ``flow_goodput`` is what each flow got, in Mb/s, by "h7>h10"; ``timeline`` is what is drawn of a trial.
     """
 
     values: Callable[[pa.Table, Any, Trial, TrialFacts], dict[str, float]]

@@ -36,7 +36,8 @@ OURS = (
     "q2pc",
     "shuffle",
 )
-"""Each is ``qjump_mn.programs.NAME.program:PROGRAM``; a checkout that is not installed has no entry points."""
+"""Each is ``qjump_mn.programs.NAME.program:PROGRAM``; a checkout that is not installed has no entry
+points."""
 
 PROGRAMS_GROUP, MEASURES_GROUP = "qjump_mn.programs", "qjump_mn.measures"
 
@@ -44,9 +45,8 @@ PROGRAMS_GROUP, MEASURES_GROUP = "qjump_mn.programs", "qjump_mn.measures"
 class _Programs:
     """Ours and those of installed packages; of what cannot be used there is a sentence each in ``problems``.
 
-    Programs are loaded at once, for a plan may have any of them; measures when somebody asks for them, for their
-    modules may need ours.
-    """
+    Programs are loaded at once, for a plan may have any of them; measures when somebody asks for them, for
+    their modules may need ours."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Program] = {name: _ours(name) for name in OURS}
@@ -128,7 +128,8 @@ else:
 
 
 def check() -> None:
-    """Raise :class:`UsageError` with the name of an installed package whose program or measure cannot be used."""
+    """Raise :class:`UsageError` with the name of an installed package whose program or measure cannot be
+    used."""
     _PROGRAMS.measures()
     if _PROGRAMS.problems:
         raise UsageError("; ".join(_PROGRAMS.problems))
@@ -150,7 +151,8 @@ def spec_type(name: str) -> type[WorkloadSpec]:
 
 
 def headings(plan: WorkloadPlan) -> dict[str, str]:
-    """The measures of a workload, each with its heading in tables: the program's own, then those of extensions."""
+    """The measures of a workload, each with its heading in tables: the program's own, then those of
+    extensions."""
     return {**plan.measures, **{name: added.heading for name, added in added_measures(plan).items()}}
 
 

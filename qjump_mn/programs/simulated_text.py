@@ -1,4 +1,5 @@
-"""Tables as the simulator leaves them: text with a line for each row and a comma between values, nothing where there is no value."""
+"""Tables as the simulator leaves them: text with a line for each row and a comma between values, nothing
+where there is no value."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def text(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def columns(content: str, kinds: Mapping[str, str], rows: int | None = None) -> dict[str, Sequence[Any]]:
-    """The table, whose columns have these ``kinds`` by Arrow's name; raise :class:`LostError` unless it has them, and ``rows`` if that is given."""
+    """The table, whose columns have these ``kinds`` by Arrow's name; raise :class:`LostError` unless it has
+    them, and ``rows`` if that is given."""
     head, *lines = content.splitlines()
     if head.split(",") != list(kinds) or not content.endswith("\n"):
         raise LostError(f"it has not the columns {', '.join(kinds)}, whole")

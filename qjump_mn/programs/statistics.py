@@ -1,4 +1,5 @@
-"""Percentiles by nearest rank, of what came back; what did not come back is ``loss``, which stands beside them everywhere."""
+"""Percentiles by nearest rank, of what came back; what did not come back is ``loss``, which stands beside
+them everywhere."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def milliseconds(table: pa.Table) -> npt.NDArray[np.float64]:
 
 
 def of_latencies(table: pa.Table) -> dict[str, float]:
-    """Percentiles and mean of a table with a row for each request and ``latency_us``, null for what did not come back; and the loss."""
+    """Percentiles and mean of a table with a row for each request and ``latency_us``, null for what did not
+    come back; and the loss."""
     ascending = np.sort(milliseconds(table))
     sent, received = table.num_rows, len(ascending)
     values = {"sent": float(sent), "received": float(received)}

@@ -22,7 +22,8 @@ class Log(NamedTuple):
 
 
 def log(text: str, program: str) -> Log:
-    """Read a log of ``program``; raise :class:`LostError` if it is of another program or version, cut off, or ended early."""
+    """Read a log of ``program``; raise :class:`LostError` if it is of another program or version, cut off, or
+    ended early."""
     lines = text.splitlines()
     head = lines[0].split() if lines else []
     if head[:3] != ["#", program, "1"]:

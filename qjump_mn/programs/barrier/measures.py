@@ -14,12 +14,14 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: BarrierPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of all processes together. None is ever lost: a process that misses one ends, and the trial with it."""
+    """The measures of all processes together. None is ever lost: a process that misses one ends, and the
+    trial with it."""
     return of_latencies(table)
 
 
 def wire(table: pa.Table, plan: BarrierPlan, trial: Trial) -> OnTheWire:
-    """A process passes when the message of the farthest other one has come; all come when the barrier is due, or later."""
+    """A process passes when the message of the farthest other one has come; all come when the barrier is due,
+    or later."""
     frame = message_frame_bytes()
     least_us = {
         host: max(

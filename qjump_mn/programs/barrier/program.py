@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 
 CONNECTING_NS = 10**9
-"""How long the processes may take to find each other and agree on a beginning, through buffers that are full (measured: 0.5 s)."""
+"""How long the processes may take to find each other and agree on a beginning, through buffers that are full
+(measured: 0.5 s)."""
 
 MESSAGE_BYTES = 144
-"""What timely 0.29 sends to each other process at a barrier (measured: 3 frames of 214 B, without FCS, from each of four hosts)."""
+"""What timely 0.29 sends to each other process at a barrier (measured: 3 frames of 214 B, without FCS, from
+each of four hosts)."""
 
 
 def message_frame_bytes() -> int:
@@ -31,7 +33,8 @@ def message_frame_bytes() -> int:
 
 
 class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="barrier"):
-    """A process on each of ``hosts``, and ``count`` barriers, one every ``interval_ns``; the ``flows`` are every ordered pair of hosts."""
+    """A process on each of ``hosts``, and ``count`` barriers, one every ``interval_ns``; the ``flows`` are
+    every ordered pair of hosts."""
 
     MEASURES: ClassVar = LATENCIES | {"sent": "barriers", "received": "passed"}
     ONE_WAY: ClassVar = True
@@ -41,7 +44,8 @@ class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
     count: int
 
     def constants(self, network: Network) -> dict[str, float]:
-        """The last message over the longest way in an idle network: its host has sent all others before it. Without anybody's processing."""
+        """The last message over the longest way in an idle network: its host has sent all others before it.
+        Without anybody's processing."""
         frame = message_frame_bytes()
         before = (len(self.hosts) - 2) * theory.occupancy_ns(frame, network.rate_bps)
         return {
@@ -60,11 +64,15 @@ class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
         return self.interval_ns
 
     def describe(self) -> str:
-        return f"barrier among {', '.join(self.hosts)}, one every {self.interval_ns / 1e6:g} ms, or when the one before has ended"
+        return (
+            f"barrier among {', '.join(self.hosts)}, one every {self.interval_ns / 1e6:g} ms, or when the "
+            "one before has ended"
+        )
 
 
 class Barrier(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="barrier", kw_only=True):
-    """A process on each of ``hosts``; all meet at a barrier every ``interval``, or when the one before has ended, if that is later.
+    """A process on each of ``hosts``; all meet at a barrier every ``interval``, or when the one before has
+    ended, if that is later.
 
     A barrier's latency counts from when it was due.
     """
@@ -98,11 +106,12 @@ COLUMNS = {
     "start_ns": "int64",
     "latency_us": "double",
 }
-"""A row for each barrier and process. ``latency_us`` is from when it was due until the process had heard from all others.
+"""A row for each barrier and process. ``latency_us`` is from when it was due until the process had heard from
+all others.
 
-Not from ``start_ns``, when the process came: after a barrier that took long those that are overdue follow one upon the other, in the moment in
-which the network is free. With one due every 20 ms, that made the median 1.7 ms beside a job with which one in five takes longer than 10 ms.
-"""
+Not from ``start_ns``, when the process came: after a barrier that took long those that are overdue follow one
+upon the other, in the moment in which the network is free. With one due every 20 ms, that made the median 1.7
+ms beside a job with which one in five takes longer than 10 ms. """
 
 
 def output_name(plan: BarrierPlan, host: str) -> str:
@@ -115,15 +124,8 @@ def launches(plan: BarrierPlan, trial: Trial) -> Iterator[Launch]:
     meeting = ",".join(f"{trial.network.addresses[host]}:{plan.port}" for host in plan.hosts)
     for process, host in enumerate(plan.hosts):
         argv = (
-            "barrier",
-            "--hosts",
-            meeting,
-            "--process",
-            str(process),
-            "--iterations",
-            str(plan.count),
-            "--interval",
-            str(plan.interval_ns),
+            "barrier", "--hosts", meeting, "--process", str(process), "--iterations", str(plan.count),
+            "--interval", str(plan.interval_ns),
         )
         yield Launch("probe", host, argv, output_name(plan, host), longest_s=plan.longest_ns / 1e9)
 

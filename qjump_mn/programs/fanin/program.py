@@ -23,7 +23,8 @@ LEAST_INTERVAL_NS = 100_000
 
 
 class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="fanin"):
-    """Each of ``streams`` a flow sends one datagram of ``payload_bytes`` every ``interval_ns``, at a phase of its own."""
+    """Each of ``streams`` a flow sends one datagram of ``payload_bytes`` every ``interval_ns``, at a phase of
+    its own."""
 
     MEASURES: ClassVar = {**LATENCIES, "late_ms": "latest start, ms", "bound_ms": "bound, ms"}
 
@@ -37,7 +38,8 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         return theory.frame_bytes(theory.IP_HEADER_BYTES + theory.UDP_HEADER_BYTES + self.payload_bytes)
 
     def constants(self, network: Network) -> dict[str, float]:
-        """The latest that a datagram may arrive while the senders' epoch is long enough, and what the receiver's port is asked to carry."""
+        """The latest that a datagram may arrive while the senders' epoch is long enough, and what the
+        receiver's port is asked to carry."""
         full = theory.frame_bytes(network.mtu_bytes)
         ways = (network.speeds(*flow) for flow in self.flows)
         return {
@@ -63,11 +65,15 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def describe(self) -> str:
         streams = f"{self.streams} stream{'s' if self.streams > 1 else ''} a flow"
-        return f"fanin, {streams} of one {self.payload_bytes} B datagram every {self.interval_ns / 1e6:g} ms, at random phases"
+        return (
+            f"fanin, {streams} of one {self.payload_bytes} B datagram every {self.interval_ns / 1e6:g} ms, "
+            "at random phases"
+        )
 
 
 class Fanin(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="fanin", kw_only=True):
-    """fanin: ``streams`` senders for each flow, all to one host, each with one datagram every ``interval``; one-way times are exact."""
+    """fanin: ``streams`` senders for each flow, all to one host, each with one datagram every ``interval``;
+    one-way times are exact."""
 
     interval: Duration
     streams: int = 1
@@ -93,7 +99,8 @@ COLUMNS = {
     "sent_ns": "int64",
     "latency_us": "double",
 }
-"""A row for each datagram that was to be sent; ``latency_us``, from the sender's call to the receiver's socket, is null if it did not arrive."""
+"""A row for each datagram that was to be sent; ``latency_us``, from the sender's call to the receiver's
+socket, is null if it did not arrive."""
 
 LINGER_S = 0.5
 """A receiver is ended after its senders: what is under way then has this long to arrive."""
@@ -104,11 +111,7 @@ def launches(plan: FaninPlan, trial: Trial) -> Iterator[Launch]:
     most = 2 * len(plan.flows) * plan.streams * (trial.duration_ns // plan.interval_ns + 2)
     yield from datagrams.receivers(plan, rows=most, linger_s=LINGER_S)
     streams = (
-        "--interval",
-        str(plan.interval_ns),
-        "--streams",
-        str(plan.streams),
-        "--payload",
+        "--interval", str(plan.interval_ns), "--streams", str(plan.streams), "--payload",
         str(plan.payload_bytes),
     )
     yield from datagrams.senders(plan, trial, "probe", streams, duration_ns=trial.duration_ns)

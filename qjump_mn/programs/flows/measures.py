@@ -25,12 +25,13 @@ BYTES = {
     "long": (10_000_000, math.inf),
     "all": (0, math.inf),
 }
-"""Flows of a region have more than the first and at most the second, on the wire; the published script has them."""
+"""Flows of a region have more than the first and at most the second, on the wire; the published script has
+them."""
 
 
 def values(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """Mean and 99th percentile of each region that has flows; the latter is the value at position ceil(0.99 (n - 1)) of the sorted ones, as
-    the published script takes it."""
+    """Mean and 99th percentile of each region that has flows; the latter is the value at position ceil(0.99
+    (n - 1)) of the sorted ones, as the published script takes it."""
     done = table.filter(pc.is_valid(table["finish_ps"]))
     took = (done["finish_ps"].to_numpy() - done["start_ps"].to_numpy()).astype(np.float64)
     ratio = took / ideal_ps(trial.network, done)
@@ -45,7 +46,8 @@ def values(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) ->
 
 
 def ideal_ps(network: Network, table: pa.Table) -> npt.NDArray[np.float64]:
-    """How long each flow of a table takes in an empty network, with an acknowledgement for the last packet; shape (rows,)."""
+    """How long each flow of a table takes in an empty network, with an acknowledgement for the last packet;
+    shape (rows,)."""
     pairs = list(zip(table["source"].to_pylist(), table["destination"].to_pylist(), strict=True))
     times = {pair: theory.transfer_ps(network.speeds(*pair), DATA_BYTES, ACK_BYTES) for pair in set(pairs)}
     first, each = np.array([times[pair] for pair in pairs], dtype=np.float64).reshape(-1, 2).T

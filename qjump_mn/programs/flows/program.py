@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 REGIONS = ("short", "medium", "long", "all")
-"""Flows of at most 10 kB on the wire, of at most 10 MB, larger ones, as the published script has it; and all."""
+"""Flows of at most 10 kB on the wire, of at most 10 MB, larger ones, as the published script has it; and
+all."""
 
 
 MEAN_PACKETS = {"search": 1138, "mining": 5117}
@@ -25,10 +26,11 @@ MEAN_PACKETS = {"search": 1138, "mining": 5117}
 
 
 class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="flows"):
-    """``count`` flows; each ordered pair of hosts is a Poisson process, such that data take ``load`` of the hosts' links.
+    """``count`` flows; each ordered pair of hosts is a Poisson process, such that data take ``load`` of the
+    hosts' links.
 
-    ``sizes`` is a published distribution; or else ``points`` are packets and the share of flows that are not larger, linear in between.
-    """
+    ``sizes`` is a published distribution; or else ``points`` are packets and the share of flows that are not
+    larger, linear in between."""
 
     MEASURES: ClassVar = {
         **{f"{region}_{kind}": f"{region}, {kind}" for region in REGIONS for kind in ("mean", "p99")},
@@ -48,7 +50,10 @@ class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     def describe(self) -> str:
         known = {"search": "sizes of web search", "mining": "sizes of data mining"}
         sizes = known.get(self.sizes, f"sizes by {len(self.points)} points")
-        return f"{self.count} flows between all hosts, {sizes}, Poisson arrivals; times are over those in an empty network"
+        return (
+            f"{self.count} flows between all hosts, {sizes}, Poisson arrivals; times are over those in an "
+            "empty network"
+        )
 
 
 def _mean(points: tuple[tuple[int, float], ...]) -> float:
@@ -58,7 +63,8 @@ def _mean(points: tuple[tuple[int, float], ...]) -> float:
 
 
 class Flows(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="flows", kw_only=True):
-    """flows: ``sizes`` is "search" or "mining", as in pFabric and QJump, or a list of [packets, share of flows that are not larger]."""
+    """flows: ``sizes`` is "search" or "mining", as in pFabric and QJump, or a list of [packets, share of
+    flows that are not larger]."""
 
     LASTING: ClassVar = False
 
@@ -74,7 +80,8 @@ class Flows(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="flows", 
         bounded(f"{where}.count", self.count, 1, 10**8, "1 to 100000000")
         if isinstance(self.sizes, str) and self.sizes not in ("search", "mining"):
             raise UsageError(
-                f"{where}.sizes: there is no distribution {self.sizes!r}: use 'search', 'mining' or a list of [packets, share]"
+                f"{where}.sizes: there is no distribution {self.sizes!r}: use 'search', 'mining' or a list "
+                "of [packets, share]"
             )
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> FlowsPlan:

@@ -14,11 +14,13 @@ from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
 
 LATE_S = 0.25
-"""A last interval that is only a little shorter than the others is how iperf3 ends on the receiver's clock."""
+"""A last interval that is only a little shorter than the others is how iperf3 ends on the receiver's
+clock."""
 
 
 def values(table: pa.Table, plan: IperfPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """Goodput and offered load of all flows in Mb/s, and TCP's retransmissions. The simulator knows of TCP's streams what arrived, and no more."""
+    """Goodput and offered load of all flows in Mb/s, and TCP's retransmissions. The simulator knows of TCP's
+    streams what arrived, and no more."""
     rates = {"goodput_mbps": sum(goodput_mbps(table, facts.window_s).values())}
     sent = table.filter(pc.field("side") == "sender")
     if sent.num_rows:
@@ -77,10 +79,14 @@ def _ended_early(tables: TrialTables, workload: IperfPlan) -> Iterator[str]:
             for row in own_rows:
                 ends_s[row["stream"]] = max(row["end_s"], ends_s.get(row["stream"], 0.0))
             if len(ends_s) != workload.streams:
-                yield f"{tables.trial.name}: {flow} has {len(ends_s)} of {workload.streams} streams at the {side}"
+                yield (
+                    f"{tables.trial.name}: {flow} has {len(ends_s)} of {workload.streams} streams at the "
+                    f"{side}"
+                )
             elif (ended_s := min(ends_s.values())) < until_s - LATE_S:
                 yield (
-                    f"{tables.trial.name}: {flow} ended at {ended_s:.2f} s at the {side}, the window at {until_s:.2f} s"
+                    f"{tables.trial.name}: {flow} ended at {ended_s:.2f} s at the {side}, the window at "
+                    f"{until_s:.2f} s"
                 )
 
 

@@ -52,7 +52,8 @@ class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_only=True):
-    """iperf3: each flow with ``streams`` parallel TCP connections, or UDP streams of ``udp_rate`` each, from the warm-up to the trial's end.
+    """iperf3: each flow with ``streams`` parallel TCP connections, or UDP streams of ``udp_rate`` each, from
+    the warm-up to the trial's end.
 
     A datagram fills the MTU; its rate counts the payload.
     """
@@ -77,7 +78,8 @@ class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_o
 UDP_HEADERS_BYTES = 28
 REPORT_S = 0.5
 BLOCK = "8K"
-"""iperf3 counts a block when all of it is there: with its own 128 KiB, an interval at 10 Mb/s is known to 20 %."""
+"""iperf3 counts a block when all of it is there: with its own 128 KiB, an interval at 10 Mb/s is known to 20
+%."""
 
 COLUMNS = {
     "flow": "string",
@@ -88,11 +90,13 @@ COLUMNS = {
     "bytes": "int64",
     "retransmits": "int32",
 }
-"""``side`` is "sender" or "receiver"; start_s and end_s count from the beginning of the flow's test; no retransmits at the receiver."""
+"""``side`` is "sender" or "receiver"; start_s and end_s count from the beginning of the flow's test; no
+retransmits at the receiver."""
 
 
 class Interval(NamedTuple):
-    """Bytes of one TCP stream (its socket number) between two instants, in s since the test began; ``retransmits`` at the sender only."""
+    """Bytes of one TCP stream (its socket number) between two instants, in s since the test began;
+    ``retransmits`` at the sender only."""
 
     stream: int
     start_s: float
@@ -119,19 +123,8 @@ def client_argv(
     if plan.udp_rate_bps is not None:
         transport = ["-u", "-b", str(plan.udp_rate_bps), "-l", str(mtu_bytes - UDP_HEADERS_BYTES)]
     return (
-        "iperf3",
-        "-c",
-        destination,
-        "-p",
-        str(port),
-        "-t",
-        str(seconds),
-        "-i",
-        str(REPORT_S),
-        "-P",
-        str(plan.streams),
-        *transport,
-        "-J",
+        "iperf3", "-c", destination, "-p", str(port), "-t", str(seconds), "-i", str(REPORT_S), "-P",
+        str(plan.streams), *transport, "-J",
     )
 
 
@@ -164,7 +157,8 @@ def columns(plan: IperfPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any
 
 
 def parse(text: str) -> list[Interval]:
-    """Every interval of every stream; raise :class:`LostError` with iperf3's own word if the test failed or was cut off."""
+    """Every interval of every stream; raise :class:`LostError` with iperf3's own word if the test failed or
+    was cut off."""
     try:
         report = json.loads(text)
     except json.JSONDecodeError as error:

@@ -26,13 +26,15 @@ from qjump_mn.simulation.stage import (
 from qjump_sim import apps
 
 INTERVALS = 500
-"""Of the measured time, in each of which iperf's bytes are counted: each stream's begin with itself, so that the measured ones differ by one."""
+"""Of the measured time, in each of which iperf's bytes are counted: each stream's begin with itself, so that
+the measured ones differ by one."""
 
 
 def _applications(plan: IperfPlan, stage: Stage) -> Apps:
     if plan.congestion_control is not None:
         raise UsageError(
-            f"workloads.{plan.name}.congestion_control: the simulator has one for all hosts, its scheme's: leave it out"
+            f"workloads.{plan.name}.congestion_control: the simulator has one for all hosts, its scheme's: "
+            "leave it out"
         )
     chance, network = stage.chance(plan.name), stage.trial.network
     interval = _interval(stage)

@@ -11,7 +11,8 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: MapReducePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """Every measure; those of a job that has not ended have no value, and shares of no dropped packet neither."""
+    """Every measure; those of a job that has not ended have no value, and shares of no dropped packet
+    neither."""
     (row,) = table.to_pylist()
     dropped = sum(row[f"dropped_{kind}"] for kind in DROPPED)
     found = {

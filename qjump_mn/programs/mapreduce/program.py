@@ -22,9 +22,10 @@ DROPPED = {"data": "data", "acks": "ACKs", "syns": "SYNs"}
 
 
 class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="mapreduce"):
-    """``maps`` of ``map_bytes`` of output each run in the ``map_slots`` of ``hosts``, or of all where there are none; each of ``reducers``
-    fetches its share of every map that has ended, ``parallel_copies`` at a time. Computing takes exponential times of the means given; 0 is none.
-    The ``flows`` are every ordered pair of ``hosts``."""
+    """``maps`` of ``map_bytes`` of output each run in the ``map_slots`` of ``hosts``, or of all where there
+    are none; each of ``reducers`` fetches its share of every map that has ended, ``parallel_copies`` at a
+    time. Computing takes exponential times of the means given; 0 is none. The ``flows`` are every ordered
+    pair of ``hosts``."""
 
     # Of a host, the mean of all packets, and shares of all packets sent, of those dropped, of data delivered.
     MEASURES: ClassVar = {
@@ -53,9 +54,15 @@ class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
         return self.maps * self.map_bytes / trial.network.mtu_bytes
 
     def describe(self) -> str:
-        computes = f"; a map computes for {self.map_mean_ns / 1e9:g} s, a reducer for {self.reduce_mean_ns / 1e9:g} s, in the mean"
+        computes = (
+            f"; a map computes for {self.map_mean_ns / 1e9:g} s, a reducer for {self.reduce_mean_ns / 1e9:g} "
+            "s, in the mean"
+        )
         where = f" on {', '.join(self.hosts)}" if self.hosts else ""
-        what = f"{self.maps} maps of {self.map_bytes / 1e6:g} MB, {self.reducers} reducers, {self.parallel_copies} copies at a time"
+        what = (
+            f"{self.maps} maps of {self.map_bytes / 1e6:g} MB, {self.reducers} reducers, "
+            f"{self.parallel_copies} copies at a time"
+        )
         return what + where + (computes if self.map_mean_ns or self.reduce_mean_ns else "")
 
 
@@ -120,9 +127,10 @@ COLUMNS = {
     "marked": "int64",
     "timeouts": "int64",
 }
-"""One row. Times from the start of the first map to when the last reducer had all, and had ended; what a host got meanwhile; of all
-``packets`` sent the dropped ones by what they were; ``latency_ps``, the mean of delivered data packets from their host's limiter to their
-destination; of ``data`` packets delivered the ``marked`` ones."""
+"""One row. Times from the start of the first map to when the last reducer had all, and had ended; what a host
+got meanwhile; of all ``packets`` sent the dropped ones by what they were; ``latency_ps``, the mean of
+delivered data packets from their host's limiter to their destination; of ``data`` packets delivered the
+``marked`` ones."""
 
 
 def launches(plan: MapReducePlan, trial: Trial) -> Iterator[Launch]:

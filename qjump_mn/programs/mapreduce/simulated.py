@@ -16,7 +16,8 @@ def _applications(plan: MapReducePlan, stage: Stage) -> Apps:
     """On the hosts that are named, or all."""
     if plan.window_bytes is not None:
         raise UsageError(
-            f"workloads.{plan.name}: the simulator's jobs have no windows of their own: use another scheme, or leave out window"
+            f"workloads.{plan.name}: the simulator's jobs have no windows of their own: use another scheme, "
+            "or leave out window"
         )
     job = apps.MapReduce(
         nodes=[stage.numbers[host] for host in plan.hosts] or range(len(stage.numbers)),

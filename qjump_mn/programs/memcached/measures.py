@@ -14,23 +14,27 @@ from qjump_mn.programs.statistics import milliseconds, of_latencies, percentile
 from qjump_mn.results.tables import TrialFacts
 
 BINS_S = (0.25, 2.5)
-"""Over which a drawing takes means: the paper's, or ten of them where an arm has fewer SETs than ``FEWEST`` in one."""
+"""Over which a drawing takes means: the paper's, or ten of them where an arm has fewer SETs than ``FEWEST``
+in one."""
 FEWEST = 5
 
 MINIMUM_RTO_MS = 200.0
-"""Linux's least retransmission timeout: a request that takes longer has lost a packet at the end of a burst."""
+"""Linux's least retransmission timeout: a request that takes longer has lost a packet at the end of a
+burst."""
 
 
 def values(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of all flows together; ``over_200ms`` is a share of all requests, those without an answer among them.
+    """The measures of all flows together; ``over_200ms`` is a share of all requests, those without an answer
+    among them.
 
-    ``requests_per_s`` counts the answers that came within the trial's duration since the first request was due.
-    """
+    ``requests_per_s`` counts the answers that came within the trial's duration since the first request was
+    due."""
     latencies_ms = milliseconds(table)
     measures = of_latencies(table)
     measures["requests_per_s"] = 0.0
     if table.num_rows:
-        # What comes after the end of the load is an answer, but not of this throughput: behind a small budget it would be a third of all.
+        # What comes after the end of the load is an answer, but not of this throughput: behind a small budget
+        # it would be a third of all.
         answered = table.filter(pc.is_valid(table["latency_us"]))
         done = answered["due_ns"].to_numpy() + answered["latency_us"].to_numpy() * 1e3
         inside = np.count_nonzero(done <= pc.min(table["due_ns"]).as_py() + trial.duration_ns)
@@ -49,7 +53,8 @@ def values(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts
 
 
 def wire(table: pa.Table, plan: MemcachedPlan, trial: Trial) -> OnTheWire | None:
-    """A request's way there and its answer's back, by operation; None where one of them needs several frames."""
+    """A request's way there and its answer's back, by operation; None where one of them needs several
+    frames."""
     sizes = {"GET": plan.get_bytes, "SET": plan.set_bytes}
     if max(map(max, sizes.values())) > trial.network.mtu_bytes:
         return None
@@ -75,18 +80,14 @@ def timeline(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFac
     x, y = means(at_s, latency_ms, width_s, duration_s)
     words = f"mean SET {{}} (drawn: of {width_s:g} s each)"
     return Timeline(
-        "memcached, mean of SET latencies",
-        "set_mean_ms",
-        words,
-        "#882255",
-        x,
-        y,
+        "memcached, mean of SET latencies", "set_mean_ms", words, "#882255", x, y,
         gap="without an answered SET",
     )
 
 
 def means(at_s: Floats, values: Floats, width_s: float, duration_s: float) -> tuple[Floats, Floats]:
-    """The middle of each bin of ``width_s``, up to ``duration_s``, and the mean of the values in it; nan where there are none."""
+    """The middle of each bin of ``width_s``, up to ``duration_s``, and the mean of the values in it; nan
+    where there are none."""
     edges = np.arange(0, duration_s + width_s / 2, width_s)
     counts, _ = np.histogram(at_s, edges)
     sums, _ = np.histogram(at_s, edges, weights=values)

@@ -26,7 +26,8 @@ MOST_REQUESTS_PER_S = 100_000
 
 
 class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="memcached"):
-    """For each flow a client with ``connections``; open loop at ``rate_per_s`` in all, or closed with ``think_ns`` where that is None."""
+    """For each flow a client with ``connections``; open loop at ``rate_per_s`` in all, or closed with
+    ``think_ns`` where that is None."""
 
     MEASURES: ClassVar = {
         **LATENCIES,
@@ -56,7 +57,8 @@ class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
         return HEADERS_BYTES + 8 + self.key_bytes + self.value_bytes, HEADERS_BYTES
 
     def constants(self, network: Network) -> dict[str, float]:
-        """A GET's round trip in an idle network, without anybody's processing; None where a value needs several frames."""
+        """A GET's round trip in an idle network, without anybody's processing; None where a value needs
+        several frames."""
         if max(self.get_bytes) > network.mtu_bytes:
             return {}
         links = network.speeds(*self.flows[0])
@@ -87,9 +89,9 @@ class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
 class Memcached(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcached", kw_only=True):
     """A memcached on each destination, and for each flow a client that logs every request.
 
-    With ``rate`` (requests/s) requests become due by a Poisson process whether or not earlier ones were answered; without it each connection
-    sends its next request ``think`` after the last answer, as memcaslap does.
-    """
+    With ``rate`` (requests/s) requests become due by a Poisson process whether or not earlier ones were
+    answered; without it each connection sends its next request ``think`` after the last answer, as memcaslap
+    does."""
 
     rate: float | None = None
     think: Duration = Duration(0)
@@ -102,15 +104,13 @@ class Memcached(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcache
     def check(self, where: str, network: Network) -> None:
         if self.rate is not None:
             bounded(
-                f"{where}.rate",
-                self.rate,
-                0.1,
-                MOST_REQUESTS_PER_S,
+                f"{where}.rate", self.rate, 0.1, MOST_REQUESTS_PER_S,
                 f"0.1 to {MOST_REQUESTS_PER_S} requests/s, or leave it out for the closed loop",
             )
         elif not self.think:
             raise UsageError(
-                f"{where}: without a rate and without time to think a client keeps the virtual CPU busy: give rate or think"
+                f"{where}: without a rate and without time to think a client keeps the virtual CPU busy: "
+                "give rate or think"
             )
         bounded(f"{where}.connections", self.connections, 1, 1000, "1 to 1000")
         bounded(f"{where}.get_fraction", self.get_fraction, 0, 1, "0 to 1")
@@ -132,12 +132,14 @@ class Memcached(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcache
 
 
 COLUMNS = {"flow": "string", "op": "string", "due_ns": "int64", "sent_ns": "int64", "latency_us": "double"}
-"""A row for each request; ``latency_us`` counts from when it was due, and is null if no answer came in time."""
+"""A row for each request; ``latency_us`` counts from when it was due, and is null if no answer came in
+time."""
 
 OPERATIONS = ("GET", "SET")
 ERROR = 2
 LINGER_NS = 5 * 10**9
-"""How long a client waits for the last answers; a full buffer at 10 Mb/s holds 0.12 s, and TCP's least timeout is 0.2 s."""
+"""How long a client waits for the last answers; a full buffer at 10 Mb/s holds 0.12 s, and TCP's least
+timeout is 0.2 s."""
 
 
 def output_name(plan: MemcachedPlan, flow: tuple[str, str], end: str) -> str:
@@ -149,25 +151,11 @@ def servers(plan: WorkloadPlan, trial: Trial) -> Iterator[Launch]:
     """A memcached on each destination, whoever loads it."""
     for host in dict.fromkeys(destination for _, destination in plan.flows):
         server = (
-            "memcached",
-            "-u",
-            "root",
-            "-m",
-            "64",
-            "-t",
-            "1",
-            "-U",
-            "0",
-            "-p",
-            str(plan.port),
-            "-l",
+            "memcached", "-u", "root", "-m", "64", "-t", "1", "-U", "0", "-p", str(plan.port), "-l",
             trial.network.addresses[host],
         )
         yield Launch(
-            "serve",
-            host,
-            server,
-            f"{plan.name}-{host}.memcached.txt",
+            "serve", host, server, f"{plan.name}-{host}.memcached.txt",
             listens=("tcp", plan.port),
             itself=False,
         )
@@ -184,18 +172,11 @@ def launches(plan: MemcachedPlan, trial: Trial) -> Iterator[Launch]:
     for index, (source, destination) in enumerate(plan.flows):
         sizes = (
             *(
-                "memload",
-                "--server",
-                f"{trial.network.addresses[destination]}:{plan.port}",
-                "--connections",
+                "memload", "--server", f"{trial.network.addresses[destination]}:{plan.port}", "--connections",
                 str(plan.connections),
             ),
             *(
-                "--key-bytes",
-                str(plan.key_bytes),
-                "--value-bytes",
-                str(plan.value_bytes),
-                "--keys",
+                "--key-bytes", str(plan.key_bytes), "--value-bytes", str(plan.value_bytes), "--keys",
                 str(plan.keys),
             ),
         )
@@ -204,12 +185,7 @@ def launches(plan: MemcachedPlan, trial: Trial) -> Iterator[Launch]:
         yield Launch("serve", source, (*sizes, "--store"), output_name(plan, flow, "store"), longest_s=60.0)
         client = (
             *(
-                *sizes,
-                "--stored",
-                *loop,
-                "--get-fraction",
-                f"{plan.get_fraction:g}",
-                "--duration",
+                *sizes, "--stored", *loop, "--get-fraction", f"{plan.get_fraction:g}", "--duration",
                 str(trial.duration_ns),
             ),
             *("--linger", str(LINGER_NS), "--seed", str(1000 * trial.seed + index)),
@@ -225,7 +201,8 @@ def columns(plan: MemcachedPlan, trial: Trial, read: Read) -> dict[str, Sequence
         requests = found.columns
         if ERROR in requests["status"] or 1 in requests["status"]:
             raise LostError(
-                f"memcached answered {requests['status'].count(ERROR)} requests with an error and missed {requests['status'].count(1)} keys"
+                f"memcached answered {requests['status'].count(ERROR)} requests with an error and missed "
+                f"{requests['status'].count(1)} keys"
             )
         rows += [
             (f"{flow[0]}>{flow[1]}", OPERATIONS[op], due, sent, (done - due) / 1e3 if done else None)

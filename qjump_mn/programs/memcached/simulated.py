@@ -17,7 +17,8 @@ MILLIONTHS = 1_000_000
 
 
 def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
-    """A closed loop is one client for each connection, which begins at a random instant of its time to think."""
+    """A closed loop is one client for each connection, which begins at a random instant of its time to
+    think."""
     chance, mtu = stage.chance(plan.name), stage.trial.network.mtu_bytes
     get = BINARY_HEADER_BYTES + plan.key_bytes, BINARY_HEADER_BYTES + 4 + plan.value_bytes
     put = BINARY_HEADER_BYTES + 8 + plan.key_bytes + plan.value_bytes, BINARY_HEADER_BYTES

@@ -1,4 +1,5 @@
-"""What memcaslap's statistics tell: throughput, the ends and the mean of the latencies, and of everything between them a bound."""
+"""What memcaslap's statistics tell: throughput, the ends and the mean of the latencies, and of everything
+between them a bound."""
 
 from __future__ import annotations
 
@@ -14,12 +15,11 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: MemcaslapPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of all flows together. A percentile is known by its bucket: it is at most the bucket's end, or the maximum if that is less,
-    and more than half of the bucket's end.
+    """The measures of all flows together. A percentile is known by its bucket: it is at most the bucket's
+    end, or the maximum if that is less, and more than half of the bucket's end.
 
-    Of requests that took more than 200 ms only the least and the greatest number that the buckets allow are known; a maximum below
-    200 ms says that there were none. What was never answered is in no measure.
-    """
+    Of requests that took more than 200 ms only the least and the greatest number that the buckets allow are
+    known; a maximum below 200 ms says that there were none. What was never answered is in no measure."""
     periods = table.filter((pc.field("kind") == "period") & (pc.field("op") == "TOTAL"))
     runs = table.filter(pc.field("kind") == "run")
     total = runs.filter(pc.field("op") == "TOTAL")
@@ -39,7 +39,8 @@ def values(table: pa.Table, plan: MemcaslapPlan, trial: Trial, facts: TrialFacts
     at_most_ms, counts = buckets["at_most_us"].to_numpy() / 1e3, buckets["ops_sum"].to_numpy()
     answers, below = int(np.sum(counts)), np.cumsum(counts)
     for name, percent in (("p50_at_most_ms", 50), ("p99_at_most_ms", 99)):
-        # The bucket that has the value of nearest rank: percent x answers is an integer, so nothing is rounded.
+        # The bucket that has the value of nearest rank: percent x answers is an integer, so nothing is
+        # rounded.
         found[name] = min(float(at_most_ms[np.searchsorted(below * 100, percent * answers)]), found["max_ms"])
     longer = found["max_ms"] > MINIMUM_RTO_MS
     surely = int(np.sum(counts[at_most_ms / 2 >= MINIMUM_RTO_MS]))

@@ -1,4 +1,5 @@
-"""memcached, loaded by memcaslap (libmemcached's memaslap), the paper's own client: what is asked of them, and their plan."""
+"""memcached, loaded by memcaslap (libmemcached's memaslap), the paper's own client: what is asked of them,
+and their plan."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 
 START_NS = 10**9
-"""Before its first request memcaslap makes up its keys and values, for which it needs 0.9 s of the virtual CPU."""
+"""Before its first request memcaslap makes up its keys and values, for which it needs 0.9 s of the virtual
+CPU."""
 
 WINDOW_UNIT = 1024
 """memcaslap wants windows of a multiple of this."""
@@ -30,7 +32,8 @@ MOST_ITEMS = 1 << 22
 
 
 class MemcaslapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="memcaslap"):
-    """For each flow a client of ``threads`` with ``connections`` in all, each of which sends its next request at once after the last answer.
+    """For each flow a client of ``threads`` with ``connections`` in all, each of which sends its next request
+    at once after the last answer.
 
     ``window_items`` is how many keys a connection has stored and asks for.
     """
@@ -67,17 +70,19 @@ class MemcaslapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
 
     def describe(self) -> str:
         return (
-            f"memcaslap, {self.connections} connections of {self.threads} threads a flow, closed loop without a pause, "
+            f"memcaslap, {self.connections} connections of {self.threads} threads a flow, closed loop "
+            "without a pause, "
             f"{self.get_fraction:.0%} GET, keys of {self.key_bytes} B, values of {self.value_bytes} B"
         )
 
 
 class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcaslap", kw_only=True):
-    """A memcached on each destination, and for each flow the paper's client, in the binary protocol, with statistics every second.
+    """A memcached on each destination, and for each flow the paper's client, in the binary protocol, with
+    statistics every second.
 
-    It is as fast as the network lets it; use ``memcached`` for a rate, or for the latency of each request. The defaults are its own
-    and the paper's; ``window`` is in keys. It counts whole seconds, which an experiment's duration must therefore be.
-    """
+    It is as fast as the network lets it; use ``memcached`` for a rate, or for the latency of each request.
+    The defaults are its own and the paper's; ``window`` is in keys. It counts whole seconds, which an
+    experiment's duration must therefore be."""
 
     connections: int = 128
     threads: int = 2
@@ -91,13 +96,11 @@ class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcasla
         bounded(f"{where}.threads", self.threads, 1, 16, "1 to 16")
         if self.connections % self.threads:
             raise UsageError(
-                f"{where}.connections: {self.connections} connections cannot be shared by {self.threads} threads: use a multiple"
+                f"{where}.connections: {self.connections} connections cannot be shared by {self.threads} "
+                "threads: use a multiple"
             )
         bounded(
-            f"{where}.get_fraction",
-            self.get_fraction,
-            0,
-            0.99,
+            f"{where}.get_fraction", self.get_fraction, 0, 0.99,
             "0 to 0.99: keys must be stored before they can be asked for",
         )
         bounded(f"{where}.key_size", self.key_size, 16, 250, "16B to 250B")
@@ -117,7 +120,8 @@ class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcasla
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> MemcaslapPlan:
         if duration_ns % 10**9:
             raise UsageError(
-                f"workloads.{common['name']}: memcaslap counts whole seconds: a duration of {duration_ns / 1e9:g} s is none"
+                f"workloads.{common['name']}: memcaslap counts whole seconds: a duration of "
+                f"{duration_ns / 1e9:g} s is none"
             )
         return MemcaslapPlan(
             **common,
@@ -150,12 +154,13 @@ COLUMNS = {
     "geo_us": "double",
     "at_most_us": "int64",
 }
-"""A row of kind "period" for each second, one "run" for all of it, and a "bucket" for each power of two in the distribution of latencies,
-for GET, SET and TOTAL each, as memcaslap prints them: ``end_s`` counts from its start, ``ops`` are answers, ``net_mib_s`` are keys and values,
-``avg_us`` is cut off to whole us, and a bucket holds what took more than half of ``at_most_us``. What a kind has not, or no answer, is null.
+"""A row of kind "period" for each second, one "run" for all of it, and a "bucket" for each power of two in
+the distribution of latencies, for GET, SET and TOTAL each, as memcaslap prints them: ``end_s`` counts from
+its start, ``ops`` are answers, ``net_mib_s`` are keys and values, ``avg_us`` is cut off to whole us, and a
+bucket holds what took more than half of ``at_most_us``. What a kind has not, or no answer, is null.
 
-"run" and "bucket" also have what was answered in the second after the end. What was not even then is in no number: nothing tells of it.
-"""
+"run" and "bucket" also have what was answered in the second after the end. What was not even then is in no
+number: nothing tells of it. """
 
 _OPERATION = r"(Get|Set|Total)"
 _PERIODS = re.compile(rf"^{_OPERATION} Statistics\nType .*\nPeriod +1 +(.*)\nGlobal +(\d+) +(.*)$", re.M)
@@ -177,31 +182,20 @@ def launches(plan: MemcaslapPlan, trial: Trial) -> Iterator[Launch]:
     yield from memcached.servers(plan, trial)
     yield Launch("serve", plan.flows[0][0], ("memcaslap", "-V"), version_name(plan))
     for flow in plan.flows:
-        # Without one of its own it reads, or writes, a file in the user's home. 0 is SET, 1 GET; of each the share.
+        # Without one of its own it reads, or writes, a file in the user's home. 0 is SET, 1 GET; of each the
+        # share.
         sizes = f"key\\n{plan.key_bytes} {plan.key_bytes} 1\\nvalue\\n{plan.value_bytes} {plan.value_bytes} 1"
         told = f"{sizes}\\ncmd\\n0 {1 - plan.get_fraction:g}\\n1 {plan.get_fraction:g}\\n"
         yield Launch("serve", flow[0], ("printf", told), output_name(plan, flow, "cnf"))
         # A time, not SIGINT, must end it: interrupted it prints no distribution.
         client = (
             *(
-                "memcaslap",
-                "-s",
-                f"{trial.network.addresses[flow[1]]}:{plan.port}",
-                "-F",
-                output_name(plan, flow, "cnf"),
-                "-B",
-                "-S",
-                "1s",
+                "memcaslap", "-s", f"{trial.network.addresses[flow[1]]}:{plan.port}", "-F",
+                output_name(plan, flow, "cnf"), "-B", "-S", "1s",
             ),
             *(
-                "-T",
-                str(plan.threads),
-                "-c",
-                str(plan.connections),
-                "-w",
-                f"{plan.window_items // 1024}k",
-                "-t",
-                f"{plan.seconds}s",
+                "-T", str(plan.threads), "-c", str(plan.connections), "-w", f"{plan.window_items // 1024}k",
+                "-t", f"{plan.seconds}s",
             ),
         )
         yield Launch(
@@ -238,7 +232,8 @@ Row = tuple[Any, ...]
 
 
 def parse(text: str, seconds: int) -> list[Row]:
-    """The rows of a run of ``seconds``; raise :class:`LostError` if it ended otherwise, was not answered, or lost connections on its way."""
+    """The rows of a run of ``seconds``; raise :class:`LostError` if it ended otherwise, was not answered, or
+    lost connections on its way."""
     if not text.startswith("servers: "):
         raise LostError(f"this is no output of memcaslap: it begins with {text[:20]!r}")
     *_, last = ("", *text.rstrip("\n").split("\n"))

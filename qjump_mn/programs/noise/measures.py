@@ -13,7 +13,8 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: NoisePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The measures of the bursts that began while something was measured; both rates are of payload in Mb/s, over that time."""
+    """The measures of the bursts that began while something was measured; both rates are of payload in Mb/s,
+    over that time."""
     start, end = facts.window_ns
     inside = table.filter((pc.field("start_ns") >= start) & (pc.field("start_ns") <= end))
     bits = 8 * (trial.network.mtu_bytes - theory.IP_HEADER_BYTES - theory.UDP_HEADER_BYTES)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="noise"):
-    """Each flow sends ``burst`` datagrams that fill the MTU back to back in every ``interval_ns``, at a phase of its own."""
+    """Each flow sends ``burst`` datagrams that fill the MTU back to back in every ``interval_ns``, at a phase
+    of its own."""
 
     MEASURES: ClassVar = {
         "offered_mbps": "offered, Mb/s",
@@ -45,7 +46,8 @@ class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Noise(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="noise", kw_only=True):
-    """Bursts of ``burst`` full-size datagrams, one in every ``interval``, from the warm-up to the trial's end."""
+    """Bursts of ``burst`` full-size datagrams, one in every ``interval``, from the warm-up to the trial's
+    end."""
 
     interval: Duration
     burst: int
@@ -61,10 +63,12 @@ class Noise(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="noise", kw_o
 
 
 COLUMNS = {"flow": "string", "start_ns": "int64", "end_ns": "int64", "sent": "int64", "arrived": "int64"}
-"""A row for each burst: when it began and when the kernel had its last datagram, how many there were, and how many of them arrived."""
+"""A row for each burst: when it began and when the kernel had its last datagram, how many there were, and how
+many of them arrived."""
 
 LINGER_S = 1.0
-"""A receiver is ended after its senders: a full buffer of 10 Mb/s takes 0.12 s to drain, and there may be one at each of a path's switches."""
+"""A receiver is ended after its senders: a full buffer of 10 Mb/s takes 0.12 s to drain, and there may be one
+at each of a path's switches."""
 
 
 def launches(plan: NoisePlan, trial: Trial) -> Iterator[Launch]:

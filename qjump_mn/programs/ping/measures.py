@@ -17,11 +17,13 @@ from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
 
 CPU_TERM_US = (20.0, 120.0)
-"""What the guest's CPU adds to an idle round trip over switches of kernel code; prototypes had 49 to 50 us."""
+"""What the guest's CPU adds to an idle round trip over switches of kernel code; prototypes had 49 to 50
+us."""
 
 CPU_TERM_VARIES_US = 20.0
-"""An idle network is nearly the same for every ping: nine of ten lie within this of the quickest (measured: 1 to 4 us).
-The kernel's tick delays one in a hundred by 30 us; one that meets a full-size packet of 100 Mb/s takes 123 us longer."""
+"""An idle network is nearly the same for every ping: nine of ten lie within this of the quickest (measured: 1
+to 4 us). The kernel's tick delays one in a hundred by 30 us; one that meets a full-size packet of 100 Mb/s
+takes 123 us longer."""
 
 PACE_PERCENT = 2.0
 """How far the interval between two requests may be from the one asked for (measured: 0.2 % at 10 ms)."""
@@ -29,7 +31,8 @@ PACE_PERCENT = 2.0
 MODEL_VALUE = "the idle RTT is a model value, not a measurement"
 
 ROUNDED = 0.005
-"""ping prints three digits from 1 ms on: a round trip may be longer than its text says by this share of it."""
+"""ping prints three digits from 1 ms on: a round trip may be longer than its text says by this share of
+it."""
 
 
 def values(table: pa.Table, plan: PingPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
@@ -50,7 +53,8 @@ def wire(table: pa.Table, plan: PingPlan, trial: Trial) -> OnTheWire:
 
 
 def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
-    """That an idle ping takes what the wire takes and a constant more, and that every request is accounted for."""
+    """That an idle ping takes what the wire takes and a constant more, and that every request is accounted
+    for."""
     yield _idle(clock, data)
     yield _pings(data)
 
@@ -107,8 +111,9 @@ def _pings(data: Sequence[TrialTables]) -> Check:
             if table["sequence"].to_pylist() != list(range(1, ping.count + 1)):
                 problems.append(f"{where}{table.num_rows} of {ping.count} requests {flow} are accounted for")
             sent, received = sent + table.num_rows, received + table.num_rows - table["latency_us"].null_count
-            # Below that, ping waits longer after a request that was not answered. Where the network keeps packets
-            # charged to their sender, those that wait in it hold ping back: that is what such links do, not an error.
+            # Below that, ping waits longer after a request that was not answered. Where the network keeps
+            # packets charged to their sender, those that wait in it hold ping back: that is what such links
+            # do, not an error.
             exact = (
                 ping.interval_ns >= theory.PING_UNANSWERED_NS and network.orphan and network.model == "wire"
             )
@@ -125,7 +130,8 @@ def _pings(data: Sequence[TrialTables]) -> Check:
 
 
 def _pace_percent(flow: pa.Table, interval_ns: int) -> float | None:
-    """How much longer than ``interval_ns`` it takes from one request to the next, by those that were answered.
+    """How much longer than ``interval_ns`` it takes from one request to the next, by those that were
+    answered.
 
     None if too few were.
     """

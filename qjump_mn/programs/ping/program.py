@@ -51,7 +51,8 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def longest_ns(self) -> int:
-        """When no reply comes ping waits longer than it was asked to, below 10 ms; and it may begin an interval later."""
+        """When no reply comes ping waits longer than it was asked to, below 10 ms; and it may begin an
+        interval later."""
         return self.count * max(self.interval_ns, theory.PING_UNANSWERED_NS) + self.interval_ns
 
     @property
@@ -59,7 +60,8 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return self.interval_ns
 
     def arm_constants(self, arm: ArmPlan) -> dict[str, float]:
-        """What a budget of one reply per epoch does to it, if it asks more often: the wait in a full queue, or the loss."""
+        """What a budget of one reply per epoch does to it, if it asks more often: the wait in a full queue,
+        or the loss."""
         if arm.qjump is None or arm.qjump.epochs != "rolling":
             return {}
         frame = (
@@ -106,7 +108,8 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_only=True):
-    """iputils ping: one echo request every ``interval`` for the length of the trial; measured from start to end.
+    """iputils ping: one echo request every ``interval`` for the length of the trial; measured from start to
+    end.
 
     Replies have the requests' level, unless ``reply_level`` is given.
     """
@@ -118,14 +121,16 @@ class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_onl
     def check(self, where: str, network: Network) -> None:
         if self.reply_level is not None and not 0 <= self.reply_level <= 7:
             raise UsageError(
-                f"{where}.reply_level: {self.reply_level} is no level: an 802.1Q priority is 0 to 7, 7 the most urgent"
+                f"{where}.reply_level: {self.reply_level} is no level: an 802.1Q priority is 0 to 7, 7 the "
+                "most urgent"
             )
         if not 1_000 <= self.interval <= 10**10:
             raise UsageError(f"{where}.interval: {self.interval} is out of range: use 1us to 10s")
         most = network.mtu_bytes - theory.IP_HEADER_BYTES - theory.ICMP_HEADER_BYTES
         if not 16 <= self.payload <= most:
             raise UsageError(
-                f"{where}.payload: {self.payload} is out of range: use 16B (it carries a time stamp) to {most}B"
+                f"{where}.payload: {self.payload} is out of range: use 16B (it carries a time stamp) to "
+                f"{most}B"
             )
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> PingPlan:
@@ -156,11 +161,13 @@ LINGER_S = 5
 
 
 COLUMNS = {"flow": "string", "sequence": "int32", "received_s": "double", "latency_us": "double"}
-"""``sequence`` from 1; received_s is Unix time; both it and latency_us, the round trip, are null for what was lost."""
+"""``sequence`` from 1; received_s is Unix time; both it and latency_us, the round trip, are null for what was
+lost."""
 
 
 class Echo(NamedTuple):
-    """One request: its number (from 1), when its reply came (s since 1970, None if lost) and the round trip in us (None if lost)."""
+    """One request: its number (from 1), when its reply came (s since 1970, None if lost) and the round trip
+    in us (None if lost)."""
 
     sequence: int
     received_s: float | None
@@ -176,18 +183,8 @@ def argv(plan: PingPlan, destination: str) -> tuple[str, ...]:
     """The command line towards the address ``destination``."""
     interval = f"{plan.interval_ns / 1e9:g}"
     return (
-        "ping",
-        "-D",
-        "-n",
-        "-i",
-        interval,
-        "-c",
-        str(plan.count),
-        "-s",
-        str(plan.payload_bytes),
-        "-W",
-        str(LINGER_S),
-        destination,
+        "ping", "-D", "-n", "-i", interval, "-c", str(plan.count), "-s", str(plan.payload_bytes), "-W",
+        str(LINGER_S), destination,
     )
 
 
@@ -218,7 +215,8 @@ def columns(plan: PingPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]
 
 
 def parse(text: str, count: int) -> list[Echo]:
-    """One row for each of ``count`` requests; raise :class:`LostError` if the output is not that of a ping that sent them all."""
+    """One row for each of ``count`` requests; raise :class:`LostError` if the output is not that of a ping
+    that sent them all."""
     summary = _SUMMARY.search(text)
     if summary is None:
         raise LostError("ping's output has no summary: it was ended early")

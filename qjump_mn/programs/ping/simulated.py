@@ -15,7 +15,8 @@ from qjump_sim import apps
 def _applications(plan: PingPlan, stage: Stage) -> Apps:
     if plan.reply_level != plan.level:
         raise UsageError(
-            f"workloads.{plan.name}.reply_level: the simulator's replies have the requests' level: leave it out"
+            f"workloads.{plan.name}.reply_level: the simulator's replies have the requests' level: leave it "
+            "out"
         )
     size = wire_bytes(theory.IP_HEADER_BYTES + theory.ICMP_HEADER_BYTES + plan.payload_bytes)
     gap = plan.interval_ns * qjump_sim.NS

@@ -1,4 +1,5 @@
-"""How long the messages of the Precision Time Protocol were under way, and how wrong the clocks would have been."""
+"""How long the messages of the Precision Time Protocol were under way, and how wrong the clocks would have
+been."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from qjump_mn.results.tables import TrialFacts
 def values(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """The measures of the messages that were timed within the trial's duration.
 
-    Delays, of both directions together, are what claims are about: each is of one message alone. An offset is not: ptpd averages what it
-    has heard, and 2 s of load make its offset wrong by 13 ms for longer than 5 s after them.
-    """
+    Delays, of both directions together, are what claims are about: each is of one message alone. An offset is
+    not: ptpd averages what it has heard, and 2 s of load make its offset wrong by 13 ms for longer than 5 s
+    after them."""
     inside = measured(table, facts, trial)
     found = {"samples": float(inside.num_rows)}
     if inside.num_rows:
@@ -44,7 +45,8 @@ def wire(table: pa.Table, plan: PtpPlan, trial: Trial) -> OnTheWire:
 
 
 def timeline(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> Timeline:
-    """The offset that each Sync gave, as Figure 5 has it; in a figure of its own for all arms, as Figure 1a."""
+    """The offset that each Sync gave, as Figure 5 has it; in a figure of its own for all arms, as Figure
+    1a."""
     inside = offsets_us(measured(table, facts, trial))
     x, y = (inside["at_ns"].to_numpy() - facts.began_utc_ns) / 1e9, inside["offset_us"].to_numpy() / 1e3
     whole = Whole("offset", "PTP's offset", "PTP offset, ms", "as in Figure 1a of the paper")
@@ -58,7 +60,8 @@ def measured(table: pa.Table, facts: TrialFacts, trial: Trial) -> pa.Table:
 
 
 def offsets_us(table: pa.Table) -> pa.Table:
-    """The rows in which the offset is new: each Sync gives another, an answer to a slave's own message only another delay."""
+    """The rows in which the offset is new: each Sync gives another, an answer to a slave's own message only
+    another delay."""
     return table.filter(pc.and_(pc.is_valid(table["master_to_slave_us"]), pc.is_valid(table["offset_us"])))
 
 

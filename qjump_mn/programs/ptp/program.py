@@ -1,4 +1,5 @@
-"""The Precision Time Protocol, by ptpd or ptp4l: a master and its slaves, who all have the guest's one clock; what is asked of it, and its plan."""
+"""The Precision Time Protocol, by ptpd or ptp4l: a master and its slaves, who all have the guest's one clock;
+what is asked of it, and its plan."""
 
 from __future__ import annotations
 
@@ -29,12 +30,13 @@ SYNC_NS = theory.NS_PER_S
 
 
 class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ptp"):
-    """A slave at the source of each flow, their master at the destination: a Sync every ``interval_ns``, and about as many Delay_Req.
+    """A slave at the source of each flow, their master at the destination: a Sync every ``interval_ns``, and
+    about as many Delay_Req.
 
-    ``delay`` is how long these messages were under way, exactly, for all hosts have one clock: it is what the network did. ``offset`` is
-    what the slave made of it with each Sync, behind its filters. ptp4l takes the time of sending when a message's first bit leaves the host;
-    ptpd, which is kept from that (native/ptp-stamps), before any queue of the host.
-    """
+    ``delay`` is how long these messages were under way, exactly, for all hosts have one clock: it is what the
+    network did. ``offset`` is what the slave made of it with each Sync, behind its filters. ptp4l takes the
+    time of sending when a message's first bit leaves the host; ptpd, which is kept from that
+    (native/ptp-stamps), before any queue of the host."""
 
     MEASURES: ClassVar = {
         "samples": "messages",
@@ -76,11 +78,15 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         every = (
             "every second" if self.interval_ns == theory.NS_PER_S else f"every {self.interval_ns / 1e6:g} ms"
         )
-        return f"{self.implementation}, master {self.master}, slave{'s' if len(self.flows) > 1 else ''} {slaves}, a Sync {every}, no clock adjusted"
+        return (
+            f"{self.implementation}, master {self.master}, slave{'s' if len(self.flows) > 1 else ''} "
+            f"{slaves}, a Sync {every}, no clock adjusted"
+        )
 
 
 class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=True):
-    """Each flow is "slave>master", as a client's; all have the same master, for Syncs go to everybody. ``implementation`` is the program."""
+    """Each flow is "slave>master", as a client's; all have the same master, for Syncs go to everybody.
+    ``implementation`` is the program."""
 
     implementation: Implementation = "ptpd"
     interval: Duration = Duration(theory.NS_PER_S)
@@ -108,8 +114,9 @@ COLUMNS = {
     "master_to_slave_us": "double",
     "slave_to_master_us": "double",
 }
-"""A row for each message that was timed: when (ns since 1970), the offset that the slave then believed in, and how long the message was under
-way, in the column of its direction; the other is null. The offset is null until the slave has one."""
+"""A row for each message that was timed: when (ns since 1970), the offset that the slave then believed in,
+and how long the message was under way, in the column of its direction; the other is null. The offset is null
+until the slave has one."""
 
 _LAUNCHES = {"ptpd": ptpd.launches, "ptp4l": ptp4l.launches}
 _SAMPLES = {"ptpd": ptpd.samples, "ptp4l": ptp4l.samples}

@@ -1,4 +1,5 @@
-"""ptp4l: how it is started, and what a slave has measured, from the events that it tells pmc of, all times verbatim."""
+"""ptp4l: how it is started, and what a slave has measured, from the events that it tells pmc of, all times
+verbatim."""
 
 from __future__ import annotations
 
@@ -15,15 +16,21 @@ if TYPE_CHECKING:
     from qjump_mn.programs.ptp.program import PtpPlan
 
 READY_S = 40.0
-"""A master waits 6 to 8 s for a better one, a slave for two Announces, 2 s apart, then for what its first offset needs: 14 s in all."""
+"""A master waits 6 to 8 s for a better one, a slave for two Announces, 2 s apart, then for what its first
+offset needs: 14 s in all."""
 
-# linuxptp 4.2: stamps by the kernel, on standard output only; no clock is touched. A Sync every second is its default, and a Delay_Req; these
-# go to the master alone, as ptpd's. It waits for the time of sending before it does anything else: by default for 1 ms, less than an epoch.
+# linuxptp 4.2: stamps by the kernel, on standard output only; no clock is touched. A Sync every second is its
+# default, and a Delay_Req; these go to the master alone, as ptpd's. It waits for the time of sending before
+# it does anything else: by default for 1 ms, less than an epoch.
 PTP4L = ("ptp4l", "-4", "-S", "-m", "-q", "--free_running=1", "--hybrid_e2e=1", "--tx_timestamp_timeout=1000")
 
-# pmc reads commands until its input ends, and with it ends itself: its input is a pipe that it holds open. No hop: the master is not asked.
+# pmc reads commands until its input ends, and with it ends itself: its input is a pipe that it holds open. No
+# hop: the master is not asked.
 INPUT = ("sh", "-c", 'mkfifo $$ && exec <>$$ && rm $$ && echo "$0" >&0 && exec "$@"')
-SUBSCRIBE = "SET SUBSCRIBE_EVENTS_NP duration 65535 NOTIFY_PORT_STATE off NOTIFY_TIME_SYNC on NOTIFY_PARENT_DATA_SET off"
+SUBSCRIBE = (
+    "SET SUBSCRIBE_EVENTS_NP duration 65535 NOTIFY_PORT_STATE off NOTIFY_TIME_SYNC on NOTIFY_PARENT_DATA_SET "
+    "off"
+)
 
 SYNC, DELAY, STATUS = "SLAVE_RX_SYNC_TIMING_DATA", "SLAVE_DELAY_TIMING_DATA_NP", "TIME_STATUS_NP"
 
@@ -54,7 +61,8 @@ def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
     """The master; every slave, which is ready when it follows, and behind it what hears of its events."""
 
     def ptp4l(host: str, options: tuple[str, ...], says: str) -> Launch:
-        # Sockets in the folder where it runs, of which every trial has its own, each with the host's name: hosts share a file system.
+        # Sockets in the folder where it runs, of which every trial has its own, each with the host's name:
+        # hosts share a file system.
         sockets = (f"--uds_address={host}.ptp4l", f"--uds_ro_address={host}.ptp4l-ro")
         argv = (*PTP4L, *options, *sockets, "-i", f"{host}-eth0.{trial.network.vlan}")
         return Launch(
@@ -81,7 +89,8 @@ def samples(plan: PtpPlan, slave: str, read: Callable[[str], str]) -> list[Sampl
 
 
 def parse(text: str) -> list[Sample]:
-    """Every message of which pmc was told; raise :class:`LostError` if its output is not whole, or has none."""
+    """Every message of which pmc was told; raise :class:`LostError` if its output is not whole, or has
+    none."""
     if not text.endswith("\n"):
         raise LostError("pmc's output was cut off within a line")
     known = events(text)

@@ -19,12 +19,11 @@ PRELOAD = "libptpstamps.so"
 READY_S = 30.0
 """A slave looks for masters for 10 s, then waits for their next Announce: 14 s in all."""
 
-# ptpd 2.3.1: in the foreground, without lock files, with what it says on its output; no clock is touched. Statistics have local time.
+# ptpd 2.3.1: in the foreground, without lock files, with what it says on its output; no clock is touched.
+# Statistics have local time.
 PTPD = ("env", "TZ=UTC0", "ptpd", "-C", "-L", "-E", "--clock:no_adjust=y", "--ptpengine:ip_mode=hybrid")
 SLAVE = (
-    "-s",
-    "--ptpengine:log_sync_interval=0",
-    "--ptpengine:log_delayreq_interval=0",
+    "-s", "--ptpengine:log_sync_interval=0", "--ptpengine:log_delayreq_interval=0",
     "--global:log_statistics=Y",
 )
 
@@ -34,7 +33,8 @@ STATE, OFFSET, WHICH, RAW_DOWN, RAW_UP = 1, 4, 8, 15, 16
 
 
 class Sample(NamedTuple):
-    """One message: when (ns since 1970), the offset that the slave then believed in, and how long it was under way, in the direction that it had."""
+    """One message: when (ns since 1970), the offset that the slave then believed in, and how long it was
+    under way, in the direction that it had."""
 
     at_ns: int
     offset_us: float | None

@@ -24,10 +24,11 @@ MOST_CLIENTS = 64
 
 
 class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="q2pc"):
-    """The source of all flows makes a request of two phases at most every ``interval_ns``; it needs the answers of all destinations.
+    """The source of all flows makes a request of two phases at most every ``interval_ns``; it needs the
+    answers of all destinations.
 
-    Over UDP it asks again after ``rto_ns``; over a broadcast nothing is sent again, and a phase without all answers has failed after ``wait_ns``.
-    """
+    Over UDP it asks again after ``rto_ns``; over a broadcast nothing is sent again, and a phase without all
+    answers has failed after ``wait_ns``."""
 
     MEASURES: ClassVar = {
         **LATENCIES,
@@ -53,7 +54,8 @@ class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return tuple(destination for _, destination in self.flows)
 
     def constants(self, network: Network) -> dict[str, float]:
-        """A request's time in an idle network, without anybody's processing: what the farthest client takes, of orders that leave at once."""
+        """A request's time in an idle network, without anybody's processing: what the farthest client takes,
+        of orders that leave at once."""
         headers = theory.IP_HEADER_BYTES + (
             theory.TCP_HEADER_BYTES if self.transport == "tcp" else theory.UDP_HEADER_BYTES
         )
@@ -83,7 +85,8 @@ class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Q2PC(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="q2pc", kw_only=True):
-    """q2pc: all ``flows`` go from the coordinator, each to a client; ``interval`` is the least time between the starts of two requests."""
+    """q2pc: all ``flows`` go from the coordinator, each to a client; ``interval`` is the least time between
+    the starts of two requests."""
 
     transport: Transport
     message: Size = Size(16)
@@ -117,7 +120,8 @@ class Q2PC(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="q2pc", kw_onl
 
 
 COLUMNS = {"start_ns": "int64", "votes_ns": "int64", "retries": "int32", "latency_us": "double"}
-"""A row for each request that was completed or failed; ``votes_ns`` is null if a vote was missing, ``latency_us`` if it failed."""
+"""A row for each request that was completed or failed; ``votes_ns`` is null if a vote was missing,
+``latency_us`` if it failed."""
 
 
 def output_name(plan: Q2PCPlan, host: str) -> str:
@@ -134,12 +138,7 @@ def launches(plan: Q2PCPlan, trial: Trial) -> Iterator[Launch]:
         listens: tuple[Literal["tcp", "udp"], int] = ("tcp" if plan.transport == "tcp" else "udp", plan.port)
         yield Launch("serve", host, serve, output_name(plan, host), listens=listens, itself=False)
     coordinate = (
-        "q2pc",
-        "coordinate",
-        *sizes,
-        "--duration",
-        str(trial.duration_ns),
-        "--interval",
+        "q2pc", "coordinate", *sizes, "--duration", str(trial.duration_ns), "--interval",
         str(plan.interval_ns),
         *_towards(plan, trial),
     )

@@ -37,7 +37,8 @@ def values(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) 
 def link_shares(
     copies: pa.Table, inside: np.ndarray[tuple[int], np.dtype[np.float64]], network: Network, window_ns: int
 ) -> dict[tuple[str, str], float]:
-    """By which fraction of its rate each link was busy with the payload ``inside`` of the copies, as full-size TCP segments."""
+    """By which fraction of its rate each link was busy with the payload ``inside`` of the copies, as
+    full-size TCP segments."""
     carried: dict[tuple[str, str], float] = {}
     for source, destination, size in zip(
         copies["source"].to_pylist(), copies["destination"].to_pylist(), inside.tolist(), strict=True

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class ShufflePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="shuffle"):
-    """Rounds of distribute, shuffle and aggregate; the ``flows`` are those of the shuffle, every ordered pair of workers."""
+    """Rounds of distribute, shuffle and aggregate; the ``flows`` are those of the shuffle, every ordered pair
+    of workers."""
 
     MEASURES: ClassVar = {
         "rounds": "rounds",
@@ -51,8 +52,9 @@ class ShufflePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class Shuffle(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="shuffle", kw_only=True):
-    """A job of ``master`` and ``workers``, round after round: each worker gets ``distribute`` from the master, ``shuffle`` from each other
-    worker, ``parallel`` copies at a time, and gives ``aggregate`` to the master; it computes for ``map`` before and after the shuffle."""
+    """A job of ``master`` and ``workers``, round after round: each worker gets ``distribute`` from the
+    master, ``shuffle`` from each other worker, ``parallel`` copies at a time, and gives ``aggregate`` to the
+    master; it computes for ``map`` before and after the shuffle."""
 
     master: str
     workers: list[str]
@@ -66,7 +68,8 @@ class Shuffle(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="shuffl
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         if len(self.workers) < 2 or len({self.master, *self.workers}) <= len(self.workers):
             raise UsageError(
-                f"{where}.workers: name two workers or more, each once, and none that is the master, not {', '.join(self.workers) or 'nobody'}"
+                f"{where}.workers: name two workers or more, each once, and none that is the master, not "
+                f"{', '.join(self.workers) or 'nobody'}"
             )
         return [(f"{where}.workers", pair) for pair in itertools.permutations(self.workers, 2)]
 
@@ -104,7 +107,8 @@ COLUMNS = {
     "start_ns": "int64",
     "end_ns": "int64",
 }
-"""A row for each copy, and one of step "round" for each whole round, whose source and destination are the master."""
+"""A row for each copy, and one of step "round" for each whole round, whose source and destination are the
+master."""
 
 STEPS = ("distribute", "shuffle", "aggregate", "round")
 ROUND_S = 60.0
@@ -127,22 +131,12 @@ def launches(plan: ShufflePlan, trial: Trial) -> Iterator[Launch]:
     master = (
         *("shuffle", "master", "--workers", addresses, "--duration", str(trial.background_s * 10**9)),
         *(
-            "--distribute",
-            str(plan.distribute_bytes),
-            "--shuffle",
-            str(plan.shuffle_bytes),
-            "--aggregate",
+            "--distribute", str(plan.distribute_bytes), "--shuffle", str(plan.shuffle_bytes), "--aggregate",
             str(plan.aggregate_bytes),
         ),
         *(
-            "--parallel",
-            str(plan.parallel),
-            "--map",
-            str(plan.map_ns),
-            "--jitter",
-            f"{plan.jitter:g}",
-            "--seed",
-            str(trial.seed),
+            "--parallel", str(plan.parallel), "--map", str(plan.map_ns), "--jitter", f"{plan.jitter:g}",
+            "--seed", str(trial.seed),
         ),
     )
     yield Launch("load", plan.master, master, output_name(plan), longest_s=trial.background_s + ROUND_S)
