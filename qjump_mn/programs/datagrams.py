@@ -61,7 +61,7 @@ def arrivals(
     Raises :class:`LostError` if a receiver had no room for one, or got one that is not of a flow.
     """
     host_of = {int(ipaddress.ip_address(address)): host for host, address in trial.network.addresses.items()}
-    found: dict[Flow, list[tuple[int, int, int]]] = {flow: [] for flow in plan.flows}
+    by_flow: dict[Flow, list[tuple[int, int, int]]] = {flow: [] for flow in plan.flows}
     for host in _destinations(plan):
         got = log(read(output_name(plan, host, "receive")), "fanin")
         if got.end["overflowed"] != "0" or got.end["foreign"] != "0":
@@ -74,12 +74,12 @@ def arrivals(
             *(got.columns[name] for name in names), strict=True
         ):
             flow = (host_of.get(address, "nobody of this network"), host)
-            if flow not in found:
+            if flow not in by_flow:
                 raise LostError(
                     f"the receiver on {host} got a datagram from {flow[0]}, and no flow goes from there"
                 )
-            found[flow].append((stream, sequence, received_ns))
-    return found
+            by_flow[flow].append((stream, sequence, received_ns))
+    return by_flow
 
 
 def _destinations(plan: WorkloadPlan) -> list[str]:

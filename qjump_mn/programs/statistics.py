@@ -28,8 +28,8 @@ def percentile(ascending: Sequence[float] | npt.NDArray[np.float64], percent: fl
 
 def milliseconds(table: pa.Table) -> npt.NDArray[np.float64]:
     """The latencies of the requests that came back, in the table's order."""
-    found: npt.NDArray[np.float64] = table["latency_us"].drop_null().to_numpy() / 1e3
-    return found
+    latencies_ms: npt.NDArray[np.float64] = table["latency_us"].drop_null().to_numpy() / 1e3
+    return latencies_ms
 
 
 def of_latencies(table: pa.Table) -> dict[str, float]:

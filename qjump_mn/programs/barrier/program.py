@@ -134,11 +134,11 @@ def columns(plan: BarrierPlan, trial: Trial, read: Read) -> dict[str, Sequence[A
     """Every barrier of every process."""
     rows: list[tuple[str, int, int, int, float]] = []
     for host in plan.hosts:
-        found = log(read(output_name(plan, host)), "barrier")
-        starts, ends = found.columns["start_ns"], found.columns["end_ns"]
+        logged = log(read(output_name(plan, host)), "barrier")
+        starts, ends = logged.columns["start_ns"], logged.columns["end_ns"]
         if len(starts) != plan.count:
             raise LostError(f"the process on {host} has passed {len(starts)} of {plan.count} barriers")
-        due = [int(found.end["first_due_ns"]) + number * plan.interval_ns for number in range(plan.count)]
+        due = [int(logged.end["first_due_ns"]) + number * plan.interval_ns for number in range(plan.count)]
         rows += [
             (host, number, due[number], starts[number], (ends[number] - due[number]) / 1e3)
             for number in range(plan.count)

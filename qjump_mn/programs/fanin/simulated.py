@@ -41,11 +41,11 @@ def _applications(plan: FaninPlan, stage: Stage) -> Apps:
 def _rows(
     plan: FaninPlan, stage: Stage, results: Sequence[apps.DatagramsResult], outcome: qjump_sim.Outcome
 ) -> Rows:
-    mine = iter(results)
+    unread = iter(results)
     for flow in plan.flows:
         gaps = stage.gaps(flow)
         for stream in range(plan.streams):
-            result = next(mine)
+            result = next(unread)
             for sequence, (start, latency) in enumerate(
                 zip(result.start.tolist(), result.latency.tolist(), strict=True)
             ):

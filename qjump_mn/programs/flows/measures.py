@@ -36,13 +36,13 @@ def values(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) ->
     took = (done["finish_ps"].to_numpy() - done["start_ps"].to_numpy()).astype(np.float64)
     ratio = took / ideal_ps(trial.network, done)
     size = done["packets"].to_numpy() * DATA_BYTES
-    found = {"flows": float(table.num_rows), "unfinished": float(table.num_rows - done.num_rows)}
+    numbers = {"flows": float(table.num_rows), "unfinished": float(table.num_rows - done.num_rows)}
     for region, (above, most) in BYTES.items():
-        mine = np.sort(ratio[(size > above) & (size <= most)])
-        if len(mine):
-            found[f"{region}_mean"] = float(np.mean(mine))
-            found[f"{region}_p99"] = float(mine[math.ceil((len(mine) - 1) * 0.99)])
-    return found
+        ascending = np.sort(ratio[(size > above) & (size <= most)])
+        if len(ascending):
+            numbers[f"{region}_mean"] = float(np.mean(ascending))
+            numbers[f"{region}_p99"] = float(ascending[math.ceil((len(ascending) - 1) * 0.99)])
+    return numbers
 
 
 def ideal_ps(network: Network, table: pa.Table) -> npt.NDArray[np.float64]:

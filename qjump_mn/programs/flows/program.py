@@ -48,8 +48,8 @@ class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         return self.count * (MEAN_PACKETS.get(self.sizes) or _mean(self.points))
 
     def describe(self) -> str:
-        known = {"search": "sizes of web search", "mining": "sizes of data mining"}
-        sizes = known.get(self.sizes, f"sizes by {len(self.points)} points")
+        published = {"search": "sizes of web search", "mining": "sizes of data mining"}
+        sizes = published.get(self.sizes, f"sizes by {len(self.points)} points")
         return (
             f"{self.count} flows between all hosts, {sizes}, Poisson arrivals; times are over those in an "
             "empty network"

@@ -38,7 +38,7 @@ def _applications(plan: IperfPlan, stage: Stage) -> Apps:
         )
     chance, network = stage.chance(plan.name), stage.trial.network
     interval = _interval(stage)
-    found: Apps = []
+    applications: Apps = []
     for source, destination in plan.flows:
         ends = stage.numbers[source], stage.numbers[destination]
         for _ in range(plan.streams):
@@ -50,7 +50,7 @@ def _applications(plan: IperfPlan, stage: Stage) -> Apps:
                 )
                 # Another seed is another phase of TCP's sawtooth.
                 start = chance.randrange(full_buffer(network))
-                found.append(
+                applications.append(
                     apps.Bulk(
                         *ends,
                         until=stage.until,
@@ -64,10 +64,10 @@ def _applications(plan: IperfPlan, stage: Stage) -> Apps:
                 gap = (network.mtu_bytes - UDP_BYTES) * 8 * theory.PS_PER_S // plan.udp_rate_bps
                 first = chance.randrange(gap)
                 count = max(1, (stage.until - first) // gap)
-                found.append(
+                applications.append(
                     apps.Datagrams(*ends, wire_bytes(network.mtu_bytes), gap, count, first, level(plan))
                 )
-    return found
+    return applications
 
 
 def _interval(stage: Stage) -> int:
@@ -81,10 +81,10 @@ def _rows(
     outcome: qjump_sim.Outcome,
 ) -> Rows:
     """How often TCP sent again is not known of each stream, nor what its sender's socket took."""
-    mtu, mine = stage.trial.network.mtu_bytes, iter(zip(_applications(plan, stage), results, strict=True))
+    mtu, streams = stage.trial.network.mtu_bytes, iter(zip(_applications(plan, stage), results, strict=True))
     for flow in plan.flows:
         for stream in range(plan.streams):
-            app, result = next(mine)
+            app, result = next(streams)
             if isinstance(app, apps.Bulk) and isinstance(result, apps.BulkResult):
                 got = np.diff(result.delivered, prepend=0) // stage.data_bytes * (mtu - TCP_BYTES)
                 yield from _intervals(flow, "receiver", stream, app.start, app.interval, got)

@@ -15,19 +15,19 @@ def values(table: pa.Table, plan: MapReducePlan, trial: Trial, facts: TrialFacts
     neither."""
     (row,) = table.to_pylist()
     dropped = sum(row[f"dropped_{kind}"] for kind in DROPPED)
-    found = {
+    numbers = {
         "dropped": dropped / row["packets"],
         "marked": row["marked"] / row["data"],
         "timeouts": float(row["timeouts"]),
     }
-    found |= {f"dropped_{kind}": row[f"dropped_{kind}"] / dropped for kind in DROPPED if dropped}
+    numbers |= {f"dropped_{kind}": row[f"dropped_{kind}"] / dropped for kind in DROPPED if dropped}
     scaled = (
         ("runtime_s", "runtime_ps", 1e12),
         ("shuffled_s", "shuffled_ps", 1e12),
         ("throughput_mbps", "throughput_bps", 1e6),
         ("latency_ms", "latency_ps", 1e9),
     )
-    return found | {name: row[column] / unit for name, column, unit in scaled if row[column] is not None}
+    return numbers | {name: row[column] / unit for name, column, unit in scaled if row[column] is not None}
 
 
 MEASURES = Measures(values=values)

@@ -34,7 +34,7 @@ class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
         "throughput_mbps": "throughput, Mb/s",
         "latency_ms": "packet latency, ms",
         "dropped": "dropped",
-        **{f"dropped_{kind}": f"of these, {said}" for kind, said in DROPPED.items()},
+        **{f"dropped_{kind}": f"of these, {word}" for kind, word in DROPPED.items()},
         "marked": "marked",
         "timeouts": "timeouts",
     }

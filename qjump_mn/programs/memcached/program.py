@@ -197,8 +197,7 @@ def columns(plan: MemcachedPlan, trial: Trial, read: Read) -> dict[str, Sequence
     """Every request of every flow."""
     rows = []
     for flow in plan.flows:
-        found = log(read(output_name(plan, flow, "load")), "memload")
-        requests = found.columns
+        requests = log(read(output_name(plan, flow, "load")), "memload").columns
         if ERROR in requests["status"] or 1 in requests["status"]:
             raise LostError(
                 f"memcached answered {requests['status'].count(ERROR)} requests with an error and missed "

@@ -25,10 +25,10 @@ def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
     weight = round(plan.get_fraction * MILLIONTHS)
     kinds = (*get, weight), (*put, MILLIONTHS - weight)
     exchanges = [
-        apps.Exchange(segments_bytes(asked, mtu), segments_bytes(answered, mtu), share)
-        for asked, answered, share in kinds
+        apps.Exchange(segments_bytes(request, mtu), segments_bytes(answer, mtu), share)
+        for request, answer, share in kinds
     ]
-    found: Apps = []
+    applications: Apps = []
     for source, destination in plan.flows:
         common: dict[str, Any] = {
             "client": stage.numbers[source],
@@ -40,11 +40,11 @@ def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
             # Twice as many as there will be: `until` ends them.
             most = round(2 * plan.rate_per_s * stage.trial.duration_ns / theory.NS_PER_S) + 1000
             arrival = apps.Open(round(theory.PS_PER_S / plan.rate_per_s), poisson=True)
-            found.append(apps.Requests(**common, arrival=arrival, count=most, first=stage.began))
+            applications.append(apps.Requests(**common, arrival=arrival, count=most, first=stage.began))
             continue
         think = plan.think_ns * qjump_sim.NS
         most = stage.trial.duration_ns // plan.think_ns + 1
-        found += [
+        applications += [
             apps.Requests(
                 **common,
                 arrival=apps.Closed(1, think),
@@ -53,7 +53,7 @@ def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
             )
             for _ in range(plan.connections)
         ]
-    return found
+    return applications
 
 
 def _rows(
@@ -61,9 +61,9 @@ def _rows(
 ) -> Rows:
     each = len(results) // len(plan.flows)
     for index, flow in enumerate(plan.flows):
-        gaps, mine = stage.gaps(flow, flow[::-1]), results[index * each : (index + 1) * each]
+        gaps, own_results = stage.gaps(flow, flow[::-1]), results[index * each : (index + 1) * each]
         columns = (
-            np.concatenate([getattr(result, name) for result in mine])
+            np.concatenate([getattr(result, name) for result in own_results])
             for name in ("start", "latency", "kind")
         )
         starts, latencies, kinds = columns

@@ -23,7 +23,7 @@ def values(table: pa.Table, plan: MemcaslapPlan, trial: Trial, facts: TrialFacts
     periods = table.filter((pc.field("kind") == "period") & (pc.field("op") == "TOTAL"))
     runs = table.filter(pc.field("kind") == "run")
     total = runs.filter(pc.field("op") == "TOTAL")
-    found = {
+    numbers = {
         "requests_per_s": pc.sum(periods["ops"], min_count=0).as_py() / plan.seconds,
         "min_ms": pc.min(total["min_us"]).as_py() / 1e3,
         "mean_ms": _mean_ms(total),
@@ -41,18 +41,18 @@ def values(table: pa.Table, plan: MemcaslapPlan, trial: Trial, facts: TrialFacts
     for name, percent in (("p50_at_most_ms", 50), ("p99_at_most_ms", 99)):
         # The bucket that has the value of nearest rank: percent x answers is an integer, so nothing is
         # rounded.
-        found[name] = min(float(at_most_ms[np.searchsorted(below * 100, percent * answers)]), found["max_ms"])
-    longer = found["max_ms"] > MINIMUM_RTO_MS
+        numbers[name] = min(float(at_most_ms[np.searchsorted(below * 100, percent * answers)]), numbers["max_ms"])
+    longer = numbers["max_ms"] > MINIMUM_RTO_MS
     surely = int(np.sum(counts[at_most_ms / 2 >= MINIMUM_RTO_MS]))
-    found["over_200ms_at_least"] = max(surely, int(longer)) / answers
-    found["over_200ms_at_most"] = (
+    numbers["over_200ms_at_least"] = max(surely, int(longer)) / answers
+    numbers["over_200ms_at_most"] = (
         int(np.sum(counts[at_most_ms > MINIMUM_RTO_MS])) / answers if longer else 0.0
     )
     for op, name in (("GET", "get_mean_ms"), ("SET", "set_mean_ms")):
         one = runs.filter(pc.field("op") == op)
         if one.num_rows:
-            found[name] = _mean_ms(one)
-    return found
+            numbers[name] = _mean_ms(one)
+    return numbers
 
 
 def _mean_ms(runs: pa.Table) -> float:

@@ -185,8 +185,8 @@ def launches(plan: MemcaslapPlan, trial: Trial) -> Iterator[Launch]:
         # Without one of its own it reads, or writes, a file in the user's home. 0 is SET, 1 GET; of each the
         # share.
         sizes = f"key\\n{plan.key_bytes} {plan.key_bytes} 1\\nvalue\\n{plan.value_bytes} {plan.value_bytes} 1"
-        told = f"{sizes}\\ncmd\\n0 {1 - plan.get_fraction:g}\\n1 {plan.get_fraction:g}\\n"
-        yield Launch("serve", flow[0], ("printf", told), output_name(plan, flow, "cnf"))
+        settings = f"{sizes}\\ncmd\\n0 {1 - plan.get_fraction:g}\\n1 {plan.get_fraction:g}\\n"
+        yield Launch("serve", flow[0], ("printf", settings), output_name(plan, flow, "cnf"))
         # A time, not SIGINT, must end it: interrupted it prints no distribution.
         client = (
             *(
@@ -240,9 +240,9 @@ def parse(text: str, seconds: int) -> list[Row]:
     if not re.fullmatch(rf"Run time: {seconds}\.\ds Ops: \d+ TPS: \d+ Net_rate: \S+M/s", last):
         raise LostError(f"memcaslap's output has no end of a run of {seconds} s: its last line is {last!r}")
     # It is silent from when a connection is gone, and ends as if nothing had happened.
-    said = text.count(_SCREEN)
-    if said != seconds:
-        raise LostError(f"memcaslap has statistics of {said} of {seconds} s: connections were lost")
+    seconds_shown = text.count(_SCREEN)
+    if seconds_shown != seconds:
+        raise LostError(f"memcaslap has statistics of {seconds_shown} of {seconds} s: connections were lost")
     runs = {match[1]: match for match in _RUN.finditer(text)}
     if "Total" not in runs:
         raise LostError("memcached answered none of memcaslap's requests")
@@ -276,11 +276,11 @@ def _period(match: re.Match[str]) -> Row:
 
 
 def _run(name: str, match: re.Match[str], seconds: int, misses: int) -> Iterator[Row]:
-    said = dict(re.findall(r"(\w+): +(\S+)", match[3]))
+    values = dict(re.findall(r"(\w+): +(\S+)", match[3]))
     latencies = (
-        *(int(said[key]) for key in ("Min", "Max", "Avg")),
-        _finite(said.get("Std", "nan")),
-        _finite(said["Geo"]),
+        *(int(values[key]) for key in ("Min", "Max", "Avg")),
+        _finite(values.get("Std", "nan")),
+        _finite(values["Geo"]),
     )
     yield ("run", name.upper(), seconds, int(match[2]), None, None, misses, *latencies, None)
     # Four powers of two a line, whose first stands in front of them.

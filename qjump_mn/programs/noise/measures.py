@@ -20,12 +20,12 @@ def values(table: pa.Table, plan: NoisePlan, trial: Trial, facts: TrialFacts) ->
     bits = 8 * (trial.network.mtu_bytes - theory.IP_HEADER_BYTES - theory.UDP_HEADER_BYTES)
     sent, arrived = (float(pc.sum(inside[name]).as_py() or 0) for name in ("sent", "arrived"))
     seconds = facts.window_s[1] - facts.window_s[0]
-    found = {
+    numbers = {
         "bursts": float(inside.num_rows),
         "offered_mbps": sent * bits / seconds / 1e6,
         "goodput_mbps": arrived * bits / seconds / 1e6,
     }
-    return found | ({"loss": 1 - arrived / sent} if sent else {})
+    return numbers | ({"loss": 1 - arrived / sent} if sent else {})
 
 
 MEASURES = Measures(values=values)

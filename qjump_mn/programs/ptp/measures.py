@@ -21,21 +21,21 @@ def values(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> d
     not: ptpd averages what it has heard, and 2 s of load make its offset wrong by 13 ms for longer than 5 s
     after them."""
     inside = measured(table, facts, trial)
-    found = {"samples": float(inside.num_rows)}
+    numbers = {"samples": float(inside.num_rows)}
     if inside.num_rows:
         delays = np.sort(delays_us(inside).to_numpy() / 1e3)
-        found |= {
+        numbers |= {
             f"delay_{name}_ms": percentile(delays, percent)
             for name, percent in (("p50", 50), ("p99", 99), ("max", 100))
         }
     offsets = offsets_us(inside)["offset_us"].to_numpy() / 1e3
     if len(offsets):
-        found |= {
+        numbers |= {
             "offset_rms_ms": float(np.sqrt(np.mean(offsets**2))),
             "offset_mean_ms": float(np.mean(offsets)),
         }
-        found |= {"offset_min_ms": float(np.min(offsets)), "offset_max_ms": float(np.max(offsets))}
-    return found
+        numbers |= {"offset_min_ms": float(np.min(offsets)), "offset_max_ms": float(np.max(offsets))}
+    return numbers
 
 
 def wire(table: pa.Table, plan: PtpPlan, trial: Trial) -> OnTheWire:

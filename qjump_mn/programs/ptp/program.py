@@ -92,13 +92,13 @@ class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=
     interval: Duration = Duration(theory.NS_PER_S)
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
-        found = super().pairs(where)
-        masters = {master for _, (_, master) in found}
+        pairs = super().pairs(where)
+        masters = {master for _, (_, master) in pairs}
         if len(masters) > 1:
             raise UsageError(
                 f"{where}.flows: {len(masters)} masters would vie with each other: give every slave the same"
             )
-        return found
+        return pairs
 
     def check(self, where: str, network: Network) -> None:
         bounded(f"{where}.interval", self.interval, 10**4, 10**10, "10us to 10s")

@@ -44,12 +44,12 @@ class Event(NamedTuple):
 
     def ns(self, name: str) -> int:
         """A time or an interval, in ns; raise :class:`LostError` where there is none."""
-        found = re.fullmatch(r"(-?\d+)(?:\.(\d{9}))?", self.fields.get(name, ""))
-        if not found:
+        number = re.fullmatch(r"(-?\d+)(?:\.(\d{9}))?", self.fields.get(name, ""))
+        if not number:
             raise LostError(
                 f"pmc's {self.kind} has no {name}: it was cut off, or is not as linuxptp 4.2 has it"
             )
-        return int(found[1] + (found[2] or ""))
+        return int(number[1] + (number[2] or ""))
 
 
 def output_name(plan: PtpPlan, host: str, program: str) -> str:
@@ -93,12 +93,12 @@ def parse(text: str) -> list[Sample]:
     none."""
     if not text.endswith("\n"):
         raise LostError("pmc's output was cut off within a line")
-    known = events(text)
+    every = events(text)
     offsets = {
-        event.ns("ingress_time"): event.ns("master_offset") / 1e3 for event in known if event.kind == STATUS
+        event.ns("ingress_time"): event.ns("master_offset") / 1e3 for event in every if event.kind == STATUS
     }
-    found, offset_us = [], None
-    for event in known:
+    samples, offset_us = [], None
+    for event in every:
         if event.kind == STATUS:
             continue
         sync = event.kind == SYNC
@@ -110,29 +110,29 @@ def parse(text: str) -> list[Sample]:
         at_ns = event.ns(received)
         took_us = (at_ns - event.ns(sent) - event.ns("totalCorrectionField")) / 1e3
         offset_us = offsets.get(at_ns) if sync else offset_us
-        found.append(Sample(at_ns, offset_us, took_us if sync else None, None if sync else took_us))
-    if not found:
+        samples.append(Sample(at_ns, offset_us, took_us if sync else None, None if sync else took_us))
+    if not samples:
         raise LostError("pmc was told of no message: the slave has heard no master")
-    return found
+    return samples
 
 
 def events(text: str) -> list[Event]:
     """What a slave told of; raise :class:`LostError` where one of its messages is missing."""
-    found: list[Event] = []
+    events: list[Event] = []
     for line in text.splitlines():
         head = re.fullmatch(
             rf"\t\S+ seq (\d+) \S+ (?:MANAGEMENT )?({SYNC}|{DELAY}|{STATUS})(?: N \d+)? ?", line
         )
         if head:
-            found.append(Event(int(head[1]), head[2], {}))
-        elif line.startswith("\t\t") and found:
+            events.append(Event(int(head[1]), head[2], {}))
+        elif line.startswith("\t\t") and events:
             name, _, value = line.strip().partition(" ")
-            found[-1].fields[name] = value.strip()
+            events[-1].fields[name] = value.strip()
     last: dict[str, int] = {}
-    for event in found:
+    for event in events:
         if event.number != (last.get(event.kind, event.number - 1) + 1) % 65536:
             raise LostError(
                 f"pmc's output has no {event.kind} between numbers {last[event.kind]} and {event.number}"
             )
         last[event.kind] = event.number
-    return found
+    return events

@@ -45,9 +45,9 @@ def _rows(plan: PtpPlan, stage: Stage, results: Sequence[apps.PtpResult], outcom
     ):
         if delay >= 0:
             flow = plan.flows[slave]
-            at, known = start // qjump_sim.NS, offset / qjump_sim.US
-            yield flow_name(flow), at, known, us(delay + offset, stage.gaps(flow)), None
-            yield flow_name(flow), at, known, None, us(delay - offset, stage.gaps(flow))
+            at, offset_us = start // qjump_sim.NS, offset / qjump_sim.US
+            yield flow_name(flow), at, offset_us, us(delay + offset, stage.gaps(flow)), None
+            yield flow_name(flow), at, offset_us, None, us(delay - offset, stage.gaps(flow))
 
 
 SIMULATED = Simulated(apps=_applications, rows=_rows)

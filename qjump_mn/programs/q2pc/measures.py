@@ -16,11 +16,11 @@ from qjump_mn.results.tables import TrialFacts
 def values(table: pa.Table, plan: Q2PCPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """The measures of the requests that ended in time; ``failed`` and ``retries`` are counts. The one that
     the end cut off is none of them."""
-    found = of_latencies(table)
-    return found | {
-        "requests_per_s": found["received"] / (trial.duration_ns / 1e9),
+    numbers = of_latencies(table)
+    return numbers | {
+        "requests_per_s": numbers["received"] / (trial.duration_ns / 1e9),
         "retries": float(pc.sum(table["retries"]).as_py() or 0),
-        "failed": found["sent"] - found["received"],
+        "failed": numbers["sent"] - numbers["received"],
     }
 
 

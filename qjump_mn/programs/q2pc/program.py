@@ -95,10 +95,10 @@ class Q2PC(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="q2pc", kw_onl
     wait: Duration = Duration(5 * 10**9)
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
-        found = super().pairs(where)
-        if len({source for _, (source, _) in found}) > 1:
+        pairs = super().pairs(where)
+        if len({source for _, (source, _) in pairs}) > 1:
             raise UsageError(f"{where}.flows: there is one coordinator: begin every flow at the same host")
-        return found
+        return pairs
 
     def check(self, where: str, network: Network) -> None:
         bounded(f"{where}.flows", len(self.flows), 1, MOST_CLIENTS, f"1 to {MOST_CLIENTS} clients")
@@ -172,11 +172,11 @@ def _towards(plan: Q2PCPlan, trial: Trial) -> tuple[str, ...]:
 
 def columns(plan: Q2PCPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
     """Every request."""
-    found = log(read(output_name(plan, plan.coordinator)), "q2pc").columns
+    requests = log(read(output_name(plan, plan.coordinator)), "q2pc").columns
     rows = (
         (start, votes or None, retries, None if failed else (end - start) / 1e3)
         for start, votes, end, retries, failed in zip(
-            *(found[name] for name in ("start_ns", "votes_ns", "end_ns", "retries", "failed")), strict=True
+            *(requests[name] for name in ("start_ns", "votes_ns", "end_ns", "retries", "failed")), strict=True
         )
     )
     return transposed(rows, COLUMNS)

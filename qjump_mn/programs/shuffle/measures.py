@@ -23,15 +23,15 @@ def values(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) 
     lasted = pc.subtract(rounds["end_ns"], rounds["start_ns"]).to_numpy() / 1e6
     copies = table.filter(pc.field("step") != "round")
     inside = _bytes_inside(copies, start, end)
-    found = {"rounds": float(len(lasted)), "goodput_mbps": float(np.sum(inside)) * 8e3 / (end - start)}
+    numbers = {"rounds": float(len(lasted)), "goodput_mbps": float(np.sum(inside)) * 8e3 / (end - start)}
     if len(lasted):
-        found |= {
+        numbers |= {
             "round_mean_ms": float(np.mean(lasted)),
             "round_rms_ms": float(np.sqrt(np.mean(lasted**2))),
             "round_max_ms": float(np.max(lasted)),
         }
     shares = link_shares(copies, inside, trial.network, end - start)
-    return found | {"busiest_share": max(shares.values(), default=0.0)}
+    return numbers | {"busiest_share": max(shares.values(), default=0.0)}
 
 
 def link_shares(

@@ -144,14 +144,14 @@ def launches(plan: ShufflePlan, trial: Trial) -> Iterator[Launch]:
 
 def columns(plan: ShufflePlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
     """Every copy of every round."""
-    found = log(read(output_name(plan)), "shuffle").columns
-    if not found["round"]:
+    copies = log(read(output_name(plan)), "shuffle").columns
+    if not copies["round"]:
         raise LostError("shuffle's log has no rows: nothing was copied")
     nodes = (plan.master, *plan.workers)
     rows = (
         (number, STEPS[step], nodes[source], nodes[destination], size, start, end)
         for number, step, source, destination, size, start, end in zip(
-            *(found[name] for name in COLUMNS), strict=True
+            *(copies[name] for name in COLUMNS), strict=True
         )
     )
     return transposed(rows, COLUMNS)
