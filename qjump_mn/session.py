@@ -262,22 +262,18 @@ def is_built() -> bool:
 
 
 FORK_S, QUIET = 4, 0.25
-BUSY = {"shuffle": 1.6, "fanin": 1.5, "memcached": 1.5, "memcaslap": 1.5, "q2pc": 1.3, "iperf": 0.7, "noise": 0.5}
-"""Wall seconds of a fork, of a quiet virtual second, and what a program adds to it at 10 Mb/s, on two slow cores that are both at work."""
+"""Wall seconds of a fork, and of a quiet virtual second, on two slow cores that are both at work."""
 
 
 def expected(plan: Plan, backend: Backend) -> str:
     """How long the trials will take on this many cores, roughly: after the first of them the progress lines know better."""
-    faster = (plan.network.rate_bps / 1e7) ** 0.85
+    faster: float = (plan.network.rate_bps / 1e7) ** 0.85
     virtual = (plan.warmup_ns + plan.duration_ns) / 1e9
 
     def cost(arm: ArmPlan) -> float:
         if backend.clock == "real":
             return 1
-        # Requests at a given rate are few; only the closed loop sends what the guest's processor can.
-        programs = [one.__struct_config__.tag for one in arm.workloads if getattr(one, "rate_per_s", None) is None]
-        busy: float = faster * sum(BUSY.get(str(program), 0) for program in programs)
-        return QUIET + busy
+        return QUIET + faster * sum(workload.busy for workload in arm.workloads)
 
     seconds = sum(FORK_S + virtual * cost(arm) for arm in plan.arms_run) * len(plan.seeds) / backend.parallel
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"

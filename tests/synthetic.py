@@ -20,11 +20,13 @@ import numpy.typing as npt
 from qjump_mn import theory
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.programs import IperfPlan, PingPlan
+from qjump_mn.programs.iperf import program as iperf
+from qjump_mn.programs.iperf.program import IperfPlan
+from qjump_mn.programs.ping import program as ping
+from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import directory
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, Git, TrialRecord
-from qjump_mn.workloads import iperf, ping
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 START = 1767225636.0

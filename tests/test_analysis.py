@@ -19,10 +19,11 @@ from rich.console import Console
 
 import qjump_mn
 from qjump_mn.analysis import __main__ as command
-from qjump_mn.analysis import fidelity, measured, pipeline, terminal
-from qjump_mn.analysis.measured import iperf, statistics
+from qjump_mn.analysis import fidelity, measures, pipeline, terminal
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs import statistics
+from qjump_mn.programs.iperf import measures as iperf
 from qjump_mn.report.figures import style
 from qjump_mn.results import contents, outcome, tables, wording
 from qjump_mn.results import manifest as manifests
@@ -64,13 +65,13 @@ def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(values: list
 
 
 def test_ping_measures_count_the_lost() -> None:
-    values = measured.values(PING, ping_table(1, None, 3, 2, None), TRIAL, FACTS)
+    values = measures.values(PING, ping_table(1, None, 3, 2, None), TRIAL, FACTS)
     assert tuple(values) == tuple(PING.MEASURES)
     assert tuple(values.values()) == (5, 3, 0.4, 1, 2, 3, 3, 3, 3, 2)
 
 
 def test_nothing_came_back() -> None:
-    assert measured.values(PING, ping_table(None, None), TRIAL, FACTS) == {"sent": 2, "received": 0, "loss": 1}
+    assert measures.values(PING, ping_table(None, None), TRIAL, FACTS) == {"sent": 2, "received": 0, "loss": 1}
 
 
 def bulk_table(rows: list[tuple[str, str, int, float, float, int]]) -> pa.Table:
@@ -105,7 +106,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
 def test_every_claim_of_the_complete_run_is_reproduced(complete: pipeline.Analysed) -> None:
     assert {row.claim: row.verdict for row in complete.outcome.verdicts} == dict.fromkeys(complete.manifest.plan.claims, "REPRODUCED")
     assert {check.name: check.status for check in complete.outcome.checks} == dict.fromkeys(
-        ("complete", "files", "as built", "idle RTT", "CPU", "pings", "bulk flows"), "pass"
+        ("complete", "files", "as built", "CPU", "wire", "idle RTT", "pings", "bulk flows"), "pass"
     )
     assert complete.outcome.exit_code == 0
     assert complete.outcome.missing == {}
@@ -154,7 +155,7 @@ def test_the_terminal_shows_everything_in_80_columns(complete: pipeline.Analysed
     for arm in complete.manifest.plan.arms:
         assert any(line.startswith(arm.label) for line in lines)
     assert text.count("REPRODUCED") == len(complete.manifest.plan.claims)
-    assert "Fidelity passed, 7 of 7 checks" in flat
+    assert "Fidelity passed, 8 of 8 checks" in flat
     assert "the idle RTT is a model value, not a measurement" in flat
     assert "the effect is that of the priorities" in flat
     assert complete.outcome.results_sha256 in flat

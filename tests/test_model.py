@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, units
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.programs import IperfPlan, PingPlan
 from qjump_mn.model.resolve import busy_ports, plan
 from qjump_mn.model.topology import resolve_network
+from qjump_mn.programs.iperf.program import IperfPlan
+from qjump_mn.programs.ping.program import PingPlan
 
 
 def fig3a(*settings: str, preset: str = "course") -> Plan:

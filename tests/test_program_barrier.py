@@ -8,15 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from qjump_mn.analysis import measured
+from qjump_mn.analysis import measures as measured
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import resolve
-from qjump_mn.model.programs import BarrierPlan
+from qjump_mn.programs.barrier import program as barrier
+from qjump_mn.programs.barrier.program import BarrierPlan, launches
 from qjump_mn.results import tables
-from qjump_mn.workloads import barrier
-from qjump_mn.workloads.drivers import launches
 
-GOLDEN = Path(__file__).parent / "golden" / "programs"
+GOLDEN = Path(__file__).parents[1] / "qjump_mn/programs/barrier/golden"
 PLAN = resolve.plan("fig3c", "smoke", [])
 TRIAL = next(trial for trial in PLAN.trials() if trial.arm.name == "contended")
 WORKLOAD = next(workload for workload in TRIAL.arm.workloads if isinstance(workload, BarrierPlan))

@@ -12,7 +12,8 @@ from qjump_mn.workloads.program import Program, Programs
 
 from qjump_mn.errors import LostError
 from qjump_mn.model import resolve
-from qjump_mn.workloads.launch import Launch
+from qjump_mn.programs.launch import Launch
+from qjump_mn.workloads.program import Program, Programs
 
 PLAN = resolve.plan("fig3a", "smoke", []).arms[0].workloads[0]
 DIES, FAILS, ENDS, STAYS = "kill -KILL $$", "echo no peer >&2; exit 1", "exit 0", "exec sleep 60"

@@ -1,4 +1,4 @@
-"""memcaslap as a workload: what is refused, how it is started, and what its statistics (of libmemcached 1.1.4, golden/programs) say."""
+"""memcaslap as a workload: what is refused, how it is started, and what its statistics (of libmemcached 1.1.4) say."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from qjump_mn.analysis import measured
+from qjump_mn.analysis import measures as measured
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import resolve
-from qjump_mn.model.programs import MemcachedPlan, MemcaslapPlan
+from qjump_mn.programs.memcached import program as memcached
+from qjump_mn.programs.memcached.program import MemcachedPlan
+from qjump_mn.programs.memcaslap import program as memcaslap
+from qjump_mn.programs.memcaslap.program import MemcaslapPlan, launches
 from qjump_mn.results import tables
-from qjump_mn.workloads import memcached, memcaslap
-from qjump_mn.workloads.drivers import launches
 
-GOLDEN = Path(__file__).parent / "golden" / "programs" / "memcaslap"
+GOLDEN = Path(__file__).parents[1] / "qjump_mn/programs/memcaslap/golden"
 FACTS = tables.TrialFacts(cpu_busy=0.2, window_s=(3.0, 15.0), began_ns=0, began_utc_ns=0)
 
 PLAN = resolve.plan("fig3b", "memaslap", ["duration=10s"])

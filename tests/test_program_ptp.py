@@ -8,15 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from qjump_mn.analysis import measured
+from qjump_mn.analysis import measures as measured
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import resolve
-from qjump_mn.model.programs import PtpPlan
+from qjump_mn.programs.ptp import program as ptp
+from qjump_mn.programs.ptp import ptpd
+from qjump_mn.programs.ptp.program import PtpPlan, launches
 from qjump_mn.results import tables
-from qjump_mn.workloads import ptp, ptpd
-from qjump_mn.workloads.drivers import launches
 
-TEXT = (Path(__file__).parent / "golden" / "programs" / "ptpd-slave.csv").read_text()
+TEXT = (Path(__file__).parents[1] / "qjump_mn/programs/ptp/golden/ptpd-slave.csv").read_text()
 SECOND = 1767225600 + 20
 """When that slave began to follow: 2026-01-01 00:00:20."""
 

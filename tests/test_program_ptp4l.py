@@ -13,16 +13,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from qjump_mn.analysis import measured
+from qjump_mn.analysis import measures as measured
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import resolve
-from qjump_mn.model.programs import PtpPlan
+from qjump_mn.programs.ptp import program as ptp
+from qjump_mn.programs.ptp import ptp4l
+from qjump_mn.programs.ptp.program import PtpPlan, launches
+from qjump_mn.programs.ptp.ptp4l import DELAY, STATUS, SYNC
 from qjump_mn.results import tables
-from qjump_mn.workloads import ptp, ptp4l
-from qjump_mn.workloads.drivers import launches
-from qjump_mn.workloads.ptp4l import DELAY, STATUS, SYNC
 
-GOLDEN = Path(__file__).parent / "golden" / "programs"
+GOLDEN = Path(__file__).parents[1] / "qjump_mn/programs/ptp/golden"
 TEXT = (GOLDEN / "ptp4l-pmc.txt").read_text()
 
 PLAN = resolve.plan("fig5", "smoke", ["workloads.ptp.implementation=ptp4l"])

@@ -7,17 +7,19 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from qjump_mn.analysis.measured import noise as noise_measures
-from qjump_mn.analysis.measured import q2pc as q2pc_measures
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import NoisePlan, Q2PCPlan
+from qjump_mn.programs.noise import measures as noise_measures
+from qjump_mn.programs.noise import program as noise
+from qjump_mn.programs.noise.program import NoisePlan
+from qjump_mn.programs.q2pc import measures as q2pc_measures
+from qjump_mn.programs.q2pc import program as q2pc
+from qjump_mn.programs.q2pc.program import Q2PCPlan
 from qjump_mn.results import tables
 from qjump_mn.results.tables import TrialFacts
-from qjump_mn.workloads import noise, q2pc
 
-GOLDEN = Path(__file__).parent / "golden/programs"
+GOLDEN = Path(__file__).parents[1] / "qjump_mn/programs"
 
 
 def trial(arm: str) -> Trial:
@@ -79,7 +81,7 @@ def test_an_idle_request_takes_what_the_wire_takes() -> None:
 
 def table(name: str, workload: Q2PCPlan | NoisePlan, of: Trial, tmp_path: Path) -> pa.Table:
     """The golden files of ``name`` as that workload's raw output."""
-    for path in GOLDEN.glob(f"{name}-*.txt"):
+    for path in GOLDEN.glob(f"*/golden/{name}-*.txt"):
         host, _, rest = path.name.removeprefix(f"{name}-").partition(".")
         (tmp_path / f"{workload.name}-{host}.{rest}").write_text(path.read_text())
     return tables.table(workload, of, tmp_path)

@@ -26,7 +26,7 @@ import qjump_mn
 from qjump_mn import session
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.model import resolve
-from qjump_mn.model.programs import PingPlan
+from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import contents, directory, manifest, outcome, reference, tables
 from qjump_mn.results.contents import Results
 from qjump_mn.results.directory import RunDirectory

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from qjump_mn.analysis.measured import memcached
 from qjump_mn.model import resolve
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.programs import MemcachedPlan
+from qjump_mn.programs.memcached import measures as memcached
+from qjump_mn.programs.memcached.program import MemcachedPlan
 from qjump_mn.report.figures import sweep
 from qjump_mn.results.outcome import Spread
 from qjump_mn.results.tables import TrialFacts

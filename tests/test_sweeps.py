@@ -11,7 +11,7 @@ from qjump_mn.analysis import claims
 from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.programs import PingPlan
+from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import panels
 
 EXPERIMENT = """

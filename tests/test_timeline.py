@@ -14,7 +14,8 @@ import pytest
 from qjump_mn.analysis import measures, pipeline
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
-from qjump_mn.report.figures import style, timeline
+from qjump_mn.programs.memcached.measures import means
+from qjump_mn.report.figures import style
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from tests import synthetic
@@ -114,6 +115,6 @@ def test_no_text_leaves_the_picture(run: RunDirectory) -> None:
 
 
 def test_a_bin_without_a_value_is_a_gap() -> None:
-    x, y = timeline.means(np.array([0.1, 0.2, 0.9]), np.array([1.0, 3.0, 5.0]), 0.25, 1.0)
+    x, y = means(np.array([0.1, 0.2, 0.9]), np.array([1.0, 3.0, 5.0]), 0.25, 1.0)
     assert list(x) == pytest.approx([0.125, 0.375, 0.625, 0.875])
     assert (y[0], y[3]) == (2, 5) and math.isnan(y[1]) and math.isnan(y[2])

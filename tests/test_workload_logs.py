@@ -1,27 +1,26 @@
-"""Tables and measures from what memload, shuffle and fanin left in the guest (tests/golden/programs), and from damage to it."""
+"""Tables and measures from what memload, shuffle and fanin left in the guest (golden/ in their folders), and from damage to it."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from qjump_mn import theory
-from qjump_mn.analysis import measured
-from qjump_mn.analysis.measured import shuffle as measured_shuffle
+from qjump_mn.analysis import measures as measured
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import AnyPlan
+from qjump_mn.programs import registry, text
+from qjump_mn.programs.shuffle import measures as measured_shuffle
 from qjump_mn.results import tables
-from qjump_mn.workloads import text
 
-GOLDEN = Path(__file__).parent / "golden" / "programs"
+GOLDEN = Path(__file__).parents[1] / "qjump_mn/programs"
 FANIN = ["workloads.urgent.flows=h1>h11,h2>h11", "workloads.urgent.streams=2", "duration=300ms", 'sweeps.epoch.values=["2ms","25ms"]']
 
 
@@ -41,7 +40,7 @@ def table_of(which: Trial, index: int, folder: Path) -> pa.Table:
 
 
 def test_a_request_counts_from_when_it_was_due() -> None:
-    table = table_of(CONTENDED, 0, GOLDEN / "fig3b")
+    table = table_of(CONTENDED, 0, GOLDEN / "memcached/golden")
     assert (table.num_rows, table["latency_us"].null_count, table["flow"].unique().to_pylist()) == (504, 0, ["h3>h11"])
     assert table["op"].value_counts().to_pylist() == [{"values": "GET", "counts": 466}, {"values": "SET", "counts": 38}]
     assert table["latency_us"][0].as_py() == pytest.approx((20061154670 - 19965096980) / 1e3)
@@ -53,7 +52,7 @@ def test_a_request_counts_from_when_it_was_due() -> None:
 
 
 def test_a_request_without_an_answer_is_lost_and_over_every_limit(tmp_path: Path) -> None:
-    raw = (GOLDEN / "fig3b/memcached-h3-h11.load.txt").read_text()
+    raw = (GOLDEN / "memcached/golden/memcached-h3-h11.load.txt").read_text()
     (tmp_path / "memcached-h3-h11.load.txt").write_text(raw.replace("19965103170 20061154670 0 0 0", "19965103170 0 0 0 3"))
     table = table_of(CONTENDED, 0, tmp_path)
     found = measured.values(MEMCACHED, table, CONTENDED, FACTS)
@@ -63,7 +62,7 @@ def test_a_request_without_an_answer_is_lost_and_over_every_limit(tmp_path: Path
 
 
 def test_rounds_of_a_job_and_the_load_of_its_links() -> None:
-    table = table_of(CONTENDED, 1, GOLDEN / "fig3b")
+    table = table_of(CONTENDED, 1, GOLDEN / "shuffle/golden")
     steps = {row["values"]: row["counts"] for row in table["step"].value_counts().to_pylist()}
     assert steps == {"distribute": 64, "shuffle": 8 * 56, "aggregate": 64, "round": 8}
     assert set(table.filter(pc.field("step") == "distribute")["source"].to_pylist()) == {"h2"}
@@ -84,7 +83,7 @@ def test_the_load_of_a_link_is_that_of_the_copies_across_it() -> None:
 
 
 def test_a_datagram_is_known_by_its_sender_stream_and_number() -> None:
-    table = table_of(PACED, 0, GOLDEN / "fig11")
+    table = table_of(PACED, 0, GOLDEN / "fanin/golden")
     assert (table.num_rows, table["latency_us"].null_count) == (48, 0)
     assert table["flow"].value_counts().to_pylist() == [{"values": "h1>h11", "counts": 24}, {"values": "h2>h11", "counts": 24}]
     links = 2 * theory.delivery_ns(theory.frame_bytes(258), 10**7) / 1e3
@@ -95,7 +94,7 @@ def test_a_datagram_is_known_by_its_sender_stream_and_number() -> None:
 
 
 def test_a_datagram_that_did_not_arrive_is_lost(tmp_path: Path) -> None:
-    for path in (GOLDEN / "fig11").iterdir():
+    for path in (GOLDEN / "fanin/golden").iterdir():
         (tmp_path / path.name).write_text(path.read_text())
     lines = (tmp_path / "urgent-h11.receive.txt").read_text().splitlines(keepends=True)
     (tmp_path / "urgent-h11.receive.txt").write_text("".join([*lines[:2], *lines[3:]]).replace("rows=48", "rows=47"))
@@ -115,7 +114,7 @@ def test_a_datagram_that_did_not_arrive_is_lost(tmp_path: Path) -> None:
 )
 def test_a_log_that_is_not_whole_is_lost_with_its_file(damage: Callable[[str], str], sentence: str, tmp_path: Path) -> None:
     name = "memcached-h3-h11.load.txt"
-    (tmp_path / name).write_text(damage((GOLDEN / "fig3b" / name).read_text()))
+    (tmp_path / name).write_text(damage((GOLDEN / "memcached/golden" / name).read_text()))
     with pytest.raises(LostError, match=f"^memload on h3: raw/{name}: .*{sentence}"):
         table_of(CONTENDED, 0, tmp_path)
 
@@ -164,7 +163,7 @@ def test_output_that_is_absent_or_empty_is_lost_with_program_and_host(tmp_path: 
         for workload in trial.arm.workloads
         if workload.ONLY_SIMULATED or "guest" in plan.backends
     }
-    assert len(every) == len(get_args(AnyPlan)), "some program is in no experiment"
+    assert len(every) == len(registry.names()), "some program is in no experiment"
     for workload, one in every.values():
         folder = tmp_path / type(workload).__name__
         folder.mkdir()
@@ -177,3 +176,26 @@ def test_output_that_is_absent_or_empty_is_lost_with_program_and_host(tmp_path: 
         with pytest.raises(LostError) as empty:
             tables.table(workload, one, folder)
         assert str(empty.value) == f"{said[1]}: it is empty, nothing was printed"
+
+
+@pytest.mark.parametrize("error", [TypeError("no number"), AttributeError("no name"), UsageError("asked for nonsense")])
+def test_an_error_of_our_own_code_surfaces(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> dict[str, list[object]]:
+        raise error
+
+    program = registry.of(MEMCACHED)
+    monkeypatch.setattr(registry, "of", lambda plan: dataclasses.replace(program, table=broken))
+    with pytest.raises(type(error), match=str(error)):
+        table_of(CONTENDED, 0, GOLDEN / "memcached/golden")
+
+
+@pytest.mark.parametrize("error", [LostError("cut off"), ValueError("no number"), KeyError("rows"), OverflowError("too large")])
+def test_what_a_parser_does_not_understand_is_lost(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(plan: object, which: object, read: Callable[[str], str]) -> dict[str, list[object]]:
+        read("memcached-h3-h11.load.txt")
+        raise error
+
+    program = registry.of(MEMCACHED)
+    monkeypatch.setattr(registry, "of", lambda plan: dataclasses.replace(program, table=broken))
+    with pytest.raises(LostError, match=r"memload on h3: raw/memcached-h3-h11\.load\.txt"):
+        table_of(CONTENDED, 0, GOLDEN / "memcached/golden")

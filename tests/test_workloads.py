@@ -14,13 +14,18 @@ from qjump_mn.backends import emulated
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import loading
 from qjump_mn.model.resolve import plan
-from qjump_mn.workloads import iperf, ping
+from qjump_mn.programs.iperf import program as iperf
+from qjump_mn.programs.ping import program as ping
 
 GOLDEN = Path(__file__).parent / "golden" / "programs"
 
 
+PROGRAMS = Path(__file__).parents[1] / "qjump_mn/programs"
+
+
 def text(name: str) -> str:
-    return (GOLDEN / name).read_text()
+    program = "ping" if name.startswith("ping") else "iperf"
+    return (PROGRAMS / program / "golden" / name).read_text()
 
 
 def test_ping_gives_every_reply() -> None:
@@ -87,6 +92,7 @@ def test_iperf_gives_every_interval(file: str, retransmits: bool) -> None:
         ('{"start": {', "not complete"),
         ('{"error": "unable to connect to server: Connection refused"}', "iperf3 failed: unable to connect"),
         ('{"intervals": []}', "nothing was sent"),
+        ("[]", "no JSON object"),
     ],
 )
 def test_an_iperf_that_failed_is_lost_with_its_own_words(raw: str, sentence: str) -> None:

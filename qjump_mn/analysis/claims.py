@@ -17,6 +17,7 @@ from qjump_mn.model import expression
 from qjump_mn.model.expression import FUNCTIONS, Expression, Kind, Path, UndefinedError, UnknownNameError
 from qjump_mn.model.loading import nearest
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.programs import registry
 
 Measured = Mapping[str, Mapping[str, Mapping[str, float]]]
 """``measured[arm][workload][measure]`` for one seed; a measure that has no value (the median of no echo) is absent."""
@@ -183,7 +184,7 @@ def _check_measure(path: Path, plan: Plan, point: Point | None) -> None:
     arm = arms.get(_arm_name(path, point))
     if arm is None:
         raise UnknownNameError(f"names no arm: there is no {path[0]!r}, {nearest(path[0], list(arms))}")
-    measures = {workload.name: workload.MEASURES for workload in arm.workloads}
+    measures = {workload.name: registry.headings(workload) for workload in arm.workloads}
     if workload not in measures:
         raise UnknownNameError(
             f"names no workload of that arm: there is no {workload!r}, {nearest(workload, list(measures))}"
@@ -195,4 +196,4 @@ def _check_measure(path: Path, plan: Plan, point: Point | None) -> None:
 
 def _example(name: str, arm: ArmPlan) -> str:
     workload = arm.workloads[0]
-    return f"{name}.{workload.name}.{next(iter(workload.MEASURES))}"
+    return f"{name}.{workload.name}.{next(iter(registry.headings(workload)))}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+import pyarrow as pa
 
-from qjump_mn.analysis import measured
-from qjump_mn.analysis.measured.iperf import goodput_mbps
-from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.model.programs import IperfPlan
+from qjump_mn.model.plan import ArmPlan, Plan, Trial
+from qjump_mn.programs import registry
+from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.results.outcome import ArmSummary, Spread
-from qjump_mn.results.tables import TrialTables
+from qjump_mn.results.tables import TrialFacts, TrialTables
 
 
 class TrialMeasures(msgspec.Struct, frozen=True):
@@ -25,14 +25,24 @@ class TrialMeasures(msgspec.Struct, frozen=True):
 
 def measure(data: TrialTables) -> TrialMeasures:
     """All measures of one trial."""
-    workloads = data.trial.arm.workloads
-    values = {workload.name: measured.values(workload, data.tables[workload.name], data.trial, data.facts) for workload in workloads}
-    flows = {
-        workload.name: goodput_mbps(data.tables[workload.name], data.facts.window_s)
-        for workload in workloads
-        if isinstance(workload, IperfPlan)
-    }
-    return TrialMeasures(data.trial.arm.name, data.trial.seed, values, flows)
+    measured, flows = {}, {}
+    for workload in data.trial.arm.workloads:
+        table = data.tables[workload.name]
+        measured[workload.name] = values(workload, table, data.trial, data.facts)
+        flow_goodput = registry.measures(workload).flow_goodput
+        if flow_goodput:
+            flows[workload.name] = flow_goodput(table, data.facts)
+    return TrialMeasures(data.trial.arm.name, data.trial.seed, measured, flows)
+
+
+def values(workload: WorkloadPlan, table: pa.Table, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+    """Every measure of a workload that has a value, those that extensions add among them."""
+    measured = registry.measures(workload).values(table, workload, trial, facts)
+    for name, added in registry.added_measures(workload).items():
+        value = added.value(table, workload, trial, facts)
+        if value is not None:
+            measured[name] = value
+    return measured
 
 
 def summarise(plan: Plan, trials: Sequence[TrialMeasures]) -> tuple[ArmSummary, ...]:
@@ -47,17 +57,22 @@ def _summary(plan: Plan, arm: ArmPlan, trials: list[TrialMeasures]) -> ArmSummar
         scheme=plan.schemes[arm.scheme.name].label,
         planned=len(plan.seeds),
         done=len(trials),
-        measures={workload.name: _spreads({trial.seed: trial.values[workload.name] for trial in trials}, workload.MEASURES) for workload in arm.workloads},
-        flows={
+        measures={
             workload.name: _spreads(
-                {trial.seed: trial.flows[workload.name] for trial in trials}, tuple(f"{source}>{destination}" for source, destination in workload.flows)
+                {trial.seed: trial.values[workload.name] for trial in trials}, registry.headings(workload)
             )
             for workload in arm.workloads
-            if isinstance(workload, IperfPlan)
+        },
+        flows={
+            workload.name: _spreads(
+                {trial.seed: trial.flows[workload.name] for trial in trials}, map(">".join, workload.flows)
+            )
+            for workload in arm.workloads
+            if registry.measures(workload).flow_goodput
         },
     )
 
 
 def _spreads(by_seed: Mapping[int, Mapping[str, float]], keys: Iterable[str]) -> dict[str, Spread]:
-    found = {key: {seed: values[key] for seed, values in by_seed.items() if key in values} for key in keys}
-    return {key: Spread.of(values) for key, values in found.items() if values}
+    by_key = {key: {seed: values[key] for seed, values in by_seed.items() if key in values} for key in keys}
+    return {key: Spread.of(values) for key, values in by_key.items() if values}

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qjump_mn import theory
 from qjump_mn.errors import InvalidRunError, UsageError
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.programs import FaninPlan, PingPlan, PtpPlan
 from qjump_mn.model.topology import check_emulated
+from qjump_mn.programs import registry
 from qjump_mn.steps import asbuilt, readback
-from qjump_mn.workloads.drivers import launches
 
 LEAST_DURATION_NS = 100_000_000
-LEAST_FANIN_NS = 100_000
-"""Of what one processor sends in time."""
-PTP_NS = theory.NS_PER_S
-"""Both programs are started with a Sync every second."""
 
 
 def check(plan: Plan) -> None:
@@ -31,15 +25,8 @@ def check(plan: Plan) -> None:
             raise UsageError(f"{where}: scheme {trial.arm.scheme.name!r} is for the simulator: use --backend simulator")
         written: set[str] = set()
         for workload in trial.arm.workloads:
-            if workload.ONLY_SIMULATED:
-                raise UsageError(f"{where}: workloads.{workload.name} is for the simulator: use --backend simulator")
-            if isinstance(workload, PingPlan) and workload.interval_ns < theory.PING_SHORTEST_NS:
-                raise UsageError(f"{where}: workloads.{workload.name}.interval: ping does not send more often than every 2 ms")
-            if isinstance(workload, FaninPlan) and workload.interval_ns < LEAST_FANIN_NS:
-                raise UsageError(f"{where}: workloads.{workload.name}.interval: fanin does not send more often than every 100 us: use --backend simulator")
-            if isinstance(workload, PtpPlan) and workload.interval_ns != PTP_NS:
-                raise UsageError(f"{where}: workloads.{workload.name}.interval: ptpd and ptp4l send a Sync every second: use --backend simulator")
-            for launch in launches(workload, trial):
+            workload.check_emulated(f"{where}: workloads.{workload.name}")
+            for launch in registry.of(workload).launches(workload, trial):
                 if launch.output in written:
                     raise UsageError(
                         f"{where}: {launch.program} on {launch.host}, of workloads.{workload.name}, would write the file of another, {launch.output}: "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
 import sys
@@ -19,10 +18,6 @@ from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.guest import simulator
 from qjump_mn.guest.leash import leashed
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.programs import FaninPlan, FlowsPlan, IperfPlan, MapReducePlan, MemcachedPlan, PingPlan
-
-MEAN_PACKETS = {"search": 1138, "mining": 5117}
-"""Of the published distributions, by which runs are put in order."""
 
 
 class SimulatorBackend:
@@ -60,24 +55,7 @@ class SimulatorBackend:
 
     def cost(self, trial: Trial) -> float:
         """Packets, of which a run's time is a multiple, as far as the plan tells."""
-        packets, network = 0.0, trial.network
-        seconds = trial.duration_ns / 1e9
-        for workload in trial.arm.workloads:
-            many = len(workload.flows)
-            match workload:
-                case FlowsPlan():
-                    packets += workload.count * (MEAN_PACKETS.get(workload.sizes) or _mean(workload.points))
-                case MapReducePlan():
-                    packets += workload.maps * workload.map_bytes / network.mtu_bytes
-                case IperfPlan():
-                    rate = network.rate_bps if workload.udp_rate_bps is None else workload.udp_rate_bps * workload.streams
-                    packets += many * rate * (seconds + trial.warmup_ns / 1e9) / 8 / network.mtu_bytes
-                case PingPlan():
-                    packets += 2 * many * workload.count
-                case FaninPlan():
-                    packets += many * workload.streams * trial.duration_ns / workload.interval_ns
-                case MemcachedPlan():
-                    packets += 2 * many * seconds * (workload.rate_per_s or workload.connections * 1e9 / workload.think_ns)
+        packets = sum(workload.packets(trial) for workload in trial.arm.workloads)
         return packets * (1 + trial.arm.uses_levels)
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
@@ -118,7 +96,3 @@ class SimulatorBackend:
             with self._lock:
                 self._running.discard(process)
         return process.returncode, (said.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-
-
-def _mean(points: tuple[tuple[int, float], ...]) -> float:
-    return sum((high - low) * (small + large) / 2 for (small, low), (large, high) in itertools.pairwise(points))

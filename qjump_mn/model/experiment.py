@@ -6,10 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from qjump_mn.model.programs import AnySpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import LinkChange, LinkSpec
 from qjump_mn.model.units import Duration, Size
+from qjump_mn.programs.registry import AnySpec
 
 EpochMode = Literal["rolling", "first-packet", "aligned"]
 

@@ -18,6 +18,7 @@ from qjump_mn.model import choices, units
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import TopologySpec
+from qjump_mn.programs import registry
 
 DEFAULT_PRESET = "course"
 FREE = ("factors", "queue", "host_queue", "pause", "transport")
@@ -156,6 +157,7 @@ def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[st
 
     A preset leaves out what it names in ``without``, tables or settings, before it changes anything.
     """
+    registry.check()
     raw = read("experiments", name)
     where = f"experiment {name!r}"
     table = raw.pop("presets", {})

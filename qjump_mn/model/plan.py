@@ -8,9 +8,9 @@ import msgspec
 
 from qjump_mn.model import identity
 from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec
-from qjump_mn.model.programs import AnyPlan
 from qjump_mn.model.scheme import Limiter, Presented, SchemePlan
 from qjump_mn.model.topology import Network
+from qjump_mn.programs.registry import AnyPlan
 
 TAIL_S = 1
 """Bulk traffic goes on for at least this long after the last request is due."""

@@ -13,9 +13,10 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import loading
 from qjump_mn.model.experiment import ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import ArmPlan, Judged, Plan, QJumpPlan, Run, Shown
-from qjump_mn.model.programs import AnyPlan, Flow, PingPlan, WorkloadSpec
 from qjump_mn.model.scheme import Limiter, Presented, resolve_scheme
 from qjump_mn.model.topology import Network, resolve_network
+from qjump_mn.programs import registry
+from qjump_mn.programs.base import Flow, WorkloadPlan, WorkloadSpec
 from qjump_mn.theory import LEVELS
 
 MAX_FACTOR_BYTES = 2**31 - 1
@@ -282,7 +283,7 @@ def _arms_limiter(where: str, name: str, arm: ArmSpec, experiment: ExperimentSpe
     return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, remarks)
 
 
-def _workload(name: str, flows: Flows, experiment: ExperimentSpec, levels: bool, window: int | None) -> AnyPlan:
+def _workload(name: str, flows: Flows, experiment: ExperimentSpec, levels: bool, window: int | None) -> WorkloadPlan:
     workload = experiment.workloads[name]
     common = {
         "name": name,
@@ -306,7 +307,7 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
         if arm not in spec.arms:
             raise UsageError(f"{where}: figure: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
     for entry in (*figure.table, *(entry for panel in figure.panels for entry in panel.measures)):
-        measures = {f"{workload.name}.{measure}" for arm in arms for workload in arm.workloads for measure in workload.MEASURES}
+        measures = {f"{workload.name}.{measure}" for arm in arms for workload in arm.workloads for measure in registry.headings(workload)}
         if entry not in measures:
             raise UsageError(f"{where}: figure: no arm has {entry!r}: {loading.nearest(entry, sorted(measures))}")
 
@@ -339,21 +340,7 @@ def _constants(network: Network, arms: tuple[ArmPlan, ...], shown: str) -> dict[
                 constants.setdefault(f"{workload.name}_busy_ports", float(ports))
             for name, value in workload.constants(network).items():
                 constants.setdefault(f"{workload.name}_{name}", value)
-            if isinstance(workload, PingPlan):
-                constants |= _limited_ping(arm, workload)
+            constants |= workload.arm_constants(arm)
     if f"{shown}_busy_ports" in constants:
         constants["busy_ports"] = constants[f"{shown}_busy_ports"]
     return constants
-
-
-def _limited_ping(arm: ArmPlan, ping: PingPlan) -> dict[str, float]:
-    """What a budget of one reply per epoch does to a ping: the wait in a full queue, or the loss, if it asks more often; else nothing."""
-    if arm.qjump is None or arm.qjump.epochs != "rolling":
-        return {}
-    frame = theory.ETHERNET_HEADER_BYTES + theory.PING_HEADERS_BYTES + ping.payload_bytes
-    if arm.qjump.budget_bytes[ping.reply_level] // frame != 1:
-        return {}
-    if arm.qjump.mode == "drop":
-        return {f"{arm.name}_predicted_loss": theory.ping_loss(ping.interval_ns, arm.qjump.epoch_ns)}
-    waiting = arm.qjump.limit_packets if ping.interval_ns < arm.qjump.epoch_ns else 0
-    return {f"{arm.name}_predicted_wait_ms": theory.full_queue_delay_ns(waiting, arm.qjump.epoch_ns) / 1e6}

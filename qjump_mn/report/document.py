@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +14,9 @@ import markupsafe
 
 from qjump_mn import theory
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
-from qjump_mn.model.programs import AnyPlan, PingPlan
 from qjump_mn.model.topology import Network
+from qjump_mn.programs import registry
+from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.report import asbuilt, links, ratios, simulated
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
@@ -95,25 +95,11 @@ def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
             f"{theory.tcp_goodput_bps(mtu, rate) / 1e6:.4g} Mb/s",
         ),
     ]
-    ping = next((workload for arm in plan.arms for workload in arm.workloads if isinstance(workload, PingPlan)), None)
-    if ping is None:
-        return rows
-    links = plan.network.speeds(*ping.flows[0])
-    frame = theory.frame_bytes(theory.PING_HEADERS_BYTES + ping.payload_bytes)
-    idle = theory.ping_rtt_ns(ping.payload_bytes, links)
-    busy = plan.constants.get("busy_ports", 0.0)
-    bound = idle / 1e6 + busy * theory.occupancy_ns(full, rate) / 1e6
-    terms = [
-        f"{count} links × (({before} + {frame}) B × 8 / {rate_bps / 1e6:g} Mb/s"
-        + (f" + {delay_ns / 1e6:g} ms)" if delay_ns else ")")
-        for (rate_bps, delay_ns), count in Counter(links).items()
-    ]
-    ways = terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
-    return [
-        *rows,
-        ("round trip of the idle network", f"2 × {ways}", f"{idle / 1e6:g} ms"),
-        ("bound of an urgent ping", f"the idle round trip + {busy:g} busy ports × a full-size frame", f"{bound:.4g} ms"),
-    ]
+    # One of each program: the formula is the same for the others.
+    firsts = {
+        registry.of(workload).name: workload for arm in reversed(plan.arms) for workload in reversed(arm.workloads)
+    }
+    return rows + [row for workload in firsts.values() for row in workload.equations(plan.network, plan.constants)]
 
 
 def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
@@ -147,7 +133,7 @@ def _links(which: str, net: Network) -> list[tuple[str, str]]:
 
 def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
     """Each workload: name, flows, what it does, and its 802.1Q priority in the arms that use levels."""
-    found: dict[str, AnyPlan] = {}
+    found: dict[str, WorkloadPlan] = {}
     windows: dict[str, dict[int, list[str]]] = {}
     for arm in plan.arms_run:
         for workload in arm.workloads:
@@ -204,7 +190,7 @@ def limiter(arm: ArmPlan) -> dict[str, Any]:
 
 def spread(plan: Plan, outcome: Outcome) -> list[tuple[str, str, str, str, str]]:
     """Arm, workload, measure, the value of each seed, and the 95 % interval of the mean where there are seeds enough."""
-    labels = {workload.name: workload.MEASURES for arm in plan.arms for workload in arm.workloads}
+    labels = {workload.name: registry.headings(workload) for arm in plan.arms for workload in arm.workloads}
     rows = []
     for arm in outcome.arms:
         for workload, measured in arm.measures.items():

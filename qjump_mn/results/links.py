@@ -17,8 +17,8 @@ from qjump_mn.errors import LostError
 from qjump_mn.links import registry
 from qjump_mn.links.base import Qdisc
 from qjump_mn.model.topology import SWITCHES, Network
+from qjump_mn.programs.text import transposed
 from qjump_mn.steps.readback import counters_name
-from qjump_mn.workloads.text import transposed
 
 NAME = "links"
 SCHEMA = pa.schema(

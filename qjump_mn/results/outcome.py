@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -101,6 +101,14 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     status: CheckStatus
     text: str
     completeness: bool = False
+
+    @classmethod
+    def of(cls, name: str, problems: Sequence[str], good: str) -> Check:
+        """Failed with up to three of its ``problems``; passed with the text ``good`` if there are none."""
+        if not problems:
+            return cls(name=name, status="pass", text=good)
+        more = f", and {len(problems) - 3} more" if len(problems) > 3 else ""
+        return cls(name=name, status="fail", text="; ".join(problems[:3]) + more)
 
 
 class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

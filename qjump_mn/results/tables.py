@@ -1,6 +1,6 @@
 """Tables from raw output: one Parquet file a workload and trial, made again from the verbatim text whenever it is asked for.
 
-``data/<workload>.parquet`` has the columns of the workload's program (``COLUMNS`` in ``qjump_mn.workloads``). A flow is written "h8>h10".
+``data/<workload>.parquet`` has the columns of the workload's program (``columns`` in ``qjump_mn.programs``). A flow is written "h8>h10".
 ``data/links.parquet``, the load of every link, is ``qjump_mn.results.links``.
 """
 
@@ -14,13 +14,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from qjump_mn.errors import LostError, QJumpError
+from qjump_mn.errors import LostError
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import AnyPlan
+from qjump_mn.programs import registry, simulated_text
+from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.results import counters, links
 from qjump_mn.results.directory import RunDirectory, hand_over
-from qjump_mn.workloads import simulated
-from qjump_mn.workloads.drivers import driver, launches
 
 
 class TrialFacts(msgspec.Struct, frozen=True):
@@ -82,19 +81,19 @@ def _links(run: RunDirectory, trial: Trial, known: TrialFacts) -> pa.Table | Non
     return links.table(trial.network, run.trial(trial.name), known.read_ns)
 
 
-def schema(workload: AnyPlan) -> pa.Schema:
+def schema(workload: WorkloadPlan) -> pa.Schema:
     """The columns of a workload's table."""
-    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in driver(workload).COLUMNS.items()])
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in registry.of(workload).columns.items()])
 
 
-def _columns(workload: AnyPlan, trial: Trial, raw: Path, read: Callable[[str], str]) -> Mapping[str, Sequence[Any]]:
-    """A program's output is for its module to read. The simulator, which leaves its counters beside it, leaves the table itself."""
+def _columns(workload: WorkloadPlan, trial: Trial, raw: Path, read: Callable[[str], str]) -> Mapping[str, Sequence[Any]]:
+    """A program's output is for the program to read. The simulator, which leaves its counters beside it, leaves the table itself."""
     if workload.ONLY_SIMULATED or not (raw / counters.NAME).is_file():
-        return driver(workload).columns(workload, trial, read)
-    return simulated.columns(read(simulated.output_name(workload.name)), driver(workload).COLUMNS)
+        return registry.of(workload).table(workload, trial, read)
+    return simulated_text.columns(read(simulated_text.output_name(workload.name)), registry.of(workload).columns)
 
 
-def table(workload: AnyPlan, trial: Trial, raw: Path) -> pa.Table:
+def table(workload: WorkloadPlan, trial: Trial, raw: Path) -> pa.Table:
     """What a workload left in the folder ``raw``; raise :class:`LostError` naming the program, its host, and its file that is missing or damaged."""
     last = ""
 
@@ -106,14 +105,23 @@ def table(workload: AnyPlan, trial: Trial, raw: Path) -> pa.Table:
             raise LostError("it is empty, nothing was printed")
         return text
 
+    # What is wrong with our own code must surface: only what a text may do to a parser is caught.
     try:
         return pa.table(dict(_columns(workload, trial, raw, read)), schema=schema(workload))
     except OSError as error:
         why = f" cannot be read: {(error.strerror or str(error)).lower()}"
-    except QJumpError as error:
+    except LostError as error:
         why = f": {error}"
-    except (ValueError, LookupError, TypeError, AttributeError, pa.ArrowException) as error:
+    except (ValueError, LookupError, OverflowError) as error:
         why = f" is not what this version reads: {type(error).__name__}: {error}"
     # A program may write another file beside its output, of the same name but for the ending.
-    whose = next((f"{launch.program} on {launch.host}: " for launch in launches(workload, trial) if Path(launch.output).stem == Path(last).stem), "")
+    launches = registry.of(workload).launches(workload, trial)
+    whose = next(
+        (
+            f"{launch.program} on {launch.host}: "
+            for launch in launches
+            if Path(launch.output).stem == Path(last).stem
+        ),
+        "",
+    )
     raise LostError(f"{whose}raw/{last}{why}")

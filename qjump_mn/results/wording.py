@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.programs import registry
 from qjump_mn.results.outcome import ArmSummary, Comparison, Outcome, Spread
 
 NONE = "\N{EN DASH}"
@@ -63,7 +64,7 @@ def heads(plan: Plan) -> list[str]:
     several = len({workload for workload, _ in asked}) > 1
     before = [None, *(workload for workload, _ in asked)]
     found = [
-        (f"{workload}: " if several and workload != last else "") + named[workload].MEASURES[measure]
+        (f"{workload}: " if several and workload != last else "") + registry.headings(named[workload])[measure]
         for (workload, measure), last in zip(asked, before, strict=False)
     ]
     return [head.removesuffix("ms") + "us" if fine(plan) and head.endswith(", ms") else head for head in found or HEADS.values()]

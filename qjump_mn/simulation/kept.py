@@ -10,10 +10,9 @@ import msgspec
 import qjump_sim
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.programs import registry, simulated_text
 from qjump_mn.results import counters
 from qjump_mn.simulation.scenario import Staged
-from qjump_mn.workloads import simulated
-from qjump_mn.workloads.drivers import driver
 
 
 def check(plan: Plan) -> None:
@@ -30,7 +29,10 @@ def simulate(trial: Trial) -> dict[str, bytes]:
     counted = {key: value._asdict() if isinstance(value, tuple) else value for key, value in outcome.counters.items()}  # type: ignore[attr-defined]
     facts = {"cpu_busy": 0.0, "window_s": staged.window_s(outcome), "began_ns": staged.began_ns, "began_utc_ns": staged.began_ns}
     return {
-        **{f"raw/{simulated.output_name(plan.name)}": simulated.text(driver(plan).COLUMNS, rows).encode() for plan, rows in staged.tables(outcome)},
+        **{
+            f"raw/{simulated_text.output_name(plan.name)}": simulated_text.text(registry.of(plan).columns, rows).encode()
+            for plan, rows in staged.tables(outcome)
+        },
         f"raw/{counters.NAME}": _json({**counted, "end_ps": outcome.end}),
         "asbuilt/scenario.json": _json({**_told(asked), "seed": asked.seed}),
         "trial.json": _json({"trial": trial, **facts}),

@@ -8,11 +8,11 @@ from typing import Any
 import qjump_sim
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import AnyPlan, FlowsPlan
 from qjump_mn.model.topology import Network
-from qjump_mn.simulation.programs import Rows, program
+from qjump_mn.programs import registry
+from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.simulation.scheme import cable, scheme
-from qjump_mn.simulation.stage import Stage
+from qjump_mn.simulation.stage import Rows, Simulated, Stage
 
 
 def topology(network: Network) -> qjump_sim.LeafSpine | qjump_sim.Tree:
@@ -40,15 +40,15 @@ class Staged:
         treated = scheme(trial.arm, made)
         assert isinstance(treated, qjump_sim.Scheme)
         self._stage = Stage.of(trial, numbers(trial.network), treated.transport.data_bytes)
-        self._parts = [(plan, program(plan, where)) for plan in trial.arm.workloads]
+        self._parts = [(plan, _program(plan, where)) for plan in trial.arm.workloads]
         try:
             self._apps = [part.apps(plan, self._stage) for plan, part in self._parts]
         except UsageError as error:
             raise UsageError(f"{where}: {error}") from None
-        flows = [plan for plan, _ in self._parts if isinstance(plan, FlowsPlan)]
-        if len(flows) > 1:
-            raise UsageError(f"{where}: {len(flows)} workloads of program flows: give the simulator one")
-        traffic: dict[str, Any] = {"flows": _poisson(flows[0])} if flows else {}
+        drawn = [part.flows(plan) for plan, part in self._parts if part.flows]
+        if len(drawn) > 1:
+            raise UsageError(f"{where}: {len(drawn)} workloads of program flows: give the simulator one")
+        traffic: dict[str, Any] = {"flows": drawn[0]} if drawn else {}
         self.scenario = qjump_sim.Scenario(
             topology=made,
             scheme=treated,
@@ -68,13 +68,18 @@ class Staged:
         """When it began, in ns."""
         return self._stage.began // qjump_sim.NS
 
-    def tables(self, outcome: qjump_sim.Outcome) -> Iterator[tuple[AnyPlan, Rows]]:
+    def tables(self, outcome: qjump_sim.Outcome) -> Iterator[tuple[WorkloadPlan, Rows]]:
         """Each workload with the rows of its table."""
         results = iter(outcome.apps)
         for (plan, part), mine in zip(self._parts, self._apps, strict=True):
             yield plan, part.rows(plan, self._stage, [next(results) for _ in mine], outcome)
 
 
-def _poisson(plan: FlowsPlan) -> qjump_sim.Poisson:
-    sizes: Any = plan.sizes or qjump_sim.Sizes(plan.points)
-    return qjump_sim.Poisson(sizes, load=plan.load, count=plan.count)
+def _program(plan: WorkloadPlan, where: str) -> Simulated:
+    """The program of a workload; raise :class:`UsageError` that begins with ``where`` if the simulator does not know it."""
+    part = registry.simulated(plan)
+    if part is None:
+        raise UsageError(
+            f"{where}: the simulator does not know the program of workloads.{plan.name}: use another backend"
+        )
+    return part

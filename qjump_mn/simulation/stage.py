@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import qjump_sim
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
+from qjump_mn.programs.base import WorkloadPlan
+from qjump_sim import apps
+
+Rows = Iterator[tuple[Any, ...]]
+Apps = list[apps.App]
 
 
 def wire_bytes(ip_bytes: int) -> int:
@@ -19,9 +25,23 @@ def wire_bytes(ip_bytes: int) -> int:
 
 def segments_bytes(payload: int, mtu_bytes: int) -> int:
     """The same of a TCP segment with ``payload`` bytes, or of several, all but the last of which are full."""
-    headers = theory.TCP_HEADERS_BYTES
-    full, rest = divmod(payload, mtu_bytes - headers)
-    return full * wire_bytes(mtu_bytes) + (wire_bytes(headers + rest) if rest else 0)
+    full, rest = divmod(payload, mtu_bytes - theory.TCP_HEADERS_BYTES)
+    return full * wire_bytes(mtu_bytes) + (wire_bytes(theory.TCP_HEADERS_BYTES + rest) if rest else 0)
+
+
+def level(plan: WorkloadPlan) -> int:
+    """Level 0 of the simulator is the most urgent, 7 of 802.1Q is."""
+    return 7 - plan.level
+
+
+def flow_name(flow: tuple[str, str]) -> str:
+    """As tables have it: "h8>h10"."""
+    return ">".join(flow)
+
+
+def us(latency: int, gaps: int) -> float | None:
+    """A latency in us, None of what has not come; ``gaps`` are those of :meth:`Stage.gaps`."""
+    return None if latency < 0 else (latency - gaps) / qjump_sim.US
 
 
 @dataclass(frozen=True)
@@ -67,3 +87,16 @@ class Stage:
 def full_buffer(network: Network) -> int:
     """How long a port needs to send what its buffer holds, in ps: of a host's link or of one between switches, whichever takes longer."""
     return max(link.buffer_bytes * 8 * theory.PS_PER_S // link.rate_bps for link in (network, network.trunk))
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A program in the simulator, both ways: a workload's plan as applications, and what these yield as rows.
+
+    Rows are in the order of the program's columns. ``flows`` is for traffic that the simulator draws itself, of
+    which it has one. Hosts take no time: a latency is what the network and the host's limiter made it.
+    """
+
+    apps: Callable[[Any, Stage], Apps]
+    rows: Callable[[Any, Stage, Sequence[Any], qjump_sim.Outcome], Rows]
+    flows: Callable[[Any], qjump_sim.Poisson] | None = None

@@ -21,11 +21,11 @@ from qjump_mn.executor.steps import (
     Wait,
 )
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.programs import WorkloadPlan
+from qjump_mn.programs import registry
+from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.programs.launch import Launch
 from qjump_mn.steps import readback
 from qjump_mn.steps.treatment import treatment
-from qjump_mn.workloads.drivers import launches
-from qjump_mn.workloads.launch import Launch
 
 BACKGROUND_OFFSET_S = 0.1
 """What disturbs starts at a random instant of this length: another seed is another phase of TCP's sawtooth."""
@@ -46,7 +46,11 @@ def trial_steps(trial: Trial) -> Steps:
     what measures, end all that, read the counters. The seed decides the instants at which programs start."""
     chance = random.Random(trial.seed)
     offset_s, phase_s = chance.uniform(0, BACKGROUND_OFFSET_S), chance.uniform(0, _phase_s(trial))
-    pairs = [(workload, launch) for workload in trial.arm.workloads for launch in launches(workload, trial)]
+    pairs = [
+        (workload, launch)
+        for workload in trial.arm.workloads
+        for launch in registry.of(workload).launches(workload, trial)
+    ]
     return (
         *treatment(trial.arm),
         *readback.built(trial.arm),

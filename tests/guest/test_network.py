@@ -14,11 +14,12 @@ from qjump_mn import theory
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.backends.protocol import Ended
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.programs import PingPlan
 from qjump_mn.model.resolve import plan
+from qjump_mn.programs.iperf import program as iperf
+from qjump_mn.programs.ping import program as ping
+from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import links, tables
 from qjump_mn.results.manifest import digest, sha256_of
-from qjump_mn.workloads import iperf, ping
 from tests.load import busy_host
 
 pytestmark = pytest.mark.guest

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.guest import Image, Job, run
-from qjump_mn.workloads import memcaslap
+from qjump_mn.programs.memcaslap import program as memcaslap
 from tests.guest.programs_job import LOAD_FROM_S, LOAD_S, PTP_S
 from tests.native_barrier.barrier import read
 

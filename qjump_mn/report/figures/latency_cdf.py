@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.model.programs import AnyPlan
+from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
@@ -37,7 +37,7 @@ class Curve(NamedTuple):
     """One arm: the latencies in ms of each seed that has data, and how many requests that seed sent; of the figure's workload or the arm's own."""
 
     arm: ArmPlan
-    workload: AnyPlan
+    workload: WorkloadPlan
     seeds: tuple[int, ...]
     values: tuple[Floats, ...]
     sent: tuple[int, ...]

@@ -10,6 +10,7 @@ import matplotlib.figure
 from qjump_mn import theory
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.programs import registry
 from qjump_mn.results import wording
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
@@ -42,7 +43,7 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
 def heading(plan: Plan, entry: str, *, named: bool) -> str:
     """What a measure, "workload.measure", is called, without its unit; behind its workload's name if ``named``."""
     workload, measure = entry.split(".")
-    found = next(one.MEASURES[measure] for arm in plan.arms for one in arm.workloads if one.name == workload).partition(",")[0]
+    found = next(registry.headings(one)[measure] for arm in plan.arms for one in arm.workloads if one.name == workload).partition(",")[0]
     return f"{workload}: {found}" if named else found
 
 

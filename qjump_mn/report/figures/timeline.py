@@ -8,42 +8,29 @@ from typing import NamedTuple
 import matplotlib.axes
 import matplotlib.figure
 import numpy as np
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.programs import AnyPlan, MemcachedPlan, PtpPlan
+from qjump_mn.programs import registry
+from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.programs.measured import Timeline, Whole
 from qjump_mn.results import tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
-from qjump_mn.results.ptp import measured, offsets_us
 
 from . import notes, style
 from .notes import LEFT, RIGHT
-from .style import Figure, Floats
+from .style import Figure
 
 PANEL_INCHES = 1.75
-BINS_S = (0.25, 2.5)
-"""Over which means are taken: the paper's, or ten of them where an arm has fewer SETs than ``FEWEST`` in one."""
-FEWEST = 5
-
-_COLOURS = {MemcachedPlan: "#882255", PtpPlan: "#0072B2"}
-"""As published: dark red and blue."""
 
 
 class Line(NamedTuple):
-    """A workload's values: s since the measurement began, and ms; nan is a bin without a request that was answered.
+    """A workload, and what its program draws of it."""
 
-    ``measure`` is the one that is told of it, in ``words``.
-    """
-
-    workload: AnyPlan
-    label: str
-    measure: str
-    words: str
-    x: Floats
-    y: Floats
+    workload: WorkloadPlan
+    drawn: Timeline
 
 
 class Panel(NamedTuple):
@@ -66,8 +53,8 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
             figures.append(_stacked(manifest, shown, plan.figure.plot, plan.title))
         if detail and len(detail) < len(shown):
             figures.append(_stacked(manifest, detail, f"{plan.figure.plot}_detail", f"{plan.title}: without the contended arms"))
-        if any(isinstance(line.workload, PtpPlan) for panel in shown for line in panel.lines):
-            figures.append(_offsets(manifest, shown))
+        for whole in dict.fromkeys(line.drawn.whole for panel in shown for line in panel.lines if line.drawn.whole):
+            figures.append(_whole(manifest, shown, whole))
     return figures
 
 
@@ -79,32 +66,11 @@ def _panel(run: RunDirectory, plan: Plan, arm: ArmSummary) -> Panel | None:
     return None
 
 
-def _line(run: RunDirectory, trial: Trial, workload: AnyPlan) -> Line | None:
-    path = run.data(trial.name) / f"{workload.name}.parquet"
-    if not path.is_file():
+def _line(run: RunDirectory, trial: Trial, workload: WorkloadPlan) -> Line | None:
+    path, timeline = run.data(trial.name) / f"{workload.name}.parquet", registry.measures(workload).timeline
+    if timeline is None or not path.is_file():
         return None
-    facts = tables.facts(run, trial)
-    if isinstance(workload, PtpPlan):
-        inside = offsets_us(measured(pq.read_table(path), facts, trial))
-        x, y = (inside["at_ns"].to_numpy() - facts.began_utc_ns) / 1e9, inside["offset_us"].to_numpy() / 1e3
-        return Line(workload, "PTP offset", "offset_rms_ms", "offset RMS {}", x, y)
-    if isinstance(workload, MemcachedPlan):
-        sets = pq.read_table(path).filter((pc.field("op") == "SET") & pc.field("latency_us").is_valid())
-        duration_s = trial.duration_ns / 1e9
-        width_s = next((width for width in BINS_S if sets.num_rows * width >= FEWEST * duration_s), BINS_S[-1])
-        x, y = means((sets["due_ns"].to_numpy() - facts.began_ns) / 1e9, sets["latency_us"].to_numpy() / 1e3, width_s, duration_s)
-        return Line(workload, "memcached, mean of SET latencies", "set_mean_ms", f"mean SET {{}} (drawn: of {width_s:g} s each)", x, y)
-    return None
-
-
-def means(at_s: Floats, values: Floats, width_s: float, duration_s: float) -> tuple[Floats, Floats]:
-    """The middle of each bin of ``width_s``, up to ``duration_s``, and the mean of the values in it; nan where there are none."""
-    edges = np.arange(0, duration_s + width_s / 2, width_s)
-    counts, _ = np.histogram(at_s, edges)
-    sums, _ = np.histogram(at_s, edges, weights=values)
-    y = np.full(len(counts), np.nan)
-    np.divide(sums, counts, out=y, where=counts > 0)
-    return (edges[:-1] + edges[1:]) / 2, y
+    return Line(workload, timeline(pq.read_table(path), workload, trial, tables.facts(run, trial)))
 
 
 def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> Figure:
@@ -115,7 +81,7 @@ def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> 
     axes = grid.subplots(sharex=True, sharey=True, squeeze=False)[:, 0]
     for index, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
         for line in panel.lines:
-            _plot(axis, line, _COLOURS[type(line.workload)], line.label)
+            _plot(axis, line.drawn, line.drawn.colour, line.drawn.label)
         axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
         axis.set_title(f"{'abcdef'[index]}  {panel.arm.label}")
         axis.set_title(_said(panel), loc="right", fontsize=7.2, fontweight="normal", color=style.sheet().grey)
@@ -128,31 +94,33 @@ def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> 
     notes.footer(figure, manifest, said)
     what = "; ".join(dict.fromkeys(f"{line.workload.label} ({line.workload.describe()})" for panel in panels for line in panel.lines))
     text = f"{'; '.join(map(str, handles))}: {what}, for {', '.join(panel.arm.label for panel in panels)}, preset {plan.preset}: {said}."
-    gaps = " A gap is a time without an answered SET." if any(np.isnan(line.y).any() for panel in panels for line in panel.lines) else ""
+    broken = dict.fromkeys(line.drawn.gap for panel in panels for line in panel.lines if np.isnan(line.drawn.y).any())
+    gaps = "".join(f" A gap is a time {gap}." for gap in broken)
     return Figure(name, title, f"{text}{gaps} All panels have the same axes; the numbers above them are those of all replicates.", figure)
 
 
-def _offsets(manifest: Manifest, panels: list[Panel]) -> Figure:
+def _whole(manifest: Manifest, panels: list[Panel], whole: Whole) -> Figure:
     plan = manifest.plan
     figure = matplotlib.figure.Figure(figsize=(7.2, 3.4))
     axis = figure.add_axes((LEFT, 0.25, RIGHT - LEFT, 0.6))
     looks = style.looks(plan)
     for panel in panels:
         for line in panel.lines:
-            if isinstance(line.workload, PtpPlan):
-                _plot(axis, line, looks[panel.arm.name].colour, panel.arm.label, looks[panel.arm.name].dashes)
+            if line.drawn.whole == whole:
+                _plot(axis, line.drawn, looks[panel.arm.name].colour, panel.arm.label, looks[panel.arm.name].dashes)
     axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     axis.set_xlim(0, plan.duration_ns / 1e9)
     axis.set_xlabel("time since the measurement began, s")
-    axis.set_ylabel("PTP offset, ms")
+    axis.set_ylabel(whole.axis)
     figure.legend(loc="upper center", bbox_to_anchor=((LEFT + RIGHT) / 2, 1.0), ncols=3)
     said = _scale(manifest, panels)
     notes.footer(figure, manifest, said)
-    text = f"PTP's offset for {', '.join(panel.arm.label for panel in panels)}, as in Figure 1a of the paper, preset {plan.preset}: {said}."
-    return Figure(f"{plan.figure.plot}_offset", f"{plan.title}: PTP's offset", text, figure)
+    arms = ", ".join(panel.arm.label for panel in panels)
+    text = f"{whole.title} for {arms}, {whole.source}, preset {plan.preset}: {said}."
+    return Figure(f"{plan.figure.plot}_{whole.name}", f"{plan.title}: {whole.title}", text, figure)
 
 
-def _plot(axis: matplotlib.axes.Axes, line: Line, colour: str, label: str, dashes: style.Dashes = "-") -> None:
+def _plot(axis: matplotlib.axes.Axes, line: Timeline, colour: str, label: str, dashes: style.Dashes = "-") -> None:
     # A bin between two empty ones is seen as a point only.
     marker = "." if len(line.x) <= 60 or np.isnan(line.y).any() else ""
     axis.plot(line.x, line.y, color=colour, linestyle=dashes, linewidth=1.1, marker=marker, label=label, zorder=3)
@@ -161,8 +129,8 @@ def _plot(axis: matplotlib.axes.Axes, line: Line, colour: str, label: str, dashe
 def _said(panel: Panel) -> str:
     """The numbers of a panel, in a line."""
     measures = panel.arm.measures
-    known = [line for line in panel.lines if line.measure in measures.get(line.workload.name, {})]
-    return ", ".join(line.words.format(notes.ms(measures[line.workload.name][line.measure].median)) for line in known)
+    known = [line for line in panel.lines if line.drawn.measure in measures.get(line.workload.name, {})]
+    return ", ".join(line.drawn.words.format(notes.ms(measures[line.workload.name][line.drawn.measure].median)) for line in known)
 
 
 def _scale(manifest: Manifest, panels: list[Panel]) -> str:

@@ -1,0 +1,1 @@
+"""What runs on the hosts: one folder a program, and the registry by which everything else reaches them."""

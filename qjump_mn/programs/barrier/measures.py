@@ -1,0 +1,37 @@
+"""How long barriers took, in ms: each as often as there are processes, for each has its own time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from qjump_mn import theory
+from qjump_mn.model.plan import Trial
+from qjump_mn.programs.barrier.program import BarrierPlan, message_frame_bytes
+from qjump_mn.programs.measured import Floats, Measures, OnTheWire
+from qjump_mn.programs.statistics import of_latencies
+from qjump_mn.results.tables import TrialFacts
+
+
+def values(table: pa.Table, plan: BarrierPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+    """The measures of all processes together. None is ever lost: a process that misses one ends, and the
+    trial with it."""
+    return of_latencies(table)
+
+
+def wire(table: pa.Table, plan: BarrierPlan, trial: Trial) -> OnTheWire:
+    """A process passes when the message of the farthest other one has come; all come when the barrier is due,
+    or later."""
+    frame = message_frame_bytes()
+    least_us = {
+        host: max(
+            theory.one_way_ns(frame, trial.network.speeds(*flow)) for flow in plan.flows if flow[1] == host
+        )
+        / 1e3
+        for host in plan.hosts
+    }
+    least: Floats = np.array([least_us[host] for host in table["host"].to_pylist()], dtype=np.float64)
+    return OnTheWire(table["latency_us"].to_numpy(), least)
+
+
+MEASURES = Measures(values=values, wire=wire)

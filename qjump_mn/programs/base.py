@@ -1,0 +1,217 @@
+"""What every program offers, and what every workload has in common: as an experiment asks for it, and as a
+plan holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model.topology import Network
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from qjump_mn.model.plan import ArmPlan, Trial
+    from qjump_mn.programs.launch import Launch
+    from qjump_mn.results.tables import TrialFacts
+
+Flow = tuple[str, str]
+"""A source and a destination, by the names of their hosts."""
+
+
+LATENCIES = {
+    "sent": "requests",
+    "received": "answered",
+    "loss": "loss",
+    "min_ms": "least, ms",
+    "p50_ms": "median, ms",
+    "p90_ms": "p90, ms",
+    "p99_ms": "p99, ms",
+    "p999_ms": "p99.9, ms",
+    "max_ms": "max, ms",
+    "mean_ms": "mean, ms",
+}
+"""The measures of everything that has a latency for each request."""
+
+
+class WorkloadPlan(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program"
+):
+    """A workload in plain numbers, for one arm. ``level`` is 0 where the arm uses no levels."""
+
+    MEASURES: ClassVar[dict[str, str]] = {}
+    """What claims may say of it, each with its heading in tables. Others ask the registry, which has those of
+    extensions too."""
+    BACKGROUND: ClassVar[bool] = False
+    """Whether it is there to disturb the others: it begins before the warm-up and ends after the
+    measurement."""
+    ONE_WAY: ClassVar[bool] = False
+    """Whether its latencies are of messages that nobody answers; else they are there and back."""
+
+    ONLY_SIMULATED: ClassVar[bool] = False
+    """Whether only the simulator has it."""
+
+    NOT_RUN: ClassVar = ("label",)
+    """Fields that reach neither the network nor a process: no part of what is run."""
+
+    name: str
+    label: str
+    flows: tuple[Flow, ...]
+    level: int
+    window_bytes: int | None
+    port: int
+    """The first of a hundred ports that its servers may listen on."""
+
+    @property
+    def measures(self) -> Mapping[str, str]:
+        """``MEASURES``, or what this one workload has in their place."""
+        return self.MEASURES
+
+    @property
+    def levels(self) -> set[int]:
+        """Every level that frames of it have."""
+        return {self.level}
+
+    @property
+    def echo_replies(self) -> tuple[tuple[str, int], ...]:
+        """Hosts whose kernel answers echo requests for this workload, with the level of their replies:
+        ("h10", 6); none without levels."""
+        return ()
+
+    def constants(self, network: Network) -> dict[str, float]:
+        """What is known of it before anything runs; claims may use each behind the workload's name:
+        ``ping_analytic_ms``."""
+        return {}
+
+    def arm_constants(self, arm: ArmPlan) -> dict[str, float]:
+        """What is known of it in an arm before anything runs, by whole names, which begin with the arm's."""
+        return {}
+
+    def equations(self, network: Network, constants: Mapping[str, float]) -> list[tuple[str, str, str]]:
+        """What the report computes of it beforehand: name, formula with its numbers, value."""
+        return []
+
+    @property
+    def busy(self) -> float:
+        """Seconds by which it prolongs a virtual second of 10 Mb/s in the guest, on two slow cores that are
+        both at work."""
+        return 0.0
+
+    def packets(self, trial: Trial) -> float:
+        """How many packets it is about for the simulator, as far as the plan says."""
+        return 0.0
+
+    def check_emulated(self, where: str) -> None:
+        """Raise :class:`UsageError` that begins with ``where`` for what a kernel and real programs cannot do
+        of it."""
+        if self.ONLY_SIMULATED:
+            raise UsageError(f"{where} is for the simulator: use --backend simulator")
+
+    @property
+    def longest_ns(self) -> int:
+        """How long its measured part may take where that is longer than the trial's duration."""
+        return 0
+
+    @property
+    def phase_ns(self) -> int:
+        """The seed moves the start of what is measured within this; 0 where its start is of no account."""
+        return 0
+
+    def describe(self) -> str:
+        """What it does, in a line for the report."""
+        raise NotImplementedError
+
+
+class WorkloadSpec(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="program"
+):
+    """A program with its role; ``level`` is the 802.1Q priority that it has where an arm uses levels."""
+
+    LASTING: ClassVar[bool] = True
+    """Whether the trial's duration decides how long it goes on; else it ends by itself."""
+
+    label: str
+    level: int
+
+    def pairs(self, where: str) -> list[tuple[str, Flow]]:
+        """Which host sends to which, each with the entry that says so; raise :class:`UsageError` where that
+        makes no sense."""
+        raise NotImplementedError
+
+    def check(self, where: str, network: Network) -> None:
+        """Raise :class:`UsageError` with the place of a number that is out of range."""
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> WorkloadPlan:
+        """The plan; ``common`` are the fields that every :class:`WorkloadPlan` has."""
+        raise NotImplementedError
+
+
+class FlowSpec(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A workload between pairs of hosts: ``flows`` are "source>destination"."""
+
+    flows: list[str]
+
+    def pairs(self, where: str) -> list[tuple[str, Flow]]:
+        pairs = []
+        for text in self.flows:
+            source, arrow, destination = (part.strip() for part in text.partition(">"))
+            if not arrow or source == destination:
+                raise UsageError(f"{where}.flows: {text!r} is no flow: write two hosts, such as 'h8>h10'")
+            pairs.append((f"{where}.flows", (source, destination)))
+        if not pairs:
+            raise UsageError(f"{where}.flows: no flows: give at least one, such as 'h8>h10'")
+        if len({flow for _, flow in pairs}) < len(pairs):
+            raise UsageError(f"{where}.flows: a flow is named twice: give each once")
+        return pairs
+
+
+def bounded(where: str, value: float, least: float, most: float, shown: str) -> None:
+    """Raise :class:`UsageError` unless ``least`` <= ``value`` <= ``most``; ``shown`` says the range with its
+    units."""
+    if not least <= value <= most:
+        raise UsageError(f"{where}: {value} is out of range: use {shown}")
+
+
+Read = Callable[[str], str]
+"""Gives the text of a raw file by its name."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure that a package adds to somebody else's program: its heading in tables, and its value, None
+    for none.
+
+    ``value`` gets the workload's table, its plan, the trial, and what the trial says of itself.
+    """
+
+    heading: str
+    value: Callable[[pa.Table, Any, Trial, TrialFacts], float | None]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that workloads may have. Its module imports the standard library and msgspec only.
+
+    ``columns`` are those of its table, each with its type by Arrow's name. ``launches`` are the processes of
+    a workload in a trial, and ``table`` makes of the files that they leave the table's columns; it raises
+    :class:`LostError` if what a program left is not whole. ``measures`` names an object
+    "package.module:NAME", a :class:`~qjump_mn.programs.measured.Measures`; ``simulated`` likewise a
+    :class:`~qjump_mn.simulation.stage.Simulated`, and is empty where the simulator does not know the program.
+    """
+
+    spec: type[WorkloadSpec]
+    plan: type[WorkloadPlan]
+    columns: Mapping[str, str]
+    launches: Callable[[Any, Trial], Iterator[Launch]]
+    table: Callable[[Any, Trial, Read], Mapping[str, Sequence[Any]]]
+    measures: str
+    simulated: str = ""
+
+    @property
+    def name(self) -> str:
+        """As experiments have it in ``program``."""
+        return str(self.plan.__struct_config__.tag)

@@ -1,0 +1,1 @@
+"""fanin (native/fanin), many senders of small datagrams."""

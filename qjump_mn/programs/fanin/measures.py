@@ -1,0 +1,34 @@
+"""One-way times of datagrams in ms, and the fraction that did not arrive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qjump_mn import theory
+from qjump_mn.model.plan import Trial
+from qjump_mn.programs.fanin.program import FaninPlan
+from qjump_mn.programs.measured import Measures, OnTheWire, by_flow
+from qjump_mn.programs.statistics import of_latencies
+from qjump_mn.results.tables import TrialFacts
+
+
+def values(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+    """The measures of all flows together; ``late_ms`` is how long after its time a sender was, at most,
+    ``bound_ms`` is the network's."""
+    late = pc.subtract(table["sent_ns"], table["due_ns"]).to_numpy()
+    return of_latencies(table) | {
+        "late_ms": float(np.max(late, initial=0)) / 1e6,
+        **plan.constants(trial.network),
+    }
+
+
+def wire(table: pa.Table, plan: FaninPlan, trial: Trial) -> OnTheWire:
+    """A datagram's way, one direction, from the sender's call on."""
+    frame, network = plan.frame_bytes, trial.network
+    least_us = {">".join(flow): theory.one_way_ns(frame, network.speeds(*flow)) / 1e3 for flow in plan.flows}
+    return OnTheWire(table["latency_us"].to_numpy(zero_copy_only=False), by_flow(table, least_us))
+
+
+MEASURES = Measures(values=values, wire=wire)

@@ -1,0 +1,145 @@
+"""fanin (native/fanin): many senders of small datagrams at set times, and the receiver where they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from qjump_mn import theory
+from qjump_mn.errors import UsageError
+from qjump_mn.model.topology import Network
+from qjump_mn.model.units import Duration, Size
+from qjump_mn.programs import datagrams
+from qjump_mn.programs.base import LATENCIES, FlowSpec, Program, Read, WorkloadPlan, bounded
+from qjump_mn.programs.launch import Launch
+from qjump_mn.programs.text import transposed
+
+if TYPE_CHECKING:
+    from qjump_mn.model.plan import Trial
+
+
+LEAST_INTERVAL_NS = 100_000
+"""Of what one processor sends in time."""
+
+
+class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="fanin"):
+    """Each of ``streams`` a flow sends one datagram of ``payload_bytes`` every ``interval_ns``, at a phase of
+    its own."""
+
+    MEASURES: ClassVar = {**LATENCIES, "late_ms": "latest start, ms", "bound_ms": "bound, ms"}
+
+    interval_ns: int
+    streams: int
+    payload_bytes: int
+
+    @property
+    def frame_bytes(self) -> int:
+        """The length of the frame of a datagram."""
+        return theory.frame_bytes(theory.IP_HEADER_BYTES + theory.UDP_HEADER_BYTES + self.payload_bytes)
+
+    def constants(self, network: Network) -> dict[str, float]:
+        """The latest that a datagram may arrive while the senders' epoch is long enough, and what the
+        receiver's port is asked to carry."""
+        full = theory.frame_bytes(network.mtu_bytes)
+        ways = (network.speeds(*flow) for flow in self.flows)
+        return {
+            "bound_ms": max(
+                theory.fan_in_bound_ns(len(self.flows), self.streams, self.frame_bytes, full, links)
+                for links in ways
+            )
+            / 1e6
+        }
+
+    @property
+    def busy(self) -> float:
+        return 1.5
+
+    def packets(self, trial: Trial) -> float:
+        return len(self.flows) * self.streams * trial.duration_ns / self.interval_ns
+
+    def check_emulated(self, where: str) -> None:
+        if self.interval_ns < LEAST_INTERVAL_NS:
+            raise UsageError(
+                f"{where}.interval: fanin does not send more often than every 100 us: use --backend simulator"
+            )
+
+    def describe(self) -> str:
+        streams = f"{self.streams} stream{'s' if self.streams > 1 else ''} a flow"
+        return (
+            f"fanin, {streams} of one {self.payload_bytes} B datagram every {self.interval_ns / 1e6:g} ms, "
+            "at random phases"
+        )
+
+
+class Fanin(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="fanin", kw_only=True):
+    """fanin: ``streams`` senders for each flow, all to one host, each with one datagram every ``interval``;
+    one-way times are exact."""
+
+    interval: Duration
+    streams: int = 1
+    payload: Size = Size(230)
+
+    def check(self, where: str, network: Network) -> None:
+        bounded(f"{where}.interval", self.interval, 10**3, 10**10, "1us to 10s")
+        bounded(f"{where}.streams", self.streams, 1, 64, "1 to 64")
+        most = network.mtu_bytes - theory.IP_HEADER_BYTES - theory.UDP_HEADER_BYTES
+        bounded(f"{where}.payload", self.payload, 24, most, f"24B to {most}B")
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> FaninPlan:
+        return FaninPlan(
+            **common, interval_ns=int(self.interval), streams=self.streams, payload_bytes=int(self.payload)
+        )
+
+
+COLUMNS = {
+    "flow": "string",
+    "stream": "int32",
+    "sequence": "int32",
+    "due_ns": "int64",
+    "sent_ns": "int64",
+    "latency_us": "double",
+}
+"""A row for each datagram that was to be sent; ``latency_us``, from the sender's call to the receiver's
+socket, is null if it did not arrive."""
+
+LINGER_S = 0.5
+"""A receiver is ended after its senders: what is under way then has this long to arrive."""
+
+
+def launches(plan: FaninPlan, trial: Trial) -> Iterator[Launch]:
+    """A receiver for each destination, a sender for each flow."""
+    most = 2 * len(plan.flows) * plan.streams * (trial.duration_ns // plan.interval_ns + 2)
+    yield from datagrams.receivers(plan, rows=most, linger_s=LINGER_S)
+    streams = (
+        "--interval", str(plan.interval_ns), "--streams", str(plan.streams), "--payload",
+        str(plan.payload_bytes),
+    )
+    yield from datagrams.senders(plan, trial, "probe", streams, duration_ns=trial.duration_ns)
+
+
+def columns(plan: FaninPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
+    """Every datagram of every flow."""
+    arrivals = datagrams.arrivals(plan, trial, read)
+    rows = []
+    for flow in plan.flows:
+        arrived = {(stream, sequence): when for stream, sequence, when in arrivals[flow]}
+        sent = datagrams.sent(plan, flow[0], read)
+        rows += [
+            (">".join(flow), stream, sequence, due, start, (when - start) / 1e3 if when is not None else None)
+            for stream, sequence, due, start in zip(
+                *(sent[name] for name in ("stream", "sequence", "due_ns", "start_ns")), strict=True
+            )
+            for when in [arrived.get((stream, sequence))]
+        ]
+    return transposed(rows, COLUMNS)
+
+
+PROGRAM = Program(
+    spec=Fanin,
+    plan=FaninPlan,
+    columns=COLUMNS,
+    launches=launches,
+    table=columns,
+    measures="qjump_mn.programs.fanin.measures:MEASURES",
+    simulated="qjump_mn.programs.fanin.simulated:SIMULATED",
+)

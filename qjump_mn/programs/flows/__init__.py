@@ -1,0 +1,1 @@
+"""flows, the simulator's transfers of a distribution of sizes."""

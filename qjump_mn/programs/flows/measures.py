@@ -1,0 +1,58 @@
+"""Completion times over those in an empty network, by the size of the flow, as QJump's Figure 9 has them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qjump_mn import theory
+from qjump_mn.model.plan import Trial
+from qjump_mn.model.topology import Network
+from qjump_mn.programs.flows.program import FlowsPlan
+from qjump_mn.programs.measured import Measures
+from qjump_mn.results.tables import TrialFacts
+
+DATA_BYTES, ACK_BYTES = 1500, 40
+"""Of packets on the wire, with which completion times in an empty network are reckoned."""
+
+BYTES = {
+    "short": (0, 10_000),
+    "medium": (10_000, 10_000_000),
+    "long": (10_000_000, math.inf),
+    "all": (0, math.inf),
+}
+"""Flows of a region have more than the first and at most the second, on the wire; the published script has
+them."""
+
+
+def values(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+    """Mean and 99th percentile of each region that has flows; the latter is the value at position ceil(0.99
+    (n - 1)) of the sorted ones, as the published script takes it."""
+    done = table.filter(pc.is_valid(table["finish_ps"]))
+    took = (done["finish_ps"].to_numpy() - done["start_ps"].to_numpy()).astype(np.float64)
+    ratio = took / ideal_ps(trial.network, done)
+    size = done["packets"].to_numpy() * DATA_BYTES
+    numbers = {"flows": float(table.num_rows), "unfinished": float(table.num_rows - done.num_rows)}
+    for region, (above, most) in BYTES.items():
+        ascending = np.sort(ratio[(size > above) & (size <= most)])
+        if len(ascending):
+            numbers[f"{region}_mean"] = float(np.mean(ascending))
+            numbers[f"{region}_p99"] = float(ascending[math.ceil((len(ascending) - 1) * 0.99)])
+    return numbers
+
+
+def ideal_ps(network: Network, table: pa.Table) -> npt.NDArray[np.float64]:
+    """How long each flow of a table takes in an empty network, with an acknowledgement for the last packet;
+    shape (rows,)."""
+    pairs = list(zip(table["source"].to_pylist(), table["destination"].to_pylist(), strict=True))
+    times = {pair: theory.transfer_ps(network.speeds(*pair), DATA_BYTES, ACK_BYTES) for pair in set(pairs)}
+    first, each = np.array([times[pair] for pair in pairs], dtype=np.float64).reshape(-1, 2).T
+    result: npt.NDArray[np.float64] = first + (table["packets"].to_numpy() - 1) * each
+    return result
+
+
+MEASURES = Measures(values=values)

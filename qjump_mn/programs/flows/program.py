@@ -1,0 +1,120 @@
+"""flows: transfers of a distribution of sizes between all hosts, as a Poisson process; the simulator's."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model.topology import Network
+from qjump_mn.programs import simulated_text
+from qjump_mn.programs.base import Flow, Program, Read, WorkloadPlan, WorkloadSpec, bounded
+from qjump_mn.programs.launch import Launch
+
+if TYPE_CHECKING:
+    from qjump_mn.model.plan import Trial
+
+
+REGIONS = ("short", "medium", "long", "all")
+"""Flows of at most 10 kB on the wire, of at most 10 MB, larger ones, as the published script has it; and
+all."""
+
+
+MEAN_PACKETS = {"search": 1138, "mining": 5117}
+"""Of a flow, by the published distributions."""
+
+
+class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="flows"):
+    """``count`` flows; each ordered pair of hosts is a Poisson process, such that data take ``load`` of the
+    hosts' links.
+
+    ``sizes`` is a published distribution; or else ``points`` are packets and the share of flows that are not
+    larger, linear in between."""
+
+    MEASURES: ClassVar = {
+        **{f"{region}_{kind}": f"{region}, {kind}" for region in REGIONS for kind in ("mean", "p99")},
+        "flows": "flows",
+        "unfinished": "unfinished",
+    }
+    ONLY_SIMULATED: ClassVar = True
+
+    sizes: str
+    points: tuple[tuple[int, float], ...]
+    load: float
+    count: int
+
+    def packets(self, trial: Trial) -> float:
+        return self.count * (MEAN_PACKETS.get(self.sizes) or _mean(self.points))
+
+    def describe(self) -> str:
+        published = {"search": "sizes of web search", "mining": "sizes of data mining"}
+        sizes = published.get(self.sizes, f"sizes by {len(self.points)} points")
+        return (
+            f"{self.count} flows between all hosts, {sizes}, Poisson arrivals; times are over those in an "
+            "empty network"
+        )
+
+
+def _mean(points: tuple[tuple[int, float], ...]) -> float:
+    return sum(
+        (high - low) * (small + large) / 2 for (small, low), (large, high) in itertools.pairwise(points)
+    )
+
+
+class Flows(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="flows", kw_only=True):
+    """flows: ``sizes`` is "search" or "mining", as in pFabric and QJump, or a list of [packets, share of
+    flows that are not larger]."""
+
+    LASTING: ClassVar = False
+
+    sizes: str | list[tuple[int, float]]
+    load: float
+    count: int
+
+    def pairs(self, where: str) -> list[tuple[str, Flow]]:
+        return []
+
+    def check(self, where: str, network: Network) -> None:
+        bounded(f"{where}.load", self.load, 0.001, 1, "0.001 to 1")
+        bounded(f"{where}.count", self.count, 1, 10**8, "1 to 100000000")
+        if isinstance(self.sizes, str) and self.sizes not in ("search", "mining"):
+            raise UsageError(
+                f"{where}.sizes: there is no distribution {self.sizes!r}: use 'search', 'mining' or a list "
+                "of [packets, share]"
+            )
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> FlowsPlan:
+        sizes, points = (self.sizes, ()) if isinstance(self.sizes, str) else ("", tuple(self.sizes))
+        return FlowsPlan(**common, sizes=sizes, points=points, load=self.load, count=self.count)
+
+
+COLUMNS = {
+    "source": "string",
+    "destination": "string",
+    "packets": "int64",
+    "start_ps": "int64",
+    "finish_ps": "int64",
+}
+"""A row for each flow; ``finish_ps``, when the sender got the last acknowledgement, is null if it did not."""
+
+
+def launches(plan: FlowsPlan, trial: Trial) -> Iterator[Launch]:
+    """None: no program of a kernel's does it."""
+    return iter(())
+
+
+def columns(plan: FlowsPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
+    """Every flow, in the order of start; raise :class:`LostError` if some are missing."""
+    return simulated_text.columns(read(simulated_text.output_name(plan.name)), COLUMNS, rows=plan.count)
+
+
+PROGRAM = Program(
+    spec=Flows,
+    plan=FlowsPlan,
+    columns=COLUMNS,
+    launches=launches,
+    table=columns,
+    measures="qjump_mn.programs.flows.measures:MEASURES",
+    simulated="qjump_mn.programs.flows.simulated:SIMULATED",
+)

@@ -1,0 +1,28 @@
+"""flows: the simulator draws them itself, they are no application."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import qjump_sim
+from qjump_mn.programs.flows.program import FlowsPlan
+from qjump_mn.simulation.stage import Rows, Simulated, Stage
+
+
+def _rows(plan: FlowsPlan, stage: Stage, results: Sequence[Any], outcome: qjump_sim.Outcome) -> Rows:
+    names = sorted(stage.numbers, key=lambda name: stage.numbers[name])
+    columns = (
+        column.tolist()
+        for column in (outcome.start, outcome.finish, outcome.src, outcome.dst, outcome.packets)
+    )
+    for start, finish, source, destination, packets in zip(*columns, strict=True):
+        yield names[source], names[destination], packets, start, None if finish < 0 else finish
+
+
+def _poisson(plan: FlowsPlan) -> qjump_sim.Poisson:
+    sizes: Any = plan.sizes or qjump_sim.Sizes(plan.points)
+    return qjump_sim.Poisson(sizes, load=plan.load, count=plan.count)
+
+
+SIMULATED = Simulated(apps=lambda plan, stage: [], rows=_rows, flows=_poisson)

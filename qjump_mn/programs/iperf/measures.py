@@ -1,0 +1,93 @@
+"""What bulk flows got and offered while something else was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qjump_mn.model.plan import Trial
+from qjump_mn.programs.iperf.program import IperfPlan
+from qjump_mn.programs.measured import Measures
+from qjump_mn.results.outcome import Check
+from qjump_mn.results.tables import TrialFacts, TrialTables
+
+LATE_S = 0.25
+"""A last interval that is only a little shorter than the others is how iperf3 ends on the receiver's
+clock."""
+
+
+def values(table: pa.Table, plan: IperfPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+    """Goodput and offered load of all flows in Mb/s, and TCP's retransmissions. The simulator knows of TCP's
+    streams what arrived, and no more."""
+    rates = {"goodput_mbps": sum(goodput_mbps(table, facts.window_s).values())}
+    sent = table.filter(pc.field("side") == "sender")
+    if sent.num_rows:
+        rates["offered_mbps"] = sum(goodput_mbps(table, facts.window_s, side="sender").values())
+        rates["retransmits"] = float(pc.sum(sent["retransmits"]).as_py() or 0)
+    return rates
+
+
+def goodput_mbps(table: pa.Table, window_s: tuple[float, float], side: str = "receiver") -> dict[str, float]:
+    """What each flow's receiver got (its sender's sockets took, for ``side`` "sender") in a second, in Mb/s.
+
+    Only intervals that lie wholly inside the window count.
+    """
+    start, end = window_s
+    rates: dict[str, float] = dict.fromkeys(table["flow"].unique().to_pylist(), 0.0)
+    streams: dict[tuple[str, int], tuple[int, float]] = {}
+    for row in table.filter(pc.field("side") == side).to_pylist():
+        if start <= row["start_s"] and row["end_s"] <= end:
+            received, seconds = streams.get((row["flow"], row["stream"]), (0, 0.0))
+            streams[row["flow"], row["stream"]] = (
+                received + row["bytes"],
+                seconds + row["end_s"] - row["start_s"],
+            )
+    for (flow, _), (received, seconds) in streams.items():
+        rates[flow] += received * 8 / seconds / 1e6
+    return rates
+
+
+def flow_goodput(table: pa.Table, facts: TrialFacts) -> dict[str, float]:
+    """What each flow's receiver got while something was measured, in Mb/s."""
+    return goodput_mbps(table, facts.window_s)
+
+
+def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
+    """That every bulk flow ran with all of its streams to the end of what was measured beside it."""
+    problems: list[str] = []
+    flows = 0
+    for tables in data:
+        for workload in tables.trial.arm.workloads:
+            if isinstance(workload, IperfPlan):
+                flows += len(workload.flows)
+                problems += _ended_early(tables, workload)
+    yield Check.of("bulk flows", problems, f"all {flows} flows ran to the end of their windows")
+
+
+def _ended_early(tables: TrialTables, workload: IperfPlan) -> Iterator[str]:
+    rows = tables.tables[workload.name].to_pylist()
+    # A ping waits for replies that were lost, so the window may end a little later than the flows, which the
+    # goodput allows for.
+    start_s, end_s = tables.facts.window_s
+    until_s = min(end_s, start_s + tables.trial.duration_ns / 1e9)
+    for flow in map(">".join, workload.flows):
+        for side in ("sender", "receiver"):
+            own_rows = [row for row in rows if row["flow"] == flow and row["side"] == side]
+            ends_s: dict[int, float] = {}
+            for row in own_rows:
+                ends_s[row["stream"]] = max(row["end_s"], ends_s.get(row["stream"], 0.0))
+            if len(ends_s) != workload.streams:
+                yield (
+                    f"{tables.trial.name}: {flow} has {len(ends_s)} of {workload.streams} streams at the "
+                    f"{side}"
+                )
+            elif (ended_s := min(ends_s.values())) < until_s - LATE_S:
+                yield (
+                    f"{tables.trial.name}: {flow} ended at {ended_s:.2f} s at the {side}, the window at "
+                    f"{until_s:.2f} s"
+                )
+
+
+MEASURES = Measures(values=values, checks=checks, flow_goodput=flow_goodput)

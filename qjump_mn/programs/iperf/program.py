@@ -1,0 +1,188 @@
+"""iperf3: what is asked of it, and its plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from qjump_mn.errors import LostError, UsageError
+from qjump_mn.model.topology import Network
+from qjump_mn.model.units import Rate
+from qjump_mn.programs.base import FlowSpec, Program, Read, WorkloadPlan
+from qjump_mn.programs.launch import Launch
+from qjump_mn.programs.text import transposed
+
+if TYPE_CHECKING:
+    from qjump_mn.model.plan import Trial
+
+
+class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="iperf"):
+    """``streams`` TCP connections for each flow, or UDP streams of ``udp_rate_bps`` each."""
+
+    MEASURES: ClassVar = {
+        "goodput_mbps": "goodput, Mb/s",
+        "offered_mbps": "offered, Mb/s",
+        "retransmits": "retransmits",
+    }
+    BACKGROUND: ClassVar = True
+
+    streams: int
+    congestion_control: str | None
+    udp_rate_bps: int | None
+
+    @property
+    def busy(self) -> float:
+        return 0.7
+
+    def packets(self, trial: Trial) -> float:
+        network = trial.network
+        rate_bps = network.rate_bps if self.udp_rate_bps is None else self.udp_rate_bps * self.streams
+        return (
+            len(self.flows) * rate_bps * (trial.warmup_ns + trial.duration_ns) / 1e9 / 8 / network.mtu_bytes
+        )
+
+    def describe(self) -> str:
+        many = f"{self.streams} {{}} stream{'s' if self.streams > 1 else ''} a flow"
+        if self.udp_rate_bps is not None:
+            return f"iperf3, {many.format('UDP')} of {self.udp_rate_bps / 1e6:g} Mb/s"
+        return f"iperf3, {many.format('TCP')}" + (
+            f", {self.congestion_control}" if self.congestion_control else ""
+        )
+
+
+class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_only=True):
+    """iperf3: each flow with ``streams`` parallel TCP connections, or UDP streams of ``udp_rate`` each, from
+    the warm-up to the trial's end.
+
+    A datagram fills the MTU; its rate counts the payload.
+    """
+
+    streams: int = 1
+    congestion_control: str | None = None
+    udp_rate: Rate | None = None
+
+    def check(self, where: str, network: Network) -> None:
+        if not 1 <= self.streams <= 64:
+            raise UsageError(f"{where}.streams: {self.streams} is out of range: use 1 to 64")
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> IperfPlan:
+        return IperfPlan(
+            **common,
+            streams=self.streams,
+            congestion_control=self.congestion_control,
+            udp_rate_bps=None if self.udp_rate is None else int(self.udp_rate),
+        )
+
+
+UDP_HEADERS_BYTES = 28
+REPORT_S = 0.5
+BLOCK = "8K"
+"""iperf3 counts a block when all of it is there: with its own 128 KiB, an interval at 10 Mb/s is known to 20
+%."""
+
+COLUMNS = {
+    "flow": "string",
+    "side": "string",
+    "stream": "int32",
+    "start_s": "double",
+    "end_s": "double",
+    "bytes": "int64",
+    "retransmits": "int32",
+}
+"""``side`` is "sender" or "receiver"; start_s and end_s count from the beginning of the flow's test; no
+retransmits at the receiver."""
+
+
+class Interval(NamedTuple):
+    """Bytes of one TCP stream (its socket number) between two instants, in s since the test began;
+    ``retransmits`` at the sender only."""
+
+    stream: int
+    start_s: float
+    end_s: float
+    bytes: int
+    retransmits: int | None
+
+
+def output_name(plan: IperfPlan, flow: tuple[str, str], end: str) -> str:
+    """The raw file of one flow's ``end`` ("client" or "server")."""
+    return f"{plan.name}-{flow[0]}-{flow[1]}.{end}.json"
+
+
+def server_argv(port: int) -> tuple[str, ...]:
+    """The command line of a server that serves one test."""
+    return ("iperf3", "-s", "-1", "-p", str(port), "-i", str(REPORT_S), "-J")
+
+
+def client_argv(
+    plan: IperfPlan, destination: str, port: int, seconds: int, mtu_bytes: int
+) -> tuple[str, ...]:
+    """The command line of the sender."""
+    transport = [*(("-C", plan.congestion_control) if plan.congestion_control else ()), "-l", BLOCK]
+    if plan.udp_rate_bps is not None:
+        transport = ["-u", "-b", str(plan.udp_rate_bps), "-l", str(mtu_bytes - UDP_HEADERS_BYTES)]
+    return (
+        "iperf3", "-c", destination, "-p", str(port), "-t", str(seconds), "-i", str(REPORT_S), "-P",
+        str(plan.streams), *transport, "-J",
+    )
+
+
+def launches(plan: IperfPlan, trial: Trial) -> Iterator[Launch]:
+    """A server and a sender for each flow."""
+    for index, (source, destination) in enumerate(plan.flows):
+        flow, port = (source, destination), plan.port + index
+        seconds = trial.background_s
+        argv = client_argv(plan, trial.network.addresses[destination], port, seconds, trial.network.mtu_bytes)
+        yield Launch(
+            "serve",
+            destination,
+            server_argv(port),
+            output_name(plan, flow, "server"),
+            listens=("tcp", port),
+            longest_s=seconds,
+        )
+        yield Launch("load", source, argv, output_name(plan, flow, "client"), longest_s=seconds)
+
+
+def columns(plan: IperfPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
+    """The table: every interval of every flow, at both ends; flow is "h7>h10"."""
+    rows = [
+        (f"{flow[0]}>{flow[1]}", side, *interval)
+        for flow in plan.flows
+        for end, side in (("client", "sender"), ("server", "receiver"))
+        for interval in parse(read(output_name(plan, flow, end)))
+    ]
+    return transposed(rows, COLUMNS)
+
+
+def parse(text: str) -> list[Interval]:
+    """Every interval of every stream; raise :class:`LostError` with iperf3's own word if the test failed or
+    was cut off."""
+    try:
+        report = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise LostError(f"iperf3's report is not complete: {error}") from None
+    if not isinstance(report, dict):
+        raise LostError("iperf3's report is no JSON object")
+    if "error" in report:
+        raise LostError(f"iperf3 failed: {report['error']}")
+    intervals = [
+        Interval(stream["socket"], stream["start"], stream["end"], stream["bytes"], stream.get("retransmits"))
+        for interval in report.get("intervals", [])
+        for stream in interval["streams"]
+    ]
+    if not intervals:
+        raise LostError("iperf3's report has no intervals: nothing was sent")
+    return intervals
+
+
+PROGRAM = Program(
+    spec=Iperf,
+    plan=IperfPlan,
+    columns=COLUMNS,
+    launches=launches,
+    table=columns,
+    measures="qjump_mn.programs.iperf.measures:MEASURES",
+    simulated="qjump_mn.programs.iperf.simulated:SIMULATED",
+)

@@ -1,0 +1,1 @@
+"""mapreduce, the simulator's job."""

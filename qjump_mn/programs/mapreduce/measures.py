@@ -1,0 +1,33 @@
+"""A job's runtime, what its hosts got, and what became of its packets."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from qjump_mn.model.plan import Trial
+from qjump_mn.programs.mapreduce.program import DROPPED, MapReducePlan
+from qjump_mn.programs.measured import Measures
+from qjump_mn.results.tables import TrialFacts
+
+
+def values(table: pa.Table, plan: MapReducePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+    """Every measure; those of a job that has not ended have no value, and shares of no dropped packet
+    neither."""
+    (row,) = table.to_pylist()
+    dropped = sum(row[f"dropped_{kind}"] for kind in DROPPED)
+    numbers = {
+        "dropped": dropped / row["packets"],
+        "marked": row["marked"] / row["data"],
+        "timeouts": float(row["timeouts"]),
+    }
+    numbers |= {f"dropped_{kind}": row[f"dropped_{kind}"] / dropped for kind in DROPPED if dropped}
+    scaled = (
+        ("runtime_s", "runtime_ps", 1e12),
+        ("shuffled_s", "shuffled_ps", 1e12),
+        ("throughput_mbps", "throughput_bps", 1e6),
+        ("latency_ms", "latency_ps", 1e9),
+    )
+    return numbers | {name: row[column] / unit for name, column, unit in scaled if row[column] is not None}
+
+
+MEASURES = Measures(values=values)

@@ -1,0 +1,154 @@
+"""mapreduce: a job whose reducers fetch from every map; the simulator's."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model.topology import Network
+from qjump_mn.model.units import Duration, Size
+from qjump_mn.programs import simulated_text
+from qjump_mn.programs.base import Flow, Program, Read, WorkloadPlan, WorkloadSpec, bounded
+from qjump_mn.programs.launch import Launch
+
+if TYPE_CHECKING:
+    from qjump_mn.model.plan import Trial
+
+
+DROPPED = {"data": "data", "acks": "ACKs", "syns": "SYNs"}
+"""What a packet is that was dropped; the answers to SYNs are counted with them."""
+
+
+class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="mapreduce"):
+    """``maps`` of ``map_bytes`` of output each run in the ``map_slots`` of ``hosts``, or of all where there
+    are none; each of ``reducers`` fetches its share of every map that has ended, ``parallel_copies`` at a
+    time. Computing takes exponential times of the means given; 0 is none. The ``flows`` are every ordered
+    pair of ``hosts``."""
+
+    # Of a host, the mean of all packets, and shares of all packets sent, of those dropped, of data delivered.
+    MEASURES: ClassVar = {
+        "runtime_s": "runtime, s",
+        "shuffled_s": "shuffled after, s",
+        "throughput_mbps": "throughput, Mb/s",
+        "latency_ms": "packet latency, ms",
+        "dropped": "dropped",
+        **{f"dropped_{kind}": f"of these, {word}" for kind, word in DROPPED.items()},
+        "marked": "marked",
+        "timeouts": "timeouts",
+    }
+    BACKGROUND: ClassVar = True
+    ONLY_SIMULATED: ClassVar = True
+
+    hosts: tuple[str, ...]
+    maps: int
+    map_bytes: int
+    reducers: int
+    map_slots: int
+    parallel_copies: int
+    map_mean_ns: int
+    reduce_mean_ns: int
+
+    def packets(self, trial: Trial) -> float:
+        return self.maps * self.map_bytes / trial.network.mtu_bytes
+
+    def describe(self) -> str:
+        computes = (
+            f"; a map computes for {self.map_mean_ns / 1e9:g} s, a reducer for {self.reduce_mean_ns / 1e9:g} "
+            "s, in the mean"
+        )
+        where = f" on {', '.join(self.hosts)}" if self.hosts else ""
+        what = (
+            f"{self.maps} maps of {self.map_bytes / 1e6:g} MB, {self.reducers} reducers, "
+            f"{self.parallel_copies} copies at a time"
+        )
+        return what + where + (computes if self.map_mean_ns or self.reduce_mean_ns else "")
+
+
+class MapReduce(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="mapreduce", kw_only=True):
+    """mapreduce: a job on ``hosts``, or on all, once; the trial lasts until it has ended."""
+
+    LASTING: ClassVar = False
+
+    hosts: tuple[str, ...] = ()
+    maps: int
+    map_size: Size
+    reducers: int
+    map_slots: int = 1
+    parallel_copies: int = 5
+    map_mean: Duration = Duration(0)
+    reduce_mean: Duration = Duration(0)
+
+    def pairs(self, where: str) -> list[tuple[str, Flow]]:
+        if len(self.hosts) == 1 or len(set(self.hosts)) < len(self.hosts):
+            raise UsageError(f"{where}.hosts: name two hosts or more, each once, not {', '.join(self.hosts)}")
+        return [(f"{where}.hosts", pair) for pair in itertools.permutations(self.hosts, 2)]
+
+    def check(self, where: str, network: Network) -> None:
+        bounded(f"{where}.maps", self.maps, 1, 100_000, "1 to 100000")
+        bounded(f"{where}.reducers", self.reducers, 1, 100_000, "1 to 100000")
+        bounded(
+            f"{where}.map_size",
+            self.map_size,
+            self.reducers,
+            10**12,
+            f"{self.reducers}B, a byte for each reducer, to 1000000MB",
+        )
+        bounded(f"{where}.map_slots", self.map_slots, 1, 1000, "1 to 1000")
+        bounded(f"{where}.parallel_copies", self.parallel_copies, 1, 1000, "1 to 1000")
+        for name in ("map_mean", "reduce_mean"):
+            bounded(f"{where}.{name}", getattr(self, name), 0, 1000 * 10**9, "0s to 1000s")
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> MapReducePlan:
+        return MapReducePlan(
+            **common,
+            hosts=self.hosts,
+            maps=self.maps,
+            map_bytes=int(self.map_size),
+            reducers=self.reducers,
+            map_slots=self.map_slots,
+            parallel_copies=self.parallel_copies,
+            map_mean_ns=int(self.map_mean),
+            reduce_mean_ns=int(self.reduce_mean),
+        )
+
+
+COLUMNS = {
+    "runtime_ps": "int64",
+    "shuffled_ps": "int64",
+    "throughput_bps": "double",
+    "packets": "int64",
+    "latency_ps": "double",
+    "dropped_data": "int64",
+    "dropped_acks": "int64",
+    "dropped_syns": "int64",
+    "data": "int64",
+    "marked": "int64",
+    "timeouts": "int64",
+}
+"""One row. Times from the start of the first map to when the last reducer had all, and had ended; what a host
+got meanwhile; of all ``packets`` sent the dropped ones by what they were; ``latency_ps``, the mean of
+delivered data packets from their host's limiter to their destination; of ``data`` packets delivered the
+``marked`` ones."""
+
+
+def launches(plan: MapReducePlan, trial: Trial) -> Iterator[Launch]:
+    """None: no program of a kernel's does it."""
+    return iter(())
+
+
+def columns(plan: MapReducePlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
+    """The job; raise :class:`LostError` if it is not whole."""
+    return simulated_text.columns(read(simulated_text.output_name(plan.name)), COLUMNS, rows=1)
+
+
+PROGRAM = Program(
+    spec=MapReduce,
+    plan=MapReducePlan,
+    columns=COLUMNS,
+    launches=launches,
+    table=columns,
+    measures="qjump_mn.programs.mapreduce.measures:MEASURES",
+    simulated="qjump_mn.programs.mapreduce.simulated:SIMULATED",
+)

@@ -1,0 +1,1 @@
+"""memcached with memload (native/memload)."""

@@ -1,0 +1,99 @@
+"""Latencies of requests in ms, from when each was due."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qjump_mn import theory
+from qjump_mn.model.plan import Trial
+from qjump_mn.programs.measured import Floats, Measures, OnTheWire, Timeline
+from qjump_mn.programs.memcached.program import MemcachedPlan
+from qjump_mn.programs.statistics import milliseconds, of_latencies, percentile
+from qjump_mn.results.tables import TrialFacts
+
+BINS_S = (0.25, 2.5)
+"""Over which a drawing takes means: the paper's, or ten of them where an arm has fewer SETs than ``FEWEST``
+in one."""
+FEWEST = 5
+
+MINIMUM_RTO_MS = 200.0
+"""Linux's least retransmission timeout: a request that takes longer has lost a packet at the end of a
+burst."""
+
+
+def values(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+    """The measures of all flows together; ``over_200ms`` is a share of all requests, those without an answer
+    among them.
+
+    ``requests_per_s`` counts the answers that came within the trial's duration since the first request was
+    due."""
+    latencies_ms = milliseconds(table)
+    measures = of_latencies(table)
+    measures["requests_per_s"] = 0.0
+    if table.num_rows:
+        # What comes after the end of the load is an answer, but not of this throughput: behind a small budget
+        # it would be a third of all.
+        answered = table.filter(pc.is_valid(table["latency_us"]))
+        done = answered["due_ns"].to_numpy() + answered["latency_us"].to_numpy() * 1e3
+        inside = np.count_nonzero(done <= pc.min(table["due_ns"]).as_py() + trial.duration_ns)
+        measures["requests_per_s"] = int(inside) / (trial.duration_ns / 1e9)
+        measures["over_200ms"] = (
+            int(np.count_nonzero(latencies_ms > MINIMUM_RTO_MS)) + table.num_rows - len(latencies_ms)
+        ) / table.num_rows
+    if len(latencies_ms):
+        measures["rms_ms"] = float(np.sqrt(np.mean(latencies_ms**2)))
+    gets, sets = (np.sort(milliseconds(table.filter(pc.field("op") == op))) for op in ("GET", "SET"))
+    if len(gets):
+        measures["get_p50_ms"] = percentile(gets, 50)
+    if len(sets):
+        measures["set_mean_ms"] = float(np.mean(sets))
+    return measures
+
+
+def wire(table: pa.Table, plan: MemcachedPlan, trial: Trial) -> OnTheWire | None:
+    """A request's way there and its answer's back, by operation; None where one of them needs several
+    frames."""
+    sizes = {"GET": plan.get_bytes, "SET": plan.set_bytes}
+    if max(map(max, sizes.values())) > trial.network.mtu_bytes:
+        return None
+    least_us = {
+        (">".join(flow), op): sum(
+            theory.one_way_ns(theory.frame_bytes(size), trial.network.speeds(*flow)) for size in both
+        )
+        / 1e3
+        for flow in plan.flows
+        for op, both in sizes.items()
+    }
+    requests = zip(table["flow"].to_pylist(), table["op"].to_pylist(), strict=True)
+    least: Floats = np.array([least_us[request] for request in requests], dtype=np.float64)
+    return OnTheWire(table["latency_us"].to_numpy(), least)
+
+
+def timeline(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts) -> Timeline:
+    """The mean of SET latencies in each bin, as Figure 5 has it."""
+    sets = table.filter((pc.field("op") == "SET") & pc.field("latency_us").is_valid())
+    duration_s = trial.duration_ns / 1e9
+    width_s = next((width for width in BINS_S if sets.num_rows * width >= FEWEST * duration_s), BINS_S[-1])
+    at_s, latency_ms = (sets["due_ns"].to_numpy() - facts.began_ns) / 1e9, sets["latency_us"].to_numpy() / 1e3
+    x, y = means(at_s, latency_ms, width_s, duration_s)
+    words = f"mean SET {{}} (drawn: of {width_s:g} s each)"
+    return Timeline(
+        "memcached, mean of SET latencies", "set_mean_ms", words, "#882255", x, y,
+        gap="without an answered SET",
+    )
+
+
+def means(at_s: Floats, values: Floats, width_s: float, duration_s: float) -> tuple[Floats, Floats]:
+    """The middle of each bin of ``width_s``, up to ``duration_s``, and the mean of the values in it; nan
+    where there are none."""
+    edges = np.arange(0, duration_s + width_s / 2, width_s)
+    counts, _ = np.histogram(at_s, edges)
+    sums, _ = np.histogram(at_s, edges, weights=values)
+    y = np.full(len(counts), np.nan)
+    np.divide(sums, counts, out=y, where=counts > 0)
+    return (edges[:-1] + edges[1:]) / 2, y
+
+
+MEASURES = Measures(values=values, wire=wire, timeline=timeline)

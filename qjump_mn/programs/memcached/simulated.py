@@ -1,0 +1,83 @@
+"""memcached: requests and answers of two sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import qjump_sim
+from qjump_mn import theory
+from qjump_mn.programs.memcached.program import BINARY_HEADER_BYTES, OPERATIONS, MemcachedPlan
+from qjump_mn.simulation.stage import Apps, Rows, Simulated, Stage, flow_name, level, segments_bytes, us
+from qjump_sim import apps
+
+MILLIONTHS = 1_000_000
+
+
+def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
+    """A closed loop is one client for each connection, which begins at a random instant of its time to
+    think."""
+    chance, mtu = stage.chance(plan.name), stage.trial.network.mtu_bytes
+    get = BINARY_HEADER_BYTES + plan.key_bytes, BINARY_HEADER_BYTES + 4 + plan.value_bytes
+    put = BINARY_HEADER_BYTES + 8 + plan.key_bytes + plan.value_bytes, BINARY_HEADER_BYTES
+    weight = round(plan.get_fraction * MILLIONTHS)
+    kinds = (*get, weight), (*put, MILLIONTHS - weight)
+    exchanges = [
+        apps.Exchange(segments_bytes(request, mtu), segments_bytes(answer, mtu), share)
+        for request, answer, share in kinds
+    ]
+    applications: Apps = []
+    for source, destination in plan.flows:
+        common: dict[str, Any] = {
+            "client": stage.numbers[source],
+            "servers": [stage.numbers[destination]],
+            "exchanges": exchanges,
+        }
+        common |= {"level": level(plan), "until": stage.ended}
+        if plan.rate_per_s is not None:
+            # Twice as many as there will be: `until` ends them.
+            most = round(2 * plan.rate_per_s * stage.trial.duration_ns / theory.NS_PER_S) + 1000
+            arrival = apps.Open(round(theory.PS_PER_S / plan.rate_per_s), poisson=True)
+            applications.append(apps.Requests(**common, arrival=arrival, count=most, first=stage.began))
+            continue
+        think = plan.think_ns * qjump_sim.NS
+        most = stage.trial.duration_ns // plan.think_ns + 1
+        applications += [
+            apps.Requests(
+                **common,
+                arrival=apps.Closed(1, think),
+                count=most,
+                first=stage.began + chance.randrange(think),
+            )
+            for _ in range(plan.connections)
+        ]
+    return applications
+
+
+def _rows(
+    plan: MemcachedPlan, stage: Stage, results: Sequence[apps.RequestsResult], outcome: qjump_sim.Outcome
+) -> Rows:
+    each = len(results) // len(plan.flows)
+    for index, flow in enumerate(plan.flows):
+        gaps, own_results = stage.gaps(flow, flow[::-1]), results[index * each : (index + 1) * each]
+        columns = (
+            np.concatenate([getattr(result, name) for result in own_results])
+            for name in ("start", "latency", "kind")
+        )
+        starts, latencies, kinds = columns
+        order = np.argsort(starts, kind="stable")
+        for start, latency, kind in zip(
+            starts[order].tolist(), latencies[order].tolist(), kinds[order].tolist(), strict=True
+        ):
+            yield (
+                flow_name(flow),
+                OPERATIONS[kind],
+                start // qjump_sim.NS,
+                start // qjump_sim.NS,
+                us(latency, gaps),
+            )
+
+
+SIMULATED = Simulated(apps=_applications, rows=_rows)

@@ -1,0 +1,1 @@
+"""memcached with memcaslap, the paper's own client."""

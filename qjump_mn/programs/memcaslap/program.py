@@ -1,0 +1,312 @@
+"""memcached, loaded by memcaslap (libmemcached's memaslap), the paper's own client: what is asked of them,
+and their plan."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from qjump_mn.errors import LostError, UsageError
+from qjump_mn.model.topology import Network
+from qjump_mn.model.units import Size
+from qjump_mn.programs.base import FlowSpec, Program, Read, WorkloadPlan, bounded
+from qjump_mn.programs.launch import Launch
+from qjump_mn.programs.memcached import program as memcached
+from qjump_mn.programs.text import transposed
+
+if TYPE_CHECKING:
+    from qjump_mn.model.plan import Trial
+
+
+START_NS = 10**9
+"""Before its first request memcaslap makes up its keys and values, for which it needs 0.9 s of the virtual
+CPU."""
+
+WINDOW_UNIT = 1024
+"""memcaslap wants windows of a multiple of this."""
+
+MOST_ITEMS = 1 << 22
+"""Of all connections; each takes memcaslap 40 B, and the guest has 1 GB."""
+
+
+class MemcaslapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="memcaslap"):
+    """For each flow a client of ``threads`` with ``connections`` in all, each of which sends its next request
+    at once after the last answer.
+
+    ``window_items`` is how many keys a connection has stored and asks for.
+    """
+
+    MEASURES: ClassVar = {
+        "requests_per_s": "answered, 1/s",
+        "min_ms": "least, ms",
+        "mean_ms": "mean, ms",
+        "max_ms": "max, ms",
+        "p50_at_most_ms": "median at most, ms",
+        "p99_at_most_ms": "p99 at most, ms",
+        "over_200ms_at_least": "over 200 ms, at least",
+        "over_200ms_at_most": "over 200 ms, at most",
+        "get_mean_ms": "GET mean, ms",
+        "set_mean_ms": "SET mean, ms",
+        "misses": "misses",
+    }
+
+    seconds: int
+    connections: int
+    threads: int
+    get_fraction: float
+    key_bytes: int
+    value_bytes: int
+    window_items: int
+
+    @property
+    def longest_ns(self) -> int:
+        return self.seconds * 10**9 + START_NS
+
+    @property
+    def busy(self) -> float:
+        return 1.5
+
+    def describe(self) -> str:
+        return (
+            f"memcaslap, {self.connections} connections of {self.threads} threads a flow, closed loop "
+            "without a pause, "
+            f"{self.get_fraction:.0%} GET, keys of {self.key_bytes} B, values of {self.value_bytes} B"
+        )
+
+
+class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcaslap", kw_only=True):
+    """A memcached on each destination, and for each flow the paper's client, in the binary protocol, with
+    statistics every second.
+
+    It is as fast as the network lets it; use ``memcached`` for a rate, or for the latency of each request.
+    The defaults are its own and the paper's; ``window`` is in keys. It counts whole seconds, which an
+    experiment's duration must therefore be."""
+
+    connections: int = 128
+    threads: int = 2
+    get_fraction: float = 0.9
+    key_size: Size = Size(64)
+    value_size: Size = Size(1024)
+    window: int = 10 * WINDOW_UNIT
+
+    def check(self, where: str, network: Network) -> None:
+        bounded(f"{where}.connections", self.connections, 1, 1000, "1 to 1000")
+        bounded(f"{where}.threads", self.threads, 1, 16, "1 to 16")
+        if self.connections % self.threads:
+            raise UsageError(
+                f"{where}.connections: {self.connections} connections cannot be shared by {self.threads} "
+                "threads: use a multiple"
+            )
+        bounded(
+            f"{where}.get_fraction", self.get_fraction, 0, 0.99,
+            "0 to 0.99: keys must be stored before they can be asked for",
+        )
+        bounded(f"{where}.key_size", self.key_size, 16, 250, "16B to 250B")
+        bounded(f"{where}.value_size", self.value_size, 1, 10**6, "1B to 1MB")
+        if self.window < WINDOW_UNIT or self.window % WINDOW_UNIT:
+            raise UsageError(
+                f"{where}.window: {self.window} keys make no window: use a multiple of {WINDOW_UNIT}"
+            )
+        bounded(
+            f"{where}.window",
+            self.window * self.connections,
+            1,
+            MOST_ITEMS,
+            f"at most {MOST_ITEMS} keys in all connections together",
+        )
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> MemcaslapPlan:
+        if duration_ns % 10**9:
+            raise UsageError(
+                f"workloads.{common['name']}: memcaslap counts whole seconds: a duration of "
+                f"{duration_ns / 1e9:g} s is none"
+            )
+        return MemcaslapPlan(
+            **common,
+            seconds=duration_ns // 10**9,
+            connections=self.connections,
+            threads=self.threads,
+            get_fraction=self.get_fraction,
+            key_bytes=int(self.key_size),
+            value_bytes=int(self.value_size),
+            window_items=self.window,
+        )
+
+
+VERSION = "memaslap v1.0"
+"""What the parser knows: libmemcached 1.1.4."""
+
+COLUMNS = {
+    "flow": "string",
+    "kind": "string",
+    "op": "string",
+    "end_s": "int32",
+    "ops": "int64",
+    "tps": "int64",
+    "net_mib_s": "double",
+    "misses": "int64",
+    "min_us": "int64",
+    "max_us": "int64",
+    "avg_us": "int64",
+    "std_us": "double",
+    "geo_us": "double",
+    "at_most_us": "int64",
+}
+"""A row of kind "period" for each second, one "run" for all of it, and a "bucket" for each power of two in
+the distribution of latencies, for GET, SET and TOTAL each, as memcaslap prints them: ``end_s`` counts from
+its start, ``ops`` are answers, ``net_mib_s`` are keys and values, ``avg_us`` is cut off to whole us, and a
+bucket holds what took more than half of ``at_most_us``. What a kind has not, or no answer, is null.
+
+"run" and "bucket" also have what was answered in the second after the end. What was not even then is in no
+number: nothing tells of it. """
+
+_OPERATION = r"(Get|Set|Total)"
+_PERIODS = re.compile(rf"^{_OPERATION} Statistics\nType .*\nPeriod +1 +(.*)\nGlobal +(\d+) +(.*)$", re.M)
+_RUN = re.compile(
+    rf"^{_OPERATION} Statistics \((\d+) events\)\n((?:   [A-Z]\w\w: +\S+\n)+)   Log2 Dist:\n((?: +\d+:(?: +\d+)+\n)+)",
+    re.M,
+)
+_SCREEN = "\033[1;1H\033[2J\n"
+"""What stands before each second's statistics."""
+
+
+def output_name(plan: MemcaslapPlan, flow: tuple[str, str], end: str) -> str:
+    """A raw file of one flow: "txt" is what memcaslap prints, "cnf" what it is told."""
+    return f"{plan.name}-{flow[0]}-{flow[1]}.memcaslap.{end}"
+
+
+def launches(plan: MemcaslapPlan, trial: Trial) -> Iterator[Launch]:
+    """A server for each destination, and for each flow its configuration and the client."""
+    yield from memcached.servers(plan, trial)
+    yield Launch("serve", plan.flows[0][0], ("memcaslap", "-V"), version_name(plan))
+    for flow in plan.flows:
+        # Without one of its own it reads, or writes, a file in the user's home. 0 is SET, 1 GET; of each the
+        # share.
+        sizes = f"key\\n{plan.key_bytes} {plan.key_bytes} 1\\nvalue\\n{plan.value_bytes} {plan.value_bytes} 1"
+        settings = f"{sizes}\\ncmd\\n0 {1 - plan.get_fraction:g}\\n1 {plan.get_fraction:g}\\n"
+        yield Launch("serve", flow[0], ("printf", settings), output_name(plan, flow, "cnf"))
+        # A time, not SIGINT, must end it: interrupted it prints no distribution.
+        client = (
+            *(
+                "memcaslap", "-s", f"{trial.network.addresses[flow[1]]}:{plan.port}", "-F",
+                output_name(plan, flow, "cnf"), "-B", "-S", "1s",
+            ),
+            *(
+                "-T", str(plan.threads), "-c", str(plan.connections), "-w", f"{plan.window_items // 1024}k",
+                "-t", f"{plan.seconds}s",
+            ),
+        )
+        yield Launch(
+            "probe", flow[0], client, output_name(plan, flow, "txt"), longest_s=plan.longest_ns / 1e9 + 1
+        )
+
+
+def version_name(plan: MemcaslapPlan) -> str:
+    """The raw file with memcaslap's version."""
+    return f"{plan.name}.memcaslap.version.txt"
+
+
+def columns(plan: MemcaslapPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
+    """The statistics of every flow."""
+    check_version(read(version_name(plan)))
+    rows = [
+        (f"{flow[0]}>{flow[1]}", *row)
+        for flow in plan.flows
+        for row in parse(read(output_name(plan, flow, "txt")), plan.seconds)
+    ]
+    return transposed(rows, COLUMNS)
+
+
+def check_version(text: str) -> None:
+    """Raise :class:`LostError` if this is not what the parser knows."""
+    if text.strip() != VERSION:
+        raise LostError(
+            f"this is {text.strip() or 'no version'!r}; what is read here is the output of {VERSION!r}"
+        )
+
+
+Row = tuple[Any, ...]
+"""What follows a row's flow."""
+
+
+def parse(text: str, seconds: int) -> list[Row]:
+    """The rows of a run of ``seconds``; raise :class:`LostError` if it ended otherwise, was not answered, or
+    lost connections on its way."""
+    if not text.startswith("servers: "):
+        raise LostError(f"this is no output of memcaslap: it begins with {text[:20]!r}")
+    *_, last = ("", *text.rstrip("\n").split("\n"))
+    if not re.fullmatch(rf"Run time: {seconds}\.\ds Ops: \d+ TPS: \d+ Net_rate: \S+M/s", last):
+        raise LostError(f"memcaslap's output has no end of a run of {seconds} s: its last line is {last!r}")
+    # It is silent from when a connection is gone, and ends as if nothing had happened.
+    seconds_shown = text.count(_SCREEN)
+    if seconds_shown != seconds:
+        raise LostError(f"memcaslap has statistics of {seconds_shown} of {seconds} s: connections were lost")
+    runs = {match[1]: match for match in _RUN.finditer(text)}
+    if "Total" not in runs:
+        raise LostError("memcached answered none of memcaslap's requests")
+    misses = re.search(r"^get_misses: (\d+)$", text, re.M)
+    if misses is None:
+        raise LostError("memcaslap's output says nothing of misses")
+    rows = [_period(match) for match in _PERIODS.finditer(text)]
+    for name, run in runs.items():
+        rows += _run(name, run, seconds, 0 if name == "Set" else int(misses[1]))
+    return rows
+
+
+def _period(match: re.Match[str]) -> Row:
+    ops, tps, net, misses, least, most, mean, deviation, geometric = match[2].split()
+    latencies = (
+        (int(least), int(most), int(mean), _finite(deviation), _finite(geometric))
+        if int(ops)
+        else (None,) * 5
+    )
+    return (
+        "period",
+        match[1].upper(),
+        int(match[3]),
+        int(ops),
+        int(tps),
+        float(net),
+        int(misses),
+        *latencies,
+        None,
+    )
+
+
+def _run(name: str, match: re.Match[str], seconds: int, misses: int) -> Iterator[Row]:
+    values = dict(re.findall(r"(\w+): +(\S+)", match[3]))
+    latencies = (
+        *(int(values[key]) for key in ("Min", "Max", "Avg")),
+        _finite(values.get("Std", "nan")),
+        _finite(values["Geo"]),
+    )
+    yield ("run", name.upper(), seconds, int(match[2]), None, None, misses, *latencies, None)
+    # Four powers of two a line, whose first stands in front of them.
+    buckets = {
+        1 << (int(first) + place): int(count)
+        for first, counts in re.findall(r"(\d+):(.*)", match[4])
+        for place, count in enumerate(counts.split())
+    }
+    if sum(buckets.values()) != int(match[2]):
+        raise LostError(
+            f"memcaslap's distribution of {name.upper()} has {sum(buckets.values())} of {match[2]} answers"
+        )
+    for at_most, count in buckets.items():
+        yield ("bucket", name.upper(), seconds, count, *(None,) * 8, at_most)
+
+
+def _finite(text: str) -> float | None:
+    """A number, or None where memcaslap has divided by zero."""
+    return value if math.isfinite(value := float(text)) else None
+
+
+PROGRAM = Program(
+    spec=Memcaslap,
+    plan=MemcaslapPlan,
+    columns=COLUMNS,
+    launches=launches,
+    table=columns,
+    measures="qjump_mn.programs.memcaslap.measures:MEASURES",
+)

@@ -1,0 +1,1 @@
+"""noise, bursts of full-size datagrams."""

@@ -1,0 +1,31 @@
+"""What bursts offered, and what of them arrived, while something else was measured."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qjump_mn import theory
+from qjump_mn.model.plan import Trial
+from qjump_mn.programs.measured import Measures
+from qjump_mn.programs.noise.program import NoisePlan
+from qjump_mn.results.tables import TrialFacts
+
+
+def values(table: pa.Table, plan: NoisePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+    """The measures of the bursts that began while something was measured; both rates are of payload in Mb/s,
+    over that time."""
+    start, end = facts.window_ns
+    inside = table.filter((pc.field("start_ns") >= start) & (pc.field("start_ns") <= end))
+    bits = 8 * (trial.network.mtu_bytes - theory.IP_HEADER_BYTES - theory.UDP_HEADER_BYTES)
+    sent, arrived = (float(pc.sum(inside[name]).as_py() or 0) for name in ("sent", "arrived"))
+    seconds = facts.window_s[1] - facts.window_s[0]
+    numbers = {
+        "bursts": float(inside.num_rows),
+        "offered_mbps": sent * bits / seconds / 1e6,
+        "goodput_mbps": arrived * bits / seconds / 1e6,
+    }
+    return numbers | ({"loss": 1 - arrived / sent} if sent else {})
+
+
+MEASURES = Measures(values=values)

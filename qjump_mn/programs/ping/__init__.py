@@ -1,0 +1,1 @@
+"""iputils ping."""

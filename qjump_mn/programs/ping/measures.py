@@ -1,0 +1,151 @@
+"""Round trips in ms, the fraction of requests that had no reply, and what they say of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qjump_mn import theory
+from qjump_mn.model.plan import Trial
+from qjump_mn.programs.measured import Measures, OnTheWire, by_flow
+from qjump_mn.programs.ping.program import PingPlan
+from qjump_mn.programs.statistics import of_latencies, percentile
+from qjump_mn.results.outcome import Check
+from qjump_mn.results.tables import TrialFacts, TrialTables
+
+CPU_TERM_US = (20.0, 120.0)
+"""What the guest's CPU adds to an idle round trip over switches of kernel code; prototypes had 49 to 50
+us."""
+
+CPU_TERM_VARIES_US = 20.0
+"""An idle network is nearly the same for every ping: nine of ten lie within this of the quickest (measured: 1
+to 4 us). The kernel's tick delays one in a hundred by 30 us; one that meets a full-size packet of 100 Mb/s
+takes 123 us longer."""
+
+PACE_PERCENT = 2.0
+"""How far the interval between two requests may be from the one asked for (measured: 0.2 % at 10 ms)."""
+
+MODEL_VALUE = "the idle RTT is a model value, not a measurement"
+
+ROUNDED = 0.005
+"""ping prints three digits from 1 ms on: a round trip may be longer than its text says by this share of
+it."""
+
+
+def values(table: pa.Table, plan: PingPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+    """The measures of a ping, of all its flows."""
+    return of_latencies(table)
+
+
+def wire(table: pa.Table, plan: PingPlan, trial: Trial) -> OnTheWire:
+    """An echo's way there and its reply's back."""
+    network = trial.network
+    least_us = {
+        ">".join(flow): theory.ping_rtt_ns(plan.payload_bytes, network.speeds(*flow)) / 1e3
+        for flow in plan.flows
+    }
+    measured_us = table["latency_us"].to_numpy(zero_copy_only=False)
+    longest_us = np.where(measured_us >= 1e3, measured_us * (1 + ROUNDED), measured_us)
+    return OnTheWire(longest_us, by_flow(table, least_us))
+
+
+def checks(clock: str, data: Sequence[TrialTables]) -> Iterator[Check]:
+    """That an idle ping takes what the wire takes and a constant more, and that every request is accounted
+    for."""
+    yield _idle(clock, data)
+    yield _pings(data)
+
+
+def _pinged(tables: TrialTables) -> Iterator[tuple[PingPlan, str, pa.Table]]:
+    """Each flow of a trial's pings, "h8>h10", with its rows."""
+    for workload in tables.trial.arm.workloads:
+        if isinstance(workload, PingPlan):
+            for flow in map(">".join, workload.flows):
+                yield workload, flow, tables.tables[workload.name].filter(pc.field("flow") == flow)
+
+
+def _idle(clock: str, data: Sequence[TrialTables]) -> Check:
+    """An idle ping takes what the wire takes, and one constant more; no other model promises a constant."""
+    medians: dict[str, float] = {}
+    varies: list[float] = []
+    for tables in data:
+        arm = tables.trial.arm
+        if arm.qjump is not None or len(arm.workloads) != 1 or arm.network.model != "wire":
+            continue
+        for ping, flow, table in _pinged(tables):
+            analytic_us = theory.ping_rtt_ns(ping.payload_bytes, arm.network.speeds(*flow.split(">"))) / 1e3
+            excess = np.sort(table["latency_us"].drop_null().to_numpy()) - analytic_us
+            if len(excess):
+                medians[f"{tables.trial.name} {flow}"] = percentile(excess, 50)
+                varies.append(percentile(excess, 90) - percentile(excess, 0))
+    if not medians:
+        text = "no lone ping over links of model wire, so the CPU's share of a round trip is not known"
+        return Check(name="idle RTT", status="unknown", text=text)
+    numbers = (
+        f"{_range(list(medians.values()))} us above the analytic round trip, "
+        f"the same within {max(varies):.0f} us for nine pings of ten"
+    )
+    if clock != "virtual":
+        return Check(
+            name="idle RTT", status="unknown", text=f"{numbers}; the real clock promises no constant"
+        )
+    problems = [
+        f"{name}: the CPU adds {term:.0f} us, outside {CPU_TERM_US[0]:.0f} to {CPU_TERM_US[1]:.0f} us"
+        for name, term in medians.items()
+        if not CPU_TERM_US[0] <= term <= CPU_TERM_US[1]
+    ]
+    if max(varies) > CPU_TERM_VARIES_US:
+        problems.append(f"idle round trips vary by {max(varies):.0f} us: the network was not idle")
+    return Check.of("idle RTT", problems, f"{numbers}; {MODEL_VALUE}")
+
+
+def _pings(data: Sequence[TrialTables]) -> Check:
+    problems, sent, received, paces = [], 0, 0, []
+    for tables in data:
+        network = tables.trial.network
+        for ping, flow, table in _pinged(tables):
+            where = f"{tables.trial.name}: "
+            if table["sequence"].to_pylist() != list(range(1, ping.count + 1)):
+                problems.append(f"{where}{table.num_rows} of {ping.count} requests {flow} are accounted for")
+            sent, received = sent + table.num_rows, received + table.num_rows - table["latency_us"].null_count
+            # Below that, ping waits longer after a request that was not answered. Where the network keeps
+            # packets charged to their sender, those that wait in it hold ping back: that is what such links
+            # do, not an error.
+            exact = (
+                ping.interval_ns >= theory.PING_UNANSWERED_NS and network.orphan and network.model == "wire"
+            )
+            if exact and (pace := _pace_percent(table, ping.interval_ns)) is not None:
+                paces.append(pace)
+                if abs(pace) > PACE_PERCENT:
+                    problems.append(f"{where}{flow} sends at an interval that is {pace:+.1f} % off")
+    pace_text = (
+        f", sent at an interval within {max(map(abs, paces)):.1g} % of the one asked for" if paces else ""
+    )
+    return Check.of(
+        "pings", problems, f"{sent} requests = {received} replies + {sent - received} lost{pace_text}"
+    )
+
+
+def _pace_percent(flow: pa.Table, interval_ns: int) -> float | None:
+    """How much longer than ``interval_ns`` it takes from one request to the next, by those that were
+    answered.
+
+    None if too few were.
+    """
+    answered = flow.filter(pc.is_valid(flow["latency_us"]))
+    if answered.num_rows < 2:
+        return None
+    at_s = answered["received_s"].to_numpy() - answered["latency_us"].to_numpy() / 1e6
+    requests = int(answered["sequence"][-1].as_py()) - int(answered["sequence"][0].as_py())
+    return float((at_s[-1] - at_s[0]) / requests / interval_ns * 1e9 - 1) * 100
+
+
+def _range(numbers: list[float]) -> str:
+    low, high = f"{min(numbers):.1f}", f"{max(numbers):.1f}"
+    return low if low == high else f"{low} to {high}"
+
+
+MEASURES = Measures(values=values, checks=checks, wire=wire)

@@ -1,0 +1,244 @@
+"""iputils ping: what is asked of it, and its plan."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from qjump_mn import theory
+from qjump_mn.errors import LostError, UsageError
+from qjump_mn.model.topology import Network
+from qjump_mn.model.units import Duration, Size
+from qjump_mn.programs.base import LATENCIES, FlowSpec, Program, Read, WorkloadPlan
+from qjump_mn.programs.launch import Launch
+from qjump_mn.programs.text import transposed
+
+if TYPE_CHECKING:
+    from qjump_mn.model.plan import ArmPlan, Trial
+
+
+class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ping"):
+    """``count`` echo requests for each flow, one every ``interval_ns``."""
+
+    MEASURES: ClassVar = LATENCIES
+
+    interval_ns: int
+    payload_bytes: int
+    reply_level: int
+    count: int
+
+    @property
+    def levels(self) -> set[int]:
+        return {self.level, self.reply_level}
+
+    @property
+    def echo_replies(self) -> tuple[tuple[str, int], ...]:
+        return (
+            tuple((destination, self.reply_level) for _, destination in self.flows)
+            if self.reply_level
+            else ()
+        )
+
+    def constants(self, network: Network) -> dict[str, float]:
+        rtt = theory.ping_rtt_ns(self.payload_bytes, network.speeds(*self.flows[0]))
+        return {"analytic_ms": rtt / 1e6, "interval_ms": self.interval_ns / 1e6}
+
+    @property
+    def longest_ns(self) -> int:
+        """When no reply comes ping waits longer than it was asked to, below 10 ms; and it may begin an
+        interval later."""
+        return self.count * max(self.interval_ns, theory.PING_UNANSWERED_NS) + self.interval_ns
+
+    @property
+    def phase_ns(self) -> int:
+        return self.interval_ns
+
+    def arm_constants(self, arm: ArmPlan) -> dict[str, float]:
+        """What a budget of one reply per epoch does to it, if it asks more often: the wait in a full queue,
+        or the loss."""
+        if arm.qjump is None or arm.qjump.epochs != "rolling":
+            return {}
+        frame = (
+            theory.ETHERNET_HEADER_BYTES
+            + theory.IP_HEADER_BYTES
+            + theory.ICMP_HEADER_BYTES
+            + self.payload_bytes
+        )
+        if arm.qjump.budget_bytes[self.reply_level] // frame != 1:
+            return {}
+        if arm.qjump.mode == "drop":
+            return {f"{arm.name}_predicted_loss": theory.ping_loss(self.interval_ns, arm.qjump.epoch_ns)}
+        waiting = arm.qjump.limit_packets if self.interval_ns < arm.qjump.epoch_ns else 0
+        return {
+            f"{arm.name}_predicted_wait_ms": theory.full_queue_delay_ns(waiting, arm.qjump.epoch_ns) / 1e6
+        }
+
+    def equations(self, network: Network, constants: Mapping[str, float]) -> list[tuple[str, str, str]]:
+        links = network.speeds(*self.flows[0])
+        frame = theory.frame_bytes(theory.IP_HEADER_BYTES + theory.ICMP_HEADER_BYTES + self.payload_bytes)
+        idle_ms = theory.ping_rtt_ns(self.payload_bytes, links) / 1e6
+        busy_ports, frame_ms = constants.get("busy_ports", 0.0), constants["frame_ms"]
+        terms = [
+            f"{count} links × ((8 + {frame}) B × 8 / {rate_bps / 1e6:g} Mb/s"
+            + (f" + {delay_ns / 1e6:g} ms)" if delay_ns else ")")
+            for (rate_bps, delay_ns), count in Counter(links).items()
+        ]
+        ways = terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
+        bound = f"the idle round trip + {busy_ports:g} busy ports × a full-size frame"
+        return [
+            ("round trip of the idle network", f"2 × {ways}", f"{idle_ms:g} ms"),
+            ("bound of an urgent ping", bound, f"{idle_ms + busy_ports * frame_ms:.4g} ms"),
+        ]
+
+    def packets(self, trial: Trial) -> float:
+        return 2 * len(self.flows) * self.count
+
+    def check_emulated(self, where: str) -> None:
+        if self.interval_ns < theory.PING_SHORTEST_NS:
+            raise UsageError(f"{where}.interval: ping does not send more often than every 2 ms")
+
+    def describe(self) -> str:
+        requests = f"ping, {self.count} requests of {self.payload_bytes} B every {self.interval_ns / 1e6:g} ms"
+        if not theory.PING_SHORTEST_NS <= self.interval_ns < theory.PING_UNANSWERED_NS:
+            return requests
+        return f"{requests}; {theory.PING_UNANSWERED_NS / 1e6:g} ms after one that was not answered by then"
+
+
+class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_only=True):
+    """iputils ping: one echo request every ``interval`` for the length of the trial; measured from start to
+    end.
+
+    Replies have the requests' level, unless ``reply_level`` is given.
+    """
+
+    interval: Duration
+    payload: Size = Size(56)
+    reply_level: int | None = None
+
+    def check(self, where: str, network: Network) -> None:
+        if self.reply_level is not None and not 0 <= self.reply_level <= 7:
+            raise UsageError(
+                f"{where}.reply_level: {self.reply_level} is no level: an 802.1Q priority is 0 to 7, 7 the "
+                "most urgent"
+            )
+        if not 1_000 <= self.interval <= 10**10:
+            raise UsageError(f"{where}.interval: {self.interval} is out of range: use 1us to 10s")
+        most = network.mtu_bytes - theory.IP_HEADER_BYTES - theory.ICMP_HEADER_BYTES
+        if not 16 <= self.payload <= most:
+            raise UsageError(
+                f"{where}.payload: {self.payload} is out of range: use 16B (it carries a time stamp) to "
+                f"{most}B"
+            )
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> PingPlan:
+        return PingPlan(
+            **common,
+            interval_ns=int(self.interval),
+            payload_bytes=int(self.payload),
+            reply_level=(common["level"] if self.reply_level is None else self.reply_level)
+            if uses_levels
+            else 0,
+            count=max(2, duration_ns // int(self.interval)),
+        )
+
+
+_REPLY = re.compile(
+    r"^\[(\d+\.\d+)\] \d+ bytes from \S+ icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms( \(DUP!\))?$", re.MULTILINE
+)
+_SUMMARY = re.compile(r"^(\d+) packets transmitted, (\d+) received", re.MULTILINE)
+
+PRELOAD = "libpatience.so"
+"""Keeps ping from spinning (native/patience)."""
+
+GOOD = (0, 1)
+"""Exit statuses that are results: 1 is ping's word for lost replies."""
+
+LINGER_S = 5
+"""How long ping waits for the last replies; a full buffer at 10 Mb/s holds 0.12 s."""
+
+
+COLUMNS = {"flow": "string", "sequence": "int32", "received_s": "double", "latency_us": "double"}
+"""``sequence`` from 1; received_s is Unix time; both it and latency_us, the round trip, are null for what was
+lost."""
+
+
+class Echo(NamedTuple):
+    """One request: its number (from 1), when its reply came (s since 1970, None if lost) and the round trip
+    in us (None if lost)."""
+
+    sequence: int
+    received_s: float | None
+    rtt_us: float | None
+
+
+def output_name(plan: PingPlan, flow: tuple[str, str]) -> str:
+    """The raw file of one flow."""
+    return f"{plan.name}-{flow[0]}-{flow[1]}.ping.txt"
+
+
+def argv(plan: PingPlan, destination: str) -> tuple[str, ...]:
+    """The command line towards the address ``destination``."""
+    interval = f"{plan.interval_ns / 1e9:g}"
+    return (
+        "ping", "-D", "-n", "-i", interval, "-c", str(plan.count), "-s", str(plan.payload_bytes), "-W",
+        str(LINGER_S), destination,
+    )
+
+
+def launches(plan: PingPlan, trial: Trial) -> Iterator[Launch]:
+    """One ping a flow."""
+    longest_s = plan.longest_ns / 1e9 + LINGER_S
+    for source, destination in plan.flows:
+        output = output_name(plan, (source, destination))
+        yield Launch(
+            "probe",
+            source,
+            argv(plan, trial.network.addresses[destination]),
+            output,
+            longest_s=longest_s,
+            good=GOOD,
+            preload=PRELOAD,
+        )
+
+
+def columns(plan: PingPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
+    """The table: every request of every flow; flow is "h8>h10"."""
+    rows = [
+        (f"{source}>{destination}", *echo)
+        for source, destination in plan.flows
+        for echo in parse(read(output_name(plan, (source, destination))), plan.count)
+    ]
+    return transposed(rows, COLUMNS)
+
+
+def parse(text: str, count: int) -> list[Echo]:
+    """One row for each of ``count`` requests; raise :class:`LostError` if the output is not that of a ping
+    that sent them all."""
+    summary = _SUMMARY.search(text)
+    if summary is None:
+        raise LostError("ping's output has no summary: it was ended early")
+    if int(summary[1]) != count:
+        raise LostError(f"ping sent {summary[1]} requests, not {count}")
+    replies: dict[int, Echo] = {}
+    for when, sequence, milliseconds, duplicate in _REPLY.findall(text):
+        if not duplicate:
+            # The number has 16 bits and wraps; replies come in order to within far less than that.
+            number = int(sequence)
+            number += max(0, round((len(replies) - number) / 65536)) * 65536
+            replies[number] = Echo(number, float(when), float(milliseconds) * 1000)
+    if len(replies) != int(summary[2]):
+        raise LostError(f"ping's output has {len(replies)} replies where its summary says {summary[2]}")
+    return [replies.get(number, Echo(number, None, None)) for number in range(1, count + 1)]
+
+
+PROGRAM = Program(
+    spec=Ping,
+    plan=PingPlan,
+    columns=COLUMNS,
+    launches=launches,
+    table=columns,
+    measures="qjump_mn.programs.ping.measures:MEASURES",
+    simulated="qjump_mn.programs.ping.simulated:SIMULATED",
+)

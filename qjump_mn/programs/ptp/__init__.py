@@ -1,0 +1,1 @@
+"""The Precision Time Protocol, by ptpd or ptp4l."""

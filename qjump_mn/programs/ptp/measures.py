@@ -1,0 +1,73 @@
+"""How long the messages of the Precision Time Protocol were under way, and how wrong the clocks would have
+been."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qjump_mn.model.plan import Trial
+from qjump_mn.programs.measured import Measures, OnTheWire, Timeline, Whole, by_flow
+from qjump_mn.programs.ptp.program import PtpPlan
+from qjump_mn.programs.statistics import percentile
+from qjump_mn.results.tables import TrialFacts
+
+
+def values(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+    """The measures of the messages that were timed within the trial's duration.
+
+    Delays, of both directions together, are what claims are about: each is of one message alone. An offset is
+    not: ptpd averages what it has heard, and 2 s of load make its offset wrong by 13 ms for longer than 5 s
+    after them."""
+    inside = measured(table, facts, trial)
+    numbers = {"samples": float(inside.num_rows)}
+    if inside.num_rows:
+        delays = np.sort(delays_us(inside).to_numpy() / 1e3)
+        numbers |= {
+            f"delay_{name}_ms": percentile(delays, percent)
+            for name, percent in (("p50", 50), ("p99", 99), ("max", 100))
+        }
+    offsets = offsets_us(inside)["offset_us"].to_numpy() / 1e3
+    if len(offsets):
+        numbers |= {
+            "offset_rms_ms": float(np.sqrt(np.mean(offsets**2))),
+            "offset_mean_ms": float(np.mean(offsets)),
+        }
+        numbers |= {"offset_min_ms": float(np.min(offsets)), "offset_max_ms": float(np.max(offsets))}
+    return numbers
+
+
+def wire(table: pa.Table, plan: PtpPlan, trial: Trial) -> OnTheWire:
+    """One way of each message; all of them have one length, and both directions the same links."""
+    least_us = {">".join(flow): plan.one_way_ns(trial.network, flow) / 1e3 for flow in plan.flows}
+    return OnTheWire(delays_us(table).to_numpy(), by_flow(table, least_us))
+
+
+def timeline(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> Timeline:
+    """The offset that each Sync gave, as Figure 5 has it; in a figure of its own for all arms, as Figure
+    1a."""
+    inside = offsets_us(measured(table, facts, trial))
+    x, y = (inside["at_ns"].to_numpy() - facts.began_utc_ns) / 1e9, inside["offset_us"].to_numpy() / 1e3
+    whole = Whole("offset", "PTP's offset", "PTP offset, ms", "as in Figure 1a of the paper")
+    return Timeline("PTP offset", "offset_rms_ms", "offset RMS {}", "#0072B2", x, y, whole=whole)
+
+
+def measured(table: pa.Table, facts: TrialFacts, trial: Trial) -> pa.Table:
+    """The rows of the measurement: PTP begins long before it, and ends after it."""
+    since = pc.subtract(table["at_ns"], facts.began_utc_ns)
+    return table.filter(pc.and_(pc.greater_equal(since, 0), pc.less(since, trial.duration_ns)))
+
+
+def offsets_us(table: pa.Table) -> pa.Table:
+    """The rows in which the offset is new: each Sync gives another, an answer to a slave's own message only
+    another delay."""
+    return table.filter(pc.and_(pc.is_valid(table["master_to_slave_us"]), pc.is_valid(table["offset_us"])))
+
+
+def delays_us(table: pa.Table) -> pa.ChunkedArray:
+    """How long each message was under way, whichever its direction."""
+    return pc.coalesce(table["master_to_slave_us"], table["slave_to_master_us"])
+
+
+MEASURES = Measures(values=values, wire=wire, timeline=timeline)

@@ -1,0 +1,151 @@
+"""The Precision Time Protocol, by ptpd or ptp4l: a master and its slaves, who all have the guest's one clock;
+what is asked of it, and its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from qjump_mn import theory
+from qjump_mn.errors import UsageError
+from qjump_mn.model.topology import Network
+from qjump_mn.model.units import Duration
+from qjump_mn.programs.base import Flow, FlowSpec, Program, Read, WorkloadPlan, bounded
+from qjump_mn.programs.launch import Launch
+from qjump_mn.programs.ptp import ptp4l, ptpd
+from qjump_mn.programs.text import transposed
+
+if TYPE_CHECKING:
+    from qjump_mn.model.plan import Trial
+
+
+Implementation = Literal["ptpd", "ptp4l"]
+
+EVENT_BYTES = 44
+"""Of the messages whose times are taken: Sync from the master, and a slave's Delay_Req."""
+
+
+SYNC_NS = theory.NS_PER_S
+"""Both programs are started with a Sync every second."""
+
+
+class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ptp"):
+    """A slave at the source of each flow, their master at the destination: a Sync every ``interval_ns``, and
+    about as many Delay_Req.
+
+    ``delay`` is how long these messages were under way, exactly, for all hosts have one clock: it is what the
+    network did. ``offset`` is what the slave made of it with each Sync, behind its filters. ptp4l takes the
+    time of sending when a message's first bit leaves the host; ptpd, which is kept from that
+    (native/ptp-stamps), before any queue of the host."""
+
+    MEASURES: ClassVar = {
+        "samples": "messages",
+        "delay_p50_ms": "delay median, ms",
+        "delay_p99_ms": "delay p99, ms",
+        "delay_max_ms": "delay max, ms",
+        "offset_rms_ms": "offset RMS, ms",
+        "offset_mean_ms": "offset mean, ms",
+        "offset_min_ms": "offset least, ms",
+        "offset_max_ms": "offset greatest, ms",
+    }
+    ONE_WAY: ClassVar = True
+
+    implementation: Implementation
+    interval_ns: int
+
+    @property
+    def master(self) -> str:
+        """The host whose clock the others follow."""
+        return self.flows[0][1]
+
+    def constants(self, network: Network) -> dict[str, float]:
+        """One way of a message in an idle network, without anybody's processing."""
+        return {"analytic_ms": self.one_way_ns(network, self.flows[0]) / 1e6}
+
+    def one_way_ns(self, network: Network, flow: Flow) -> int:
+        """One way of a message between the ends of a flow."""
+        frame = theory.frame_bytes(theory.IP_HEADER_BYTES + theory.UDP_HEADER_BYTES + EVENT_BYTES)
+        return theory.one_way_ns(frame, network.speeds(*flow))
+
+    def check_emulated(self, where: str) -> None:
+        if self.interval_ns != SYNC_NS:
+            raise UsageError(
+                f"{where}.interval: ptpd and ptp4l send a Sync every second: use --backend simulator"
+            )
+
+    def describe(self) -> str:
+        slaves = ", ".join(source for source, _ in self.flows)
+        every = (
+            "every second" if self.interval_ns == theory.NS_PER_S else f"every {self.interval_ns / 1e6:g} ms"
+        )
+        return (
+            f"{self.implementation}, master {self.master}, slave{'s' if len(self.flows) > 1 else ''} "
+            f"{slaves}, a Sync {every}, no clock adjusted"
+        )
+
+
+class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=True):
+    """Each flow is "slave>master", as a client's; all have the same master, for Syncs go to everybody.
+    ``implementation`` is the program."""
+
+    implementation: Implementation = "ptpd"
+    interval: Duration = Duration(theory.NS_PER_S)
+
+    def pairs(self, where: str) -> list[tuple[str, Flow]]:
+        pairs = super().pairs(where)
+        masters = {master for _, (_, master) in pairs}
+        if len(masters) > 1:
+            raise UsageError(
+                f"{where}.flows: {len(masters)} masters would vie with each other: give every slave the same"
+            )
+        return pairs
+
+    def check(self, where: str, network: Network) -> None:
+        bounded(f"{where}.interval", self.interval, 10**4, 10**10, "10us to 10s")
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> PtpPlan:
+        return PtpPlan(**common, implementation=self.implementation, interval_ns=int(self.interval))
+
+
+COLUMNS = {
+    "flow": "string",
+    "at_ns": "int64",
+    "offset_us": "double",
+    "master_to_slave_us": "double",
+    "slave_to_master_us": "double",
+}
+"""A row for each message that was timed: when (ns since 1970), the offset that the slave then believed in,
+and how long the message was under way, in the column of its direction; the other is null. The offset is null
+until the slave has one."""
+
+_LAUNCHES = {"ptpd": ptpd.launches, "ptp4l": ptp4l.launches}
+_SAMPLES = {"ptpd": ptpd.samples, "ptp4l": ptp4l.samples}
+
+
+def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
+    """The master, and every slave, which is ready when it follows."""
+    return _LAUNCHES[plan.implementation](plan, trial)
+
+
+def columns(plan: PtpPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
+    """Every message of every flow; flow is "slave>master"."""
+    samples = _SAMPLES[plan.implementation]
+    return transposed(
+        [
+            (f"{slave}>{master}", *sample)
+            for slave, master in plan.flows
+            for sample in samples(plan, slave, read)
+        ],
+        COLUMNS,
+    )
+
+
+PROGRAM = Program(
+    spec=Ptp,
+    plan=PtpPlan,
+    columns=COLUMNS,
+    launches=launches,
+    table=columns,
+    measures="qjump_mn.programs.ptp.measures:MEASURES",
+    simulated="qjump_mn.programs.ptp.simulated:SIMULATED",
+)

@@ -1,0 +1,178 @@
+"""The programs by name: ours, and those that installed packages bring.
+
+A package brings a program by an entry point of the group "qjump_mn.programs", whose name is the program's and
+whose object is a :class:`~qjump_mn.programs.base.Program`; and a measure of a program that is there already by one
+of the group "qjump_mn.measures", with a name such as "ping.jitter_ms" and a
+:class:`~qjump_mn.programs.base.Measure`.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
+
+from qjump_mn.errors import UsageError
+from qjump_mn.programs.base import Measure, Program, WorkloadPlan, WorkloadSpec
+
+if TYPE_CHECKING:
+    from qjump_mn.programs.measured import Measures
+    from qjump_mn.simulation.stage import Simulated
+
+OURS = (
+    "barrier",
+    "fanin",
+    "flows",
+    "iperf",
+    "mapreduce",
+    "memcached",
+    "memcaslap",
+    "noise",
+    "ping",
+    "ptp",
+    "q2pc",
+    "shuffle",
+)
+"""Each is ``qjump_mn.programs.NAME.program:PROGRAM``; a checkout that is not installed has no entry
+points."""
+
+PROGRAMS_GROUP, MEASURES_GROUP = "qjump_mn.programs", "qjump_mn.measures"
+
+
+class _Programs:
+    """Ours and those of installed packages; of what cannot be used there is a sentence each in ``problems``.
+
+    Programs are loaded at once, for a plan may have any of them; measures when somebody asks for them, for
+    their modules may need ours."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Program] = {name: _ours(name) for name in OURS}
+        self.problems: list[str] = []
+        self._owners: dict[str, str] = dict.fromkeys(OURS, "qjump-mn")
+        for entry in _entries(PROGRAMS_GROUP):
+            self._try(entry, self._enter_program)
+
+    @functools.cache  # noqa: B019 - there is one of this class
+    def measures(self) -> dict[str, dict[str, Measure]]:
+        """By program and name."""
+        by_program: dict[str, dict[str, Measure]] = {}
+        for entry in _entries(MEASURES_GROUP):
+            self._try(entry, functools.partial(self._enter_measure, by_program))
+        return by_program
+
+    def _try(self, entry: EntryPoint, enter: Callable[[EntryPoint], None]) -> None:
+        try:
+            enter(entry)
+        except Exception as error:  # somebody else's code: whatever it raises, the sentence says whose it is
+            reason = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
+            what = "program" if entry.group == PROGRAMS_GROUP else "measure"
+            self.problems.append(
+                f"package {_owner(entry)} brings a {what} {entry.name!r} that cannot be used: {reason}: "
+                "correct the package, or uninstall it"
+            )
+
+    def _enter_program(self, entry: EntryPoint) -> None:
+        if entry.name in self.by_name:
+            raise UsageError(f"package {self._owners[entry.name]} has a program of this name")
+        program = entry.load()
+        if not isinstance(program, Program):
+            raise UsageError(f"{entry.value} is no qjump_mn.programs.base.Program")
+        tags = {program.name, str(program.spec.__struct_config__.tag)}
+        if tags != {entry.name}:
+            raise UsageError(
+                f"its spec and its plan have the tags {', '.join(sorted(tags))}, not {entry.name!r}"
+            )
+        self.by_name[entry.name] = program
+        self._owners[entry.name] = _owner(entry)
+
+    def _enter_measure(self, by_program: dict[str, dict[str, Measure]], entry: EntryPoint) -> None:
+        name, _, measure = entry.name.partition(".")
+        if name not in self.by_name:
+            raise UsageError(f"there is no program {name!r}: a measure's name is such as 'ping.jitter_ms'")
+        if not measure.isidentifier():
+            raise UsageError(f"{measure!r} is no name for a measure: use letters, digits and underscores")
+        if measure in self.by_name[name].plan.MEASURES or measure in by_program.get(name, {}):
+            raise UsageError(f"program {name!r} has a measure {measure!r}")
+        loaded = entry.load()
+        if not isinstance(loaded, Measure):
+            raise UsageError(f"{entry.value} is no qjump_mn.programs.base.Measure")
+        by_program.setdefault(name, {})[measure] = loaded
+
+
+def _ours(name: str) -> Program:
+    program: Program = pkgutil.resolve_name(f"qjump_mn.programs.{name}.program:PROGRAM")
+    return program
+
+
+def _entries(group: str) -> Iterable[EntryPoint]:
+    """The entry points of a group, in an order that does not depend on the file system."""
+    return sorted(entry_points(group=group), key=lambda entry: (entry.name, _owner(entry)))
+
+
+def _owner(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "of unknown name"
+
+
+_PROGRAMS = _Programs()
+
+if TYPE_CHECKING:
+    AnySpec = WorkloadSpec
+    AnyPlan = WorkloadPlan
+else:
+    AnySpec = functools.reduce(operator.or_, (program.spec for program in _PROGRAMS.by_name.values()))
+    AnyPlan = functools.reduce(operator.or_, (program.plan for program in _PROGRAMS.by_name.values()))
+"""A workload as an experiment file has it, and as a plan has it: one of those of any program."""
+
+
+def check() -> None:
+    """Raise :class:`UsageError` with the name of an installed package whose program or measure cannot be
+    used."""
+    _PROGRAMS.measures()
+    if _PROGRAMS.problems:
+        raise UsageError("; ".join(_PROGRAMS.problems))
+
+
+def names() -> tuple[str, ...]:
+    """Of all programs, ours first."""
+    return tuple(_PROGRAMS.by_name)
+
+
+def of(plan: WorkloadPlan) -> Program:
+    """The program of a workload."""
+    return _PROGRAMS.by_name[_tag(plan)]
+
+
+def spec_type(name: str) -> type[WorkloadSpec]:
+    """What an experiment may ask of the program called ``name``."""
+    return _PROGRAMS.by_name[name].spec
+
+
+def headings(plan: WorkloadPlan) -> dict[str, str]:
+    """The measures of a workload, each with its heading in tables: the program's own, then those of
+    extensions."""
+    return {**plan.measures, **{name: added.heading for name, added in added_measures(plan).items()}}
+
+
+def added_measures(plan: WorkloadPlan) -> Mapping[str, Measure]:
+    """The measures that installed packages add to a workload's program."""
+    return _PROGRAMS.measures().get(_tag(plan), {})
+
+
+def measures(plan: WorkloadPlan) -> Measures:
+    """What is computed of a workload's table; this imports numpy and pyarrow."""
+    loaded: Measures = pkgutil.resolve_name(of(plan).measures)
+    return loaded
+
+
+def simulated(plan: WorkloadPlan) -> Simulated | None:
+    """A workload's program in the simulator, None where that does not know it; this imports qjump_sim."""
+    name = of(plan).simulated
+    loaded: Simulated | None = pkgutil.resolve_name(name) if name else None
+    return loaded
+
+
+def _tag(plan: WorkloadPlan) -> str:
+    return str(plan.__struct_config__.tag)

@@ -1,0 +1,1 @@
+"""shuffle (native/shuffle), the traffic of a MapReduce job."""

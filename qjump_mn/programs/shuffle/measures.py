@@ -1,0 +1,62 @@
+"""How long a job's rounds took, and what they put on the links."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qjump_mn import theory
+from qjump_mn.model.plan import Trial
+from qjump_mn.model.topology import Network
+from qjump_mn.programs.measured import Measures
+from qjump_mn.programs.shuffle.program import ShufflePlan
+from qjump_mn.results.tables import TrialFacts
+
+
+def values(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
+    """The measures of the rounds that ended while something was measured, and of the copies in that time."""
+    start, end = facts.window_ns
+    rounds = table.filter(
+        (pc.field("step") == "round") & (pc.field("end_ns") >= start) & (pc.field("end_ns") <= end)
+    )
+    lasted = pc.subtract(rounds["end_ns"], rounds["start_ns"]).to_numpy() / 1e6
+    copies = table.filter(pc.field("step") != "round")
+    inside = _bytes_inside(copies, start, end)
+    numbers = {"rounds": float(len(lasted)), "goodput_mbps": float(np.sum(inside)) * 8e3 / (end - start)}
+    if len(lasted):
+        numbers |= {
+            "round_mean_ms": float(np.mean(lasted)),
+            "round_rms_ms": float(np.sqrt(np.mean(lasted**2))),
+            "round_max_ms": float(np.max(lasted)),
+        }
+    shares = link_shares(copies, inside, trial.network, end - start)
+    return numbers | {"busiest_share": max(shares.values(), default=0.0)}
+
+
+def link_shares(
+    copies: pa.Table, inside: np.ndarray[tuple[int], np.dtype[np.float64]], network: Network, window_ns: int
+) -> dict[tuple[str, str], float]:
+    """By which fraction of its rate each link was busy with the payload ``inside`` of the copies, as
+    full-size TCP segments."""
+    carried: dict[tuple[str, str], float] = {}
+    for source, destination, size in zip(
+        copies["source"].to_pylist(), copies["destination"].to_pylist(), inside.tolist(), strict=True
+    ):
+        for link in network.path(source, destination):
+            carried[link] = carried.get(link, 0.0) + size
+    goodput = theory.tcp_goodput_bps(network.mtu_bytes, network.rate_bps)
+    return {link: size * 8e9 / window_ns / goodput for link, size in carried.items()}
+
+
+def _bytes_inside(copies: pa.Table, start: int, end: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """What of each copy falls between two instants, as if its bytes came evenly."""
+    first, last = copies["start_ns"].to_numpy(), copies["end_ns"].to_numpy()
+    overlap = np.clip(np.minimum(last, end) - np.maximum(first, start), 0, None)
+    inside: np.ndarray[tuple[int], np.dtype[np.float64]] = (
+        copies["bytes"].to_numpy() * overlap / np.maximum(last - first, 1)
+    )
+    return inside
+
+
+MEASURES = Measures(values=values)
