@@ -1,4 +1,4 @@
-"""The run directory: made, interrupted, tampered with, compared."""
+"""The run directory: made, interrupted, read; its tables and its outcome."""
 
 from __future__ import annotations
 
@@ -13,21 +13,18 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 import qjump_mn
-from qjump_mn import session
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.programs.ping.program import PingPlan
-from qjump_mn.results import contents, directory, manifest, outcome, reference, tables
+from qjump_mn.results import contents, directory, manifest, outcome, tables
 from qjump_mn.results.contents import Results
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
@@ -56,11 +53,6 @@ def results(run: RunDirectory) -> Results:
 
 def discrepancies(run: RunDirectory) -> list[str]:
     return contents.discrepancies(run.path, run.manifest)
-
-
-def edit(run: RunDirectory, **entries: Any) -> None:
-    """Change the manifest behind the run's back."""
-    manifest.write(run.path, msgspec.structs.replace(run.manifest, **entries))
 
 
 def test_a_new_run_has_a_name_a_manifest_and_the_last_link(run: RunDirectory) -> None:
@@ -166,85 +158,6 @@ def test_trials_may_finish_at_once(run: RunDirectory) -> None:
         thread.join()
     assert set(run.manifest.trials) == {trial.name for trial in PLAN.trials()}
     assert not discrepancies(run)
-
-
-@pytest.mark.parametrize("part", ["raw", "asbuilt", "trial.json"])
-def test_tampering_is_seen(run: RunDirectory, part: str) -> None:
-    name = add(run)
-    folder = run.trial(name) / part
-    victim = next(path for path in (folder.rglob("*") if folder.is_dir() else [folder]) if path.is_file())
-    victim.write_bytes(victim.read_bytes() + b" ")
-    name = victim.relative_to(run.path).as_posix()
-    assert discrepancies(run) == [f"{name} is not what the trial left"]
-    victim.unlink()
-    assert discrepancies(run) == [f"{name} is gone"]
-
-
-def test_what_nobody_listed_is_seen(run: RunDirectory) -> None:
-    """A file in raw/ or asbuilt/, one of another trial, a mark without a record: each is named."""
-    name = add(run)
-    folders = (run.raw(name), run.asbuilt(name), run.trial("nobody/1"), run.path / "trials")
-    paths = [folder / "more.txt" for folder in folders]
-    for path in paths:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    assert sorted(discrepancies(run)) == [
-        "trials/idle/1/asbuilt/more.txt is not listed in the manifest",
-        "trials/idle/1/raw/more.txt is not listed in the manifest",
-        "trials/more.txt is of no trial of the plan",
-        "trials/nobody/1/more.txt is of no trial of the plan",
-    ]
-    for path in paths:
-        path.unlink()
-    run.finish("qjump/1", TrialRecord(status="lost", exit_code=5))
-    (run.trial("qjump/1")).mkdir(parents=True)
-    (run.trial("qjump/1") / "DONE").write_text(manifest.digest({}))
-    assert discrepancies(run) == ["trials/qjump/1 has DONE, and the manifest does not say that it is done"]
-
-
-def test_a_manifest_that_was_edited_is_seen(run: RunDirectory) -> None:
-    name = add(run)
-    path, listed = f"trials/{name}/raw/ping-h8-h10.ping.txt", run.manifest.files
-    edit(run, files={**listed, path: "0" * 64})
-    assert discrepancies(run) == [f"{path} is listed with another SHA-256"]
-    edit(run, files={key: sha for key, sha in listed.items() if key != path})
-    assert discrepancies(run) == [f"{path} is not listed in the manifest"]
-    edit(run, files={**listed, "elsewhere": "0" * 64})
-    assert discrepancies(run) == ["elsewhere is of no trial of the plan"]
-
-
-@pytest.mark.parametrize("change", ["file and manifest", "DONE"])
-def test_done_has_the_digest_of_the_files_and_of_the_manifest(run: RunDirectory, change: str) -> None:
-    name = add(run)
-    before = results(run)
-    if change == "DONE":
-        (run.trial(name) / "DONE").write_text("0" * 64 + "\n")
-    else:
-        path = run.raw(name) / "ping-h8-h10.ping.txt"
-        path.write_text(path.read_text().replace("time=0.", "time=0.0"))
-        changed = {path.relative_to(run.path).as_posix(): manifest.sha256_of(path)}
-        edit(run, files=run.manifest.files | changed)
-    assert discrepancies(run) == [f"trials/{name}/DONE has the digest of other files"]
-    assert (results(run) == before) == (change == "DONE")
-
-
-def test_a_run_of_another_plan_is_not_resumed(run: RunDirectory) -> None:
-    plan = run.manifest.plan
-    longer = msgspec.structs.replace(plan.run, duration_ns=plan.duration_ns + 1)
-    edit(run, plan=msgspec.structs.replace(plan, run=longer))
-    with pytest.raises(UsageError, match="its plan is not the one that was run"):
-        session.resume(run.path, Console())
-
-
-def test_an_interrupted_trial_is_no_discrepancy(run: RunDirectory) -> None:
-    """Neither one that was not finished, nor one that was lost and is being run again."""
-    synthetic.write_trial(run, PLAN.trials()[1])
-    assert not discrepancies(run)
-    name = add(run)
-    run.prepare(name)
-    assert run.manifest.trials[name] == DONE
-    assert not discrepancies(run)
-    assert results(run).trials == {}
 
 
 def test_tables_are_no_output_of_a_trial(run: RunDirectory) -> None:
@@ -362,120 +275,6 @@ def test_manifest_and_directory_import_nothing_that_sudo_has_not() -> None:
         imported = {node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
         imported |= {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         assert imported <= {*sys.stdlib_module_names, "msgspec", "qjump_mn"}
-
-
-# Reference runs
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    return synthetic.make(tmp_path_factory.mktemp("whole"))
-
-
-def refer(path: Path, run: RunDirectory, **changed: Any) -> Path:
-    """A reference of the run, with some of its entries changed."""
-    trials = {
-        trial.name: reference.TrialReference(trial.hash, results(run).trials[trial.name])
-        for trial in run.manifest.plan.trials()
-    }
-    now = run.manifest
-    entries: dict[str, Any] = {"plan_sha256": now.plan_sha256, "image": now.machine["image"]}
-    entries |= {"results_sha256": results(run).sha256, "trials": trials, "values": {}}
-    path.write_bytes(msgspec.json.encode({**entries, **changed}))
-    return path
-
-
-def sentence(run: RunDirectory, path: Path | None, *, valid: bool = True) -> str:
-    return reference.sentence(run.manifest, results(run), path, valid=valid)
-
-
-def differing(run: RunDirectory, *arms: str) -> dict[str, reference.TrialReference]:
-    """The trials of a reference in which those of ``arms`` have other results."""
-    digests = results(run).trials
-    changed = {name: "y" if name.partition("/")[0] in arms else digest for name, digest in digests.items()}
-    trials = run.manifest.plan.trials()
-    return {trial.name: reference.TrialReference(trial.hash, changed[trial.name]) for trial in trials}
-
-
-def test_a_run_is_identical_to_its_reference(whole: RunDirectory, tmp_path: Path) -> None:
-    path = refer(tmp_path / "reference.json", whole)
-    assert sentence(whole, path) == f"identical to the reference run, sha256 {results(whole).sha256}"
-
-
-def test_another_image_is_said_and_compared_all_the_same(whole: RunDirectory, tmp_path: Path) -> None:
-    path, digest = tmp_path / "reference.json", f"results sha256 {results(whole).sha256}"
-    images = f"(ours {whole.manifest.machine['image'][:12]}, the reference's 0123456789ab)"
-    refer(path, whole, image="0123456789abcdef")
-    assert sentence(whole, path) == (
-        f"the results are those of the reference run although the image is another one {images}; {digest}"
-    )
-    refer(path, whole, image="0123456789abcdef", trials=differing(whole, "qjump", "idle"))
-    assert sentence(whole, path) == (
-        "the results differ from the reference run's in 2 of 9 trials, idle/1, qjump/1: "
-        f"same plan, another image {images}; {digest}"
-    )
-
-
-def test_the_first_trials_that_differ_are_named(whole: RunDirectory, tmp_path: Path) -> None:
-    arms = [arm.name for arm in PLAN.arms]
-    path = refer(tmp_path / "reference.json", whole, trials=differing(whole, *arms))
-    text = sentence(whole, path)
-    names = ", ".join(f"{arm}/1" for arm in arms[:3])
-    assert f"in 9 of 9 trials, {names} and 6 more: same plan, same image" in text
-
-
-def test_fewer_arms_and_seeds_compare_the_trials_that_both_have(whole: RunDirectory, tmp_path: Path) -> None:
-    path = refer(tmp_path / "reference.json", whole)
-    few = synthetic.make(tmp_path / "few", only=["idle", "qjump"])
-    digest = f"results sha256 {results(few).sha256}"
-    both = "the 2 trials that both have (this run has 2, the reference run 9)"
-    assert few.manifest.plan_sha256 != whole.manifest.plan_sha256
-    assert sentence(few, path) == f"the results are those of the reference run in {both}; {digest}"
-    refer(path, whole, trials=differing(whole, "qjump", "contended"))
-    assert sentence(few, path) == (
-        f"the results differ from the reference run's in 1 of {both}, qjump/1: "
-        f"another plan, same image; {digest}"
-    )
-    more = synthetic.make(tmp_path / "more", replicates=2, only=["idle"])
-    one = "in the 1 trial that both have (this run has 2, the reference run 9)"
-    assert one in sentence(more, refer(path, whole))
-
-
-def test_what_was_run_otherwise_is_not_compared(whole: RunDirectory, tmp_path: Path) -> None:
-    other = synthetic.make(tmp_path / "other", settings=["link.rate=11Mbit"])
-    path = refer(tmp_path / "reference.json", other)
-    assert sentence(whole, path).startswith("not compared: the plan is not that of the reference run; ")
-    assert sentence(whole, None).startswith("not compared: there is no reference run of preset 'smoke'")
-
-
-def test_a_run_that_is_not_valid_is_never_called_identical(whole: RunDirectory, tmp_path: Path) -> None:
-    path, digest = refer(tmp_path / "reference.json", whole), f"results sha256 {results(whole).sha256}"
-    assert sentence(whole, path, valid=False) == f"not compared: the run is not valid; {digest}"
-
-
-def test_a_file_that_is_no_reference_is_one_sentence(whole: RunDirectory, tmp_path: Path) -> None:
-    path = refer(tmp_path / "reference.json", whole, results_sha256="y")
-    with pytest.raises(UsageError, match="contradicts itself: its digest is not that of its trials"):
-        sentence(whole, path)
-    path.write_text("[]")
-    with pytest.raises(UsageError, match="is no reference run"):
-        sentence(whole, path)
-
-
-def test_reference_of_an_incomplete_run_or_a_real_clock_is_not_compared(run: RunDirectory, tmp_path: Path) -> None:
-    add(run)
-    assert sentence(run, None) == "not compared: 8 of 9 trials are missing"
-    real = synthetic.make(tmp_path / "real", clock="real")
-    assert sentence(real, None).startswith("not compared: no two runs on the real clock are alike")
-
-
-def test_reference_is_found_in_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert reference.find("fig3a", "no-such-preset") is None
-    path = tmp_path / "experiments" / "reference" / "fig3a-mine.json"
-    path.parent.mkdir(parents=True)
-    path.touch()
-    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    assert reference.find("fig3a", "mine") == path
 
 
 # Tables
