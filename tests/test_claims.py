@@ -123,10 +123,10 @@ def test_plans_are_checked_with_what_sudo_has() -> None:
 import sys
 from qjump_mn.analysis import claims
 from qjump_mn.model import resolve
-from qjump_mn.report import drawing
+from qjump_mn.report.figures import registry
 plan = resolve.plan("fig3a", "smoke", [])
 claims.check(plan)
-drawing.check(plan.figure.plot)
+registry.check(plan.figure)
 print(*{name.split(".")[0] for name in sys.modules})
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(qjump_mn.__file__).parents[1])
