@@ -127,7 +127,7 @@ def explain_json(experiment: str, preset: str, settings: list[str], out: Console
 def _network(plan: Plan) -> str:
     network = plan.network
     links = f"{network.topology}, {len(network.hosts)} hosts, {network.told_links}"
-    return links if plan.backends[0] == "simulator" else f"{links} (model {network.model}), {network.buffer_bytes} B of buffer per level and port"
+    return links if plan.backends[0] == "simulator" else f"{links} (model {network.model}), {network.link.buffer_bytes} B of buffer per level and port"
 
 
 def _trial(plan: Plan) -> str:
@@ -267,7 +267,7 @@ FORK_S, QUIET = 4, 0.25
 
 def expected(plan: Plan, backend: Backend) -> str:
     """How long the trials will take on this many cores, roughly: after the first of them the progress lines know better."""
-    faster: float = (plan.network.rate_bps / 1e7) ** 0.85
+    faster: float = (plan.network.link.rate_bps / 1e7) ** 0.85
     virtual = (plan.warmup_ns + plan.duration_ns) / 1e9
 
     def cost(arm: ArmPlan) -> float:

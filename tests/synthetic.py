@@ -39,13 +39,13 @@ def rtts_ms(trial: Trial, workload: PingPlan) -> Floats:
     random = np.random.default_rng([trial.seed, *trial.arm.name.encode()])
     network, count = trial.network, workload.count
     idle = theory.ping_rtt_ns(workload.payload_bytes, network.speeds(*workload.flows[0])) / 1e6 + 0.0485
-    frame = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.rate_bps) / 1e6
+    frame = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.link.rate_bps) / 1e6
     base = idle + random.integers(0, 3, count) / 1e3
     residual = random.beta(1.1, 1.1, (count, 3)) @ np.array([0.35, 0.45, 1.05]) * frame * 1.35
     shapes: dict[str, Callable[[], Floats]] = {
         "idle": lambda: base,
         "contended": lambda: np.clip(
-            base + network.buffer_bytes * 8e3 / network.rate_bps * (0.9 + 0.09 * np.sin(np.arange(count) / 90)) + random.normal(0, 2, count), 90, 126.5
+            base + network.link.buffer_bytes * 8e3 / network.link.rate_bps * (0.9 + 0.09 * np.sin(np.arange(count) / 90)) + random.normal(0, 2, count), 90, 126.5
         ),
         "window_only": lambda: base + 27 + random.normal(0, 1.2, count),
     }
@@ -128,7 +128,7 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
                 text = ping_text(rtts_ms(trial, workload), flow[0], address, workload.interval_ns / 1e9, workload.payload_bytes)
                 (raw / ping.output_name(workload, flow)).write_text(text)
             elif isinstance(workload, IperfPlan):
-                full = theory.tcp_goodput_bps(trial.network.mtu_bytes, trial.network.rate_bps) / 1e6
+                full = theory.tcp_goodput_bps(trial.network.mtu_bytes, trial.network.link.rate_bps) / 1e6
                 rate = full * 0.996 * (0.36, 0.31, 0.33)[index] / (1 if len(workload.flows) == 3 else 0.36)
                 rate *= 0.74 if trial.arm.name == "bulk_limited" else 1
                 seconds = (trial.warmup_ns + trial.duration_ns) / 1e9
@@ -157,7 +157,7 @@ def write_asbuilt(folder: Path, trial: Trial) -> None:
         "kind": "wire",
         "handle": "5:",
         "root": True,
-        "options": {"rate_bps": network.rate_bps, "limit_bytes": network.buffer_bytes, "delay_ns": 0, "classify": "pcp"},
+        "options": {"rate_bps": network.link.rate_bps, "limit_bytes": network.link.buffer_bytes, "delay_ns": 0, "classify": "pcp"},
     }
     counters = {"bytes": 123456, "packets": 789, "drops": 0, "overlimits": 0, "backlog": 0, "qlen": 0}
     ports = [f"s{switch}-eth{port}" for switch, count in enumerate((3, 7, 4, 4)) for port in range(1, count + 1)]

@@ -187,7 +187,7 @@ def test_an_experiment_has_the_names_of_all_figures_that_it_stands_for() -> None
 
 def test_settings_reach_the_plan() -> None:
     resolved = fig3a("link.rate=100Mbit", "duration=2s", "workloads.ping.flows=h1>h2, h3>h4", "qjump.course.factors.5=2.5")
-    assert resolved.network.rate_bps == 10**8
+    assert resolved.network.link.rate_bps == 10**8
     assert resolved.duration_ns == 2 * 10**9
     arm = next(arm for arm in resolved.arms if arm.name == "qjump")
     assert arm.workloads[0].flows == (("h1", "h2"), ("h3", "h4"))

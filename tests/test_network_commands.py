@@ -72,7 +72,7 @@ def built(folder: Path, resolved: Plan, arm: ArmPlan) -> Path:
         links: list[dict[str, Any]] = [
             {"ifname": device, "mtu": network.mtu_bytes, "num_tx_queues": 8, "num_rx_queues": 8, "flags": ["UP"], "addr_info": []} for device in devices
         ]
-        options = {"rate_bps": network.rate_bps, "limit": network.buffer_bytes, "delay_ns": 0, "classify": "pcp", "orphan": True}
+        options = {"rate_bps": network.link.rate_bps, "limit": network.link.buffer_bytes, "delay_ns": 0, "classify": "pcp", "orphan": True}
         qdiscs: list[dict[str, Any]] = [{"kind": "wire", "handle": "5:", "root": True, "dev": device, "options": dict(options)} for device in devices]
         if node != SWITCHES:
             maps = [{"from": level, "to": level} for level in range(1, 8)]

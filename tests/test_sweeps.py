@@ -141,7 +141,7 @@ def test_values_with_names_stand_for_settings_of_their_own(tmp_path: Path, monke
     ]
     pings = [workload for arm in series for workload in arm.workloads if isinstance(workload, PingPlan)]
     assert [ping.interval_ns // 10**6 for ping in pings] == [10, 5]
-    assert [arm.network.delay_ns for arm in series] == [0, 10_000]
+    assert [arm.network.link.delay_ns for arm in series] == [0, 10_000]
     assert panels.has_names(plan.arms) and [panels.point(arm) for arm in series] == ["as it is", "5 ms/10 us"]
 
 

@@ -79,7 +79,7 @@ def test_a_schemes_queues_are_of_their_ports_link() -> None:
 
 def test_pauses_need_room_for_what_every_link_holds() -> None:
     settings = ("link.xoff=20kB", "link.xon=10kB")
-    assert fig3a(*settings, "link.rate=10Mbit", "link.buffer=300kB").network.xoff_bytes == 20_000
+    assert fig3a(*settings, "link.rate=10Mbit", "link.buffer=300kB").network.link.xoff_bytes == 20_000
     with pytest.raises(UsageError, match=r"2 ports of s0 may send 52176B to one whose buffer has 30000B: use at most 8912B"):
         fig3a(*settings, "link.buffer=300kB", "link.trunk_buffer=30kB")
 

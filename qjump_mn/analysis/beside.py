@@ -87,7 +87,7 @@ def compare(manifest: Manifest, arms: tuple[ArmSummary, ...]) -> Comparison | No
     published_ms = theory.occupancy_ns(theory.frame_bytes(plan.network.mtu_bytes), int(asked.published_rate)) / 1e6
     return Comparison(
         heads=(
-            *(f"{how}, {Rate(side.plan.network.rate_bps)}" for side, of in ((emulated, "emulation"), (simulated, "simulation")) for how in ("theory", of)),
+            *(f"{how}, {Rate(side.plan.network.link.rate_bps)}" for side, of in ((emulated, "emulation"), (simulated, "simulation")) for how in ("theory", of)),
             f"published, {asked.published_rate}",
         ),
         frames_ms=(emulated.frame_ms, emulated.frame_ms, simulated.frame_ms, simulated.frame_ms, published_ms),

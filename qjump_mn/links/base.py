@@ -8,19 +8,16 @@ from typing import Any, ClassVar, NamedTuple
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Run
-from qjump_mn.model.topology import Network
+from qjump_mn.model.topology import Link, Network
 
-LEVELS = range(8)
-QUEUES = 8
+QUEUES = len(theory.LEVELS)
+"""Of an interface: transmit and receive queues, and bands, each one for a level."""
 
 PARENT = "5:1"
 """Mininet's TC puts everything of ours below this class, whatever the model."""
 
 HANDLE = "6:"
 """Of what stands below :data:`PARENT`."""
-
-TAG_TO_GAP_BYTES = theory.VLAN_TAG_BYTES + theory.FCS_BYTES + theory.PREAMBLE_BYTES + theory.INTERFRAME_GAP_BYTES
-"""What each packet takes on a link beyond the length that the kernel counts."""
 
 Qdisc = dict[str, Any]
 """One entry of ``tc -j -s qdisc show``."""
@@ -64,14 +61,14 @@ class LinkModel:
     releases_early: ClassVar[bool] = False
     exact: ClassVar[bool] = False
 
-    def check(self, where: str, link: Network) -> None:
+    def check(self, where: str, link: Link) -> None:
         """Raise :class:`UsageError` that begins with ``where`` for what this model cannot do."""
         if not link.orphan and not self.releases_early:
             raise UsageError(f"{where}: orphan = false is for links of model wire: {self.name} never releases a packet early")
         if link.xoff_bytes and not self.has_pause:
             raise UsageError(f"{where}: xoff = {link.xoff_bytes}B is for links of model wire: {self.name} knows no pause")
 
-    def shape(self, link: Network, device: str, *, on_switch: bool) -> Shaping:
+    def shape(self, link: Link, device: str, *, on_switch: bool) -> Shaping:
         """What makes ``device`` an end of ``link``."""
         raise NotImplementedError
 
@@ -83,7 +80,7 @@ class LinkModel:
         """Steps for the switches as a whole, when their ports are shaped."""
         return iter(())
 
-    def differences(self, qdiscs: Sequence[Qdisc], link: Network, *, on_switch: bool) -> list[str]:
+    def differences(self, qdiscs: Sequence[Qdisc], link: Link, *, on_switch: bool) -> list[str]:
         """How the qdiscs of an interface that were read back differ from its link, a sentence's end each."""
         root = root_of(qdiscs)
         if root is None or root.get("kind") != self.name:
@@ -96,7 +93,7 @@ class LinkModel:
         root = root_of(qdiscs)
         if root is None:
             raise ValueError("no root qdisc")
-        return {None: Count(root["bytes"] + TAG_TO_GAP_BYTES * root["packets"], root["drops"], 0, None)}
+        return {None: Count(root["bytes"] + theory.TAG_TO_GAP_BYTES * root["packets"], root["drops"], 0, None)}
 
 
 def root_of(qdiscs: Sequence[Qdisc]) -> Qdisc | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from qjump_mn.executor.steps import Run
-from qjump_mn.links.base import LEVELS, NOTHING, PARENT, LinkModel, Shaping
-from qjump_mn.model.topology import Network
+from qjump_mn.links.base import NOTHING, PARENT, LinkModel, Shaping
+from qjump_mn.model.topology import Link, Network
+from qjump_mn.theory import LEVELS
 
 OWNER = "external_ids:owner=qjump-mn"
 COOKIE = "0x716a"
@@ -23,7 +24,7 @@ class Htb(LinkModel):
     name = "htb"
     modules = ("sch_htb", "sch_prio", "sch_netem", "sch_qjump")
 
-    def shape(self, link: Network, device: str, *, on_switch: bool) -> Shaping:
+    def shape(self, link: Link, device: str, *, on_switch: bool) -> Shaping:
         if on_switch:
             return NOTHING  # Open vSwitch shapes its ports itself: see `switches`
         lines = [

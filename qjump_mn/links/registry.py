@@ -20,13 +20,14 @@ def names() -> list[str]:
 
 
 @functools.cache
-def of(name: str) -> LinkModel:
-    """The model called ``name``; raise :class:`UsageError` if there is none, or an extension's cannot be imported."""
+def of(name: str, where: str = "link.model") -> LinkModel:
+    """The model called ``name``; raise :class:`UsageError`, with ``where``, if there is none, or an extension's cannot be
+    imported."""
     if name in OURS:
         model: type[LinkModel] = getattr(importlib.import_module(f"qjump_mn.links.{name}"), OURS[name])
         return model()
     if name not in names():
-        raise UsageError(f"there is no link model {name!r}: known are {', '.join(names())}")
+        raise UsageError(f"{where}: there is no link model {name!r}: known are {', '.join(names())}")
     made = extensions.load(GROUP, name)()
     if not isinstance(made, LinkModel) or made.name != name:
         raise UsageError(f"the extension's link model {name!r} is no LinkModel of that name (see qjump_mn/links/base.py)")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qjump_mn import theory
-from qjump_mn.links.base import LEVELS, PARENT, QUEUES, LinkModel, Qdisc, Shaping, root_of
-from qjump_mn.model.topology import Network
+from qjump_mn.links.base import PARENT, QUEUES, LinkModel, Qdisc, Shaping, root_of
+from qjump_mn.model.topology import Link
+from qjump_mn.theory import LEVELS
 
 
 class Tbf(LinkModel):
@@ -16,14 +17,14 @@ class Tbf(LinkModel):
     name = "tbf"
     modules = ("act_mirred", "cls_matchall", "sch_tbf", "sch_prio", "sch_netem", "ifb")
 
-    def shape(self, link: Network, device: str, *, on_switch: bool) -> Shaping:
+    def shape(self, link: Link, device: str, *, on_switch: bool) -> Shaping:
         full = theory.frame_bytes(link.mtu_bytes)
         headers = theory.PREAMBLE_BYTES + theory.FCS_BYTES + theory.VLAN_TAG_BYTES
-        smallest = theory.MINIMUM_FRAME_BYTES + theory.PREAMBLE_BYTES + theory.INTERFRAME_GAP_BYTES
+        smallest = theory.MINIMUM_FRAME_BYTES + theory.AROUND_FRAME_BYTES
         mirror = ifb_name(device)
         lines = [
             f"qdisc add dev {device} root handle 5: tbf rate {link.rate_bps}bit burst {full + 8} "
-            f"limit {link.buffer_bytes * len(LEVELS)} overhead {headers + theory.INTERFRAME_GAP_BYTES} mpu {smallest}"
+            f"limit {link.buffer_bytes * len(LEVELS)} overhead {theory.TAG_TO_GAP_BYTES} mpu {smallest}"
         ]
         if on_switch:
             lines.append(f"qdisc add dev {device} parent {PARENT} handle 10: prio bands {QUEUES} priomap" + " 7" * 16)
@@ -45,7 +46,7 @@ class Tbf(LinkModel):
             undo_ip=(f"link del {mirror}",),
         )
 
-    def differences(self, qdiscs: Sequence[Qdisc], link: Network, *, on_switch: bool) -> list[str]:
+    def differences(self, qdiscs: Sequence[Qdisc], link: Link, *, on_switch: bool) -> list[str]:
         if wrong := super().differences(qdiscs, link, on_switch=on_switch):
             return wrong
         rate = (root_of(qdiscs) or {}).get("options", {}).get("rate")

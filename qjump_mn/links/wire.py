@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qjump_mn.links.base import Count, LinkModel, Qdisc, Shaping, root_of
-from qjump_mn.model.topology import Network
+from qjump_mn.model.topology import Link
 
 MARKS = ("marked", "ecn_mark", "ce_mark")
 """What RED and CoDel call the packets that they have marked."""
@@ -22,7 +22,7 @@ class Wire(LinkModel):
     releases_early = True
     exact = True
 
-    def shape(self, link: Network, device: str, *, on_switch: bool) -> Shaping:
+    def shape(self, link: Link, device: str, *, on_switch: bool) -> Shaping:
         pause = f" pause {link.xoff_bytes} {link.xon_bytes}" if on_switch and link.xoff_bytes else ""
         line = (
             f"qdisc add dev {device} root handle 5: wire rate {link.rate_bps}bit limit {link.buffer_bytes} "
@@ -30,7 +30,7 @@ class Wire(LinkModel):
         )
         return Shaping((), (line,), (f"qdisc del dev {device} root",), ())
 
-    def differences(self, qdiscs: Sequence[Qdisc], link: Network, *, on_switch: bool) -> list[str]:
+    def differences(self, qdiscs: Sequence[Qdisc], link: Link, *, on_switch: bool) -> list[str]:
         if wrong := super().differences(qdiscs, link, on_switch=on_switch):
             return wrong
         root = root_of(qdiscs) or {}

@@ -326,10 +326,10 @@ def _constants(network: Network, arms: tuple[ArmPlan, ...], shown: str) -> dict[
     full = theory.frame_bytes(network.mtu_bytes)
     constants: dict[str, float] = {
         "hosts": float(len(network.hosts)),
-        "rate_mbps": network.rate_bps / 1e6,
+        "rate_mbps": network.link.rate_bps / 1e6,
         "frame_ms": theory.occupancy_ns(full, network.slowest_bps) / 1e6,
-        "buffer_ms": network.buffer_bytes * 8e3 / network.rate_bps,
-        "link_goodput_mbps": theory.tcp_goodput_bps(network.mtu_bytes, network.rate_bps) / 1e6,
+        "buffer_ms": network.link.buffer_bytes * 8e3 / network.link.rate_bps,
+        "link_goodput_mbps": theory.tcp_goodput_bps(network.mtu_bytes, network.link.rate_bps) / 1e6,
     }
     arms = tuple(arm for arm in arms if arm.network.topology == network.topology)
     bulk = [flow for arm in arms for workload in arm.workloads if workload.BACKGROUND for flow in workload.flows]

@@ -10,9 +10,10 @@ import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
+from qjump_mn.links import registry
 from qjump_mn.model import expression
 from qjump_mn.model.expression import Kind, Path, UndefinedError, UnknownNameError
-from qjump_mn.model.topology import LinkChange, Network
+from qjump_mn.model.topology import Link, LinkChange, Network
 from qjump_mn.model.units import Size
 
 Limiter = Literal["delay", "drop", "2015", "tbf"]
@@ -111,36 +112,36 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         raise UsageError(f"{where}: host: the limiter stands where these lines would put their queues: leave one of them out")
     if spec.switch_port and spec.levels:
         raise UsageError(f"{where}: switch_port: queues of its own take the place of a port's levels: leave one of them out")
-    if spec.switch_port and network.model != "wire":
+    if spec.switch_port and not registry.of(network.model).has_port_queues:
         raise UsageError(f"{where}: switch_port: only ports of links of model wire have a place for queues, not of model {network.model}")
     if spec.only_simulated and spec.simulator is None:
         raise UsageError(f"{where}: only_simulated: it has no table [simulator]")
     given = spec.parameters
     for parameter in given:
-        if not parameter.isidentifier() or parameter in (*_of_link(network), *FILLED_LATER):
+        if not parameter.isidentifier() or parameter in (*_of_link(network.link), *FILLED_LATER):
             raise UsageError(f"{where}: parameters.{parameter}: take another name: it is no identifier, or the link's")
 
-    def filled(key: str, lines: tuple[str, ...], link: Network) -> tuple[str, ...]:
+    def filled(key: str, lines: tuple[str, ...], link: Link) -> tuple[str, ...]:
         return tuple(_filled(f"{where}: {key}", line, {**_of_link(link), **given}) for line in lines)
 
     return SchemePlan(
         name=name,
         congestion_control=spec.congestion_control,
         ecn=spec.ecn,
-        host=filled("host", spec.host, network),
-        switch_port=filled("switch_port", spec.switch_port, network),
-        trunk_port=filled("switch_port", spec.switch_port, network.of_trunks),
+        host=filled("host", spec.host, network.link),
+        switch_port=filled("switch_port", spec.switch_port, network.link),
+        trunk_port=filled("switch_port", spec.switch_port, network.trunk),
         simulator=spec.simulator,
         only_simulated=spec.only_simulated,
     )
 
 
-def _of_link(network: Network) -> dict[str, float]:
+def _of_link(link: Link) -> dict[str, float]:
     return {
-        "rate": network.rate_bps,
-        "buffer": network.buffer_bytes,
-        "frame": theory.frame_bytes(network.mtu_bytes),
-        "mtu": network.mtu_bytes,
+        "rate": link.rate_bps,
+        "buffer": link.buffer_bytes,
+        "frame": theory.frame_bytes(link.mtu_bytes),
+        "mtu": link.mtu_bytes,
     }
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
+from qjump_mn.links import registry
 from qjump_mn.model.units import Duration, Rate, Size
-
-LinkModel = Literal["wire", "htb", "tbf"]
 
 FASTEST_BPS = 4 * 10**11
 
@@ -32,7 +31,7 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bytes that came in through it wait in the switch, and resumes it when as few are left; 0 is off. Both are for model wire only.
     """
 
-    model: LinkModel
+    model: str
     rate: Rate
     buffer: Size
     delay: Duration
@@ -47,7 +46,7 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one arm's links do otherwise."""
 
-    model: LinkModel | None = None
+    model: str | None = None
     rate: Rate | None = None
     buffer: Size | None = None
     delay: Duration | None = None
@@ -85,19 +84,23 @@ class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     link: LinkSpec
 
 
-class Cable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A link in plain numbers: its rate, what each level of a port before it holds, and its propagation, one way."""
+class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A link in plain numbers: its ``model``, rate, what each level of a port before it holds, and its propagation, one
+    way. The others are as in :class:`LinkSpec`, 0 where a link is never paused."""
 
+    model: str
     rate_bps: int
     buffer_bytes: int
     delay_ns: int
+    mtu_bytes: int
+    orphan: bool
+    xoff_bytes: int
+    xon_bytes: int
 
 
-class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order; a ``fabric`` has none.
-
-    ``rate_bps``, ``buffer_bytes`` and ``delay_ns`` are of the hosts' links; those between switches are a ``trunk`` each.
-    """
+class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order; a ``fabric``
+    has none. ``link`` is that of every host, ``trunk`` every one between switches."""
 
     NOT_RUN: ClassVar = ("topology",)
 
@@ -106,44 +109,37 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mtu_bytes: int
     static_arp: bool
     edges: tuple[tuple[str, str], ...]
-    model: LinkModel
-    rate_bps: int
-    buffer_bytes: int
-    delay_ns: int
-    trunk: Cable
-    orphan: bool
-    xoff_bytes: int
-    xon_bytes: int
+    link: Link
+    trunk: Link
     fabric: FabricSpec | None = None
 
     def skeleton(self) -> Network:
-        """What must be the same for one machine state to serve: all but the numbers that a trial sets when it shapes the links."""
-        plain = Cable(rate_bps=10**7, buffer_bytes=10**5, delay_ns=0)
-        return msgspec.structs.replace(self._linked(plain), trunk=plain, orphan=True, xoff_bytes=0, xon_bytes=0)
-
-    def _linked(self, cable: Cable) -> Network:
-        return msgspec.structs.replace(self, rate_bps=cable.rate_bps, buffer_bytes=cable.buffer_bytes, delay_ns=cable.delay_ns)
+        """What must be the same for one machine state to serve: all but what a trial sets when it shapes the links."""
+        plain = msgspec.structs.replace(
+            self.link, rate_bps=10**7, buffer_bytes=10**5, delay_ns=0, orphan=True, xoff_bytes=0, xon_bytes=0
+        )
+        return msgspec.structs.replace(self, link=plain, trunk=plain)
 
     @property
-    def of_trunks(self) -> Network:
-        """This network if all links were like those between switches."""
-        return self._linked(self.trunk)
+    def model(self) -> str:
+        """The model of all links."""
+        return self.link.model
 
-    def links(self) -> tuple[Network, ...]:
-        """For each of ``edges``: this network if all links were like that one."""
-        switches, of_trunks = set(self.switches), self.of_trunks
-        return tuple(of_trunks if below in switches else self for _, below in self.edges)
+    def links(self) -> tuple[Link, ...]:
+        """The link of each of ``edges``."""
+        switches = set(self.switches)
+        return tuple(self.trunk if below in switches else self.link for _, below in self.edges)
 
     @property
     def told_links(self) -> str:
         """The links' rates in words."""
-        between = "" if self.trunk.rate_bps == self.rate_bps else f" ({self.trunk.rate_bps / 1e6:g} between switches)"
-        return f"{self.rate_bps / 1e6:g} Mb/s{between} links"
+        between = "" if self.trunk.rate_bps == self.link.rate_bps else f" ({self.trunk.rate_bps / 1e6:g} between switches)"
+        return f"{self.link.rate_bps / 1e6:g} Mb/s{between} links"
 
     @property
     def slowest_bps(self) -> int:
         """The rate of the slowest link, in bit/s."""
-        return min(self.rate_bps, self.trunk.rate_bps)
+        return min(self.link.rate_bps, self.trunk.rate_bps)
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -179,8 +175,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
         return tuple((port(above), port(below)) for above, below in self.edges)
 
-    def by_device(self) -> dict[str, Network]:
-        """For the interface at each end of each link: its entry of :meth:`links`."""
+    def by_device(self) -> dict[str, Link]:
+        """The link of the interface at each of its ends."""
         return {device: link for link, ends in zip(self.links(), self.ports(), strict=True) for _, device in ends}
 
     def path(self, source: str, destination: str) -> tuple[tuple[str, str], ...]:
@@ -204,8 +200,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def speeds(self, source: str, destination: str) -> tuple[tuple[int, int], ...]:
         """Rate in bit/s and delay in ns of each link from host ``source`` to host ``destination``."""
-        edge, between, hosts = (self.rate_bps, self.delay_ns), (self.trunk.rate_bps, self.trunk.delay_ns), {source, destination}
-        return tuple(edge if hosts & set(link) else between for link in self.path(source, destination))
+        hosts = {source, destination}
+        links = (self.link if hosts & set(ends) else self.trunk for ends in self.path(source, destination))
+        return tuple((link.rate_bps, link.delay_ns) for link in links)
 
 
 def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
@@ -218,15 +215,9 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         raise UsageError(f"{where}: vlan {spec.vlan} is not a VLAN id: use 1 to 4094")
     if not 576 <= spec.mtu <= 9000:
         raise UsageError(f"{where}: mtu {spec.mtu} is out of range: use 576B to 9000B")
-    trunk = Cable(
-        rate_bps=int(link.trunk_rate or link.rate),
-        buffer_bytes=int(link.trunk_buffer or link.buffer),
-        delay_ns=int(link.delay if link.trunk_delay is None else link.trunk_delay),
-    )
-    _check_cable(where, "", Cable(rate_bps=int(link.rate), buffer_bytes=int(link.buffer), delay_ns=int(link.delay)), int(spec.mtu))
-    _check_cable(where, "trunk_", trunk, int(spec.mtu))
-    if not link.orphan and link.model != "wire":
-        raise UsageError(f"{where}: orphan = false is for links of model wire: {link.model} never releases a packet early")
+    edge, trunk = _links(link, int(spec.mtu))
+    _check_link(where, "", edge)
+    _check_link(where, "trunk_", trunk)
     seen: dict[str, str] = {}
     for switch, below in spec.switches.items():
         for node in below:
@@ -252,14 +243,8 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         mtu_bytes=int(spec.mtu),
         static_arp=spec.static_arp,
         edges=tuple((switch, node) for switch, below in spec.switches.items() for node in below),
-        model=link.model,
-        rate_bps=int(link.rate),
-        buffer_bytes=int(link.buffer),
-        delay_ns=int(link.delay),
+        link=edge,
         trunk=trunk,
-        orphan=link.orphan,
-        xoff_bytes=int(link.xoff),
-        xon_bytes=int(link.xon),
         fabric=spec.fabric,
     )
     if spec.fabric is not None:
@@ -275,21 +260,47 @@ def check_emulated(network: Network) -> None:
     where = f"topology {network.topology!r}"
     if network.fabric is not None:
         raise UsageError(f"{where}: a fabric is for the simulator, the emulation has trees: use --backend simulator or another topology")
-    if max(network.rate_bps, network.trunk.rate_bps) > 10**10:
-        fastest = Rate(max(network.rate_bps, network.trunk.rate_bps))
+    fastest = Rate(max(network.link.rate_bps, network.trunk.rate_bps))
+    if fastest > 10**10:
         raise UsageError(f"{where}: a link rate of {fastest} is out of range for the emulation: use at most 10Gbit")
     if len(network.hosts) > 250:
         raise UsageError(f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250")
 
 
-def _check_cable(where: str, prefix: str, cable: Cable, mtu: int) -> None:
+def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
+    """A host's link, and one between switches."""
+    edge = Link(
+        model=spec.model,
+        rate_bps=int(spec.rate),
+        buffer_bytes=int(spec.buffer),
+        delay_ns=int(spec.delay),
+        mtu_bytes=mtu_bytes,
+        orphan=spec.orphan,
+        xoff_bytes=int(spec.xoff),
+        xon_bytes=int(spec.xon),
+    )
+    trunk = msgspec.structs.replace(
+        edge,
+        rate_bps=int(spec.trunk_rate or spec.rate),
+        buffer_bytes=int(spec.trunk_buffer or spec.buffer),
+        delay_ns=int(spec.delay if spec.trunk_delay is None else spec.trunk_delay),
+    )
+    return edge, trunk
+
+
+def _check_link(where: str, prefix: str, link: Link) -> None:
     """Raise :class:`UsageError` for a link that cannot be, naming its settings, which begin with ``prefix``."""
-    if not 10**5 <= cable.rate_bps <= FASTEST_BPS:
-        raise UsageError(f"{where}: link.{prefix}rate = {Rate(cable.rate_bps)} is out of range: use 100kbit to {Rate(FASTEST_BPS)}")
-    if cable.buffer_bytes < theory.frame_bytes(mtu):
-        raise UsageError(f"{where}: link.{prefix}buffer = {cable.buffer_bytes}B holds no full-size frame: use at least {theory.frame_bytes(mtu)}B")
-    if cable.delay_ns > 10**9:
-        raise UsageError(f"{where}: link.{prefix}delay = {Duration(cable.delay_ns)} is out of range: use at most 1s")
+    full = theory.frame_bytes(link.mtu_bytes)
+    if not 10**5 <= link.rate_bps <= FASTEST_BPS:
+        wrong = f"link.{prefix}rate = {Rate(link.rate_bps)}"
+        raise UsageError(f"{where}: {wrong} is out of range: use 100kbit to {Rate(FASTEST_BPS)}")
+    if link.buffer_bytes < full:
+        wrong = f"link.{prefix}buffer = {link.buffer_bytes}B"
+        raise UsageError(f"{where}: {wrong} holds no full-size frame: use at least {full}B")
+    if link.delay_ns > 10**9:
+        wrong = f"link.{prefix}delay = {Duration(link.delay_ns)}"
+        raise UsageError(f"{where}: {wrong} is out of range: use at most 1s")
+    registry.of(link.model, f"{where}: link.model").check(where, link)
 
 
 def _check_fabric(where: str, spec: FabricSpec) -> None:
@@ -306,11 +317,9 @@ def _check_flow_control(where: str, network: Network) -> None:
     Behind the threshold comes what is on its way while the pause is: the frame that reached it, one that keeps the pause waiting, one that its
     receiver has begun, one being switched, and what the link holds.
     """
-    xoff, xon = network.xoff_bytes, network.xon_bytes
+    xoff, xon = network.link.xoff_bytes, network.link.xon_bytes
     if not xoff and not xon:
         return
-    if network.model != "wire":
-        raise UsageError(f"{where}: xoff = {xoff}B is for links of model wire: {network.model} knows no pause")
     full = theory.frame_bytes(network.mtu_bytes)
     if not full <= xon < xoff:
         raise UsageError(f"{where}: xoff = {xoff}B and xon = {xon}B do not fit: use {full}B <= xon < xoff")

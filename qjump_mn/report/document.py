@@ -14,7 +14,7 @@ import markupsafe
 
 from qjump_mn import theory
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
-from qjump_mn.model.topology import Network
+from qjump_mn.model.topology import Link
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.report import asbuilt, links, ratios, simulated
@@ -107,7 +107,7 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
     net = plan.network
     seeds = ("replicates", f"{len(plan.seeds)}: seed{'s' if len(plan.seeds) > 1 else ''} {', '.join(str(seed) for seed in plan.seeds)}")
     if simulated:
-        links = [("links of hosts", f"{net.rate_bps / 1e9:g} Gb/s, {net.delay_ns / 1e3:g} us of propagation")]
+        links = [("links of hosts", f"{net.link.rate_bps / 1e9:g} Gb/s, {net.link.delay_ns / 1e3:g} us of propagation")]
         if len(net.switches) > 1:
             links.append(("links between switches", f"{net.trunk.rate_bps / 1e9:g} Gb/s, {net.trunk.delay_ns / 1e3:g} us of propagation"))
         size = f"{len(net.hosts)} hosts, {len(net.switches)} switches"
@@ -115,19 +115,19 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
         return [("topology", f"{net.topology}: {size}"), *links, ("simulated", ends), seeds]
     return [
         ("topology", f"{net.topology}: {len(net.hosts)} hosts, {len(net.switches)} switches"),
-        *_links("", net),
-        *(_links(" between switches", net.of_trunks) if net.of_trunks != net else ()),
+        *_links("", net.link),
+        *(_links(" between switches", net.trunk) if net.trunk != net.link else ()),
         ("MTU, VLAN", f"{net.mtu_bytes} B, VLAN {net.vlan}"),
         ("warm-up, measured", f"{plan.warmup_ns / 1e9:g} s, {plan.duration_ns / 1e9:g} s"),
         seeds,
     ]
 
 
-def _links(which: str, net: Network) -> list[tuple[str, str]]:
-    delay = f", {net.delay_ns / 1e6:g} ms of propagation" if net.delay_ns else ""
+def _links(which: str, link: Link) -> list[tuple[str, str]]:
+    delay = f", {link.delay_ns / 1e6:g} ms of propagation" if link.delay_ns else ""
     return [
-        (f"links{which}", f"{net.rate_bps / 1e6:g} Mb/s, model {net.model}{delay}"),
-        (f"buffer of a level and port{which}", f"{net.buffer_bytes} B, {net.buffer_bytes * 8e3 / net.rate_bps:.4g} ms"),
+        (f"links{which}", f"{link.rate_bps / 1e6:g} Mb/s, model {link.model}{delay}"),
+        (f"buffer of a level and port{which}", f"{link.buffer_bytes} B, {link.buffer_bytes * 8e3 / link.rate_bps:.4g} ms"),
     ]
 
 
@@ -161,7 +161,7 @@ def _set(arm: ArmPlan) -> list[str]:
     done += [f"switch port: tc {line}" for line in arm.scheme.switch_port]
     done += [f"port to another switch: tc {line}" for line in arm.scheme.trunk_port if line not in arm.scheme.switch_port]
     done += [f"host: tc {line}" for line in arm.scheme.host]
-    done += [f"links: pause above {arm.network.xoff_bytes} B, resume at {arm.network.xon_bytes} B"] if arm.network.xoff_bytes else []
+    done += [f"links: pause above {arm.network.link.xoff_bytes} B, resume at {arm.network.link.xon_bytes} B"] if arm.network.link.xoff_bytes else []
     return done
 
 

@@ -178,7 +178,7 @@ def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
     if limited is None or alone is None:
         return []
     rate = _bulk_mbps(limited)[0]
-    link = f"more than the link's {number(plan.network.rate_bps / 1e6)} Mb/s"
+    link = f"more than the link's {number(plan.network.link.rate_bps / 1e6)} Mb/s"
     budget = "has no limit" if rate is None else f"may send {number(rate)} Mb/s a host, {link}"
     return [
         f"In the arm '{limited.label}' the bulk level {budget}: "
@@ -191,7 +191,7 @@ def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
 def _lets_bulk_pass(arm: ArmPlan, plan: Plan) -> bool:
     """Whether the arm has limits, and none that its bulk traffic meets below the links' rate."""
     rates = _bulk_mbps(arm)
-    return bool(rates) and all(rate is None or rate >= plan.network.rate_bps / 1e6 for rate in rates)
+    return bool(rates) and all(rate is None or rate >= plan.network.link.rate_bps / 1e6 for rate in rates)
 
 
 def _bulk_mbps(arm: ArmPlan) -> list[float | None]:

@@ -21,7 +21,7 @@ def topology(network: Network) -> qjump_sim.LeafSpine | qjump_sim.Tree:
     if fabric is None:
         cables = [(*edge, cable(link)) for edge, link in zip(network.edges, network.links(), strict=True)]
         return qjump_sim.Tree(switches=network.switches, hosts=network.hosts, cables=cables)
-    return qjump_sim.LeafSpine(fabric.racks, fabric.hosts_per_rack, fabric.spines, cable(network), cable(network.trunk))
+    return qjump_sim.LeafSpine(fabric.racks, fabric.hosts_per_rack, fabric.spines, cable(network.link), cable(network.trunk))
 
 
 def numbers(network: Network) -> Mapping[str, int]:

@@ -14,7 +14,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import units
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import Setting
-from qjump_mn.model.topology import Cable, Network
+from qjump_mn.model.topology import Link
 from qjump_mn.simulation.stage import wire_bytes
 
 _QUEUES: dict[str, type[Any]] = {
@@ -57,15 +57,15 @@ def scheme(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjum
         made = _linux(arm, topology) if asked.like == _LINUX else qjump_sim.Scheme.named(asked.like, topology)
     except ValueError as error:
         raise UsageError(f"{where}.like: {error}") from None
-    queue = _queue(f"{where}.queue", asked.queue, made.queue, network)
-    trunk_queue = _queue(f"{where}.queue", asked.queue, made.trunk_queue or made.queue, network.of_trunks)
+    queue = _queue(f"{where}.queue", asked.queue, made.queue, network.link)
+    trunk_queue = _queue(f"{where}.queue", asked.queue, made.trunk_queue or made.queue, network.trunk)
     made = dataclasses.replace(
         made,
         queue=queue,
         trunk_queue=None if trunk_queue == queue else trunk_queue,
-        host_queue=_queue(f"{where}.host_queue", asked.host_queue, made.host_queue, network),
-        pause=_made(f"{where}.pause", qjump_sim.Pause, asked.pause, network) if asked.pause else made.pause,
-        transport=_transport(f"{where}.transport", asked.transport, made.transport, network),
+        host_queue=_queue(f"{where}.host_queue", asked.host_queue, made.host_queue, network.link),
+        pause=_made(f"{where}.pause", qjump_sim.Pause, asked.pause, network.link) if asked.pause else made.pause,
+        transport=_transport(f"{where}.transport", asked.transport, made.transport, network.link),
         routing=made.routing if asked.routing is None else asked.routing,
     )
     return made if arm.qjump is None else dataclasses.replace(made, limiter=_limiter(where, arm.qjump))
@@ -82,21 +82,21 @@ def _linux(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjum
     ack = wire_bytes(theory.TCP_HEADERS_BYTES)
     transport = qjump_sim.Transport.linux(qjump_sim.Cubic())
     transport = dataclasses.replace(transport, data_bytes=full, ack_bytes=ack, connections=_CONNECTIONS, handshake=None)
-    buffers = (link.buffer_bytes // theory.frame_bytes(network.mtu_bytes) * full for link in (network, network.trunk))
+    buffers = (link.buffer_bytes // theory.frame_bytes(network.mtu_bytes) * full for link in (network.link, network.trunk))
     queue, trunk_queue = (qjump_sim.Priority(buffer) if arm.uses_levels else qjump_sim.DropTail(bytes=buffer) for buffer in buffers)
     own = qjump_sim.Priority(_HOST_BYTES) if arm.uses_levels else qjump_sim.DropTail()
     pause = None
-    if network.xoff_bytes:
-        room = max(qjump_sim.Pause.headroom(cable(link), full) for link in (network, network.trunk))
-        pause = qjump_sim.Pause(network.xoff_bytes, network.xon_bytes, network.xoff_bytes + room)
+    if network.link.xoff_bytes:
+        room = max(qjump_sim.Pause.headroom(cable(link), full) for link in (network.link, network.trunk))
+        pause = qjump_sim.Pause(network.link.xoff_bytes, network.link.xon_bytes, network.link.xoff_bytes + room)
         queue = trunk_queue = qjump_sim.DropTail()
     base = qjump_sim.Scheme.named("tcp", topology)
     base = dataclasses.replace(base, routing="per-flow", transport=transport, limiter=None)
     return dataclasses.replace(base, queue=queue, trunk_queue=trunk_queue, host_queue=own, pause=pause)
 
 
-def cable(link: Network | Cable) -> qjump_sim.Cable:
-    """A link as the simulator has it, of a network all links of which are like it."""
+def cable(link: Link) -> qjump_sim.Cable:
+    """A link as the simulator has it."""
     return qjump_sim.Cable(rate=link.rate_bps, delay=link.delay_ns * qjump_sim.NS)
 
 
@@ -109,11 +109,11 @@ def _limiter(where: str, limiter: QJumpPlan) -> qjump_sim.PerHost:
     return qjump_sim.PerHost(epoch=epoch, budgets=budgets, mode=limiter.mode, epochs=limiter.epochs, limit=limiter.limit_packets)
 
 
-def _queue(where: str, asked: Settings, base: Any, network: Network) -> Any:
+def _queue(where: str, asked: Settings, base: Any, link: Link) -> Any:
     settings: dict[str, Any] = dict(asked)
     kind = settings.pop(_KIND, None)
     if kind is None:
-        return _changed(where, base, settings, network)
+        return _changed(where, base, settings, link)
     if kind not in _QUEUES:
         raise UsageError(f"{where}.kind: there is no queue {kind!r}: known are {', '.join(_QUEUES)}")
     if kind == "linux-red":
@@ -121,7 +121,7 @@ def _queue(where: str, asked: Settings, base: Any, network: Network) -> Any:
         settings = {"gentle": False, "reading": "linux", "mark_p": None, **settings}
     if kind == "red" and "target" in settings:
         settings |= _automatic(_time(f"{where}.target", settings.pop("target")), settings.get("mean_packet", _NS2_MEAN_BYTES))
-    return _made(where, _QUEUES[str(kind)], settings, network)
+    return _made(where, _QUEUES[str(kind)], settings, link)
 
 
 def _automatic(target_ps: int, mean_packet: Setting) -> Settings:
@@ -130,7 +130,7 @@ def _automatic(target_ps: int, mean_packet: Setting) -> Settings:
     return {"min": f"{least // qjump_sim.NS}ns", "max": f"{3 * least // qjump_sim.NS}ns"}
 
 
-def _transport(where: str, asked: Settings, base: qjump_sim.Transport, network: Network) -> Any:
+def _transport(where: str, asked: Settings, base: qjump_sim.Transport, link: Link) -> Any:
     settings = dict(asked)
     kind, congestion = settings.pop(_KIND, None), settings.pop("congestion", None)
     if congestion is not None and congestion not in _CONGESTION:
@@ -142,39 +142,39 @@ def _transport(where: str, asked: Settings, base: qjump_sim.Transport, network: 
             raise UsageError(f"{where}.{_G}: {shift!r} is not for it: it is a whole number, of congestion 'dctcp' alone: g is 2 to the power of -{_G}")
         control = dataclasses.replace(control, shift=shift)
     if kind is None:
-        return dataclasses.replace(_changed(where, base, settings, network), congestion=control)
+        return dataclasses.replace(_changed(where, base, settings, link), congestion=control)
     if kind not in _TRANSPORTS:
         raise UsageError(f"{where}.kind: there is no transport {kind!r}: known are {', '.join(_TRANSPORTS)}")
-    return _changed(where, _TRANSPORTS[str(kind)](control), settings, network)
+    return _changed(where, _TRANSPORTS[str(kind)](control), settings, link)
 
 
-def _changed(where: str, base: Any, settings: Settings, network: Network) -> Any:
-    return dataclasses.replace(base, **_values(where, type(base), settings, network)) if settings else base
+def _changed(where: str, base: Any, settings: Settings, link: Link) -> Any:
+    return dataclasses.replace(base, **_values(where, type(base), settings, link)) if settings else base
 
 
-def _made(where: str, kind: type[Any], settings: Settings, network: Network) -> Any:
-    values = _values(where, kind, settings, network)
+def _made(where: str, kind: type[Any], settings: Settings, link: Link) -> Any:
+    values = _values(where, kind, settings, link)
     missing = [field.name for field in dataclasses.fields(kind) if field.name not in values and field.default is dataclasses.MISSING]
     if missing:
         raise UsageError(f"{where}: {', '.join(missing)} must be given")
     return kind(**values)
 
 
-def _values(where: str, kind: type[Any], settings: Settings, network: Network) -> dict[str, Any]:
+def _values(where: str, kind: type[Any], settings: Settings, link: Link) -> dict[str, Any]:
     """Settings by the names of ``kind``'s fields, as these are."""
     known, values = typing.get_type_hints(kind), {}
     for name, value in settings.items():
         if name not in known:
             raise UsageError(f"{where}.{name}: there is no such setting: known are {', '.join(known)}")
         if value == "buffer" and name == "packets":
-            value = network.buffer_bytes // network.mtu_bytes
+            value = link.buffer_bytes // link.mtu_bytes
         if value == _BUFFER_BYTES and name == "bytes":
-            value = network.buffer_bytes
-        values[name] = _value(f"{where}.{name}", value, known[name], network)
+            value = link.buffer_bytes
+        values[name] = _value(f"{where}.{name}", value, known[name], link)
     return values
 
 
-def _value(where: str, value: Setting, kind: Any, network: Network) -> Any:
+def _value(where: str, value: Setting, kind: Any, link: Link) -> Any:
     """A text where a number, or a :class:`qjump_sim.Limit`, stands is a time, packets, or the buffer of a port in full packets; "none" is None."""
     kinds = (kind, *typing.get_args(kind))
     if value == _NONE and type(None) in kinds:
@@ -183,13 +183,13 @@ def _value(where: str, value: Setting, kind: Any, network: Network) -> Any:
         return value
     limit = qjump_sim.Packets in kinds
     if limit and value == "buffer":
-        return qjump_sim.Packets(network.buffer_bytes // network.mtu_bytes)
+        return qjump_sim.Packets(link.buffer_bytes // link.mtu_bytes)
     if limit and value == _BUFFER_BYTES:
-        return network.buffer_bytes
+        return link.buffer_bytes
     if limit and (packets := re.fullmatch(r"([0-9]+)pkt", value)):
         return qjump_sim.Packets(int(packets[1]))
     if limit and (share := re.fullmatch(r"([0-9.]+)% of buffer", value)):
-        return qjump_sim.Packets(round(float(share[1]) / 100 * network.buffer_bytes / theory.frame_bytes(network.mtu_bytes)))
+        return qjump_sim.Packets(round(float(share[1]) / 100 * link.buffer_bytes / theory.frame_bytes(link.mtu_bytes)))
     time = _time(where, value)
     return qjump_sim.Time(time) if limit else time
 

@@ -86,7 +86,7 @@ class Stage:
 
 def full_buffer(network: Network) -> int:
     """How long a port needs to send what its buffer holds, in ps: of a host's link or of one between switches, whichever takes longer."""
-    return max(link.buffer_bytes * 8 * theory.PS_PER_S // link.rate_bps for link in (network, network.trunk))
+    return max(link.buffer_bytes * 8 * theory.PS_PER_S // link.rate_bps for link in (network.link, network.trunk))
 
 
 @dataclass(frozen=True)

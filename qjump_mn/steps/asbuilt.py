@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from qjump_mn.links import registry
-from qjump_mn.links.base import HANDLE, LEVELS, PARENT, QUEUES, Qdisc
+from qjump_mn.links.base import HANDLE, PARENT, QUEUES, Qdisc
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.steps.network import switch_ports, tagged
 from qjump_mn.steps.treatment import placed, port_queues, transport
+from qjump_mn.theory import LEVELS
 
 OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from qjump_mn.executor.steps import AnyStep, Cable, End, Host, Run, Steps, Switch
 from qjump_mn.links import registry
-from qjump_mn.links.base import LEVELS, QUEUES
+from qjump_mn.links.base import QUEUES
 from qjump_mn.model.topology import PREFIX_BITS, Network
+from qjump_mn.theory import LEVELS
 
 MODULES = ("openvswitch", "8021q", "veth", "cls_flower", "act_skbedit", "sch_ingress")
 OFFLOADS = "tso off gso off gro off"

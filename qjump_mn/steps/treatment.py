@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from qjump_mn import theory
 from qjump_mn.executor.steps import MACHINE, AnyStep, Run
 from qjump_mn.links import registry
-from qjump_mn.links.base import HANDLE, LEVELS, PARENT, Shaping
+from qjump_mn.links.base import HANDLE, PARENT, Shaping
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import SchemePlan
 from qjump_mn.model.topology import Network
 from qjump_mn.steps.network import switch_ports, tagged
+from qjump_mn.theory import LEVELS
 
 ICMP_ECHO_REPLY = 0
 ALLOWED = "net.ipv4.tcp_allowed_congestion_control"
@@ -78,7 +79,7 @@ def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
     """A scheme's tc lines for each switch port's interface."""
     links = network.by_device()
     return {
-        device: placed(scheme.switch_port if links[device] == network else scheme.trunk_port, device)
+        device: placed(scheme.switch_port if links[device] == network.link else scheme.trunk_port, device)
         for device in switch_ports(network)
     }
 
@@ -113,7 +114,7 @@ def _transport(host: str, scheme: SchemePlan) -> Iterator[Run]:
 
 def host_priorities(device: str, network: Network) -> list[str]:
     """Strict priority at a host without QJump, for the link models whose root qdisc has none of its own."""
-    packets = max(1, network.buffer_bytes // theory.frame_bytes(network.mtu_bytes))
+    packets = max(1, network.link.buffer_bytes // theory.frame_bytes(network.mtu_bytes))
     priomap = " ".join(str(7 - level) for level in LEVELS) + " 7" * 8
     return [
         f"qdisc add dev {device} parent {PARENT} handle {HANDLE} prio bands 8 priomap {priomap}",

@@ -47,7 +47,7 @@ class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
         """The last message over the longest way in an idle network: its host has sent all others before it.
         Without anybody's processing."""
         frame = message_frame_bytes()
-        before = (len(self.hosts) - 2) * theory.occupancy_ns(frame, network.rate_bps)
+        before = (len(self.hosts) - 2) * theory.occupancy_ns(frame, network.link.rate_bps)
         return {
             "analytic_ms": (
                 before + max(theory.one_way_ns(frame, network.speeds(*flow)) for flow in self.flows)

@@ -37,7 +37,7 @@ class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def packets(self, trial: Trial) -> float:
         network = trial.network
-        rate_bps = network.rate_bps if self.udp_rate_bps is None else self.udp_rate_bps * self.streams
+        rate_bps = network.link.rate_bps if self.udp_rate_bps is None else self.udp_rate_bps * self.streams
         return (
             len(self.flows) * rate_bps * (trial.warmup_ns + trial.duration_ns) / 1e9 / 8 / network.mtu_bytes
         )

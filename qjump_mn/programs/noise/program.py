@@ -35,7 +35,7 @@ class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def constants(self, network: Network) -> dict[str, float]:
         """The interval in times that a full buffer takes to drain."""
-        return {"drains": self.interval_ns * network.rate_bps / (network.buffer_bytes * 8e9)}
+        return {"drains": self.interval_ns * network.link.rate_bps / (network.link.buffer_bytes * 8e9)}
 
     @property
     def busy(self) -> float:
@@ -53,7 +53,7 @@ class Noise(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="noise", kw_o
     burst: int
 
     def check(self, where: str, network: Network) -> None:
-        full = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.rate_bps)
+        full = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.link.rate_bps)
         bounded(f"{where}.interval", self.interval, 10**6, 6 * 10**10, "1ms to 60s")
         most = int(self.interval) // full
         bounded(f"{where}.burst", self.burst, 1, most, f"1 to {most}, what the link carries in an interval")

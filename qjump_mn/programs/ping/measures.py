@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qjump_mn import theory
+from qjump_mn.links import registry as links
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measured import Measures, OnTheWire, by_flow
 from qjump_mn.programs.ping.program import PingPlan
@@ -73,7 +74,7 @@ def _idle(clock: str, data: Sequence[TrialTables]) -> Check:
     varies: list[float] = []
     for tables in data:
         arm = tables.trial.arm
-        if arm.qjump is not None or len(arm.workloads) != 1 or arm.network.model != "wire":
+        if arm.qjump is not None or len(arm.workloads) != 1 or not links.of(arm.network.model).exact:
             continue
         for ping, flow, table in _pinged(tables):
             analytic_us = theory.ping_rtt_ns(ping.payload_bytes, arm.network.speeds(*flow.split(">"))) / 1e3
@@ -115,7 +116,7 @@ def _pings(data: Sequence[TrialTables]) -> Check:
             # packets charged to their sender, those that wait in it hold ping back: that is what such links
             # do, not an error.
             exact = (
-                ping.interval_ns >= theory.PING_UNANSWERED_NS and network.orphan and network.model == "wire"
+                ping.interval_ns >= theory.PING_UNANSWERED_NS and network.link.orphan and links.of(network.model).exact
             )
             if exact and (pace := _pace_percent(table, ping.interval_ns)) is not None:
                 paces.append(pace)

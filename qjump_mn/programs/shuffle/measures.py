@@ -45,7 +45,7 @@ def link_shares(
     ):
         for link in network.path(source, destination):
             carried[link] = carried.get(link, 0.0) + size
-    goodput = theory.tcp_goodput_bps(network.mtu_bytes, network.rate_bps)
+    goodput = theory.tcp_goodput_bps(network.mtu_bytes, network.link.rate_bps)
     return {link: size * 8e9 / window_ns / goodput for link, size in carried.items()}
 
 

@@ -262,7 +262,7 @@ def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
     looks, sentences = style.looks(plan), []
     for name in plan.figure.published:
         values = published.read(name)
-        scale = values.rate_mbps / (plan.network.rate_bps / 1e6)
+        scale = values.rate_mbps / (plan.network.link.rate_bps / 1e6)
         said = []
         for median in values.medians:
             x = median.us / 1e3 * scale

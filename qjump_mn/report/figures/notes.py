@@ -31,7 +31,7 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     model = "" if manifest.backend == "simulator" else f" of model {plan.network.model}"
     frame_ms, idle_ms = plan.constants["frame_ms"], plan.constants.get(f"{plan.figure.workload}_analytic_ms")
     topologies = " and ".join(dict.fromkeys(arm.network.topology for arm in arms)) or plan.network.topology
-    ratios = [f"buffer {plan.network.buffer_bytes / theory.frame_bytes(plan.network.mtu_bytes):.4g}"]
+    ratios = [f"buffer {plan.network.link.buffer_bytes / theory.frame_bytes(plan.network.mtu_bytes):.4g}"]
     ratios += [f"epoch {epoch / 1e6 / frame_ms:.3g}" for epoch in epochs]
     ratios += [f"idle {idle_ms / frame_ms:.2g}"] if idle_ms else []
     return (
