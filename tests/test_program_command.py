@@ -119,7 +119,7 @@ def test_what_serves_flows_runs_once_at_each_second_host(folder: Path) -> None:
 
 def test_what_prepares_ends_before_the_others_start(folder: Path) -> None:
     prepare = started(folder, 'ready = { listens = "tcp:7000" }', "")["receiver"]
-    assert prepare.itself and prepare.listens is prepare.says is prepare.exists is None
+    assert prepare.itself and (prepare.listens, prepare.says, prepare.exists) == (None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from qjump_mn.analysis import beside, claims, fidelity, loads, measures, verdicts
 from qjump_mn.errors import LostError
+from qjump_mn.programs import registry
 from qjump_mn.report import document, drawing
 from qjump_mn.results import directory, outcome, reference, tables
 from qjump_mn.results.directory import RunDirectory
@@ -29,6 +30,7 @@ def analyse(path: Path) -> Analysed:
     Runs nothing again and needs no root; a run that is not complete is analysed as far as it goes. Raises UsageError if ``path`` is no
     run directory, or if its plan asks for a claim or a drawing that makes no sense.
     """
+    registry.check()
     run = directory.existing(path)
     manifest = run.manifest
     plan = manifest.plan

@@ -100,6 +100,11 @@ class CommandPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
     def longest_ns(self) -> int:
         return self.most_ns if self.role == "measure" else 0
 
+    @property
+    def busy(self) -> float:
+        # Nobody knows; what loads is most often a bulk flow.
+        return 0.7 if self.role == "load" else 0.0
+
     def describe(self) -> str:
         where = f" on {', '.join(self.hosts)}" if self.hosts else ""
         return f"{shlex.join(self.argv)}{where}, to {self.role}"
@@ -265,7 +270,8 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 def launches(plan: CommandPlan, trial: Trial) -> Iterator[Launch]:
     """The processes, each ready when its plan says so."""
-    longest_ns = trial.background_s * 10**9 if plan.role == "load" else plan.most_ns
+    lasts = plan.role == "load" or plan.ready is not None
+    longest_ns = trial.background_s * 10**9 if lasts else plan.most_ns
     for process in processes(plan, trial):
         ready = plan.ready or Ready()
         protocol, _, port = filled(ready.listens, process.values).partition(":")
