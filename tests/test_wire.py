@@ -54,7 +54,7 @@ def test_what_a_real_program_measured_is_not_shorter(
     latencies = wire(table, workload, of)
     assert latencies is not None and latencies.measured_us.shape == latencies.least_us.shape == (table.num_rows,)
     quickest = np.nanmin(latencies.measured_us / latencies.least_us)
-    assert 1 <= quickest < 4, "the quickest is near the least, so that the check sees something"
+    assert 1 <= quickest < 6, "the quickest is near the least, so that the check sees something"
 
 
 def test_what_a_slave_measured_is_not_shorter(tmp_path: Path) -> None:

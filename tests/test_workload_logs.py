@@ -154,7 +154,8 @@ def test_a_client_that_would_spin_is_refused(tmp_path: Path, monkeypatch: pytest
         resolve.plan("closed", "course", [])
 
 
-def test_output_that_is_absent_or_empty_is_lost_with_program_and_host(tmp_path: Path) -> None:
+def test_output_that_is_absent_or_empty_is_lost_with_program_and_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QJUMP_MN_PATH", str(Path(__file__).parents[1] / "examples"))
     plans = [resolve.plan(name, preset, []) for name in loading.names("experiments") for preset in loading.presets(name)]
     every = {
         type(workload): (workload, trial)

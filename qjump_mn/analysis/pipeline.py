@@ -8,6 +8,7 @@ from pathlib import Path
 from qjump_mn.analysis import beside, fidelity, loads, measures, sentences, verdicts
 from qjump_mn.analysis.check import check
 from qjump_mn.errors import LostError
+from qjump_mn.programs import registry
 from qjump_mn.report import document, drawing
 from qjump_mn.results import contents, directory, outcome, reference, tables
 from qjump_mn.results.contents import Results
@@ -32,6 +33,7 @@ def analyse(path: Path) -> Analysed:
     Runs nothing again and needs no root; a run that is not complete is analysed as far as it goes. Raises UsageError if ``path`` is no
     run directory, or if its plan asks for a claim or a drawing that makes no sense.
     """
+    registry.check()
     run = directory.existing(path)
     manifest = run.manifest
     plan = manifest.plan

@@ -156,17 +156,22 @@ class FlowSpec(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     flows: list[str]
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
-        pairs = []
-        for text in self.flows:
-            source, arrow, destination = (part.strip() for part in text.partition(">"))
-            if not arrow or source == destination:
-                raise UsageError(f"{where}.flows: {text!r} is no flow: write two hosts, such as 'h8>h10'")
-            pairs.append((f"{where}.flows", (source, destination)))
-        if not pairs:
-            raise UsageError(f"{where}.flows: no flows: give at least one, such as 'h8>h10'")
-        if len({flow for _, flow in pairs}) < len(pairs):
-            raise UsageError(f"{where}.flows: a flow is named twice: give each once")
-        return pairs
+        return read_flows(self.flows, where)
+
+
+def read_flows(flows: Sequence[str], where: str) -> list[tuple[str, Flow]]:
+    """The flows of texts such as "h8>h10", each with the entry that says so; raise :class:`UsageError` for nonsense."""
+    pairs = []
+    for text in flows:
+        source, arrow, destination = (part.strip() for part in text.partition(">"))
+        if not arrow or source == destination:
+            raise UsageError(f"{where}.flows: {text!r} is no flow: write two hosts, such as 'h8>h10'")
+        pairs.append((f"{where}.flows", (source, destination)))
+    if not pairs:
+        raise UsageError(f"{where}.flows: no flows: give at least one, such as 'h8>h10'")
+    if len({flow for _, flow in pairs}) < len(pairs):
+        raise UsageError(f"{where}.flows: a flow is named twice: give each once")
+    return pairs
 
 
 def bounded(where: str, value: float, least: float, most: float, shown: str) -> None:

@@ -71,6 +71,7 @@ class Measures:
     wire: Callable[[pa.Table, Any, Trial], OnTheWire | None] | None = None
     flow_goodput: Callable[[pa.Table, TrialFacts], dict[str, float]] | None = None
     timeline: Callable[[pa.Table, Any, Trial, TrialFacts], Timeline] | None = None
+    requests: Callable[[pa.Table], pa.Table] = lambda table: table
 
 
 def by_flow(table: pa.Table, least_us: dict[str, float]) -> Floats:

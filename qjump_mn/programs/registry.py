@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 OURS = (
     "barrier",
+    "command",
     "fanin",
     "flows",
     "iperf",

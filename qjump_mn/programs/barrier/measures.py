@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.barrier.program import BarrierPlan, message_frame_bytes
+from qjump_mn.programs.barrier.program import BarrierPlan
 from qjump_mn.programs.measured import Floats, Measures, OnTheWire
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.results.tables import TrialFacts
@@ -22,7 +22,8 @@ def values(table: pa.Table, plan: BarrierPlan, trial: Trial, facts: TrialFacts) 
 def wire(table: pa.Table, plan: BarrierPlan, trial: Trial) -> OnTheWire:
     """A process passes when the message of the farthest other one has come; all come when the barrier is due,
     or later."""
-    frame = message_frame_bytes()
+    # MESSAGE_BYTES is measured among four hosts: among others it may be less, but no segment is shorter than empty.
+    frame = theory.frame_bytes(theory.IP_HEADER_BYTES + theory.TCP_HEADER_BYTES)
     least_us = {
         host: max(
             theory.one_way_ns(frame, trial.network.speeds(*flow)) for flow in plan.flows if flow[1] == host

@@ -27,11 +27,6 @@ MESSAGE_BYTES = 144
 each of four hosts)."""
 
 
-def message_frame_bytes() -> int:
-    """The length of the frame that carries a message."""
-    return theory.frame_bytes(theory.IP_HEADER_BYTES + theory.TCP_HEADER_BYTES + MESSAGE_BYTES)
-
-
 class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="barrier"):
     """A process on each of ``hosts``, and ``count`` barriers, one every ``interval_ns``; the ``flows`` are
     every ordered pair of hosts."""
@@ -46,7 +41,7 @@ class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
     def constants(self, network: Network) -> dict[str, float]:
         """The last message over the longest way in an idle network: its host has sent all others before it.
         Without anybody's processing."""
-        frame = message_frame_bytes()
+        frame = theory.frame_bytes(theory.TCP_HEADERS_BYTES + MESSAGE_BYTES)
         before = (len(self.hosts) - 2) * theory.occupancy_ns(frame, network.link.rate_bps)
         return {
             "analytic_ms": (

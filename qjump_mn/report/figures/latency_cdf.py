@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
@@ -92,7 +93,7 @@ def _curve(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
     for seed in plan.seeds:
         path = run.data(f"{arm.name}/{seed}") / f"{workload.name}.parquet"
         if path.is_file() and run.is_done(f"{arm.name}/{seed}"):
-            table = pq.read_table(path, columns=["latency_us"])
+            table = registry.measures(workload).requests(pq.read_table(path))
             seeds.append(seed)
             values.append(np.sort(table["latency_us"].drop_null().to_numpy() / 1e3))
             sent.append(table.num_rows)

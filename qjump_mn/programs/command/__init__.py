@@ -1,0 +1,1 @@
+"""command, any command line on any hosts."""

@@ -1,0 +1,313 @@
+"""Any command line on any hosts: what an experiment may ask of it, how it is started, and the numbers in its output."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model.topology import Network
+from qjump_mn.model.units import Duration
+from qjump_mn.programs.base import (
+    LATENCIES,
+    Flow,
+    Program,
+    Read,
+    WorkloadPlan,
+    WorkloadSpec,
+    bounded,
+    read_flows,
+)
+from qjump_mn.programs.command.numbers import Number
+from qjump_mn.programs.launch import Launch, Phase
+from qjump_mn.programs.text import transposed
+
+if TYPE_CHECKING:
+    from qjump_mn.model.plan import Trial
+
+Role = Literal["serve", "load", "measure"]
+
+PHASE: dict[Role, Phase] = {"serve": "serve", "load": "load", "measure": "probe"}
+
+PLACEHOLDERS = {
+    "host": "the host on which it runs",
+    "port": "the first of a hundred ports that are free for this workload",
+    "seed": "the trial's seed",
+    "duration_s": "the length of the measurement",
+    "warmup_s": "the length of the warm-up",
+    "load_s": "how long what disturbs must go on, in whole seconds",
+    "output": "a file that it may write instead of its standard output",
+}
+FLOW_PLACEHOLDERS = {
+    "source": "the first host of its flow",
+    "destination": "the second host of its flow",
+    "address": "the second host's address",
+}
+
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}|\{(\w+)\}")
+
+UNITS_US = {"us": 1.0, "ms": 1e3}
+
+PERCENTILES = {name: heading for name, heading in LATENCIES.items() if name not in ("sent", "received", "loss")}
+"""The measures of what has a latency: what a command has lost is not known."""
+
+COLUMNS = {"of": "string", "number": "string", "row": "int32", "value": "double", "latency_us": "double"}
+"""A row for each value of each number: of which flow or host, the number's name, its place among them from 0, and
+the value; ``latency_us`` is null for all but the number that is a latency."""
+
+
+class Ready(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What makes a command ready that serves: a port, such as "tcp:7000", a text in its output, or a file."""
+
+    listens: str = ""
+    says: str = ""
+    exists: str = ""
+
+
+class CommandPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="command"):
+    """``argv`` with its placeholders, on each of ``hosts``, or once for each flow if there are none.
+
+    What serves runs at a flow's second host, everything else at its first.
+    """
+
+    hosts: tuple[str, ...]
+    argv: tuple[str, ...]
+    role: Role
+    ready: Ready | None
+    good: tuple[int, ...]
+    itself: bool
+    most_ns: int
+    numbers: dict[str, Number]
+    latency: str
+
+    @property
+    def BACKGROUND(self) -> bool:  # type: ignore[override]
+        """A matter of its role."""
+        return self.role != "measure"
+
+    @property
+    def measures(self) -> Mapping[str, str]:
+        statistics = {
+            key: heading for name, number in self.numbers.items() for key, heading in number.headings(name).items()
+        }
+        return statistics | (PERCENTILES if self.latency else {})
+
+    @property
+    def longest_ns(self) -> int:
+        return self.most_ns if self.role == "measure" else 0
+
+    @property
+    def busy(self) -> float:
+        # Nobody knows; what loads is most often a bulk flow.
+        return 0.7 if self.role == "load" else 0.0
+
+    def describe(self) -> str:
+        where = f" on {', '.join(self.hosts)}" if self.hosts else ""
+        return f"{shlex.join(self.argv)}{where}, to {self.role}"
+
+
+class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="command"):
+    """``command`` on each of ``hosts``, or for each of ``flows``, with the placeholders of this module.
+
+    ``role`` says when it starts: "serve" before everything else, "load" before the warm-up, "measure" with the
+    measurement. What serves and has ``ready`` goes on until it is ended, as does what loads; else it ends "itself".
+    It may take ``longest`` where that is more than the trial's duration. ``numbers`` are taken from its output;
+    ``latency`` names the one whose values are latencies.
+    """
+
+    command: str | list[str]
+    role: Role
+    hosts: tuple[str, ...] = ()
+    flows: tuple[str, ...] = ()
+    ready: Ready | None = None
+    good: tuple[int, ...] = (0,)
+    ends: Literal["itself", "terminated"] | None = None
+    longest: Duration = Duration(0)
+    numbers: dict[str, Number] = msgspec.field(default_factory=dict)
+    latency: str = ""
+
+    def pairs(self, where: str) -> list[tuple[str, Flow]]:
+        if bool(self.hosts) == bool(self.flows):
+            raise UsageError(f"{where}: say where it runs: give either hosts or flows")
+        return read_flows(self.flows, where) if self.flows else []
+
+    def check(self, where: str, network: Network) -> None:
+        for host in self.hosts:
+            if host not in network.hosts:
+                raise UsageError(f"{where}.hosts: topology {network.topology!r} has no host {host!r}")
+        if len(set(self.hosts)) < len(self.hosts):
+            raise UsageError(f"{where}.hosts: a host is named twice: give each once")
+        bounded(f"{where}.longest", self.longest, 0, 3600 * 10**9, "at most 3600s")
+        words = self._words(where)
+        if not words:
+            raise UsageError(f"{where}.command: it is empty")
+        for word in words:
+            self._check_placeholders(f"{where}.command", word)
+        self._check_ready(f"{where}.ready")
+        if self.role == "measure" and self.ends == "terminated":
+            raise UsageError(f"{where}.ends: the end of what measures ends the trial: it must end itself")
+        self._check_numbers(where)
+
+    def _words(self, where: str) -> list[str]:
+        if not isinstance(self.command, str):
+            return self.command
+        try:
+            return shlex.split(self.command)
+        except ValueError as error:
+            raise UsageError(f"{where}.command: {self.command!r} is no command line: {error}") from None
+
+    def _check_placeholders(self, where: str, text: str) -> None:
+        known = {**PLACEHOLDERS, **FLOW_PLACEHOLDERS}
+        for _, name in _PLACEHOLDER.findall(text):
+            if name in FLOW_PLACEHOLDERS and not self.flows:
+                raise UsageError(f"{where}: {{{name}}} is of a flow, and there are hosts: give flows instead")
+            if name and name not in known:
+                raise UsageError(
+                    f"{where}: there is no placeholder {{{name}}}: use {', '.join(map('{{{}}}'.format, known))}, "
+                    f"or write {{{{{name}}}}} for the text {{{name}}}"
+                )
+            if name == "source" and self.role == "serve":
+                raise UsageError(f"{where}: {{source}} is not known to what serves: it serves all flows of its host")
+
+    def _check_ready(self, where: str) -> None:
+        if self.ready is None:
+            return
+        if self.role != "serve":
+            raise UsageError(f'{where}: only what serves is waited for: use role = "serve", or leave ready out')
+        given = [text for text in (self.ready.listens, self.ready.says, self.ready.exists) if text]
+        if len(given) != 1:
+            raise UsageError(f"{where}: give one of listens, says and exists")
+        self._check_placeholders(where, given[0])
+        if self.ready.listens and not re.fullmatch(r"(tcp|udp):(\d{1,5}|\{port\})", self.ready.listens):
+            raise UsageError(f"{where}.listens: {self.ready.listens!r} is no port: write such as 'tcp:7000'")
+
+    def _check_numbers(self, where: str) -> None:
+        seen = set(PERCENTILES if self.latency else ())
+        for name, number in self.numbers.items():
+            place = f"{where}.numbers.{name}"
+            if not name.isidentifier():
+                raise UsageError(f"{place}: {name!r} is no name for a number: use letters, digits and underscores")
+            number.check(place)
+            twice = seen & set(number.headings(name))
+            if twice:
+                raise UsageError(f"{place}: there is another measure {min(twice)!r}: give it another name")
+            seen |= set(number.headings(name))
+        if not self.latency:
+            return
+        if self.latency not in self.numbers:
+            raise UsageError(f"{where}.latency: there is no number {self.latency!r}: name one of numbers")
+        if self.numbers[self.latency].unit not in UNITS_US:
+            raise UsageError(f"{where}.numbers.{self.latency}.unit: a latency is in us or ms: give its unit")
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> CommandPlan:
+        goes_on = self.role == "load" or (self.role == "serve" and self.ready is not None)
+        ends = self.ends or ("terminated" if goes_on else "itself")
+        return CommandPlan(
+            **common,
+            hosts=self.hosts,
+            argv=tuple(self._words(f"workloads.{common['name']}")),
+            role=self.role,
+            ready=self.ready,
+            good=self.good,
+            itself=ends == "itself",
+            most_ns=max(duration_ns, int(self.longest)),
+            numbers=self.numbers,
+            latency=self.latency,
+        )
+
+
+class Process(NamedTuple):
+    """One process of a workload: ``of`` is its flow or host in names of files; ``output`` is the file with its text."""
+
+    of: str
+    host: str
+    values: dict[str, str]
+    argv: tuple[str, ...]
+    stdout: str
+    output: str
+
+
+def processes(plan: CommandPlan, trial: Trial) -> Iterator[Process]:
+    """On each host; or for each flow, of which what serves has one process a destination."""
+    if plan.hosts:
+        yield from (_process(plan, trial, host, host, {}) for host in plan.hosts)
+        return
+    addresses = trial.network.addresses
+    if plan.role == "serve":
+        for destination in dict.fromkeys(destination for _, destination in plan.flows):
+            own = {"destination": destination, "address": addresses[destination]}
+            yield _process(plan, trial, destination, destination, own)
+        return
+    for source, destination in plan.flows:
+        own = {"source": source, "destination": destination, "address": addresses[destination]}
+        yield _process(plan, trial, f"{source}-{destination}", source, own)
+
+
+def _process(plan: CommandPlan, trial: Trial, of: str, host: str, own: dict[str, str]) -> Process:
+    values = own | {
+        "host": host,
+        "port": str(plan.port),
+        "seed": str(trial.seed),
+        "duration_s": f"{trial.duration_ns / 1e9:g}",
+        "warmup_s": f"{trial.warmup_ns / 1e9:g}",
+        "load_s": str(trial.background_s),
+        "output": f"{plan.name}-{of}.output",
+    }
+    stdout = f"{plan.name}-{of}.command.txt"
+    writes = any(name == "output" for word in plan.argv for _, name in _PLACEHOLDER.findall(word))
+    argv = tuple(filled(word, values) for word in plan.argv)
+    return Process(of, host, values, argv, stdout, values["output"] if writes else stdout)
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """``text`` with the values of its placeholders; {{name}} stands for the text {name}."""
+    return _PLACEHOLDER.sub(lambda match: f"{{{match[1]}}}" if match[1] else values[match[2]], text)
+
+
+def launches(plan: CommandPlan, trial: Trial) -> Iterator[Launch]:
+    """The processes, each ready when its plan says so."""
+    lasts = plan.role == "load" or plan.ready is not None
+    longest_ns = trial.background_s * 10**9 if lasts else plan.most_ns
+    for process in processes(plan, trial):
+        ready = plan.ready or Ready()
+        protocol, _, port = filled(ready.listens, process.values).partition(":")
+        yield Launch(
+            PHASE[plan.role],
+            process.host,
+            process.argv,
+            process.stdout,
+            listens=("udp" if protocol == "udp" else "tcp", int(port)) if port else None,
+            says=filled(ready.says, process.values) or None,
+            exists=filled(ready.exists, process.values) or None,
+            itself=plan.itself,
+            longest_s=longest_ns / 1e9 if plan.itself else 0.0,
+            good=plan.good,
+        )
+
+
+def columns(plan: CommandPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
+    """Every value of every number, in the order of the processes and of their texts."""
+    rows: list[tuple[str, str, int, float, float | None]] = []
+    for process in processes(plan, trial) if plan.numbers else ():
+        text = read(process.output)
+        for name, number in plan.numbers.items():
+            scale = UNITS_US[number.unit] if name == plan.latency else None
+            rows += [
+                (process.of, name, row, value, None if scale is None else value * scale)
+                for row, value in enumerate(number.read(name, text))
+            ]
+    return transposed(rows, COLUMNS)
+
+
+PROGRAM = Program(
+    spec=Command,
+    plan=CommandPlan,
+    columns=COLUMNS,
+    launches=launches,
+    table=columns,
+    measures="qjump_mn.programs.command.measures:MEASURES",
+)
