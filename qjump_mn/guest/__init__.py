@@ -22,7 +22,7 @@ from pathlib import Path
 import qjump_mn
 from qjump_mn import cache
 from qjump_mn.errors import QJumpError, UsageError
-from qjump_mn.guest import build, debug, snapshots, toolbox
+from qjump_mn.guest import build, debug, snapshots, store, toolbox
 from qjump_mn.guest.cpio import Node
 from qjump_mn.guest.image import initramfs, python_package
 from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Snapshot, encode_job, encode_setup
@@ -80,6 +80,7 @@ def snapshot(
     return snapshots.take(image, setup, progress, memory_mb=memory_mb, wall_deadline_s=wall_deadline_s)
 
 
+@store.kept
 def run(
     image: Image,
     job: Job,
