@@ -1,11 +1,13 @@
-"""A test session: what it may take from earlier ones, how its tests are shared among workers, and what it tells at its end.
+"""A test session: what it takes from earlier ones, which tests go to which worker, what it says at its end.
 
-Results of guests (qjump_mn/guest/store.py) and facts (tests/facts.py) are kept in the project's cache, in tests/results. `--all` takes none.
+Results of guests (qjump_mn/guest/store.py) and facts (tests/facts.py) are kept in the project's cache, in
+tests/results. `--all` takes none of them.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -21,12 +23,16 @@ KEPT = 2000
 """So many results and facts stay, those that were used last. A session has a tenth of that."""
 
 _FOLDER = pytest.StashKey[Path]()
-_SHARED = frozenset({"6.12", "6.1", "7"})
-"""Parameters that name a kernel: the tests of a module with one share a boot."""
+KERNELS = frozenset({"6.12", "6.1", "7"})
+"""Parameters that name a kernel, see tests/guest/checks.py."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="run everything afresh: take no result that an earlier session kept")
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help="run everything afresh: take no result that an earlier session kept",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -60,7 +66,7 @@ def _prune(kept: Path) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """The guests of a test that is marked `fresh`, and of fixtures that are made for it, are started whatever is kept."""
+    """The guests of a test that is marked `fresh`, and of its fixtures, are started whatever is kept."""
     before = os.environ[VARIABLE]
     if item.get_closest_marker("fresh"):
         os.environ[VARIABLE] = str(Path(before).with_name("fresh"))
@@ -70,26 +76,48 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         os.environ[VARIABLE] = before
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """For workers: the tests of a module share its fixtures, so they go to one of them, each kernel's by themselves; the longest first."""
-    if not hasattr(config, "workerinput"):
-        return
-    for item in items:
-        if not item.get_closest_marker("smoke"):
-            parameters = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
-            kernel = next((value for value in parameters if isinstance(value, str) and value in _SHARED), "")
-            item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}-{kernel}"))
-    items.sort(key=lambda item: (not item.get_closest_marker("smoke"), not item.get_closest_marker("guest")))
+    """For workers: the longest first, so that none is left with one at the end."""
+    if hasattr(config, "workerinput"):
+        items.sort(
+            key=lambda item: (not item.get_closest_marker("smoke"), not item.get_closest_marker("guest"))
+        )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Which tests go to a worker together: see `group`. xdist's marker does nothing in pytest 9.2."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = group
+    return scheduler
+
+
+def group(nodeid: str) -> str:
+    """The tests of a module share its fixtures, those of a kernel its boot; the smoke runs share nothing."""
+    module, _, name = nodeid.partition("::")
+    if module.endswith("test_smoke.py"):
+        return nodeid
+    kernel = next((word for word in re.split(r"[][-]", name)[1:] if word in KERNELS), "")
+    return f"{module} {kernel}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    counts = Counter(line for log in config.stash[_FOLDER].glob("*/log") for line in log.read_text().splitlines())
-    for what in sorted({line.rpartition(" ")[0] for line in counts}, key=lambda what: (what != "guest", what)):
+    counts = Counter(
+        line for log in config.stash[_FOLDER].glob("*/log") for line in log.read_text().splitlines()
+    )
+    for what in sorted(
+        {line.rpartition(" ")[0] for line in counts}, key=lambda what: (what != "guest", what)
+    ):
         run, taken, compared = (counts[f"{what} {how}"] for how in ("run", "taken", "compared"))
         name = "guest results" if what == "guest" else what
-        terminalreporter.write_line(f"{name}: {run} run, {taken + compared} from the store, {compared} of them run again and equal")
-    skipped = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", []))
+        terminalreporter.write_line(
+            f"{name}: {run} run, {taken + compared} from the store, {compared} of them run again and equal"
+        )
+    skipped = Counter(
+        report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", [])
+    )
     terminalreporter.write_line(f"skipped: {sum(skipped.values())}{', by reason:' if skipped else ''}")
     for reason, count in skipped.most_common():
         terminalreporter.write_line(f"{count:5}  {reason}")

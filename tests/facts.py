@@ -1,4 +1,7 @@
-"""Facts that a long test found out, kept by the hash of all they depend on: a green run of the same sources with the same compiler stays green."""
+"""Facts that a long test found out, kept by the hash of all that they depend on.
+
+A green run of the same sources with the same compiler stays green.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ from qjump_mn.guest.toolbox import Tree
 
 
 def established(what: str, key: str, find_out: Callable[[], None]) -> None:
-    """Run `find_out`, which raises what is wrong, unless it ended well before for this `key`; then for a random share only.
+    """Run `find_out`, which raises what is wrong. If it ended well for this `key` before, seldom run it.
 
-    `what` names the fact in the session's summary. What is kept is that `find_out` returned, and nothing else.
+    `what` names the fact in the session's summary. All that is kept is that `find_out` returned.
     """
     session = Path(os.environ[VARIABLE])
     fact = session / "kept" / f"{what.replace(' ', '-')}-{key}"
@@ -36,5 +39,7 @@ def established(what: str, key: str, find_out: Callable[[], None]) -> None:
 
 
 def key_of(tree: Tree, recipe: Recipe) -> str:
-    """The hash of all that following a recipe depends on: compiler, sources, script, and how they are brought together."""
-    return cache.hash_of(build.key_of(tree, recipe), *(Path(str(module.__file__)).read_bytes() for module in (build, crates)))
+    """The hash of compiler, sources and script, and of the modules that bring them together."""
+    return cache.hash_of(
+        build.key_of(tree, recipe), *(Path(str(module.__file__)).read_bytes() for module in (build, crates))
+    )

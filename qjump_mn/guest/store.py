@@ -1,8 +1,8 @@
-"""Results of guests, kept for the project's own tests: what a guest leaves is a function of what goes into it, to the bit.
+"""Results of guests, kept for the project's own tests: what goes into a guest decides what it leaves.
 
-Users have no store. A test session (tests/conftest.py) names a folder in $QJUMP_MN_RESULTS, which holds `log`, to which every guest adds
-a line, and perhaps `kept`: then what is in there is taken instead of run, and what is run is put in there. Of the results that are
-taken a random twentieth is run again; one that differs ends in a LostError with both hashes.
+Users have no store. A test session (tests/conftest.py) names a folder in $QJUMP_MN_RESULTS. Each guest adds a
+line to its file `log`. If it has a folder `kept`, results are taken from there, and new ones are put there. A
+random twentieth of the results that are kept is run again; one that differs is a LostError with both hashes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def kept(run: Callable[_P, Result]) -> Callable[_P, Result]:
             scratch = Path(folder, _FILES)
             call.arguments["out"] = scratch
             try:
-                result = _result(Path(session), _key(call.arguments), scratch, lambda: run(*call.args, **call.kwargs))
+                result = _result(
+                    Path(session), _key(call.arguments), scratch, lambda: run(*call.args, **call.kwargs)
+                )
             finally:
                 if scratch.is_dir():
                     shutil.copytree(scratch, out, dirs_exist_ok=True)
@@ -83,13 +85,18 @@ def _result(session: Path, key: str, files: Path, fresh: Callable[[], Result]) -
         before = _publish(now, files, place)
     if before and before.sha256 != now.sha256:
         place.rename(place.with_name(f"{key}.differs-{os.getpid()}"))  # it is believed no more
-        raise LostError(f"the guest does not repeat itself: its result was {before.sha256} and is {now.sha256}; see {place}.differs-*")
+        raise LostError(
+            f"the guest does not repeat itself: its result was {before.sha256} and is {now.sha256}; "
+            f"see {place}.differs-*"
+        )
     return result
 
 
 def _read(place: Path) -> Entry | None:
     try:
-        return msgspec.json.decode((place / _ENTRY).read_bytes(), type=Entry, dec_hook=lambda kind, text: kind(text))
+        return msgspec.json.decode(
+            (place / _ENTRY).read_bytes(), type=Entry, dec_hook=lambda kind, text: kind(text)
+        )
     except FileNotFoundError:
         return None
 
@@ -108,10 +115,12 @@ def _publish(entry: Entry, files: Path, place: Path) -> Entry | None:
 
 
 def _digest(result: Result, folder: Path) -> str:
-    """One hash over the exit code, the virtual time, the hashes and every file of a result, the console included."""
+    """One hash over exit code, virtual time, hashes and every file of a result, the console included."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     names = [f"{path.relative_to(folder)} {cache.hash_of_file(path)}" for path in files]
-    return cache.hash_of(str(result.exit_code), str(result.virtual_s), str(sorted(result.sha256.items())), *names)
+    return cache.hash_of(
+        str(result.exit_code), str(result.virtual_s), str(sorted(result.sha256.items())), *names
+    )
 
 
 def _key(arguments: dict[str, object]) -> str:
@@ -119,8 +128,15 @@ def _key(arguments: dict[str, object]) -> str:
     image, job, snapshot, setup = (arguments[name] for name in ("image", "job", "snapshot", "setup"))
     assert isinstance(image, Image) and isinstance(job, Job)
     # The packages are QEMU's firmware and libraries.
-    parts: list[str | bytes] = [*(f"{name} {value}" for name, value in sorted(image.sha256.items())), image.packages_sha256]
-    parts += [encode_job(job), encode_setup(setup) if isinstance(setup, Setup) else b"", str(arguments["memory_mb"])]
+    parts: list[str | bytes] = [
+        *(f"{name} {value}" for name, value in sorted(image.sha256.items())),
+        image.packages_sha256,
+    ]
+    parts += [
+        encode_job(job),
+        encode_setup(setup) if isinstance(setup, Setup) else b"",
+        str(arguments["memory_mb"]),
+    ]
     if isinstance(snapshot, Snapshot):
         parts += [snapshot.sha256, encode_setup(snapshot.setup), str(snapshot.memory_mb)]
     return cache.hash_of(*parts, *(Path(__file__).with_name(f"{name}.py").read_bytes() for name in _SOURCES))

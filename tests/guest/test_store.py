@@ -1,4 +1,4 @@
-"""The store of guests' results: what is taken is what was run, what differs or is damaged is told, and nothing is taken for something else."""
+"""The store of guests' results: it gives back what was run, and tells when one differs or is damaged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from qjump_mn.guest.store import VARIABLE, Entry
 
 pytestmark = pytest.mark.guest
 
-JOB = Job(script="import os, time\nos.mkdir('a')\nopen('a/b', 'wb').write(os.urandom(9))\nprint(time.monotonic_ns())\nraise SystemExit(3)", seed=5)
+SCRIPT = """
+import os, time
+os.mkdir("a")
+open("a/b", "wb").write(os.urandom(9))
+print(time.monotonic_ns())
+raise SystemExit(3)
+"""
+JOB = Job(script=SCRIPT, seed=5)
 
 
 @pytest.fixture
@@ -55,10 +62,15 @@ def test_a_result_is_taken_whole_and_run_again_it_is_the_same(
     assert first.exit_code == 3 and same(first, second) and same(first, third)
     assert {"a/b", "stdout", "stderr", "console.log"} == set(files_of(tmp_path / "first"))
     assert files_of(tmp_path / "first") == files_of(tmp_path / "second") == files_of(tmp_path / "third")
-    assert [result.console for result in (first, second)] == [tmp_path / "first/console.log", tmp_path / "second/console.log"]
+    assert [result.console for result in (first, second)] == [
+        tmp_path / "first/console.log",
+        tmp_path / "second/console.log",
+    ]
 
 
-def test_without_a_store_every_guest_is_started(session: Path, image: Image, booted: Snapshot, tmp_path: Path) -> None:
+def test_without_a_store_every_guest_is_started(
+    session: Path, image: Image, booted: Snapshot, tmp_path: Path
+) -> None:
     (session / "kept").rmdir()
     for name in ("first", "second"):
         run(image, JOB, tmp_path / name, snapshot=booted)
@@ -71,7 +83,9 @@ def test_a_result_that_differs_is_told_with_both_hashes_and_taken_no_more(
 ) -> None:
     run(image, JOB, tmp_path / "first", snapshot=booted)
     place = kept(session)
-    before = msgspec.json.decode((place / "entry.json").read_bytes(), type=Entry, dec_hook=lambda kind, text: kind(text))
+    before = msgspec.json.decode(
+        (place / "entry.json").read_bytes(), type=Entry, dec_hook=lambda kind, text: kind(text)
+    )
     (place / "files/a/b").write_bytes(b"other")
     other = store._digest(before.result, place / "files")
     (place / "entry.json").write_bytes(msgspec.json.encode(Entry(before.result, other), enc_hook=str))
@@ -93,7 +107,9 @@ def test_a_damaged_result_is_not_taken(session: Path, image: Image, booted: Snap
         run(image, JOB, tmp_path / "second", snapshot=booted)
 
 
-def test_what_is_lost_is_not_kept_but_its_console_is_there(session: Path, image: Image, booted: Snapshot, tmp_path: Path) -> None:
+def test_what_is_lost_is_not_kept_but_its_console_is_there(
+    session: Path, image: Image, booted: Snapshot, tmp_path: Path
+) -> None:
     with pytest.raises(LostError, match="kernel panicked"):
         run(image, Job(script="open('/proc/sysrq-trigger', 'w').write('c')"), tmp_path, snapshot=booted)
     assert "Kernel panic" in (tmp_path / "console.log").read_text()
@@ -101,17 +117,34 @@ def test_what_is_lost_is_not_kept_but_its_console_is_there(session: Path, image:
 
 
 def test_whatever_a_result_depends_on_is_in_its_key(image: Image, booted: Snapshot) -> None:
-    base = {"image": image, "job": JOB, "snapshot": booted, "setup": None, "memory_mb": 1024}
+    base: dict[str, object] = {
+        "image": image,
+        "job": JOB,
+        "snapshot": booted,
+        "setup": None,
+        "memory_mb": 1024,
+    }
     others: list[dict[str, object]] = [
-        {"image": msgspec.structs.replace(image, sha256=image.sha256 | {name: "0"})} for name in ("qemu", "kernel", "initrd")
+        {"image": msgspec.structs.replace(image, sha256=image.sha256 | {name: "0"})}
+        for name in ("qemu", "kernel", "initrd")
     ]
-    others += [{"image": msgspec.structs.replace(image, packages_sha256="0")}, {"setup": Setup()}, {"snapshot": None}]
-    others += [{"job": msgspec.structs.replace(JOB, **change)} for change in ({"seed": 6}, {"script": "pass"}, {"virtual_deadline_s": 1.0})]
+    others += [
+        {"image": msgspec.structs.replace(image, packages_sha256="0")},
+        {"setup": Setup()},
+        {"snapshot": None},
+    ]
+    others += [
+        {"job": msgspec.structs.replace(JOB, **change)}
+        for change in ({"seed": 6}, {"script": "pass"}, {"virtual_deadline_s": 1.0})
+    ]
     others += [{"snapshot": None, "memory_mb": 512}, {"snapshot": None, "setup": Setup(entry="builtins:str")}]
-    others += [{"snapshot": msgspec.structs.replace(booted, **change)} for change in ({"sha256": "0"}, {"memory_mb": 512}, {"setup": Setup()})]
+    others += [
+        {"snapshot": msgspec.structs.replace(booted, **change)}
+        for change in ({"sha256": "0"}, {"memory_mb": 512}, {"setup": Setup()})
+    ]
     keys = [store._key(base | other) for other in others]
     assert len({store._key(base), *keys}) == 1 + len(others)
-    elsewhere = {"image": msgspec.structs.replace(image, tree=Path("/elsewhere"))}
+    elsewhere: dict[str, object] = {"image": msgspec.structs.replace(image, tree=Path("/elsewhere"))}
     assert store._key(base | elsewhere) == store._key(base), "where it lies does not matter"
 
 
