@@ -26,6 +26,8 @@ _ENTERED = "QJUMP_MN_ENTERED"
 _BUILD_TIME = "half a minute"
 _NEEDS_BYTES = 900 << 20  # 500 MB of environment beside 150 MB of downloads, and some air
 _NEWEST_MINOR = 20
+# tests/conftest.py says which tests go together, and in which order. "auto" is none for a debugger.
+WORKERS = ("--numprocesses=auto", "--dist=loadscope", "--no-loadscope-reorder")
 
 
 def ensure(module: str = "qjump_mn.run") -> None:
@@ -124,7 +126,8 @@ def main(arguments: list[str]) -> NoReturn:
         sys.exit(130)
     if arguments[:1] == ["test"]:
         os.chdir(CHECKOUT)
-        _enter(environment, ["-m", "pytest", *arguments[1:]], _test_caches())
+        workers = {"PYTEST_XDIST_AUTO_NUMWORKERS": str(len(os.sched_getaffinity(0)))}
+        _enter(environment, ["-m", "pytest", *WORKERS, *arguments[1:]], {**workers, **_test_caches()})
     _enter(environment, ["-m", "qjump_mn.run", *(arguments or ["doctor"])], {})
 
 

@@ -263,7 +263,7 @@ def test_test_runs_pytest_in_the_checkout_from_any_folder(machine: Machine) -> N
     (machine.checkout / "tests").mkdir()
     (machine.checkout / "tests" / "test_stub.py").write_text("def test_passes(): pass\ndef test_fails(): assert False\n")
     code, output, _ = machine.run("test", "-q", "-k", "passes")
-    assert (code, output.splitlines()[-1].split(" in ")[0]) == (0, "1 passed, 1 deselected")
+    assert (code, output.splitlines()[-1].split(" in ")[0]) == (0, "1 passed")
     assert machine.run("test", "-q")[0] == 1
     assert not list(machine.checkout.glob(".pytest_cache")) or os.geteuid() != 0
 

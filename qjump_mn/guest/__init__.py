@@ -21,7 +21,7 @@ from pathlib import Path
 import qjump_mn
 from qjump_mn import cache, scratch
 from qjump_mn.errors import LostError, QJumpError, UsageError
-from qjump_mn.guest import build, debug, snapshots, toolbox
+from qjump_mn.guest import build, debug, snapshots, store, toolbox
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.cpio import Node
 from qjump_mn.guest.image import initramfs, python_package
@@ -80,6 +80,7 @@ def snapshot(
     )
 
 
+@store.kept
 def run(
     image: Image,
     job: Job,

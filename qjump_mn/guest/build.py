@@ -89,14 +89,18 @@ def _installed(tree: Tree, what: str, script: str, progress: Callable[[str], Non
 
 def built(tree: Tree, what: str, recipe: Recipe, progress: Callable[[str], None] = lambda line: None) -> Path:
     """What `compiled` makes of a recipe, from the cache or made now."""
-    contents = [f"{path.relative_to(recipe.source)} {cache.hash_of_file(path)}" for path in recipe.sources()]
 
     def build(target: Path) -> None:
         progress(f"compiling {what}, a minute at most")
         compiled(tree, recipe, target / "installed", progress)
 
-    key = cache.hash_of(tree.packages_sha256, recipe.source.name, recipe.script, *contents)
-    return cache.artefact("build", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "installed"
+    return cache.artefact("build", key_of(tree, recipe), build, needs_bytes=_NEEDS_BYTES, progress=progress) / "installed"
+
+
+def key_of(tree: Tree, recipe: Recipe) -> str:
+    """The hash of all that `compiled` makes a folder of: compiler, sources and script."""
+    contents = [f"{path.relative_to(recipe.source)} {cache.hash_of_file(path)}" for path in recipe.sources()]
+    return cache.hash_of(tree.packages_sha256, recipe.source.name, recipe.script, *contents)
 
 
 def compiled(tree: Tree, recipe: Recipe, target: Path, progress: Callable[[str], None] = lambda line: None) -> None:

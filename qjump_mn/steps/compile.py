@@ -112,6 +112,8 @@ def _ready(launch: Launch) -> Wait | None:
         lacks = f"does not listen on {protocol} port {port}"
     elif launch.says:
         lacks = f"has not said {launch.says!r}"
+    elif launch.exists:
+        argv, lacks = ("test", "-e", launch.exists), f"has not made the file {launch.exists}"
     else:
         return None
     shown = f"{launch.program} on {launch.host} {lacks}"

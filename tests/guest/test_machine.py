@@ -25,9 +25,10 @@ from qjump_mn.guest import Image, Job, Setup, Snapshot, run, snapshots
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.machine import TAG, Stop, machine, orphans
 from qjump_mn.guest.selection import MODULES
+from qjump_mn.guest.store import VARIABLE
 from tests.load import busy_host
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.fresh]
 
 # Sees differences of a nanosecond: stamps, the scheduler's account of run times, timers, the pool of random numbers.
 PROBE = """
@@ -82,6 +83,7 @@ class Stranger:
     def run(self, code: str, given: bytes) -> str:
         """Run Python code as that user with `given` as its input; returns what it printed."""
         environment = {**os.environ, "HOME": str(self.home), "TMPDIR": str(self.home), "PYTHONPATH": os.pathsep.join(sys.path)}
+        del environment[VARIABLE]  # the session's folder is not theirs
         argv = [self.python, "-c", code]
         done = subprocess.run(argv, input=given, env=environment, stdout=subprocess.PIPE, user=self.user, extra_groups=[] if self.user else None, check=True)
         return done.stdout.decode()
@@ -246,7 +248,7 @@ def test_no_qemu_survives_a_harness_that_is_killed(image: Image, booted: Snapsho
 def test_an_orphan_is_known_by_its_tag_alone() -> None:
     stray = subprocess.Popen(["sleep", "60"], env={TAG: f"{os.getpid()}.1"})  # a harness of our pid that started at boot
     try:
-        until = time.monotonic() + 5
+        until = time.monotonic() + 30
         while stray.pid not in orphans() and time.monotonic() < until:
             time.sleep(0.01)  # between fork and exec it still has our environment
         assert stray.pid in orphans()

@@ -206,6 +206,7 @@ def content(out: Path) -> str:
     return digest({str(path.relative_to(out)): sha256_of(path) for path in out.rglob("*") if path.is_file()})
 
 
+@pytest.mark.fresh
 def test_ten_forks_of_a_loaded_arm_beside_busy_loops_are_identical(laboratory: Laboratory) -> None:
     resolved = fig3a()
     backend = laboratory.backend(resolved)
@@ -221,6 +222,7 @@ def test_another_seed_gives_other_samples(laboratory: Laboratory) -> None:
     assert one != other
 
 
+@pytest.mark.fresh
 @pytest.mark.slow
 def test_a_cold_run_is_identical_to_a_fork(laboratory: Laboratory) -> None:
     resolved = fig3a()

@@ -123,7 +123,7 @@ def test_requests_keep_their_distance(q2pc: Program) -> None:
     with clients(q2pc, "udp", 1) as (where, _):
         log = q2pc.log(*coordinator("udp", where, "--requests", "5", "--interval", str(20 * MS)))
     assert all(after["start_ns"] - before["start_ns"] >= 20 * MS for before, after in pairwise(log.rows))
-    assert all(after["start_ns"] > before["end_ns"] for before, after in pairwise(log.rows))
+    assert all(after["start_ns"] >= before["end_ns"] for before, after in pairwise(log.rows)), "one that takes longer is waited for"
 
 
 def test_the_duration_ends_a_run(q2pc: Program) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,17 @@ def test_an_interrupt_ends_every_process(tmp_path: Path) -> None:
     assert children
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 130
-    time.sleep(0.5)
-    assert not [pid for pid in children if Path(f"/proc/{pid}/stat").exists() and "(python" in Path(f"/proc/{pid}/stat").read_text()]
+    while _alive(children) and time.monotonic() < deadline + 60:
+        time.sleep(0.02)
+    assert not _alive(children)
+
+
+def _alive(pids: list[int]) -> list[int]:
+    alive = []
+    for pid in pids:
+        with suppress(OSError):
+            alive += [pid] if "(python" in Path(f"/proc/{pid}/stat").read_text() else []
+    return alive
 
 
 def _children(pid: int) -> list[int]:

@@ -12,6 +12,7 @@ import pytest
 from qjump_mn.guest import build, simulator
 from qjump_mn.guest.build import Recipe
 from qjump_mn.guest.toolbox import Tree
+from tests import facts
 from tests.guest import trees
 
 pytestmark = pytest.mark.guest
@@ -28,7 +29,8 @@ def tree() -> Tree:
 
 
 def test_the_crates_own_tests_pass(tree: Tree, tmp_path: Path) -> None:
-    build.compiled(tree, Recipe(SOURCE, _OWN_TESTS), tmp_path / "tested")
+    recipe = Recipe(SOURCE, _OWN_TESTS)
+    facts.established("crate", facts.key_of(tree, recipe), lambda: build.compiled(tree, recipe, tmp_path / "tested"))
 
 
 def test_the_python_package_passes_its_tests(tree: Tree) -> None:

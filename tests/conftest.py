@@ -1,0 +1,123 @@
+"""A test session: what it takes from earlier ones, which tests go to which worker, what it says at its end.
+
+Results of guests (qjump_mn/guest/store.py) and facts (tests/facts.py) are kept in the project's cache, in
+tests/results. `--all` takes none of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qjump_mn import cache
+from qjump_mn.guest.store import VARIABLE
+
+KEPT = 2000
+"""So many results and facts stay, those that were used last. A session has a tenth of that."""
+
+_FOLDER = pytest.StashKey[Path]()
+KERNELS = frozenset({"6.12", "6.1", "7"})
+"""Parameters that name a kernel, see tests/guest/checks.py."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help="run everything afresh: take no result that an earlier session kept",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        return  # the variable is inherited
+    folder = config.stash[_FOLDER] = Path(tempfile.mkdtemp(prefix="qjump-mn-tests-"))
+    for name in ("stored", "fresh"):
+        (folder / name).mkdir()
+    root = next((root for root in cache.roots() if os.access(root, os.W_OK | os.X_OK)), None)
+    if root and not config.getoption("--all"):
+        (root / "tests/results").mkdir(parents=True, exist_ok=True)
+        (folder / "stored/kept").symlink_to(root / "tests/results")
+    os.environ[VARIABLE] = str(folder / "stored")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    folder = config.stash.get(_FOLDER, None)
+    if folder is None:
+        return
+    del os.environ[VARIABLE]
+    if (folder / "stored/kept").exists():
+        _prune((folder / "stored/kept").resolve())
+    shutil.rmtree(folder)
+
+
+def _prune(kept: Path) -> None:
+    last_used = sorted(kept.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in last_used[KEPT:]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """The guests of a test that is marked `fresh`, and of its fixtures, are started whatever is kept."""
+    before = os.environ[VARIABLE]
+    if item.get_closest_marker("fresh"):
+        os.environ[VARIABLE] = str(Path(before).with_name("fresh"))
+    try:
+        return (yield)
+    finally:
+        os.environ[VARIABLE] = before
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """For workers: the longest first, so that none is left with one at the end."""
+    if hasattr(config, "workerinput"):
+        items.sort(
+            key=lambda item: (not item.get_closest_marker("smoke"), not item.get_closest_marker("guest"))
+        )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Which tests go to a worker together: see `group`. xdist's marker does nothing in pytest 9.2."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = group
+    return scheduler
+
+
+def group(nodeid: str) -> str:
+    """The tests of a module share its fixtures, those of a kernel its boot; the smoke runs share nothing."""
+    module, _, name = nodeid.partition("::")
+    if module.endswith("test_smoke.py"):
+        return nodeid
+    kernel = next((word for word in re.split(r"[][-]", name)[1:] if word in KERNELS), "")
+    return f"{module} {kernel}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    counts = Counter(
+        line for log in config.stash[_FOLDER].glob("*/log") for line in log.read_text().splitlines()
+    )
+    for what in sorted(
+        {line.rpartition(" ")[0] for line in counts}, key=lambda what: (what != "guest", what)
+    ):
+        run, taken, compared = (counts[f"{what} {how}"] for how in ("run", "taken", "compared"))
+        name = "guest results" if what == "guest" else what
+        terminalreporter.write_line(
+            f"{name}: {run} run, {taken + compared} from the store, {compared} of them run again and equal"
+        )
+    skipped = Counter(
+        report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", [])
+    )
+    terminalreporter.write_line(f"skipped: {sum(skipped.values())}{', by reason:' if skipped else ''}")
+    for reason, count in skipped.most_common():
+        terminalreporter.write_line(f"{count:5}  {reason}")
