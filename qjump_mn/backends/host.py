@@ -72,7 +72,9 @@ class HostBackend:
         return Ended(0, "", None, time.monotonic() - began)
 
     def stop(self) -> None:
-        """Nothing to do: the one trial runs programs that are killed with it, and the interrupt has reached it."""
+        """End the one trial that runs; what it did to the network is taken back."""
+        if self._up is not None:
+            self._up[1].stop()
 
     def _network(self, network: Network) -> Built:
         """The network that is up, or another in its place for one of another skeleton."""

@@ -1,8 +1,10 @@
-"""The agent: runs in the guest as process 1, brings up the setup, stops for the snapshot, does the job, hands the result out.
+"""The agent: runs in the guest as process 1, brings up the setup, stops for the snapshot, does the job, hands
+the result out.
 
-A program of its own: it imports nothing of the package, so that it starts fast and can be read alone. What comes in is read
-from fw_cfg, which is synchronous: no interrupt at an instant of the host's choosing disturbs the guest. What goes out is one
-tar stream and a trailer through a virtio port backed by a file. The host's side is machine.py.
+A program of its own: it imports nothing of the package, so that it starts fast and can be read alone. What
+comes in is read from fw_cfg, which is synchronous: no interrupt at an instant of the host's choosing disturbs
+the guest. What goes out is one tar stream and a trailer through a virtio port backed by a file. The host's
+side is machine.py.
 """
 
 from __future__ import annotations
@@ -84,7 +86,9 @@ def _run(job: dict[str, Any], context: Any, out: Path) -> int:
         for name, text in {**job["files"], "job.py": job["script"]}.items():
             (home / name).write_text(text)
         with open("stdout", "wb") as stdout, open("stderr", "wb") as stderr:
-            code = subprocess.call([sys.executable, str(home / "job.py")], stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+            code = subprocess.call(
+                [sys.executable, str(home / "job.py")], stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
+            )
         return 128 - code if code < 0 else code
     try:
         return int(_function(job["entry"])(context, job["args"], out) or 0)
@@ -101,7 +105,8 @@ def _function(entry: str) -> Callable[..., Any]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    """A blob of job.py's encoding. Only what is filled is read: the driver fetches byte by byte, and starts over at every page."""
+    """A blob of job.py's encoding. Only what is filled is read: the driver fetches byte by byte, and starts
+    over at every page."""
     if not _FW_CFG.exists():
         subprocess.run(["modprobe", "qemu_fw_cfg"], check=True)
     descriptor = os.open(_FW_CFG / name / "raw", os.O_RDONLY)
@@ -122,10 +127,11 @@ def _forget_fw_cfg() -> None:
 
 
 def _stop() -> None:
-    """Have the whole machine stopped while it is idle, 2 virtual seconds from now, by a watchdog that expires.
+    """Have the whole machine stopped while it is idle, 2 virtual seconds from now, by a watchdog that
+    expires.
 
-    See snapshots.py for why not by an instruction of ours. In a fork the sleep goes on where it was; in a cold run the
-    watchdog changes nothing, so that both are the same machine in the same state from here on.
+    See snapshots.py for why not by an instruction of ours. In a fork the sleep goes on where it was; in a
+    cold run the watchdog changes nothing, so that both are the same machine in the same state from here on.
     """
     with open("/dev/port", "r+b", buffering=0) as port:
         port.seek(_WATCHDOG_PORT)
@@ -134,7 +140,8 @@ def _stop() -> None:
 
 
 def _seed(seed: bytes) -> None:
-    """Make what getrandom() and `random` give a function of the seed, and of the machine's state, which is the same in all forks."""
+    """Make what getrandom() and `random` give a function of the seed, and of the machine's state, which is
+    the same in all forks."""
     entropy = hashlib.sha512(b"qjump-mn " + seed).digest()
     with open("/dev/urandom", "wb", buffering=0) as pool:
         fcntl.ioctl(pool, _RNDADDENTROPY, struct.pack("ii", 8 * len(entropy), len(entropy)) + entropy)
@@ -146,7 +153,8 @@ def _seed(seed: bytes) -> None:
 def _deadline(seconds: float, what: str) -> Iterator[None]:
     """Switch the machine off, with a line on the console, when the block takes longer in virtual time.
 
-    By a process of its own, because the block may hold the interpreter in a call, and may use signals and alarms itself.
+    By a process of its own, because the block may hold the interpreter in a call, and may use signals and
+    alarms itself.
     """
     watch = os.fork()
     if watch == 0:
@@ -189,8 +197,8 @@ def _hand_out(out: Path, code: int, virtual_ns: int, started_ns: int) -> None:
                 archive.add(path, str(path.relative_to(out)), recursive=False)
         buffered.flush()
         trailer = {
-            "bytes": port.bytes, "sha256": port.digest.hexdigest(), "exit_code": code, "virtual_ns": virtual_ns,
-            "started_ns": started_ns,
+            "bytes": port.bytes, "sha256": port.digest.hexdigest(), "exit_code": code,
+            "virtual_ns": virtual_ns, "started_ns": started_ns,
         }  # fmt: skip
         os.write(port.descriptor, json.dumps(trailer).encode().ljust(_TRAILER_BYTES))
 

@@ -1,4 +1,5 @@
-"""The errors that carrying out steps may end with: one sentence (what, where, what to do) and an exit code."""
+"""The errors that carrying out steps may end with: one sentence (what, where, what to do) and an exit
+code."""
 
 
 class QJumpError(Exception):

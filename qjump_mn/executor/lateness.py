@@ -1,7 +1,8 @@
-"""How late a program gets the processor that it waits for: one virtual processor carries all hosts, and what waits for it did not wait in the network.
+"""How late a program gets the processor that it waits for: one virtual processor carries all hosts, and what
+waits for it did not wait in the network.
 
-The mean share of the time that the processor is busy does not tell: half busy may be all busy for a while, such as a round of a MapReduce
-job, and then idle.
+The mean share of the time that the processor is busy does not tell: half busy may be all busy for a while,
+such as a round of a MapReduce job, and then idle.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import time
 from typing import Self
 
 EVERY_S = 0.023
-"""Between wake-ups: often enough to meet any busy while that lasts as long as a full buffer at 10 Mb/s (122 ms), and no multiple of the
-programs' own intervals, so that it meets all their phases."""
+"""Between wake-ups: often enough to meet any busy while that lasts as long as a full buffer at 10 Mb/s (122
+ms), and no multiple of the programs' own intervals, so that it meets all their phases."""
 
 
 class Lateness:
-    """While the block runs, a thread sleeps until set times and notes how late it wakes up, as any program would that waits for them."""
+    """While the block runs, a thread sleeps until set times and notes how late it wakes up, as any program
+    would that waits for them."""
 
     def __enter__(self) -> Self:
         self._late_s: list[float] = []
@@ -43,11 +45,17 @@ class Lateness:
             self._late_s.append(time.monotonic() - due)
 
     def quantiles_us(self) -> dict[str, float]:
-        """Median, 99th percentile and maximum (nearest rank) in us, beyond the least, which is the timer's own slack; all 0 without a wake-up.
+        """Median, 99th percentile and maximum (nearest rank) in us, beyond the least, which is the timer's
+        own slack; all 0 without a wake-up.
 
-        At least two wake-ups are later than the 99th percentile: in a short while one alone that met the scheduler's tick says nothing.
+        At least two wake-ups are later than the 99th percentile: in a short while one alone that met the
+        scheduler's tick says nothing.
         """
         late = sorted(self._late_s) or [0.0]
         count = len(late)
-        ranks = {"p50": math.ceil(count / 2), "p99": max(1, min(math.ceil(0.99 * count), count - 2)), "max": count}
+        ranks = {
+            "p50": math.ceil(count / 2),
+            "p99": max(1, min(math.ceil(0.99 * count), count - 2)),
+            "max": count,
+        }
         return {name: round((late[rank - 1] - late[0]) * 1e6, 1) for name, rank in ranks.items()}

@@ -33,7 +33,9 @@ class Emulation:
         self._shell, self._later = shell, later
         setLogLevel("warning")
         Mininet.inited = True  # its limits, which it would set now and never take back, are a step of ours
-        self.net: Any = Mininet(topo=None, link=_Cable, intf=Intf, controller=None, build=False, waitConnected=False)
+        self.net: Any = Mininet(
+            topo=None, link=_Cable, intf=Intf, controller=None, build=False, waitConnected=False
+        )
         later(self.net.stop)
 
     def host(self, step: Host) -> None:
@@ -52,11 +54,24 @@ class Emulation:
         hosts = {host.name for host in self.net.hosts}
         self._run(veth(step, hosts))
         first, second = step.ends
-        names = {"intfName1": first.device, "intfName2": second.device, "addr1": first.mac, "addr2": second.mac}
+        names = {
+            "intfName1": first.device,
+            "intfName2": second.device,
+            "addr1": first.mac,
+            "addr2": second.mac,
+        }
         link = self.net.addLink(first.node, second.node, **names)
         for end, interface in zip(step.ends, (link.intf1, link.intf2), strict=True):
             if end.node not in hosts:
-                self._run(["ovs-vsctl", "add-port", end.node, end.device, *interface.node.intfOpts(interface).split()])
+                self._run(
+                    [
+                        "ovs-vsctl",
+                        "add-port",
+                        end.node,
+                        end.device,
+                        *interface.node.intfOpts(interface).split(),
+                    ]
+                )
 
     def _run(self, argv: list[str]) -> None:
         done = self._shell.run(MACHINE, argv, deadline_s=DEADLINE_S)

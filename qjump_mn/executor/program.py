@@ -1,4 +1,5 @@
-"""The programs of a trial: started, waited for, ended; and which of several that failed is rather the cause."""
+"""The programs of a trial: started, waited for, ended; and which of several that failed is rather the
+cause."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ class Program:
     def __init__(self, shell: Shell, step: Start, raw: Path) -> None:
         self.step = step
         self.files = (raw / f"{step.output}.stderr", raw / step.output)
-        self.process = shell.start(step.node, step.argv, stdout=self.files[1], stderr=self.files[0], folder=raw)
+        self.process = shell.start(
+            step.node, step.argv, stdout=self.files[1], stderr=self.files[0], folder=raw
+        )
         self.started_s = time.monotonic()
         self._finished = False
 
@@ -43,7 +46,8 @@ class Program:
         return f"{self.step.shown} ended {how}: {self.last_words()}"
 
     def finish(self, deadline_s: float, *, terminate: bool = False) -> None:
-        """Wait for the end, or bring it about; raise :class:`LostError` if it is not there in time or its status is not a good one."""
+        """Wait for the end, or bring it about; raise :class:`LostError` if it is not there in time or its
+        status is not a good one."""
         good = self.step.good
         if terminate:
             if self.failure:
@@ -54,7 +58,9 @@ class Program:
         try:
             status = self.process.wait(max(0.0, deadline_s - passed_s))
         except subprocess.TimeoutExpired:
-            raise LostError(f"{self.step.shown} did not end within {deadline_s:.0f} s: {self.last_words()}") from None
+            raise LostError(
+                f"{self.step.shown} did not end within {deadline_s:.0f} s: {self.last_words()}"
+            ) from None
         if status not in good:
             raise LostError(self.ending(f"with status {status}"))
         self._finished = True
@@ -70,7 +76,9 @@ class Program:
     def last_words(self) -> str:
         """The last lines that it printed, in one."""
         texts = [path.read_text(errors="replace").strip() for path in self.files if path.exists()]
-        words = " | ".join(" / ".join(" ".join(line.split()) for line in text.splitlines()[-3:]) for text in texts if text)
+        words = " | ".join(
+            " / ".join(" ".join(line.split()) for line in text.splitlines()[-3:]) for text in texts if text
+        )
         return words[-400:] or "it said nothing"
 
 
@@ -88,6 +96,11 @@ class Programs(ExitStack):
         self.callback(program.kill)
         return program
 
+    def kill(self) -> None:
+        """End all that run."""
+        for program in list(self._programs.values()):
+            program.kill()
+
     def wait(self, step: Wait) -> None:
         """Wait for a condition; raise :class:`LostError` if it takes too long, or its program ends before."""
         program = self._programs[step.program] if step.program else None
@@ -95,7 +108,9 @@ class Programs(ExitStack):
         folder = self._raw if self._raw.is_dir() else None
         while self._shell.run(step.node, step.argv, folder=folder, deadline_s=step.deadline_s).returncode:
             if program is not None and program.process.poll() is not None:
-                raise LostError(program.ending(f"with status {program.process.returncode} before it was ready"))
+                raise LostError(
+                    program.ending(f"with status {program.process.returncode} before it was ready")
+                )
             if time.monotonic() > end_s:
                 words = f": {program.last_words()}" if program is not None else ""
                 raise LostError(f"{step.lacks} after {step.deadline_s:.0f} s{words}")
@@ -103,7 +118,8 @@ class Programs(ExitStack):
             nap_s = min(1.5 * nap_s, LONGEST_NAP_S)
 
     def end(self, step: Finish | Stop) -> None:
-        """Wait for a program's end, or bring it about; if others have failed too, the error is about the one that is rather the cause."""
+        """Wait for a program's end, or bring it about; if others have failed too, the error is about the one
+        that is rather the cause."""
         program = self._programs[step.program]
         try:
             program.finish(step.deadline_s, terminate=isinstance(step, Stop))
@@ -117,7 +133,7 @@ class Programs(ExitStack):
 
 
 def _rank(program: Program) -> tuple[int, bool]:
-    """The lower, the less likely a failure is another's consequence: a program is killed by no peer's end, a server by no client's; one
-    that hangs waits for somebody."""
+    """The lower, the less likely a failure is another's consequence: a program is killed by no peer's end, a
+    server by no client's; one that hangs waits for somebody."""
     status = program.process.returncode
     return (2 if status is None else 0 if status < 0 else 1, program.step.itself)

@@ -1,7 +1,9 @@
-"""Steps: what is done to set a network up, to treat it, to measure and to read it back, as plain data in the one order there is.
+"""Steps: what is done to set a network up, to treat it, to measure and to read it back, as plain data in the
+one order there is.
 
-``qjump_mn.steps.compile`` makes them, ``qjump_mn.steps.shell`` prints them, ``executor.trial`` carries them out. A ``node`` is the name
-of a host, or "" for the machine itself, where the switches are. Paths are relative to the folder of the trial. Times are in s.
+``qjump_mn.steps.compile`` makes them, ``qjump_mn.steps.shell`` prints them, ``executor.trial`` carries them
+out. A ``node`` is the name of a host, or "" for the machine itself, where the switches are. Paths are
+relative to the folder of the trial. Times are in s.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ class Host(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="hos
 
 
 class Switch(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="switch"):
-    """A learning switch of Mininet on Open vSwitch's kernel datapath; ``dpid`` is its number in hexadecimal."""
+    """A learning switch of Mininet on Open vSwitch's kernel datapath; ``dpid`` is its number in
+    hexadecimal."""
 
     name: str
     dpid: str
@@ -37,7 +40,8 @@ class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class Cable(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="cable"):
-    """A veth pair whose ends have ``queues`` transmit and receive queues each; an end at a switch becomes its next port."""
+    """A veth pair whose ends have ``queues`` transmit and receive queues each; an end at a switch becomes its
+    next port."""
 
     ends: tuple[End, End]
     queues: int
@@ -46,8 +50,8 @@ class Cable(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ca
 class Run(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="run"):
     """A command that must succeed; else ``refusal`` is the sentence, in front of its last words.
 
-    ``undo`` takes back what it did, when the block of steps that it is one of has ended. What ``saves`` prints beforehand is then the
-    standard input of ``undo``.
+    ``undo`` takes back what it did, when the block of steps that it is one of has ended. What ``saves``
+    prints beforehand is then the standard input of ``undo``.
     """
 
     argv: tuple[str, ...]
@@ -69,9 +73,11 @@ class Read(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="rea
 
 
 class Start(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="start"):
-    """A program is started in the folder ``raw``, where its standard output is the file ``output``, by which other steps name it.
+    """A program is started in the folder ``raw``, where its standard output is the file ``output``, by which
+    other steps name it.
 
-    ``shown`` is its name in messages. It ends by ``itself``, with an exit status that is ``good``, or is ended by a step :class:`Stop`.
+    ``shown`` is its name in messages. It ends by ``itself``, with an exit status that is ``good``, or is
+    ended by a step :class:`Stop`.
     """
 
     argv: tuple[str, ...]
@@ -83,7 +89,8 @@ class Start(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="st
 
 
 class Wait(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="wait"):
-    """Wait until ``argv`` succeeds on ``node``, in the folder ``raw``, at most ``deadline_s``; ``lacks`` says what is not the case before.
+    """Wait until ``argv`` succeeds on ``node``, in the folder ``raw``, at most ``deadline_s``; ``lacks`` says
+    what is not the case before.
 
     With ``program``, the output of one that was started, its end is the end of waiting too, and an error.
     """
@@ -123,18 +130,22 @@ class Sleep(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="sl
 
 
 class Measure(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="measure"):
-    """The measurement begins: from here on it is noted how busy the processor is, and how late it comes to whom it is due."""
+    """The measurement begins: from here on it is noted how busy the processor is, and how late it comes to
+    whom it is due."""
 
 
 class Measured(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="measured"):
     """The measurement ends."""
 
 
-AnyStep = Host | Switch | Cable | Run | Read | Start | Wait | Finish | Stop | Mark | Sleep | Measure | Measured
+AnyStep = (
+    Host | Switch | Cable | Run | Read | Start | Wait | Finish | Stop | Mark | Sleep | Measure | Measured
+)
 Steps = tuple[AnyStep, ...]
 
 LOAD, MEASUREMENT = "load", "measurement"
-"""The instants that the facts of a trial are told by: when what disturbs was started, and when the measurement began."""
+"""The instants that the facts of a trial are told by: when what disturbs was started, and when the
+measurement began."""
 
 
 def decode(plain: object) -> Steps:

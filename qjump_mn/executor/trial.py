@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -22,7 +23,8 @@ PROGRESS = "qjump-mn: "
 """A line that begins so reaches whoever runs the guest."""
 
 MESSAGE, FACTS, RAW = "message.txt", "trial.json", "raw"
-"""Files of a trial: the sentence of one that failed, and what it says of itself; and the folder of what its programs print."""
+"""Files of a trial: the sentence of one that failed, and what it says of itself; and the folder of what its
+programs print."""
 
 Progress = Callable[[str], None]
 
@@ -39,6 +41,7 @@ class Network:
         self.shell = shell or Namespaces()
         self.exits = ExitStack()
         self.emulation: Any = None
+        self._block: Block | None = None
 
     def __enter__(self) -> Network:
         return self
@@ -63,27 +66,37 @@ class Network:
         return self.emulation
 
     def trial(self, todo: steps.Steps, out: Path, progress: Progress, *, undo: bool = True) -> None:
-        """Carry out a trial's steps, whose files go into ``out``; ``undo`` takes back what they did to the network.
+        """Carry out a trial's steps, whose files go into ``out``; ``undo`` takes back what they did to the
+        network.
 
         Raises LostError when a program dies or is late, MachineError when a command fails.
         """
         (out / RAW).mkdir(parents=True, exist_ok=True)
         with ExitStack() as exits:
-            block = Block(self, out, exits, progress)
+            self._block = block = Block(self, out, exits, progress)
             block.run(todo)
             (out / FACTS).write_text(json.dumps(block.facts(), indent=1, sort_keys=True) + "\n")
             if not undo:
                 exits.pop_all()
 
+    def stop(self) -> None:
+        """End the trial that runs now, from another thread: it raises LostError, and what it did is taken
+        back."""
+        if self._block is not None:
+            self._block.stop()
+
 
 class Block:
-    """Steps that belong together, and what is noted while they are carried out."""
+    """Steps that belong together, and what is noted while they are carried out: a method for each kind, by
+    its tag."""
 
     def __init__(self, network: Network, out: Path, exits: ExitStack, progress: Progress) -> None:
-        self._network, self._shell, self._out, self._exits, self._progress = network, network.shell, out, exits, progress
+        self._network, self._shell, self._out = network, network.shell, out
+        self._exits, self._progress = exits, progress
         self._raw = out / RAW
         # Whatever happens to the programs happens before anything is taken back.
         self._programs = Programs(self._shell, self._raw)
+        self._stopped = threading.Event()
         self._marks_s: dict[str, float] = {}
         self._read_ns: dict[str, int] = {}
         self._facts: dict[str, Any] = {}
@@ -92,28 +105,35 @@ class Block:
         """Carry out every step, in order."""
         with self._programs:
             for step in todo:
-                _ACTIONS[type(step)](self, step)
+                if self._stopped.is_set():
+                    raise LostError("it was stopped")
+                getattr(self, f"_{step.__struct_config__.tag}")(step)
+
+    def stop(self) -> None:
+        """No further step is carried out, and what is waited for ends."""
+        self._stopped.set()
+        self._programs.kill()
 
     def facts(self) -> dict[str, Any]:
         """What a trial says of itself: see TrialFacts in qjump_mn/results/tables.py."""
         return {**self._facts, "read_ns": self._read_ns}
 
-    def host(self, step: steps.Host) -> None:
+    def _host(self, step: steps.Host) -> None:
         self._network.mininet().host(step)
 
-    def switch(self, step: steps.Switch) -> None:
+    def _switch(self, step: steps.Switch) -> None:
         self._network.mininet().switch(step)
 
-    def cable(self, step: steps.Cable) -> None:
+    def _cable(self, step: steps.Cable) -> None:
         self._network.mininet().cable(step)
 
-    def command(self, step: steps.Run) -> None:
+    def _run(self, step: steps.Run) -> None:
         saved = self._checked(step.node, step.saves, "", step.deadline_s) if step.saves else ""
         if step.undo is not None:
             self._exits.callback(self._undo, step.undo, saved)
         self._checked(step.node, step.argv, step.stdin, step.deadline_s, step.refusal)
 
-    def read(self, step: steps.Read) -> None:
+    def _read(self, step: steps.Read) -> None:
         began_ns = time.monotonic_ns()
         text = self._checked(step.node, step.argv, "", step.deadline_s)
         self._read_ns[step.output] = (began_ns + time.monotonic_ns()) // 2
@@ -121,39 +141,49 @@ class Block:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def start(self, step: steps.Start) -> None:
+    def _start(self, step: steps.Start) -> None:
         self._programs.start(step)
 
-    def wait(self, step: steps.Wait) -> None:
+    def _wait(self, step: steps.Wait) -> None:
         self._programs.wait(step)
 
-    def end(self, step: steps.Finish | steps.Stop) -> None:
+    def _finish(self, step: steps.Finish | steps.Stop) -> None:
         self._programs.end(step)
 
-    def mark(self, step: steps.Mark) -> None:
+    _stop = _finish
+
+    def _mark(self, step: steps.Mark) -> None:
         self._marks_s[step.name] = time.monotonic()
 
-    def sleep(self, step: steps.Sleep) -> None:
+    def _sleep(self, step: steps.Sleep) -> None:
         since_s = self._marks_s[step.mark] if step.mark else time.monotonic()
-        time.sleep(max(0.0, since_s + step.after_s - time.monotonic()))
+        self._stopped.wait(max(0.0, since_s + step.after_s - time.monotonic()))
 
-    def measure(self, step: steps.Measure) -> None:
+    def _measure(self, step: steps.Measure) -> None:
         self._progress("measuring")
         self._ticks = _cpu_ticks()
         self._marks_s[steps.MEASUREMENT] = time.monotonic()
-        self._facts = {"began_ns": round(self._marks_s[steps.MEASUREMENT] * NS), "began_utc_ns": time.time_ns()}
+        self._facts = {
+            "began_ns": round(self._marks_s[steps.MEASUREMENT] * NS),
+            "began_utc_ns": time.time_ns(),
+        }
         self._lateness = self._exits.enter_context(Lateness())
 
-    def measured(self, step: steps.Measured) -> None:
+    def _measured(self, step: steps.Measured) -> None:
         self._lateness.end()
         load_s = self._marks_s[steps.LOAD]
         self._facts |= {
-            "window_s": [round(self._marks_s[steps.MEASUREMENT] - load_s, 6), round(time.monotonic() - load_s, 6)],
+            "window_s": [
+                round(self._marks_s[steps.MEASUREMENT] - load_s, 6),
+                round(time.monotonic() - load_s, 6),
+            ],
             "cpu_busy": round(_busy_share(self._ticks, _cpu_ticks()), 4),
             "cpu_late_us": self._lateness.quantiles_us(),
         }
 
-    def _checked(self, node: str, argv: tuple[str, ...], stdin: str, deadline_s: float, refusal: str = "") -> str:
+    def _checked(
+        self, node: str, argv: tuple[str, ...], stdin: str, deadline_s: float, refusal: str = ""
+    ) -> str:
         where = node or "this machine"
         try:
             done = self._shell.run(node, argv, stdin=stdin, deadline_s=deadline_s)
@@ -172,23 +202,6 @@ class Block:
             self._shell.run(step.node, step.argv, stdin=step.stdin or stdin, deadline_s=step.deadline_s)
 
 
-_ACTIONS: dict[type[steps.Step], Callable[[Block, Any], None]] = {
-    steps.Host: Block.host,
-    steps.Switch: Block.switch,
-    steps.Cable: Block.cable,
-    steps.Run: Block.command,
-    steps.Read: Block.read,
-    steps.Start: Block.start,
-    steps.Wait: Block.wait,
-    steps.Finish: Block.end,
-    steps.Stop: Block.end,
-    steps.Mark: Block.mark,
-    steps.Sleep: Block.sleep,
-    steps.Measure: Block.measure,
-    steps.Measured: Block.measured,
-}
-
-
 def bring_up(args: dict[str, Any]) -> Network:
     """Entry point of a guest's setup: carry out ``args["steps"]``. The guest's end takes the network down."""
     network = Network()
@@ -197,7 +210,8 @@ def bring_up(args: dict[str, Any]) -> Network:
 
 
 def run(network: Network, args: dict[str, Any], out: Path) -> int:
-    """Entry point of a guest's job: carry out the trial ``args["steps"]``; an error leaves its sentence and its exit code."""
+    """Entry point of a guest's job: carry out the trial ``args["steps"]``; an error leaves its sentence and
+    its exit code."""
     try:
         network.trial(steps.decode(args["steps"]), out, say, undo=False)
     except QJumpError as error:

@@ -8,7 +8,8 @@ from .steps import Cable, End
 
 
 def veth(step: Cable, hosts: Collection[str]) -> list[str]:
-    """A veth pair with its queues, the ends in the namespaces of their ``hosts`` (Mininet issue 976: it has no option for queues)."""
+    """A veth pair with its queues, the ends in the namespaces of their ``hosts`` (Mininet issue 976: it has
+    no option for queues)."""
     first, second = (_end(end, step.queues, inside=end.node in hosts) for end in step.ends)
     return ["ip", "link", "add", *first, "type", "veth", "peer", *second]
 

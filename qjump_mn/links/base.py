@@ -24,8 +24,8 @@ Qdisc = dict[str, Any]
 
 
 class Shaping(NamedTuple):
-    """What makes one interface the end of a link, in the namespace of its node: ``ip`` lines first, then ``tc`` lines; each without the
-    program's name, and what takes them back."""
+    """What makes one interface the end of a link, in the namespace of its node: ``ip`` lines first, then
+    ``tc`` lines; each without the program's name, and what takes them back."""
 
     ip: tuple[str, ...]
     tc: tuple[str, ...]
@@ -37,7 +37,8 @@ NOTHING = Shaping((), (), (), ())
 
 
 class Count(NamedTuple):
-    """Since a link's end was made: bytes on the link, packets dropped and marked, most bytes that waited (None where nobody counts)."""
+    """Since a link's end was made: bytes on the link, packets dropped and marked, most bytes that waited
+    (None where nobody counts)."""
 
     bytes: int
     drops: int
@@ -48,9 +49,10 @@ class Count(NamedTuple):
 class LinkModel:
     """A model of a link; a subclass overrides what is otherwise.
 
-    ``modules`` are the kernel's that it needs. ``serves_levels``: a host's end serves the levels in strict priority by itself.
-    ``has_port_queues``: below the root of a switch's end a scheme may put queues of its own. ``counts_levels``: its counters tell the
-    levels apart. ``exact``: a frame takes its serialisation time to the nanosecond, so that an idle round trip is a constant.
+    ``modules`` are the kernel's that it needs. ``serves_levels``: a host's end serves the levels in strict
+    priority by itself. ``has_port_queues``: below the root of a switch's end a scheme may put queues of its
+    own. ``counts_levels``: its counters tell the levels apart. ``exact``: a frame takes its serialisation
+    time to the nanosecond, so that an idle round trip is a constant.
     """
 
     name: ClassVar[str]
@@ -64,16 +66,21 @@ class LinkModel:
     def check(self, where: str, link: Link) -> None:
         """Raise :class:`UsageError` that begins with ``where`` for what this model cannot do."""
         if not link.orphan and not self.releases_early:
-            raise UsageError(f"{where}: orphan = false is for links of model wire: {self.name} never releases a packet early")
+            raise UsageError(
+                f"{where}: orphan = false is for links of model wire: {self.name} releases no packet early"
+            )
         if link.xoff_bytes and not self.has_pause:
-            raise UsageError(f"{where}: xoff = {link.xoff_bytes}B is for links of model wire: {self.name} knows no pause")
+            raise UsageError(
+                f"{where}: xoff = {link.xoff_bytes}B is for links of model wire: {self.name} knows no pause"
+            )
 
     def shape(self, link: Link, device: str, *, on_switch: bool) -> Shaping:
         """What makes ``device`` an end of ``link``."""
         raise NotImplementedError
 
     def shapes(self, *, on_switch: bool) -> bool:
-        """Whether the qdiscs at this end of a link are this model's, so that :meth:`differences` knows them."""
+        """Whether the qdiscs at this end of a link are this model's, so that :meth:`differences` knows
+        them."""
         return True
 
     def switches(self, network: Network) -> Iterator[Run]:
@@ -88,12 +95,14 @@ class LinkModel:
         return []
 
     def counts(self, qdiscs: Sequence[Qdisc]) -> dict[int | None, Count]:
-        """What the qdiscs of an interface count, by level; None is all levels together. Raises KeyError or ValueError where they do not
-        say."""
+        """What the qdiscs of an interface count, by level; None is all levels together. Raises KeyError or
+        ValueError where they do not say."""
         root = root_of(qdiscs)
         if root is None:
             raise ValueError("no root qdisc")
-        return {None: Count(root["bytes"] + theory.TAG_TO_GAP_BYTES * root["packets"], root["drops"], 0, None)}
+        return {
+            None: Count(root["bytes"] + theory.TAG_TO_GAP_BYTES * root["packets"], root["drops"], 0, None)
+        }
 
 
 def root_of(qdiscs: Sequence[Qdisc]) -> Qdisc | None:

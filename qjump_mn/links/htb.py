@@ -1,4 +1,5 @@
-"""htb: Mininet's own TC link at the hosts, Open vSwitch's linux-htb QoS at the switches. It has no serialisation delay."""
+"""htb: Mininet's own TC link at the hosts, Open vSwitch's linux-htb QoS at the switches. It has no
+serialisation delay."""
 
 from __future__ import annotations
 
@@ -14,12 +15,15 @@ COOKIE = "0x716a"
 """Of our flows, by which they are found again."""
 
 _DESTROY = """for table in qos queue; do
-    for row in $(ovs-vsctl --bare --columns=_uuid find $table external_ids:owner=qjump-mn); do ovs-vsctl destroy $table $row; done
+    for row in $(ovs-vsctl --bare --columns=_uuid find $table external_ids:owner=qjump-mn); do
+        ovs-vsctl destroy $table $row
+    done
 done"""
 
 
 class Htb(LinkModel):
-    """What Mininet's TCIntf does for ``bw`` and ``delay``, at a host; eight queues a port, chosen by PCP, at a switch."""
+    """What Mininet's TCIntf does for ``bw`` and ``delay``, at a host; eight queues a port, chosen by PCP, at
+    a switch."""
 
     name = "htb"
     modules = ("sch_htb", "sch_prio", "sch_netem", "sch_qjump")
@@ -46,23 +50,46 @@ class Htb(LinkModel):
         )
         for switch in network.switches:
             undo = Run(argv=("ovs-ofctl", "del-flows", switch, f"cookie={COOKIE}/-1"))
-            yield Run(argv=("ovs-ofctl", "add-flows", switch, "-"), stdin="".join(f"{rule}\n" for rule in flows()), undo=undo)
+            yield Run(
+                argv=("ovs-ofctl", "add-flows", switch, "-"),
+                stdin="".join(f"{rule}\n" for rule in flows()),
+                undo=undo,
+            )
 
 
 def qos(rates: Mapping[str, int]) -> list[str]:
-    """Arguments of one ovs-vsctl call: linux-htb QoS with eight queues on every port, below the rate of its link in bit/s."""
+    """Arguments of one ovs-vsctl call: linux-htb QoS with eight queues on every port, below the rate of its
+    link in bit/s."""
     arguments: list[str] = []
     for device, rate_bps in rates.items():
         queues = ",".join(f"{level}=@q-{device}-{level}" for level in LEVELS)
         arguments += ["--", "set", "port", device, f"qos=@qos-{device}"]
-        arguments += ["--", f"--id=@qos-{device}", "create", "qos", "type=linux-htb", f"other-config:max-rate={rate_bps}"]
+        arguments += [
+            "--",
+            f"--id=@qos-{device}",
+            "create",
+            "qos",
+            "type=linux-htb",
+            f"other-config:max-rate={rate_bps}",
+        ]
         arguments += [f"queues={queues}", OWNER]
         for level in LEVELS:
-            arguments += ["--", f"--id=@q-{device}-{level}", "create", "queue", f"other-config:priority={7 - level}"]
+            arguments += [
+                "--",
+                f"--id=@q-{device}-{level}",
+                "create",
+                "queue",
+                f"other-config:priority={7 - level}",
+            ]
             arguments += [f"other-config:max-rate={rate_bps}", OWNER]
     return arguments[1:]
 
 
 def flows() -> list[str]:
-    """OpenFlow rules that choose the queue by the tag's PCP; everything else stays as in a learning switch."""
-    return [f"cookie={COOKIE},priority=100,vlan_tci=0x{level << 13 | 0x1000:04x}/0xf000,actions=set_queue:{level},NORMAL" for level in LEVELS]
+    """OpenFlow rules that choose the queue by the tag's PCP; everything else stays as in a learning
+    switch."""
+    return [
+        f"cookie={COOKIE},priority=100,vlan_tci=0x{level << 13 | 0x1000:04x}/0xf000,"
+        f"actions=set_queue:{level},NORMAL"
+        for level in LEVELS
+    ]

@@ -1,4 +1,5 @@
-"""The models of a link, by name: ours, and those that extensions add (entry points of the group ``qjump_mn.links``)."""
+"""The models of a link, by name: ours, and those that extensions add (entry points of the group
+``qjump_mn.links``)."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ def names() -> list[str]:
 
 @functools.cache
 def of(name: str, where: str = "link.model") -> LinkModel:
-    """The model called ``name``; raise :class:`UsageError`, with ``where``, if there is none, or an extension's cannot be
-    imported."""
+    """The model called ``name``; raise :class:`UsageError`, with ``where``, if there is none, or an
+    extension's cannot be imported."""
     if name in OURS:
         model: type[LinkModel] = getattr(importlib.import_module(f"qjump_mn.links.{name}"), OURS[name])
         return model()
@@ -30,5 +31,7 @@ def of(name: str, where: str = "link.model") -> LinkModel:
         raise UsageError(f"{where}: there is no link model {name!r}: known are {', '.join(names())}")
     made = extensions.load(GROUP, name)()
     if not isinstance(made, LinkModel) or made.name != name:
-        raise UsageError(f"the extension's link model {name!r} is no LinkModel of that name (see qjump_mn/links/base.py)")
+        raise UsageError(
+            f"the extension's link model {name!r} is no LinkModel of that name (see qjump_mn/links/base.py)"
+        )
     return made

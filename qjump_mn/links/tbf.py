@@ -11,8 +11,9 @@ from qjump_mn.theory import LEVELS
 
 
 class Tbf(LinkModel):
-    """The sender is paced by a bucket of one frame (so that priorities are decided before the wire, frame by frame) and the receiver's
-    ingress serialises through an ifb, since tbf lets a frame go before its time on the wire, not after."""
+    """The sender is paced by a bucket of one frame (so that priorities are decided before the wire, frame by
+    frame) and the receiver's ingress serialises through an ifb, since tbf lets a frame go before its time on
+    the wire, not after."""
 
     name = "tbf"
     modules = ("act_mirred", "cls_matchall", "sch_tbf", "sch_prio", "sch_netem", "ifb")
@@ -21,17 +22,20 @@ class Tbf(LinkModel):
         full = theory.frame_bytes(link.mtu_bytes)
         headers = theory.PREAMBLE_BYTES + theory.FCS_BYTES + theory.VLAN_TAG_BYTES
         smallest = theory.MINIMUM_FRAME_BYTES + theory.AROUND_FRAME_BYTES
-        mirror = ifb_name(device)
+        packets, mirror = max(1, link.buffer_bytes // full), ifb_name(device)
         lines = [
             f"qdisc add dev {device} root handle 5: tbf rate {link.rate_bps}bit burst {full + 8} "
             f"limit {link.buffer_bytes * len(LEVELS)} overhead {theory.TAG_TO_GAP_BYTES} mpu {smallest}"
         ]
         if on_switch:
-            lines.append(f"qdisc add dev {device} parent {PARENT} handle 10: prio bands {QUEUES} priomap" + " 7" * 16)
+            lines.append(
+                f"qdisc add dev {device} parent {PARENT} handle 10: prio bands {QUEUES} priomap" + " 7" * 16
+            )
             for level in LEVELS:
                 lines += [
-                    f"qdisc add dev {device} parent 10:{8 - level} handle 1{level + 1}: pfifo limit {max(1, link.buffer_bytes // full)}",
-                    f"filter add dev {device} parent 10: protocol 802.1q prio {level + 1} flower vlan_prio {level} classid 10:{8 - level}",
+                    f"qdisc add dev {device} parent 10:{8 - level} handle 1{level + 1}: pfifo limit {packets}",
+                    f"filter add dev {device} parent 10: protocol 802.1q prio {level + 1} "
+                    f"flower vlan_prio {level} classid 10:{8 - level}",
                 ]
         lines += [
             f"qdisc add dev {mirror} root netem rate {link.rate_bps}bit {headers} limit 1000"

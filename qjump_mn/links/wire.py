@@ -1,4 +1,5 @@
-"""wire: sch_wire, a frame is delivered when its last bit has arrived; levels queue behind it in strict priority."""
+"""wire: sch_wire, a frame is delivered when its last bit has arrived; levels queue behind it in strict
+priority."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ MARKS = ("marked", "ecn_mark", "ce_mark")
 
 
 class Wire(LinkModel):
-    """sch_wire as root. Switch ports pause their link partners where the links have flow control, which every wire obeys."""
+    """sch_wire as root. Switch ports pause their link partners where the links have flow control, which every
+    wire obeys."""
 
     name = "wire"
     modules = ("sch_wire", "sch_qjump")
@@ -35,17 +37,26 @@ class Wire(LinkModel):
             return wrong
         root = root_of(qdiscs) or {}
         options = root.get("options", {})
-        planned: dict[str, object] = {"rate_bps": link.rate_bps, "limit": link.buffer_bytes, "delay_ns": link.delay_ns}
+        planned: dict[str, object] = {
+            "rate_bps": link.rate_bps,
+            "limit": link.buffer_bytes,
+            "delay_ns": link.delay_ns,
+        }
         planned |= {"classify": "pcp", "orphan": link.orphan}
         if on_switch and link.xoff_bytes:
             planned |= {"xoff": link.xoff_bytes, "xon": link.xon_bytes}
-        return [f"its wire's {key} is {options.get(key)}, not {value}" for key, value in planned.items() if options.get(key) != value]
+        return [
+            f"its wire's {key} is {options.get(key)}, not {value}"
+            for key, value in planned.items()
+            if options.get(key) != value
+        ]
 
     def counts(self, qdiscs: Sequence[Qdisc]) -> dict[int | None, Count]:
         """By level, preamble and gap included.
 
-        Where a scheme has put a queue of its own in the place of the levels, the wire does not know how much waited, nor what became of
-        each level; where a limiter holds packets back, that has no counter of how much waits.
+        Where a scheme has put a queue of its own in the place of the levels, the wire does not know how much
+        waited, nor what became of each level; where a limiter holds packets back, that has no counter of how
+        much waits.
         """
         root = root_of(qdiscs)
         if root is None or root["kind"] != self.name:

@@ -1,1 +1,2 @@
-"""Steps of a network and of its trials: compiled from a plan, printed as a shell script, compared with what was built."""
+"""Steps of a network and of its trials: compiled from a plan, printed as a shell script, compared with what
+was built."""

@@ -20,13 +20,22 @@ OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic
 
 
 def differences(folder: Path, arm: ArmPlan) -> list[str]:
-    """How what was read back into ``folder`` differs from what was planned for an arm, a sentence each; none when they are the same."""
-    return [sentence for node in (SWITCHES, *arm.network.hosts) for sentence in _node_differences(folder, arm, node)]
+    """How what was read back into ``folder`` differs from what was planned for an arm, a sentence each; none
+    when they are the same."""
+    return [
+        sentence
+        for node in (SWITCHES, *arm.network.hosts)
+        for sentence in _node_differences(folder, arm, node)
+    ]
 
 
 def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
     network, on_switch = arm.network, node == SWITCHES
-    interfaces = {entry["ifname"]: entry for entry in json.loads((folder / f"ip-{node}.json").read_text()) if "ifname" in entry}
+    interfaces = {
+        entry["ifname"]: entry
+        for entry in json.loads((folder / f"ip-{node}.json").read_text())
+        if "ifname" in entry
+    }
     qdiscs = [qdisc for qdisc in json.loads((folder / f"tc-{node}.json").read_text()) if "dev" in qdisc]
     sentences: list[str] = []
     for device in sorted(switch_ports(network)) if on_switch else [f"{node}-eth0"]:
@@ -34,10 +43,14 @@ def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
             sentences.append(f"{node}: there is no interface {device}")
             continue
         mine = [qdisc for qdisc in qdiscs if qdisc["dev"] == device]
-        wrong = _interface_differences(interfaces[device], network) + _qdisc_differences(mine, device, arm, on_switch=on_switch)
+        wrong = _interface_differences(interfaces[device], network) + _qdisc_differences(
+            mine, device, arm, on_switch=on_switch
+        )
         sentences += [f"{device}: {text}" for text in wrong]
     if not on_switch:
-        sentences += [f"{node}: {text}" for text in _vlan_differences(interfaces.get(tagged(node, network)), network)]
+        sentences += [
+            f"{node}: {text}" for text in _vlan_differences(interfaces.get(tagged(node, network)), network)
+        ]
         sentences += _transport_differences(folder, arm, node)
     offloads = folder / f"ethtool-{node}.txt"
     return sentences + (_offload_differences(offloads.read_text()) if offloads.exists() else [])
@@ -49,7 +62,9 @@ def _qdisc_differences(qdiscs: Sequence[Qdisc], device: str, arm: ArmPlan, *, on
     model = registry.of(arm.network.model)
     lines = port_queues(arm.scheme, arm.network)[device] if on_switch else placed(arm.scheme.host, device)
     wrong = model.differences(qdiscs, link, on_switch=on_switch) if model.shapes(on_switch=on_switch) else []
-    return wrong + _scheme_differences(qdiscs, lines) + ([] if on_switch else _limiter_differences(qdiscs, arm))
+    return (
+        wrong + _scheme_differences(qdiscs, lines) + ([] if on_switch else _limiter_differences(qdiscs, arm))
+    )
 
 
 def _transport_differences(folder: Path, arm: ArmPlan, host: str) -> list[str]:
@@ -102,9 +117,13 @@ def _limiter_differences(qdiscs: Sequence[Qdisc], arm: ArmPlan) -> list[str]:
     if arm.qjump is None:
         return ["it has a qjump qdisc, and the arm has none"] if limiters else []
     if arm.qjump.mode == "tbf":
-        buckets = sum(qdisc.get("kind") == "tbf" and qdisc.get("parent", "").startswith(HANDLE) for qdisc in qdiscs)
+        buckets = sum(
+            qdisc.get("kind") == "tbf" and qdisc.get("parent", "").startswith(HANDLE) for qdisc in qdiscs
+        )
         planned_buckets = sum(budget > 0 for budget in arm.qjump.budget_bytes)
-        return [] if buckets == planned_buckets else [f"it has {buckets} token buckets, not {planned_buckets}"]
+        return (
+            [] if buckets == planned_buckets else [f"it has {buckets} token buckets, not {planned_buckets}"]
+        )
     if len(limiters) != 1:
         return [f"it has {len(limiters)} qjump qdiscs, not one"]
     options = limiters[0].get("options", {})
@@ -112,7 +131,11 @@ def _limiter_differences(qdiscs: Sequence[Qdisc], arm: ArmPlan) -> list[str]:
     plan = arm.qjump
     packets = None if plan.mode == "2015" else [plan.limit_packets] * len(LEVELS)
     planned = {"epoch_ns": plan.epoch_ns, "mode": plan.mode, "epochs": plan.epochs, "packets": packets}
-    wrong = [f"its {key} is {options.get(key)}, not {value}" for key, value in planned.items() if options.get(key) != value]
+    wrong = [
+        f"its {key} is {options.get(key)}, not {value}"
+        for key, value in planned.items()
+        if options.get(key) != value
+    ]
     wrong += [
         f"level {level} has a budget of {budgets.get(level)}, not {plan.budget_bytes[level]}"
         for level in LEVELS

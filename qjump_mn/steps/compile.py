@@ -28,7 +28,8 @@ from qjump_mn.steps import readback
 from qjump_mn.steps.treatment import treatment
 
 BACKGROUND_OFFSET_S = 0.1
-"""What disturbs starts at a random instant of this length: another seed is another phase of TCP's sawtooth."""
+"""What disturbs starts at a random instant of this length: another seed is another phase of TCP's
+sawtooth."""
 
 MARGIN_S = 60.0
 """How much longer than planned a program may take."""
@@ -36,14 +37,16 @@ MARGIN_S = 60.0
 LIBRARIES = "/usr/lib/qjump-mn"
 
 SOCKET_STATES = {"tcp": "0A", "udp": "07"}
-"""Of a socket that is bound and waits, as /proc/net/{tcp,udp} write them: TCP_LISTEN, and TCP_CLOSE for UDP."""
+"""Of a socket that is bound and waits, as /proc/net/{tcp,udp} write them: TCP_LISTEN, and TCP_CLOSE for
+UDP."""
 
 Pairs = Sequence[tuple[WorkloadPlan, Launch]]
 
 
 def trial_steps(trial: Trial) -> Steps:
-    """Everything that a trial does on a network that is up: treat it, read it back, start what serves, what disturbs and
-    what measures, end all that, read the counters. The seed decides the instants at which programs start."""
+    """Everything that a trial does on a network that is up: treat it, read it back, start what serves, what
+    disturbs and what measures, end all that, read the counters. The seed decides the instants at which
+    programs start."""
     chance = random.Random(trial.seed)
     offset_s, phase_s = chance.uniform(0, BACKGROUND_OFFSET_S), chance.uniform(0, _phase_s(trial))
     pairs = [
@@ -75,11 +78,14 @@ def _phase_s(trial: Trial) -> float:
 
 
 def _serve(pairs: Pairs) -> Iterator[AnyStep]:
-    """What serves is ready before anything else starts; one without a condition is ready when it has ended."""
+    """What serves is ready before anything else starts; one without a condition is ready when it has
+    ended."""
     for workload, launch in pairs:
         if launch.phase == "serve":
             yield _start(workload, launch)
-            yield _ready(launch) or Finish(program=launch.output, deadline_s=launch.longest_s + launch.ready_s)
+            yield _ready(launch) or Finish(
+                program=launch.output, deadline_s=launch.longest_s + launch.ready_s
+            )
 
 
 def _start(workload: WorkloadPlan, launch: Launch) -> Start:
@@ -94,7 +100,8 @@ def _start(workload: WorkloadPlan, launch: Launch) -> Start:
 
 
 def wrapper(workload: WorkloadPlan, preload: str | None = None) -> tuple[str, ...]:
-    """What gives a program its level and, if asked, its window (native/app-util), and another library of ours."""
+    """What gives a program its level and, if asked, its window (native/app-util), and another library of
+    ours."""
     before = ("env", f"LD_PRELOAD={LIBRARIES}/{preload}") if preload else ()
     window = ("-w", str(workload.window_bytes)) if workload.window_bytes is not None else ()
     return (*before, "qjau", "-p", str(workload.level), *window, "--")
@@ -137,4 +144,6 @@ def _end(background: Sequence[Launch]) -> Iterator[AnyStep]:
             yield Finish(program=launch.output, deadline_s=launch.longest_s + MARGIN_S)
     if linger_s := max((launch.linger_s for launch in background), default=0.0):
         yield Sleep(after_s=linger_s)
-    yield from (Stop(program=launch.output, deadline_s=MARGIN_S) for launch in background if not launch.itself)
+    yield from (
+        Stop(program=launch.output, deadline_s=MARGIN_S) for launch in background if not launch.itself
+    )

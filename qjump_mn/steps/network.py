@@ -1,4 +1,5 @@
-"""The steps that bring a network up: hosts, switches and cables, of a skeleton that every trial then shapes."""
+"""The steps that bring a network up: hosts, switches and cables, of a skeleton that every trial then
+shapes."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ net.ipv4.tcp_rmem = 10240 87380 16777216
 net.ipv4.tcp_wmem = 10240 87380 16777216
 net.core.netdev_max_backlog = 5000
 """
-"""Mininet's own limits (mininet.util.fixLimits), as far as a network meets them; hosts inherit TCP's when they are made."""
+"""Mininet's own limits (mininet.util.fixLimits), as far as a network meets them; hosts inherit TCP's when
+they are made."""
 
 MAC_AGING_S = 86400
 """Longer than any trial; Open vSwitch's default is 300 s."""
@@ -54,14 +56,16 @@ def tagged(host: str, network: Network) -> str:
 def modprobe(*words: str) -> Run:
     """Load modules, or one with its parameters."""
     argv = ("modprobe", *words) if "=" in words[-1] else ("modprobe", "-a", *words)
-    return Run(argv=argv, refusal="this kernel lacks a module: use --backend guest, which brings a kernel of its own")
+    return Run(
+        argv=argv, refusal="this kernel lacks a module: use --backend guest, which brings a kernel of its own"
+    )
 
 
 def _ground(network: Network) -> Iterator[AnyStep]:
     """What must be there, and what must not, before anything is made."""
     yield Run(
         argv=("ovs-vsctl", "--timeout=5", "show"),
-        refusal="Open vSwitch does not answer: install openvswitch-switch and start it, or use --backend guest",
+        refusal="Open vSwitch does not answer: start it (package openvswitch-switch), or use --backend guest",
     )
     modules = registry.of(network.model).modules
     yield modprobe(*MODULES, *(module for module in modules if module != "ifb"))
@@ -69,15 +73,25 @@ def _ground(network: Network) -> Iterator[AnyStep]:
         yield modprobe("ifb", "numifbs=0")  # by itself it makes two that nobody asked for
     ours = " ".join([*network.switches, *switch_ports(network)])
     yield Run(
-        argv=("sh", "-c", f"for name in {ours}; do [ ! -e /sys/class/net/$name ] || {{ echo $name; exit 1; }}; done"),
-        refusal="an interface of this name exists already, of another network on this machine: take it down first (mn -c)",
+        argv=(
+            "sh",
+            "-c",
+            f"for name in {ours}; do [ ! -e /sys/class/net/$name ] || {{ echo $name; exit 1; }}; done",
+        ),
+        refusal="another network on this machine has an interface of this name: take it down first (mn -c)",
     )
     keys = (line.partition(" = ")[0] for line in LIMITS.splitlines())
-    yield Run(argv=("sysctl", "-qp", "-"), stdin=LIMITS, saves=("sysctl", *keys), undo=Run(argv=("sysctl", "-qp", "-")))
+    yield Run(
+        argv=("sysctl", "-qp", "-"),
+        stdin=LIMITS,
+        saves=("sysctl", *keys),
+        undo=Run(argv=("sysctl", "-qp", "-")),
+    )
 
 
 def _cables(network: Network) -> Iterator[Cable]:
-    """Every link, with fixed addresses: Mininet draws them at random, and a repeatable run has repeatable ones."""
+    """Every link, with fixed addresses: Mininet draws them at random, and a repeatable run has repeatable
+    ones."""
     macs = _macs(network)
     for index, (above, below) in enumerate(network.ports()):
         ends = [
@@ -109,9 +123,9 @@ def _vlan_host(host: str, network: Network) -> Run:
         "ip link set lo up",
         # Router solicitations and reports of group membership would cross the network under test.
         "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1",
-        # Where the round trip is short, TCP hands down bursts of 64 kB and lets two of them wait below it, offloads or
-        # not (Linux 5.18): 50 us at 10 Gb/s, 105 ms at 10 Mb/s. Without, at most two frames wait, as intended (TCP
-        # small queues). Older kernels have no such key.
+        # Where the round trip is short, TCP hands down bursts of 64 kB and lets two of them wait below it,
+        # offloads or not (Linux 5.18): 50 us at 10 Gb/s, 105 ms at 10 Mb/s. Without, at most two frames wait,
+        # as intended (TCP small queues). Older kernels have no such key.
         "sysctl -eqw net.ipv4.tcp_tso_rtt_log=0",
         f"ethtool -K {device} {OFFLOADS}",
         f"ip link set {device} mtu {network.mtu_bytes} up",
@@ -136,8 +150,8 @@ def _static_arp(host: str, network: Network) -> Run:
 def _learn(network: Network) -> Iterator[AnyStep]:
     """Let every switch hear every host once, so that no frame of a trial is flooded.
 
-    A flow whose first packet finds its destination unknown is flooded until Open vSwitch revalidates it, up to half a
-    second.
+    A flow whose first packet finds its destination unknown is flooded until Open vSwitch revalidates it, up
+    to half a second.
     """
     hosts = network.hosts
     for host, following in zip(hosts, (*hosts[1:], hosts[0]), strict=True):

@@ -10,8 +10,8 @@ SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 DAEMON = ("--pidfile", "--detach", "--no-chdir", "-vconsole:off", "-vsyslog:off", "-vfile:off")
 
 MINIMUM_UPTIME_S = 11
-"""count_cpu_cores() of Open vSwitch 3.1 and 3.5 answers 0 on a machine younger than ten seconds, and a vswitchd with no
-handler thread loses every packet; on the virtual clock waiting is free."""
+"""count_cpu_cores() of Open vSwitch 3.1 and 3.5 answers 0 on a machine younger than ten seconds, and a
+vswitchd with no handler thread loses every packet; on the virtual clock waiting is free."""
 
 
 def start() -> Steps:

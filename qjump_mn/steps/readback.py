@@ -15,7 +15,8 @@ BEFORE = "asbuilt/before"
 
 
 def built(arm: ArmPlan) -> Iterator[Read]:
-    """ip-NODE.json, ethtool-NODE.txt, tc-NODE.json, ovs.txt and flows-SWITCH.txt; tcp-HOST.txt if the arm changes TCP."""
+    """ip-NODE.json, ethtool-NODE.txt, tc-NODE.json, ovs.txt and flows-SWITCH.txt; tcp-HOST.txt if the arm
+    changes TCP."""
     network = arm.network
     keys = tuple(line.partition(" = ")[0] for line in transport(arm.scheme))
     for node, name in _nodes(network):

@@ -41,7 +41,8 @@ until_done() {
 }
 # sleep_since MARK SECONDS: sleeps until so long after the instant MARK.
 sleep_since() {
-    sleep "$(awk -v since="$1" -v after="$2" -v now="$(date +%s.%N)" 'BEGIN { left = since + after - now; print left > 0 ? left : 0 }')"
+    sleep "$(awk -v end="$1 $2" -v now="$(date +%s.%N)" 'BEGIN {
+        split(end, part); left = part[1] + part[2] - now; print left > 0 ? left : 0 }')"
 }
 # ended PID STATUS...: waits for a program, which must end with one of these.
 ended() {
@@ -71,7 +72,10 @@ class Script:
 
     def undo(self) -> Iterator[str]:
         """What takes back all that was printed since the last time."""
-        yield from (f"{line} || true" if "<<" not in line else line.replace(" <<", " || true <<", 1) for line in reversed(self._undo))
+        yield from (
+            f"{line} || true" if "<<" not in line else line.replace(" <<", " || true <<", 1)
+            for line in reversed(self._undo)
+        )
         self._undo.clear()
 
     def _step(self, step: AnyStep) -> Iterator[str]:
@@ -88,8 +92,14 @@ class Script:
                 )
             case Cable():
                 yield shlex.join(veth(step, self._hosts))
-                yield from (f"ovs-vsctl add-port {end.node} {end.device}" for end in step.ends if end.node not in self._hosts)
-                self._undo.append(f"ip link delete {next(end.device for end in step.ends if end.node not in self._hosts)}")
+                yield from (
+                    f"ovs-vsctl add-port {end.node} {end.device}"
+                    for end in step.ends
+                    if end.node not in self._hosts
+                )
+                self._undo.append(
+                    f"ip link delete {next(end.device for end in step.ends if end.node not in self._hosts)}"
+                )
             case Run():
                 yield from self._run(step)
             case Read():
@@ -98,20 +108,25 @@ class Script:
             case Start():
                 self._programs[step.output] = step
                 output = shlex.quote(step.output)
-                yield f"cd raw; {_command(step.node, step.argv)} < /dev/null > {output} 2> {shlex.quote(step.output + '.stderr')} &"
+                errors = shlex.quote(f"{step.output}.stderr")
+                yield f"cd raw; {_command(step.node, step.argv)} < /dev/null > {output} 2> {errors} &"
                 yield f"{self._pid(step.output)}=$!; cd .."
             case Wait():
-                yield f"cd raw; until_done {step.deadline_s:g} {shlex.quote(step.lacks)} {_command(step.node, step.argv)}; cd .."
+                condition = f"{shlex.quote(step.lacks)} {_command(step.node, step.argv)}"
+                yield f"cd raw; until_done {step.deadline_s:g} {condition}; cd .."
             case Finish():
                 good = " ".join(map(str, self._programs[step.program].good))
-                yield f'ended "${self._pid(step.program)}" {good}  # at most {step.deadline_s:g} s after its start'
+                pid = self._pid(step.program)
+                yield f'ended "${pid}" {good}  # at most {step.deadline_s:g} s after its start'
             case Stop():
                 pid = self._pid(step.program)
                 yield f'kill -TERM "${pid}"; ended "${pid}" 0 {TERMINATED}  # at most {step.deadline_s:g} s'
             case Mark():
                 yield f"{step.name}=$(date +%s.%N)"
             case Sleep():
-                yield f'sleep_since "${step.mark}" {step.after_s:g}' if step.mark else f"sleep {step.after_s:g}"
+                yield (
+                    f'sleep_since "${step.mark}" {step.after_s:g}' if step.mark else f"sleep {step.after_s:g}"
+                )
             case Measure():
                 yield "measurement=$(date +%s.%N)  # here the measurement begins"
             case Measured():
@@ -142,10 +157,12 @@ def _with_input(step: Run) -> str:
 
 
 def lines(plan: Plan) -> Iterator[str]:
-    """The script of a plan: the network is brought up, then every trial is run in a folder of its own and undone; at the end nothing is
-    left but its files. A network of another kind takes the place of the one before it."""
+    """The script of a plan: the network is brought up, then every trial is run in a folder of its own and
+    undone; at the end nothing is left but its files. A network of another kind takes the place of the one
+    before it."""
     yield "#!/bin/sh"
-    yield f"# {plan.experiment}, preset {plan.preset}: run it as root, with Open vSwitch running; each trial leaves a folder below trials/."
+    yield f"# {plan.experiment}, preset {plan.preset}. Run it as root, with Open vSwitch running."
+    yield "# Each trial leaves a folder below trials/."
     yield PROLOGUE.rstrip()
     script, up = Script(), None
     network_undo: list[str] = []

@@ -27,7 +27,9 @@ def treatment(arm: ArmPlan) -> Iterator[AnyStep]:
     network, model = arm.network, registry.of(arm.network.model)
     links = network.by_device()
     ends = {MACHINE: [model.shape(links[device], device, on_switch=True) for device in switch_ports(network)]}
-    ends |= {host: [model.shape(links[f"{host}-eth0"], f"{host}-eth0", on_switch=False)] for host in network.hosts}
+    ends |= {
+        host: [model.shape(links[f"{host}-eth0"], f"{host}-eth0", on_switch=False)] for host in network.hosts
+    }
     yield from _congestion_control(arm.scheme)
     for node, shapings in ends.items():
         yield from _shape(node, shapings, _queues(arm, node))
@@ -40,7 +42,9 @@ def treatment(arm: ArmPlan) -> Iterator[AnyStep]:
 
 def _shape(node: str, shapings: Sequence[Shaping], queues: Sequence[str]) -> Iterator[AnyStep]:
     """The ends of links at one node, and what stands below them."""
-    ip, tc, undo_tc, undo_ip = ([line for lines in column for line in lines] for column in zip(*shapings, strict=True))
+    ip, tc, undo_tc, undo_ip = (
+        [line for lines in column for line in lines] for column in zip(*shapings, strict=True)
+    )
     if ip:
         yield _batch("ip", node, ip, undo_ip)
     if tc:
@@ -58,7 +62,8 @@ def _text(lines: Sequence[str]) -> str:
 
 
 def _queues(arm: ArmPlan, node: str) -> list[str]:
-    """tc lines for what stands below the roots of a node's interfaces: limiter, priorities, a scheme's own queues."""
+    """tc lines for what stands below the roots of a node's interfaces: limiter, priorities, a scheme's own
+    queues."""
     if node == MACHINE:
         return [line for lines in port_queues(arm.scheme, arm.network).values() for line in lines]
     device = f"{node}-eth0"
@@ -94,7 +99,8 @@ def transport(scheme: SchemePlan) -> list[str]:
 
 
 def _congestion_control(scheme: SchemePlan) -> Iterator[Run]:
-    """Kernels since 4.15 let a namespace choose only from the machine's list, to which what is loaded must be added."""
+    """Kernels since 4.15 let a namespace choose only from the machine's list, to which what is loaded must be
+    added."""
     if scheme.congestion_control is None:
         return
     added = f'sysctl -qw "{ALLOWED}=$(sysctl -n {ALLOWED}) {scheme.congestion_control}"'
@@ -118,7 +124,10 @@ def host_priorities(device: str, network: Network) -> list[str]:
     priomap = " ".join(str(7 - level) for level in LEVELS) + " 7" * 8
     return [
         f"qdisc add dev {device} parent {PARENT} handle {HANDLE} prio bands 8 priomap {priomap}",
-        *(f"qdisc add dev {device} parent {HANDLE}{8 - level} handle 6{level + 1}: pfifo limit {packets}" for level in LEVELS),
+        *(
+            f"qdisc add dev {device} parent {HANDLE}{8 - level} handle 6{level + 1}: pfifo limit {packets}"
+            for level in LEVELS
+        ),
     ]
 
 
@@ -128,8 +137,8 @@ def limiter(plan: QJumpPlan, device: str, network: Network) -> list[str]:
 
 
 def prio_tbf(plan: QJumpPlan, device: str, network: Network) -> list[str]:
-    """QJump's limits from tc's own parts: a token bucket for each limited level, with the budget as its depth and
-    budget/epoch as its rate."""
+    """QJump's limits from tc's own parts: a token bucket for each limited level, with the budget as its depth
+    and budget/epoch as its rate."""
     lines = []
     for line, level in zip(host_priorities(device, network), (None, *LEVELS), strict=True):
         budget = plan.budget_bytes[level] if level is not None else 0
@@ -152,8 +161,8 @@ def qjump(plan: QJumpPlan, device: str) -> str:
 
 
 def _mark_echo_replies(host: str, device: str, level: int) -> Run:
-    """The kernel sends echo replies with priority 0 whatever the request had: give them the ping's level before the VLAN
-    device reads it."""
+    """The kernel sends echo replies with priority 0 whatever the request had: give them the ping's level
+    before the VLAN device reads it."""
     match = f"flower ip_proto icmp type {ICMP_ECHO_REPLY} action skbedit priority {level}"
     lines = (f"qdisc add dev {device} clsact", f"filter add dev {device} egress protocol ip {match}")
     return _batch("tc", host, lines, (f"qdisc del dev {device} clsact",))
