@@ -133,6 +133,7 @@ def _stop() -> None:
     See snapshots.py for why not by an instruction of ours. In a fork the sleep goes on where it was; in a
     cold run the watchdog changes nothing, so that both are the same machine in the same state from here on.
     """
+    time.sleep(0.24)  # Open vSwitch wakes up every half second after the last step: stop between two of these
     with open("/dev/port", "r+b", buffering=0) as port:
         port.seek(_WATCHDOG_PORT)
         port.write(_WATCHDOG_2_S)
