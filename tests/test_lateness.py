@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from qjump_mn.backends.lateness import EVERY_S, Lateness
+
+from qjump_mn.executor.lateness import EVERY_S, Lateness
 
 
 def test_a_processor_that_is_taken_is_noticed() -> None:
