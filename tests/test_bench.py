@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import marks, simulator
+from bench import marks, readme, simulator
 
 DOCUMENT = "# Head\n\n<!-- bench/cost begin -->\nold\n\nlines\n<!-- bench/cost end -->\n\ntail\n"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -70,3 +70,7 @@ def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(capsys: pytes
     with pytest.raises(SystemExit, match=r"^3$"):
         simulator.needed("no-such-program", "it is not installed")
     assert capsys.readouterr().err == "it is not installed\n"
+
+
+def test_the_readme_shows_the_reference_run() -> None:
+    assert marks.read(DOCS.parent / "README.md", "readme") == f"```\n{readme.table()}\n```"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from qjump_mn.analysis.pipeline import Analysed
+from qjump_mn.model.plan import Plan
 from qjump_mn.results import wording
-from qjump_mn.results.outcome import Comparison
+from qjump_mn.results.outcome import ArmSummary, Comparison
 
 COLOURS = {"REPRODUCED": "green", "PARTLY": "yellow", "NOT REPRODUCED": "red", "INVALID": "magenta", "NOT RUN": "dim"}
 
@@ -19,7 +21,7 @@ def show(console: Console, analysed: Analysed) -> None:
     """Print the summary; paths stand alone on their lines, whole, so that they can be copied."""
     plan, outcome = analysed.manifest.plan, analysed.outcome
     console.print(Text(plan.title, style="bold"))
-    console.print(_arms(analysed))
+    console.print(arms_table(plan, outcome.arms))
     for sentence in wording.sentences(plan, outcome):
         console.print(Text(sentence))
     if outcome.beside is not None:
@@ -33,19 +35,19 @@ def show(console: Console, analysed: Analysed) -> None:
     idle = next((check.text for check in outcome.checks if check.name == "idle RTT"), None)
     if idle is not None:
         console.print(Text(f"  idle RTT: {idle}"))
-    console.print(Text.assemble(("Results ", "bold"), outcome.reference), soft_wrap=True)
+    console.print(Text.assemble(("Reference: ", "bold"), outcome.reference), soft_wrap=True)
     for what, path in _paths(analysed):
         console.print(Text.assemble((f"{what:<8}", "bold"), path), soft_wrap=True)
 
 
-def _arms(analysed: Analysed) -> Table:
-    plan = analysed.manifest.plan
+def arms_table(plan: Plan, arms: Iterable[ArmSummary]) -> Table:
+    """A row for each arm, with the medians over its seeds."""
     table = Table(title="Arms: medians of the replicates", title_justify="left", pad_edge=False, box=None)
     table.add_column("arm", overflow="fold", min_width=12)
     table.add_column("scheme", overflow="fold")
     for head in (*wording.heads(plan), "n"):
         table.add_column(re.sub("(: |, )", lambda gap: f"{gap[0].strip()}\n", head), justify="right", no_wrap=True)
-    for arm in analysed.outcome.arms:
+    for arm in arms:
         table.add_row(Text(arm.label), arm.scheme, *wording.cells(plan, arm), wording.replicates(arm))
     return table
 
