@@ -23,7 +23,7 @@ def entries(group: str, ours: Collection[str] = ()) -> dict[str, EntryPoint]:
     Raises :class:`UsageError` where two distributions have the same name, or one has a name of ``ours``.
     """
     by_name: dict[str, EntryPoint] = {}
-    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
+    for entry in every(group):
         distribution = owner(entry)
         if entry.name in ours:
             what = f"{distribution} adds {entry.name!r} to {group}, which qjump-mn has itself"
@@ -35,19 +35,34 @@ def entries(group: str, ours: Collection[str] = ()) -> dict[str, EntryPoint]:
     return by_name
 
 
+def every(group: str) -> list[EntryPoint]:
+    """All entry points of ``group``, whatever their names, in an order that no file system decides."""
+    return sorted(entry_points(group=group), key=lambda entry: (entry.name, owner(entry)))
+
+
 def load(group: str, name: str) -> Any:
     """What the entry point ``name`` of ``group`` stands for.
 
     Raises :class:`UsageError` with the distribution and the reason where it cannot be imported, and
     ``KeyError`` where there is none.
     """
-    entry = entries(group)[name]
+    return imported(entries(group)[name])
+
+
+def imported(entry: EntryPoint) -> Any:
+    """What ``entry`` stands for; raise :class:`UsageError` as :func:`load` does."""
     try:
         return entry.load()
     except Exception as error:  # an extension's module may raise anything when it is imported
-        distribution, reason = owner(entry), f"{type(error).__name__}: {error}"
-        what = f"{distribution} adds {name!r} to {group}, but {entry.value} cannot be imported ({reason})"
-        raise UsageError(f"{what}: repair or uninstall {distribution}") from error
+        reason = f"{entry.value} cannot be imported ({type(error).__name__}: {error})"
+        raise unusable(entry, reason) from error
+
+
+def unusable(entry: EntryPoint, reason: str) -> UsageError:
+    """The error that ``entry`` cannot be used for a ``reason``."""
+    distribution = owner(entry)
+    what = f"{distribution} adds {entry.name!r} to {entry.group}, but {reason}"
+    return UsageError(f"{what}: repair or uninstall {distribution}")
 
 
 def owner(entry: EntryPoint) -> str:

@@ -68,18 +68,23 @@ JITTER = Measure("jitter, ms", jitter)
 """
 
 SHOW = """
-import sys
-from qjump_mn.errors import UsageError
+from qjump_mn.analysis import claims
 from qjump_mn.model import resolve
 from qjump_mn.programs import registry
-from qjump_mn.analysis import claims
-try:
-    plan = resolve.plan("fig3a", "smoke", sys.argv[1:])
-    claims.parse("idle.ping.jitter_ms", "number", plan, "here")
-    print(registry.headings(plan.arms[0].workloads[0])["jitter_ms"])
-except UsageError as error:
-    print("UsageError:", error)
+plan = resolve.plan("fig3a", "smoke", [])
+claims.parse("idle.ping.jitter_ms", "number", plan, "here")
+print(registry.headings(plan.arms[0].workloads[0])["jitter_ms"])
 print(registry.names()[-1])
+"""
+
+CHECK = """
+import sys
+from qjump_mn.errors import UsageError
+from qjump_mn.programs import registry
+try:
+    registry.check(sys.argv[1:])
+except UsageError as error:
+    print(error)
 """
 
 
@@ -133,68 +138,54 @@ def test_a_package_brings_a_program_and_a_measure_of_ours(site: Path) -> None:
     assert python(SHOW, site).splitlines() == ["jitter, ms", "echo"]
 
 
+UNIMPORTABLE = "cannot be imported ("
+
+
 @pytest.mark.parametrize(
-    ("programs", "measures", "sentence"),
+    ("programs", "measures", "user", "reason"),
     [
-        (
-            {"ping": "somebodys:PROGRAM"},
-            {},
-            "a program 'ping' that cannot be used: package qjump-mn has a program of this name",
-        ),
-        (
-            {"reply": "somebodys:PROGRAM"},
-            {},
-            "a program 'reply' that cannot be used: its spec and its plan have the tags echo",
-        ),
+        ({"ping": "somebodys:PROGRAM"}, {}, "ping", "qjump-mn has a program of this name"),
+        ({"reply": "somebodys:PROGRAM"}, {}, "reply", "its spec and its plan have the tags echo"),
         (
             {"echo": "somebodys:NOTHING"},
             {},
-            "a program 'echo' that cannot be used: AttributeError: module 'somebodys'",
+            "echo",
+            f"somebodys:NOTHING {UNIMPORTABLE}AttributeError: module 'somebodys'",
         ),
         (
             {"echo": "nowhere:PROGRAM"},
             {},
-            "a program 'echo' that cannot be used: ModuleNotFoundError: No module named",
+            "echo",
+            f"nowhere:PROGRAM {UNIMPORTABLE}ModuleNotFoundError: No module named 'nowhere')",
         ),
-        (
-            {"echo": "somebodys:Echo"},
-            {},
-            "a program 'echo' that cannot be used: somebodys:Echo is no qjump_mn",
-        ),
-        (
-            {},
-            {"pong.jitter_ms": "numbers_of_somebody:JITTER"},
-            "a measure 'pong.jitter_ms' that cannot be used: there is no program 'pong'",
-        ),
-        (
-            {},
-            {"ping.p50_ms": "numbers_of_somebody:JITTER"},
-            "a measure 'ping.p50_ms' that cannot be used: program 'ping' has a measure",
-        ),
+        ({"echo": "somebodys:Echo"}, {}, "echo", "somebodys:Echo is no qjump_mn.programs.base.Program"),
+        ({}, {"pong.jitter_ms": "numbers_of_somebody:JITTER"}, "pong", "there is no program 'pong', and"),
+        ({}, {"ping.p50_ms": "numbers_of_somebody:JITTER"}, "ping", "program 'ping' has a measure 'p50_ms'"),
+        ({}, {"ping.p50-ms": "numbers_of_somebody:JITTER"}, "ping", "'p50-ms' is no name for a measure"),
         (
             {},
             {"ping.jitter_ms": "numbers_of_somebody:jitter"},
-            "a measure 'ping.jitter_ms' that cannot be used: numbers_of_somebody:jitter is no",
+            "ping",
+            "numbers_of_somebody:jitter is no qjump_mn.programs.base.Measure",
         ),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence_with_its_package(
-    programs: dict[str, str], measures: dict[str, str], sentence: str, site: Path
+    programs: dict[str, str], measures: dict[str, str], user: str, reason: str, site: Path
 ) -> None:
     install(site, "somebodys", programs, measures)
-    first, last = python(SHOW, site).splitlines()
-    assert first.startswith(f"UsageError: package somebodys 1.0 brings {sentence}"), first
-    assert first.endswith(": correct the package, or uninstall it")
-    assert last == registry.names()[-1]
+    sentence = python(CHECK, site, user, "iperf").strip()
+    group, name = ("programs", *programs) if programs else ("measures", *measures)
+    assert sentence.startswith(f"somebodys adds '{name}' to qjump_mn.{group}, but {reason}"), sentence
+    assert sentence.endswith(": repair or uninstall somebodys")
+    assert python(CHECK, site, "iperf") == "", "whoever does not use it does not hear of it"
 
 
 def test_two_packages_with_one_name_are_both_named(site: Path) -> None:
     install(site, "first", {"echo": "somebodys:PROGRAM"})
     install(site, "second", {"echo": "somebodys:PROGRAM"})
-    first, _ = python(SHOW, site).splitlines()
-    assert first.startswith(
-        "UsageError: package second 1.0 brings a program 'echo' that cannot be used: package first 1.0 has"
-    )
+    sentence = python(CHECK, site, "echo")
+    assert sentence.startswith("second adds 'echo' to qjump_mn.programs, but first has a program of this name")
 
 
 def test_a_plan_is_of_the_program_that_its_tag_names() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from qjump_mn.analysis import beside, fidelity, loads, measures, sentences, verdicts
 from qjump_mn.analysis.check import check
-from qjump_mn.errors import LostError
+from qjump_mn.errors import LostError, UsageError
 from qjump_mn.programs import registry
 from qjump_mn.report import document, drawing
 from qjump_mn.results import contents, directory, outcome, reference, tables
@@ -33,10 +33,14 @@ def analyse(path: Path) -> Analysed:
     Runs nothing again and needs no root; a run that is not complete is analysed as far as it goes. Raises UsageError if ``path`` is no
     run directory, or if its plan asks for a claim or a drawing that makes no sense.
     """
-    registry.check()
-    run = directory.existing(path)
+    try:
+        run = directory.existing(path)
+    except UsageError:
+        registry.check(registry.broken())  # without its program a manifest cannot be read
+        raise
     manifest = run.manifest
     plan = manifest.plan
+    registry.check(registry.of(workload).name for arm in plan.arms for workload in arm.workloads)
     check(plan)
     data, missing = read_trials(run, manifest)
     measured = [measures.measure(trial) for trial in data]

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 import qjump_mn
+from qjump_mn import extensions
 from qjump_mn.errors import UsageError
 from qjump_mn.model import choices, units
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import TopologySpec
 from qjump_mn.programs import registry
+
+GROUP = "qjump_mn.data"
+"""Entry points of this group stand for packages of somebody else's that have experiments/, schemes/ or
+topologies/."""
 
 DEFAULT_PRESET = "course"
 FREE = ("factors", "queue", "host_queue", "pause", "transport")
@@ -54,11 +61,26 @@ class Summary(msgspec.Struct):
 
 
 def folders(kind: str) -> list[Path]:
-    """Where files of ``kind``, one of ``SINGULAR``, are looked for: the user's folder first, then ours."""
+    """Where files of ``kind``, one of ``SINGULAR``, are looked for: the user's folders first, then those of
+    installed packages, then ours."""
     package = Path(qjump_mn.__file__).parent
     ours = package / kind if (package / kind).is_dir() else package.parent / kind
-    users = os.environ.get("QJUMP_MN_PATH", "")
-    return [Path(folder) / kind for folder in users.split(os.pathsep) if folder] + [Path.cwd() / kind, ours]
+    users = [Path(folder) for folder in os.environ.get("QJUMP_MN_PATH", "").split(os.pathsep) if folder]
+    return [*(folder / kind for folder in (*users, Path.cwd(), *_added_folders())), ours]
+
+
+@functools.cache
+def _added_folders() -> tuple[Path, ...]:
+    """The folder of each package that an installed distribution adds with experiments, schemes or topologies
+    in it; raise :class:`UsageError` for one that cannot be used."""
+    return tuple(_folder(entry) for entry in extensions.entries(GROUP).values())
+
+
+def _folder(entry: EntryPoint) -> Path:
+    package = extensions.load(GROUP, entry.name)
+    if not hasattr(package, "__path__"):
+        raise extensions.unusable(entry, f"{entry.value} is no package: it has no folder for files")
+    return Path(next(iter(package.__path__)))
 
 
 def names(kind: str) -> list[str]:
@@ -157,7 +179,6 @@ def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[st
 
     A preset leaves out what it names in ``without``, tables or settings, before it changes anything.
     """
-    registry.check()
     raw = read("experiments", name)
     where = f"experiment {name!r}"
     table = raw.pop("presets", {})
@@ -177,6 +198,7 @@ def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[st
     for scheme_name in schemes:
         _add_arm(raw, scheme_name, where)
     bases = _add_schemes(raw, {})
+    registry.check(_programs(raw))
     spec = convert(raw, ExperimentSpec, where)
     if not settings:
         return spec, named
@@ -188,7 +210,16 @@ def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[st
         for setting in (item for item in settings if item.startswith("link.")):
             _apply(plain, setting, where)
     _add_schemes(plain, bases)
+    registry.check(_programs(plain))
     return convert(plain, ExperimentSpec, where), named
+
+
+def _programs(raw: dict[str, Any]) -> Iterator[str]:
+    """The programs of an experiment's workloads, not yet checked."""
+    workloads = raw.get("workloads")
+    for workload in workloads.values() if isinstance(workloads, dict) else ():
+        if isinstance(workload, dict):
+            yield str(workload.get("program"))
 
 
 def _leave_out(raw: dict[str, Any], entry: str, where: str) -> None:

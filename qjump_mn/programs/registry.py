@@ -12,9 +12,10 @@ import functools
 import operator
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
 
+from qjump_mn import extensions
 from qjump_mn.errors import UsageError
 from qjump_mn.programs.base import Measure, Program, WorkloadPlan, WorkloadSpec
 
@@ -44,77 +45,64 @@ PROGRAMS_GROUP, MEASURES_GROUP = "qjump_mn.programs", "qjump_mn.measures"
 
 
 class _Programs:
-    """Ours and those of installed packages; of what cannot be used there is a sentence each in ``problems``.
+    """Ours and those of installed packages; ``problems`` has sentences about what cannot be used, by program.
 
     Programs are loaded at once, for a plan may have any of them; measures when somebody asks for them, for
     their modules may need ours."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Program] = {name: _ours(name) for name in OURS}
-        self.problems: list[str] = []
+        self.problems: dict[str, list[str]] = {}
         self._owners: dict[str, str] = dict.fromkeys(OURS, "qjump-mn")
-        for entry in _entries(PROGRAMS_GROUP):
+        for entry in extensions.every(PROGRAMS_GROUP):
             self._try(entry, self._enter_program)
 
     @functools.cache  # noqa: B019 - there is one of this class
     def measures(self) -> dict[str, dict[str, Measure]]:
         """By program and name."""
         by_program: dict[str, dict[str, Measure]] = {}
-        for entry in _entries(MEASURES_GROUP):
+        for entry in extensions.every(MEASURES_GROUP):
             self._try(entry, functools.partial(self._enter_measure, by_program))
         return by_program
 
     def _try(self, entry: EntryPoint, enter: Callable[[EntryPoint], None]) -> None:
         try:
             enter(entry)
-        except Exception as error:  # somebody else's code: whatever it raises, the sentence says whose it is
-            reason = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
-            what = "program" if entry.group == PROGRAMS_GROUP else "measure"
-            self.problems.append(
-                f"package {_owner(entry)} brings a {what} {entry.name!r} that cannot be used: {reason}: "
-                "correct the package, or uninstall it"
-            )
+        except UsageError as error:
+            self.problems.setdefault(entry.name.partition(".")[0], []).append(str(error))
 
     def _enter_program(self, entry: EntryPoint) -> None:
         if entry.name in self.by_name:
-            raise UsageError(f"package {self._owners[entry.name]} has a program of this name")
-        program = entry.load()
+            raise extensions.unusable(entry, f"{self._owners[entry.name]} has a program of this name")
+        program = extensions.imported(entry)
         if not isinstance(program, Program):
-            raise UsageError(f"{entry.value} is no qjump_mn.programs.base.Program")
+            raise extensions.unusable(entry, f"{entry.value} is no qjump_mn.programs.base.Program")
         tags = {program.name, str(program.spec.__struct_config__.tag)}
         if tags != {entry.name}:
-            raise UsageError(
-                f"its spec and its plan have the tags {', '.join(sorted(tags))}, not {entry.name!r}"
-            )
+            raise extensions.unusable(entry, f"its spec and its plan have the tags {', '.join(sorted(tags))}")
         self.by_name[entry.name] = program
-        self._owners[entry.name] = _owner(entry)
+        self._owners[entry.name] = extensions.owner(entry)
 
     def _enter_measure(self, by_program: dict[str, dict[str, Measure]], entry: EntryPoint) -> None:
         name, _, measure = entry.name.partition(".")
         if name not in self.by_name:
-            raise UsageError(f"there is no program {name!r}: a measure's name is such as 'ping.jitter_ms'")
+            reason = f"there is no program {name!r}, and a measure's name is such as 'ping.jitter_ms'"
+            raise extensions.unusable(entry, reason)
         if not measure.isidentifier():
-            raise UsageError(f"{measure!r} is no name for a measure: use letters, digits and underscores")
+            raise extensions.unusable(
+                entry, f"{measure!r} is no name for a measure: use letters, digits and underscores"
+            )
         if measure in self.by_name[name].plan.MEASURES or measure in by_program.get(name, {}):
-            raise UsageError(f"program {name!r} has a measure {measure!r}")
-        loaded = entry.load()
+            raise extensions.unusable(entry, f"program {name!r} has a measure {measure!r}")
+        loaded = extensions.imported(entry)
         if not isinstance(loaded, Measure):
-            raise UsageError(f"{entry.value} is no qjump_mn.programs.base.Measure")
+            raise extensions.unusable(entry, f"{entry.value} is no qjump_mn.programs.base.Measure")
         by_program.setdefault(name, {})[measure] = loaded
 
 
 def _ours(name: str) -> Program:
     program: Program = pkgutil.resolve_name(f"qjump_mn.programs.{name}.program:PROGRAM")
     return program
-
-
-def _entries(group: str) -> Iterable[EntryPoint]:
-    """The entry points of a group, in an order that does not depend on the file system."""
-    return sorted(entry_points(group=group), key=lambda entry: (entry.name, _owner(entry)))
-
-
-def _owner(entry: EntryPoint) -> str:
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "of unknown name"
 
 
 _PROGRAMS = _Programs()
@@ -128,12 +116,19 @@ else:
 """A workload as an experiment file has it, and as a plan has it: one of those of any program."""
 
 
-def check() -> None:
-    """Raise :class:`UsageError` with the name of an installed package whose program or measure cannot be
-    used."""
+def check(programs: Iterable[str]) -> None:
+    """Raise :class:`UsageError` with the name of an installed package that brings one of ``programs``, or a
+    measure of one, which cannot be used. What nobody uses may be broken."""
     _PROGRAMS.measures()
-    if _PROGRAMS.problems:
-        raise UsageError("; ".join(_PROGRAMS.problems))
+    sentences = [text for name in dict.fromkeys(programs) for text in _PROGRAMS.problems.get(name, ())]
+    if sentences:
+        raise UsageError("; ".join(sentences))
+
+
+def broken() -> tuple[str, ...]:
+    """The programs about which :func:`check` has something to say."""
+    _PROGRAMS.measures()
+    return tuple(_PROGRAMS.problems)
 
 
 def names() -> tuple[str, ...]:
