@@ -30,14 +30,24 @@ def test_fabric144_is_the_published_one() -> None:
     network = fabric()
     assert (len(network.hosts), len(network.switches)) == (144, 13)
     assert network.path("h1", "h16") == (("h1", "rack1"), ("rack1", "h16"))
-    assert network.path("h1", "h17") == (("h1", "rack1"), ("rack1", "spine1"), ("spine1", "rack2"), ("rack2", "h17"))
+    assert network.path("h1", "h17") == (
+        ("h1", "rack1"),
+        ("rack1", "spine1"),
+        ("spine1", "rack2"),
+        ("rack2", "h17"),
+    )
     # SIMULATION.md, read off the published scripts: base round trips in and across racks, and a flow of six packets.
     assert theory.transfer_ps(network.speeds("h1", "h16"), 1500, 40) == (13_264_000, 1_200_000)
     assert theory.transfer_ps(network.speeds("h144", "h1"), 1500, 40) == (14_680_000, 1_200_000)
 
 
 def test_completion_times_are_over_those_in_an_empty_network() -> None:
-    rows = {"source": ["h1", "h1", "h2"], "destination": ["h2", "h17", "h3"], "packets": [6, 1, 7000], "start_ps": [0, 10, 0]}
+    rows = {
+        "source": ["h1", "h1", "h2"],
+        "destination": ["h2", "h17", "h3"],
+        "packets": [6, 1, 7000],
+        "start_ps": [0, 10, 0],
+    }
     table = pa.table({**rows, "finish_ps": pa.array([19_264_000, 10 + 2 * 14_680_000, None], pa.int64())})
     assert list(flows.ideal_ps(fabric(), table)) == [19_264_000, 14_680_000, 13_264_000 + 6999 * 1_200_000]
     plan = resolve.plan("fig9", "smoke", [])
@@ -45,7 +55,14 @@ def test_completion_times_are_over_those_in_an_empty_network() -> None:
     workload = trial.arm.workloads[0]
     assert isinstance(workload, FlowsPlan)
     found = flows.values(table, workload, trial, None)  # type: ignore[arg-type]
-    assert found == {"flows": 3, "unfinished": 1, "short_mean": 1.5, "short_p99": 2.0, "all_mean": 1.5, "all_p99": 2.0}
+    assert found == {
+        "flows": 3,
+        "unfinished": 1,
+        "short_mean": 1.5,
+        "short_p99": 2.0,
+        "all_mean": 1.5,
+        "all_p99": 2.0,
+    }
 
 
 def test_regions_part_at_10_kb_and_10_mb() -> None:
@@ -55,7 +72,12 @@ def test_regions_part_at_10_kb_and_10_mb() -> None:
     plan = resolve.plan("fig9", "smoke", [])
     trial = plan.trials()[0]
     found = flows.values(table, trial.arm.workloads[0], trial, None)  # type: ignore[arg-type]
-    assert {name for name in found if name.endswith("mean")} == {"short_mean", "medium_mean", "long_mean", "all_mean"}
+    assert {name for name in found if name.endswith("mean")} == {
+        "short_mean",
+        "medium_mean",
+        "long_mean",
+        "all_mean",
+    }
     assert {value for name, value in found.items() if name.endswith(("mean", "p99"))} == {1.0}
 
 
@@ -87,16 +109,24 @@ def test_a_fabric_has_no_tree_beside_it() -> None:
         resolve_network("single", spec, spec.link)
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"), [({}, "a fabric is for the simulator"), ({"fabric": None, "rate_bps": 2 * 10**10}, "use at most 10Gbit")]
-)
-def test_what_only_the_simulator_has_is_refused_by_the_emulation(changes: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence):
-        check_emulated(msgspec.structs.replace(fabric(), **changes))
+@pytest.mark.parametrize("end", ["link", "trunk"])
+def test_what_only_the_simulator_has_is_refused_by_the_emulation(end: str) -> None:
+    with pytest.raises(UsageError, match="a fabric is for the simulator"):
+        check_emulated(fabric())
+    tree = msgspec.structs.replace(fabric(), fabric=None)
+    allowed = msgspec.structs.replace(tree.link, rate_bps=10**10)
+    check_emulated(msgspec.structs.replace(tree, link=allowed, trunk=allowed))
+    fast = msgspec.structs.replace(allowed, rate_bps=2 * 10**10)
+    with pytest.raises(
+        UsageError, match="a link rate of 20Gbit is out of range for the emulation: use at most 10Gbit"
+    ):
+        check_emulated(msgspec.structs.replace(tree, **{"link": allowed, "trunk": allowed, end: fast}))
 
 
 def test_a_simulated_scheme_does_not_run_in_the_guest() -> None:
-    with pytest.raises(UsageError, match=r"arms\.pfabric: scheme 'pfabric' is for the simulator: use --backend simulator"):
+    with pytest.raises(
+        UsageError, match=r"arms\.pfabric: scheme 'pfabric' is for the simulator: use --backend simulator"
+    ):
         emulated.check(resolve.plan("fig3a", "smoke", [], schemes=["pfabric"]))
 
 

@@ -231,7 +231,8 @@ def test_the_figure_of_another_distribution_is_drawn(
     plan = run.manifest.plan
     figure = msgspec.structs.replace(plan.figure, plot="ladder")
     registry.check(figure)
-    other = msgspec.structs.replace(run.manifest, plan=msgspec.structs.replace(plan, figure=figure))
+    shown = msgspec.structs.replace(plan.shown, figure=figure)
+    other = msgspec.structs.replace(run.manifest, plan=msgspec.structs.replace(plan, shown=shown))
     (drawn,) = drawing.draw(run, other, [])
     assert (drawn.title, drawn.caption) == ("A ladder", "0 rungs.")
     assert (run.path / drawn.files["png"]).read_bytes().startswith(b"\x89PNG")

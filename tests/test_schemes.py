@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from qjump_mn.network import commands, script
 
 from qjump_mn.errors import UsageError
+from qjump_mn.executor.steps import MACHINE, Run
+from qjump_mn.links import registry as links
 from qjump_mn.model import loading
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.resolve import plan
+from qjump_mn.steps import script
+from qjump_mn.steps.treatment import limiter, treatment
 
 MINE = """
 label = "mine"
@@ -43,7 +46,9 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_scheme_may_be_added_to_every_experiment_that_compares(name: str) -> None:
     for experiment in ("fig3a", "fig3b", "fig3c", "fig5", "fig6"):
         # 2015's rules need a budget for level 0, which is unlimited in all others.
-        settings = [f"qjump.{next(iter(loading.experiment(experiment, 'smoke', [])[0].qjump))}.factors.0=1000"]
+        settings = [
+            f"qjump.{next(iter(loading.experiment(experiment, 'smoke', [])[0].qjump))}.factors.0=1000"
+        ]
         resolved = plan(experiment, "smoke", settings, schemes=[name])
         key = name.replace("-", "_")
         assert key in resolved.figure.arms
@@ -69,28 +74,44 @@ def test_thresholds_follow_the_buffer() -> None:
 
 
 def test_an_experiment_may_change_a_parameter() -> None:
-    (line,) = arm(with_schemes("dctcp", settings=("schemes.dctcp.parameters.mark=0.2",)), "dctcp").scheme.switch_port
+    (line,) = arm(
+        with_schemes("dctcp", settings=("schemes.dctcp.parameters.mark=0.2",)), "dctcp"
+    ).scheme.switch_port
     assert " min 30440 " in line
 
 
 def test_token_buckets_have_the_limiters_rates() -> None:
-    limiter = arm(with_schemes("prio-tbf"), "prio_tbf").qjump
-    assert limiter is not None
-    lines = commands.limiter(limiter, "h1-eth0", with_schemes().network)
+    qjump = arm(with_schemes("prio-tbf"), "prio_tbf").qjump
+    assert qjump is not None
+    lines = limiter(qjump, "h1-eth0", with_schemes().network)
     assert "qdisc add dev h1-eth0 parent 6:2 handle 67: tbf rate 430555bit burst 1550 limit 1522000" in lines
-    assert "qdisc add dev h1-eth0 parent 6:3 handle 66: pfifo limit 100" in lines, "a level without a factor is not limited"
+    assert "qdisc add dev h1-eth0 parent 6:3 handle 66: pfifo limit 100" in lines, (
+        "a level without a factor is not limited"
+    )
 
 
 def test_only_switch_ports_pause() -> None:
     network = arm(with_schemes("pause"), "pause").network
-    assert commands.wire(network, "s1-eth1", on_switch=True).endswith(" pause 15220 7610")
-    assert "pause" not in commands.wire(network, "h1-eth0", on_switch=False)
+    wire = links.of("wire")
+    (line,) = wire.shape(network.link, "s1-eth1", on_switch=True).tc
+    assert line.endswith(" pause 15220 7610")
+    (line,) = wire.shape(network.link, "h1-eth0", on_switch=False).tc
+    assert "pause" not in line
 
 
 def test_a_users_scheme_is_a_file(mine: Path) -> None:
     resolved = with_schemes("mine")
-    assert arm(resolved, "mine").scheme.switch_port == ("qdisc add dev {dev} parent {parent} handle 20: bfifo limit 76100",)
-    assert "tc qdisc add dev s0-eth1 parent 5:1 handle 20: bfifo limit 76100" in list(script.lines(resolved))
+    assert arm(resolved, "mine").scheme.switch_port == (
+        "qdisc add dev {dev} parent {parent} handle 20: bfifo limit 76100",
+    )
+    line = "qdisc add dev s0-eth1 parent 5:1 handle 20: bfifo limit 76100"
+    (at_switches,) = [
+        step
+        for step in treatment(arm(resolved, "mine"))
+        if isinstance(step, Run) and step.node == MACHINE and step.argv[0] == "tc"
+    ]
+    assert line in at_switches.stdin.splitlines()
+    assert line in "\n".join(script.lines(resolved)).splitlines()
     assert resolved.schemes["mine"].look.colour == "#123456"
 
 
@@ -123,17 +144,31 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
         ("share * buffer", "buffer / (share - 0.5)", "{buffer / (share - 0.5)}: it divides by zero"),
         ("qdisc add dev {dev}", "tc qdisc add dev {dev}", "is no line for tc: write it without 'tc'"),
         ("share = 0.5", "frame = 0.5", "parameters.frame: take another name"),
-        ("[\"", "levels = true\nswitch_port = [\"", "not valid TOML"),
-        ("parameters", 'trunk_port = ["qdisc add dev {dev} parent {parent} pfifo"]\nparameters', "unknown field `trunk_port`"),
+        ('["', 'levels = true\nswitch_port = ["', "not valid TOML"),
+        (
+            "parameters",
+            'trunk_port = ["qdisc add dev {dev} parent {parent} pfifo"]\nparameters',
+            "unknown field `trunk_port`",
+        ),
         ("parameters", "levels = true\nparameters", "queues of its own take the place of a port's levels"),
         ("parameters", 'limiter = "drop"\nparameters', "a limiter without levels limits nothing but level 0"),
         ("parameters", 'congestion_control = "cubic; reboot"\nparameters', "is no name of the kernel's"),
-        ("parameters", 'link = { model = "tbf" }\nparameters', "only ports of links of model wire have a place for queues"),
+        (
+            "parameters",
+            'link = { model = "tbf" }\nparameters',
+            "only ports of links of model wire have a place for queues",
+        ),
         ("parameters", 'link = { xoff = "100kB", xon = "10kB" }\nparameters', "ports of s0 may send"),
-        ("parameters", 'link = { xoff = "10kB", xon = "20kB" }\nparameters', "xoff = 10000B and xon = 20000B do not fit"),
+        (
+            "parameters",
+            'link = { xoff = "10kB", xon = "20kB" }\nparameters',
+            "xoff = 10000B and xon = 20000B do not fit",
+        ),
     ],
 )
-def test_a_scheme_that_cannot_be_is_refused_in_one_sentence(before: str, after: str, sentence: str, mine: Path) -> None:
+def test_a_scheme_that_cannot_be_is_refused_in_one_sentence(
+    before: str, after: str, sentence: str, mine: Path
+) -> None:
     assert before in MINE
     mine.write_text(MINE.replace(before, after, 1))
     with pytest.raises(UsageError) as refusal:
@@ -154,5 +189,8 @@ def test_an_experiment_that_compares_nothing_says_so() -> None:
 
 
 def test_a_limiting_scheme_needs_a_limiter() -> None:
-    with pytest.raises(UsageError, match=r"scheme 'qjump' limits, and the experiment has no limiter: give it a table \[qjump\.NAME\]"):
+    with pytest.raises(
+        UsageError,
+        match=r"scheme 'qjump' limits, and the experiment has no limiter: give it a table \[qjump\.NAME\]",
+    ):
         plan("table1", "smoke", [], schemes=["qjump"])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from qjump_mn.network import commands, script
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.resolve import plan
 from qjump_mn.report import document
+from qjump_mn.steps import script
+from qjump_mn.steps.treatment import port_queues
 
 FAST = ("link.trunk_rate=40Mbit", "link.trunk_buffer=60880B", "link.trunk_delay=1us")
 
@@ -20,8 +21,8 @@ def fig3a(*settings: str, schemes: tuple[str, ...] = ()) -> Plan:
 
 def test_links_between_switches_are_those_of_hosts_unless_told() -> None:
     network = fig3a("link.rate=20Mbit").network
-    assert network.of_trunks == network
-    assert set(network.by_device().values()) == {network}
+    assert network.trunk == network.link
+    assert set(network.by_device().values()) == {network.link}
 
 
 def test_every_link_has_its_numbers() -> None:
@@ -30,13 +31,24 @@ def test_every_link_has_its_numbers() -> None:
     assert network.speeds("h7", "h9") == ((10**7, 0), (10**7, 0))
     assert network.slowest_bps == 10**7
     found = {device: link.rate_bps for device, link in network.by_device().items()}
-    assert {device for device, rate in found.items() if rate == 4 * 10**7} == {"s0-eth1", "s0-eth2", "s0-eth3", "s1-eth1", "s2-eth1", "s3-eth1"}
+    assert {device for device, rate in found.items() if rate == 4 * 10**7} == {
+        "s0-eth1",
+        "s0-eth2",
+        "s0-eth3",
+        "s1-eth1",
+        "s2-eth1",
+        "s3-eth1",
+    }
     assert network.skeleton() == fig3a().network.skeleton()
 
 
 def test_the_epoch_is_that_of_the_slowest_link() -> None:
-    assert fig3a("link.trunk_rate=5Mbit").constants["frame_ms"] == pytest.approx(2 * fig3a().constants["frame_ms"])
-    epochs = {arm.qjump.epoch_ns for arm in plan("fig5", "smoke", ["link.trunk_rate=5Mbit"]).arms if arm.qjump}
+    assert fig3a("link.trunk_rate=5Mbit").constants["frame_ms"] == pytest.approx(
+        2 * fig3a().constants["frame_ms"]
+    )
+    epochs = {
+        arm.qjump.epoch_ns for arm in plan("fig5", "smoke", ["link.trunk_rate=5Mbit"]).arms if arm.qjump
+    }
     assert epochs == {2 * arm.qjump.epoch_ns for arm in plan("fig5", "smoke", []).arms if arm.qjump}
 
 
@@ -50,16 +62,23 @@ def test_an_idle_round_trip_is_the_sum_of_its_links() -> None:
 def test_the_fan_in_bound_waits_at_the_slowest_link() -> None:
     alike = theory.fan_in_bound_ns(10, 6, 280, 1522, [(10**7, 0)] * 3)
     fast = theory.fan_in_bound_ns(10, 6, 280, 1522, [(10**7, 0), (10**8, 0), (10**7, 0)])
-    assert alike - fast == theory.occupancy_ns(1522, 10**7) - theory.occupancy_ns(1522, 10**8) + theory.delivery_ns(280, 10**7) - theory.delivery_ns(280, 10**8)
+    assert alike - fast == theory.occupancy_ns(1522, 10**7) - theory.occupancy_ns(
+        1522, 10**8
+    ) + theory.delivery_ns(280, 10**7) - theory.delivery_ns(280, 10**8)
     slow = theory.fan_in_bound_ns(10, 6, 280, 1522, [(10**7, 0), (10**6, 0), (10**7, 0)])
     assert slow > 60 * theory.occupancy_ns(280, 10**6)
 
 
 @pytest.mark.parametrize("model", ["wire", "tbf", "htb"])
 def test_each_end_of_a_link_has_its_rate(model: str) -> None:
-    lines = list(script.lines(fig3a(*FAST, f"link.model={model}")))
-    slow, fast = ("max-rate=10000000", "max-rate=40000000") if model == "htb" else ("rate 10000000bit", "rate 40000000bit")
-    text = [word for line in lines if line.startswith(("tc ", "ovs-vsctl", "ip netns exec")) for word in line.split(" -- ")]
+    printed = "\n".join(script.lines(fig3a(*FAST, f"link.model={model}")))
+    lines = printed.partition("\n# arm idle ")[2].partition("\n# taken back\n")[0].splitlines()
+    slow, fast = (
+        ("max-rate=10000000", "max-rate=40000000")
+        if model == "htb"
+        else ("rate 10000000bit", "rate 40000000bit")
+    )
+    text = [word for line in lines for word in line.split(" -- ")]
     if model == "htb":
         # A port's own line and those of its eight queues; the switches have 12 ports to hosts and 6 to each other.
         assert [sum(rate in word for word in text) for rate in (slow, fast)] == [12 * 9, 6 * 9]
@@ -71,7 +90,7 @@ def test_each_end_of_a_link_has_its_rate(model: str) -> None:
 def test_a_schemes_queues_are_of_their_ports_link() -> None:
     resolved = fig3a(*FAST, schemes=("dctcp",))
     arm = next(arm for arm in resolved.arms if arm.scheme.name == "dctcp")
-    lines = commands.port_queues(arm.scheme, arm.network)
+    lines = port_queues(arm.scheme, arm.network)
     assert "limit 60880" in lines["s0-eth1"][0] and "limit 152200" in lines["s1-eth2"][0]
     told = [line for _, _, done in document.schemes(resolved, simulated=False) for line in done]
     assert any(line.startswith("port to another switch: tc ") for line in told)
@@ -80,7 +99,9 @@ def test_a_schemes_queues_are_of_their_ports_link() -> None:
 def test_pauses_need_room_for_what_every_link_holds() -> None:
     settings = ("link.xoff=20kB", "link.xon=10kB")
     assert fig3a(*settings, "link.rate=10Mbit", "link.buffer=300kB").network.link.xoff_bytes == 20_000
-    with pytest.raises(UsageError, match=r"2 ports of s0 may send 52176B to one whose buffer has 30000B: use at most 8912B"):
+    with pytest.raises(
+        UsageError, match=r"2 ports of s0 may send 52176B to one whose buffer has 30000B: use at most 8912B"
+    ):
         fig3a(*settings, "link.buffer=300kB", "link.trunk_buffer=30kB")
 
 

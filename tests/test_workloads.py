@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
-from qjump_mn.network import asbuilt
-from qjump_mn.workloads.program import listens
 
 from qjump_mn.backends import emulated
 from qjump_mn.errors import LostError, UsageError
+from qjump_mn.executor.steps import Wait
 from qjump_mn.model import loading
 from qjump_mn.model.resolve import plan
 from qjump_mn.programs.iperf import program as iperf
 from qjump_mn.programs.ping import program as ping
+from qjump_mn.steps import asbuilt
+from qjump_mn.steps.compile import trial_steps
 
 GOLDEN = Path(__file__).parent / "golden" / "programs"
 
@@ -46,11 +48,16 @@ def test_ping_gives_a_row_for_every_lost_request() -> None:
 
 def test_a_duplicate_reply_is_not_counted_twice() -> None:
     line = next(line for line in text("ping.txt").splitlines() if "icmp_seq=7 " in line)
-    assert ping.parse(text("ping.txt").replace(line, f"{line}\n{line} (DUP!)"), 50) == ping.parse(text("ping.txt"), 50)
+    assert ping.parse(text("ping.txt").replace(line, f"{line}\n{line} (DUP!)"), 50) == ping.parse(
+        text("ping.txt"), 50
+    )
 
 
 def test_sequence_numbers_wrap_at_16_bits() -> None:
-    lines = [f"[{index / 1000:.6f}] 64 bytes from 10.0.0.10: icmp_seq={(index + 1) % 65536} ttl=64 time=0.774 ms" for index in range(70000)]
+    lines = [
+        f"[{index / 1000:.6f}] 64 bytes from 10.0.0.10: icmp_seq={(index + 1) % 65536} ttl=64 time=0.774 ms"
+        for index in range(70000)
+    ]
     lines.append("70000 packets transmitted, 70000 received, 0% packet loss, time 70000ms")
     echoes = ping.parse("\n".join(lines), 70000)
     assert [echo.sequence for echo in echoes] == list(range(1, 70001))
@@ -62,7 +69,10 @@ def test_sequence_numbers_wrap_at_16_bits() -> None:
     [
         (lambda text: text[: len(text) // 2], "no summary"),
         (lambda text: "", "no summary"),
-        (lambda text: text.replace("50 packets transmitted", "49 packets transmitted"), "sent 49 requests, not 50"),
+        (
+            lambda text: text.replace("50 packets transmitted", "49 packets transmitted"),
+            "sent 49 requests, not 50",
+        ),
         (lambda text: text.replace("icmp_seq=7 ", "icmp_seq=x "), "has 49 replies where its summary says 50"),
     ],
 )
@@ -71,7 +81,10 @@ def test_a_ping_that_was_cut_off_is_lost(damage: Callable[[str], str], sentence:
         ping.parse(damage(text("ping.txt")), 50)
 
 
-@pytest.mark.parametrize(("file", "retransmits"), [("tcp-client", True), ("tcp-server", False), ("udp-client", False), ("udp-server", False)])
+@pytest.mark.parametrize(
+    ("file", "retransmits"),
+    [("tcp-client", True), ("tcp-server", False), ("udp-client", False), ("udp-server", False)],
+)
 def test_iperf_gives_every_interval(file: str, retransmits: bool) -> None:
     raw = text(f"iperf3-{file}.json")
     intervals = iperf.parse(raw)
@@ -80,7 +93,9 @@ def test_iperf_gives_every_interval(file: str, retransmits: bool) -> None:
     assert all(interval.end_s - interval.start_s > 0 for interval in intervals)
     assert (intervals[0].retransmits is not None) == retransmits
     end = msgspec.json.decode(raw)["end"]
-    total = end["sum_sent" if file == "tcp-client" else "sum_received" if file == "tcp-server" else "sum"]["bytes"]
+    total = end["sum_sent" if file == "tcp-client" else "sum_received" if file == "tcp-server" else "sum"][
+        "bytes"
+    ]
     # UDP's server counts the bytes of lost datagrams in its sum.
     assert sum(interval.bytes for interval in intervals) == total or file == "udp-server"
 
@@ -103,15 +118,35 @@ def test_an_iperf_that_failed_is_lost_with_its_own_words(raw: str, sentence: str
 def test_the_network_read_back_from_the_guest_is_the_one_planned() -> None:
     resolved = plan("fig3a", "smoke", [])
     arm = next(arm for arm in resolved.arms if arm.name == "qjump")
-    assert asbuilt.differences(GOLDEN / "asbuilt", arm.network, arm) == []
+    assert asbuilt.differences(GOLDEN / "asbuilt", arm) == []
     other = next(arm for arm in resolved.arms if arm.name == "bulk_limited")
-    assert any("its epoch_ns is 28800000, not 5000000" in text for text in asbuilt.differences(GOLDEN / "asbuilt", other.network, other))
+    differences = asbuilt.differences(GOLDEN / "asbuilt", other)
+    assert any("its epoch_ns is 28800000, not 5000000" in text for text in differences)
 
 
-def test_a_listener_is_found_by_its_port() -> None:
-    table = "  sl  local_address rem_address   st\n   0: 0A00000A:1451 00000000:0000 0A 0\n   1: 0A00000A:1452 0800000A:1452 01 0\n"
-    assert listens(table, "tcp", 5201)
-    assert not listens(table, "tcp", 5202)
+LISTENER = "0A00000A:1519 00000000:0000 0A 0"
+LISTENER6 = f"{0:032X}:1519 {0:032X}:0000 0A 0"
+
+
+@pytest.mark.parametrize(
+    ("sockets", "sockets6", "listens"),
+    [
+        (LISTENER, "", True),
+        ("", LISTENER6, True),
+        ("0A00000A:151A 00000000:0000 0A 0", "", False),
+        ("0A00000A:1519 0800000A:151A 01 0", "", False),
+        ("", "", False),
+    ],
+)
+def test_a_listener_is_found_by_its_port(sockets: str, sockets6: str, listens: bool, tmp_path: Path) -> None:
+    trial = next(trial for trial in plan("fig3a", "smoke", []).trials() if trial.arm.name == "contended")
+    wait = next(step for step in trial_steps(trial) if isinstance(step, Wait))
+    assert wait.node in trial.network.hosts and wait.lacks.endswith("does not listen on tcp port 5401")
+    for name, line in (("tcp", sockets), ("tcp6", sockets6)):
+        (tmp_path / name).write_text(f"  sl  local_address rem_address   st\n   0: {line}\n")
+    argv = [word.replace("/proc/net/", f"{tmp_path}/") for word in wait.argv]
+    assert argv[-2:] == [str(tmp_path / "tcp"), str(tmp_path / "tcp6")]
+    assert (subprocess.run(argv, check=False).returncode == 0) == listens
 
 
 @pytest.mark.parametrize("name", loading.names("experiments"))
@@ -125,8 +160,16 @@ def test_no_two_programs_of_an_arm_write_one_file(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "setting", "sentence"),
     [
-        ("fig11", 'sweeps.epoch.values=["99us"]', r"workloads\.urgent\.interval: fanin does not send more often than every 100 us: use --backend simulator"),
-        ("fig7", "workloads.ptp.interval=500ms", r"workloads\.ptp\.interval: ptpd and ptp4l send a Sync every second: use --backend simulator"),
+        (
+            "fig11",
+            'sweeps.epoch.values=["99us"]',
+            r"workloads\.urgent\.interval: fanin does not send more often than every 100 us: use --backend simulator",
+        ),
+        (
+            "fig7",
+            "workloads.ptp.interval=500ms",
+            r"workloads\.ptp\.interval: ptpd and ptp4l send a Sync every second: use --backend simulator",
+        ),
     ],
 )
 def test_what_only_the_simulator_sends_so_often_is_refused(name: str, setting: str, sentence: str) -> None:
@@ -136,5 +179,8 @@ def test_what_only_the_simulator_sends_so_often_is_refused(name: str, setting: s
 
 def test_two_senders_on_one_host_are_told_to_be_two_workloads() -> None:
     both = plan("fig6", "smoke", ['workloads.bursts.flows=["h6>h11", "h6>h9"]'])
-    with pytest.raises(UsageError, match=r"arms\.qjump_1: fanin on h6, of workloads\.bursts, would write the file of another, bursts-h6\.send\.txt"):
+    with pytest.raises(
+        UsageError,
+        match=r"arms\.qjump_1: fanin on h6, of workloads\.bursts, would write the file of another, bursts-h6\.send\.txt",
+    ):
         emulated.check(both)
