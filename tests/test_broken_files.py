@@ -66,7 +66,12 @@ def test_a_second_name_is_found_beside_a_broken_file(folder: Path) -> None:
         (
             'plot = "latency_cdf"',
             'plot = "latency"',
-            "there is no drawing 'latency': did you mean 'latency_cdf'?",
+            "there is no figure 'latency': did you mean 'latency_cdf'?",
+        ),
+        (
+            'title = "',
+            'backends = ["guest", "vm"]\ntitle = "',
+            "experiment 'mine': backends: there is no backend 'vm': known are guest, host, simulator",
         ),
     ],
 )
@@ -78,7 +83,9 @@ def test_a_dry_run_refuses_what_a_run_refuses(before: str, after: str, sentence:
     assert sentence in done.stderr
 
 
-PROGRAMS = "barrier, fanin, flows, iperf, mapreduce, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle"
+PROGRAMS = (
+    "barrier, command, fanin, flows, iperf, mapreduce, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle"
+)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +96,7 @@ PROGRAMS = "barrier, fanin, flows, iperf, mapreduce, memcached, memcaslap, noise
             f"experiment 'fig3a': workloads.ping.program: there is no program 'xyz': known are {PROGRAMS}",
         ),
         ("workloads.ping.program=netperf", f"there is no program 'netperf': known are {PROGRAMS}"),
-        ("link.model=zzz", "link.model: 'zzz' is not possible: known are htb, tbf, wire"),
-        ("backends=['guest','vm']", "backends[1]: 'vm' is not possible: known are guest, host, simulator"),
+        ("link.model=zzz", "link.model: there is no link model 'zzz': known are wire, htb, tbf"),
         (
             "schemes.none.look.dashes=wavy",
             "schemes.none.look.dashes: 'wavy' is not possible: known are dashdot, dashed",
@@ -114,7 +120,7 @@ def test_a_wrong_word_is_told_with_the_choices(setting: str, sentence: str) -> N
         (
             'program = "ping"\n',
             "",
-            "workloads.ping: Object missing required field `program`: known are barrier, fanin, ",
+            "workloads.ping: Object missing required field `program`: known are barrier, command, ",
         ),
         (
             'program = "ping"\n',

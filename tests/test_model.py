@@ -99,7 +99,7 @@ def test_a_trial_survives_json() -> None:
         ("link.rate=10", "link.rate: '10' is not a rate"),
         ("link.rate=10ms", "link.rate: '10ms' is not a rate"),
         ("link.rate=0bit", "out of range"),
-        ("link.model=htp", "link.model: 'htp' is not possible: did you mean 'htb'?"),
+        ("link.model=htp", "link.model: there is no link model 'htp': did you mean 'htb'?"),
         ("link.buffer=100B", "holds no full-size frame"),
         ("workloads.ping.level=9", "'9' is no level: an 802.1Q priority is 0 to 7"),
         ("workloads.ping.level=-1", "is no level"),

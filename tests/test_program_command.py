@@ -156,7 +156,7 @@ def test_what_prepares_ends_before_the_others_start(folder: Path) -> None:
             'role = "load"',
             'receiver.ready: only what serves is waited for: use role = "serve"',
         ),
-        ('role = "load"', 'role = "disturb"', r"Invalid enum value 'disturb'"),
+        ('role = "load"', 'role = "disturb"', r"workloads\.copy\.role: 'disturb' is not possible: known are load, measure, serve"),
         (CLIENT, f'{CLIENT}\nends = "terminated"', "client.ends: the end of what measures ends the trial"),
         (CLIENT, f"{CLIENT}\nretries = 3", "unknown field `retries`"),
         (

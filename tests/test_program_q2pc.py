@@ -43,7 +43,7 @@ def bursts(trial: Trial) -> NoisePlan:
         ("workloads.udp.rto=0ms", "udp.rto: 0ns is out of range: use 1ms to 100s"),
         ("workloads.broadcast.wait=101s", "broadcast.wait: 101s is out of range"),
         ("workloads.tcp.interval=11s", "tcp.interval: 11s is out of range: use at most 10s"),
-        ("workloads.tcp.transport=sctp", "Invalid enum value 'sctp'"),
+        ("workloads.tcp.transport=sctp", "workloads.tcp.transport: 'sctp' is not possible: did you mean 'tcp'"),
         ("workloads.bursts.burst=0", "bursts.burst: 0 is out of range: use 1 to 2055"),
         ("workloads.bursts.interval=100ms", "bursts.burst: 100 is out of range: use 1 to 81, what the link carries in an interval"),
         ("workloads.bursts.interval=61s", "bursts.interval: 61s is out of range"),

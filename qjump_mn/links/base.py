@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Run
-from qjump_mn.model.topology import Link, Network
+
+if TYPE_CHECKING:  # a network asks the registry of models, which needs this module
+    from qjump_mn.model.topology import Link, Network
 
 QUEUES = len(theory.LEVELS)
 """Of an interface: transmit and receive queues, and bands, each one for a level."""

@@ -28,7 +28,9 @@ def of(name: str, where: str = "link.model") -> LinkModel:
         model: type[LinkModel] = getattr(importlib.import_module(f"qjump_mn.links.{name}"), OURS[name])
         return model()
     if name not in names():
-        raise UsageError(f"{where}: there is no link model {name!r}: known are {', '.join(names())}")
+        from qjump_mn.model import loading  # it reads topologies, which need this module
+
+        raise UsageError(f"{where}: there is no link model {name!r}: {loading.nearest(name, names())}")
     made = extensions.load(GROUP, name)()
     if not isinstance(made, LinkModel) or made.name != name:
         raise UsageError(
