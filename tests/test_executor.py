@@ -17,7 +17,7 @@ import pytest
 
 import qjump_mn
 from qjump_mn import guest
-from qjump_mn.backends import guest as backend
+from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.executor import steps
 from qjump_mn.guest import Job, toolbox
 from qjump_mn.guest.cpio import Node
@@ -64,8 +64,8 @@ def job(trial: Trial) -> bytes:
         def caught(image: object, job: Job, *_: object, **__: object) -> None:
             raise CaughtError(encode_job(job))
 
-        patch.setattr(backend.guest, "run", caught)
-        machines = backend.GuestBackend()
+        patch.setattr(guest, "run", caught)
+        machines = GuestBackend()
         machines._image = None  # type: ignore[assignment]
         with pytest.raises(CaughtError) as error:
             machines.run(trial, Path("nowhere"), print)
@@ -149,13 +149,13 @@ def test_the_executor_is_short() -> None:
 @pytest.mark.parametrize("source", sorted(EXECUTOR.rglob("*.py")), ids=lambda source: source.stem)
 def test_the_executor_imports_nothing_of_the_package_but_itself(source: Path) -> None:
     for node in ast.walk(ast.parse(source.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            assert node.level == 1, f"line {node.lineno}: it leaves the package"
-            continue
-        modules = [node.module] if isinstance(node, ast.ImportFrom) else []
-        modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        for module in modules:
-            assert str(module).partition(".")[0] in sys.stdlib_module_names | OTHERS, f"line {node.lineno}: {module}"
+        modules: list[str] = []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level <= 1, "it leaves the package"
+            modules = [str(node.module)] if not node.level else []
+        elif isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        assert {module.partition(".")[0] for module in modules} <= sys.stdlib_module_names | OTHERS
 
 
 def test_a_comment_goes_into_the_guest_from_the_executor_alone(tmp_path: Path) -> None:
