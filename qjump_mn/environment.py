@@ -77,9 +77,9 @@ def build() -> Path:
     from qjump_mn import cache
 
     key = _key(sys.version_info[1])
-    found = cache.find("environment", key)
-    if found and not os.access(_python(found), os.X_OK):
-        cache.remove(cache.Entry("environment", key, found, 0, 0.0))
+    existing = cache.find("environment", key)
+    if existing and not os.access(_python(existing), os.X_OK):
+        cache.remove(cache.Entry("environment", key, existing, 0, 0.0))
     return cache.artefact("environment", key, lambda folder: _fill(folder, key), needs_bytes=_NEEDS_BYTES, progress=_say)
 
 
@@ -172,8 +172,8 @@ def _fill(folder: Path, key: str) -> None:
             if _log(argv, output, writers.fileno()):
                 output.flush()
                 last = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
-                said = f" ({last[0].strip()})" if last else ""
-                raise MachineError(f"the Python environment could not be made{said}; all that was said is in {log}")
+                last_words = f" ({last[0].strip()})" if last else ""
+                raise MachineError(f"the Python environment could not be made{last_words}; all that was last_words is in {log}")
     # Their first lines name the folder that the environment is built in; `python -m` needs none of them. ruff is no script.
     for script in (folder / "bin").iterdir():
         if not script.name.startswith("python") and script.name != "ruff":
@@ -205,9 +205,10 @@ def _enter(environment: Path, arguments: list[str], variables: dict[str, str]) -
 
 
 def _give_up_pycache() -> None:
-    # This module itself was compiled before anything could be said against it.
+    # This module itself was compiled before anything could be said against it; what comes next is not.
     status = CHECKOUT.stat()
     if os.geteuid() == 0 and status.st_uid != 0:
+        sys.dont_write_bytecode = True
         with contextlib.suppress(OSError):
             os.chown(Path(__file__).parent / "__pycache__", status.st_uid, status.st_gid, follow_symlinks=False)
 

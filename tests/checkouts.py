@@ -26,9 +26,16 @@ if __name__ == "__main__":
 def copy(folder: Path, lock: str | None = None) -> Path:
     """What bootstrap needs of the checkout, in `folder`, with a command line that prints what it was given."""
     package = folder / "qjump_mn"
-    package.mkdir(parents=True)
-    for name in ("__init__.py", "errors.py", "cache.py", "environment.py"):
-        shutil.copy(environment.CHECKOUT / "qjump_mn" / name, package)
+    (package / "executor").mkdir(parents=True)
+    for name in (
+        "__init__.py",
+        "errors.py",
+        "cache.py",
+        "environment.py",
+        "executor/__init__.py",
+        "executor/errors.py",
+    ):
+        shutil.copy(environment.CHECKOUT / "qjump_mn" / name, package / name)
     shutil.copy(environment.CHECKOUT / "bootstrap", folder)
     (folder / "requirements.lock").write_text(lock if lock is not None else environment.LOCK.read_text())
     (package / "run.py").write_text(STUB)

@@ -109,7 +109,9 @@ def test_an_old_python_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "qjump-mn needs 3.11 or newer" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["__init__", "errors", "cache", "environment"])
+@pytest.mark.parametrize(
+    "name", ["__init__", "errors", "executor/__init__", "executor/errors", "cache", "environment"]
+)
 def test_an_old_python_can_read_what_comes_before_the_sentence(name: str) -> None:
     source = (environment.CHECKOUT / "qjump_mn" / f"{name}.py").read_text()
     ast.parse(source, feature_version=(3, 8))
