@@ -42,11 +42,11 @@ def rtts_ms(trial: Trial, workload: PingPlan) -> Floats:
     frame = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.link.rate_bps) / 1e6
     base = idle + random.integers(0, 3, count) / 1e3
     residual = random.beta(1.1, 1.1, (count, 3)) @ np.array([0.35, 0.45, 1.05]) * frame * 1.35
+    buffer_ms = network.link.buffer_bytes * 8e3 / network.link.rate_bps
+    filled = 0.9 + 0.09 * np.sin(np.arange(count) / 90)
     shapes: dict[str, Callable[[], Floats]] = {
         "idle": lambda: base,
-        "contended": lambda: np.clip(
-            base + network.link.buffer_bytes * 8e3 / network.link.rate_bps * (0.9 + 0.09 * np.sin(np.arange(count) / 90)) + random.normal(0, 2, count), 90, 126.5
-        ),
+        "contended": lambda: np.clip(base + buffer_ms * filled + random.normal(0, 2, count), 90, 126.5),
         "window_only": lambda: base + 27 + random.normal(0, 1.2, count),
     }
     if trial.arm.name.startswith("limiter"):

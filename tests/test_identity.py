@@ -25,6 +25,12 @@ NOT_RUN = {
 """The fields of what is run that only name things; of every workload it is its label."""
 
 
+@pytest.fixture(autouse=True)
+def examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no experiment of ours has is in an example: the program "command"."""
+    monkeypatch.setenv("QJUMP_MN_PATH", str(ROOT / "examples"))
+
+
 def fig3a(**options: Any) -> Plan:
     return resolve.plan("fig3a", "smoke", [], **options)
 
@@ -32,7 +38,7 @@ def fig3a(**options: Any) -> Plan:
 def plans() -> Iterator[Plan]:
     """Every program, limiter, scheme and kind of network is in some of them."""
     for name in loading.names("experiments"):
-        yield resolve.plan(name, "smoke", [])
+        yield resolve.plan(name, "smoke" if "smoke" in loading.presets(name) else "course", [])
     yield resolve.plan("fig3b", "memaslap", [])
 
 
@@ -111,7 +117,7 @@ def test_every_field_that_is_run_makes_another_hash_and_a_name_does_not() -> Non
                 tried.add(place)
                 same = msgspec.structs.replace(plan, run=changed).hash == plan.hash
                 assert same == not_run(place), f"{place} of {plan.experiment}"
-    nested = {"ArmPlan.network", "ArmPlan.scheme", "Network.trunk"}
+    nested = {"ArmPlan.network", "ArmPlan.scheme", "Network.link", "Network.trunk"}
     every = {f"{name}.{field}" for name, cls in RUN_STRUCTS.items() for field in cls.__struct_fields__}
     assert every - nested <= tried, f"no experiment has {every - nested - tried}"
 
