@@ -17,11 +17,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-import msgspec
-
 from bench import marks
 from qjump_mn import guest
-from qjump_mn.backends.guest import BRING_UP, GuestBackend
+from qjump_mn.backends.guest import GuestBackend, setup
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.resolve import plan
 
@@ -43,16 +41,15 @@ def main() -> None:
 def setting_up() -> list[tuple[str, str]]:
     """Boot, Open vSwitch and 12 hosts from nothing; an empty fork."""
     image = guest.prepare(lambda line: None)
-    network = plan("fig3a", "smoke", []).network.skeleton()
-    setup = guest.Setup(entry=BRING_UP, args={"network": msgspec.to_builtins(network)})
+    built = setup(plan("fig3a", "smoke", []).network.skeleton())
     cold, forks = [], []
     with tempfile.TemporaryDirectory() as scratch:
         for index in range(ROUNDS):
             began = busy_s()
-            result = guest.run(image, guest.Job(script=""), Path(scratch, f"cold{index}"), setup=setup)
+            result = guest.run(image, guest.Job(script=""), Path(scratch, f"cold{index}"), setup=built)
             cold.append(busy_s() - began)
             assert result.exit_code == 0
-        state = guest.snapshot(image, setup)
+        state = guest.snapshot(image, built)
         for index in range(ROUNDS):
             began = busy_s()
             guest.run(image, guest.Job(script=""), Path(scratch, f"fork{index}"), snapshot=state)

@@ -96,9 +96,9 @@ def artefact(
     Two callers at once, in threads or processes, build once. `needs_bytes` is the room that a build takes. Raises
     MachineError when no root can be written or there is no room, and whatever `build` raises.
     """
-    found = find(kind, inputs_hash)
-    if found:
-        return found
+    existing = find(kind, inputs_hash)
+    if existing:
+        return existing
     root = _writable_root()
     final = root / kind / inputs_hash
     try:
@@ -120,12 +120,12 @@ def artefact(
 
 def entries() -> list[Entry]:
     """Everything in every root that can be read, the longest unused first."""
-    found = []
+    artefacts = []
     for root in roots():
         for path in sorted(root.glob("*/*")):
             if path.is_dir() and ".tmp-" not in path.name:
-                found.append(Entry(path.parent.name, path.name, path, _size(path), path.stat().st_mtime))
-    return sorted(found, key=lambda entry: entry.used_s)
+                artefacts.append(Entry(path.parent.name, path.name, path, _size(path), path.stat().st_mtime))
+    return sorted(artefacts, key=lambda entry: entry.used_s)
 
 
 def remove(entry: Entry) -> None:
@@ -214,9 +214,9 @@ def _open_to_readers(folder: Path) -> None:
             if stat.S_ISLNK(status.st_mode):
                 continue
             owner = status.st_mode & 0o500
-            wanted = stat.S_IMODE(status.st_mode) | owner >> 3 | owner >> 6
-            if wanted != stat.S_IMODE(status.st_mode):
-                os.chmod(path, wanted)
+            readable = stat.S_IMODE(status.st_mode) | owner >> 3 | owner >> 6
+            if readable != stat.S_IMODE(status.st_mode):
+                os.chmod(path, readable)
 
 
 def _check_room(root: Path, needs_bytes: int, kind: str) -> None:

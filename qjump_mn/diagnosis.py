@@ -28,13 +28,13 @@ class Finding(NamedTuple):
 
 def report(out: Console) -> int:
     """Print every finding; return 0 when experiments run here, else 3."""
-    found = list(_findings())
-    for finding in found:
+    findings = list(_findings())
+    for finding in findings:
         mark = "ok     " if finding.well else "missing" if finding.required else "no     "
         out.print(f"{mark}  {finding.what}: {finding.says}", markup=False)
         if not finding.well and finding.remedy:
             out.print(f"         {finding.remedy}", markup=False)
-    if all(finding.well for finding in found if finding.required):
+    if all(finding.well for finding in findings if finding.required):
         out.print("experiments run here", markup=False)
         return 0
     out.print("experiments do not run here yet: see above", markup=False)

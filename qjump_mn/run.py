@@ -78,8 +78,8 @@ def run(
 
     only, added = (tuple(names.replace(",", " ").split()) for names in (arms, schemes))
     name, cluster = loading.experiment_called(experiment), _cluster(engine, scheduler)
-    asked = session.Request(name, preset, tuple(settings), seed, replicates, backend, cold, output, only, added, cluster)
-    raise typer.Exit(session.show(asked, out) if dry_run else session.run(asked, out, argv=sys.argv))
+    request = session.Request(name, preset, tuple(settings), seed, replicates, backend, cold, output, only, added, cluster)
+    raise typer.Exit(session.show(request, out) if dry_run else session.run(request, out, argv=sys.argv))
 
 
 @app.command()
@@ -120,17 +120,17 @@ def list_() -> None:
         names = ", ".join((name, *summary.also))
         table.add_row(names, escape(summary.reproduces), ", ".join(summary.presets))
     out.print(table)
-    found = Table(box=None, pad_edge=False)
+    schemes_table = Table(box=None, pad_edge=False)
     for heading in ("scheme", "what it is"):
-        found.add_column(heading)
+        schemes_table.add_column(heading)
     for name in loading.names("schemes"):
         try:
             about = loading.scheme(name).about
         except UsageError as error:
             about = f"broken: {error}"
-        found.add_row(name, escape(about))
+        schemes_table.add_row(name, escape(about))
     out.print("")
-    out.print(found)
+    out.print(schemes_table)
 
 
 @app.command()
@@ -183,19 +183,19 @@ def version() -> None:
     out.print(__version__)
 
 
-def arguments(given: list[str]) -> list[str]:
+def arguments(words: list[str]) -> list[str]:
     """``fig3a --preset smoke`` means ``run fig3a --preset smoke``."""
-    if given and not given[0].startswith("-") and given[0] not in (*VERBS, "version"):
-        return ["run", *given]
-    return given
+    if words and not words[0].startswith("-") and words[0] not in (*VERBS, "version"):
+        return ["run", *words]
+    return words
 
 
 def main() -> None:
     """Run the command line; errors are one sentence, with a traceback only for ``--debug``."""
     interrupts.raise_interrupted()
     try:
-        given = [argument for argument in sys.argv[1:] if argument != "--debug"]
-        status = app(arguments(given), standalone_mode=False, prog_name="qjump-mn")
+        words = [argument for argument in sys.argv[1:] if argument != "--debug"]
+        status = app(arguments(words), standalone_mode=False, prog_name="qjump-mn")
         sys.exit(status if isinstance(status, int) else 0)
     except BaseException as error:
         if interrupted := interrupts.interruption(error):

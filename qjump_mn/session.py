@@ -62,11 +62,11 @@ class Request(NamedTuple):
         )
 
 
-def show(asked: Request, out: Console) -> int:
+def show(request: Request, out: Console) -> int:
     """Print the shell script that the plan stands for; touch nothing."""
-    plan = asked.plan()
+    plan = request.plan()
     check(plan)
-    backend = _backend(plan, asked.backend, cold=asked.cold)
+    backend = _backend(plan, request.backend, cold=request.cold)
     if backend.name == "simulator":
         raise UsageError("--dry-run prints the commands of an emulation, and the simulator runs none: see explain --json")
     emulated.check(plan)
@@ -94,7 +94,7 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
         "",
         "arms:",
     ]
-    told = set()
+    listed = set()
     for arm in plan.arms:
         limits = ""
         if arm.qjump is not None:
@@ -107,9 +107,9 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
         if wording.same_limits(plan.arms, arm.series):
             xs = [f"{one.x:g}" for one in plan.arms if one.series == arm.series and one.x is not None]
             name, label = arm.series, f"{wording.series_label(arm)}; {', '.join(xs)}"
-        if name not in told:
+        if name not in listed:
             lines.append(f"  {name} ({label}): {runs}; scheme {arm.scheme.name}{limits}")
-        told.add(name)
+        listed.add(name)
     lines += ["", "claims:"]
     for name, claim in plan.claims.items():
         lines += [f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: {claim.statement}", f"    {claim.predicate}"]
@@ -136,11 +136,11 @@ def _trial(plan: Plan) -> str:
     return f"{plan.warmup_ns / 1e9:g} s of warm-up, {plan.duration_ns / 1e9:g} s measured"
 
 
-def run(asked: Request, out: Console, argv: list[str]) -> int:
+def run(request: Request, out: Console, argv: list[str]) -> int:
     """Run the plan and judge it; return the exit code."""
-    plan = asked.plan()
+    plan = request.plan()
     check(plan)
-    backend = _remote(_backend(plan, asked.backend, cold=asked.cold), asked.scheduler)
+    backend = _remote(_backend(plan, request.backend, cold=request.cold), request.scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
     trials = f"{len(plan.arms_run)} arms x {len(plan.seeds)} seeds"
     what = f"{trials} on {plan.network.topology}, backend {backend.name}"
@@ -151,7 +151,7 @@ def run(asked: Request, out: Console, argv: list[str]) -> int:
         out.print(f"about {expected(plan, backend)}{first}", markup=False)
     now = datetime.datetime.now(datetime.UTC)
     run_directory = directory.create(
-        asked.out,
+        request.out,
         plan,
         backend=backend.name,
         clock="virtual" if backend.clock == "virtual" else "real",

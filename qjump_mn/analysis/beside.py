@@ -76,23 +76,23 @@ def spec(experiment: str) -> BesideSpec | None:
 def compare(manifest: Manifest, arms: tuple[ArmSummary, ...]) -> Comparison | None:
     """The run ``manifest`` beside the reference of the other backend; None for an experiment that has no such table."""
     plan = manifest.plan
-    asked = spec(plan.experiment)
-    if asked is None:
+    comparison_spec = spec(plan.experiment)
+    if comparison_spec is None:
         return None
     own = Side(plan, medians(arms))
     if manifest.backend == "simulator":
-        emulated, simulated = _referred(plan.experiment, asked.emulation), own
+        emulated, simulated = _referred(plan.experiment, comparison_spec.emulation), own
     else:
-        emulated, simulated = own, _referred(plan.experiment, asked.simulation)
-    published_ms = theory.occupancy_ns(theory.frame_bytes(plan.network.mtu_bytes), int(asked.published_rate)) / 1e6
+        emulated, simulated = own, _referred(plan.experiment, comparison_spec.simulation)
+    published_ms = theory.occupancy_ns(theory.frame_bytes(plan.network.mtu_bytes), int(comparison_spec.published_rate)) / 1e6
     return Comparison(
         heads=(
             *(f"{how}, {Rate(side.plan.network.link.rate_bps)}" for side, of in ((emulated, "emulation"), (simulated, "simulation")) for how in ("theory", of)),
-            f"published, {asked.published_rate}",
+            f"published, {comparison_spec.published_rate}",
         ),
         frames_ms=(emulated.frame_ms, emulated.frame_ms, simulated.frame_ms, simulated.frame_ms, published_ms),
-        rows=tuple(_row(row, emulated, simulated, f"experiment {plan.experiment!r}: beside: {row.what}") for row in asked.rows),
-        source=asked.source,
+        rows=tuple(_row(row, emulated, simulated, f"experiment {plan.experiment!r}: beside: {row.what}") for row in comparison_spec.rows),
+        source=comparison_spec.source,
     )
 
 

@@ -68,11 +68,11 @@ def _verdicts(analysed: Analysed) -> Table:
     table.add_column("value", overflow="fold", max_width=18)
     table.add_column("claim", overflow="fold")
     for row in analysed.outcome.verdicts:
-        told = Text(row.statement)
+        cell = Text(row.statement)
         if row.note:
-            told.append(f" ({row.note})", style="italic")
-        told.append(f"\n{row.source} ({row.claim})", style="dim")
-        table.add_row(Text(row.verdict, style=COLOURS[row.verdict]), wording.shown(row.shown), told)
+            cell.append(f" ({row.note})", style="italic")
+        cell.append(f"\n{row.source} ({row.claim})", style="dim")
+        table.add_row(Text(row.verdict, style=COLOURS[row.verdict]), wording.shown(row.shown), cell)
     return table
 
 

@@ -41,10 +41,10 @@ def exit_code(rows: Sequence[VerdictRow], missing: Mapping[str, str], checks: Se
 
 
 def _by_seed(trials: Sequence[TrialMeasures]) -> dict[int, dict[str, Mapping[str, Mapping[str, float]]]]:
-    found: dict[int, dict[str, Mapping[str, Mapping[str, float]]]] = {}
+    by_seed: dict[int, dict[str, Mapping[str, Mapping[str, float]]]] = {}
     for trial in trials:
-        found.setdefault(trial.seed, {})[trial.arm] = trial.values
-    return found
+        by_seed.setdefault(trial.seed, {})[trial.arm] = trial.values
+    return by_seed
 
 
 def _row(plan: Plan, name: str, by_seed: Mapping[int, claims.Measured]) -> VerdictRow:

@@ -30,9 +30,9 @@ def names() -> list[str]:
     return sorted([*OURS, *extensions.entries(GROUP, OURS)])
 
 
-def check(wanted: Iterable[str], where: str) -> None:
-    """Raise :class:`UsageError` with ``where`` for the first of ``wanted`` that is no backend."""
-    for name in wanted:
+def check(backends: Iterable[str], where: str) -> None:
+    """Raise :class:`UsageError` with ``where`` for the first of ``backends`` that is no backend."""
+    for name in backends:
         if name not in names():
             nearest = loading.nearest(name, names())
             raise UsageError(f"{where}: there is no backend {name!r}: {nearest} (all: {', '.join(names())})")

@@ -104,9 +104,9 @@ def run_here(backend: str, plan: bytes, image: str, version: str, trial: bytes) 
     """On a worker: how a trial ended, and the files that it left; raise :class:`MachineError` where the worker is not the same machine."""
     if version != __version__:
         raise MachineError(f"a worker has qjump-mn {__version__}, not {version}: install the same")
-    ready, theirs = _prepared(backend, plan)
-    if theirs != image:
-        raise MachineError(f"a worker has image {theirs[:12]}, not {image[:12]}: use the same checkout and architecture")
+    ready, worker_image = _prepared(backend, plan)
+    if worker_image != image:
+        raise MachineError(f"a worker has image {worker_image[:12]}, not {image[:12]}: use the same checkout and architecture")
     with scratch.folder() as name:
         folder = Path(name)
         ended = ready.run(msgspec.json.decode(trial, type=Trial), folder, lambda line: None)

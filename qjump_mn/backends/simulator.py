@@ -65,8 +65,8 @@ class SimulatorBackend:
         took = time.monotonic() - began
         if not code:
             return Ended(0, "", msgspec.json.decode((out / "trial.json").read_bytes())["window_s"][1], took)
-        known = code in {error.exit_code for error in QJumpError.__subclasses__()}
-        return Ended(LostError.exit_code, message if known else f"the simulator ended with exit code {code}: {message}", None, took)
+        is_ours = code in {error.exit_code for error in QJumpError.__subclasses__()}
+        return Ended(LostError.exit_code, message if is_ours else f"the simulator ended with exit code {code}: {message}", None, took)
 
     def stop(self) -> None:
         """End the runs of this process."""
@@ -91,8 +91,8 @@ class SimulatorBackend:
             )  # fmt: skip
             self._running.add(process)
         try:
-            _, said = process.communicate(text)
+            _, stderr = process.communicate(text)
         finally:
             with self._lock:
                 self._running.discard(process)
-        return process.returncode, (said.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        return process.returncode, (stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]

@@ -163,10 +163,10 @@ def check() -> str:
     try:
         with scratch.folder() as folder:
             result = run(prepare(), Job(script="print('hello')"), Path(folder), wall_deadline_s=300)
-            said = Path(folder, "stdout").read_text()
+            stdout = Path(folder, "stdout").read_text()
     except QJumpError as error:
         return str(error)
-    return "" if result.exit_code == 0 and said == "hello\n" else f"a job in the guest ended with exit code {result.exit_code}"
+    return "" if result.exit_code == 0 and stdout == "hello\n" else f"a job in the guest ended with exit code {result.exit_code}"
 
 
 def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path) -> Image:

@@ -46,11 +46,11 @@ class Recipe:
 
     def sources(self) -> list[Path]:
         """The files. Raises MachineError when there are none."""
-        found = {path for part in self.parts for pattern in self.patterns for path in (self.source / part).rglob(pattern)}
-        found = {path for path in found if not _MADE & set(path.relative_to(self.source).parts)}
-        if not found:
+        files = {path for part in self.parts for pattern in self.patterns for path in (self.source / part).rglob(pattern)}
+        files = {path for path in files if not _MADE & set(path.relative_to(self.source).parts)}
+        if not files:
             raise MachineError(f"{self.source} holds no sources: get a complete checkout")
-        return sorted(found)
+        return sorted(files)
 
 
 def kernel_modules(kernel: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:

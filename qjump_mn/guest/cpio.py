@@ -60,7 +60,7 @@ def _header(name: str, mode: int, inode: int, size: int) -> bytes:
 
 
 def _parents(names: Iterable[str]) -> set[str]:
-    found: set[str] = set()
+    parents: set[str] = set()
     for name in names:
-        found.update(str(parent) for parent in PurePosixPath(name).parents)
-    return found - {"."}
+        parents.update(str(parent) for parent in PurePosixPath(name).parents)
+    return parents - {"."}

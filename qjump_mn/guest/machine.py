@@ -207,25 +207,25 @@ def machine(argv: list[str], files: Files, core: int, stop: Stop) -> Iterator[Ma
     It dies with the calling thread too (see leash.py). Raises MachineError when it does not start, and
     StoppedError when it must not.
     """
-    ours, theirs = socket.socketpair()
+    our_end, qemu_end = socket.socketpair()
 
     def start() -> subprocess.Popen[bytes]:
-        with theirs, (files.folder / "stderr").open("wb") as stderr:
-            monitor = ["-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control"]
+        with qemu_end, (files.folder / "stderr").open("wb") as stderr:
+            monitor = ["-chardev", f"socket,id=qmp,fd={qemu_end.fileno()}", "-mon", "chardev=qmp,mode=control"]
             return subprocess.Popen(
                 leashed([*argv, *monitor], core),
                 # Not the host's modules, locale or sound; a session of its own, so that Ctrl-C reaches the harness alone.
                 env={"LC_ALL": "C", "QEMU_MODULE_DIR": "/nonexistent", TAG: tag(os.getpid())},
-                stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr, pass_fds=[theirs.fileno()], start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr, pass_fds=[qemu_end.fileno()], start_new_session=True,
             )  # fmt: skip
 
-    with ours, theirs, stop.running(start) as process:
+    with our_end, qemu_end, stop.running(start) as process:
         try:
-            qmp = Qmp(ours)
+            qmp = Qmp(our_end)
         except LostError as error:
             process.kill()
-            said = (files.folder / "stderr").read_text(errors="replace").strip()
-            raise MachineError(f"QEMU does not start: {said or error}") from error
+            last_words = (files.folder / "stderr").read_text(errors="replace").strip()
+            raise MachineError(f"QEMU does not start: {last_words or error}") from error
         yield Machine(process, qmp, files)
 
 

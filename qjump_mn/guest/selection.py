@@ -75,19 +75,19 @@ def modules(tree: Tree) -> dict[str, Node]:
         needs[path] = others.split()
     by_name = {_module_name(path): path for path in needs}
     builtin = {_module_name(path) for path in (source / "modules.builtin").read_text().split()}
-    wanted: set[str] = set()
+    paths: set[str] = set()
     for name in MODULES:
         if name in by_name:
-            wanted.update((by_name[name], *needs[by_name[name]]))
+            paths.update((by_name[name], *needs[by_name[name]]))
         elif name not in builtin:
             raise MachineError(f"kernel {tree.kernel_release} has no module {name}")
-    wanted.update(by_name[soft] for name, soft in _SOFT.items() if by_name.get(name) in wanted and soft in by_name)
+    paths.update(by_name[soft] for name, soft in _SOFT.items() if by_name.get(name) in paths and soft in by_name)
     top = f"usr/lib/modules/{tree.kernel_release}"
     # modprobe of packed modules would unpack them in the guest, at its pace.
-    found = {f"{top}/{path.removesuffix('.xz')}": Node.file(_unpacked(source / path)) for path in wanted}
+    nodes = {f"{top}/{path.removesuffix('.xz')}": Node.file(_unpacked(source / path)) for path in paths}
     for name in ("modules.order", "modules.builtin", "modules.builtin.modinfo"):
-        found[f"{top}/{name}"] = Node.file(source / name)
-    return found
+        nodes[f"{top}/{name}"] = Node.file(source / name)
+    return nodes
 
 
 def node_of(path: Path) -> Node | None:
@@ -106,8 +106,8 @@ def node_of(path: Path) -> Node | None:
 
 def dropped_in(folder: Path) -> dict[str, Node]:
     """Everything below `folder`, by its name relative to it."""
-    found = {str(path.relative_to(folder)): node_of(path) for path in folder.rglob("*")}
-    return {name: node for name, node in found.items() if node}
+    nodes = {str(path.relative_to(folder)): node_of(path) for path in folder.rglob("*")}
+    return {name: node for name, node in nodes.items() if node}
 
 
 def _closure(tree: Tree) -> set[str]:
@@ -121,20 +121,20 @@ def _closure(tree: Tree) -> set[str]:
         needs[fields["Package"]] = f"{fields.get('Depends', '')},{fields.get('Pre-Depends', '')}"
         for provided in _names(fields.get("Provides", "").replace(",", "|")):
             providers.setdefault(provided, fields["Package"])
-    found: set[str] = set()
+    closure: set[str] = set()
     todo = list(PACKAGES)
     for name in todo:
         if name not in needs:
             raise MachineError(f"the toolbox has no package {name}: add `ask {name}` to packages.lock and rewrite the lock")
     while todo:
         name = todo.pop()
-        if name in found or name in _NO_PACKAGE:
+        if name in closure or name in _NO_PACKAGE:
             continue
-        found.add(name)
+        closure.add(name)
         for need in needs[name].split(","):
             installed = [one if one in needs else providers.get(one) for one in _names(need)]
             todo += [one for one in installed if one][:1]
-    return found
+    return closure
 
 
 def _names(alternatives: str) -> Iterable[str]:

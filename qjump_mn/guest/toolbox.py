@@ -78,8 +78,8 @@ class Tree:
         """Every installed package, by name."""
         status = (self.root / "var/lib/dpkg/status").read_text()
         fields = [dict(re.findall(r"^(Package|Version|Architecture): (.*)$", stanza, re.M)) for stanza in status.split("\n\n")]
-        found = [Package(one["Package"], one["Version"], one["Architecture"]) for one in fields if one]
-        return sorted(found, key=lambda package: package.name)
+        packages = [Package(one["Package"], one["Version"], one["Architecture"]) for one in fields if one]
+        return sorted(packages, key=lambda package: package.name)
 
     @cached_property
     def packages_sha256(self) -> str:
@@ -265,8 +265,8 @@ def mirrors(suite: str) -> list[str]:
     if not apt:
         return []
     # The format is apt's own; Origin tells Debian from its derivatives and from third parties.
-    wanted = ["--format", "$(ORIGIN) $(CODENAME) $(COMPONENT) $(REPO_URI)", "Created-By: Packages"]
-    listed = subprocess.run([apt, "indextargets", *wanted], capture_output=True, text=True, errors="replace").stdout
+    target_format = ["--format", "$(ORIGIN) $(CODENAME) $(COMPONENT) $(REPO_URI)", "Created-By: Packages"]
+    listed = subprocess.run([apt, "indextargets", *target_format], capture_output=True, text=True, errors="replace").stdout
     release = suite.removesuffix(_BACKPORTS)
     mirrors: dict[str, None] = {}
     for line in listed.splitlines():

@@ -122,32 +122,32 @@ def _arms(where: str, spec: ExperimentSpec, network: Network, remarks: list[str]
             yield msgspec.structs.replace(made, series=key, x=x)
 
 
-def _places(where: str, values: Sequence[float | str], known: list[str]) -> list[float]:
+def _places(where: str, values: Sequence[float | str], names: list[str]) -> list[float]:
     """1, 2, 3, …: where the values of a sweep stand among those that are known by name."""
-    for name in known:
+    for name in names:
         if "," in name or re.fullmatch(NUMBER, name):
             raise UsageError(f"{where}.points: {name!r} is no name for a value beside others: use words without a comma, or numbers with one unit for all")
-    _known(where, values, known)
+    _known(where, values, names)
     if not values or len(set(values)) < len(values):
         raise UsageError(f"{where}: name at least one value, and each once")
-    return [known.index(str(value)) + 1.0 for value in values]
+    return [names.index(str(value)) + 1.0 for value in values]
 
 
-def _known(where: str, values: Sequence[float | str], known: list[str]) -> None:
+def _known(where: str, values: Sequence[float | str], names: list[str]) -> None:
     for value in values:
-        if known and value not in known:
-            raise UsageError(f"{where}: there is no point {value!r}: {loading.nearest(str(value), known)}")
+        if names and value not in names:
+            raise UsageError(f"{where}: there is no point {value!r}: {loading.nearest(str(value), names)}")
 
 
-def _numbers(where: str, values: Sequence[float | str], known: list[str]) -> list[float]:
-    """The values of a sweep without their unit; those of points are among the ``known``."""
-    _known(where, values, known)
+def _numbers(where: str, values: Sequence[float | str], names: list[str]) -> list[float]:
+    """The values of a sweep without their unit; those of points are among the ``names``."""
+    _known(where, values, names)
     if not values:
         raise UsageError(f"{where}: no values: give at least one")
-    found = [re.fullmatch(NUMBER, str(value)) for value in values]
-    if not all(found) or len({match[2] for match in found if match}) > 1:
+    matches = [re.fullmatch(NUMBER, str(value)) for value in values]
+    if not all(matches) or len({match[2] for match in matches if match}) > 1:
         raise UsageError(f"{where}: values are numbers with one unit, such as '7ms', '8ms', not {', '.join(map(repr, values))}")
-    numbers = [float(match[1]) for match in found if match]
+    numbers = [float(match[1]) for match in matches if match]
     if len(set(numbers)) < len(numbers):
         raise UsageError(f"{where}: a value is named twice: give each once")
     return numbers
@@ -215,10 +215,10 @@ def _flows(where: str, workload: WorkloadSpec, network: Network) -> Flows:
     """The flows of a workload, of which everything else is checked too."""
     _level(f"{where}.level", str(workload.level))
     pairs = [(place, flow) for place, (source, destination) in workload.pairs(where) for flow in _expanded(source, destination, network)]
-    known = frozenset(network.hosts)
+    hosts = frozenset(network.hosts)
     for place, flow in pairs:
         for host in flow:
-            if host not in known:
+            if host not in hosts:
                 raise UsageError(f"{place}: topology {network.topology!r} has no host {host!r}: {loading.nearest(host, list(network.hosts))}")
     workload.check(where, network)
     return tuple(flow for _, flow in pairs)

@@ -116,13 +116,13 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         raise UsageError(f"{where}: switch_port: only ports of links of model wire have a place for queues, not of model {network.model}")
     if spec.only_simulated and spec.simulator is None:
         raise UsageError(f"{where}: only_simulated: it has no table [simulator]")
-    given = spec.parameters
-    for parameter in given:
+    parameters = spec.parameters
+    for parameter in parameters:
         if not parameter.isidentifier() or parameter in (*_of_link(network.link), *FILLED_LATER):
             raise UsageError(f"{where}: parameters.{parameter}: take another name: it is no identifier, or the link's")
 
     def filled(key: str, lines: tuple[str, ...], link: Link) -> tuple[str, ...]:
-        return tuple(_filled(f"{where}: {key}", line, {**_of_link(link), **given}) for line in lines)
+        return tuple(_filled(f"{where}: {key}", line, {**_of_link(link), **parameters}) for line in lines)
 
     return SchemePlan(
         name=name,

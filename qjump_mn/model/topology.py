@@ -59,8 +59,8 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def over(self, link: LinkSpec) -> LinkSpec:
         """``link`` with what is given here."""
-        given = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
-        return msgspec.structs.replace(link, **given)
+        changes = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
+        return msgspec.structs.replace(link, **changes)
 
 
 class FabricSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -27,8 +27,8 @@ class Quantity(int):
         name = cls.__name__.lower()
         match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
         if match is None or match[2] not in cls.units:
-            known = ", ".join(cls.units)
-            raise UsageError(f"{text!r} is not a {name}: write a number and one of the units {known}, such as {cls.sample!r}")
+            units = ", ".join(cls.units)
+            raise UsageError(f"{text!r} is not a {name}: write a number and one of the units {units}, such as {cls.sample!r}")
         value = Decimal(match[1]) * cls.units[match[2]]
         if value != value.to_integral_value():
             raise UsageError(f"{text!r} is not a whole number of {cls.base}")

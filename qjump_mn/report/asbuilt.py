@@ -51,19 +51,19 @@ def summary(run: RunDirectory, plan: Plan) -> AsBuilt | None:
 
 def tree(qdiscs: list[dict[str, Any]], device: str) -> str:
     """The qdiscs of ``device`` as an indented tree, a line each, as ``tc`` words them."""
-    mine = [qdisc for qdisc in qdiscs if qdisc.get("dev") == device]
+    of_device = [qdisc for qdisc in qdiscs if qdisc.get("dev") == device]
     lines: list[str] = []
 
     def add(qdisc: dict[str, Any], depth: int) -> None:
         place = "root" if qdisc.get("root") else f"parent {qdisc.get('parent', '?')}"
         lines.append(f"{'    ' * depth}{qdisc.get('kind', '?')} {qdisc.get('handle', '')} {place}{_options(qdisc.get('options', {}))}")
         major = str(qdisc.get("handle", "")).rstrip(":")
-        for child in mine:
+        for child in of_device:
             if major and child is not qdisc and not child.get("root") and str(child.get("parent", "")).split(":")[0] == major:
                 add(child, depth + 1)
 
-    for qdisc in mine:
-        above = {str(other.get("handle", "")).rstrip(":") for other in mine if other is not qdisc}
+    for qdisc in of_device:
+        above = {str(other.get("handle", "")).rstrip(":") for other in of_device if other is not qdisc}
         if qdisc.get("root") or str(qdisc.get("parent", "")).split(":")[0] not in above:
             add(qdisc, 0)
     return "\n".join(lines)

@@ -133,16 +133,16 @@ def _links(which: str, link: Link) -> list[tuple[str, str]]:
 
 def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
     """Each workload: name, flows, what it does, and its 802.1Q priority in the arms that use levels."""
-    found: dict[str, WorkloadPlan] = {}
+    by_name: dict[str, WorkloadPlan] = {}
     windows: dict[str, dict[int, list[str]]] = {}
     for arm in plan.arms_run:
         for workload in arm.workloads:
-            if workload.name not in found or workload.level > found[workload.name].level:
-                found[workload.name] = workload
+            if workload.name not in by_name or workload.level > by_name[workload.name].level:
+                by_name[workload.name] = workload
             if workload.window_bytes is not None:
                 windows.setdefault(workload.name, {}).setdefault(workload.window_bytes, []).append(arm.label)
     rows = []
-    for name, workload in found.items():
+    for name, workload in by_name.items():
         what = workload.describe() + "".join(f"; socket buffers of {size} B in '{', '.join(labels)}'" for size, labels in windows.get(name, {}).items())
         rows.append((name, ", ".join(map(wording.flow, workload.flows)), what, str(workload.level)))
     return rows
@@ -194,8 +194,8 @@ def spread(plan: Plan, outcome: Outcome) -> list[tuple[str, str, str, str, str]]
     rows = []
     for arm in outcome.arms:
         for workload, measured in arm.measures.items():
-            told = ((key, label) for key, label in labels[workload].items() if key in measured and key not in NOT_SPREAD)
-            rows += [(arm.label, workload, label, *_seeds(measured[key])) for key, label in told]
+            measures = ((key, label) for key, label in labels[workload].items() if key in measured and key not in NOT_SPREAD)
+            rows += [(arm.label, workload, label, *_seeds(measured[key])) for key, label in measures]
         for workload, flows in arm.flows.items():
             rows += [(arm.label, workload, f"goodput {flow}, Mb/s", *_seeds(values)) for flow, values in flows.items()]
     return rows

@@ -31,24 +31,25 @@ def heads(outcome: Outcome) -> list[str]:
 
 def loads(plan: Plan, outcome: Outcome) -> list[Load]:
     """Every arm that was run and has data; those without counters say so."""
-    known = {(load.source, load.destination) for found in outcome.links.values() for load in found}
-    links = [link for above, below in plan.network.edges for link in ((below, above), (above, below)) if link in known]
+    busy = {(load.source, load.destination) for by_link in outcome.links.values() for load in by_link}
+    links = [link for above, below in plan.network.edges for link in ((below, above), (above, below)) if link in busy]
     columns, shown = heads(outcome), []
     for arm in outcome.arms:
         if arm.name in outcome.links:
-            found = {link: [load for load in outcome.links[arm.name] if (load.source, load.destination) == link] for link in links}
-            shown.append(Load(arm.label, _told(found), tuple(_row(plan, link, levels, columns) for link, levels in found.items())))
+            by_link = {link: [load for load in outcome.links[arm.name] if (load.source, load.destination) == link] for link in links}
+            shown.append(Load(arm.label, _told(by_link), tuple(_row(plan, link, levels, columns) for link, levels in by_link.items())))
         elif arm.done:
             shown.append(Load(arm.label, "not known: the counters were not read when the measurement began and ended", ()))
     return shown
 
 
-def _told(found: dict[tuple[str, str], list[LinkLoad]]) -> str:
-    if not any(found.values()):
+def _told(by_link: dict[tuple[str, str], list[LinkLoad]]) -> str:
+    if not any(by_link.values()):
         return "no link was busy for 1 % of the time"
-    busiest = max(found, key=lambda link: _total(found[link]))
-    drops = sum(load.drops for levels in found.values() for load in levels)
-    return f"{wording.flow(busiest)} was the busiest, {wording.percent(_total(found[busiest]))}; {drops} packet{'' if drops == 1 else 's'} dropped on all links"
+    busiest = max(by_link, key=lambda link: _total(by_link[link]))
+    drops = sum(load.drops for levels in by_link.values() for load in levels)
+    busy = f"{wording.flow(busiest)} was the busiest, {wording.percent(_total(by_link[busiest]))}"
+    return f"{busy}; {drops} packet{'' if drops == 1 else 's'} dropped on all links"
 
 
 def _row(plan: Plan, link: tuple[str, str], levels: Sequence[LinkLoad], columns: Sequence[str]) -> tuple[str, ...]:

@@ -22,13 +22,13 @@ class Packets(NamedTuple):
 
 def schemes(run: RunDirectory, plan: Plan) -> list[tuple[str, list[str]]]:
     """Label of each scheme that was simulated, and a line for each part of it as ``qjump_sim`` had it."""
-    found: dict[str, list[str]] = {}
+    parts_of: dict[str, list[str]] = {}
     for trial in plan.trials():
         path = run.asbuilt(trial.name) / "scenario.json"
         label = plan.schemes[trial.arm.scheme.name].label
-        if label not in found and run.is_done(trial.name) and path.is_file():
-            found[label] = [_line(name, part) for name, part in msgspec.json.decode(path.read_bytes())["scheme"].items()]
-    return list(found.items())
+        if label not in parts_of and run.is_done(trial.name) and path.is_file():
+            parts_of[label] = [_line(name, part) for name, part in msgspec.json.decode(path.read_bytes())["scheme"].items()]
+    return list(parts_of.items())
 
 
 def packets(run: RunDirectory, plan: Plan) -> Packets:

@@ -59,7 +59,7 @@ class ArmSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 def medians(arms: Iterable[ArmSummary]) -> dict[str, dict[str, dict[str, float]]]:
     """``[arm][workload][measure]``: the medians over the seeds, as claims read the values of one seed."""
-    return {arm.name: {key: {name: spread.median for name, spread in found.items()} for key, found in arm.measures.items()} for arm in arms}
+    return {arm.name: {key: {name: spread.median for name, spread in measured.items()} for key, measured in arm.measures.items()} for arm in arms}
 
 
 class LinkLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -188,6 +188,6 @@ def _interval95(values: tuple[float, ...]) -> tuple[float, float] | None:
     freedom = len(values) - 1
     if freedom < min(T_95):
         return None
-    half = T_95[max(known for known in T_95 if known <= freedom)] * statistics.stdev(values) / len(values) ** 0.5
+    half = T_95[max(entry for entry in T_95 if entry <= freedom)] * statistics.stdev(values) / len(values) ** 0.5
     mean = statistics.fmean(values)
     return (mean - half, mean + half)

@@ -17,10 +17,10 @@ def value(plan: Plan, panel: PanelSpec, entry: str, arm: str, arms: Mapping[str,
     The other may be a series: then it is that of its arms which has the same x.
     """
     workload, measure = entry.split(".")
-    found = _measured(arms, arm, workload, measure)
-    if found is None or workload not in panel.relative_to:
-        return found
-    return found.over(_measured(arms, _base(plan, panel.relative_to[workload], arm), workload, measure))
+    spread = _measured(arms, arm, workload, measure)
+    if spread is None or workload not in panel.relative_to:
+        return spread
+    return spread.over(_measured(arms, _base(plan, panel.relative_to[workload], arm), workload, measure))
 
 
 def series(plan: Plan, name: str) -> list[ArmPlan]:

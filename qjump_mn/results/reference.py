@@ -93,17 +93,17 @@ def sentence(manifest: Manifest, results: Results, path: Path | None, *, valid: 
 def _compared(manifest: Manifest, results: Results, path: Path) -> str:
     """How the results differ in the trials that were run alike in both."""
     reference, trials = read(path), manifest.plan.trials()
-    theirs = {name: trial.results_sha256 for name, trial in reference.trials.items()}
+    expected = {name: trial.results_sha256 for name, trial in reference.trials.items()}
     hashes = {trial.name: trial.hash for trial in trials}
-    alike = [name for name in theirs if hashes.get(name) == reference.trials[name].run_sha256]
+    alike = [name for name in expected if hashes.get(name) == reference.trials[name].run_sha256]
     digest = f"results sha256 {results.sha256}"
     if not alike:
         return f"not compared: the plan is not that of the reference run; {digest}"
-    differing = [name for name in alike if theirs[name] != results.trials[name]]
-    whole = manifest.plan.hash == reference.plan_sha256 and len(alike) == len(trials) == len(theirs)
+    differing = [name for name in alike if expected[name] != results.trials[name]]
+    whole = manifest.plan.hash == reference.plan_sha256 and len(alike) == len(trials) == len(expected)
     if whole and not differing and results.sha256 != reference.results_sha256:
         raise UsageError(f"{path} contradicts itself: its digest is not that of its trials; make it anew")
-    counts = f"this run has {len(trials)}, the reference run {len(theirs)}"
+    counts = f"this run has {len(trials)}, the reference run {len(expected)}"
     count = f"{len(alike)} {'trials' if len(alike) > 1 else 'trial'}"
     both = count if whole else f"the {count} that both have ({counts})"
     images = _other_images(manifest.machine.get("image", ""), reference.image)
@@ -119,9 +119,9 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> str:
     return f"the results are those of the reference run{extent}{although}; {digest}"
 
 
-def _other_images(ours: str, theirs: str) -> str:
+def _other_images(ours: str, expected: str) -> str:
     """Both images in brackets, if they are not the same; else ""."""
-    return "" if ours == theirs else f"(ours {ours[:12] or 'none'}, the reference's {theirs[:12] or 'none'})"
+    return "" if ours == expected else f"(ours {ours[:12] or 'none'}, the reference's {expected[:12] or 'none'})"
 
 
 def _first(names: Sequence[str]) -> str:

@@ -63,22 +63,22 @@ def facts(run: RunDirectory, trial: Trial) -> TrialFacts:
 
 def build(run: RunDirectory, trial: Trial) -> TrialTables:
     """Parse a done trial's raw output and write its tables; raise :class:`LostError` naming the file that is missing or damaged."""
-    known = facts(run, trial)
+    trial_facts = facts(run, trial)
     raw, data = run.raw(trial.name), run.data(trial.name)
     tables = {workload.name: table(workload, trial, raw) for workload in trial.arm.workloads}
-    load = _links(run, trial, known)
+    load = _links(run, trial, trial_facts)
     data.mkdir(exist_ok=True)
     for name, made in (tables if load is None else {**tables, links.NAME: load}).items():
         pq.write_table(made, data / f"{name}.parquet", compression="zstd")
     hand_over(data)
-    return TrialTables(trial, known, tables, load)
+    return TrialTables(trial, trial_facts, tables, load)
 
 
-def _links(run: RunDirectory, trial: Trial, known: TrialFacts) -> pa.Table | None:
+def _links(run: RunDirectory, trial: Trial, trial_facts: TrialFacts) -> pa.Table | None:
     """The load of every link while the trial measured."""
-    if known.read_ns is None:
+    if trial_facts.read_ns is None:
         return None
-    return links.table(trial.network, run.trial(trial.name), known.read_ns)
+    return links.table(trial.network, run.trial(trial.name), trial_facts.read_ns)
 
 
 def schema(workload: WorkloadPlan) -> pa.Schema:

@@ -60,14 +60,14 @@ def fine(plan: Plan) -> bool:
 def heads(plan: Plan) -> list[str]:
     """The columns of the table of arms, behind arm and scheme; the first of a workload says which, where there are several."""
     named = {workload.name: workload for arm in plan.arms for workload in arm.workloads}
-    asked = [entry.split(".") for entry in plan.figure.table]
-    several = len({workload for workload, _ in asked}) > 1
-    before = [None, *(workload for workload, _ in asked)]
-    found = [
+    entries = [entry.split(".") for entry in plan.figure.table]
+    several = len({workload for workload, _ in entries}) > 1
+    before = [None, *(workload for workload, _ in entries)]
+    headings = [
         (f"{workload}: " if several and workload != last else "") + registry.headings(named[workload])[measure]
-        for (workload, measure), last in zip(asked, before, strict=False)
+        for (workload, measure), last in zip(entries, before, strict=False)
     ]
-    return [head.removesuffix("ms") + "us" if fine(plan) and head.endswith(", ms") else head for head in found or HEADS.values()]
+    return [head.removesuffix("ms") + "us" if fine(plan) and head.endswith(", ms") else head for head in headings or HEADS.values()]
 
 
 def cells(plan: Plan, arm: ArmSummary) -> list[str]:

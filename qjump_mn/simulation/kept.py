@@ -24,8 +24,8 @@ def check(plan: Plan) -> None:
 def simulate(trial: Trial) -> dict[str, bytes]:
     """What is kept of a trial, by the path in its folder; raise :class:`UsageError` as :func:`check` does."""
     staged = Staged(trial)
-    asked = staged.scenario
-    outcome = _run(asked, trial)
+    scenario = staged.scenario
+    outcome = _run(scenario, trial)
     counted = {key: value._asdict() if isinstance(value, tuple) else value for key, value in outcome.counters.items()}  # type: ignore[attr-defined]
     facts = {"cpu_busy": 0.0, "window_s": staged.window_s(outcome), "began_ns": staged.began_ns, "began_utc_ns": staged.began_ns}
     return {
@@ -34,7 +34,7 @@ def simulate(trial: Trial) -> dict[str, bytes]:
             for plan, rows in staged.tables(outcome)
         },
         f"raw/{counters.NAME}": _json({**counted, "end_ps": outcome.end}),
-        "asbuilt/scenario.json": _json({**_told(asked), "seed": asked.seed}),
+        "asbuilt/scenario.json": _json({**_told(scenario), "seed": scenario.seed}),
         "trial.json": _json({"trial": trial, **facts}),
     }
 
@@ -43,9 +43,9 @@ def _json(value: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=1) + b"\n"
 
 
-def _told(asked: qjump_sim.Scenario) -> dict[str, object]:
+def _told(scenario: qjump_sim.Scenario) -> dict[str, object]:
     """Everything of a scenario but its network, which the trial has, with the kind of what has several."""
-    scheme = asked.scheme
+    scheme = scenario.scheme
     assert isinstance(scheme, qjump_sim.Scheme)
     parts = {
         "queue": scheme.queue,
@@ -55,12 +55,12 @@ def _told(asked: qjump_sim.Scenario) -> dict[str, object]:
         "congestion": scheme.transport.congestion,
         "limiter": scheme.limiter,
     }
-    told = {name: {"kind": type(part).__name__, **dataclasses.asdict(part)} for name, part in parts.items() if part is not None}
-    return {"scheme": {**told, "routing": scheme.routing, "levels": scheme.levels}}
+    described = {name: {"kind": type(part).__name__, **dataclasses.asdict(part)} for name, part in parts.items() if part is not None}
+    return {"scheme": {**described, "routing": scheme.routing, "levels": scheme.levels}}
 
 
-def _run(asked: qjump_sim.Scenario, trial: Trial) -> qjump_sim.Outcome:
+def _run(scenario: qjump_sim.Scenario, trial: Trial) -> qjump_sim.Outcome:
     try:
-        return qjump_sim.run(asked)
+        return qjump_sim.run(scenario)
     except ValueError as error:
         raise UsageError(f"arms.{trial.arm.name}: {error}") from None

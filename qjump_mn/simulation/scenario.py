@@ -54,7 +54,7 @@ class Staged:
             scheme=treated,
             seed=trial.seed,
             # What lasts for a time asks for nothing new after it, and all that it has asked for is waited for, as are flows.
-            apps=[app for mine in self._apps for app in mine],
+            apps=[app for workload_apps in self._apps for app in workload_apps],
             **traffic,
         )
 
@@ -71,8 +71,8 @@ class Staged:
     def tables(self, outcome: qjump_sim.Outcome) -> Iterator[tuple[WorkloadPlan, Rows]]:
         """Each workload with the rows of its table."""
         results = iter(outcome.apps)
-        for (plan, part), mine in zip(self._parts, self._apps, strict=True):
-            yield plan, part.rows(plan, self._stage, [next(results) for _ in mine], outcome)
+        for (plan, part), workload_apps in zip(self._parts, self._apps, strict=True):
+            yield plan, part.rows(plan, self._stage, [next(results) for _ in workload_apps], outcome)
 
 
 def _program(plan: WorkloadPlan, where: str) -> Simulated:

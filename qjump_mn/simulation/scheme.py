@@ -50,23 +50,23 @@ Settings = Mapping[str, Setting]
 def scheme(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjump_sim.Scheme:
     """What hosts and queues do in an arm; raise :class:`UsageError` with the place of what the simulator has not."""
     where = f"scheme {arm.scheme.name!r}: simulator"
-    asked, network = arm.scheme.simulator, arm.network
-    if asked is None:
+    spec, network = arm.scheme.simulator, arm.network
+    if spec is None:
         raise UsageError(f"{where}: it has no such table, so that the simulator does not know it")
     try:
-        made = _linux(arm, topology) if asked.like == _LINUX else qjump_sim.Scheme.named(asked.like, topology)
+        made = _linux(arm, topology) if spec.like == _LINUX else qjump_sim.Scheme.named(spec.like, topology)
     except ValueError as error:
         raise UsageError(f"{where}.like: {error}") from None
-    queue = _queue(f"{where}.queue", asked.queue, made.queue, network.link)
-    trunk_queue = _queue(f"{where}.queue", asked.queue, made.trunk_queue or made.queue, network.trunk)
+    queue = _queue(f"{where}.queue", spec.queue, made.queue, network.link)
+    trunk_queue = _queue(f"{where}.queue", spec.queue, made.trunk_queue or made.queue, network.trunk)
     made = dataclasses.replace(
         made,
         queue=queue,
         trunk_queue=None if trunk_queue == queue else trunk_queue,
-        host_queue=_queue(f"{where}.host_queue", asked.host_queue, made.host_queue, network.link),
-        pause=_made(f"{where}.pause", qjump_sim.Pause, asked.pause, network.link) if asked.pause else made.pause,
-        transport=_transport(f"{where}.transport", asked.transport, made.transport, network.link),
-        routing=made.routing if asked.routing is None else asked.routing,
+        host_queue=_queue(f"{where}.host_queue", spec.host_queue, made.host_queue, network.link),
+        pause=_made(f"{where}.pause", qjump_sim.Pause, spec.pause, network.link) if spec.pause else made.pause,
+        transport=_transport(f"{where}.transport", spec.transport, made.transport, network.link),
+        routing=made.routing if spec.routing is None else spec.routing,
     )
     return made if arm.qjump is None else dataclasses.replace(made, limiter=_limiter(where, arm.qjump))
 
@@ -109,8 +109,8 @@ def _limiter(where: str, limiter: QJumpPlan) -> qjump_sim.PerHost:
     return qjump_sim.PerHost(epoch=epoch, budgets=budgets, mode=limiter.mode, epochs=limiter.epochs, limit=limiter.limit_packets)
 
 
-def _queue(where: str, asked: Settings, base: Any, link: Link) -> Any:
-    settings: dict[str, Any] = dict(asked)
+def _queue(where: str, spec: Settings, base: Any, link: Link) -> Any:
+    settings: dict[str, Any] = dict(spec)
     kind = settings.pop(_KIND, None)
     if kind is None:
         return _changed(where, base, settings, link)
@@ -130,8 +130,8 @@ def _automatic(target_ps: int, mean_packet: Setting) -> Settings:
     return {"min": f"{least // qjump_sim.NS}ns", "max": f"{3 * least // qjump_sim.NS}ns"}
 
 
-def _transport(where: str, asked: Settings, base: qjump_sim.Transport, link: Link) -> Any:
-    settings = dict(asked)
+def _transport(where: str, spec: Settings, base: qjump_sim.Transport, link: Link) -> Any:
+    settings = dict(spec)
     kind, congestion = settings.pop(_KIND, None), settings.pop("congestion", None)
     if congestion is not None and congestion not in _CONGESTION:
         raise UsageError(f"{where}.congestion: there is no {congestion!r}: known are {', '.join(_CONGESTION)}")
@@ -162,15 +162,15 @@ def _made(where: str, kind: type[Any], settings: Settings, link: Link) -> Any:
 
 def _values(where: str, kind: type[Any], settings: Settings, link: Link) -> dict[str, Any]:
     """Settings by the names of ``kind``'s fields, as these are."""
-    known, values = typing.get_type_hints(kind), {}
+    types, values = typing.get_type_hints(kind), {}
     for name, value in settings.items():
-        if name not in known:
-            raise UsageError(f"{where}.{name}: there is no such setting: known are {', '.join(known)}")
+        if name not in types:
+            raise UsageError(f"{where}.{name}: there is no such setting: types are {', '.join(types)}")
         if value == "buffer" and name == "packets":
             value = link.buffer_bytes // link.mtu_bytes
         if value == _BUFFER_BYTES and name == "bytes":
             value = link.buffer_bytes
-        values[name] = _value(f"{where}.{name}", value, known[name], link)
+        values[name] = _value(f"{where}.{name}", value, types[name], link)
     return values
 
 

@@ -42,9 +42,9 @@ def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
         if device not in interfaces:
             sentences.append(f"{node}: there is no interface {device}")
             continue
-        mine = [qdisc for qdisc in qdiscs if qdisc["dev"] == device]
+        of_device = [qdisc for qdisc in qdiscs if qdisc["dev"] == device]
         wrong = _interface_differences(interfaces[device], network) + _qdisc_differences(
-            mine, device, arm, on_switch=on_switch
+            of_device, device, arm, on_switch=on_switch
         )
         sentences += [f"{device}: {text}" for text in wrong]
     if not on_switch:

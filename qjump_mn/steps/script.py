@@ -42,7 +42,7 @@ until_done() {
 # sleep_since MARK SECONDS: sleeps until so long after the instant MARK.
 sleep_since() {
     sleep "$(awk -v end="$1 $2" -v now="$(date +%s.%N)" 'BEGIN {
-        split(end, part); left = part[1] + part[2] - now; print left > 0 ? left : 0 }')"
+        split(end, part); left = part[1] + part[2] - now; print (left > 0 ? left : 0) }')"
 }
 # ended PID STATUS...: waits for a program, which must end with one of these.
 ended() {
@@ -52,6 +52,9 @@ ended() {
     case " $* " in *" $status "*) ;; *) echo "process $pid ended with status $status" >&2; exit 5 ;; esac
 }
 """
+HERE = " << 'END'"
+"""What follows is a command's standard input."""
+
 TERMINATED = 143
 """The status of a process that SIGTERM has ended, as a shell tells it."""
 
@@ -73,7 +76,7 @@ class Script:
     def undo(self) -> Iterator[str]:
         """What takes back all that was printed since the last time."""
         yield from (
-            f"{line} || true" if "<<" not in line else line.replace(" <<", " || true <<", 1)
+            line.replace(HERE, f"{HERE} || true", 1) if HERE in line else f"{line} || true"
             for line in reversed(self._undo)
         )
         self._undo.clear()
@@ -153,7 +156,7 @@ def _command(node: str, argv: tuple[str, ...]) -> str:
 
 def _with_input(step: Run) -> str:
     command = _command(step.node, step.argv)
-    return f"{command} << 'END'\n{step.stdin}END" if step.stdin else command
+    return f"{command}{HERE}\n{step.stdin}END" if step.stdin else command
 
 
 def lines(plan: Plan) -> Iterator[str]:

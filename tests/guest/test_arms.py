@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,6 +13,9 @@ import pytest
 from qjump_mn.guest import Image, Job, Snapshot, run
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import ArmPlan
+from qjump_mn.model.topology import Network
+from qjump_mn.steps import asbuilt, openvswitch, readback, treatment
+from qjump_mn.steps.network import bring_up
 
 pytestmark = pytest.mark.guest
 
@@ -24,7 +28,7 @@ def emulated(experiment: str, presets: list[str]) -> Iterator[tuple[str, ArmPlan
             yield from ((f"{experiment}/{preset}/{arm.name}", arm) for arm in plan.arms)
 
 
-def treatment(arm: ArmPlan) -> bytes:
+def identity(arm: ArmPlan) -> bytes:
     """What is done to the network: of the workloads it depends on which hosts answer pings at which level."""
     answering = sorted({reply for workload in arm.workloads for reply in workload.echo_replies})
     return msgspec.json.encode([arm.network, arm.scheme, arm.qjump, arm.uses_levels, answering])
@@ -33,22 +37,36 @@ def treatment(arm: ArmPlan) -> bytes:
 def untried() -> dict[str, ArmPlan]:
     """One arm for each treatment that only longer presets have; those that can follow each other on one network do."""
     experiments = loading.names("experiments")
-    tried = {treatment(arm) for experiment in experiments for _, arm in emulated(experiment, ["smoke"])}
+    tried = {identity(arm) for experiment in experiments for _, arm in emulated(experiment, ["smoke"])}
     found: dict[bytes, tuple[str, ArmPlan]] = {}
     for experiment in experiments:
         for name, arm in emulated(experiment, list(loading.presets(experiment))):
-            if (key := treatment(arm)) not in tried:
+            if (key := identity(arm)) not in tried:
                 found.setdefault(key, (name, arm))
     return dict(sorted(found.values(), key=lambda item: msgspec.json.encode(item[1].network.skeleton())))
 
 
+def work(chosen: dict[str, ArmPlan]) -> list[dict[str, Any]]:
+    """For each network what brings it up, and for each arm of it what treats it and reads it back."""
+    networks: dict[Network, dict[str, Any]] = {}
+    for name, arm in chosen.items():
+        steps = [*treatment.treatment(arm), *readback.built(arm)]
+        networks.setdefault(arm.network.skeleton(), {})[name] = msgspec.to_builtins(steps)
+    return [{"up": msgspec.to_builtins(bring_up(network)), "arms": arms} for network, arms in networks.items()]
+
+
 def test_every_other_treatment_is_taken(image: Image, booted: Snapshot, tmp_path: Path) -> None:
     chosen = untried()
-    files = {"arms.json": json.dumps(msgspec.to_builtins(chosen))}
-    job = Job(script=Path(__file__).with_name("arms_job.py").read_text(), files=files, virtual_deadline_s=4000)
+    assert len(chosen) >= 40
+    todo = {"openvswitch": msgspec.to_builtins(openvswitch.start()), "networks": work(chosen)}
+    script = Path(__file__).with_name("arms_job.py").read_text()
+    job = Job(script=script, files={"work.json": json.dumps(todo)}, virtual_deadline_s=4000)
     result = run(image, job, tmp_path, snapshot=booted, progress=print)
     assert result.exit_code == 0, (tmp_path / "stderr").read_text()
-    said = json.loads((tmp_path / "said.json").read_text())
-    print(f"{len(said)} treatments: {result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s")
-    assert len(said) >= 40
-    assert said == dict.fromkeys(chosen, "")
+    print(f"{len(chosen)} treatments: {result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s")
+    sentences = json.loads((tmp_path / "sentences.json").read_text())
+    wrong = {
+        name: [sentences[name]] if sentences[name] else asbuilt.differences(tmp_path / name / readback.BEFORE, arm)
+        for name, arm in chosen.items()
+    }
+    assert {name: sentences for name, sentences in wrong.items() if sentences} == {}

@@ -17,6 +17,9 @@ from qjump_mn.guest import Image, Job, Snapshot, run
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import directory, outcome, tables
+from qjump_mn.steps import openvswitch
+from qjump_mn.steps.compile import trial_steps
+from qjump_mn.steps.network import bring_up
 
 pytestmark = pytest.mark.guest
 
@@ -120,7 +123,13 @@ def out(image: Image, booted: Snapshot, plan: Plan, tmp_path_factory: pytest.Tem
     """What lost_job.py leaves, from one guest for all cases."""
     folder = tmp_path_factory.mktemp("out")
     cases = {case: (arm, program, fate, HALF_S.get(program, 1.0)) for case, (arm, program, _, fate) in CASES.items()}
-    files = {"plan.json": json.dumps({"trials": {trial.arm.name: msgspec.to_builtins(trial) for trial in plan.trials()}, "cases": cases})}
+    work = {
+        "openvswitch": msgspec.to_builtins(openvswitch.start()),
+        "up": msgspec.to_builtins(bring_up(plan.network.skeleton())),
+        "trials": {trial.arm.name: msgspec.to_builtins(trial_steps(trial)) for trial in plan.trials()},
+        "cases": cases,
+    }
+    files = {"plan.json": json.dumps(work)}
     job = Job(script=Path(__file__).with_name("lost_job.py").read_text(), files=files, virtual_deadline_s=2000)
     result = run(image, job, folder, snapshot=booted, progress=print)
     assert result.exit_code == 0, (folder / "stderr").read_text()

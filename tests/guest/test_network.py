@@ -13,6 +13,8 @@ import pytest
 from qjump_mn import theory
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.backends.protocol import Ended
+from qjump_mn.guest import Image, Job, Snapshot, run
+from qjump_mn.links import registry
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.resolve import plan
 from qjump_mn.programs.iperf import program as iperf
@@ -139,8 +141,7 @@ def test_the_share_of_a_link_between_switches_is_of_its_own_rate(laboratory: Lab
     trial, out = laboratory.run(fig3a("link.trunk_rate=8Mbit", "duration=3s"), "contended")
     facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts)
     assert facts.read_ns is not None
-    read = (facts.read_ns["began"], facts.read_ns["ended"])
-    rows = links.table(trial.network, out / "asbuilt" / "began", out / "asbuilt" / "ended", read).to_pylist()
+    rows = links.table(trial.network, out, facts.read_ns).to_pylist()
     share = {(row["source"], row["destination"]): 0.0 for row in rows}
     for row in rows:
         share[row["source"], row["destination"]] += row["share"]
@@ -164,8 +165,8 @@ def test_links_carry_the_jobs_copies_and_their_headers(laboratory: Laboratory) -
     _, job = trial.arm.workloads
     network, facts = trial.network, msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts)
     copies = [row for row in tables.table(job, trial, out / "raw").to_pylist() if row["step"] != "round"]
-    always = dict.fromkeys(facts.read_ns["began"], 0) if facts.read_ns else {}
-    loads = links.table(network, out / "asbuilt/before", out / "asbuilt/after", (always, dict.fromkeys(always, 10**9))).to_pylist()
+    assert facts.read_ns is not None
+    loads = links.table(network, out, facts.read_ns, "before", "after").to_pylist()
     sent_again = sum(row["drops"] for row in loads) * FULL_BYTES
     assert len(copies) > 100
     for host in ("h1", "h4", "h5", "h7", "h8", "h9", "h10", "h12"):
@@ -192,6 +193,21 @@ def test_a_network_that_is_not_as_planned_stops_the_trial(laboratory: Laboratory
     assert ended.exit_code == 4
     assert "the network built is not the network planned" in ended.message
     assert "its MTU is 1500, not 1400" in ended.message
+
+
+def test_htb_is_what_mininet_makes_of_a_bandwidth_and_a_delay(image: Image, booted: Snapshot, tmp_path: Path) -> None:
+    """Its own TC link, asked for the commands that it would run."""
+    script = """
+from mininet.link import TCIntf
+interface = TCIntf.__new__(TCIntf)
+bandwidth, parent = interface.bwCmds(bw=10)
+delay, _ = interface.delayCmds(parent, delay="300000ns")
+print("\\n".join(" ".join((line % ("tc", "h1-eth0")).split()) for line in bandwidth + delay))
+"""
+    assert run(image, Job(script=script), tmp_path, snapshot=booted).exit_code == 0, (tmp_path / "stderr").read_text()
+    link = msgspec.structs.replace(fig3a().network.link, delay_ns=300_000)
+    lines = registry.of("htb").shape(link, "h1-eth0", on_switch=False).tc
+    assert (tmp_path / "stdout").read_text().splitlines() == [f"tc {line}" for line in lines]
 
 
 def test_a_program_that_dies_is_lost_with_its_last_words(laboratory: Laboratory) -> None:

@@ -161,13 +161,13 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             raise UsageError(f"{where}.command: {self.command!r} is no command line: {error}") from None
 
     def _check_placeholders(self, where: str, text: str) -> None:
-        known = {**PLACEHOLDERS, **FLOW_PLACEHOLDERS}
+        placeholders = {**PLACEHOLDERS, **FLOW_PLACEHOLDERS}
         for _, name in _PLACEHOLDER.findall(text):
             if name in FLOW_PLACEHOLDERS and not self.flows:
                 raise UsageError(f"{where}: {{{name}}} is of a flow, and there are hosts: give flows instead")
-            if name and name not in known:
+            if name and name not in placeholders:
                 raise UsageError(
-                    f"{where}: there is no placeholder {{{name}}}: use {', '.join(map('{{{}}}'.format, known))}, "
+                    f"{where}: there is no placeholder {{{name}}}: use {', '.join(map('{{{}}}'.format, placeholders))}, "
                     f"or write {{{{{name}}}}} for the text {{{name}}}"
                 )
             if name == "source" and self.role == "serve":
@@ -178,10 +178,10 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             return
         if self.role != "serve":
             raise UsageError(f'{where}: only what serves is waited for: use role = "serve", or leave ready out')
-        given = [text for text in (self.ready.listens, self.ready.says, self.ready.exists) if text]
-        if len(given) != 1:
+        conditions = [text for text in (self.ready.listens, self.ready.says, self.ready.exists) if text]
+        if len(conditions) != 1:
             raise UsageError(f"{where}: give one of listens, says and exists")
-        self._check_placeholders(where, given[0])
+        self._check_placeholders(where, conditions[0])
         if self.ready.listens and not re.fullmatch(r"(tcp|udp):(\d{1,5}|\{port\})", self.ready.listens):
             raise UsageError(f"{where}.listens: {self.ready.listens!r} is no port: write such as 'tcp:7000'")
 

@@ -42,11 +42,11 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
             _panel(axis, plan, panel, shown, by_name)
             axis.set_title("abcdef"[index] if len(stack) > 1 else "", loc="left")
         seeds = notes.seeds(shown)
-        said = f"{notes.scale(manifest, [arm for arm in plan.arms if arm.name in plan.figure.arms])}; {notes.replicates(seeds)}"
-        notes.footer(figure, manifest, said)
-    told = "; ".join(f"{panel.label}: {', '.join(_heading(plan, entry) for entry in panel.measures)}{notes.against(plan, panel)}" for panel in stack)
+        scale = f"{notes.scale(manifest, [arm for arm in plan.arms if arm.name in plan.figure.arms])}; {notes.replicates(seeds)}"
+        notes.footer(figure, manifest, scale)
+    panel_texts = "; ".join(f"{panel.label}: {', '.join(_heading(plan, entry) for entry in panel.measures)}{notes.against(plan, panel)}" for panel in stack)
     spread = " The whiskers span the replicates." if len(seeds) > 1 else ""
-    return [Figure(plan.figure.plot, plan.title, f"{told}, for {', '.join(arm.label for arm in shown)}, preset {plan.preset}: {said}.{spread}", figure)]
+    return [Figure(plan.figure.plot, plan.title, f"{panel_texts}, for {', '.join(arm.label for arm in shown)}, preset {plan.preset}: {scale}.{spread}", figure)]
 
 
 def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary], all_arms: Mapping[str, ArmSummary]) -> None:

@@ -264,14 +264,14 @@ def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
     for name in plan.figure.published:
         values = published.read(name)
         scale = values.rate_mbps / (plan.network.link.rate_bps / 1e6)
-        said = []
+        medians = []
         for median in values.medians:
             x = median.us / 1e3 * scale
             look = looks.get(median.arm)  # somebody's experiment may name its arms otherwise
             _published_median(panels, x, look.colour if look else style.sheet().grey, "published" if scale == 1 else "published, scaled")
-            said.append(f"{median.us:g} us ({notes.ms(x)} here) for {median.label}")
+            medians.append(f"{median.us:g} us ({notes.ms(x)} here) for {median.label}")
         sentences.append(
-            f"Behind, in outline: {values.title}, medians of {', '.join(said)}, stretched by the ratio of the link rates, {scale:g}; "
+            f"Behind, in outline: {values.title}, medians of {', '.join(medians)}, stretched by the ratio of the link rates, {scale:g}; "
             f"they are {values.measured}, so that orders of magnitude may be compared and no more. {values.source}."
         )
     return " ".join(sentences)

@@ -25,7 +25,7 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     """Clock, link rate, topology and epochs of ``arms``, and what of it is the same at any rate: the ratios to a full-size frame's time."""
     plan = manifest.plan
     epochs = sorted({arm.qjump.epoch_ns for arm in arms if arm.qjump})
-    told = f", epoch {' and '.join(f'{epoch / 1e6:g} ms' for epoch in epochs)}" if epochs else ""
+    epoch_text = f", epoch {' and '.join(f'{epoch / 1e6:g} ms' for epoch in epochs)}" if epochs else ""
     emulated = "virtual clock (one instruction is one nanosecond)" if manifest.clock == "virtual" else "real clock"
     clock = "simulated" if manifest.backend == "simulator" else emulated
     model = "" if manifest.backend == "simulator" else f" of model {plan.network.model}"
@@ -35,7 +35,7 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     ratios += [f"epoch {epoch / 1e6 / frame_ms:.3g}" for epoch in epochs]
     ratios += [f"idle {idle_ms / frame_ms:.2g}"] if idle_ms else []
     return (
-        f"{clock}; {plan.network.told_links}{model}, topology {topologies}{told}; "
+        f"{clock}; {plan.network.told_links}{model}, topology {topologies}{epoch_text}; "
         f"in full-size frames ({frame_ms:.3g} ms): {', '.join(ratios)}"
     )
 
@@ -43,8 +43,8 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
 def heading(plan: Plan, entry: str, *, named: bool) -> str:
     """What a measure, "workload.measure", is called, without its unit; behind its workload's name if ``named``."""
     workload, measure = entry.split(".")
-    found = next(registry.headings(one)[measure] for arm in plan.arms for one in arm.workloads if one.name == workload).partition(",")[0]
-    return f"{workload}: {found}" if named else found
+    title = next(registry.headings(one)[measure] for arm in plan.arms for one in arm.workloads if one.name == workload).partition(",")[0]
+    return f"{workload}: {title}" if named else title
 
 
 def against(plan: Plan, panel: PanelSpec) -> str:
@@ -67,9 +67,9 @@ def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
     return f"{len(seeds)} replicate{plural} (seed{plural} {numbers}){missing}"
 
 
-def footer(figure: matplotlib.figure.Figure, manifest: Manifest, said: str) -> None:
+def footer(figure: matplotlib.figure.Figure, manifest: Manifest, scale_text: str) -> None:
     """What must not be lost when the picture travels without its caption."""
-    text = f"{said}. {manifest.plan.experiment}, preset {manifest.plan.preset}, plan {manifest.plan_sha256[:12]}."
+    text = f"{scale_text}. {manifest.plan.experiment}, preset {manifest.plan.preset}, plan {manifest.plan_sha256[:12]}."
     figure.text(LEFT, 0.012, textwrap.fill(text, 129, break_on_hyphens=False), fontsize=6.6, color=style.sheet().grey, va="bottom", ha="left", linespacing=1.35)
 
 

@@ -87,17 +87,17 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
                 fontsize=7,
                 color=style.sheet().grey,
             )
-        said = f"{notes.scale(manifest, shown)}; {notes.replicates(_seeds(panels))}"
-        notes.footer(figure, manifest, said)
-    return [Figure(plan.figure.plot, plan.title, _caption(manifest, panels, said), figure)]
+        scale = f"{notes.scale(manifest, shown)}; {notes.replicates(_seeds(panels))}"
+        notes.footer(figure, manifest, scale)
+    return [Figure(plan.figure.plot, plan.title, _caption(manifest, panels, scale), figure)]
 
 
 def _columns(panels: list[tuple[PanelSpec, list[Line]]]) -> list[list[int]]:
     """Which panels stand in each column, from top to bottom."""
-    found: dict[int, list[int]] = {}
+    by_column: dict[int, list[int]] = {}
     for index, (panel, _) in enumerate(panels):
-        found.setdefault(panel.column, []).append(index)
-    return [found[column] for column in sorted(found)]
+        by_column.setdefault(panel.column, []).append(index)
+    return [by_column[column] for column in sorted(by_column)]
 
 
 def _axis(plan: Plan) -> str:
@@ -126,13 +126,13 @@ def _lines(plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> list[Lin
 
 
 def _points(plan: Plan, panel: PanelSpec, members: list[ArmPlan], by_name: dict[str, ArmSummary], entry: str) -> tuple[tuple[float, Spread], ...]:
-    found = []
+    points = []
     for arm in members:
         spread = values.value(plan, panel, entry, arm.name, by_name)
         if spread:
             xs = [arm.x] if arm.x is not None else sorted({other.x for other in plan.arms_run if other.x is not None})
-            found += [(x, spread) for x in xs]
-    return tuple(found)
+            points += [(x, spread) for x in xs]
+    return tuple(points)
 
 
 def _label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpec) -> str:
@@ -209,19 +209,19 @@ def _seeds(panels: list[tuple[PanelSpec, list[Line]]]) -> set[int]:
     return {seed for _, lines in panels for line in lines for _, spread in line.points for seed in spread.seeds}
 
 
-def _caption(manifest: Manifest, panels: list[tuple[PanelSpec, list[Line]]], said: str) -> str:
+def _caption(manifest: Manifest, panels: list[tuple[PanelSpec, list[Line]]], scale: str) -> str:
     plan = manifest.plan
     alike: dict[str, dict[str, None]] = {}  # panels with the same lines are told together
     for panel, lines in panels:
         alike.setdefault(", ".join(line.label for line in lines), {})[f"{panel.label}{notes.against(plan, panel)}"] = None
-    told = "; ".join(f"{'; '.join(labels)}: {lines}" for lines, labels in alike.items())
+    panel_texts = "; ".join(f"{'; '.join(labels)}: {lines}" for lines, labels in alike.items())
     bounds = [f"{plan.constants[bound]:.4g} ({bound})" if bound in plan.constants else bound for panel, _ in panels if (bound := panel.bound)]
     bound = f" Dashed: the bound, {', '.join(bounds)}." if bounds else ""
     spread = " The band spans the replicates." if len(_seeds(panels)) > 1 else ""
     extent, knee = _extent(plan, panels), _knee(panels)
     saturating = next((lines[0].label for panel, lines in panels if panel.saturates), "")
     enough = f" Recommended: {knee:g}, the least value that was tried at which '{saturating}' has {1 - GAIN:.0%} of its most." if knee is not None else ""
-    return f"{told}, against {_axis(plan)}{extent}, preset {plan.preset}: {said}.{bound}{enough}{spread}"
+    return f"{panel_texts}, against {_axis(plan)}{extent}, preset {plan.preset}: {scale}.{bound}{enough}{spread}"
 
 
 def _extent(plan: Plan, panels: list[tuple[PanelSpec, list[Line]]]) -> str:

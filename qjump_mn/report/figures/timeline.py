@@ -90,10 +90,10 @@ def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> 
     axes[-1].set_xlabel("time since the measurement began, s")
     handles = {line.get_label(): line for axis in axes for line in axis.lines if not str(line.get_label()).startswith("_")}
     figure.legend(handles=list(handles.values()), loc="upper center", bbox_to_anchor=((LEFT + RIGHT) / 2, 1.0), ncols=2)
-    said = _scale(manifest, panels)
-    notes.footer(figure, manifest, said)
+    scale = _scale(manifest, panels)
+    notes.footer(figure, manifest, scale)
     what = "; ".join(dict.fromkeys(f"{line.workload.label} ({line.workload.describe()})" for panel in panels for line in panel.lines))
-    text = f"{'; '.join(map(str, handles))}: {what}, for {', '.join(panel.arm.label for panel in panels)}, preset {plan.preset}: {said}."
+    text = f"{'; '.join(map(str, handles))}: {what}, for {', '.join(panel.arm.label for panel in panels)}, preset {plan.preset}: {scale}."
     broken = dict.fromkeys(line.drawn.gap for panel in panels for line in panel.lines if np.isnan(line.drawn.y).any())
     gaps = "".join(f" A gap is a time {gap}." for gap in broken)
     return Figure(name, title, f"{text}{gaps} All panels have the same axes; the numbers above them are those of all replicates.", figure)
@@ -113,10 +113,10 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole) -> Figure:
     axis.set_xlabel("time since the measurement began, s")
     axis.set_ylabel(whole.axis)
     figure.legend(loc="upper center", bbox_to_anchor=((LEFT + RIGHT) / 2, 1.0), ncols=3)
-    said = _scale(manifest, panels)
-    notes.footer(figure, manifest, said)
+    scale = _scale(manifest, panels)
+    notes.footer(figure, manifest, scale)
     arms = ", ".join(panel.arm.label for panel in panels)
-    text = f"{whole.title} for {arms}, {whole.source}, preset {plan.preset}: {said}."
+    text = f"{whole.title} for {arms}, {whole.source}, preset {plan.preset}: {scale}."
     return Figure(f"{plan.figure.plot}_{whole.name}", f"{plan.title}: {whole.title}", text, figure)
 
 
@@ -129,8 +129,8 @@ def _plot(axis: matplotlib.axes.Axes, line: Timeline, colour: str, label: str, d
 def _said(panel: Panel) -> str:
     """The numbers of a panel, in a line."""
     measures = panel.arm.measures
-    known = [line for line in panel.lines if line.drawn.measure in measures.get(line.workload.name, {})]
-    return ", ".join(line.drawn.words.format(notes.ms(measures[line.workload.name][line.drawn.measure].median)) for line in known)
+    lines = [line for line in panel.lines if line.drawn.measure in measures.get(line.workload.name, {})]
+    return ", ".join(line.drawn.words.format(notes.ms(measures[line.workload.name][line.drawn.measure].median)) for line in lines)
 
 
 def _scale(manifest: Manifest, panels: list[Panel]) -> str:

@@ -45,11 +45,11 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         handles = {label: handle for axis in every for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
         figure.legend(handles.values(), handles, loc="upper left", bbox_to_anchor=(0.01, 1), ncols=len(handles), fontsize=7)
         seeds = notes.seeds(by_name.values())
-        said = f"{notes.scale(manifest, plan.arms_run)}; {notes.replicates(seeds)}"
-        notes.footer(figure, manifest, said)
-    told = "; ".join(f"{' '.join(filter(None, [panel.title, panel.label]))}{notes.against(plan, panel)}" for panel in plan.figure.panels)
+        scale = f"{notes.scale(manifest, plan.arms_run)}; {notes.replicates(seeds)}"
+        notes.footer(figure, manifest, scale)
+    panel_texts = "; ".join(f"{' '.join(filter(None, [panel.title, panel.label]))}{notes.against(plan, panel)}" for panel in plan.figure.panels)
     spread = " The lines span the replicates." if len(seeds) > 1 else ""
-    return [Figure(plan.figure.plot, plan.title, f"{told}, for {', '.join(handles)}, preset {plan.preset}: {said}.{spread}", figure)]
+    return [Figure(plan.figure.plot, plan.title, f"{panel_texts}, for {', '.join(handles)}, preset {plan.preset}: {scale}.{spread}", figure)]
 
 
 def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Mapping[str, ArmSummary], rows: Mapping[float, int]) -> None:
@@ -60,13 +60,13 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Mappi
         members = values.series(plan, name)
         for entry in panel.measures:
             placed = [(rows[arm.x], arm) for arm in members if arm.x is not None and arm.x in rows]
-            found = [(row, spread) for row, arm in placed if (spread := values.value(plan, panel, entry, arm.name, arms))]
-            if not found:
+            spreads = [(row, spread) for row, arm in placed if (spread := values.value(plan, panel, entry, arm.name, arms))]
+            if not spreads:
                 continue
-            ys, look = [row + beside for row, _ in found], looks[name]
-            axis.hlines(ys, [s.minimum for _, s in found], [s.maximum for _, s in found], color=look.colour, linewidth=1.1, zorder=3)
+            ys, look = [row + beside for row, _ in spreads], looks[name]
+            axis.hlines(ys, [s.minimum for _, s in spreads], [s.maximum for _, s in spreads], color=look.colour, linewidth=1.1, zorder=3)
             label = wording.series_label(members[0])
-            axis.plot([s.median for _, s in found], ys, look.marker, color=look.colour, mec="white", mew=0.4, label=label, zorder=4 + index)
+            axis.plot([s.median for _, s in spreads], ys, look.marker, color=look.colour, mec="white", mew=0.4, label=label, zorder=4 + index)
     if panel.relative_to:
         axis.axvline(1, color="#333333", linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=2)
     if panel.log:
