@@ -1,4 +1,5 @@
-"""Any command line as a workload: what is refused, how it is started, and which numbers are taken from real output."""
+"""Any command line as a workload: what is refused, how it is started, and which numbers are taken from real
+output."""
 
 from __future__ import annotations
 
@@ -82,7 +83,10 @@ def test_each_starts_with_its_phase_and_placeholders(folder: Path) -> None:
 
 
 def test_every_placeholder_has_its_value(folder: Path) -> None:
-    words = "{host} {port} {seed} {duration_s} {warmup_s} {load_s} {output} {source} {destination} {address} {{host}}"
+    words = (
+        "{host} {port} {seed} {duration_s} {warmup_s} {load_s} {output} {source} {destination} {address} "
+        "{{host}}"
+    )
     client = started(folder, CLIENT, f'command = "program {words} ${{HOME}}"'.replace("${HOME}", "$HOME"))[
         "client"
     ]
@@ -108,7 +112,8 @@ def test_every_placeholder_has_its_value(folder: Path) -> None:
 
 def test_what_serves_flows_runs_once_at_each_second_host(folder: Path) -> None:
     old = 'hosts = ["h11"]\ncommand = "iperf3 -s -p 7000"\nready = { listens = "tcp:7000" }'
-    new = 'flows = ["h8>h11", "h9>h11", "h1>h2"]\ncommand = "serve {address} {output}"\nready = { exists = "{output}" }'
+    flows = 'flows = ["h8>h11", "h9>h11", "h1>h2"]'
+    new = f'{flows}\ncommand = "serve {{address}} {{output}}"\nready = {{ exists = "{{output}}" }}'
     plan = plan_of(folder, old, new)
     trial = contended(plan)
     workload = trial.arm.workloads[1]
