@@ -84,7 +84,10 @@ def _links(run: RunDirectory, trial: Trial, trial_facts: TrialFacts) -> pa.Table
         return None
     folder = run.asbuilt(trial.name)
     return links.table(
-        trial.network, folder / "began", folder / "ended", (trial_facts.read_ns["began"], trial_facts.read_ns["ended"])
+        trial.network,
+        folder / "began",
+        folder / "ended",
+        (trial_facts.read_ns["began"], trial_facts.read_ns["ended"]),
     )
 
 
