@@ -14,7 +14,9 @@ from qjump_mn.session import FORK_S, QUIET, expected
 
 
 def trial(experiment: str, preset: str, arm: str, *settings: str) -> Trial:
-    return next(one for one in resolve.plan(experiment, preset, list(settings)).trials() if one.arm.name == arm)
+    return next(
+        one for one in resolve.plan(experiment, preset, list(settings)).trials() if one.arm.name == arm
+    )
 
 
 @pytest.mark.parametrize(

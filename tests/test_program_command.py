@@ -1,4 +1,5 @@
-"""Any command line as a workload: what is refused, how it is started, and which numbers are taken from real output."""
+"""Any command line as a workload: what is refused, how it is started, and which numbers are taken from real
+output."""
 
 from __future__ import annotations
 
@@ -21,9 +22,10 @@ from qjump_mn.programs.launch import Launch
 from qjump_mn.results import tables
 
 CHECKOUT = Path(__file__).parents[1]
-PROGRAMS = CHECKOUT / "qjump_mn/programs"
-PING = (PROGRAMS / "ping/golden/ping.txt").read_text()
-IPERF = (PROGRAMS / "iperf/golden/iperf3-tcp-client.json").read_text()
+GOLDEN = CHECKOUT / "qjump_mn/programs/command/golden"
+"""What a run of the example left of its arm 'contended'."""
+PING = (GOLDEN / "client-h8-h11.command.txt").read_text()
+IPERF = (GOLDEN / "copy-h9-h11.command.txt").read_text()
 FACTS = tables.TrialFacts(cpu_busy=0.1, window_s=(2.0, 12.0), began_ns=0, began_utc_ns=0)
 
 EXAMPLE = (CHECKOUT / "examples/experiments/command.toml").read_text()
@@ -81,7 +83,10 @@ def test_each_starts_with_its_phase_and_placeholders(folder: Path) -> None:
 
 
 def test_every_placeholder_has_its_value(folder: Path) -> None:
-    words = "{host} {port} {seed} {duration_s} {warmup_s} {load_s} {output} {source} {destination} {address} {{host}}"
+    words = (
+        "{host} {port} {seed} {duration_s} {warmup_s} {load_s} {output} {source} {destination} {address} "
+        "{{host}}"
+    )
     client = started(folder, CLIENT, f'command = "program {words} ${{HOME}}"'.replace("${HOME}", "$HOME"))[
         "client"
     ]
@@ -107,7 +112,8 @@ def test_every_placeholder_has_its_value(folder: Path) -> None:
 
 def test_what_serves_flows_runs_once_at_each_second_host(folder: Path) -> None:
     old = 'hosts = ["h11"]\ncommand = "iperf3 -s -p 7000"\nready = { listens = "tcp:7000" }'
-    new = 'flows = ["h8>h11", "h9>h11", "h1>h2"]\ncommand = "serve {address} {output}"\nready = { exists = "{output}" }'
+    flows = 'flows = ["h8>h11", "h9>h11", "h1>h2"]'
+    new = f'{flows}\ncommand = "serve {{address}} {{output}}"\nready = {{ exists = "{{output}}" }}'
     plan = plan_of(folder, old, new)
     trial = contended(plan)
     workload = trial.arm.workloads[1]
@@ -208,19 +214,21 @@ def test_numbers_of_a_real_ping(folder: Path) -> None:
     workload, trial = workload_of(plan_of(folder), "client")
     (folder / "client-h8-h11.command.txt").write_text(PING)
     table = tables.table(workload, trial, folder)
-    assert table["number"].to_pylist() == ["rtt"] * 50 + ["replies"]
-    assert requests(table).num_rows == 50 and requests(table)["latency_us"][-1].as_py() == pytest.approx(3730)
+    assert table["number"].to_pylist() == ["rtt"] * 100 + ["replies"]
+    assert requests(table).num_rows == 100 and requests(table)["latency_us"][-1].as_py() == pytest.approx(
+        14000
+    )
     values = measures.values(workload, table, trial, FACTS)
     assert set(values) == set(registry.headings(workload)) - {"rtt"}, (
-        "one value is the number itself, fifty are not"
+        "one value is the number itself, a hundred are not"
     )
     assert (values["replies"], values["rtt_count"], values["rtt_min"], values["rtt_max"]) == (
-        50,
-        50,
-        0.797,
-        3.98,
+        100,
+        100,
+        3.70,
+        14.1,
     )
-    assert values["rtt_p50"] == values["p50_ms"] and values["rtt_mean"] == pytest.approx(2.573, abs=0.002), (
+    assert values["rtt_p50"] == values["p50_ms"] and values["rtt_mean"] == pytest.approx(8.653, abs=0.01), (
         "as ping says"
     )
     assert registry.headings(workload)["rtt_p50"] == "rtt median, ms"
@@ -264,7 +272,7 @@ def test_numbers_are_taken_from_the_file_that_a_command_writes(folder: Path) -> 
         ("client", lambda text: text.replace("time=", "took="), "number 'rtt' is not in it"),
         (
             "client",
-            lambda text: text.replace("time=3.73", "time=3.7.3"),
+            lambda text: text.replace("time=4.29", "time=3.7.3"),
             r"number 'rtt': '3\.7\.3' is no number",
         ),
         ("copy", lambda text: text[: len(text) // 2], "number 'received': the text is no JSON"),

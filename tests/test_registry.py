@@ -134,7 +134,9 @@ def test_planning_imports_no_library_of_numbers(tmp_path: Path) -> None:
 
 
 def test_a_package_brings_a_program_and_a_measure_of_ours(site: Path) -> None:
-    install(site, "somebodys", {"echo": "somebodys:PROGRAM"}, {"ping.jitter_ms": "numbers_of_somebody:JITTER"})
+    install(
+        site, "somebodys", {"echo": "somebodys:PROGRAM"}, {"ping.jitter_ms": "numbers_of_somebody:JITTER"}
+    )
     assert python(SHOW, site).splitlines() == ["jitter, ms", "echo"]
 
 
@@ -194,3 +196,27 @@ def test_a_plan_is_of_the_program_that_its_tag_names() -> None:
     (ping,) = resolve.plan("fig3a", "smoke", []).arms[0].workloads
     assert registry.of(ping).name == "ping"
     assert type(msgspec.json.decode(msgspec.json.encode(ping), type=registry.of(ping).plan)) is type(ping)
+
+
+def test_measures_that_do_not_load_are_one_sentence_with_their_package(site: Path) -> None:
+    install(site, "somebodys", {"echo": "somebodys:PROGRAM"})
+    (site / "numbers_of_somebody.py").write_text("import a_library_that_is_not_there")
+    script = """
+import somebodys
+from qjump_mn.errors import UsageError
+from qjump_mn.programs import registry
+plan = somebodys.EchoPlan(
+    name="echo", label="", flows=(("h1", "h2"),), level=0, window_bytes=None, port=1, times=1
+)
+print([launch.argv for launch in registry.of(plan).launches(plan, None)])
+try:
+    registry.measures(plan)
+except UsageError as error:
+    print(error)
+"""
+    first, second = python(script, site).splitlines()
+    assert first == "[('echo', 'hello')]"
+    assert second == (
+        "package somebodys 1.0 brings a program 'echo' whose numbers_of_somebody:MEASURES does not load: "
+        "No module named 'a_library_that_is_not_there': correct the package, or uninstall it"
+    )

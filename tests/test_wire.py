@@ -1,4 +1,5 @@
-"""No latency may be shorter than what the wire takes: on what real programs left, and on round trips that were halved."""
+"""No latency may be shorter than what the wire takes: on what real programs left, and on round trips that
+were halved."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ PROGRAMS = Path(__file__).parents[1] / "qjump_mn/programs"
 
 
 def trial(experiment: str, arm: str, *settings: str) -> Trial:
-    return next(one for one in resolve.plan(experiment, "smoke", list(settings)).trials() if one.arm.name == arm)
+    return next(
+        one for one in resolve.plan(experiment, "smoke", list(settings)).trials() if one.arm.name == arm
+    )
 
 
 FANIN = (
@@ -52,7 +55,9 @@ def test_what_a_real_program_measured_is_not_shorter(
     wire = registry.measures(workload).wire
     assert wire is not None
     latencies = wire(table, workload, of)
-    assert latencies is not None and latencies.measured_us.shape == latencies.least_us.shape == (table.num_rows,)
+    assert latencies is not None and latencies.measured_us.shape == latencies.least_us.shape == (
+        table.num_rows,
+    )
     quickest = np.nanmin(latencies.measured_us / latencies.least_us)
     assert 1 <= quickest < 6, "the quickest is near the least, so that the check sees something"
 
@@ -63,7 +68,9 @@ def test_what_a_slave_measured_is_not_shorter(tmp_path: Path) -> None:
     workload = next(one for one in of.arm.workloads if registry.of(one).name == "ptp")
     (slave, _), *_ = workload.flows
     workload = msgspec.structs.replace(workload, flows=workload.flows[:1])
-    (tmp_path / f"{workload.name}-{slave}.pmc.txt").write_text((PROGRAMS / "ptp/golden/ptp4l-pmc.txt").read_text())
+    (tmp_path / f"{workload.name}-{slave}.pmc.txt").write_text(
+        (PROGRAMS / "ptp/golden/ptp4l-pmc.txt").read_text()
+    )
     table = tables.table(workload, of, tmp_path)
     wire = registry.measures(workload).wire
     latencies = wire(table, workload, of) if wire else None
@@ -81,7 +88,9 @@ def halve_round_trips(run: RunDirectory) -> None:
     """As somebody would who also enters the new hashes."""
     for one in run.manifest.plan.trials():
         for path in run.raw(one.name).glob("*.ping.txt"):
-            halved = re.sub(r"time=([\d.]+) ms", lambda match: f"time={float(match[1]) / 2:.3f} ms", path.read_text())
+            halved = re.sub(
+                r"time=([\d.]+) ms", lambda match: f"time={float(match[1]) / 2:.3f} ms", path.read_text()
+            )
             path.write_text(halved)
         run.finish(one.name, TrialRecord(status="done", exit_code=0, virtual_s=9.5, wall_s=6.25))
 
@@ -92,7 +101,9 @@ def test_halved_round_trips_make_the_run_invalid(tmp_path: Path) -> None:
     halve_round_trips(run)
     check = wire_check(run)
     assert check.status == "fail"
-    assert re.search(r"idle/1: 400 of 400 latencies of ping are shorter than the wire allows, such as", check.text)
+    assert re.search(
+        r"idle/1: 400 of 400 latencies of ping are shorter than the wire allows, such as", check.text
+    )
     analysed = pipeline.analyse(run.path)
     assert analysed.outcome.exit_code == 4
     assert {row.verdict for row in analysed.outcome.verdicts} == {"INVALID"}
@@ -114,4 +125,6 @@ def test_what_ping_rounds_is_not_too_short() -> None:
     wire = registry.measures(workload).wire
     latencies = wire(table, workload, of) if wire else None
     assert latencies is not None
-    assert latencies.measured_us[:2].tolist() == [774, pytest.approx(2010)] and np.isnan(latencies.measured_us[2])
+    assert latencies.measured_us[:2].tolist() == [774, pytest.approx(2010)] and np.isnan(
+        latencies.measured_us[2]
+    )

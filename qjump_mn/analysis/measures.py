@@ -15,7 +15,8 @@ from qjump_mn.results.tables import TrialFacts, TrialTables
 
 
 class TrialMeasures(msgspec.Struct, frozen=True):
-    """One trial: ``values[workload][measure]``, and ``flows[workload][flow]``, the bulk goodput of each flow in Mb/s."""
+    """One trial: ``values[workload][measure]``, and ``flows[workload][flow]``, the bulk goodput of each flow
+    in Mb/s."""
 
     arm: str
     seed: int
@@ -47,7 +48,9 @@ def values(workload: WorkloadPlan, table: pa.Table, trial: Trial, facts: TrialFa
 
 def summarise(plan: Plan, trials: Sequence[TrialMeasures]) -> tuple[ArmSummary, ...]:
     """Every arm of the plan with the spread of its measures over the seeds that have them."""
-    return tuple(_summary(plan, arm, [trial for trial in trials if trial.arm == arm.name]) for arm in plan.arms_run)
+    return tuple(
+        _summary(plan, arm, [trial for trial in trials if trial.arm == arm.name]) for arm in plan.arms_run
+    )
 
 
 def _summary(plan: Plan, arm: ArmPlan, trials: list[TrialMeasures]) -> ArmSummary:

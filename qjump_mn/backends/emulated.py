@@ -1,4 +1,5 @@
-"""What the guest and the host can do of a plan: the same, for they run the same programs on the same kind of network."""
+"""What the guest and the host can do of a plan: the same, for they run the same programs on the same kind of
+network."""
 
 from __future__ import annotations
 
@@ -14,22 +15,29 @@ LEAST_DURATION_NS = 100_000_000
 
 
 def check(plan: Plan) -> None:
-    """Raise :class:`UsageError` for what only the simulator has, and where two programs of an arm would write one file."""
+    """Raise :class:`UsageError` for what only the simulator has, and where two programs of an arm would write
+    one file."""
     check_emulated(plan.network)
     if plan.duration_ns < LEAST_DURATION_NS:
-        raise UsageError(f"experiment {plan.experiment!r}: a duration of {plan.duration_ns / 1e6:g} ms is out of range for the emulation: use 100ms and more")
+        raise UsageError(
+            f"experiment {plan.experiment!r}: a duration of {plan.duration_ns / 1e6:g} ms is out of range "
+            "for the emulation: use 100ms and more"
+        )
     for trial in plan.trials()[: len(plan.arms_run)]:  # another seed writes the same files
         where = f"experiment {plan.experiment!r}: arms.{trial.arm.name}"
         check_emulated(trial.network)
         if trial.arm.scheme.only_simulated:
-            raise UsageError(f"{where}: scheme {trial.arm.scheme.name!r} is for the simulator: use --backend simulator")
+            raise UsageError(
+                f"{where}: scheme {trial.arm.scheme.name!r} is for the simulator: use --backend simulator"
+            )
         written: set[str] = set()
         for workload in trial.arm.workloads:
             workload.check_emulated(f"{where}: workloads.{workload.name}")
             for launch in registry.of(workload).launches(workload, trial):
                 if launch.output in written:
                     raise UsageError(
-                        f"{where}: {launch.program} on {launch.host}, of workloads.{workload.name}, would write the file of another, {launch.output}: "
+                        f"{where}: {launch.program} on {launch.host}, of workloads.{workload.name}, would "
+                        f"write the file of another, {launch.output}: "
                         f"give each of its flows from {launch.host} a workload of its own"
                     )
                 written.add(launch.output)

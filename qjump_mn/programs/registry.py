@@ -13,7 +13,7 @@ import operator
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError
@@ -53,7 +53,7 @@ class _Programs:
     def __init__(self) -> None:
         self.by_name: dict[str, Program] = {name: _ours(name) for name in OURS}
         self.problems: dict[str, list[str]] = {}
-        self._owners: dict[str, str] = dict.fromkeys(OURS, "qjump-mn")
+        self.owners: dict[str, str] = dict.fromkeys(OURS, "qjump-mn")
         for entry in extensions.every(PROGRAMS_GROUP):
             self._try(entry, self._enter_program)
 
@@ -73,7 +73,7 @@ class _Programs:
 
     def _enter_program(self, entry: EntryPoint) -> None:
         if entry.name in self.by_name:
-            raise extensions.unusable(entry, f"{self._owners[entry.name]} has a program of this name")
+            raise extensions.unusable(entry, f"{self.owners[entry.name]} has a program of this name")
         program = extensions.imported(entry)
         if not isinstance(program, Program):
             raise extensions.unusable(entry, f"{entry.value} is no qjump_mn.programs.base.Program")
@@ -81,7 +81,7 @@ class _Programs:
         if tags != {entry.name}:
             raise extensions.unusable(entry, f"its spec and its plan have the tags {', '.join(sorted(tags))}")
         self.by_name[entry.name] = program
-        self._owners[entry.name] = extensions.owner(entry)
+        self.owners[entry.name] = extensions.owner(entry)
 
     def _enter_measure(self, by_program: dict[str, dict[str, Measure]], entry: EntryPoint) -> None:
         name, _, measure = entry.name.partition(".")
@@ -147,8 +147,7 @@ def spec_type(name: str) -> type[WorkloadSpec]:
 
 
 def headings(plan: WorkloadPlan) -> dict[str, str]:
-    """The measures of a workload, each with its heading in tables: the program's own, then those of
-    extensions."""
+    """The measures of a workload, each with its heading in tables: its program's, then those of extensions."""
     return {**plan.measures, **{name: added.heading for name, added in added_measures(plan).items()}}
 
 
@@ -159,15 +158,30 @@ def added_measures(plan: WorkloadPlan) -> Mapping[str, Measure]:
 
 def measures(plan: WorkloadPlan) -> Measures:
     """What is computed of a workload's table; this imports numpy and pyarrow."""
-    loaded: Measures = pkgutil.resolve_name(of(plan).measures)
+    loaded: Measures = _resolved(plan, of(plan).measures)
     return loaded
 
 
 def simulated(plan: WorkloadPlan) -> Simulated | None:
     """A workload's program in the simulator, None where that does not know it; this imports qjump_sim."""
     name = of(plan).simulated
-    loaded: Simulated | None = pkgutil.resolve_name(name) if name else None
+    loaded: Simulated | None = _resolved(plan, name) if name else None
     return loaded
+
+
+def _resolved(plan: WorkloadPlan, name: str) -> Any:
+    """The object called ``name``; raise :class:`UsageError` with the package that brings it, if it does not load."""
+    try:
+        return pkgutil.resolve_name(name)
+    except (ImportError, AttributeError) as error:
+        tag = _tag(plan)
+        if tag in OURS:
+            raise
+        package = _PROGRAMS.owners[tag]
+        raise UsageError(
+            f"package {package} brings a program {tag!r} whose {name} does not load: {error}: "
+            "correct the package, or uninstall it"
+        ) from None
 
 
 def _tag(plan: WorkloadPlan) -> str:

@@ -16,6 +16,7 @@ for todo in work["networks"]:
     with trial.Network() as network:
         network.build(steps.decode(todo["up"]), Path("/tmp"))
         for name, treatment in todo["arms"].items():
+            Path("/dev/console").write_text(f"{trial.PROGRESS}{name}\n")
             try:
                 network.trial(steps.decode(treatment), Path(name), lambda line: None, undo=True)
                 sentences[name] = ""
