@@ -217,6 +217,6 @@ except UsageError as error:
     first, second = python(script, site).splitlines()
     assert first == "[('echo', 'hello')]"
     assert second == (
-        "package somebodys 1.0 brings a program 'echo' whose numbers_of_somebody:MEASURES does not load: "
-        "No module named 'a_library_that_is_not_there': correct the package, or uninstall it"
+        "somebodys adds 'echo' to qjump_mn.programs, but numbers_of_somebody:MEASURES does not load "
+        "(No module named 'a_library_that_is_not_there'): repair or uninstall somebodys"
     )

@@ -178,10 +178,8 @@ def _resolved(plan: WorkloadPlan, name: str) -> Any:
         if tag in OURS:
             raise
         package = _PROGRAMS.owners[tag]
-        raise UsageError(
-            f"package {package} brings a program {tag!r} whose {name} does not load: {error}: "
-            "correct the package, or uninstall it"
-        ) from None
+        what = f"{package} adds {tag!r} to {PROGRAMS_GROUP}, but {name} does not load ({error})"
+        raise UsageError(f"{what}: repair or uninstall {package}") from None
 
 
 def _tag(plan: WorkloadPlan) -> str:
