@@ -1,4 +1,6 @@
-"""Runs in the guest: a trial for each case, with one program hidden or replaced. test_lost.py judges what they leave."""
+"""Runs in the guest: a trial for each case, with one program hidden or replaced.
+
+test_lost.py judges what they leave."""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def code_of(network: trial.Network, todo: object, folder: Path) -> int:
         network.trial(steps.decode(todo), folder, lambda line: None, undo=True)
     except QJumpError as error:
         (folder / trial.MESSAGE).write_text(f"{error}\n")
-        return error.exit_code
+        return int(error.exit_code)
     return 0
 
 
