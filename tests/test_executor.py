@@ -1,4 +1,5 @@
-"""What travels into the guest: little code, which knows nothing of experiments, and steps, which hold nothing that is not done."""
+"""What travels into the guest: little code, which knows nothing of experiments, and steps, which hold nothing
+that is not done."""
 
 from __future__ import annotations
 

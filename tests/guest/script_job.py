@@ -1,5 +1,6 @@
-"""Runs in the guest: the scripts that ``--dry-run`` prints, each on a machine where Open vSwitch runs and nothing else. test_script.py judges
-what they leave."""
+"""Runs in the guest: the scripts that ``--dry-run`` prints, each on a machine where only Open vSwitch runs.
+
+test_script.py judges what they leave."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ LOOKS = {
     "shapers": "ovs-vsctl --bare --columns=_uuid list qos; ovs-vsctl --bare --columns=_uuid list queue",
     "interfaces": "ls /sys/class/net",
     "qdiscs": "tc qdisc show",
-    "settings": "sysctl net.core.wmem_max net.core.rmem_max net.core.netdev_max_backlog net.ipv4.tcp_rmem net.ipv4.tcp_wmem "
-    "net.ipv4.tcp_allowed_congestion_control net.ipv4.tcp_congestion_control net.ipv4.tcp_ecn",
+    "settings": "sysctl net.core.wmem_max net.core.rmem_max net.core.netdev_max_backlog "
+    "net.ipv4.tcp_rmem net.ipv4.tcp_wmem net.ipv4.tcp_allowed_congestion_control net.ipv4.tcp_congestion_control net.ipv4.tcp_ecn",
 }
 
 

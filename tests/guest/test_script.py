@@ -1,4 +1,5 @@
-"""The script that ``--dry-run`` prints, pasted into a shell, does what a run does: the same network, the same output, and nothing is left."""
+"""The script that ``--dry-run`` prints, pasted into a shell, does what a run does: the same network and the
+same files, and nothing else is left."""
 
 from __future__ import annotations
 
