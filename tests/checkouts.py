@@ -1,4 +1,4 @@
-"""Copies of the checkout that only say how they were called, and caches that hold this Python's environment."""
+"""Copies of the checkout that only say how they were called, caches that have this Python's environment."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ if __name__ == "__main__":
     environment.ensure()
 def main():
     import json, os
-    print(json.dumps({"argv": sys.argv[1:], "prefix": sys.prefix, "cwd": os.getcwd(), "path": sys.path, "modules": sorted(sys.modules)}))
+    told = {"argv": sys.argv[1:], "prefix": sys.prefix, "cwd": os.getcwd(), "path": sys.path}
+    print(json.dumps({**told, "modules": sorted(sys.modules)}))
 if __name__ == "__main__":
     main()
 """
 
 
 def copy(folder: Path, lock: str | None = None) -> Path:
-    """What bootstrap needs of the checkout, in `folder`, with a command line that prints what it was given."""
+    """What bootstrap needs of the checkout in `folder`, with a command line that prints what it was given."""
     package = folder / "qjump_mn"
     (package / "executor").mkdir(parents=True)
     for name in (

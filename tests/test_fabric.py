@@ -36,7 +36,8 @@ def test_fabric144_is_the_published_one() -> None:
         ("spine1", "rack2"),
         ("rack2", "h17"),
     )
-    # SIMULATION.md, read off the published scripts: base round trips in and across racks, and a flow of six packets.
+    # SIMULATION.md, read off the published scripts: base round trips in and across racks, a flow of six
+    # packets.
     assert theory.transfer_ps(network.speeds("h1", "h16"), 1500, 40) == (13_264_000, 1_200_000)
     assert theory.transfer_ps(network.speeds("h144", "h1"), 1500, 40) == (14_680_000, 1_200_000)
 

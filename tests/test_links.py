@@ -1,4 +1,5 @@
-"""The load of the links, from what tc printed in the guest when an arm of Figure 3a was measured (tests/golden/programs/links), and from damage to it."""
+"""The load of the links, from what tc printed in the guest when an arm of Figure 3a was measured
+(tests/golden/programs/links), and from damage to it."""
 
 from __future__ import annotations
 
@@ -281,7 +282,8 @@ def synthetic_outcome(found: dict[str, tuple[LinkLoad, ...]]) -> outcome.Outcome
 def test_no_workload_may_take_the_name_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "experiments").mkdir()
     text = (ROOT / "experiments/fig3a.toml").read_text()
-    workload = '[workloads.links]\nprogram = "ping"\nlabel = "p"\nflows = ["h1>h2"]\nlevel = 0\ninterval = "10ms"\n\n'
+    lines = ('program = "ping"', 'label = "p"', 'flows = ["h1>h2"]', "level = 0", 'interval = "10ms"')
+    workload = "\n".join(["[workloads.links]", *lines, "\n"])
     (tmp_path / "experiments/mine.toml").write_text(text.replace("[presets", f"{workload}[presets", 1))
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     with pytest.raises(UsageError, match=r"workloads\.links: a trial's table of that name"):

@@ -1,4 +1,4 @@
-"""Schemes: what their files resolve to, the commands they stand for, and the sentence for each that cannot be."""
+"""Schemes: what their files resolve to, the lines they stand for, the sentence for each that cannot be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The drawing of what happens as time goes by, on made-up output in the programs' formats: no number here was measured."""
+"""The drawing of what happens as time goes by, on made-up output in the programs' formats: no number here was
+measured."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ SETS_PER_S = 40
 
 
 def write(run: RunDirectory, trial: Trial) -> None:
-    """A SET every 25 ms, of 1 ms, in the contended arm of 100 ms in every second second; a Sync every second with an offset like that."""
+    """A SET every 25 ms, of 1 ms, in the contended arm of 100 ms in every second second; a Sync every second
+    with an offset like that."""
     run.prepare(trial.name)
     raw = run.raw(trial.name)
     raw.mkdir()
@@ -50,13 +52,15 @@ def write(run: RunDirectory, trial: Trial) -> None:
         at = datetime.datetime.fromtimestamp(BEGAN_UTC_NS / 1e9 + second + 0.5, datetime.UTC)
         late = late_ms(second) / 1e3
         rows.append(
-            f"{at:%Y-%m-%d %H:%M:%S.%f}, slv, 0/1, 0, {late / 2:.9f}, 0, 0, 0, S, 0, 0, 0, 0, 0, 0, {late:.9f}, 0.0"
+            f"{at:%Y-%m-%d %H:%M:%S.%f}, slv, 0/1, 0, {late / 2:.9f}, 0, 0, 0, S, "
+            f"0, 0, 0, 0, 0, 0, {late:.9f}, 0.0"
         )
     (raw / "ptp-h9.ptpd.csv").write_text(
         "# Timestamp, State\n" + "\n".join(rows) + "\n2026-01-02 00:00:00.000000, dsbl, \n"
     )
     round_ = f"0 3 0 0 1000 {BEGAN_NS} {BEGAN_NS + 10**9}"
-    text = f"# shuffle 1 rounds=0\n# columns round step source destination bytes start_ns end_ns\n{round_}\n# end rows=1 early=0\n"
+    columns = "# columns round step source destination bytes start_ns end_ns"
+    text = f"# shuffle 1 rounds=0\n{columns}\n{round_}\n# end rows=1 early=0\n"
     (raw / "job-h2.shuffle.txt").write_text(text)
     synthetic.write_asbuilt(run.asbuilt(trial.name) / "before", trial)
     facts = {

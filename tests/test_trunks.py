@@ -1,4 +1,4 @@
-"""Links between switches that are not like those of hosts: what a plan, the commands and the report make of them."""
+"""Links between switches unlike those of hosts: what a plan, the steps and the report make of them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_each_end_of_a_link_has_its_rate(model: str) -> None:
     )
     text = [word for line in lines for word in line.split(" -- ")]
     if model == "htb":
-        # A port's own line and those of its eight queues; the switches have 12 ports to hosts and 6 to each other.
+        # A port's own line and those of its eight queues; 12 ports are to hosts, 6 to other switches.
         assert [sum(rate in word for word in text) for rate in (slow, fast)] == [12 * 9, 6 * 9]
         return
     roots = [word for word in text if f" {model} rate" in word and "root" in word]

@@ -1,4 +1,5 @@
-"""The parsers on what the real programs printed (iputils 20240905, iperf3 3.18, iproute2 6.15 in the guest), and on damage to it."""
+"""The parsers on what real programs printed (iputils 20240905, iperf3 3.18, iproute2 6.15 in the guest), and
+on damage to it."""
 
 from __future__ import annotations
 
@@ -163,7 +164,8 @@ def test_no_two_programs_of_an_arm_write_one_file(name: str) -> None:
         (
             "fig11",
             'sweeps.epoch.values=["99us"]',
-            r"workloads\.urgent\.interval: fanin does not send more often than every 100 us: use --backend simulator",
+            r"workloads\.urgent\.interval: fanin does not send more often than every 100 us: "
+            "use --backend simulator",
         ),
         (
             "fig7",
@@ -181,6 +183,7 @@ def test_two_senders_on_one_host_are_told_to_be_two_workloads() -> None:
     both = plan("fig6", "smoke", ['workloads.bursts.flows=["h6>h11", "h6>h9"]'])
     with pytest.raises(
         UsageError,
-        match=r"arms\.qjump_1: fanin on h6, of workloads\.bursts, would write the file of another, bursts-h6\.send\.txt",
+        match=r"arms\.qjump_1: fanin on h6, of workloads\.bursts, would write the file of another, "
+        r"bursts-h6\.send\.txt",
     ):
         emulated.check(both)

@@ -1,0 +1,164 @@
+"""The comparison of the network built with the network planned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.model.resolve import plan
+from qjump_mn.model.topology import SWITCHES
+from qjump_mn.steps import asbuilt
+from qjump_mn.steps.network import switch_ports
+
+
+def fig3a() -> Plan:
+    return plan("fig3a", "course", [])
+
+
+def arm_of(resolved: Plan, name: str) -> ArmPlan:
+    return next(arm for arm in resolved.arms if arm.name == name)
+
+
+def built(folder: Path, resolved: Plan, arm: ArmPlan) -> Path:
+    """What ip and tc would print of the network just as planned."""
+    network = resolved.network
+    for node in (SWITCHES, *network.hosts):
+        devices = switch_ports(network) if node == SWITCHES else [f"{node}-eth0"]
+        links: list[dict[str, Any]] = [
+            {
+                "ifname": device,
+                "mtu": network.mtu_bytes,
+                "num_tx_queues": 8,
+                "num_rx_queues": 8,
+                "flags": ["UP"],
+                "addr_info": [],
+            }
+            for device in devices
+        ]
+        options = {
+            "rate_bps": network.link.rate_bps,
+            "limit": network.link.buffer_bytes,
+            "delay_ns": 0,
+            "classify": "pcp",
+            "orphan": True,
+        }
+        qdiscs: list[dict[str, Any]] = [
+            {"kind": "wire", "handle": "5:", "root": True, "dev": device, "options": dict(options)}
+            for device in devices
+        ]
+        if node != SWITCHES:
+            maps = [{"from": level, "to": level} for level in range(1, 8)]
+            data = {"protocol": "802.1Q", "id": network.vlan, "egress_qos": maps, "ingress_qos": maps}
+            vlan = {"info_kind": "vlan", "info_data": data}
+            links.append({"ifname": f"{node}-eth0.{network.vlan}", "linkinfo": vlan})
+            qdiscs += limiters(arm, node)
+        (folder / f"ip-{node}.json").write_text(json.dumps(links))
+        (folder / f"tc-{node}.json").write_text(json.dumps(qdiscs))
+    return folder
+
+
+def limiters(arm: ArmPlan, host: str) -> list[dict[str, Any]]:
+    if arm.qjump is None:
+        return []
+    options = {
+        "epoch_ns": arm.qjump.epoch_ns,
+        "budgets": list(arm.qjump.budget_bytes),
+        "mode": arm.qjump.mode,
+        "epochs": arm.qjump.epochs,
+        "packets": [arm.qjump.limit_packets] * 8,
+    }
+    return [{"kind": "qjump", "handle": "6:", "parent": "5:1", "dev": f"{host}-eth0", "options": options}]
+
+
+def test_the_network_as_planned_has_no_differences(tmp_path: Path) -> None:
+    resolved = fig3a()
+    arm = arm_of(resolved, "qjump")
+    assert asbuilt.differences(built(tmp_path, resolved, arm), arm) == []
+
+
+PACKETS = "its packets is [1000, 1000, 1000, 1000, 1000, 1000, 9, 1000]"
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "sentence"),
+    [
+        ("ip-h3.json", lambda links: links[0].update(mtu=1496), "h3-eth0: its MTU is 1496, not 1500"),
+        (
+            "ip-h3.json",
+            lambda links: links[0].update(num_tx_queues=1),
+            "h3-eth0: it has 1 tx queues, not 8",
+        ),
+        ("ip-h3.json", lambda links: links[0].update(flags=[]), "h3-eth0: it is down"),
+        (
+            "ip-h3.json",
+            lambda links: links[0]["addr_info"].append({"family": "inet6"}),
+            "h3-eth0: IPv6 is on",
+        ),
+        ("ip-h3.json", lambda links: links.pop(), "h3: there is no device for VLAN 2"),
+        (
+            "ip-h3.json",
+            lambda links: links[1]["linkinfo"]["info_data"]["egress_qos"].pop(),
+            "priority to PCP",
+        ),
+        ("ip-switches.json", lambda links: links.pop(), "there is no interface s3-eth4"),
+        (
+            "tc-switches.json",
+            lambda qdiscs: qdiscs[0]["options"].update(rate_bps=1),
+            "its wire's rate_bps is 1, not 10000000",
+        ),
+        (
+            "tc-switches.json",
+            lambda qdiscs: qdiscs[0].update(kind="noqueue"),
+            "its root qdisc is noqueue, not wire",
+        ),
+        ("tc-h3.json", lambda qdiscs: qdiscs.pop(), "h3-eth0: it has 0 qjump qdiscs, not one"),
+        (
+            "tc-h3.json",
+            lambda qdiscs: qdiscs[1]["options"].update(epoch_ns=5),
+            "its epoch_ns is 5, not 28800000",
+        ),
+        (
+            "tc-h3.json",
+            lambda qdiscs: qdiscs[1]["options"]["budgets"].__setitem__(6, 99),
+            "level 6 has a budget of 99, not 1550",
+        ),
+        ("tc-h3.json", lambda qdiscs: qdiscs[1]["options"]["packets"].__setitem__(6, 9), PACKETS),
+        ("tc-h3.json", lambda qdiscs: qdiscs[1].update(parent="1:1"), "qjump's parent is 1:1, not 5:1"),
+    ],
+)
+def test_each_difference_is_found_and_named(
+    tmp_path: Path, file: str, change: Callable[[Any], object], sentence: str
+) -> None:
+    resolved = fig3a()
+    arm = arm_of(resolved, "qjump")
+    folder = built(tmp_path, resolved, arm)
+    content = json.loads((folder / file).read_text())
+    change(content)
+    (folder / file).write_text(json.dumps(content))
+    assert any(sentence in difference for difference in asbuilt.differences(folder, arm))
+
+
+def test_a_limiter_in_an_arm_without_one_is_found(tmp_path: Path) -> None:
+    resolved = fig3a()
+    folder = built(tmp_path, resolved, arm_of(resolved, "qjump"))
+    differences = asbuilt.differences(folder, arm_of(resolved, "idle"))
+    assert any("the arm has none" in text for text in differences)
+
+
+def test_an_offload_that_is_on_is_found(tmp_path: Path) -> None:
+    resolved = fig3a()
+    arm = arm_of(resolved, "idle")
+    folder = built(tmp_path, resolved, arm)
+    features = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
+    off = "Device h3-eth0:\nFeatures for h3-eth0:\n" + "".join(f"{feature}: off\n" for feature in features)
+    (folder / "ethtool-h3.txt").write_text(off)
+    assert asbuilt.differences(folder, arm) == []
+    (folder / "ethtool-h3.txt").write_text(
+        off.replace("segmentation-offload: off", "segmentation-offload: on", 1)
+    )
+    assert asbuilt.differences(folder, arm) == ["h3-eth0: tcp-segmentation-offload is on"]
