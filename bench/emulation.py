@@ -1,9 +1,11 @@
-"""What the emulation costs here: processor seconds a virtual second, the network's set-up, a fork. Prints a Markdown table.
+"""What the emulation costs here: processor seconds a virtual second, the network's set-up, a fork. Prints a
+Markdown table.
 
     python bench/emulation.py [--write docs/emulation.md]
 
-Seconds are those that QEMU and what starts it kept one core of this machine busy, the least of three: alone on its core, a guest takes as
-long. The same work is the same number of instructions everywhere, so only their speed differs. `--write` replaces the table between the two marks in that file.
+Seconds are those that QEMU and what starts it kept one core of this machine busy, the least of three: alone
+on its core, a guest takes as long. The same work is the same number of instructions everywhere, so only their
+speed differs. `--write` replaces the table between the two marks in that file.
 """
 
 from __future__ import annotations
@@ -30,9 +32,22 @@ def main() -> None:
     """Measure, print and, if asked, write."""
     rows = [*setting_up(), *running()]
     width = max(len(name) for name, _ in rows)
-    table = [f"| {'what':<{width}} | seconds |", f"| {'-' * width} | --- |", *(f"| {name:<{width}} | {value} |" for name, value in rows)]
-    model = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?")
-    text = "\n".join([f"{platform.system()} {platform.machine()}, {model}, {os.cpu_count()} processors:", "", *table])
+    table = [
+        f"| {'what':<{width}} | seconds |",
+        f"| {'-' * width} | --- |",
+        *(f"| {name:<{width}} | {value} |" for name, value in rows),
+    ]
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        "?",
+    )
+    text = "\n".join(
+        [f"{platform.system()} {platform.machine()}, {model}, {os.cpu_count()} processors:", "", *table]
+    )
     print(text)
     if sys.argv[1:2] == ["--write"]:
         marks.write(Path(sys.argv[2]), "emulation", text)
@@ -54,7 +69,10 @@ def setting_up() -> list[tuple[str, str]]:
             began = busy_s()
             guest.run(image, guest.Job(script=""), Path(scratch, f"fork{index}"), snapshot=state)
             forks.append(busy_s() - began)
-    return [("boot, Open vSwitch, 12-host network, from cold", f"{min(cold):.1f} s"), ("a fork that does nothing", f"{min(forks):.2f} s")]
+    return [
+        ("boot, Open vSwitch, 12-host network, from cold", f"{min(cold):.1f} s"),
+        ("a fork that does nothing", f"{min(forks):.2f} s"),
+    ]
 
 
 def running() -> list[tuple[str, str]]:
@@ -67,13 +85,20 @@ def running() -> list[tuple[str, str]]:
                 best = min((once(rate, arm, duration) for _ in range(ROUNDS)), key=lambda cost: cost[0])
                 seconds.append(best[0])
                 virtuals.append(best[1])
-            rows.append((f"a virtual second, arm {arm}, {rate} Mb/s", f"{(seconds[1] - seconds[0]) / (virtuals[1] - virtuals[0]):.2f} s"))
+            rows.append(
+                (
+                    f"a virtual second, arm {arm}, {rate} Mb/s",
+                    f"{(seconds[1] - seconds[0]) / (virtuals[1] - virtuals[0]):.2f} s",
+                )
+            )
     return rows
 
 
 def once(rate: int, arm: str, duration: int) -> tuple[float, float]:
     """Processor and virtual seconds of one trial."""
-    resolved = plan("fig3a", "smoke", [f"link.rate={rate}Mbit", f"duration={duration}s", "workloads.ping.interval=20ms"])
+    resolved = plan(
+        "fig3a", "smoke", [f"link.rate={rate}Mbit", f"duration={duration}s", "workloads.ping.interval=20ms"]
+    )
     backend = GuestBackend()
     backend.prepare(resolved, lambda line: None)
     trial: Trial = next(trial for trial in resolved.trials() if trial.arm.name == arm)

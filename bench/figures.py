@@ -1,9 +1,10 @@
-"""Runs every experiment and writes the sections of docs/figures.md: each figure with its command, how long it took here, the verdicts and the picture.
+"""Runs every experiment and writes the sections of docs/figures.md: each figure with its command, how long it
+took here, the verdicts and the picture.
 
     python bench/figures.py [--preset smoke] [--out FOLDER] [EXPERIMENT ...] [--write]
 
-Without `--write` they go to standard output. Where experiments are named, the others' sections and pictures stay as they are. `--out`
-is where the run directories stay.
+Without `--write` they go to standard output. Where experiments are named, the others' sections and pictures
+stay as they are. `--out` is where the run directories stay.
 """
 
 from __future__ import annotations
@@ -50,14 +51,21 @@ def main() -> None:
 
 def written() -> list[tuple[str, str]]:
     """The sections that the page has, by their experiments."""
-    return re.findall(r"^(?=## ([\w-]+):)(.*?)(?=\s*\n## |\s*\Z)", marks.read(PAGE, "figures"), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        r"^(?=## ([\w-]+):)(.*?)(?=\s*\n## |\s*\Z)", marks.read(PAGE, "figures"), re.MULTILINE | re.DOTALL
+    )
 
 
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
     """Run an experiment; what the page says of it."""
     command = ["qjump-mn", "run", name, *(["--preset", preset] if preset != loading.DEFAULT_PRESET else [])]
     before, began = (out / "last").resolve(), time.monotonic()
-    done = subprocess.run([sys.executable, "-m", "qjump_mn.run", *command[2:], "--out", str(out)], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "qjump_mn.run", *command[2:], "--out", str(out)],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
     took = time.monotonic() - began
     if (out / "last").resolve() == before:  # an older run must not pass for this one
         raise SystemExit(f"{' '.join(command)} left no run: exit code {done.returncode}")

@@ -1,4 +1,5 @@
-"""What a benchmark has written lies in a document between two marks, `<!-- bench/NAME begin -->` and `<!-- bench/NAME end -->`."""
+"""What a benchmark has written lies in a document between two marks, `<!-- bench/NAME begin -->` and `<!--
+bench/NAME end -->`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from pathlib import Path
 
 
 def read(path: Path, name: str) -> str:
-    """What lies between the marks of a benchmark; raise SystemExit if the document has not both, once each and in this order."""
+    """What lies between the marks of a benchmark; raise SystemExit if the document has not both, once each
+    and in this order."""
     return _parts(path, name)[1].strip("\n")
 
 

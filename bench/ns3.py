@@ -1,9 +1,11 @@
-"""Whether the simulator and ns-3 agree on one bottleneck: throughput, waiting, losses, marks and completion times. Prints a Markdown table.
+"""Whether the simulator and ns-3 agree on one bottleneck: throughput, waiting, losses, marks and completion
+times. Prints a Markdown table.
 
     python bench/ns3.py [--write]
 
-`--write` replaces the table between the two marks in docs/simulator-ns3.md. What differs by more than its tolerance makes it exit with 1. Needs
-`cargo`, `g++` and ns-3 (`apt install libns3-dev`, 3.37); without them it says so and exits with 3.
+`--write` replaces the table between the two marks in docs/simulator-ns3.md. What differs by more than its
+tolerance makes it exit with 1. Needs `cargo`, `g++` and ns-3 (`apt install libns3-dev`, 3.37); without them
+it says so and exits with 3.
 """
 
 from __future__ import annotations
@@ -31,7 +33,11 @@ if TYPE_CHECKING:
     from qjump_sim import Congestion, Flows, Scheme, Tree
 
 ROOT = Path(__file__).parent.parent
-DOCUMENT, SOURCE, BINDINGS = ROOT / "docs/simulator-ns3.md", ROOT / "bench/ns3/bottleneck.cc", ROOT / "simulator/python"
+DOCUMENT, SOURCE, BINDINGS = (
+    ROOT / "docs/simulator-ns3.md",
+    ROOT / "bench/ns3/bottleneck.cc",
+    ROOT / "simulator/python",
+)
 LIBRARIES = ("applications", "point-to-point", "internet", "traffic-control", "network", "core")
 PACKET, ACK, RATE = 1500, 42, 1_000_000_000
 IDLE_US = 1.2 + 25 + 12 + 25
@@ -42,8 +48,8 @@ SIZES = (2, 5, 10, 20, 50, 200, 600)
 
 @dataclass(frozen=True)
 class Case:
-    """One experiment. `queue`: packets that may wait; `mark`: packets that wait from which on it marks, 0 for never. `tolerances`: of each
-    quantity that is compared, as a share of ns-3's."""
+    """One experiment. `queue`: packets that may wait; `mark`: packets that wait from which on it marks, 0 for
+    never. `tolerances`: of each quantity that is compared, as a share of ns-3's."""
 
     title: str
     traces: Sequence[str]
@@ -88,12 +94,27 @@ def cases() -> list[Case]:
     steady = {"throughput": 0.001, "wait": 0.03}
     times = {"mean": 0.01, "median": 0.01, "90 %": 0.01, "99 %": 0.03}
     return [
-        Case("one flow, drop tail of 100", [one], 100, 0, "reno", {**steady, "dropped": 0.05, "sent again": 0.05}),
+        Case(
+            "one flow, drop tail of 100",
+            [one],
+            100,
+            0,
+            "reno",
+            {**steady, "dropped": 0.05, "sent again": 0.05},
+        ),
         Case("four DCTCP flows, marks from 20", [four], 1000, 20, "dctcp", {**steady, "marked": 0.05}),
         Case("four TCP-ECN flows, marks from 20", [four], 1000, 20, "ecn", {**steady, "marked": 0.15}),
         Case("short flows, queue of 5,000", short, 5000, 0, "reno", times),
         Case("short flows, DCTCP, marks from 20", short, 1000, 20, "dctcp", dict.fromkeys(times, 0.1)),
-        Case("short flows, drop tail of 100, no SACK", short, 100, 0, "reno", dict.fromkeys(times, 0.1), sack=False),
+        Case(
+            "short flows, drop tail of 100, no SACK",
+            short,
+            100,
+            0,
+            "reno",
+            dict.fromkeys(times, 0.1),
+            sack=False,
+        ),
         Case("short flows, drop tail of 100, SACK", short, 100, 0, "reno", dict.fromkeys(times, 0.2)),
     ]
 
@@ -116,9 +137,21 @@ def poisson(seed: int) -> str:
 def bindings(folder: Path) -> None:
     """Compile the simulator's Python package into the folder."""
     cargo = needed("cargo", "Rust is not installed: the simulator is compiled with cargo 1.85 or later")
-    command = [cargo, "build", "--release", "--message-format=json", "--manifest-path", str(BINDINGS / "Cargo.toml")]
+    command = [
+        cargo,
+        "build",
+        "--release",
+        "--message-format=json",
+        "--manifest-path",
+        str(BINDINGS / "Cargo.toml"),
+    ]
     said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    built = [path for line in said.splitlines() for path in json.loads(line).get("filenames", []) if "lib_native." in path]
+    built = [
+        path
+        for line in said.splitlines()
+        for path in json.loads(line).get("filenames", [])
+        if "lib_native." in path
+    ]
     shutil.copytree(BINDINGS / "src/qjump_sim", folder / "qjump_sim")
     shutil.copy(built[-1], folder / "qjump_sim/_native.abi3.so")
 
@@ -126,24 +159,39 @@ def bindings(folder: Path) -> None:
 def compiled(folder: Path) -> Path:
     """The program for ns-3."""
     compiler = needed("g++", "g++ is not installed: apt install g++")
-    if subprocess.run([compiler, "-E", "-x", "c++", "-include", "ns3/core-module.h", "/dev/null"], capture_output=True).returncode:
+    if subprocess.run(
+        [compiler, "-E", "-x", "c++", "-include", "ns3/core-module.h", "/dev/null"], capture_output=True
+    ).returncode:
         print("ns-3 is not installed: apt install libns3-dev", file=sys.stderr)
         raise SystemExit(3)
     program = folder / "bottleneck"
-    subprocess.run([compiler, "-O2", "-std=c++17", "-o", program, SOURCE, *(f"-lns3-{name}" for name in LIBRARIES)], check=True)
+    subprocess.run(
+        [compiler, "-O2", "-std=c++17", "-o", program, SOURCE, *(f"-lns3-{name}" for name in LIBRARIES)],
+        check=True,
+    )
     return program
 
 
 def by_ns3(program: Path, case: Case, trace: Path) -> Seen:
     """A trace in ns-3."""
-    socket, ecn = {"reno": ("TcpLinuxReno", "Off"), "ecn": ("TcpLinuxReno", "On"), "dctcp": ("TcpDctcp", "On")}[case.transport]
+    socket, ecn = {
+        "reno": ("TcpLinuxReno", "Off"),
+        "ecn": ("TcpLinuxReno", "On"),
+        "dctcp": ("TcpDctcp", "On"),
+    }[case.transport]
     command = [str(program), str(trace), str(case.queue), str(case.mark), socket, ecn, str(int(case.sack))]
     *times, last = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     said = dict(word.split("=") for word in last.split())
     fct = np.array([int(time) for time in times]) / 1e9
     if (fct < 0).any():
         raise SystemExit(f"{case.title}: flows have not finished in ns-3")
-    return Seen(fct, float(said["latency_ns"]) / 1e3 - IDLE_US, int(said["dropped"]), int(said["marked"]), int(said["again"]))
+    return Seen(
+        fct,
+        float(said["latency_ns"]) / 1e3 - IDLE_US,
+        int(said["dropped"]),
+        int(said["marked"]),
+        int(said["again"]),
+    )
 
 
 def by_simulator(case: Case, trace: Path) -> Seen:
@@ -156,7 +204,13 @@ def by_simulator(case: Case, trace: Path) -> Seen:
     counters = outcome.counters
     first, again = counters["latency"], counters["latency_again"]
     mean = (first.sum + again.sum) / (first.packets + again.packets)
-    return Seen(outcome.fct / 1e12, mean / 1e6 - IDLE_US, sum(counters["full"]), counters["marked"], counters["retransmitted"])
+    return Seen(
+        outcome.fct / 1e12,
+        mean / 1e6 - IDLE_US,
+        sum(counters["full"]),
+        counters["marked"],
+        counters["retransmitted"],
+    )
 
 
 def star(flows: Flows) -> Tree:
@@ -164,12 +218,16 @@ def star(flows: Flows) -> Tree:
     from qjump_sim import US, Cable, Tree
 
     hosts = [f"h{number}" for number in range(int(flows.src.max()) + 1)]
-    return Tree(["switch"], hosts, [("switch", host, Cable(RATE if host == "h0" else 10 * RATE, 25 * US)) for host in hosts])
+    return Tree(
+        ["switch"],
+        hosts,
+        [("switch", host, Cable(RATE if host == "h0" else 10 * RATE, 25 * US)) for host in hosts],
+    )
 
 
 def scheme(case: Case, network: Tree) -> Scheme:
-    """What bottleneck.cc sets in ns-3. There the packet being sent does not count among those that wait, nor, under a queueing discipline, another one in
-    the device."""
+    """What bottleneck.cc sets in ns-3. There the packet being sent does not count among those that wait, nor,
+    under a queueing discipline, another one in the device."""
     from qjump_sim import MS, Dctcp, DropTail, Ecn, Marking, Reno, Scheme, Transport
 
     known: dict[str, Congestion] = {"reno": Reno(), "ecn": Ecn(), "dctcp": Dctcp()}
@@ -177,7 +235,9 @@ def scheme(case: Case, network: Tree) -> Scheme:
     if case.mark:
         queue = Marking(limit=(case.queue + 2) * PACKET, threshold=(case.mark + 1) * PACKET)
     timeouts = {"min_rto": 10 * MS, "initial_rto": 10 * MS, "handshake": 10 * MS}
-    transport = replace(Transport.linux(known[case.transport]), **timeouts, ack_bytes=ACK, delayed_ack=None, sack=case.sack)
+    transport = replace(
+        Transport.linux(known[case.transport]), **timeouts, ack_bytes=ACK, delayed_ack=None, sack=case.sack
+    )
     return replace(Scheme.named("tcp", network), routing="per-flow", queue=queue, transport=transport)
 
 
@@ -185,7 +245,12 @@ def quantities(case: Case, seen: Sequence[Seen], packets: int) -> dict[str, floa
     """What is compared. Flows of all traces together."""
     fct = np.concatenate([one.fct for one in seen])
     if len(case.traces) > 1:
-        return {"mean": fct.mean(), "median": np.median(fct), "90 %": np.quantile(fct, 0.9), "99 %": np.quantile(fct, 0.99)}
+        return {
+            "mean": fct.mean(),
+            "median": np.median(fct),
+            "90 %": np.quantile(fct, 0.9),
+            "99 %": np.quantile(fct, 0.99),
+        }
     values = {"throughput": packets * PACKET * 8 / fct.max() / 1e6, "wait": seen[0].wait}
     return {**values, "dropped": seen[0].dropped, "sent again": seen[0].again, "marked": seen[0].marked}
 
@@ -205,7 +270,10 @@ def table(ns3: Path, folder: Path) -> tuple[str, list[str]]:
         there, here = quantities(case, theirs, packets), quantities(case, ours, packets)
         for name, tolerance in case.tolerances.items():
             off = here[name] / there[name] - 1
-            rows.append(f"| {case.title} | {name} | {shown(name, there[name])} | {shown(name, here[name])} | {off:+.2%} | {tolerance:.1%} |")
+            rows.append(
+                f"| {case.title} | {name} | {shown(name, there[name])} | {shown(name, here[name])} | "
+                f"{off:+.2%} | {tolerance:.1%} |"
+            )
             if abs(off) > tolerance:
                 wrong.append(f"{case.title}, {name}")
     return "\n".join(rows), wrong

@@ -1,10 +1,11 @@
-"""What each queueing discipline costs a packet, in instructions, on every kernel of the tests, and what limits a level. Prints Markdown tables.
+"""What each queueing discipline costs a packet, in instructions, on every kernel of the tests, and what
+limits a level. Prints Markdown tables.
 
     python bench/qdisc.py [--write]
 
-`--write` replaces the tables between the two marks in docs/qdisc-cost.md and docs/qdisc.md, and bench/qdisc.json, against which
-tests/guest/test_qdisc_cost.py compares. The figures are those of qdisc_cost.py and qdisc_compare.py in tests/guest/qdisc/checks: exact for an image,
-so they are measured once.
+`--write` replaces the tables between the two marks in docs/qdisc-cost.md and docs/qdisc.md, and
+bench/qdisc.json, against which tests/guest/test_qdisc_cost.py compares. The figures are those of
+qdisc_cost.py and qdisc_compare.py in tests/guest/qdisc/checks: exact for an image, so they are measured once.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ from tests.guest.checks import COMPARED, COST, SUITES, measured
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT, COMPARISON, FIGURES = ROOT / "docs/qdisc-cost.md", ROOT / "docs/qdisc.md", ROOT / "bench/qdisc.json"
-TITLES = {"qdiscs": "a packet that leaves at once", "paths": "a packet that does not leave", "udp": "the same by a loop of sendto()"}
+TITLES = {
+    "qdiscs": "a packet that leaves at once",
+    "paths": "a packet that does not leave",
+    "udp": "the same by a loop of sendto()",
+}
 
 Figures = dict[str, dict[str, Any]]
 
@@ -31,7 +36,12 @@ def main() -> None:
     """Measure, print and, if asked, write."""
     figures = {kernel: measure(kernel) for kernel in SUITES}
     compared = comparison()
-    text = "\n\n".join([", ".join(f"Linux {figures[k]['release']}: noqueue {figures[k]['noqueue']:.0f}" for k in figures), *tables(figures)])
+    text = "\n\n".join(
+        [
+            ", ".join(f"Linux {figures[k]['release']}: noqueue {figures[k]['noqueue']:.0f}" for k in figures),
+            *tables(figures),
+        ]
+    )
     print(text, compared, sep="\n\n")
     if sys.argv[1:] == ["--write"]:
         for path, table in ((DOCUMENT, text), (COMPARISON, compared)):
@@ -49,7 +59,8 @@ def measure(kernel: str) -> dict[str, Any]:
 def comparison() -> str:
     """What limits a level, scheme by scheme, on the guest's own kernel; what that has not, on the newest."""
     rows = [
-        "| what limits level 4 | most in any T: as root | below a busy HTB | lost | TCP's share, 4 frames | 16 frames | an urgent frame waits |",
+        "| what limits level 4 | most in any T: as root | below a busy HTB | lost | TCP's share, 4 frames | "
+        "16 frames | an urgent frame waits |",
         "|---|---|---|---|---|---|---|",
     ]
     for kernel, check in COMPARED.items():
@@ -58,14 +69,20 @@ def comparison() -> str:
         for name, case in values["cases"].items():
             own = ", own rate" if "refused" in case else ""
             single = [f" ({share:.1%})" for share in case.get("tcp_single", {}).values()] or ["", ""]
-            shares = " | ".join(f"{share:.1%}{note}" for share, note in zip(case["tcp"].values(), single, strict=True))
+            shares = " | ".join(
+                f"{share:.1%}{note}" for share, note in zip(case["tcp"].values(), single, strict=True)
+            )
             wait = f"{case['wait_ns'] / values['bulk_ns']:.2f} frames{own}"
-            rows.append(f"| {name} | {case['most']:g} B | {case['below_htb']:g} B{own} | {case['lost'] / case['sent']:.0%} | {shares} | {wait} |")
+            rows.append(
+                f"| {name} | {case['most']:g} B | {case['below_htb']:g} B{own} | "
+                f"{case['lost'] / case['sent']:.0%} | {shares} | {wait} |"
+            )
     return "\n".join(rows)
 
 
 def tables(figures: Figures) -> list[str]:
-    """A table for each group: instructions above noqueue on each kernel, and by what they exceed pfifo's of the same group."""
+    """A table for each group: instructions above noqueue on each kernel, and by what they exceed pfifo's of
+    the same group."""
     blocks = []
     for group, title in TITLES.items():
         names = list(dict.fromkeys(name for kernel in figures for name in figures[kernel][group]))

@@ -2,8 +2,8 @@
 
     python3 bench/readme.py [--write] [RUN_DIRECTORY]
 
-Without `--write` the table goes to standard output. With a run directory, that of the reference run, its figure becomes
-docs/fig3a.png.
+Without `--write` the table goes to standard output. With a run directory, that of the reference run, its
+figure becomes docs/fig3a.png.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""How fast the simulator is beside ns-2.35, run in turn on one trace: packet-hops per CPU second and memory. Prints a Markdown table.
+"""How fast the simulator is beside ns-2.35, run in turn on one trace: packet-hops per CPU second and memory.
+Prints a Markdown table.
 
     python bench/simulator.py [--write]
 
-`--write` replaces the table between the two marks in docs/simulator-speed.md. A packet-hop is one packet that has crossed one link. CPU seconds are
-those of the whole program, user's and system's, with reading the trace and setting the network up; the least of three rounds. Needs `cargo` and
-`ns` (`apt install ns2`); without them it says so and exits with 3.
+`--write` replaces the table between the two marks in docs/simulator-speed.md. A packet-hop is one packet that
+has crossed one link. CPU seconds are those of the whole program, user's and system's, with reading the trace
+and setting the network up; the least of three rounds. Needs `cargo` and `ns` (`apt install ns2`); without
+them it says so and exits with 3.
 """
 
 from __future__ import annotations
@@ -31,8 +33,22 @@ DOCUMENT, SCRIPT = ROOT / "docs/simulator-speed.md", ROOT / "bench/ns2/leafspine
 ROUNDS, FLOWS, LOAD, SEED = 3, 2000, 0.6, 1
 HOSTS, RACK, RATE = 144, 16, 10e9
 DATA, PAYLOAD, MEAN = 1500, 1460, 1_661_480
-"""Bytes of a data packet on the wire and in it, and of the mean web-search flow as QJump's scripts have it."""
-SIZES = ((6, 0), (6, 0.15), (13, 0.2), (19, 0.3), (33, 0.4), (53, 0.53), (133, 0.6), (667, 0.7), (1333, 0.8), (3333, 0.9), (6667, 0.97), (20000, 1))
+"""Bytes of a data packet on the wire and in it, and of the mean web-search flow as QJump's scripts have
+it."""
+SIZES = (
+    (6, 0),
+    (6, 0.15),
+    (13, 0.2),
+    (19, 0.3),
+    (33, 0.4),
+    (53, 0.53),
+    (133, 0.6),
+    (667, 0.7),
+    (1333, 0.8),
+    (3333, 0.9),
+    (6667, 0.97),
+    (20000, 1),
+)
 """Web search: packets, and the share of flows that are not larger."""
 SCHEMES = {"dctcp": "`qjump-sim`, DCTCP", "tcp": "`qjump-sim`, TCP"}
 NS2 = "ns-2.35, TCP (Sack1)"
@@ -49,8 +65,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, "flows.txt")
         flows = trace(FLOWS, LOAD, SEED)
-        path.write_text("".join(f"{start:.9f} {source} {destination} {packets}\n" for start, source, destination, packets in flows))
-        commands = {title: [simulator, "bench-flows", str(path), "--scheme", name] for name, title in SCHEMES.items()}
+        path.write_text(
+            "".join(
+                f"{start:.9f} {source} {destination} {packets}\n"
+                for start, source, destination, packets in flows
+            )
+        )
+        commands = {
+            title: [simulator, "bench-flows", str(path), "--scheme", name] for name, title in SCHEMES.items()
+        }
         commands[NS2] = [ns2, str(SCRIPT), str(path), "time"]
         runs: dict[str, list[Run]] = {title: [] for title in commands}
         for _ in range(ROUNDS):
@@ -84,8 +107,12 @@ def size(share: float) -> int:
 
 
 def useful(flows: Sequence[Flow]) -> int:
-    """Packet-hops that no transport can do without: each packet and its ACK, over two links in a rack and four between racks."""
-    return sum(2 * packets * (2 if source // RACK == destination // RACK else 4) for _, source, destination, packets in flows)
+    """Packet-hops that no transport can do without: each packet and its ACK, over two links in a rack and
+    four between racks."""
+    return sum(
+        2 * packets * (2 if source // RACK == destination // RACK else 4)
+        for _, source, destination, packets in flows
+    )
 
 
 def needed(name: str, sentence: str) -> str:
@@ -100,7 +127,14 @@ def needed(name: str, sentence: str) -> str:
 def program() -> str:
     """The simulator's, compiled if it is not."""
     cargo = needed("cargo", "Rust is not installed: the simulator is compiled with cargo 1.85 or later")
-    command = [cargo, "build", "--release", "--message-format=json", "--manifest-path", str(ROOT / "simulator/Cargo.toml")]
+    command = [
+        cargo,
+        "build",
+        "--release",
+        "--message-format=json",
+        "--manifest-path",
+        str(ROOT / "simulator/Cargo.toml"),
+    ]
     said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     built: list[str] = [path for line in said.splitlines() if (path := json.loads(line).get("executable"))]
     return built[-1]
@@ -122,26 +156,38 @@ def run(command: Sequence[str]) -> Run:
 
 
 def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[Flow]) -> str:
-    """The least CPU time of each, with all of them behind it; ns-2's packet-hops are those of the run that counted."""
-    model = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?")
+    """The least CPU time of each, with all of them behind it; ns-2's packet-hops are those of the run that
+    counted."""
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        "?",
+    )
     rows = []
     slowest = int(counted["hops"]) / min(cpu for _, cpu in runs[NS2])
     for title, taken in runs.items():
-        # A small program's ru_maxrss is what this process had when it made it, so each says itself what it had at most.
+        # A small program's ru_maxrss is what this process had when it made it, so each says itself what it
+        # had at most.
         said = counted if title == NS2 else taken[0][0]
         memory = max(int(values["max_rss_MB"]) for values, _ in taken)
         hops, cpu = int(said["hops"]), [cpu for _, cpu in taken]
         rate = hops / min(cpu)
         rows.append(
-            f"| {title} | {hops / 1e6:.2f} M | {said['dropped']} | {min(cpu):.2f} s ({', '.join(f'{s:.2f}' for s in cpu)}) "
+            f"| {title} | {hops / 1e6:.2f} M | {said['dropped']} | {min(cpu):.2f} s "
+            f"({', '.join(f'{s:.2f}' for s in cpu)}) "
             f"| {rate / 1e6:.1f} M | {rate / slowest:.1f} | {memory} MB |"
         )
     return "\n".join(
         [
-            f"{platform.system()} {platform.machine()}, {model}, {os.cpu_count()} processors; {FLOWS:,} web-search flows at load {LOAD}, "
+            f"{platform.system()} {platform.machine()}, {model}, {os.cpu_count()} processors; {FLOWS:,} "
+            f"web-search flows at load {LOAD}, "
             f"{useful(flows) / 1e6:.2f} M packet-hops without what is sent again:",
             "",
-            "| | packet-hops | dropped | CPU, the least (all) | packet-hops per CPU second | x ns-2 | memory |",
+            "| | packet-hops | dropped | CPU, the least (all) | packet-hops per CPU second | x ns-2 | memory "
+            "|",
             "|---|---|---|---|---|---|---|",
             *rows,
         ]

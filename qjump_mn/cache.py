@@ -1,13 +1,14 @@
 """Artefacts kept outside the checkout, each under the hash of everything that made it.
 
-Layout: `<root>/<kind>/<hash>/` is an artefact and is always complete, for it appears by a rename; `<hash>.lock` beside it is
-what builders hold while they build, `<hash>.tmp-*` what they build in. The root is $QJUMP_MN_CACHE, else
-/var/cache/qjump-mn, else ~/.cache/qjump-mn: what root built in /var/cache is used by everybody, whoever may not write there
-builds what is missing in a home of their own.
+Layout: `<root>/<kind>/<hash>/` is an artefact and is always complete, for it appears by a rename;
+`<hash>.lock` beside it is what builders hold while they build, `<hash>.tmp-*` what they build in. The root is
+$QJUMP_MN_CACHE, else /var/cache/qjump-mn, else ~/.cache/qjump-mn: what root built in /var/cache is used by
+everybody, whoever may not write there builds what is missing in a home of their own.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import errno
 import fcntl
@@ -32,7 +33,8 @@ IN_USE_S = 3600.0
 
 @dataclass(frozen=True)
 class Entry:
-    """One artefact as `clean` shows it: `size_bytes` as the disk counts it, `used_s` when it was last used, in Unix time."""
+    """One artefact as `clean` shows it: `size_bytes` as the disk counts it, `used_s` when it was last used,
+    in Unix time."""
 
     kind: str
     hash: str
@@ -51,7 +53,8 @@ def roots() -> list[Path]:
 
 
 def hash_of(*parts: bytes | str) -> str:
-    """A hash of the parts in their order; the length of each counts, so that no two lists collide by concatenation."""
+    """A hash of the parts in their order; the length of each counts, so that no two lists collide by
+    concatenation."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -63,6 +66,11 @@ def hash_of_file(path: Path) -> str:
     """The sha256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def hash_of_code(path: Path) -> str:
+    """A hash of what a Python file does: comments and line breaks do not count."""
+    return hash_of(ast.dump(ast.parse(path.read_bytes())))
 
 
 def find(kind: str, inputs_hash: str) -> Path | None:
@@ -92,9 +100,10 @@ def artefact(
 ) -> Path:
     """The folder of an artefact, built now if there is none.
 
-    `build` fills the empty folder that it is given; the folder is published when it returns and vanishes when it raises.
-    Two callers at once, in threads or processes, build once. `needs_bytes` is the room that a build takes. Raises
-    MachineError when no root can be written or there is no room, and whatever `build` raises.
+    `build` fills the empty folder that it is given; the folder is published when it returns and vanishes when
+    it raises. Two callers at once, in threads or processes, build once. `needs_bytes` is the room that a
+    build takes. Raises MachineError when no root can be written or there is no room, and whatever `build`
+    raises.
     """
     existing = find(kind, inputs_hash)
     if existing:
@@ -113,7 +122,9 @@ def artefact(
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise MachineError(_no_room(root, kind, needs_bytes)) from error
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM) and _is_within(error.filename, root):
-            raise MachineError(f"{error.filename} cannot be written: make {root} yours or set QJUMP_MN_CACHE") from error
+            raise MachineError(
+                f"{error.filename} cannot be written: make {root} yours or set QJUMP_MN_CACHE"
+            ) from error
         raise
     return final
 
@@ -129,7 +140,8 @@ def entries() -> list[Entry]:
 
 
 def remove(entry: Entry) -> None:
-    """Remove an artefact; it disappears at once and whole. Raises MachineError when it is not ours to remove."""
+    """Remove an artefact; it disappears at once and whole. Raises MachineError when it is not ours to
+    remove."""
     try:
         with _building(entry.path, lambda line: None):
             gone = Path(tempfile.mkdtemp(prefix=f"{entry.hash}.tmp-", dir=entry.path.parent))
@@ -141,19 +153,23 @@ def remove(entry: Entry) -> None:
 
 
 def prune(kind: str, keep: int) -> list[Entry]:
-    """Remove the longest unused artefacts of a kind until `keep` are left, as far as they are ours; returns what was removed.
+    """Remove the longest unused artefacts of a kind until `keep` are left, as far as they are ours; returns
+    what was removed.
 
     What was used within IN_USE_S stays: somebody may be about to start from it.
     """
     of_kind = [entry for entry in entries() if entry.kind == kind and os.access(entry.path.parent, os.W_OK)]
-    surplus = [entry for entry in of_kind[: max(0, len(of_kind) - keep)] if entry.used_s < time.time() - IN_USE_S]
+    surplus = [
+        entry for entry in of_kind[: max(0, len(of_kind) - keep)] if entry.used_s < time.time() - IN_USE_S
+    ]
     for entry in surplus:
         remove(entry)
     return surplus
 
 
 def sweep() -> None:
-    """Remove what interrupted builds left in the roots that can be written; a build that is going on is left alone."""
+    """Remove what interrupted builds left in the roots that can be written; a build that is going on is left
+    alone."""
     for root in roots():
         for lock in root.glob("*/*.lock"):
             with contextlib.suppress(OSError), lock.open("r+b") as held:
@@ -172,13 +188,15 @@ def _writable_root() -> Path:
         if os.access(root, os.W_OK | os.X_OK):
             return root
         reasons.append(f"{root} (not writable)")
-    raise MachineError(f"no folder for built files: {', '.join(reasons)}; set QJUMP_MN_CACHE to a folder that you may write")
+    raise MachineError(
+        f"no folder for built files: {', '.join(reasons)}; set QJUMP_MN_CACHE to a folder that you may write"
+    )
 
 
 @contextlib.contextmanager
 def _building(final: Path, progress: Callable[[str], None]) -> Iterator[None]:
-    # The lock file stays for ever: removing it would let two builders hold locks on two files of one name. The kernel drops
-    # the lock when its holder dies, so no lock outlives a killed build.
+    # The lock file stays for ever: removing it would let two builders hold locks on two files of one name.
+    # The kernel drops the lock when its holder dies, so no lock outlives a killed build.
     with open(final.parent / f"{final.name}.lock", "ab") as lock:
         os.set_inheritable(lock.fileno(), False)
         try:
@@ -227,7 +245,8 @@ def _check_room(root: Path, needs_bytes: int, kind: str) -> None:
 def _no_room(root: Path, kind: str, needs_bytes: int) -> str:
     free = shutil.disk_usage(root).free // _MEBI
     needs = f" of the {needs_bytes // _MEBI} MiB that it needs" if needs_bytes else ""
-    return f"no room for the {kind}: {root} has {free} MiB{needs}; make room or set QJUMP_MN_CACHE to a folder on another disk"
+    room = f"no room for the {kind}: {root} has {free} MiB{needs}"
+    return f"{room}; make room or set QJUMP_MN_CACHE to a folder on another disk"
 
 
 def _is_within(name: object, root: Path) -> bool:

@@ -17,7 +17,8 @@ from qjump_mn.errors import MachineError, QJumpError
 
 
 class Finding(NamedTuple):
-    """One thing looked at; ``remedy`` says what to do where it is not well, and ``required`` whether anything works without it."""
+    """One thing looked at; ``remedy`` says what to do where it is not well, and ``required`` whether anything
+    works without it."""
 
     what: str
     well: bool
@@ -42,7 +43,12 @@ def report(out: Console) -> int:
 
 
 def _findings() -> Iterator[Finding]:
-    yield Finding("Python", sys.version_info >= (3, 11), f"{platform.python_version()} ({sys.executable})", "install Python 3.11 or newer")
+    yield Finding(
+        "Python",
+        sys.version_info >= (3, 11),
+        f"{platform.python_version()} ({sys.executable})",
+        "install Python 3.11 or newer",
+    )
     cores = len(os.sched_getaffinity(0))
     yield Finding("processors", True, f"{cores}; so many trials run at a time")
     memory = _memory_mib()
@@ -56,7 +62,12 @@ def _findings() -> Iterator[Finding]:
         if root.is_dir():
             free = shutil.disk_usage(root).free >> 30
             rights = "" if os.access(root, os.W_OK) else ", read only for this user"
-            yield Finding("cache", free >= 3 or _built(), f"{root}, {free} GiB free{rights}", "make room: the first build takes 3 GiB")
+            yield Finding(
+                "cache",
+                free >= 3 or _built(),
+                f"{root}, {free} GiB free{rights}",
+                "make room: the first build takes 3 GiB",
+            )
     yield _guest()
     yield from _host()
 
@@ -70,7 +81,9 @@ def _guest() -> Finding:
         problem = guest.check()
     except QJumpError as error:
         problem = str(error)
-    return Finding("guest", not problem, problem or "boots and runs a job", "run  sudo ./bootstrap  in the checkout")
+    return Finding(
+        "guest", not problem, problem or "boots and runs a job", "run  sudo ./bootstrap  in the checkout"
+    )
 
 
 def _host() -> Iterator[Finding]:
@@ -87,7 +100,11 @@ def _host() -> Iterator[Finding]:
     says += [] if shutil.which("ovs-vsctl") else ["no Open vSwitch"]
     says += [] if modules else [f"no modules for the kernel {release}"]
     yield Finding(
-        "host backend", not says, "; ".join(says) or f"possible on kernel {release}", "not needed: the guest has its own", required=False
+        "host backend",
+        not says,
+        "; ".join(says) or f"possible on kernel {release}",
+        "not needed: the guest has its own",
+        required=False,
     )
 
 
@@ -114,5 +131,7 @@ def clean(out: Console, *, everything: bool) -> None:
             out.print(f"removed {entry.path}", markup=False)
     kept = cache.entries()
     out.print(
-        f"{freed >> 20} MiB freed; the cache holds {len(kept)} artefacts, {sum(entry.size_bytes for entry in kept) >> 20} MiB", markup=False
+        f"{freed >> 20} MiB freed; the cache holds {len(kept)} artefacts, "
+        f"{sum(entry.size_bytes for entry in kept) >> 20} MiB",
+        markup=False,
     )

@@ -1,8 +1,8 @@
 """The Python environment of a checkout: found, built, entered.
 
-It holds exactly what requirements.lock says and lies in the cache under the hash of that file, so that checkouts with the same
-lock share one. This module runs on whatever Python calls it, and before each command: the standard library only, imported
-where it is used, and syntax that older Pythons can read.
+It holds exactly what requirements.lock says and lies in the cache under the hash of that file, so that
+checkouts with the same lock share one. This module runs on whatever Python calls it, and before each command:
+the standard library only, imported where it is used, and syntax that older Pythons can read.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ WORKERS = ("--numprocesses=auto", "--dist=loadscope", "--no-loadscope-reorder")
 def ensure(module: str = "qjump_mn.run") -> None:
     """Go on as `python -m module` in the project's environment, unless this is it or an installed package.
 
-    To be called before anything but the standard library is imported. It ends the process with exit code 3 and one sentence
-    when this Python is too old or no environment was built.
+    To be called before anything but the standard library is imported. It ends the process with exit code 3
+    and one sentence when this Python is too old or no environment was built.
     """
     if sys.version_info < OLDEST:
-        _end(f"this is Python {sys.version.split()[0]}, qjump-mn needs 3.11 or newer: call that one, or qjump-mn")
+        _end(
+            f"this is Python {sys.version.split()[0]}, qjump-mn needs 3.11 or newer: call that one, or "
+            "qjump-mn"
+        )
     _give_up_pycache()
     entered = os.environ.pop(_ENTERED, None)
     if not LOCK.is_file():  # a package that pip installed, with what it needs
@@ -48,17 +51,24 @@ def ensure(module: str = "qjump_mn.run") -> None:
     environment = find()
     if environment is None:
         if _missing_packages():
-            _end(f"the Python environment of {CHECKOUT} is not there yet: run  sudo {shlex.quote(str(CHECKOUT / 'bootstrap'))}")
+            _end(
+                f"the Python environment of {CHECKOUT} is not there yet: run  sudo "
+                f"{shlex.quote(str(CHECKOUT / 'bootstrap'))}"
+            )
         return
     if _is_this(environment):
         return
     if entered:
-        _end(f"the Python environment {environment} does not work: remove it and run  sudo {shlex.quote(str(CHECKOUT / 'bootstrap'))}")
+        _end(
+            f"the Python environment {environment} does not work: remove it and run  sudo "
+            f"{shlex.quote(str(CHECKOUT / 'bootstrap'))}"
+        )
     _enter(environment, ["-m", module, *sys.argv[1:]], {_ENTERED: "1"})
 
 
 def find() -> Path | None:
-    """The environment for this checkout's lock, this Python's first, then those that any other Python was used to build."""
+    """The environment for this checkout's lock, this Python's first, then those that any other Python was
+    used to build."""
     from qjump_mn import cache
 
     minors = [sys.version_info[1], *range(OLDEST[1], _NEWEST_MINOR)]
@@ -70,7 +80,8 @@ def find() -> Path | None:
 
 
 def build() -> Path:
-    """The environment for this checkout's lock and this Python, built now if there is none; says what it does.
+    """The environment for this checkout's lock and this Python, built now if there is none; says what it
+    does.
 
     Raises MachineError when it cannot be built.
     """
@@ -80,21 +91,29 @@ def build() -> Path:
     existing = cache.find("environment", key)
     if existing and not os.access(_python(existing), os.X_OK):
         cache.remove(cache.Entry("environment", key, existing, 0, 0.0))
-    return cache.artefact("environment", key, lambda folder: _fill(folder, key), needs_bytes=_NEEDS_BYTES, progress=_say)
+    return cache.artefact(
+        "environment", key, lambda folder: _fill(folder, key), needs_bytes=_NEEDS_BYTES, progress=_say
+    )
 
 
 def link(launcher: Path = LAUNCHER) -> None:
-    """Make `qjump-mn` a command that starts this checkout; a file of that name which is not ours is left alone."""
+    """Make `qjump-mn` a command that starts this checkout; a file of that name which is not ours is left
+    alone."""
     checkout, python = shlex.quote(str(CHECKOUT)), shlex.quote(os.path.realpath(sys.executable))
     lines = [
         "#!/bin/sh",
         _MARK,
-        f'[ -d {checkout}/qjump_mn ] || {{ echo qjump-mn: {shlex.quote(str(CHECKOUT))} "is gone: run the bootstrap of another checkout" >&2; exit 3; }}',
+        f"[ -d {checkout}/qjump_mn ] || {{",
+        f'    echo qjump-mn: {checkout} "is gone: run the bootstrap of another checkout" >&2',
+        "    exit 3",
+        "}",
         f'PYTHONPATH={checkout} exec {python} -P -m qjump_mn.run "$@"',
     ]
     text = "\n".join(lines) + "\n"
     if launcher.is_symlink() or launcher.exists():
-        before = launcher.read_text(errors="replace") if launcher.is_file() and not launcher.is_symlink() else ""
+        before = (
+            launcher.read_text(errors="replace") if launcher.is_file() and not launcher.is_symlink() else ""
+        )
         if before == text:
             return
         if _MARK not in before:
@@ -109,7 +128,8 @@ def link(launcher: Path = LAUNCHER) -> None:
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """What `bootstrap` calls once the system has what it needs: environment, launcher, and then the command itself."""
+    """What `bootstrap` calls once the system has what it needs: environment, launcher, and then the command
+    itself."""
     from qjump_mn.errors import MachineError
 
     try:
@@ -159,11 +179,21 @@ def _fill(folder: Path, key: str) -> None:
     log = folder.with_name(f"{key}.log")
     base = os.path.realpath(sys.executable)  # not /usr/bin/python3, which is another Python after an upgrade
     python = _python(folder)
-    pip = [python, "-I", "-m", "pip", "--no-input", "--disable-pip-version-check", "install", "--progress-bar=off"]
+    pip = [
+        python,
+        "-I",
+        "-m",
+        "pip",
+        "--no-input",
+        "--disable-pip-version-check",
+        "install",
+        "--progress-bar=off",
+    ]
     # Wheels only: a clean machine has no compiler, and a build would run code that the hashes do not cover.
     pip += ["--no-deps", "--only-binary=:all:", "--require-hashes", "--requirement", str(LOCK)]
     with log.open("w", encoding="utf-8") as output, folder.with_name(f"{key}.writers").open("ab") as writers:
-        # pip outlives a bootstrap that is killed, and writes on into a folder that is already being swept: so it holds this lock.
+        # pip outlives a bootstrap that is killed, and writes on into a folder that is already being swept: so
+        # it holds this lock.
         fcntl.flock(writers, fcntl.LOCK_EX)
         for left in folder.parent.glob(f"{key}.tmp-*"):
             if left != folder:
@@ -173,8 +203,12 @@ def _fill(folder: Path, key: str) -> None:
                 output.flush()
                 last = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
                 last_words = f" ({last[0].strip()})" if last else ""
-                raise MachineError(f"the Python environment could not be made{last_words}; all that was last_words is in {log}")
-    # Their first lines name the folder that the environment is built in; `python -m` needs none of them. ruff is no script.
+                raise MachineError(
+                    f"the Python environment could not be made{last_words}; all that was last_words is in "
+                    f"{log}"
+                )
+    # Their first lines name the folder that the environment is built in; `python -m` needs none of them. ruff
+    # is no script.
     for script in (folder / "bin").iterdir():
         if not script.name.startswith("python") and script.name != "ruff":
             script.unlink()
@@ -184,7 +218,13 @@ def _log(argv: list[str], output: TextIO, lock: int) -> int:
     import subprocess
 
     with subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", pass_fds=[lock]
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        pass_fds=[lock],
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -198,7 +238,9 @@ def _enter(environment: Path, arguments: list[str], variables: dict[str, str]) -
     """Replace this process; the environment sees the checkout's package and nothing of the caller's."""
     variables = {**os.environ, **variables, "PYTHONPATH": str(CHECKOUT)}
     if os.geteuid() == 0 and CHECKOUT.stat().st_uid != 0:
-        variables["PYTHONDONTWRITEBYTECODE"] = "1"  # the owner of the checkout could not remove what root writes there
+        variables["PYTHONDONTWRITEBYTECODE"] = (
+            "1"  # the owner of the checkout could not remove what root writes there
+        )
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(_python(environment), [_python(environment), "-P", *arguments], variables)
@@ -210,11 +252,14 @@ def _give_up_pycache() -> None:
     if os.geteuid() == 0 and status.st_uid != 0:
         sys.dont_write_bytecode = True
         with contextlib.suppress(OSError):
-            os.chown(Path(__file__).parent / "__pycache__", status.st_uid, status.st_gid, follow_symlinks=False)
+            os.chown(
+                Path(__file__).parent / "__pycache__", status.st_uid, status.st_gid, follow_symlinks=False
+            )
 
 
 def _test_caches() -> dict[str, str]:
-    """Where the tools keep what they learn, when that would otherwise be root's files in somebody's checkout."""
+    """Where the tools keep what they learn, when that would otherwise be root's files in somebody's
+    checkout."""
     from qjump_mn import cache
 
     if os.geteuid() != 0:
@@ -234,7 +279,9 @@ def _show(line: str) -> None:
     """One line of another program, in place, for whoever watches."""
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns - 4
-        print(f"\r\033[K  {line.strip()[:width]}" if line else "\r\033[K", end="", file=sys.stderr, flush=True)
+        print(
+            f"\r\033[K  {line.strip()[:width]}" if line else "\r\033[K", end="", file=sys.stderr, flush=True
+        )
 
 
 def _end(sentence: str) -> NoReturn:

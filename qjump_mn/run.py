@@ -32,19 +32,37 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     help="Reproduce QJump (NSDI'15) and what followed it, in Mininet.",
-    epilog="Exit codes: 0 every checked claim holds; 1 a claim does not; 2 usage; 3 this machine cannot; 4 invalid; 5 lost; 130 interrupted.",
+    epilog="Exit codes: 0 every checked claim holds; 1 a claim does not; 2 usage; 3 this machine cannot; "
+    "4 invalid; 5 lost; 130 interrupted.",
 )
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
-Experiment = Annotated[str, typer.Argument(help="the experiment's name, such as fig3a; see list", show_default=False)]
+Experiment = Annotated[
+    str, typer.Argument(help="the experiment's name, such as fig3a; see list", show_default=False)
+]
 Preset = Annotated[str, typer.Option("--preset", "-p", help="how long and how loaded; see explain")]
 Settings = Annotated[
-    list[str], typer.Option("-s", "--set", metavar="KEY=VALUE", help="change a setting of the experiment, such as link.rate=100Mbit")
+    list[str],
+    typer.Option(
+        "-s",
+        "--set",
+        metavar="KEY=VALUE",
+        help="change a setting of the experiment, such as link.rate=100Mbit",
+    ),
 ]
 NO_SETTINGS: list[str] = []
-Engine = Annotated[str, typer.Option(help="local: trials on this machine's cores; dask: on the workers of a cluster")]
-Scheduler = Annotated[str, typer.Option(metavar="ADDRESS", help="of the cluster's Dask scheduler, such as tcp://10.0.0.1:8786", show_default=False)]
+Engine = Annotated[
+    str, typer.Option(help="local: trials on this machine's cores; dask: on the workers of a cluster")
+]
+Scheduler = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="of the cluster's Dask scheduler, such as tcp://10.0.0.1:8786",
+        show_default=False,
+    ),
+]
 
 
 @app.command()
@@ -52,39 +70,70 @@ def run(
     experiment: Experiment,
     preset: Preset = loading.DEFAULT_PRESET,
     settings: Settings = NO_SETTINGS,
-    arms: Annotated[str, typer.Option(metavar="ARM,ARM", help="run only these arms; claims that need others are not judged", show_default=False)] = "",
+    arms: Annotated[
+        str,
+        typer.Option(
+            metavar="ARM,ARM",
+            help="run only these arms; claims that need others are not judged",
+            show_default=False,
+        ),
+    ] = "",
     schemes: Annotated[
-        str, typer.Option("--scheme", metavar="SCHEME,SCHEME", help="add an arm for each of these schemes, ours or yours; see list", show_default=False)
+        str,
+        typer.Option(
+            "--scheme",
+            metavar="SCHEME,SCHEME",
+            help="add an arm for each of these schemes, ours or yours; see list",
+            show_default=False,
+        ),
     ] = "",
     seed: Annotated[int, typer.Option(help="the first seed; each further replicate has the next one")] = 1,
     replicates: Annotated[
-        int | None, typer.Option(help="how many seeds each arm runs with, instead of the preset's number", show_default=False)
+        int | None,
+        typer.Option(
+            help="how many seeds each arm runs with, instead of the preset's number", show_default=False
+        ),
     ] = None,
     backend: Annotated[
         str,
         typer.Option(
-            help="guest: a machine of its own, on a virtual clock; host: this machine's kernel; simulator: no kernel; else the experiment's usual one",
+            help="guest: a machine of its own, on a virtual clock; host: this machine's kernel; "
+            "simulator: no kernel; else the experiment's usual one",
             show_default=False,
         ),
     ] = "",
-    cold: Annotated[bool, typer.Option("--cold", help="boot for every trial, so that another machine gives the same bits; slower")] = False,
+    cold: Annotated[
+        bool,
+        typer.Option(
+            "--cold", help="boot for every trial, so that another machine gives the same bits; slower"
+        ),
+    ] = False,
     engine: Engine = "local",
     scheduler: Scheduler = "",
-    output: Annotated[Path, typer.Option("--out", help="the folder in which the run directory is made")] = Path("results"),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="print the plan and the shell commands it stands for; touch nothing")] = False,
+    output: Annotated[
+        Path, typer.Option("--out", help="the folder in which the run directory is made")
+    ] = Path("results"),
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="print the plan and the shell commands it stands for; touch nothing"),
+    ] = False,
 ) -> None:
     """Run an experiment: every arm with every seed; then figures, verdicts and report."""
     from qjump_mn import session
 
     only, added = (tuple(names.replace(",", " ").split()) for names in (arms, schemes))
     name, cluster = loading.experiment_called(experiment), _cluster(engine, scheduler)
-    request = session.Request(name, preset, tuple(settings), seed, replicates, backend, cold, output, only, added, cluster)
+    request = session.Request(
+        name, preset, tuple(settings), seed, replicates, backend, cold, output, only, added, cluster
+    )
     raise typer.Exit(session.show(request, out) if dry_run else session.run(request, out, argv=sys.argv))
 
 
 @app.command()
 def resume(
-    directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path("results/last"),
+    directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path(
+        "results/last"
+    ),
     engine: Engine = "local",
     scheduler: Scheduler = "",
 ) -> None:
@@ -99,7 +148,10 @@ def _cluster(engine: str, scheduler: str) -> str:
     if engine not in ("local", "dask"):
         raise UsageError(f"there is no engine {engine!r}: use local or dask")
     if (engine == "dask") != bool(scheduler):
-        raise UsageError("--engine dask and --scheduler go together: give both, such as --engine dask --scheduler tcp://10.0.0.1:8786")
+        raise UsageError(
+            "--engine dask and --scheduler go together: give both, such as --engine dask --scheduler "
+            "tcp://10.0.0.1:8786"
+        )
     if scheduler and not re.fullmatch(r"(tcp|tls)://.+:[0-9]+", scheduler):
         raise UsageError(f"{scheduler!r} is no address of a Dask scheduler: write tcp://HOST:PORT")
     return scheduler
@@ -150,7 +202,11 @@ def explain(
 
 
 @app.command()
-def report(directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path("results/last")) -> None:
+def report(
+    directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path(
+        "results/last"
+    ),
+) -> None:
     """Draw the figures, judge the claims and write the report of a run again, from its files alone."""
     from qjump_mn import session
 
@@ -168,7 +224,10 @@ def doctor() -> None:
 @app.command()
 def clean(
     everything: Annotated[
-        bool, typer.Option("--all", help="also remove the cached tree, image and snapshots; they are built again when needed")
+        bool,
+        typer.Option(
+            "--all", help="also remove the cached tree, image and snapshots; they are built again when needed"
+        ),
     ] = False,
 ) -> None:
     """End guests whose harness has died, and remove what interrupted builds left."""

@@ -68,7 +68,9 @@ def show(request: Request, out: Console) -> int:
     check(plan)
     backend = _backend(plan, request.backend, cold=request.cold)
     if backend.name == "simulator":
-        raise UsageError("--dry-run prints the commands of an emulation, and the simulator runs none: see explain --json")
+        raise UsageError(
+            "--dry-run prints the commands of an emulation, and the simulator runs none: see explain --json"
+        )
     emulated.check(plan)
     for line in script.lines(plan):
         out.print(line, markup=False, soft_wrap=True)
@@ -90,7 +92,10 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
         f"backends: {', '.join(plan.backends)}",
         "",
         "presets:",
-        *(f"  {'*' if name == preset else ' '} {name}: {about}" for name, about in loading.presets(experiment).items()),
+        *(
+            f"  {'*' if name == preset else ' '} {name}: {about}"
+            for name, about in loading.presets(experiment).items()
+        ),
         "",
         "arms:",
     ]
@@ -99,7 +104,9 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
         limits = ""
         if arm.qjump is not None:
             budgets = ", ".join(
-                f"level {level}: {arm.qjump.budget_bytes[level]} B" for level in range(7, -1, -1) if arm.qjump.budget_bytes[level]
+                f"level {level}: {arm.qjump.budget_bytes[level]} B"
+                for level in range(7, -1, -1)
+                if arm.qjump.budget_bytes[level]
             )
             limits = f"; limiter, {arm.qjump.mode}, epoch {arm.qjump.epoch_ns / 1e6:g} ms ({budgets})"
         runs = ", ".join(f"{workload.label} at level {workload.level}" for workload in arm.workloads)
@@ -112,7 +119,10 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
         listed.add(name)
     lines += ["", "claims:"]
     for name, claim in plan.claims.items():
-        lines += [f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: {claim.statement}", f"    {claim.predicate}"]
+        lines += [
+            f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: {claim.statement}",
+            f"    {claim.predicate}",
+        ]
     lines += ["", *plan.remarks]
     for line in lines:
         out.print(line, markup=False)
@@ -127,7 +137,11 @@ def explain_json(experiment: str, preset: str, settings: list[str], out: Console
 def _network(plan: Plan) -> str:
     network = plan.network
     links = f"{network.topology}, {len(network.hosts)} hosts, {network.told_links}"
-    return links if plan.backends[0] == "simulator" else f"{links} (model {network.model}), {network.link.buffer_bytes} B of buffer per level and port"
+    return (
+        links
+        if plan.backends[0] == "simulator"
+        else f"{links} (model {network.model}), {network.link.buffer_bytes} B of buffer per level and port"
+    )
 
 
 def _trial(plan: Plan) -> str:
@@ -167,17 +181,25 @@ def run(request: Request, out: Console, argv: list[str]) -> int:
 def resume(path: Path, out: Console, scheduler: str = "") -> int:
     """Run what is missing of an interrupted run, and judge it; return the exit code.
 
-    Raises :class:`UsageError` where that would mix what does not belong together: another plan, or another image.
+    Raises :class:`UsageError` where that would mix what does not belong together: another plan, or another
+    image.
     """
     run_directory = directory.existing(path)
     manifest = run_directory.manifest
     plan = manifest.plan
     if plan.hash != manifest.plan_sha256:
-        raise UsageError(f"{run_directory.path}: its plan is not the one that was run, or of another version: run the experiment anew")
+        raise UsageError(
+            f"{run_directory.path}: its plan is not the one that was run, or of another version: run the "
+            "experiment anew"
+        )
     backend = _remote(_backend(plan, manifest.backend, cold="--cold" in manifest.argv), scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
     left = sum(not run_directory.is_done(trial.name) for trial in plan.trials())
-    out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {left} of {len(plan.trials())} trials are left", markup=False)
+    out.print(
+        f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {left} of {len(plan.trials())} trials "
+        "are left",
+        markup=False,
+    )
     return _run(backend, run_directory, plan, out)
 
 
@@ -236,7 +258,10 @@ def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None
     before = run_directory.manifest.machine.get("image")
     if before is not None and before != machine.get("image"):
         now = machine.get("image", "none")
-        raise UsageError(f"{run_directory.path}: its trials were done with image {before[:12]}, and this is {now[:12]}: run the experiment anew")
+        raise UsageError(
+            f"{run_directory.path}: its trials were done with image {before[:12]}, and this is {now[:12]}: "
+            "run the experiment anew"
+        )
 
 
 def analyse(path: Path) -> int:
@@ -266,7 +291,8 @@ FORK_S, QUIET = 4, 0.25
 
 
 def expected(plan: Plan, backend: Backend) -> str:
-    """How long the trials will take on this many cores, roughly: after the first of them the progress lines know better."""
+    """How long the trials will take on this many cores, roughly: after the first of them the progress lines
+    know better."""
     faster: float = (plan.network.link.rate_bps / 1e7) ** 0.85
     virtual = (plan.warmup_ns + plan.duration_ns) / 1e9
 
@@ -285,7 +311,10 @@ def _backend(plan: Plan, name: str, *, cold: bool) -> Backend:
     name = name or plan.backends[0]
     registry.check([name], "--backend")
     if name not in plan.backends:
-        raise UsageError(f"experiment {plan.experiment!r} is not for the {name}: use --backend {' or '.join(plan.backends)}")
+        raise UsageError(
+            f"experiment {plan.experiment!r} is not for the {name}: use --backend "
+            f"{' or '.join(plan.backends)}"
+        )
     return registry.make(name, cold=cold)
 
 
@@ -302,7 +331,9 @@ def _remote(backend: Backend, scheduler: str) -> Backend:
     if not scheduler:
         return backend
     if not backend.repeats_anywhere:
-        raise UsageError(f"--engine dask is for trials that repeat anywhere, not for --backend {backend.name}")
+        raise UsageError(
+            f"--engine dask is for trials that repeat anywhere, not for --backend {backend.name}"
+        )
     from qjump_mn.backends.remote import RemoteBackend
 
     return RemoteBackend(backend, scheduler)

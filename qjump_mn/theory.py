@@ -1,7 +1,7 @@
 """QJump's equations and the arithmetic of Ethernet, as pure functions.
 
-Equation numbers are those of the NSDI'15 paper as its authors repeat them in ;login: (April 2015). Times are in ns, rates in bit/s,
-lengths in bytes; results are exact integers, rounded up where a bound must hold.
+Equation numbers are those of the NSDI'15 paper as its authors repeat them in ;login: (April 2015). Times are
+in ns, rates in bit/s, lengths in bytes; results are exact integers, rounded up where a bound must hold.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ PING_UNANSWERED_NS = 10_000_000
 """How long iputils' ping waits before the next request while a reply is due."""
 
 PING_SHORTEST_NS = 2_000_000
-"""The shortest interval of iputils' ping for a user; what is simulated may be shorter, and waits for no reply."""
+"""The shortest interval of iputils' ping for a user; what is simulated may be shorter, and waits for no
+reply."""
 
 
 def _ceil_div(numerator: int, denominator: int) -> int:
@@ -52,8 +53,11 @@ def worst_case_delay_ns(hosts: int, packet_bytes: int, rate_bps: int, processing
     return _ceil_div(hosts * packet_bytes * 8 * NS_PER_S, rate_bps) + processing_ns
 
 
-def network_epoch_ns(hosts: int, packet_bytes: int, rate_bps: int, processing_ns: int = 0, factor: float = 1) -> int:
-    """Eq. 2 and 4: (2n/f)·P/R + ε; the factor 2 pays for hosts whose epochs have one length but unknown phases."""
+def network_epoch_ns(
+    hosts: int, packet_bytes: int, rate_bps: int, processing_ns: int = 0, factor: float = 1
+) -> int:
+    """Eq. 2 and 4: (2n/f)·P/R + ε; the factor 2 pays for hosts whose epochs have one length but unknown
+    phases."""
     return _ceil_div(2 * hosts * packet_bytes * 8 * NS_PER_S, int(rate_bps * factor)) + processing_ns
 
 
@@ -82,7 +86,8 @@ Links = Sequence[tuple[int, int]]
 
 
 def one_way_ns(frame: int, links: Links) -> int:
-    """A frame's way over ``links`` of an otherwise idle network that stores and forwards, no processing time."""
+    """A frame's way over ``links`` of an otherwise idle network that stores and forwards, no processing
+    time."""
     return sum(delivery_ns(frame, rate_bps) + delay_ns for rate_bps, delay_ns in links)
 
 
@@ -99,40 +104,53 @@ def tcp_goodput_bps(mtu_bytes: int, rate_bps: int) -> float:
 
 
 def full_queue_delay_ns(packets: int, epoch_ns: int, packets_per_epoch: int = 1) -> int:
-    """How long a packet waits that takes the last of ``packets`` places before a limiter of ``packets_per_epoch``."""
+    """How long a packet waits that takes the last of ``packets`` places before a limiter of
+    ``packets_per_epoch``."""
     return packets * epoch_ns // packets_per_epoch
 
 
 def ping_loss(interval_ns: int, epoch_ns: int) -> float:
-    """Share of echoes that a limiter of one per epoch drops (drop mode), when ping is told of none of its losses.
+    """Share of echoes that a limiter of one per epoch drops (drop mode), when ping is told of none of its
+    losses.
 
-    ping sends ``interval_ns`` after a request that was answered, but 10 ms after one that was not (iputils' MININTERVAL, for intervals
-    below 10 ms), and each is lost until an epoch has passed since the one that was answered.
+    ping sends ``interval_ns`` after a request that was answered, but 10 ms after one that was not (iputils'
+    MININTERVAL, for intervals below 10 ms), and each is lost until an epoch has passed since the one that was
+    answered.
     """
     lost = _ceil_div(max(0, epoch_ns - interval_ns), PING_UNANSWERED_NS)
     return lost / (lost + 1)
 
 
 def fan_in_bound_ns(hosts: int, streams: int, frame: int, full: int, links: Links) -> int:
-    """The longest that a frame of an urgent level takes from ``hosts`` senders with ``streams`` each to one receiver, Eq. 1 made exact.
+    """The longest that a frame of an urgent level takes from ``hosts`` senders with ``streams`` each to one
+    receiver, Eq. 1 made exact.
 
-    Holds while every stream sends one frame of ``frame`` bytes in an epoch no shorter than the result, at any phase, and everything else
-    is of lower levels, in frames of up to ``full`` bytes. At its own host a frame waits for the other streams' and for one frame in
-    transmission: that jitter lets as much more arrive at the receiver's port, where all streams meet (n·P/R) and one frame may be in
-    transmission too. Ports in between, if there are any, carry no more than that: each adds a frame in transmission. Where ``links`` differ the
-    frames wait for each other at the slowest.
+    Holds while every stream sends one frame of ``frame`` bytes in an epoch no shorter than the result, at any
+    phase, and everything else is of lower levels, in frames of up to ``full`` bytes. At its own host a frame
+    waits for the other streams' and for one frame in transmission: that jitter lets as much more arrive at
+    the receiver's port, where all streams meet (n·P/R) and one frame may be in transmission too. Ports in
+    between, if there are any, carry no more than that: each adds a frame in transmission. Where ``links``
+    differ the frames wait for each other at the slowest.
     """
     slowest = min(rate_bps for rate_bps, _ in links)
     own, first = occupancy_ns(frame, slowest), links[0][0]
     jitter = (streams - 1) * occupancy_ns(frame, first) + occupancy_ns(full, first)
-    return hosts * streams * own + 2 * jitter + sum(occupancy_ns(full, rate_bps) for rate_bps, _ in links[1:]) + one_way_ns(frame, links)
+    return (
+        hosts * streams * own
+        + 2 * jitter
+        + sum(occupancy_ns(full, rate_bps) for rate_bps, _ in links[1:])
+        + one_way_ns(frame, links)
+    )
 
 
 def transfer_ps(links: Links, data_bytes: int, ack_bytes: int) -> tuple[int, int]:
-    """What a transfer takes in an empty network until the sender has the last acknowledgement: with one packet, and for each one more, in ps.
+    """What a transfer takes in an empty network until the sender has the last acknowledgement: with one
+    packet, and for each one more, in ps.
 
     ``links`` are those of the way there, and back; bytes are on the wire, switches store and forward.
     """
     both = data_bytes + ack_bytes
-    first = sum(_ceil_div(both * 8 * PS_PER_S, rate_bps) + 2 * delay_ns * PS_PER_NS for rate_bps, delay_ns in links)
+    first = sum(
+        _ceil_div(both * 8 * PS_PER_S, rate_bps) + 2 * delay_ns * PS_PER_NS for rate_bps, delay_ns in links
+    )
     return first, max(_ceil_div(data_bytes * 8 * PS_PER_S, rate_bps) for rate_bps, _ in links)

@@ -1,4 +1,5 @@
-"""``python3 -m qjump_mn.analysis RUN_DIR``: analyse a run directory, print the summary, end with its exit code."""
+"""``python3 -m qjump_mn.analysis RUN_DIR``: analyse a run directory, print the summary, end with its exit
+code."""
 
 from __future__ import annotations
 
@@ -21,10 +22,17 @@ from qjump_mn.results import reference
 
 def main(arguments: list[str] | None = None) -> int:
     """Analyse and print; return 0, 1, 4 or 5 by the verdicts, 2 for a folder that is no run directory."""
-    parser = argparse.ArgumentParser(prog="python3 -m qjump_mn.analysis", description=(__doc__ or "").split(":", 1)[1].strip())
+    parser = argparse.ArgumentParser(
+        prog="python3 -m qjump_mn.analysis", description=(__doc__ or "").split(":", 1)[1].strip()
+    )
     parser.add_argument("run", type=Path, help="a run directory, such as results/last")
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
-    parser.add_argument("--reference", type=Path, metavar="FOLDER", help="make the run the reference of its experiment and preset, in this folder")
+    parser.add_argument(
+        "--reference",
+        type=Path,
+        metavar="FOLDER",
+        help="make the run the reference of its experiment and preset, in this folder",
+    )
     options = parser.parse_args(arguments)
     try:
         analysed = pipeline.analyse(options.run)

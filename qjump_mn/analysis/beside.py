@@ -1,7 +1,9 @@
-"""The same quantities by theory, emulated, simulated and as published, each at its own scale and in full-size frames of its links.
+"""The same quantities by theory, emulated, simulated and as published, each at its own scale and in full-size
+frames of its links.
 
-An experiment file says in ``[beside]`` which quantities, and by which presets the emulation and the simulation stand when the run is of the
-other: their values are those of the reference run. It is no part of a plan, for it decides nothing of a run.
+An experiment file says in ``[beside]`` which quantities, and by which presets the emulation and the
+simulation stand when the run is of the other: their values are those of the reference run. It is no part of a
+plan, for it decides nothing of a run.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from qjump_mn.results.outcome import ArmSummary, Comparison, Quantity, medians
 class RowSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A quantity: expressions of the claims' language, in ms or, with ``unit`` "times", without a unit.
 
-    ``of`` is what was measured, ``simulated`` that in the simulator where it has another name there, ``theory`` over the constants alone.
-    ``published`` is a time ("900us"), or a number.
+    ``of`` is what was measured, ``simulated`` that in the simulator where it has another name there,
+    ``theory`` over the constants alone. ``published`` is a time ("900us"), or a number.
     """
 
     what: str
@@ -37,7 +39,8 @@ class RowSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class BesideSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The table ``[beside]``: two presets, the rate of the links of what was published, where that is from, and the rows."""
+    """The table ``[beside]``: two presets, the rate of the links of what was published, where that is from,
+    and the rows."""
 
     emulation: str
     simulation: str
@@ -58,7 +61,8 @@ class Side(NamedTuple):
         return self.plan.constants["frame_ms"]
 
     def value(self, text: str, where: str) -> float | None:
-        """What an expression comes to; None where something of it is not known, or not of this plan, and for theory without anything beside it."""
+        """What an expression comes to; None where something of it is not known, or not of this plan, and for
+        theory without anything beside it."""
         if not text or not self.measured:
             return None
         try:
@@ -68,13 +72,15 @@ class Side(NamedTuple):
 
 
 def spec(experiment: str) -> BesideSpec | None:
-    """What an experiment file says; None if it says nothing. Raises :class:`UsageError` with the place of what does not fit."""
+    """What an experiment file says; None if it says nothing. Raises :class:`UsageError` with the place of
+    what does not fit."""
     raw = loading.read("experiments", experiment).get("beside")
     return None if raw is None else loading.convert(raw, BesideSpec, f"experiment {experiment!r}: beside")
 
 
 def compare(manifest: Manifest, arms: tuple[ArmSummary, ...]) -> Comparison | None:
-    """The run ``manifest`` beside the reference of the other backend; None for an experiment that has no such table."""
+    """The run ``manifest`` beside the reference of the other backend; None for an experiment that has no such
+    table."""
     plan = manifest.plan
     comparison_spec = spec(plan.experiment)
     if comparison_spec is None:
@@ -84,14 +90,30 @@ def compare(manifest: Manifest, arms: tuple[ArmSummary, ...]) -> Comparison | No
         emulated, simulated = _referred(plan.experiment, comparison_spec.emulation), own
     else:
         emulated, simulated = own, _referred(plan.experiment, comparison_spec.simulation)
-    published_ms = theory.occupancy_ns(theory.frame_bytes(plan.network.mtu_bytes), int(comparison_spec.published_rate)) / 1e6
+    published_ms = (
+        theory.occupancy_ns(theory.frame_bytes(plan.network.mtu_bytes), int(comparison_spec.published_rate))
+        / 1e6
+    )
     return Comparison(
         heads=(
-            *(f"{how}, {Rate(side.plan.network.link.rate_bps)}" for side, of in ((emulated, "emulation"), (simulated, "simulation")) for how in ("theory", of)),
+            *(
+                f"{how}, {Rate(side.plan.network.link.rate_bps)}"
+                for side, of in ((emulated, "emulation"), (simulated, "simulation"))
+                for how in ("theory", of)
+            ),
             f"published, {comparison_spec.published_rate}",
         ),
-        frames_ms=(emulated.frame_ms, emulated.frame_ms, simulated.frame_ms, simulated.frame_ms, published_ms),
-        rows=tuple(_row(row, emulated, simulated, f"experiment {plan.experiment!r}: beside: {row.what}") for row in comparison_spec.rows),
+        frames_ms=(
+            emulated.frame_ms,
+            emulated.frame_ms,
+            simulated.frame_ms,
+            simulated.frame_ms,
+            published_ms,
+        ),
+        rows=tuple(
+            _row(row, emulated, simulated, f"experiment {plan.experiment!r}: beside: {row.what}")
+            for row in comparison_spec.rows
+        ),
         source=comparison_spec.source,
     )
 
@@ -103,8 +125,17 @@ def _referred(experiment: str, preset: str) -> Side:
 
 
 def _row(row: RowSpec, emulated: Side, simulated: Side, where: str) -> Quantity:
-    sides = ((emulated, row.theory), (emulated, row.of), (simulated, row.theory), (simulated, row.simulated or row.of))
-    return Quantity(what=row.what, unit=row.unit, values=(*(side.value(text, where) for side, text in sides), _published(row, where)))
+    sides = (
+        (emulated, row.theory),
+        (emulated, row.of),
+        (simulated, row.theory),
+        (simulated, row.simulated or row.of),
+    )
+    return Quantity(
+        what=row.what,
+        unit=row.unit,
+        values=(*(side.value(text, where) for side, text in sides), _published(row, where)),
+    )
 
 
 def _published(row: RowSpec, where: str) -> float | None:

@@ -1,4 +1,5 @@
-"""Whether a plan can be judged and drawn: said before anything runs, and again before a run directory is analysed."""
+"""Whether a plan can be judged and drawn: said before anything runs, and again before a run directory is
+analysed."""
 
 from __future__ import annotations
 

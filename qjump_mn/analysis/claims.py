@@ -20,7 +20,8 @@ from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
 
 Measured = Mapping[str, Mapping[str, Mapping[str, float]]]
-"""``measured[arm][workload][measure]`` for one seed; a measure that has no value (the median of no echo) is absent."""
+"""``measured[arm][workload][measure]`` for one seed; a measure that has no value (the median of no echo) is
+absent."""
 
 
 class Point(NamedTuple):
@@ -74,7 +75,8 @@ def check(plan: Plan) -> None:
 
 
 class Claim:
-    """A claim that is ready to be judged: its ``predicates`` must all hold, and of what it ``shows`` the largest is told.
+    """A claim that is ready to be judged: its ``predicates`` must all hold, and of what it ``shows`` the
+    largest is told.
 
     There is one of each, or one for each x of the series that the claim names. ``arms`` are those it needs.
     """
@@ -85,7 +87,8 @@ class Claim:
 
     @classmethod
     def of(cls, plan: Plan, name: str) -> Claim:
-        """The claim of ``plan`` called ``name``; raise :class:`UsageError` with the place of what makes no sense."""
+        """The claim of ``plan`` called ``name``; raise :class:`UsageError` with the place of what makes no
+        sense."""
         claim = plan.claims[name]
         where = f"experiment {plan.experiment!r}: claims.{name}"
         predicate = expression.parse(claim.predicate, f"{where}.predicate")

@@ -21,14 +21,17 @@ MOST_CPU = 0.70
 """Above this the one virtual CPU is part of what is measured: queues form in front of it."""
 
 LATEST_US = 5000.0
-"""Of 99 wake-ups of a hundred, or all but two. Where the processor has time to spare a program waits for the tick of the kernel's scheduler (4 ms) at most:
-5.2 ms was the latest of all wake-ups of 150 trials at 10 Mb/s. Where programs queued for it, at 100 Mb/s, it was 10 ms for one of a hundred."""
+"""Of 99 wake-ups of a hundred, or all but two. Where the processor has time to spare a program waits for the
+tick of the kernel's scheduler (4 ms) at most: 5.2 ms was the latest of all wake-ups of 150 trials at 10 Mb/s.
+Where programs queued for it, at 100 Mb/s, it was 10 ms for one of a hundred."""
 
 CLOCK_US = 1.0
 """How much shorter than the wire allows a latency may be: what clocks and the texts of programs round."""
 
 
-def checks(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables], missing: Mapping[str, str]) -> tuple[Check, ...]:
+def checks(
+    run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables], missing: Mapping[str, str]
+) -> tuple[Check, ...]:
     """Every check of a run; ``data`` are its trials with tables, ``missing`` the others with the reason."""
     whole = (_complete(manifest.plan, missing), _untouched(run, manifest))
     if manifest.backend == "simulator":
@@ -39,14 +42,23 @@ def checks(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables], m
         _as_built(run, manifest, data),
         _cpu(manifest, data),
         _wire(manifest, data),
-        *(check for workload in ran.values() for check in registry.measures(workload).checks(manifest.clock, data)),
+        *(
+            check
+            for workload in ran.values()
+            for check in registry.measures(workload).checks(manifest.clock, data)
+        ),
     )
 
 
 def _complete(plan: Plan, missing: Mapping[str, str]) -> Check:
     planned = len(plan.trials())
     status: CheckStatus = "fail" if missing else "pass"
-    return Check(name="complete", status=status, text=f"{planned - len(missing)} of {planned} trials done", completeness=True)
+    return Check(
+        name="complete",
+        status=status,
+        text=f"{planned - len(missing)} of {planned} trials done",
+        completeness=True,
+    )
 
 
 def _untouched(run: RunDirectory, manifest: Manifest) -> Check:
@@ -60,45 +72,83 @@ def _untouched(run: RunDirectory, manifest: Manifest) -> Check:
 
 
 def _as_built(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) -> Check:
-    problems = [f"{name}: {record.message or 'not as planned'}" for name, record in manifest.trials.items() if record.status == "invalid"]
-    unread = [tables.trial.name for tables in data if not any((run.asbuilt(tables.trial.name) / "before").glob("*"))]
+    problems = [
+        f"{name}: {record.message or 'not as planned'}"
+        for name, record in manifest.trials.items()
+        if record.status == "invalid"
+    ]
+    unread = [
+        tables.trial.name for tables in data if not any((run.asbuilt(tables.trial.name) / "before").glob("*"))
+    ]
     if not problems and (unread or not data):
-        return Check(name="as built", status="unknown", text=f"nothing was read back in {', '.join(unread) or 'any trial'}")
-    return Check.of("as built", problems, f"the network read back is the network planned in {len(data)} of {len(data)} trials")
+        return Check(
+            name="as built",
+            status="unknown",
+            text=f"nothing was read back in {', '.join(unread) or 'any trial'}",
+        )
+    return Check.of(
+        "as built",
+        problems,
+        f"the network read back is the network planned in {len(data)} of {len(data)} trials",
+    )
 
 
 def _conserved(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
-    """What the simulator says to have sent it has delivered, dropped for a reason that it counts, or still has under way."""
+    """What the simulator says to have sent it has delivered, dropped for a reason that it counts, or still
+    has under way."""
     problems, sent = [], 0
     for tables in data:
         name = tables.trial.name
         try:
             counted = counters.read(run.raw(name))
-            handed, rest = counters.total(counted["sent"]), sum(counters.total(counted[fate]) for fate in counters.FATES)
+            handed, rest = (
+                counters.total(counted["sent"]),
+                sum(counters.total(counted[fate]) for fate in counters.FATES),
+            )
         except (OSError, msgspec.DecodeError, KeyError) as error:
             problems.append(f"{name}: {counters.NAME} cannot be read: {error}")
             continue
         sent += handed
         if handed != rest:
             problems.append(f"{name}: {handed} packets were sent, and {rest} are accounted for")
-    return Check.of("packets", problems, f"all {sent} packets were delivered, dropped for a counted reason, or under way at the end")
+    return Check.of(
+        "packets",
+        problems,
+        f"all {sent} packets were delivered, dropped for a counted reason, or under way at the end",
+    )
 
 
 def _cpu(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
-    """The mean load of the processor, and how long a program waits for it: half busy on average may be all busy for a while."""
+    """The mean load of the processor, and how long a program waits for it: half busy on average may be all
+    busy for a while."""
     busy = {tables.trial.name: tables.facts.cpu_busy for tables in data}
     if not busy:
         return Check(name="CPU", status="unknown", text="no trial says how busy the CPU was")
-    problems = [f"{name}: {share:.0%} busy, {MOST_CPU:.0%} is the most" for name, share in busy.items() if share >= MOST_CPU]
-    late_us = {tables.trial.name: tables.facts.cpu_late_us["p99"] for tables in data if tables.facts.cpu_late_us is not None}
+    problems = [
+        f"{name}: {share:.0%} busy, {MOST_CPU:.0%} is the most"
+        for name, share in busy.items()
+        if share >= MOST_CPU
+    ]
+    late_us = {
+        tables.trial.name: tables.facts.cpu_late_us["p99"]
+        for tables in data
+        if tables.facts.cpu_late_us is not None
+    }
     for name, late in late_us.items():
         if late >= LATEST_US:
-            problems.append(f"{name}: one wake-up of a hundred is {late / 1e3:.1f} ms late or more, {LATEST_US / 1e3:g} ms is the most")
+            problems.append(
+                f"{name}: one wake-up of a hundred is {late / 1e3:.1f} ms late or more, {LATEST_US / 1e3:g} "
+                "ms is the most"
+            )
     if problems:
         problems[0] += ": lower link.rate or the load"
     worst = max(busy, key=lambda name: busy[name])
     whose = "the virtual CPU" if manifest.clock == "virtual" else "the CPU"
-    latest = f"; 99 wake-ups of a hundred were at most {max(late_us.values()) / 1e3:.2g} ms late" if late_us else ""
+    latest = (
+        f"; 99 wake-ups of a hundred were at most {max(late_us.values()) / 1e3:.2g} ms late"
+        if late_us
+        else ""
+    )
     return Check.of("CPU", problems, f"{whose} was at most {busy[worst]:.0%} busy ({worst}){latest}")
 
 
@@ -118,7 +168,8 @@ def _wire(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
             if np.any(short):
                 first = int(np.argmax(short))
                 problems.append(
-                    f"{tables.trial.name}: {np.count_nonzero(short)} of {len(short)} latencies of {workload.name} are "
+                    f"{tables.trial.name}: {np.count_nonzero(short)} of {len(short)} latencies of "
+                    f"{workload.name} are "
                     f"shorter than the wire allows, such as {latencies.measured_us[first]:.1f} us "
                     f"where it takes {latencies.least_us[first]:.1f} us"
                 )

@@ -16,7 +16,8 @@ Link = tuple[str, str]
 
 
 def summarise(data: Sequence[TrialTables]) -> dict[str, tuple[LinkLoad, ...]]:
-    """For each arm whose trials tell, what each level did to the links that matter in some arm; a level that did nothing there is left out."""
+    """For each arm whose trials tell, what each level did to the links that matter in some arm; a level that
+    did nothing there is left out."""
     arms: dict[str, dict[tuple[str, str, int | None], list[dict[str, Any]]]] = {}
     shown: set[Link] = set()
     for trial in data:
@@ -32,7 +33,11 @@ def summarise(data: Sequence[TrialTables]) -> dict[str, tuple[LinkLoad, ...]]:
                 shown.add(link)
         shown |= {link for link, share in total.items() if share > BUSY_SHARE}
     return {
-        arm: tuple(_load(rows) for (*link, _), rows in levels.items() if tuple(link) in shown and any(row["bytes"] or row["drops"] for row in rows))
+        arm: tuple(
+            _load(rows)
+            for (*link, _), rows in levels.items()
+            if tuple(link) in shown and any(row["bytes"] or row["drops"] for row in rows)
+        )
         for arm, levels in arms.items()
     }
 

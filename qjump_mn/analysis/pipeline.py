@@ -1,4 +1,5 @@
-"""Everything after the run, from a run directory alone: tables, measures, fidelity, verdicts, figures, reports."""
+"""Everything after the run, from a run directory alone: tables, measures, fidelity, verdicts, figures,
+reports."""
 
 from __future__ import annotations
 
@@ -30,8 +31,9 @@ class Analysed:
 def analyse(path: Path) -> Analysed:
     """Analyse the run in ``path`` and write tables, ``verdicts.json``, figures and reports into it.
 
-    Runs nothing again and needs no root; a run that is not complete is analysed as far as it goes. Raises UsageError if ``path`` is no
-    run directory, or if its plan asks for a claim or a drawing that makes no sense.
+    Runs nothing again and needs no root; a run that is not complete is analysed as far as it goes. Raises
+    UsageError if ``path`` is no run directory, or if its plan asks for a claim or a drawing that makes no
+    sense.
     """
     try:
         run = directory.existing(path)

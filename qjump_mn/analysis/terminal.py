@@ -14,7 +14,13 @@ from qjump_mn.model.plan import Plan
 from qjump_mn.results import wording
 from qjump_mn.results.outcome import ArmSummary, Comparison
 
-COLOURS = {"REPRODUCED": "green", "PARTLY": "yellow", "NOT REPRODUCED": "red", "INVALID": "magenta", "NOT RUN": "dim"}
+COLOURS = {
+    "REPRODUCED": "green",
+    "PARTLY": "yellow",
+    "NOT REPRODUCED": "red",
+    "INVALID": "magenta",
+    "NOT RUN": "dim",
+}
 
 
 def show(console: Console, analysed: Analysed) -> None:
@@ -46,14 +52,21 @@ def arms_table(plan: Plan, arms: Iterable[ArmSummary]) -> Table:
     table.add_column("arm", overflow="fold", min_width=12)
     table.add_column("scheme", overflow="fold")
     for head in (*wording.heads(plan), "n"):
-        table.add_column(re.sub("(: |, )", lambda gap: f"{gap[0].strip()}\n", head), justify="right", no_wrap=True)
+        table.add_column(
+            re.sub("(: |, )", lambda gap: f"{gap[0].strip()}\n", head), justify="right", no_wrap=True
+        )
     for arm in arms:
         table.add_row(Text(arm.label), arm.scheme, *wording.cells(plan, arm), wording.replicates(arm))
     return table
 
 
 def _beside(comparison: Comparison) -> Table:
-    table = Table(title="Side by side, in full-size frames of each scale's links in brackets", title_justify="left", pad_edge=False, box=None)
+    table = Table(
+        title="Side by side, in full-size frames of each scale's links in brackets",
+        title_justify="left",
+        pad_edge=False,
+        box=None,
+    )
     table.add_column("", overflow="fold", min_width=12)
     for head in wording.compared_heads(comparison):
         table.add_column(head.replace(", ", ",\n"), justify="right", overflow="fold")
@@ -63,7 +76,13 @@ def _beside(comparison: Comparison) -> Table:
 
 
 def _verdicts(analysed: Analysed) -> Table:
-    table = Table(title="Verdicts: value, claim and its source", title_justify="left", pad_edge=False, box=None, show_header=False)
+    table = Table(
+        title="Verdicts: value, claim and its source",
+        title_justify="left",
+        pad_edge=False,
+        box=None,
+        show_header=False,
+    )
     table.add_column("verdict", no_wrap=True)
     table.add_column("value", overflow="fold", max_width=18)
     table.add_column("claim", overflow="fold")

@@ -17,15 +17,22 @@ HOLDS, FAILS, INVALID, LOST = 0, 1, 4, 5
 def judge(plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]) -> tuple[VerdictRow, ...]:
     """A verdict on every claim of ``plan``, seed by seed.
 
-    A failed check of fidelity, or a gate that does not hold for every seed, makes every claim that could be checked INVALID; the values
-    stay, for they show what went wrong.
+    A failed check of fidelity, or a gate that does not hold for every seed, makes every claim that could be
+    checked INVALID; the values stay, for they show what went wrong.
     """
     rows = [_row(plan, name, _by_seed(trials)) for name in plan.claims]
-    reasons = [f"fidelity: {check.name}" for check in checks if check.status == "fail" and not check.completeness]
+    reasons = [
+        f"fidelity: {check.name}" for check in checks if check.status == "fail" and not check.completeness
+    ]
     reasons += [f"gate: {row.claim}" for row in rows if row.gate and row.checked and row.held != row.checked]
     if not reasons:
         return tuple(rows)
-    return tuple(row if row.verdict == "NOT RUN" else _with(row, "INVALID", "; ".join([*reasons, row.note] if row.note else reasons)) for row in rows)
+    return tuple(
+        row
+        if row.verdict == "NOT RUN"
+        else _with(row, "INVALID", "; ".join([*reasons, row.note] if row.note else reasons))
+        for row in rows
+    )
 
 
 def exit_code(rows: Sequence[VerdictRow], missing: Mapping[str, str], checks: Sequence[Check]) -> int:
@@ -33,7 +40,9 @@ def exit_code(rows: Sequence[VerdictRow], missing: Mapping[str, str], checks: Se
 
     What cannot be believed comes before what is missing, and that before what does not hold.
     """
-    if any(row.verdict == "INVALID" for row in rows) or any(check.status == "fail" and not check.completeness for check in checks):
+    if any(row.verdict == "INVALID" for row in rows) or any(
+        check.status == "fail" and not check.completeness for check in checks
+    ):
         return INVALID
     if missing:
         return LOST
@@ -78,11 +87,17 @@ def _verdict(held: tuple[int, ...], checked: tuple[int, ...]) -> Verdict:
     return "PARTLY" if held else "NOT REPRODUCED"
 
 
-def _note(plan: Plan, needed: set[str], by_seed: Mapping[int, claims.Measured], checked: tuple[int, ...]) -> str:
+def _note(
+    plan: Plan, needed: set[str], by_seed: Mapping[int, claims.Measured], checked: tuple[int, ...]
+) -> str:
     if not_run := needed & {arm.name for arm in plan.judged.not_run}:
         return f"not asked for: {', '.join(sorted(not_run))}"
     if not checked:
-        absent = [arm.name for arm in plan.arms if arm.name in needed and not any(arm.name in arms for arms in by_seed.values())]
+        absent = [
+            arm.name
+            for arm in plan.arms
+            if arm.name in needed and not any(arm.name in arms for arms in by_seed.values())
+        ]
         return f"no data of {', '.join(absent)}" if absent else "no seed has all of its arms"
     return f"{len(checked)} of {len(plan.seeds)} seeds" if len(checked) < len(plan.seeds) else ""
 

@@ -44,7 +44,8 @@ def check(plan: Plan) -> None:
 
 
 def check_built(out: Path, trial: Trial) -> None:
-    """Raise :class:`InvalidRunError` when the network that was read back into ``out`` is not the one that was planned."""
+    """Raise :class:`InvalidRunError` when the network that was read back into ``out`` is not the one that was
+    planned."""
     wrong = asbuilt.differences(out / readback.BEFORE, trial.arm)
     if wrong:
         more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""

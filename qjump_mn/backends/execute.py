@@ -16,7 +16,9 @@ Reporter = Callable[[Trial, str], None]
 """Called with a trial and what it does now; from several threads."""
 
 
-def execute(backend: Backend, plan: Plan, run: RunDirectory, began: Reporter, ended: Callable[[Trial, Ended], None]) -> None:
+def execute(
+    backend: Backend, plan: Plan, run: RunDirectory, began: Reporter, ended: Callable[[Trial, Ended], None]
+) -> None:
     """Run every trial of ``plan`` that is not done, ``backend.parallel`` at a time, the longest first.
 
     ``ended`` is called from this thread. Whatever is raised here, an interrupt too, ends the trials that run,

@@ -28,11 +28,13 @@ VIRTUAL_MARGIN_S = 180
 """Setting up an arm takes about three virtual seconds; the rest is room for programs that end late."""
 
 WALL_PER_VIRTUAL = 30
-"""No machine that is of any use needs more wall seconds for a virtual one (measured here: 0.3 at 10 Mb/s, 3 at 1 Gb/s)."""
+"""No machine that is of any use needs more wall seconds for a virtual one (measured here: 0.3 at 10 Mb/s, 3
+at 1 Gb/s)."""
 
 
 class GuestBackend:
-    """Runs trials in QEMU guests, as many at a time as there are cores. ``cold``: boot for each trial instead of forking."""
+    """Runs trials in QEMU guests, as many at a time as there are cores. ``cold``: boot for each trial instead
+    of forking."""
 
     name = "guest"
     clock = "virtual"
@@ -59,9 +61,13 @@ class GuestBackend:
         return 0.0
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
-        """Build or find image and snapshots, one for each network that trials cannot make by shaping links."""
+        """Build or find image and snapshots, one for each network that trials cannot make by shaping
+        links."""
         self._image = guest.prepare(progress)
-        facts = {**{f"{key}_sha256": value for key, value in self._image.sha256.items()}, "qemu": self._image.qemu_version}
+        facts = {
+            **{f"{key}_sha256": value for key, value in self._image.sha256.items()},
+            "qemu": self._image.qemu_version,
+        }
         facts["packages_sha256"] = self._image.packages_sha256
         facts["image"] = hashlib.sha256("".join(sorted(self._image.sha256.values())).encode()).hexdigest()
         if self._image.differences:
@@ -111,6 +117,7 @@ class GuestBackend:
 
 
 def setup(network: Network) -> guest.Setup:
-    """What brings up the guest's Open vSwitch and a network, before the point at which its machine state is kept."""
+    """What brings up the guest's Open vSwitch and a network, before the point at which its machine state is
+    kept."""
     steps = (*openvswitch.start(), *bring_up(network))
     return guest.Setup(entry=BRING_UP, args={"steps": msgspec.to_builtins(steps)})

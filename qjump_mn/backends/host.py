@@ -56,7 +56,10 @@ class HostBackend:
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
         """Check that a network can be brought up; what identifies this machine is returned."""
         if os.geteuid():
-            raise MachineError("the host backend makes namespaces and loads modules: run it with sudo, or use --backend guest")
+            raise MachineError(
+                "the host backend makes namespaces and loads modules: run it with sudo, or use --backend "
+                "guest"
+            )
         _find_mininet()
         self._progress = progress
         return {"kernel": platform.release(), "machine": platform.machine()}
@@ -90,10 +93,13 @@ class HostBackend:
 
 
 def _find_mininet() -> None:
-    """Make apt's Mininet, which is pure Python, importable in an environment that does not see the system's packages."""
+    """Make apt's Mininet, which is pure Python, importable in an environment that does not see the system's
+    packages."""
     if importlib.util.find_spec("mininet") is None:
         sys.path.append(DEBIAN_PACKAGES)
     try:
         importlib.import_module("mininet.net")
     except ImportError as error:
-        raise MachineError(f"Mininet cannot be used here ({error}): apt-get install mininet, or use --backend guest") from None
+        raise MachineError(
+            f"Mininet cannot be used here ({error}): apt-get install mininet, or use --backend guest"
+        ) from None

@@ -28,8 +28,8 @@ class Ended(NamedTuple):
 class Backend(Protocol):
     """A context manager; `parallel` trials may run at a time, each from a thread of its own.
 
-    With `takes_cold`, the class takes ``cold=True``: every trial boots a machine. With `repeats_anywhere`, another
-    machine with the same image gives the same results, so that a cluster may run the trials.
+    With `takes_cold`, the class takes ``cold=True``: every trial boots a machine. With `repeats_anywhere`,
+    another machine with the same image gives the same results, so that a cluster may run the trials.
     """
 
     name: str
@@ -46,10 +46,12 @@ class Backend(Protocol):
         """Raise :class:`UsageError` for what this backend cannot do of the plan, before anything is made."""
 
     def cost(self, trial: Trial) -> float:
-        """How long the trial takes, compared with others of its plan; the longest are run first. 0 where their order is to stay."""
+        """How long the trial takes, compared with others of its plan; the longest are run first. 0 where
+        their order is to stay."""
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
-        """Make everything ready for the plan's trials; return what identifies the machine, for the manifest."""
+        """Make everything ready for the plan's trials; return what identifies the machine, for the
+        manifest."""
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial and leave its files in ``out``; never raises for what went wrong inside the trial."""

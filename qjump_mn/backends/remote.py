@@ -1,8 +1,9 @@
-"""A backend whose trials run on the workers of a Dask cluster: ``--engine dask --scheduler ADDRESS``, for the simulator and the guest.
+"""A backend whose trials run on the workers of a Dask cluster: ``--engine dask --scheduler ADDRESS``, for the
+simulator and the guest.
 
-Every worker has this package, of this version, and builds or finds its own image; a trial is refused where that is not ours. What a
-worker leaves comes back as bytes, so that the run directory is the one of a run at home. A worker that dies loses nothing: Dask gives
-its trials to another.
+Every worker has this package, of this version, and builds or finds its own image; a trial is refused where
+that is not ours. What a worker leaves comes back as bytes, so that the run directory is the one of a run at
+home. A worker that dies loses nothing: Dask gives its trials to another.
 """
 
 from __future__ import annotations
@@ -52,19 +53,28 @@ class RemoteBackend:
         try:
             distributed: Any = importlib.import_module("distributed")  # has no types
         except ImportError:
-            raise MachineError("Dask is not installed: install qjump-mn[sweep], or leave --engine out") from None
+            raise MachineError(
+                "Dask is not installed: install qjump-mn[sweep], or leave --engine out"
+            ) from None
         try:
             self._client = distributed.Client(self._scheduler, timeout=CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise MachineError(f"no Dask scheduler answers at {self._scheduler}: {str(error) or type(error).__name__}") from None
+            raise MachineError(
+                f"no Dask scheduler answers at {self._scheduler}: {str(error) or type(error).__name__}"
+            ) from None
         self.parallel = sum(self._client.nthreads().values())
         if not self.parallel:
-            raise MachineError(f"the Dask scheduler at {self._scheduler} has no workers: start some with  dask worker {self._scheduler}")
+            raise MachineError(
+                f"the Dask scheduler at {self._scheduler} has no workers: start some with  dask worker "
+                f"{self._scheduler}"
+            )
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
         """As the inner backend here: what each worker must have too."""
         facts = self._inner.prepare(plan, progress)
-        self._run = functools.partial(run_here, self.name, msgspec.json.encode(plan), facts["image"], __version__)
+        self._run = functools.partial(
+            run_here, self.name, msgspec.json.encode(plan), facts["image"], __version__
+        )
         progress(f"{self.parallel} threads of the Dask cluster at {self._scheduler}")
         return facts
 
@@ -81,9 +91,13 @@ class RemoteBackend:
             ended, files = future.result()
         except QJumpError as error:
             return Ended(error.exit_code, str(error), None, 0.0)
-        except Exception as error:  # whatever a cluster may come to: a killed worker's exception, a lost scheduler
+        except (
+            Exception
+        ) as error:  # whatever a cluster may come to: a killed worker's exception, a lost scheduler
             words = next(iter(str(error).splitlines()), "")
-            return Ended(LostError.exit_code, f"the Dask cluster lost it: {type(error).__name__}: {words}", None, 0.0)
+            return Ended(
+                LostError.exit_code, f"the Dask cluster lost it: {type(error).__name__}: {words}", None, 0.0
+            )
         finally:
             with self._lock:
                 self._futures.discard(future)
@@ -100,13 +114,19 @@ class RemoteBackend:
                 self._client.cancel(list(self._futures), force=True)
 
 
-def run_here(backend: str, plan: bytes, image: str, version: str, trial: bytes) -> tuple[tuple[Any, ...], dict[str, bytes]]:
-    """On a worker: how a trial ended, and the files that it left; raise :class:`MachineError` where the worker is not the same machine."""
+def run_here(
+    backend: str, plan: bytes, image: str, version: str, trial: bytes
+) -> tuple[tuple[Any, ...], dict[str, bytes]]:
+    """On a worker: how a trial ended, and the files that it left; raise :class:`MachineError` where the
+    worker is not the same machine."""
     if version != __version__:
         raise MachineError(f"a worker has qjump-mn {__version__}, not {version}: install the same")
     ready, worker_image = _prepared(backend, plan)
     if worker_image != image:
-        raise MachineError(f"a worker has image {worker_image[:12]}, not {image[:12]}: use the same checkout and architecture")
+        raise MachineError(
+            f"a worker has image {worker_image[:12]}, not {image[:12]}: use the same checkout and "
+            "architecture"
+        )
     with scratch.folder() as name:
         folder = Path(name)
         ended = ready.run(msgspec.json.decode(trial, type=Trial), folder, lambda line: None)

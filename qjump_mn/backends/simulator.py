@@ -1,4 +1,5 @@
-"""The simulator backend: every trial is a run of ``qjump_sim``, in a process of its own, as many at a time as there are cores."""
+"""The simulator backend: every trial is a run of ``qjump_sim``, in a process of its own, as many at a time as
+there are cores."""
 
 from __future__ import annotations
 
@@ -66,7 +67,12 @@ class SimulatorBackend:
         if not code:
             return Ended(0, "", msgspec.json.decode((out / "trial.json").read_bytes())["window_s"][1], took)
         is_ours = code in {error.exit_code for error in QJumpError.__subclasses__()}
-        return Ended(LostError.exit_code, message if is_ours else f"the simulator ended with exit code {code}: {message}", None, took)
+        return Ended(
+            LostError.exit_code,
+            message if is_ours else f"the simulator ended with exit code {code}: {message}",
+            None,
+            took,
+        )
 
     def stop(self) -> None:
         """End the runs of this process."""
@@ -95,4 +101,6 @@ class SimulatorBackend:
         finally:
             with self._lock:
                 self._running.discard(process)
-        return process.returncode, (stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        return process.returncode, (
+            stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        )[-1]

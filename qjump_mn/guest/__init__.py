@@ -1,12 +1,13 @@
-"""The guest: a machine with its own clock, in which an entry point runs. It knows nothing of networks or experiments.
+"""The guest: a machine with its own clock, in which an entry point runs. It knows nothing of networks or
+experiments.
 
     image = prepare(print)
     base = snapshot(image, Setup(entry="package.module:bring_up", args={...}), print)
     result = run(image, Job(entry="package.module:measure", args={...}, seed=7), Path("out"), snapshot=base)
 
-`run` with a setup instead of a snapshot boots, sets up and measures in one go ("cold") and gives the same bits.
-Measured on two cores: image 121 MB; boot 12 s, 1.8 virtual s; a snapshot costs 0.03 s, a fork runs after 0.07 s and is done with an
-empty job after 0.8 s; 2 MB of results take 0.1 s.
+`run` with a setup instead of a snapshot boots, sets up and measures in one go ("cold") and gives the same
+bits. Measured on two cores: image 121 MB; boot 12 s, 1.8 virtual s; a snapshot costs 0.03 s, a fork runs
+after 0.07 s and is done with an empty job after 0.8 s; 2 MB of results take 0.1 s.
 """
 
 from __future__ import annotations
@@ -30,19 +31,34 @@ from qjump_mn.guest.machine import Files, Machine, Stop, end_orphans, machine, q
 from qjump_mn.guest.result import Trailer, unpack
 
 __all__ = [
-    "Image", "Job", "Progress", "Result", "Setup", "Snapshot", "Stop",
-    "check", "end_orphans", "prepare", "run", "snapshot",
+    "Image",
+    "Job",
+    "Progress",
+    "Result",
+    "Setup",
+    "Snapshot",
+    "Stop",
+    "check",
+    "end_orphans",
+    "prepare",
+    "run",
+    "snapshot",
 ]
 
 MEMORY_MB = 1024
 
 
-def prepare(progress: Progress = lambda line: None, *, extra: Mapping[str, bytes | Path] | None = None, kernel_suite: str | None = None) -> Image:
+def prepare(
+    progress: Progress = lambda line: None,
+    *,
+    extra: Mapping[str, bytes | Path] | None = None,
+    kernel_suite: str | None = None,
+) -> Image:
     """Build, or find in the cache, everything that a guest needs: tree, kernel modules, programs, initramfs.
 
-    `extra` are more files for the guest, by names relative to /. `kernel_suite` takes the kernel of another Debian suite
-    ("bookworm": 6.1, "trixie-backports": 7.x) or, as "debug", the one that debug.py builds; for tests. Building needs root, using
-    what root built does not. Raises MachineError with what is missing.
+    `extra` are more files for the guest, by names relative to /. `kernel_suite` takes the kernel of another
+    Debian suite ("bookworm": 6.1, "trixie-backports": 7.x) or, as "debug", the one that debug.py builds; for
+    tests. Building needs root, using what root built does not. Raises MachineError with what is missing.
     """
     tree = toolbox.toolbox(progress)
     match kernel_suite:
@@ -52,7 +68,11 @@ def prepare(progress: Progress = lambda line: None, *, extra: Mapping[str, bytes
             kernel = debug.kernel_tree(progress)
         case suite:
             kernel = toolbox.kernel_tree(suite, progress)
-    overlay = build.kernel_modules(kernel, progress) | build.tc_plugins(tree, progress) | build.native_programs(tree, progress)
+    overlay = (
+        build.kernel_modules(kernel, progress)
+        | build.tc_plugins(tree, progress)
+        | build.native_programs(tree, progress)
+    )
     package = Path(qjump_mn.__file__).parent
     overlay |= python_package(tree, package / "executor", "opt/qjump-mn")
     overlay |= {name: Node.file(content) for name, content in (extra or {}).items()}
@@ -93,7 +113,8 @@ def run(
     memory_mb: int = MEMORY_MB,
     stop: Stop | None = None,
 ) -> Result:
-    """Run `job` in a fork of `snapshot`, or cold: boot, `setup`, job. Its files are unpacked into `out` (made if absent).
+    """Run `job` in a fork of `snapshot`, or cold: boot, `setup`, job. Its files are unpacked into `out` (made
+    if absent).
 
     The console is kept as `out`/console.log. An exception in the entry is exit code 5 with its traceback on
     the console. May be called from several threads at once: each waits for a core of its own. The deadline
@@ -157,7 +178,8 @@ def _keep(image: Image, snapshot: Snapshot | None) -> None:
 
 
 def check() -> str:
-    """Why the guest does not work on this machine, in a sentence; empty when it boots and runs a job (15 s). Builds no toolbox."""
+    """Why the guest does not work on this machine, in a sentence; empty when it boots and runs a job (15 s).
+    Builds no toolbox."""
     if not toolbox.is_built():
         return "the guest is not built yet"
     try:
@@ -166,12 +188,18 @@ def check() -> str:
             stdout = Path(folder, "stdout").read_text()
     except QJumpError as error:
         return str(error)
-    return "" if result.exit_code == 0 and stdout == "hello\n" else f"a job in the guest ended with exit code {result.exit_code}"
+    return (
+        ""
+        if result.exit_code == 0 and stdout == "hello\n"
+        else f"a job in the guest ended with exit code {result.exit_code}"
+    )
 
 
 def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path) -> Image:
     qemu = "usr/bin/qemu-system-x86_64"
-    version = subprocess.run(tree.program(qemu, "--version"), capture_output=True, text=True, check=True).stdout
+    version = subprocess.run(
+        tree.program(qemu, "--version"), capture_output=True, text=True, check=True
+    ).stdout
     sha256 = {"qemu": tree.root / qemu, "kernel": kernel.kernel, "initrd": initrd}
     return Image(
         tree=tree.root,

@@ -1,6 +1,6 @@
-"""`python -m qjump_mn.guest build` builds all that the guest needs, `… lock` renews packages.lock from the mirror, `… debug-kernel`
-builds a guest whose kernel looks for errors (docs/debug-kernel.md), `… package [FOLDER]` puts the Debian package of kmod-patches into the
-folder; all as root."""
+"""`python -m qjump_mn.guest build` builds all that the guest needs, `… lock` renews packages.lock from the
+mirror, `… debug-kernel` builds a guest whose kernel looks for errors (docs/debug-kernel.md), `… package
+[FOLDER]` puts the Debian package of kmod-patches into the folder; all as root."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def main(arguments: list[str]) -> int:
         elif arguments[:1] == ["package"] and len(arguments) <= 2 and "--help" not in arguments:
             print(shutil.copy(debian.package(print), Path(*arguments[1:])))
         else:
-            print("usage: python -m qjump_mn.guest build | lock | debug-kernel | package [FOLDER]", file=sys.stderr)
+            print(
+                "usage: python -m qjump_mn.guest build | lock | debug-kernel | package [FOLDER]",
+                file=sys.stderr,
+            )
             return 2
     except QJumpError as error:
         print(error, file=sys.stderr)

@@ -1,4 +1,5 @@
-"""What is compiled, in trees and into the cache: for the guest kernel modules, tc plugins, programs; and whatever `built` is told.
+"""What is compiled, in trees and into the cache: for the guest kernel modules, tc plugins, programs; and
+whatever `built` is told.
 
 Each is kept under the hash of its sources and of the toolbox. The checkout is only read.
 """
@@ -36,7 +37,8 @@ _PROGRAM = "make --no-print-directory -C {name} install DESTDIR=/build/out PREFI
 
 @dataclass(frozen=True)
 class Recipe:
-    """How something is built: a shell script, run in a copy of the files below ``source`` that match, leaves it in the folder `out`."""
+    """How something is built: a shell script, run in a copy of the files below ``source`` that match, leaves
+    it in the folder `out`."""
 
     source: Path
     script: str
@@ -46,7 +48,12 @@ class Recipe:
 
     def sources(self) -> list[Path]:
         """The files. Raises MachineError when there are none."""
-        files = {path for part in self.parts for pattern in self.patterns for path in (self.source / part).rglob(pattern)}
+        files = {
+            path
+            for part in self.parts
+            for pattern in self.patterns
+            for path in (self.source / part).rglob(pattern)
+        }
         files = {path for path in files if not _MADE & set(path.relative_to(self.source).parts)}
         if not files:
             raise MachineError(f"{self.source} holds no sources: get a complete checkout")
@@ -54,8 +61,14 @@ class Recipe:
 
 
 def kernel_modules(kernel: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
-    """sch_qjump and sch_wire for a tree's kernel, by their names in the guest. Raises MachineError with the compiler's words."""
-    return _installed(kernel, f"the kernel modules for {kernel.kernel_release}", _MODULES.format(release=kernel.kernel_release), progress)
+    """sch_qjump and sch_wire for a tree's kernel, by their names in the guest. Raises MachineError with the
+    compiler's words."""
+    return _installed(
+        kernel,
+        f"the kernel modules for {kernel.kernel_release}",
+        _MODULES.format(release=kernel.kernel_release),
+        progress,
+    )
 
 
 def tc_plugins(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
@@ -77,9 +90,12 @@ def native_program(tree: Tree, name: str, progress: Callable[[str], None] = lamb
 
 
 def program(name: str) -> Recipe:
-    """How native/`name` is built: beside it lie the folders of native/ that have no Makefile, which programs share."""
+    """How native/`name` is built: beside it lie the folders of native/ that have no Makefile, which programs
+    share."""
     native = folder("native")
-    shared = sorted(path.name for path in native.iterdir() if path.is_dir() and not (path / "Makefile").exists())
+    shared = sorted(
+        path.name for path in native.iterdir() if path.is_dir() and not (path / "Makefile").exists()
+    )
     return Recipe(native, _PROGRAM.format(name=name), parts=(name, *shared))
 
 
@@ -94,7 +110,10 @@ def built(tree: Tree, what: str, recipe: Recipe, progress: Callable[[str], None]
         progress(f"compiling {what}, a minute at most")
         compiled(tree, recipe, target / "installed", progress)
 
-    return cache.artefact("build", key_of(tree, recipe), build, needs_bytes=_NEEDS_BYTES, progress=progress) / "installed"
+    return (
+        cache.artefact("build", key_of(tree, recipe), build, needs_bytes=_NEEDS_BYTES, progress=progress)
+        / "installed"
+    )
 
 
 def key_of(tree: Tree, recipe: Recipe) -> str:
@@ -103,8 +122,11 @@ def key_of(tree: Tree, recipe: Recipe) -> str:
     return cache.hash_of(tree.packages_sha256, recipe.source.name, recipe.script, *contents)
 
 
-def compiled(tree: Tree, recipe: Recipe, target: Path, progress: Callable[[str], None] = lambda line: None) -> None:
-    """Follow a recipe in a tree; what it makes becomes the folder `target`. Raises MachineError with the script's last lines.
+def compiled(
+    tree: Tree, recipe: Recipe, target: Path, progress: Callable[[str], None] = lambda line: None
+) -> None:
+    """Follow a recipe in a tree; what it makes becomes the folder `target`. Raises MachineError with the
+    script's last lines.
 
     If there is a Cargo.lock among the sources, cargo finds its crates without a network.
     """
@@ -127,4 +149,6 @@ def folder(name: str) -> Path:
     In a checkout the sources lie beside the package, once installed in it.
     """
     package = Path(qjump_mn.__file__).parent
-    return next((base / name for base in (package.parent, package) if (base / name).is_dir()), package.parent / name)
+    return next(
+        (base / name for base in (package.parent, package) if (base / name).is_dir()), package.parent / name
+    )

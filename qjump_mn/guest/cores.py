@@ -1,4 +1,5 @@
-"""One core for each guest: main loop and processor of a QEMU that records take turns, and handing over between cores costs more.
+"""One core for each guest: main loop and processor of a QEMU that records take turns, and handing over
+between cores costs more.
 
 Measured with wire links, which set 7,700 timers a virtual second: a guest that may use both cores of a
 machine takes 20 to 25 % longer than one that is kept on one, and two at once take twice as long.

@@ -1,7 +1,8 @@
 """Archives in the kernel's initramfs format ("newc"), the same bytes for the same content.
 
-Names are sorted, times, owners, inode and device numbers are fixed. Format: Documentation/driver-api/early-userspace/
-buffer-format.rst in the kernel's source. Segments may be concatenated; of two entries with one name the later one wins.
+Names are sorted, times, owners, inode and device numbers are fixed. Format:
+Documentation/driver-api/early-userspace/ buffer-format.rst in the kernel's source. Segments may be
+concatenated; of two entries with one name the later one wins.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ _TRAILER = "TRAILER!!!"
 
 @dataclass(frozen=True)
 class Node:
-    """One name in the archive: `content` is a file's data (or the file holding it), a link's target, or None for a folder."""
+    """One name in the archive: `content` is a file's data (or the file holding it), a link's target, or None
+    for a folder."""
 
     mode: int
     content: bytes | Path | None = None
@@ -39,7 +41,8 @@ class Node:
 
 
 def archive(nodes: dict[str, Node]) -> Iterator[bytes]:
-    """The archive's bytes, in pieces. Names are relative, without a leading slash; folders on the way are added."""
+    """The archive's bytes, in pieces. Names are relative, without a leading slash; folders on the way are
+    added."""
     everything = {**{parent: Node.folder() for parent in _parents(nodes)}, **nodes}
     # A folder sorts before what is in it, for its name is a prefix; the kernel needs that order.
     for number, name in enumerate(sorted(everything), 1):
@@ -56,7 +59,9 @@ def _header(name: str, mode: int, inode: int, size: int) -> bytes:
     links = 2 if stat.S_ISDIR(mode) else 1
     fields = (inode, mode, 0, 0, links, _MTIME_S if name != _TRAILER else 0, size, 0, 0, 0, 0, len(raw), 0)
     header = b"070701" + b"".join(b"%08X" % field for field in fields) + raw
-    return header + bytes(-len(header) % 4)  # every part starts at a multiple of 4, and so does the next segment
+    return header + bytes(
+        -len(header) % 4
+    )  # every part starts at a multiple of 4, and so does the next segment
 
 
 def _parents(names: Iterable[str]) -> set[str]:

@@ -1,6 +1,8 @@
-"""The crates that a Rust program of ours is built of: fetched once, by the lock of the program, then built without a network.
+"""The crates that a Rust program of ours is built of: fetched once, by the lock of the program, then built
+without a network.
 
-Cargo checks each crate against the checksum in Cargo.lock, so that what arrives is what was locked or nothing.
+Cargo checks each crate against the checksum in Cargo.lock, so that what arrives is what was locked or
+nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", 
 
 
 def fetched(tree: Tree, source: Path, progress: Callable[[str], None] = lambda line: None) -> Path:
-    """A folder for cargo's CARGO_HOME with the crates of `source`/Cargo.lock, a package's or a workspace's, from the cache or fetched now.
+    """A folder for cargo's CARGO_HOME with the crates of `source`/Cargo.lock, a package's or a workspace's,
+    from the cache or fetched now.
 
     Raises MachineError when they cannot be fetched.
     """
@@ -58,12 +61,23 @@ def _fetch(tree: Tree, source: Path, scratch: Path) -> None:
             (package / "src" / root).touch()  # cargo reads no manifest without what it names
     certificates = Path(os.environ.get("SSL_CERT_FILE", _CERTIFICATES))
     if not certificates.is_file():
-        raise MachineError(f"{certificates} is missing, without which no crate is fetched: run `sudo ./bootstrap`, or `apt-get install ca-certificates`")
+        raise MachineError(
+            f"{certificates} is missing, without which no crate is fetched: run `sudo ./bootstrap`, or "
+            "`apt-get install ca-certificates`"
+        )
     shutil.copyfile(certificates, scratch / "certificates")
     environment = {name: value for name in _PROXIES if (value := os.environ.get(name))}
     environment |= {"CARGO_HOME": OFFLINE["CARGO_HOME"], "CARGO_HTTP_CAINFO": "/build/certificates"}
     try:
-        tree.run(["cargo", "fetch", "--quiet", "--locked", "--target", "x86_64-unknown-linux-gnu"], scratch, environment, online=True)
+        tree.run(
+            ["cargo", "fetch", "--quiet", "--locked", "--target", "x86_64-unknown-linux-gnu"],
+            scratch,
+            environment,
+            online=True,
+        )
     except MachineError as error:
         last = str(error).splitlines()[-1].strip()
-        raise MachineError(f"the crates of {source.name} cannot be fetched, connect this machine to Rust's registry once: {last}") from error
+        raise MachineError(
+            f"the crates of {source.name} cannot be fetched, connect this machine to Rust's registry once: "
+            f"{last}"
+        ) from error

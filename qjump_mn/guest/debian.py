@@ -1,6 +1,8 @@
-"""The Debian package of the kernel modules and tc plugins: `python -m qjump_mn.guest package [FOLDER]` puts it into the folder.
+"""The Debian package of the kernel modules and tc plugins: `python -m qjump_mn.guest package [FOLDER]` puts
+it into the folder.
 
-What is in it says kmod-patches/debian. It is built in a tree of its own, not in the toolbox, whose packages are the image's identity.
+What is in it says kmod-patches/debian. It is built in a tree of its own, not in the toolbox, whose packages
+are the image's identity.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ _SUITE = "bookworm"
 _ASK = ["build-essential", "debhelper", "dh-dkms"]
 
 _SOURCES = (
-    *build.SOURCES, "dkms.conf", "debian/changelog", "debian/control", "debian/copyright", "debian/qjump-dkms.dkms",
+    *build.SOURCES, "dkms.conf", "debian/changelog", "debian/control", "debian/copyright",
+    "debian/qjump-dkms.dkms",
     "debian/qjump-dkms.prerm", "debian/rules", "debian/source/format",
 )  # fmt: skip
 
-# dpkg-buildpackage writes beside the folder of the sources, and takes its changelog's time unless the environment has another one.
+# dpkg-buildpackage writes beside the folder of the sources, and takes its changelog's time unless the
+# environment has another one.
 _SCRIPT = """
 mkdir source out
 find . -mindepth 1 -maxdepth 1 ! -name source ! -name out -exec mv -t source {} +
@@ -35,7 +39,11 @@ def package(progress: Callable[[str], None] = lambda line: None) -> Path:
 
     Raises MachineError with what building it needs or the last lines of what failed.
     """
-    return next(build.built(tree(progress), "the Debian package", _recipe(build.folder("kmod-patches")), progress).glob("*.deb"))
+    return next(
+        build.built(
+            tree(progress), "the Debian package", _recipe(build.folder("kmod-patches")), progress
+        ).glob("*.deb")
+    )
 
 
 def _recipe(source: Path) -> build.Recipe:
@@ -43,7 +51,8 @@ def _recipe(source: Path) -> build.Recipe:
 
 
 def package_of(source: Path, folder: Path, progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The package of another copy of kmod-patches, built now, in a new folder. The same sources and tree give the same bytes."""
+    """The package of another copy of kmod-patches, built now, in a new folder. The same sources and tree give
+    the same bytes."""
     build.compiled(tree(progress), _recipe(source), folder)
     return next(folder.glob("*.deb"))
 

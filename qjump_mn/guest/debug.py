@@ -1,7 +1,8 @@
-"""The debug kernel: Debian's source, built with what finds memory errors, leaks and wrong locking; see docs/debug-kernel.md.
+"""The debug kernel: Debian's source, built with what finds memory errors, leaks and wrong locking; see
+docs/debug-kernel.md.
 
-For tests of the kernel modules only. Its instructions cost several times those of the kernel that is measured, so no time it
-shows is a result.
+For tests of the kernel modules only. Its instructions cost several times those of the kernel that is
+measured, so no time it shows is a result.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ SUITE = "debug"
 """Its name where a kernel's suite is asked for."""
 
 MEMORY_MB = 2048
-"""What a guest with it needs: KASAN keeps an eighth of the memory for itself, and freed memory in quarantine."""
+"""What a guest with it needs: KASAN keeps an eighth of the memory for itself, and freed memory in
+quarantine."""
 
 CONFIG = Path(__file__).with_name("debug.config")
 _ASK = "linux-source gcc-14 libc6-dev make flex bison bc libelf-dev libssl-dev xz-utils kmod".split()
@@ -45,11 +47,12 @@ find arch ! -path '*/include/*' ! -name 'Makefile*' -type f -delete
 for name in * .[a-z]*; do
     case $name in arch|include|scripts|tools|Makefile|Module.symvers|.config) ;; *) rm -rf $name ;; esac
 done
-"""
+"""  # noqa: E501
 
 
 def kernel_tree(progress: Callable[[str], None] = lambda line: None) -> Tree:
-    """A tree with the debug kernel and what modules for it are built with, from the cache or built now. Raises as `toolbox` does."""
+    """A tree with the debug kernel and what modules for it are built with, from the cache or built now.
+    Raises as `toolbox` does."""
     config = CONFIG.read_bytes()
     key = cache.hash_of(config, _BUILD, *_ASK)
 
@@ -60,4 +63,6 @@ def kernel_tree(progress: Callable[[str], None] = lambda line: None) -> Tree:
             Path(scratch, CONFIG.name).write_bytes(config)
             Tree(folder / "root").run(["sh", "-e", "-c", _BUILD], Path(scratch))
 
-    return Tree(cache.artefact("debug-kernel", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "root", key)
+    return Tree(
+        cache.artefact("debug-kernel", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "root", key
+    )

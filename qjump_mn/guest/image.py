@@ -1,4 +1,5 @@
-"""The guest's initramfs: a base from the toolbox (slow, seldom) and an overlay of our own files (fast, often)."""
+"""The guest's initramfs: a base from the toolbox (slow, seldom) and an overlay of our own files (fast,
+often)."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ _OWN = {
 
 
 def base(tree: Tree, kernel: Tree, progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The folder with `base.cpio`, made from a tree, and `modules/`, to which an overlay adds its kernel modules.
+    """The folder with `base.cpio`, made from a tree, and `modules/`, to which an overlay adds its kernel
+    modules.
 
     `kernel` is the tree that the kernel comes from, the same one but in tests.
     """
@@ -47,19 +49,27 @@ def base(tree: Tree, kernel: Tree, progress: Callable[[str], None] = lambda line
         chosen = selection.files(tree)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             _write(selection.modules(kernel), folder / "modules")
-            python = {name: node for name, node in chosen.items() if name.endswith(".py") and isinstance(node.content, Path)}
+            python = {
+                name: node
+                for name, node in chosen.items()
+                if name.endswith(".py") and isinstance(node.content, Path)
+            }
             _write(python, Path(scratch))
             _compile(tree, Path(scratch), Path(scratch))
-            nodes = chosen | selection.dropped_in(Path(scratch)) | selection.dropped_in(folder / "modules") | _OWN
+            nodes = (
+                chosen | selection.dropped_in(Path(scratch)) | selection.dropped_in(folder / "modules") | _OWN
+            )
             with (folder / "base.cpio").open("wb") as file:
                 file.writelines(cpio.archive(nodes))
 
-    sources = [Path(str(module.__file__)).read_bytes() for module in (selection, cpio)]
-    key = cache.hash_of(tree.packages_sha256, kernel.packages_sha256, Path(__file__).read_bytes(), *sources)
+    code = [cache.hash_of_code(Path(str(name))) for name in (__file__, selection.__file__, cpio.__file__)]
+    key = cache.hash_of(tree.packages_sha256, kernel.packages_sha256, *code)
     return cache.artefact("image-base", key, build, needs_bytes=_BASE_NEEDS_BYTES, progress=progress)
 
 
-def initramfs(tree: Tree, kernel: Tree, overlay: Mapping[str, Node], progress: Callable[[str], None] = lambda line: None) -> Path:
+def initramfs(
+    tree: Tree, kernel: Tree, overlay: Mapping[str, Node], progress: Callable[[str], None] = lambda line: None
+) -> Path:
     """The file `initrd`: the base, and the overlay, whose names are relative to / and win over the base's.
 
     Kernel modules (`*.ko`) below usr/lib/modules in the overlay become loadable by name.
@@ -73,7 +83,9 @@ def initramfs(tree: Tree, kernel: Tree, overlay: Mapping[str, Node], progress: C
                 shutil.copyfileobj(below, file, 1 << 20)
                 file.writelines(cpio.archive({**overlay, **lists}))
 
-    contents = [f"{name} {node.mode} {cache.hash_of(_content(node))}" for name, node in sorted(overlay.items())]
+    contents = [
+        f"{name} {node.mode} {cache.hash_of(_content(node))}" for name, node in sorted(overlay.items())
+    ]
     key = cache.hash_of(foundation.name, *contents)
     fresh = cache.find("image", key) is None
     path = cache.artefact("image", key, build, needs_bytes=_IMAGE_NEEDS_BYTES, progress=progress)
@@ -84,7 +96,8 @@ def initramfs(tree: Tree, kernel: Tree, overlay: Mapping[str, Node], progress: C
 
 
 def python_package(tree: Tree, package: Path, target: str) -> dict[str, Node]:
-    """A Python package below the folder `target`, with its bytecode, which the guest would else make at every start."""
+    """A Python package below the folder `target`, with its bytecode, which the guest would else make at every
+    start."""
     nodes: dict[str, Node] = {}
     with scratch.folder() as top:
         home = Path(top, target, package.name)
@@ -104,7 +117,9 @@ def _compile(tree: Tree, folder: Path, top: Path) -> None:
     It is never checked against its source, for the times in an initramfs say nothing.
     """
     pythons = (tree.root / "usr/bin").glob("python3.*")
-    interpreter = next(f"usr/bin/{path.name}" for path in sorted(pythons) if re.fullmatch(r"python3\.\d+", path.name))
+    interpreter = next(
+        f"usr/bin/{path.name}" for path in sorted(pythons) if re.fullmatch(r"python3\.\d+", path.name)
+    )
     options = ["-q", "-f", "--invalidation-mode", "unchecked-hash", "-s", str(top), "-p", "/", str(folder)]
     environment = {"PYTHONHOME": str(tree.root / "usr"), "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"}
     argv = tree.program(interpreter, "-s", "-S", "-m", "compileall", *options)
@@ -113,14 +128,18 @@ def _compile(tree: Tree, folder: Path, top: Path) -> None:
         raise MachineError(f"Python files for the guest do not compile:\n{done.stdout}{done.stderr}")
 
 
-def _module_lists(tree: Tree, kernel: Tree, modules: Path, overlay: Mapping[str, Node], scratch: Path) -> dict[str, Node]:
+def _module_lists(
+    tree: Tree, kernel: Tree, modules: Path, overlay: Mapping[str, Node], scratch: Path
+) -> dict[str, Node]:
     """What depmod writes (modules.dep.bin and its like) for the base's modules and the overlay's together."""
     shutil.copytree(modules, scratch, dirs_exist_ok=True)
     _write({name: node for name, node in overlay.items() if name.endswith(".ko")}, scratch)
     (scratch / "lib").symlink_to("usr/lib")
     before = set(selection.dropped_in(scratch))
     loader, *rest = tree.program("usr/bin/kmod", "-b", str(scratch), kernel.kernel_release)
-    done = subprocess.run([loader, "--argv0", "depmod", *rest], capture_output=True, text=True, errors="replace")
+    done = subprocess.run(
+        [loader, "--argv0", "depmod", *rest], capture_output=True, text=True, errors="replace"
+    )
     if done.returncode:
         raise MachineError(f"depmod failed for the guest's modules:\n{done.stderr}")
     made = {name: node for name, node in selection.dropped_in(scratch).items() if name not in before}

@@ -1,4 +1,5 @@
-"""What is to be done in the guest, and what came of it: plain data, strict, encoded the same way every time."""
+"""What is to be done in the guest, and what came of it: plain data, strict, encoded the same way every
+time."""
 
 from __future__ import annotations
 
@@ -15,15 +16,15 @@ Progress = Callable[[str], None]
 """Called with one short line, without a newline; may be called from the thread that called us only."""
 
 JOB_BYTES = 65536
-"""Every job is padded to this, so that all forks of a snapshot and a cold run start alike; only its own bytes are read, 20 kB in
-4 virtual ms. Data belong into the image (`prepare(extra=…)`), not into the job."""
+"""Every job is padded to this, so that all forks of a snapshot and a cold run start alike; only its own bytes
+are read, 20 kB in 4 virtual ms. Data belong into the image (`prepare(extra=…)`), not into the job."""
 
 
 class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is brought up before the stopping point and shared by every fork.
 
-    `entry` names a function `module:function` taking `args` (a dict) and returning any object, the context; None
-    means that nothing is set up and the context is None. It runs in the agent's process, as root.
+    `entry` names a function `module:function` taking `args` (a dict) and returning any object, the context;
+    None means that nothing is set up and the context is None. It runs in the agent's process, as root.
     """
 
     entry: str | None = None
@@ -32,13 +33,15 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one fork, or one cold run, does: an entry point or a script, a seed and a deadline in virtual seconds.
+    """What one fork, or one cold run, does: an entry point or a script, a seed and a deadline in virtual
+    seconds.
 
-    `entry` names a function `module:function` called as `function(context, args, outdir)`: `context` is what the setup
-    returned, `args` the dict below, `outdir` an empty folder whose files become the result. It returns the exit code (None
-    is 0). `script` is Python source instead, run as a program of its own in `outdir` (its output is kept there as
-    `stdout` and `stderr`), and `files` are texts, by name, that it finds beside it and can import. A line on the console (an entry's
-    standard output, /dev/console) that starts with "qjump-mn: " reaches the host's progress callback.
+    `entry` names a function `module:function` called as `function(context, args, outdir)`: `context` is what
+    the setup returned, `args` the dict below, `outdir` an empty folder whose files become the result. It
+    returns the exit code (None is 0). `script` is Python source instead, run as a program of its own in
+    `outdir` (its output is kept there as `stdout` and `stderr`), and `files` are texts, by name, that it
+    finds beside it and can import. A line on the console (an entry's standard output, /dev/console) that
+    starts with "qjump-mn: " reaches the host's progress callback.
     """
 
     entry: str | None = None
@@ -52,8 +55,9 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Image(msgspec.Struct, frozen=True):
     """Kernel, initramfs and the tree that QEMU runs from.
 
-    `sha256` has the keys `qemu`, `kernel` and `initrd`; `packages` is the complete list `name=version` of the tree, and
-    `differences` says in one sentence each how it differs from the locked reference (empty: it is the reference).
+    `sha256` has the keys `qemu`, `kernel` and `initrd`; `packages` is the complete list `name=version` of the
+    tree, and `differences` says in one sentence each how it differs from the locked reference (empty: it is
+    the reference).
     """
 
     tree: Path
@@ -69,8 +73,9 @@ class Image(msgspec.Struct, frozen=True):
 class Snapshot(msgspec.Struct, frozen=True):
     """A machine stopped after its setup: `path` is a folder of the cache.
 
-    `sha256` is that of its memory, the same wherever the same image was brought up by the same QEMU; `reproducible` is false
-    when the machine was not idle at the stopping point and that may not hold. `wall_s` is what bringing it up took.
+    `sha256` is that of its memory, the same wherever the same image was brought up by the same QEMU;
+    `reproducible` is false when the machine was not idle at the stopping point and that may not hold.
+    `wall_s` is what bringing it up took.
     """
 
     path: Path
@@ -107,7 +112,8 @@ def encode_setup(setup: Setup) -> bytes:
 
 
 def encode_job(job: Job) -> bytes:
-    """The bytes that the agent reads as its job. Raises UsageError for a job with no entry and no script, or both."""
+    """The bytes that the agent reads as its job. Raises UsageError for a job with no entry and no script, or
+    both."""
     if (job.entry is None) == (job.script is None):
         raise UsageError("a guest job has either an entry or a script")
     if not job.virtual_deadline_s > 0:
@@ -119,5 +125,7 @@ def _encode(fields: Mapping[str, Any]) -> bytes:
     packed = zlib.compress(msgspec.json.encode(fields, order="sorted"), 9)
     framed = len(packed).to_bytes(4, "big") + packed
     if len(framed) > JOB_BYTES:
-        raise UsageError(f"a guest job of {len(framed)} bytes is too long, {JOB_BYTES} fit: put its data into the image")
+        raise UsageError(
+            f"a guest job of {len(framed)} bytes is too long, {JOB_BYTES} fit: put its data into the image"
+        )
     return framed.ljust(JOB_BYTES, b"\0")

@@ -1,8 +1,9 @@
-"""Start a program that dies with its parent, whatever kills the parent: `python -I -S leash.py PARENT-PID CORE PROGRAM ARGUMENT…`.
+"""Start a program that dies with its parent, whatever kills the parent: `python -I -S leash.py PARENT-PID
+CORE PROGRAM ARGUMENT…`.
 
-The kernel sends the signal when the *thread* that started us ends (prctl(2), PR_SET_PDEATHSIG): start a program from the
-thread that waits for it. This is a program of its own because code between fork and exec in a process with threads may
-dead-lock; it costs 20 ms.
+The kernel sends the signal when the *thread* that started us ends (prctl(2), PR_SET_PDEATHSIG): start a
+program from the thread that waits for it. This is a program of its own because code between fork and exec in
+a process with threads may dead-lock; it costs 20 ms.
 """
 
 from __future__ import annotations
@@ -17,8 +18,17 @@ _PR_SET_PDEATHSIG = 1
 
 
 def leashed(argv: Sequence[str], core: int | None = None) -> list[str]:
-    """The command line that starts `argv` on a leash held by the calling thread, on one core if that is given."""
-    return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), "" if core is None else str(core), *argv]
+    """The command line that starts `argv` on a leash held by the calling thread, on one core if that is
+    given."""
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        os.path.abspath(__file__),
+        str(os.getpid()),
+        "" if core is None else str(core),
+        *argv,
+    ]
 
 
 def _main(parent: int, core: str, argv: list[str]) -> None:
@@ -28,8 +38,8 @@ def _main(parent: int, core: str, argv: list[str]) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     if core:
         os.sched_setaffinity(0, {int(core)})
-        # Threads of one core that wake each other for a moment, 11 times a timer: none is to take the core from the one that wakes it.
-        # 620,000 context switches become 180,000, 12.3 s become 9.5.
+        # Threads of one core that wake each other for a moment, 11 times a timer: none is to take the core
+        # from the one that wakes it. 620,000 context switches become 180,000, 12.3 s become 9.5.
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     os.execv(argv[0], argv)
 

@@ -1,4 +1,5 @@
-"""QEMU with the virtual clock: one instruction is one nanosecond, idle time is skipped, nothing of the host gets in."""
+"""QEMU with the virtual clock: one instruction is one nanosecond, idle time is skipped, nothing of the host
+gets in."""
 
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ TAG = "QJUMP_MN_RUN"
 
 _PROGRESS_MARK = "qjump-mn: "
 _TAIL_LINES = 15
+_STATE = "driver=qcow2,node-name=state,file.driver=file"
 
 _COMMAND_LINE = (
     "console=ttyS0 quiet panic=-1 oops=panic rdinit=/init"
@@ -33,7 +35,8 @@ _COMMAND_LINE = (
     " nokaslr norandmaps randomize_kstack_offset=off random.trust_cpu=off random.trust_bootloader=off"
     # The clock is exact: it needs no watchdog and no calibration against another one.
     " tsc=reliable nowatchdog"
-    # Work that this machine has no use for: boot takes 12.3 s instead of 14. No mitigations: there is nobody to protect from.
+    # Work that this machine has no use for: boot takes 12.3 s instead of 14. No mitigations: there is nobody
+    # to protect from.
     " mitigations=off audit=0 apparmor=0 cryptomgr.notests init_on_alloc=0"
 )
 
@@ -71,7 +74,8 @@ class Files:
 
 
 def qemu_argv(image: Image, files: Files, memory: str, *, stopping: bool, state: bool) -> list[str]:
-    """QEMU's command line. `memory` is the backend object; `stopping`: the stopping point stops; `state`: there is a state file."""
+    """QEMU's command line. `memory` is the backend object; `stopping`: the stopping point stops; `state`:
+    there is a state file."""
     root = image.tree
     return [
         str(root / "usr/lib64/ld-linux-x86-64.so.2"), "--inhibit-cache",
@@ -82,20 +86,21 @@ def qemu_argv(image: Image, files: Files, memory: str, *, stopping: bool, state:
         "-machine", "pc-q35-10.0,hpet=off,smbus=off,sata=off,usb=off,memory-backend=ram",
         "-object", memory, "-m", f"{_size_mb(memory)}M",
         "-cpu", "max,-rdrand,-rdseed",
-        # rr=record makes main loop and vCPU alternate. Without it they race for the clock when the guest goes idle, and two
-        # runs differ by microseconds (QEMU 7.2 to 10.0). `-smp 2` hangs with icount.
+        # rr=record makes main loop and vCPU alternate. Without it they race for the clock when the guest goes
+        # idle, and two runs differ by microseconds (QEMU 7.2 to 10.0). `-smp 2` hangs with icount.
         "-accel", "tcg", "-smp", "1", "-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null",
         "-rtc", "base=2026-01-01T00:00:00,clock=vm",
         "-seed", "1",  # should QEMU ever hand out a random number, then the same one
         "-device", "ib700", "-action", f"watchdog={'pause' if stopping else 'none'}",
         "-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", _COMMAND_LINE,
         "-serial", f"file:{files.console}",
-        # The result leaves by virtio: 2 MB in 0.1 s. By a second serial port it would take 11 s, by isa-debugcon a minute.
+        # The result leaves by virtio: 2 MB in 0.1 s. By a second serial port it would take 11 s, by
+        # isa-debugcon a minute.
         "-device", "virtio-serial-pci,max_ports=2", "-chardev", f"file,id=result,path={files.result}",
         "-device", "virtserialport,chardev=result,name=result",
         "-fw_cfg", f"name=opt/qjump-mn/setup,file={files.setup}",
         "-fw_cfg", f"name=opt/qjump-mn/job,file={files.job}",
-        *(["-blockdev", f"driver=qcow2,node-name=state,file.driver=file,file.filename={files.state}", "-S"] if state else []),
+        *(["-blockdev", f"{_STATE},file.filename={files.state}", "-S"] if state else []),
     ]  # fmt: skip
 
 
@@ -132,7 +137,8 @@ class Machine:
         self._follow(progress)
 
     def lost(self, what: str) -> LostError:
-        """The error for a guest that did not get through: `what`, or the reason the console gives, and its last lines."""
+        """The error for a guest that did not get through: `what`, or the reason the console gives, and its
+        last lines."""
         text = self._console()
         lines = [line for line in text.splitlines() if line.strip()]
         for sign, reason in (
@@ -211,12 +217,19 @@ def machine(argv: list[str], files: Files, core: int, stop: Stop) -> Iterator[Ma
 
     def start() -> subprocess.Popen[bytes]:
         with qemu_end, (files.folder / "stderr").open("wb") as stderr:
-            monitor = ["-chardev", f"socket,id=qmp,fd={qemu_end.fileno()}", "-mon", "chardev=qmp,mode=control"]
+            monitor = [
+                "-chardev",
+                f"socket,id=qmp,fd={qemu_end.fileno()}",
+                "-mon",
+                "chardev=qmp,mode=control",
+            ]
             return subprocess.Popen(
                 leashed([*argv, *monitor], core),
-                # Not the host's modules, locale or sound; a session of its own, so that Ctrl-C reaches the harness alone.
+                # Not the host's modules, locale or sound; a session of its own, so that Ctrl-C reaches the
+                # harness alone.
                 env={"LC_ALL": "C", "QEMU_MODULE_DIR": "/nonexistent", TAG: tag(os.getpid())},
-                stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr, pass_fds=[qemu_end.fileno()], start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr, pass_fds=[qemu_end.fileno()],
+                start_new_session=True,
             )  # fmt: skip
 
     with our_end, qemu_end, stop.running(start) as process:

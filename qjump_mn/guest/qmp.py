@@ -11,7 +11,8 @@ from qjump_mn.errors import LostError
 
 
 class Qmp:
-    """A connection to one QEMU. Every wait has a deadline; LostError when QEMU refuses, hangs up or is late."""
+    """A connection to one QEMU. Every wait has a deadline; LostError when QEMU refuses, hangs up or is
+    late."""
 
     def __init__(self, connection: socket.socket, deadline_s: float = 60.0) -> None:
         self.socket = connection
@@ -21,7 +22,8 @@ class Qmp:
         self.command("qmp_capabilities")
 
     def command(self, name: str, **arguments: Any) -> Any:
-        """Send a command and return what it answers; events in between are dropped, for all waits are for a state."""
+        """Send a command and return what it answers; events in between are dropped, for all waits are for a
+        state."""
         until = time.monotonic() + self._deadline_s
         try:
             self.socket.sendall(json.dumps({"execute": name, "arguments": arguments}).encode() + b"\n")

@@ -1,4 +1,5 @@
-"""What comes out of the guest: one tar stream and a trailer, checked before anything of it is written to disk."""
+"""What comes out of the guest: one tar stream and a trailer, checked before anything of it is written to
+disk."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ _TRAILER_BYTES = 512  # the agent's constant
 
 
 class Trailer(msgspec.Struct, frozen=True):
-    """The last 512 bytes of the stream: how many bytes came before, their sha256, how the job ended and when it began."""
+    """The last 512 bytes of the stream: how many bytes came before, their sha256, how the job ended and when
+    it began."""
 
     bytes: int
     sha256: str
@@ -25,7 +27,8 @@ class Trailer(msgspec.Struct, frozen=True):
 
 
 def unpack(stream: Path, out: Path) -> Trailer | None:
-    """Check the stream and write its files below `out`; None when there is no trailer, for then the guest did not get there.
+    """Check the stream and write its files below `out`; None when there is no trailer, for then the guest did
+    not get there.
 
     Only files and folders are taken, and only below `out`. Raises LostError when the stream is damaged.
     """
@@ -36,7 +39,9 @@ def unpack(stream: Path, out: Path) -> Trailer | None:
         return None
     payload = data[:-_TRAILER_BYTES]
     if len(payload) != trailer.bytes or hashlib.sha256(payload).hexdigest() != trailer.sha256:
-        raise LostError(f"the guest's result is damaged: {len(payload)} of {trailer.bytes} bytes came through")
+        raise LostError(
+            f"the guest's result is damaged: {len(payload)} of {trailer.bytes} bytes came through"
+        )
     with tarfile.open(fileobj=io.BytesIO(payload)) as archive:
         for member in archive:
             name = PurePosixPath(member.name)

@@ -1,7 +1,7 @@
 """What of the toolbox goes into the guest: files by dpkg's own account, kernel modules by depmod's.
 
-Left out is what a machine without a screen, a disk, users or services has no use for: boot time and the snapshot's size follow
-the image's size.
+Left out is what a machine without a screen, a disk, users or services has no use for: boot time and the
+snapshot's size follow the image's size.
 """
 
 from __future__ import annotations
@@ -19,17 +19,21 @@ from qjump_mn.guest.toolbox import Tree
 
 # What the guest holds; a program for a new workload is one word here and one line in packages.lock.
 PACKAGES = (
-    "base-files bash coreutils dash ethtool grep hostname iperf3 iproute2 iputils-ping kmod libc-bin libmemcached-tools linuxptp mawk "
+    "base-files bash coreutils dash ethtool grep hostname iperf3 iproute2 iputils-ping kmod libc-bin "
+    "libmemcached-tools linuxptp mawk "
     "memcached mininet mount openvswitch-switch procps ptpd python3 python3-msgspec sed tcpdump util-linux"
 ).split()
 
-# Depended upon, never used: package management and its Perl, users and sessions, an init system, iperf 2 with its C++.
+# Depended upon, never used: package management and its Perl, users and sessions, an init system, iperf 2 with
+# its C++.
 _NO_PACKAGE = frozenset(
-    "adduser apt debconf dpkg init-system-helpers iperf libdb5.3t64 libpam-modules libpam-runtime libsystemd-shared login "
+    "adduser apt debconf dpkg init-system-helpers iperf libdb5.3t64 libpam-modules libpam-runtime "
+    "libsystemd-shared login "
     "openssl passwd perl perl-base systemd sysvinit-utils tar udev uuid-runtime".split()
 )
 
-# Left out of the packages that stay: documents, other languages, character sets, tests, tools for building and screens.
+# Left out of the packages that stay: documents, other languages, character sets, tests, tools for building
+# and screens.
 _NO_PATH = re.compile(
     r"(etc/(init\.d|cron\.|systemd|apparmor|logrotate|pam\.d|security|skel)"
     r"|usr/(games|include|lib/(systemd|udev|tmpfiles\.d|sysusers\.d|valgrind))"
@@ -40,15 +44,18 @@ _NO_PATH = re.compile(
     r"|usr/s?bin/(vtep-ctl|ovs-(bugtool|docker|l3ping|parse-backtrace|pcap|pki|tcpdump|tcpundump|test|testcontroller|vlan-test)))"
 )
 
-# What a network may be built of, what reads the job, and what carries the result (built into 6.12, modules in 6.1). What these
-# need comes by modules.dep and _SOFT.
+# What a network may be built of, what reads the job, and what carries the result (built into 6.12, modules in
+# 6.1). What these need comes by modules.dep and _SOFT.
 MODULES = (
-    "qemu_fw_cfg virtio_pci virtio_console openvswitch 8021q veth dummy ifb sch_htb sch_prio sch_netem sch_tbf sch_red "
-    "sch_fq sch_fq_codel sch_codel sch_ingress sch_multiq cls_flower cls_matchall cls_u32 cls_fw cls_basic act_skbedit act_mirred "
+    "qemu_fw_cfg virtio_pci virtio_console openvswitch 8021q veth dummy ifb sch_htb sch_prio sch_netem "
+    "sch_tbf sch_red "
+    "sch_fq sch_fq_codel sch_codel sch_ingress sch_multiq cls_flower cls_matchall cls_u32 cls_fw cls_basic "
+    "act_skbedit act_mirred "
     "act_police act_gact act_vlan tcp_dctcp tcp_bbr"
 ).split()
 
-# What modules.dep does not say, for it is asked for by an alias: openvswitch has its checksum from libcrc32c, until 6.14.
+# What modules.dep does not say, for it is asked for by an alias: openvswitch has its checksum from libcrc32c,
+# until 6.14.
 _SOFT = {"libcrc32c": "crc32c_generic"}
 
 # Made by the packages' scripts, so that no package owns them; users and groups are those the services run as.
@@ -56,10 +63,14 @@ _MADE = "bin sbin lib lib64 etc/passwd etc/group etc/nsswitch.conf etc/ld.so.cac
 
 
 def files(tree: Tree) -> dict[str, Node]:
-    """Every file of the guest's packages by its name relative to /, bytecode apart. Raises MachineError for an absent package."""
+    """Every file of the guest's packages by its name relative to /, bytecode apart. Raises MachineError for
+    an absent package."""
     names = {name for package in _closure(tree) for name in _owned(tree, package) if not _NO_PATH.match(name)}
     names.update(_MADE)
-    for folder in ("usr/bin", "usr/sbin"):  # `awk` and its like: links that packages make through /etc/alternatives
+    for folder in (
+        "usr/bin",
+        "usr/sbin",
+    ):  # `awk` and its like: links that packages make through /etc/alternatives
         for path in (tree.root / folder).iterdir():
             if path.is_symlink() and os.readlink(path).startswith("/etc/alternatives/"):
                 names.update((f"{folder}/{path.name}", f"etc/alternatives/{path.name}"))
@@ -67,7 +78,8 @@ def files(tree: Tree) -> dict[str, Node]:
 
 
 def modules(tree: Tree) -> dict[str, Node]:
-    """The kernel modules that the guest may load, unpacked, and the lists that depmod reads, by their names relative to /."""
+    """The kernel modules that the guest may load, unpacked, and the lists that depmod reads, by their names
+    relative to /."""
     source = tree.root / "usr/lib/modules" / tree.kernel_release
     needs: dict[str, list[str]] = {}
     for line in (source / "modules.dep").read_text().splitlines():
@@ -81,7 +93,9 @@ def modules(tree: Tree) -> dict[str, Node]:
             paths.update((by_name[name], *needs[by_name[name]]))
         elif name not in builtin:
             raise MachineError(f"kernel {tree.kernel_release} has no module {name}")
-    paths.update(by_name[soft] for name, soft in _SOFT.items() if by_name.get(name) in paths and soft in by_name)
+    paths.update(
+        by_name[soft] for name, soft in _SOFT.items() if by_name.get(name) in paths and soft in by_name
+    )
     top = f"usr/lib/modules/{tree.kernel_release}"
     # modprobe of packed modules would unpack them in the guest, at its pace.
     nodes = {f"{top}/{path.removesuffix('.xz')}": Node.file(_unpacked(source / path)) for path in paths}
@@ -91,7 +105,8 @@ def modules(tree: Tree) -> dict[str, Node]:
 
 
 def node_of(path: Path) -> Node | None:
-    """What is at `path`, as a node; None for nothing, a device or a socket. Set-user bits go: everything runs as root."""
+    """What is at `path`, as a node; None for nothing, a device or a socket. Set-user bits go: everything runs
+    as root."""
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -125,7 +140,9 @@ def _closure(tree: Tree) -> set[str]:
     todo = list(PACKAGES)
     for name in todo:
         if name not in needs:
-            raise MachineError(f"the toolbox has no package {name}: add `ask {name}` to packages.lock and rewrite the lock")
+            raise MachineError(
+                f"the toolbox has no package {name}: add `ask {name}` to packages.lock and rewrite the lock"
+            )
     while todo:
         name = todo.pop()
         if name in closure or name in _NO_PACKAGE:
@@ -144,9 +161,14 @@ def _names(alternatives: str) -> Iterable[str]:
 
 def _owned(tree: Tree, package: str) -> Iterable[str]:
     info = tree.root / "var/lib/dpkg/info"
-    listed = next((path for path in (info / f"{package}.list", info / f"{package}:amd64.list") if path.exists()), None)
+    listed = next(
+        (path for path in (info / f"{package}.list", info / f"{package}:amd64.list") if path.exists()), None
+    )
     if not listed:
-        raise MachineError(f"{info} has no list of the files of {package}: remove the toolbox with `clean` and build it again")
+        raise MachineError(
+            f"{info} has no list of the files of {package}: remove the toolbox with `clean` and build it "
+            "again"
+        )
     return (line[1:] for line in listed.read_text().splitlines() if line != "/.")
 
 

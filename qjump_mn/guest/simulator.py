@@ -1,7 +1,8 @@
-"""The simulator for this machine's Python: compiled in the toolbox, so that nobody needs Rust, and kept by the hash of its sources.
+"""The simulator for this machine's Python: compiled in the toolbox, so that nobody needs Rust, and kept by
+the hash of its sources.
 
-The module asks for no symbol of the C library newer than 2.34 and for Python's stable interface of 3.11, so what Debian 13 compiles is
-loaded by Debian 12.
+The module asks for no symbol of the C library newer than 2.34 and for Python's stable interface of 3.11, so
+what Debian 13 compiles is loaded by Debian 12.
 """
 
 from __future__ import annotations
@@ -22,10 +23,19 @@ mkdir out
 cp -r python/src/qjump_sim out/
 mv target/wheel/lib_native.so out/qjump_sim/_native.abi3.so
 """
-_SOURCES = ("Cargo.toml", "Cargo.lock", "src/**/*.rs", "qjump_sim/*.py", "qjump_sim/*.pyi", "qjump_sim/py.typed")
+_SOURCES = (
+    "Cargo.toml",
+    "Cargo.lock",
+    "src/**/*.rs",
+    "qjump_sim/*.py",
+    "qjump_sim/*.pyi",
+    "qjump_sim/py.typed",
+)
 
 
 def package(progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The folder from which Python imports `qjump_sim`, from the cache or built now. Raises MachineError as the toolbox does, and with the
-    compiler's words."""
-    return build.built(toolbox(progress), "the simulator", Recipe(folder("simulator"), _MODULE, _SOURCES), progress)
+    """The folder from which Python imports `qjump_sim`, from the cache or built now. Raises MachineError as
+    the toolbox does, and with the compiler's words."""
+    return build.built(
+        toolbox(progress), "the simulator", Recipe(folder("simulator"), _MODULE, _SOURCES), progress
+    )

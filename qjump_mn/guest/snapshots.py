@@ -1,21 +1,24 @@
 """Bring a machine up once, keep it, and fork it.
 
-Memory is a file that QEMU maps: shared while the machine is brought up, so that it *is* the snapshot when the machine stops;
-private, copy on write, in every fork, so that a fork costs no copy and forks share what they do not write. Everything else (300 KB) goes
-through QEMU's own snapshots into an empty qcow2 file that no device uses.
+Memory is a file that QEMU maps: shared while the machine is brought up, so that it *is* the snapshot when the
+machine stops; private, copy on write, in every fork, so that a fork costs no copy and forks share what they
+do not write. Everything else (300 KB) goes through QEMU's own snapshots into an empty qcow2 file that no
+device uses.
 
-Measured, 1 GB machine with 340 MB in use, ms: save 30, a fork runs after 70, and memory takes as much of the disk as is in use.
-By `migrate` to a file, for comparison (without rr): raw 910 to save, 360 until two forks at once are loaded; mapped-ram 1180 and 230;
-zstd -1 1200 and 1330, for 80 MB instead of 327. So nothing is compressed.
+Measured, 1 GB machine with 340 MB in use, ms: save 30, a fork runs after 70, and memory takes as much of the
+disk as is in use. By `migrate` to a file, for comparison (without rr): raw 910 to save, 360 until two forks
+at once are loaded; mapped-ram 1180 and 230; zstd -1 1200 and 1330, for 80 MB instead of 327. So nothing is
+compressed.
 
-The machine runs under rr=record from its first instruction, and stops when a watchdog expires while the guest is idle: QEMU's
-main loop then warps the clock to the watchdog's timer and stops the machine in one go. When the guest stops the machine itself, by
-a write to pvpanic's port, the main loop may warp the clock to the next timer before it has stopped: a race that 1 of 6 builds decided
-otherwise than the rest, by 3 ms. So a snapshot is reproducible: built anew, and beside a loaded host, it has the same memory
-bit for bit, and a run from boot without any snapshot gives the same bits as a fork.
+The machine runs under rr=record from its first instruction, and stops when a watchdog expires while the guest
+is idle: QEMU's main loop then warps the clock to the watchdog's timer and stops the machine in one go. When
+the guest stops the machine itself, by a write to pvpanic's port, the main loop may warp the clock to the next
+timer before it has stopped: a race that 1 of 6 builds decided otherwise than the rest, by 3 ms. So a snapshot
+is reproducible: built anew, and beside a loaded host, it has the same memory bit for bit, and a run from boot
+without any snapshot gives the same bits as a fork.
 
-QEMU's `migrate` cannot be used with 10.0.13: under rr=record it fails an assertion (replay_mutex_locked), and a machine saved
-without rr fails one (diff >= 0) when it goes on with rr.
+QEMU's `migrate` cannot be used with 10.0.13: under rr=record it fails an assertion (replay_mutex_locked), and
+a machine saved without rr fails one (diff >= 0) when it goes on with rr.
 """
 
 from __future__ import annotations
@@ -61,7 +64,8 @@ def take(
     wall_deadline_s: float,
     stop: Stop | None = None,
 ) -> Snapshot:
-    """The machine after its setup, from the cache or brought up now. Raises LostError when it does not get there."""
+    """The machine after its setup, from the cache or brought up now. Raises LostError when it does not get
+    there."""
     stop = stop or Stop()
 
     def build(folder: Path) -> None:
@@ -70,11 +74,13 @@ def take(
             start = functools.partial(machine, core=number, stop=stop)
             _bring_up(image, setup, folder, progress, memory_mb, wall_deadline_s, start)
 
-    sources = [Path(str(machine_module.__file__)).read_bytes(), Path(__file__).read_bytes()]
+    code = [cache.hash_of_code(Path(str(name))) for name in (machine_module.__file__, __file__)]
     hashes = [image.sha256[name] for name in ("qemu", "kernel", "initrd")]
-    key = cache.hash_of(*hashes, encode_setup(setup), str(memory_mb), *sources)
+    key = cache.hash_of(*hashes, encode_setup(setup), str(memory_mb), *code)
     fresh = cache.find("snapshot", key) is None
-    path = cache.artefact("snapshot", key, build, needs_bytes=(memory_mb << 20) + _STATE_BYTES, progress=progress)
+    path = cache.artefact(
+        "snapshot", key, build, needs_bytes=(memory_mb << 20) + _STATE_BYTES, progress=progress
+    )
     if fresh:
         cache.prune("snapshot", _KEPT)
     facts = msgspec.json.decode((path / "facts.json").read_bytes(), type=_Facts)
@@ -130,7 +136,10 @@ def _bring_up(
         shutil.copyfile(files.state, folder / "state")
         shutil.copyfile(files.console, folder / "console")
     if not idle:
-        progress("the guest was not idle at its stopping point: another machine's snapshot may differ from this one")
+        progress(
+            "the guest was not idle at its stopping point: another machine's snapshot may differ from this "
+            "one"
+        )
     facts = _Facts(cache.hash_of_file(folder / "memory"), idle, time.monotonic() - started)
     (folder / "facts.json").write_bytes(msgspec.json.encode(facts))
 
@@ -140,8 +149,11 @@ def _backend(folder: Path, memory_mb: int) -> str:
 
 
 def _without_memory(guest: Machine) -> None:
-    # Memory that is a named, shared file stays where it is. In a fork it is private, and the stream holds none of it.
-    guest.qmp.command("migrate-set-capabilities", capabilities=[{"capability": "x-ignore-shared", "state": True}])
+    # Memory that is a named, shared file stays where it is. In a fork it is private, and the stream holds
+    # none of it.
+    guest.qmp.command(
+        "migrate-set-capabilities", capabilities=[{"capability": "x-ignore-shared", "state": True}]
+    )
 
 
 def _finish(guest: Machine, name: str, arguments: dict[str, object]) -> None:
@@ -167,7 +179,9 @@ def _empty_state(image: Image, files: Files, start: Start) -> None:
     program = everything[: everything.index("-L")]
     program += ["-machine", "none", "-nodefaults", "-no-user-config", "-display", "none"]
     with start(program, files) as blank:
-        blank.qmp.command("blockdev-add", **{"driver": "file", "filename": str(files.state), "node-name": "file"})
+        blank.qmp.command(
+            "blockdev-add", **{"driver": "file", "filename": str(files.state), "node-name": "file"}
+        )
         _finish(blank, "blockdev-create", {"options": {"driver": "qcow2", "file": "file", "size": 0}})
         blank.qmp.command("quit")
         blank.wait_ended(60, lambda line: None)

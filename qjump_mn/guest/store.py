@@ -139,7 +139,9 @@ def _key(arguments: dict[str, object]) -> str:
     ]
     if isinstance(snapshot, Snapshot):
         parts += [snapshot.sha256, encode_setup(snapshot.setup), str(snapshot.memory_mb)]
-    return cache.hash_of(*parts, *(Path(__file__).with_name(f"{name}.py").read_bytes() for name in _SOURCES))
+    return cache.hash_of(
+        *parts, *(cache.hash_of_code(Path(__file__).with_name(f"{name}.py")) for name in _SOURCES)
+    )
 
 
 def _log(session: Path, word: str) -> None:

@@ -33,7 +33,8 @@ class Tbf(LinkModel):
             )
             for level in LEVELS:
                 lines += [
-                    f"qdisc add dev {device} parent 10:{8 - level} handle 1{level + 1}: pfifo limit {packets}",
+                    f"qdisc add dev {device} parent 10:{8 - level} handle 1{level + 1}: pfifo limit "
+                    f"{packets}",
                     f"filter add dev {device} parent 10: protocol 802.1q prio {level + 1} "
                     f"flower vlan_prio {level} classid 10:{8 - level}",
                 ]

@@ -15,11 +15,12 @@ EpochMode = Literal["rolling", "first-packet", "aligned"]
 
 
 class QJumpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Rate limits. A level's budget is factor x ``budget_packet`` bytes per epoch; a level without a factor is unlimited.
+    """Rate limits. A level's budget is factor x ``budget_packet`` bytes per epoch; a level without a factor
+    is unlimited.
 
-    ``epoch`` is Eq. 2 of ``hosts`` and ``packet`` on this network unless it is given. What happens to the excess is for the arm's scheme to
-    say; with "2015", the published module's rules, nothing of a level without a factor passes, epochs start with the first packet, and
-    ``limit_packets`` has no effect.
+    ``epoch`` is Eq. 2 of ``hosts`` and ``packet`` on this network unless it is given. What happens to the
+    excess is for the arm's scheme to say; with "2015", the published module's rules, nothing of a level
+    without a factor passes, epochs start with the first packet, and ``limit_packets`` has no effect.
     """
 
     hosts: int | None = None
@@ -34,8 +35,9 @@ class QJumpSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One treatment: ``scheme`` names a file of schemes/.
 
-    ``qjump`` names one of the experiment's limiters, for a scheme that limits; without it that is the first. ``window`` and ``link`` are in
-    the place of the scheme's, if they are given. With ``sweep`` it stands for a series of arms, one for each value of that sweep.
+    ``qjump`` names one of the experiment's limiters, for a scheme that limits; without it that is the first.
+    ``window`` and ``link`` are in the place of the scheme's, if they are given. With ``sweep`` it stands for
+    a series of arms, one for each value of that sweep.
     """
 
     label: str
@@ -48,10 +50,12 @@ class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A parameter that is varied: ``sets`` are the settings, such as those below ``workloads``, ``qjump``, ``schemes`` or ``link``, that take each of
-    ``values`` in turn. Where an experiment has ``points`` instead, values are their names (``qjump_mn.model.loading.points``).
+    """A parameter that is varied: ``sets`` are the settings, such as those below ``workloads``, ``qjump``,
+    ``schemes`` or ``link``, that take each of ``values`` in turn. Where an experiment has ``points`` instead,
+    values are their names (``qjump_mn.model.loading.points``).
 
-    ``label`` names the parameter with its unit, for the axis of the figure; values with a unit all have the same.
+    ``label`` names the parameter with its unit, for the axis of the figure; values with a unit all have the
+    same.
     """
 
     sets: list[str]
@@ -60,11 +64,13 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What was published, as a predicate over the arms' measures; see ``qjump_mn.analysis.claims`` for its language.
+    """What was published, as a predicate over the arms' measures; see ``qjump_mn.analysis.claims`` for its
+    language.
 
-    A ``gate`` must hold for the run to be believed: where it fails, the run is INVALID. ``shows`` is an expression printed beside it.
-    Where they name a series instead of an arm, the claim is about each of its arms whose ``x``, the sweep's value, fulfils ``where``;
-    of the numbers shown it is the largest that is printed.
+    A ``gate`` must hold for the run to be believed: where it fails, the run is INVALID. ``shows`` is an
+    expression printed beside it. Where they name a series instead of an arm, the claim is about each of its
+    arms whose ``x``, the sweep's value, fulfils ``where``; of the numbers shown it is the largest that is
+    printed.
     """
 
     statement: str
@@ -76,12 +82,14 @@ class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A panel of a figure: ``measures``, "workload.measure", against the sweep's value. ``bound`` names a constant that is drawn across it, or a
-    measure of a series, "arm.workload.measure". ``title`` stands above it; panels with one ``column`` stand below each other; ``arms`` are those
-    of the figure's that are in it, all by default.
+    """A panel of a figure: ``measures``, "workload.measure", against the sweep's value. ``bound`` names a
+    constant that is drawn across it, or a measure of a series, "arm.workload.measure". ``title`` stands above
+    it; panels with one ``column`` stand below each other; ``arms`` are those of the figure's that are in it,
+    all by default.
 
-    With ``saturates`` the figure marks, and says, from which value on more of it gains the first line less than 5 %. Values are relative to the
-    same measure in another arm, or that of a series at the same x, seed by seed, where ``relative_to`` names one for their workload.
+    With ``saturates`` the figure marks, and says, from which value on more of it gains the first line less
+    than 5 %. Values are relative to the same measure in another arm, or that of a series at the same x, seed
+    by seed, where ``relative_to`` names one for their workload.
     """
 
     measures: list[str]
@@ -96,10 +104,11 @@ class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class SentenceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A sentence below the table of arms: ``text``, with the value of the expression ``of`` in the place of {value}.
+    """A sentence below the table of arms: ``text``, with the value of the expression ``of`` in the place of
+    {value}.
 
-    The expression is of the claims' language, over the medians of the replicates. Where it has no value, because an arm
-    was not run, the sentence is left out.
+    The expression is of the claims' language, over the medians of the replicates. Where it has no value,
+    because an arm was not run, the sentence is left out.
     """
 
     of: str
@@ -107,11 +116,12 @@ class SentenceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which figure shows the experiment, and which arms go into its panels; ``quantity`` names the axis of latencies.
-    ``panels`` are what a drawing of a sweep has, one above the other, on an axis that is logarithmic with ``log_x``.
+    """Which figure shows the experiment, and which arms go into its panels; ``quantity`` names the axis of
+    latencies. ``panels`` are what a drawing of a sweep has, one above the other, on an axis that is
+    logarithmic with ``log_x``.
 
-    ``table`` are the measures, "workload.measure", that the table of arms has; without it those are the latencies and the bulk goodput.
-    ``sentences`` stand below that table.
+    ``table`` are the measures, "workload.measure", that the table of arms has; without it those are the
+    latencies and the bulk goodput. ``sentences`` stand below that table.
     """
 
     plot: str
@@ -127,12 +137,12 @@ class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An experiment with one preset applied; times are on the clock of the network under test. Without a ``duration`` a trial ends when all of its
-    flows have.
+    """An experiment with one preset applied; times are on the clock of the network under test. Without a
+    ``duration`` a trial ends when all of its flows have.
 
-    ``backends`` are those that can run it, the usual one first. ``compare`` is the arm, or are the arms, whose workloads meet each scheme that a
-    user asks for. ``schemes`` are those of all arms, from their files, with what
-    the experiment changes in them.
+    ``backends`` are those that can run it, the usual one first. ``compare`` is the arm, or are the arms,
+    whose workloads meet each scheme that a user asks for. ``schemes`` are those of all arms, from their
+    files, with what the experiment changes in them.
     """
 
     title: str

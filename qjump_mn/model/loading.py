@@ -102,7 +102,8 @@ def nearest(word: str, known: list[str]) -> str:
 
 
 def experiment_called(name: str) -> str:
-    """The experiment whose name that is, or which has it for a second one, such as fig1a; ``name`` itself if there is none."""
+    """The experiment whose name that is, or which has it for a second one, such as fig1a; ``name`` itself if
+    there is none."""
     known = names("experiments")
     return name if name in known else next((one for one in known if name in also(one)), name)
 
@@ -121,7 +122,8 @@ def summary(name: str) -> Summary:
 
 
 def read(kind: str, name: str) -> dict[str, Any]:
-    """The raw content of ``kind``/``name``.toml; raise :class:`UsageError` if there is none or it is no TOML."""
+    """The raw content of ``kind``/``name``.toml; raise :class:`UsageError` if there is none or it is no
+    TOML."""
     singular = SINGULAR[kind]
     for folder in folders(kind):
         path = folder / f"{name}.toml"
@@ -170,12 +172,17 @@ def scheme(name: str) -> SchemeSpec:
 
 def presets(name: str) -> dict[str, str]:
     """The presets of the experiment called ``name``, each with the line that says what it is."""
-    return {preset: table.get("about", "") for preset, table in read("experiments", name).get("presets", {}).items()}
+    return {
+        preset: table.get("about", "")
+        for preset, table in read("experiments", name).get("presets", {}).items()
+    }
 
 
-def experiment(name: str, preset: str, settings: list[str], schemes: Sequence[str] = ()) -> tuple[ExperimentSpec, Points]:
-    """The experiment called ``name`` with ``preset``, an arm for each of ``schemes``, and then each "key=value" of ``settings`` applied; and what
-    the values with names of its sweeps set.
+def experiment(
+    name: str, preset: str, settings: list[str], schemes: Sequence[str] = ()
+) -> tuple[ExperimentSpec, Points]:
+    """The experiment called ``name`` with ``preset``, an arm for each of ``schemes``, and then each
+    "key=value" of ``settings`` applied; and what the values with names of its sweeps set.
 
     A preset leaves out what it names in ``without``, tables or settings, before it changes anything.
     """
@@ -235,8 +242,9 @@ def _leave_out(raw: dict[str, Any], entry: str, where: str) -> None:
 def points(raw: dict[str, Any], where: str) -> Points:
     """Take the tables ``points`` out of an experiment's sweeps and return them.
 
-    ``sweeps.NAME.points.VALUE`` is a table of settings, such as ``"schemes.*.simulator.transport.sack" = false``; ``*`` stands for each entry
-    that has the setting. An empty one changes nothing. ``values`` are those that are run, by default all.
+    ``sweeps.NAME.points.VALUE`` is a table of settings, such as ``"schemes.*.simulator.transport.sack" =
+    false``; ``*`` stands for each entry that has the setting. An empty one changes nothing. ``values`` are
+    those that are run, by default all.
     """
     found: Points = {}
     for key, sweep in raw.get("sweeps", {}).items():
@@ -248,28 +256,46 @@ def points(raw: dict[str, Any], where: str) -> Points:
 
 
 def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
-    """The arms in which the workloads of those called ``compare`` meet the scheme ``name``, unless there are such already."""
+    """The arms in which the workloads of those called ``compare`` meet the scheme ``name``, unless there are
+    such already."""
     label, arms, compared = scheme(name).label, raw.get("arms", {}), raw.get("compare", "")
     if not compared:
         raise UsageError(f"{where} has no arm to meet other schemes: it compares parameters, not schemes")
     several = isinstance(compared, list)
     for compare in compared if several else [compared]:
         if compare not in arms:
-            raise UsageError(f"{where}: compare: there is no arm {compare!r}: {nearest(str(compare), list(arms))}")
+            raise UsageError(
+                f"{where}: compare: there is no arm {compare!r}: {nearest(str(compare), list(arms))}"
+            )
         key = (f"{compare.partition('_')[0]}_" if several else "") + name.replace("-", "_")
         if key not in arms:
-            arms[key] = {**{field: arms[compare][field] for field in ("workloads", "link", "sweep") if field in arms[compare]}, "label": label, "scheme": name}
+            arms[key] = {
+                **{
+                    field: arms[compare][field]
+                    for field in ("workloads", "link", "sweep")
+                    if field in arms[compare]
+                },
+                "label": label,
+                "scheme": name,
+            }
         elif _scheme_of(arms[key]) != name:
-            raise UsageError(f"{where} has an arm {key!r} of another scheme, {_scheme_of(arms[key])!r}: give yours another name")
+            raise UsageError(
+                f"{where} has an arm {key!r} of another scheme, {_scheme_of(arms[key])!r}: give yours "
+                "another name"
+            )
         raw["figure"]["arms"] = list(dict.fromkeys([*raw["figure"]["arms"], key]))
 
 
 def _add_schemes(raw: dict[str, Any], known: dict[str, str]) -> dict[str, str]:
     """The files of the schemes that arms name, each below what the experiment changes in it.
 
-    ``base`` names the file of one of the experiment's own; those that were read before are ``known``. Returns the base of each.
+    ``base`` names the file of one of the experiment's own; those that were read before are ``known``. Returns
+    the base of each.
     """
-    changes = {name: dict(change) if isinstance(change, dict) else {} for name, change in raw.get("schemes", {}).items()}
+    changes = {
+        name: dict(change) if isinstance(change, dict) else {}
+        for name, change in raw.get("schemes", {}).items()
+    }
     bases = {name: change.pop("base", known.get(name, name)) for name, change in changes.items()}
     for base in bases.values():
         read("schemes", base)
@@ -279,7 +305,9 @@ def _add_schemes(raw: dict[str, Any], known: dict[str, str]) -> dict[str, str]:
         if isinstance(name, str) and name not in found:
             base = bases.get(name, name)
             found[name] = read("schemes", base)
-            convert(found[name], SchemeSpec, f"scheme {base!r}")  # a file's own mistakes are told with its name
+            convert(
+                found[name], SchemeSpec, f"scheme {base!r}"
+            )  # a file's own mistakes are told with its name
             merge(found[name], changes.get(name, {}))
     raw["schemes"] = found
     return bases
@@ -290,8 +318,11 @@ def _scheme_of(arm: Any) -> Any:
     return arm.get("scheme", "none") if isinstance(arm, dict) else "none"
 
 
-def varied(spec: ExperimentSpec, changes: Mapping[str, int | float | str | bool], where: str) -> ExperimentSpec:
-    """``spec`` with other values at some of its settings, as a sweep asks for; raise :class:`UsageError` where there is no such setting."""
+def varied(
+    spec: ExperimentSpec, changes: Mapping[str, int | float | str | bool], where: str
+) -> ExperimentSpec:
+    """``spec`` with other values at some of its settings, as a sweep asks for; raise :class:`UsageError`
+    where there is no such setting."""
     plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
     for pattern, value in changes.items():
         for key in _matching(plain, pattern) or [pattern]:

@@ -17,7 +17,8 @@ TAIL_S = 1
 
 
 class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The limiter that every host runs: sch_qjump in one of its modes, or in mode "tbf" prio and tbf with the same rates.
+    """The limiter that every host runs: sch_qjump in one of its modes, or in mode "tbf" prio and tbf with the
+    same rates.
 
     ``budget_bytes`` is indexed by 802.1Q priority; 0 is unlimited, in mode "2015" nothing.
     """
@@ -77,8 +78,18 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def background_s(self) -> int:
-        """How long what disturbs goes on: warm-up, the time of the slowest measurement, and a tail, so that every request meets it."""
-        return -(-(self.warmup_ns + max([self.duration_ns, *(workload.longest_ns for workload in self.arm.workloads)])) // 10**9) + TAIL_S
+        """How long what disturbs goes on: warm-up, the time of the slowest measurement, and a tail, so that
+        every request meets it."""
+        return (
+            -(
+                -(
+                    self.warmup_ns
+                    + max([self.duration_ns, *(workload.longest_ns for workload in self.arm.workloads)])
+                )
+                // 10**9
+            )
+            + TAIL_S
+        )
 
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -1,4 +1,5 @@
-"""A scheme: what hosts and switches do so that one program's traffic does not disturb another's; each is a file of schemes/."""
+"""A scheme: what hosts and switches do so that one program's traffic does not disturb another's; each is a
+file of schemes/."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ FILLED_LATER = ("dev", "parent")
 
 
 class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a scheme is drawn, on every figure: told apart by its colour, and without colours by dashes and marker (matplotlib's letter)."""
+    """How a scheme is drawn, on every figure: told apart by its colour, and without colours by dashes and
+    marker (matplotlib's letter)."""
 
     colour: str
     marker: str
@@ -33,11 +35,13 @@ class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the simulator does for a scheme: ``like`` names one of its own, the others what is otherwise, in its words.
+    """What the simulator does for a scheme: ``like`` names one of its own, the others what is otherwise, in
+    its words.
 
-    Times are written with their unit ("200us"), bytes are plain numbers, packets are "65pkt", and "buffer" is what a port of the topology holds.
-    A queue or transport of another ``kind`` has all its settings here. ``host_queue`` is that of the hosts' own links, ``pause`` flow control.
-    The arm's limiter takes the place of the scheme's own.
+    Times are written with their unit ("200us"), bytes are plain numbers, packets are "65pkt", and "buffer" is
+    what a port of the topology holds. A queue or transport of another ``kind`` has all its settings here.
+    ``host_queue`` is that of the hosts' own links, ``pause`` flow control. The arm's limiter takes the place
+    of the scheme's own.
     """
 
     like: str
@@ -51,13 +55,14 @@ class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A scheme file.
 
-    ``levels`` marks every workload with its level, which switches and hosts serve in strict priority. ``limiter`` makes hosts limit their levels
-    by the experiment's rates: sch_qjump in mode "delay", "drop" or "2015", or prio and "tbf". ``window`` caps the socket buffers of background
-    workloads. ``congestion_control`` and ``ecn`` are TCP's, on every host. ``link`` changes every link. ``host`` and ``switch_port`` are tc lines
-    for every host's interface and every switch port, each without the word tc: {dev} is the interface, {parent} the class below which they
-    belong; {rate} (bit/s), {buffer}, {frame} (bytes; a full one) and {mtu} are the link's. Any other field is
-    a number, which is rounded: an expression (:mod:`qjump_mn.model.expression`) with these names and those of
-    ``parameters``, such as {0.07 * buffer}.
+    ``levels`` marks every workload with its level, which switches and hosts serve in strict priority.
+    ``limiter`` makes hosts limit their levels by the experiment's rates: sch_qjump in mode "delay", "drop" or
+    "2015", or prio and "tbf". ``window`` caps the socket buffers of background workloads.
+    ``congestion_control`` and ``ecn`` are TCP's, on every host. ``link`` changes every link. ``host`` and
+    ``switch_port`` are tc lines for every host's interface and every switch port, each without the word tc:
+    {dev} is the interface, {parent} the class below which they belong; {rate} (bit/s), {buffer}, {frame}
+    (bytes; a full one) and {mtu} are the link's. Any other field is a number, which is rounded: an expression
+    (:mod:`qjump_mn.model.expression`) with these names and those of ``parameters``, such as {0.07 * buffer}.
 
     ``simulator`` is what the simulator does instead; a scheme that is
     ``only_simulated`` has nothing else.
@@ -80,7 +85,8 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What of a scheme is left to do when levels, limits, windows and links are resolved; tc lines with {dev} and {parent} in them."""
+    """What of a scheme is left to do when levels, limits, windows and links are resolved; tc lines with {dev}
+    and {parent} in them."""
 
     NOT_RUN: ClassVar = ("name", "only_simulated")
 
@@ -103,23 +109,38 @@ class Presented(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) -> SchemePlan:
-    """Check ``spec`` for links of ``network`` and fill in its numbers; raise :class:`UsageError` that begins with ``where``."""
+    """Check ``spec`` for links of ``network`` and fill in its numbers; raise :class:`UsageError` that begins
+    with ``where``."""
     if spec.limiter and not spec.levels:
         raise UsageError(f"{where}: a limiter without levels limits nothing but level 0: set levels = true")
     if spec.congestion_control is not None and not re.fullmatch(r"[a-z0-9_]{1,15}", spec.congestion_control):
-        raise UsageError(f"{where}: congestion_control: {spec.congestion_control!r} is no name of the kernel's, such as 'dctcp'")
+        raise UsageError(
+            f"{where}: congestion_control: {spec.congestion_control!r} is no name of the kernel's, such as "
+            "'dctcp'"
+        )
     if spec.limiter and spec.host:
-        raise UsageError(f"{where}: host: the limiter stands where these lines would put their queues: leave one of them out")
+        raise UsageError(
+            f"{where}: host: the limiter stands where these lines would put their queues: leave one of them "
+            "out"
+        )
     if spec.switch_port and spec.levels:
-        raise UsageError(f"{where}: switch_port: queues of its own take the place of a port's levels: leave one of them out")
+        raise UsageError(
+            f"{where}: switch_port: queues of its own take the place of a port's levels: leave one of them "
+            "out"
+        )
     if spec.switch_port and not registry.of(network.model).has_port_queues:
-        raise UsageError(f"{where}: switch_port: only ports of links of model wire have a place for queues, not of model {network.model}")
+        raise UsageError(
+            f"{where}: switch_port: only ports of links of model wire have a place for queues, not of model "
+            f"{network.model}"
+        )
     if spec.only_simulated and spec.simulator is None:
         raise UsageError(f"{where}: only_simulated: it has no table [simulator]")
     parameters = spec.parameters
     for parameter in parameters:
         if not parameter.isidentifier() or parameter in (*_of_link(network.link), *FILLED_LATER):
-            raise UsageError(f"{where}: parameters.{parameter}: take another name: it is no identifier, or the link's")
+            raise UsageError(
+                f"{where}: parameters.{parameter}: take another name: it is no identifier, or the link's"
+            )
 
     def filled(key: str, lines: tuple[str, ...], link: Link) -> tuple[str, ...]:
         return tuple(_filled(f"{where}: {key}", line, {**_of_link(link), **parameters}) for line in lines)
@@ -149,7 +170,10 @@ def _filled(where: str, line: str, values: Mapping[str, float]) -> str:
     """``line`` with a number for every {expression}; {dev} and {parent} stay."""
     verb, _, rest = line.partition(" ")
     if verb not in ("qdisc", "class", "filter") or "{dev}" not in rest:
-        raise UsageError(f"{where}: {line!r} is no line for tc: write it without 'tc', such as 'qdisc add dev {{dev}} parent {{parent}} …'")
+        raise UsageError(
+            f"{where}: {line!r} is no line for tc: write it without 'tc', such as 'qdisc add dev {{dev}} "
+            f"parent {{parent}} …'"
+        )
 
     def filled(field: re.Match[str]) -> str:
         text = field[1].strip()

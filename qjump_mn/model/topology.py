@@ -18,17 +18,21 @@ PREFIX_BITS = 24
 """Of the hosts' addresses, which are all in one subnet."""
 
 SWITCHES = "switches"
-"""Name of the machine's own namespace, where all switches are, in messages and in the names of the files of what was built."""
+"""Name of the machine's own namespace, where all switches are, in messages and in the names of the files of
+what was built."""
 
 
 class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How every link of the network behaves; ``buffer`` is in bytes per level and port, ``delay`` is propagation, one way.
+    """How every link of the network behaves; ``buffer`` is in bytes per level and port, ``delay`` is
+    propagation, one way.
 
-    ``trunk_rate``, ``trunk_buffer`` and ``trunk_delay`` are of the links between switches, by default those of the hosts'.
+    ``trunk_rate``, ``trunk_buffer`` and ``trunk_delay`` are of the links between switches, by default those
+    of the hosts'.
 
-    ``orphan``: a frame that has left its sender is no longer charged to the socket that sent it, as with any real network card; off
-    shows what HTB and TBF do. ``xoff`` and ``xon`` are of Ethernet flow control (802.3x): a switch port pauses its link partner when so many
-    bytes that came in through it wait in the switch, and resumes it when as few are left; 0 is off. Both are for model wire only.
+    ``orphan``: a frame that has left its sender is no longer charged to the socket that sent it, as with any
+    real network card; off shows what HTB and TBF do. ``xoff`` and ``xon`` are of Ethernet flow control
+    (802.3x): a switch port pauses its link partner when so many bytes that came in through it wait in the
+    switch, and resumes it when as few are left; 0 is off. Both are for model wire only.
     """
 
     model: str
@@ -59,12 +63,15 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def over(self, link: LinkSpec) -> LinkSpec:
         """``link`` with what is given here."""
-        changes = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
+        changes = {
+            name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None
+        }
         return msgspec.structs.replace(link, **changes)
 
 
 class FabricSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A leaf-spine fabric: every rack's switch has a link to every spine. Hosts are h1, h2, … rack by rack."""
+    """A leaf-spine fabric: every rack's switch has a link to every spine. Hosts are h1, h2, … rack by
+    rack."""
 
     racks: int
     hosts_per_rack: int
@@ -72,8 +79,9 @@ class FabricSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A topology file. A switch's list names the hosts and switches below it; together they form one tree. With ``fabric`` there are no such
-    lists: it is for the simulator, as are more than 250 hosts and more than 10 Gb/s."""
+    """A topology file. A switch's list names the hosts and switches below it; together they form one tree.
+    With ``fabric`` there are no such lists: it is for the simulator, as are more than 250 hosts and more than
+    10 Gb/s."""
 
     description: str
     vlan: int = 2
@@ -85,8 +93,8 @@ class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A link in plain numbers: its ``model``, rate, what each level of a port before it holds, and its propagation, one
-    way. The others are as in :class:`LinkSpec`, 0 where a link is never paused."""
+    """A link in plain numbers: its ``model``, rate, what each level of a port before it holds, and its
+    propagation, one way. The others are as in :class:`LinkSpec`, 0 where a link is never paused."""
 
     model: str
     rate_bps: int
@@ -99,8 +107,8 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order; a ``fabric``
-    has none. ``link`` is that of every host, ``trunk`` every one between switches."""
+    """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order;
+    a ``fabric`` has none. ``link`` is that of every host, ``trunk`` every one between switches."""
 
     NOT_RUN: ClassVar = ("topology",)
 
@@ -114,7 +122,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     fabric: FabricSpec | None = None
 
     def skeleton(self) -> Network:
-        """What must be the same for one machine state to serve: all but what a trial sets when it shapes the links."""
+        """What must be the same for one machine state to serve: all but what a trial sets when it shapes the
+        links."""
         plain = msgspec.structs.replace(
             self.link, rate_bps=10**7, buffer_bytes=10**5, delay_ns=0, orphan=True, xoff_bytes=0, xon_bytes=0
         )
@@ -133,7 +142,11 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     @property
     def told_links(self) -> str:
         """The links' rates in words."""
-        between = "" if self.trunk.rate_bps == self.link.rate_bps else f" ({self.trunk.rate_bps / 1e6:g} between switches)"
+        between = (
+            ""
+            if self.trunk.rate_bps == self.link.rate_bps
+            else f" ({self.trunk.rate_bps / 1e6:g} between switches)"
+        )
         return f"{self.link.rate_bps / 1e6:g} Mb/s{between} links"
 
     @property
@@ -145,7 +158,10 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def switches(self) -> tuple[str, ...]:
         """Every switch, the root first; of a fabric the racks', then the spines."""
         if self.fabric is not None:
-            return (*(f"rack{n + 1}" for n in range(self.fabric.racks)), *(f"spine{n + 1}" for n in range(self.fabric.spines)))
+            return (
+                *(f"rack{n + 1}" for n in range(self.fabric.racks)),
+                *(f"spine{n + 1}" for n in range(self.fabric.spines)),
+            )
         return tuple(dict.fromkeys(switch for switch, _ in self.edges))
 
     @property
@@ -162,8 +178,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         return {host: f"10.0.0.{index + 1}" for index, host in enumerate(self.hosts)}
 
     def ports(self) -> tuple[tuple[tuple[str, str], tuple[str, str]], ...]:
-        """Both ends of every link, the upper one first, as (node, interface) and with Mininet's names: a switch's ports are numbered
-        from 1 in the order of its links."""
+        """Both ends of every link, the upper one first, as (node, interface) and with Mininet's names: a
+        switch's ports are numbered from 1 in the order of its links."""
         hosts = set(self.hosts)
         count = dict.fromkeys(self.switches, 0)
 
@@ -177,12 +193,18 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def by_device(self) -> dict[str, Link]:
         """The link of the interface at each of its ends."""
-        return {device: link for link, ends in zip(self.links(), self.ports(), strict=True) for _, device in ends}
+        return {
+            device: link for link, ends in zip(self.links(), self.ports(), strict=True) for _, device in ends
+        }
 
     def path(self, source: str, destination: str) -> tuple[tuple[str, str], ...]:
-        """The directed links (from, to) that a frame crosses from host ``source`` to host ``destination``; in a fabric by its first spine."""
+        """The directed links (from, to) that a frame crosses from host ``source`` to host ``destination``; in
+        a fabric by its first spine."""
         if self.fabric is not None:
-            racks = [f"rack{(int(host[1:]) - 1) // self.fabric.hosts_per_rack + 1}" for host in (source, destination)]
+            racks = [
+                f"rack{(int(host[1:]) - 1) // self.fabric.hosts_per_rack + 1}"
+                for host in (source, destination)
+            ]
             between = racks[:1] if racks[0] == racks[1] else [racks[0], "spine1", racks[1]]
             return tuple(itertools.pairwise([source, *between, destination]))
         parent = {node: switch for switch, node in self.edges}
@@ -222,7 +244,9 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
     for switch, below in spec.switches.items():
         for node in below:
             if node in seen:
-                raise UsageError(f"{where}: {node!r} hangs below both {seen[node]!r} and {switch!r}: give it one place")
+                raise UsageError(
+                    f"{where}: {node!r} hangs below both {seen[node]!r} and {switch!r}: give it one place"
+                )
             seen[node] = switch
             if not node.isalnum() or len(node) > 8:
                 raise UsageError(f"{where}: {node!r} is no node name: use at most 8 letters and digits")
@@ -231,12 +255,16 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         while above[-1] in seen:
             above.append(seen[above[-1]])
             if above.count(above[-1]) > 1:
-                raise UsageError(f"{where}: {' > '.join(reversed(above))} is a loop: the switches must form a tree")
+                raise UsageError(
+                    f"{where}: {' > '.join(reversed(above))} is a loop: the switches must form a tree"
+                )
     if spec.fabric is not None and spec.switches:
         raise UsageError(f"{where}: it has both a fabric and switches: leave one of them out")
     roots = [switch for switch in spec.switches if switch not in seen]
     if len(roots) != 1 and spec.fabric is None:
-        raise UsageError(f"{where}: the switches form no single tree: {', '.join(roots) or 'none'} hang below nothing")
+        raise UsageError(
+            f"{where}: the switches form no single tree: {', '.join(roots) or 'none'} hang below nothing"
+        )
     network = Network(
         topology=name,
         vlan=spec.vlan,
@@ -259,12 +287,19 @@ def check_emulated(network: Network) -> None:
     """Raise :class:`UsageError` for a network that only the simulator can have."""
     where = f"topology {network.topology!r}"
     if network.fabric is not None:
-        raise UsageError(f"{where}: a fabric is for the simulator, the emulation has trees: use --backend simulator or another topology")
+        raise UsageError(
+            f"{where}: a fabric is for the simulator, the emulation has trees: use --backend simulator or "
+            "another topology"
+        )
     fastest = Rate(max(network.link.rate_bps, network.trunk.rate_bps))
     if fastest > 10**10:
-        raise UsageError(f"{where}: a link rate of {fastest} is out of range for the emulation: use at most 10Gbit")
+        raise UsageError(
+            f"{where}: a link rate of {fastest} is out of range for the emulation: use at most 10Gbit"
+        )
     if len(network.hosts) > 250:
-        raise UsageError(f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250")
+        raise UsageError(
+            f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250"
+        )
 
 
 def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
@@ -289,7 +324,8 @@ def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
 
 
 def _check_link(where: str, prefix: str, link: Link) -> None:
-    """Raise :class:`UsageError` for a link that cannot be, naming its settings, which begin with ``prefix``."""
+    """Raise :class:`UsageError` for a link that cannot be, naming its settings, which begin with
+    ``prefix``."""
     full = theory.frame_bytes(link.mtu_bytes)
     if not 10**5 <= link.rate_bps <= FASTEST_BPS:
         wrong = f"link.{prefix}rate = {Rate(link.rate_bps)}"
@@ -306,16 +342,22 @@ def _check_link(where: str, prefix: str, link: Link) -> None:
 def _check_fabric(where: str, spec: FabricSpec) -> None:
     for field, most in (("racks", 65_536), ("hosts_per_rack", 65_536), ("spines", 1024)):
         if not 1 <= getattr(spec, field) <= most:
-            raise UsageError(f"{where}: fabric.{field} = {getattr(spec, field)} is out of range: use 1 to {most}")
+            raise UsageError(
+                f"{where}: fabric.{field} = {getattr(spec, field)} is out of range: use 1 to {most}"
+            )
     if spec.racks * spec.hosts_per_rack > 65_536:
-        raise UsageError(f"{where}: fabric: {spec.racks * spec.hosts_per_rack} hosts are too many for the simulator: use at most 65536")
+        raise UsageError(
+            f"{where}: fabric: {spec.racks * spec.hosts_per_rack} hosts are too many for the simulator: use "
+            "at most 65536"
+        )
 
 
 def _check_flow_control(where: str, network: Network) -> None:
-    """Raise :class:`UsageError` unless thresholds fit each other, and a port's buffer what all others may send before they are paused.
+    """Raise :class:`UsageError` unless thresholds fit each other, and a port's buffer what all others may
+    send before they are paused.
 
-    Behind the threshold comes what is on its way while the pause is: the frame that reached it, one that keeps the pause waiting, one that its
-    receiver has begun, one being switched, and what the link holds.
+    Behind the threshold comes what is on its way while the pause is: the frame that reached it, one that
+    keeps the pause waiting, one that its receiver has begun, one being switched, and what the link holds.
     """
     xoff, xon = network.link.xoff_bytes, network.link.xon_bytes
     if not xoff and not xon:
@@ -331,6 +373,7 @@ def _check_flow_control(where: str, network: Network) -> None:
             others, behind = len(links) - 1, sum(rooms) - room
             if others * xoff + behind > link.buffer_bytes:
                 raise UsageError(
-                    f"{where}: xoff = {xoff}B loses frames: {others} ports of {switch} may send {others * xoff + behind}B to one whose buffer has "
+                    f"{where}: xoff = {xoff}B loses frames: {others} ports of {switch} may send "
+                    f"{others * xoff + behind}B to one whose buffer has "
                     f"{link.buffer_bytes}B: use at most {(link.buffer_bytes - behind) // others}B"
                 )

@@ -1,6 +1,7 @@
 """Quantities with units, as written in TOML files and on the command line: ``10Mbit``, ``28.8ms``, ``1550B``.
 
-A bare number is refused where a unit is due: a rate of "10" is how the published scripts came to be wrong by a factor of ten.
+A bare number is refused where a unit is due: a rate of "10" is how the published scripts came to be wrong by
+a factor of ten.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ class Quantity(int):
 
     @classmethod
     def parse(cls, text: object) -> Self:
-        """Read ``text`` (such as ``28.8ms``); raise :class:`UsageError` unless it is a whole number of base units."""
+        """Read ``text`` (such as ``28.8ms``); raise :class:`UsageError` unless it is a whole number of base
+        units."""
         name = cls.__name__.lower()
         match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
         if match is None or match[2] not in cls.units:
             units = ", ".join(cls.units)
-            raise UsageError(f"{text!r} is not a {name}: write a number and one of the units {units}, such as {cls.sample!r}")
+            raise UsageError(
+                f"{text!r} is not a {name}: write a number and one of the units {units}, such as "
+                f"{cls.sample!r}"
+            )
         value = Decimal(match[1]) * cls.units[match[2]]
         if value != value.to_integral_value():
             raise UsageError(f"{text!r} is not a whole number of {cls.base}")

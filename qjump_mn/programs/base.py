@@ -160,7 +160,8 @@ class FlowSpec(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def read_flows(flows: Sequence[str], where: str) -> list[tuple[str, Flow]]:
-    """The flows of texts such as "h8>h10", each with the entry that says so; raise :class:`UsageError` for nonsense."""
+    """The flows of texts such as "h8>h10", each with the entry that says so; raise :class:`UsageError` for
+    nonsense."""
     pairs = []
     for text in flows:
         source, arrow, destination = (part.strip() for part in text.partition(">"))

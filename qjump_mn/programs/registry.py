@@ -1,8 +1,8 @@
 """The programs by name: ours, and those that installed packages bring.
 
 A package brings a program by an entry point of the group "qjump_mn.programs", whose name is the program's and
-whose object is a :class:`~qjump_mn.programs.base.Program`; and a measure of a program that is there already by one
-of the group "qjump_mn.measures", with a name such as "ping.jitter_ms" and a
+whose object is a :class:`~qjump_mn.programs.base.Program`; and a measure of a program that is there already
+by one of the group "qjump_mn.measures", with a name such as "ping.jitter_ms" and a
 :class:`~qjump_mn.programs.base.Measure`.
 """
 
@@ -147,7 +147,8 @@ def spec_type(name: str) -> type[WorkloadSpec]:
 
 
 def headings(plan: WorkloadPlan) -> dict[str, str]:
-    """The measures of a workload, each with its heading in tables: its program's, then those of extensions."""
+    """The measures of a workload, each with its heading in tables: its program's, then those of
+    extensions."""
     return {**plan.measures, **{name: added.heading for name, added in added_measures(plan).items()}}
 
 
@@ -170,7 +171,8 @@ def simulated(plan: WorkloadPlan) -> Simulated | None:
 
 
 def _resolved(plan: WorkloadPlan, name: str) -> Any:
-    """The object called ``name``; raise :class:`UsageError` with the package that brings it, if it does not load."""
+    """The object called ``name``; raise :class:`UsageError` with the package that brings it, if it does not
+    load."""
     try:
         return pkgutil.resolve_name(name)
     except (ImportError, AttributeError) as error:

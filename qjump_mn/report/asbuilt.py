@@ -1,4 +1,5 @@
-"""A short view of the network as it was read back: ports, and the qdisc tree of one host and of one switch port."""
+"""A short view of the network as it was read back: ports, and the qdisc tree of one host and of one switch
+port."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class Port(NamedTuple):
 
 
 class AsBuilt(NamedTuple):
-    """One trial's network. ``trees`` are (title, qdisc tree as text); ``files`` are relative to the run directory."""
+    """One trial's network. ``trees`` are (title, qdisc tree as text); ``files`` are relative to the run
+    directory."""
 
     trial: str
     ports: tuple[Port, ...]
@@ -33,19 +35,30 @@ class AsBuilt(NamedTuple):
 
 
 def summary(run: RunDirectory, plan: Plan) -> AsBuilt | None:
-    """The network of the trial that says most, one with a limiter if there is any; None if nothing was read back."""
+    """The network of the trial that says most, one with a limiter if there is any; None if nothing was read
+    back."""
     trials = sorted(plan.trials(), key=lambda trial: (trial.arm.qjump is None, len(trial.arm.workloads) < 2))
     for trial in trials:
         folder = run.asbuilt(trial.name) / "before"
         if run.is_done(trial.name) and folder.is_dir():
-            flows = [flow for workload in trial.arm.workloads if workload.name == plan.figure.workload for flow in workload.flows]
+            flows = [
+                flow
+                for workload in trial.arm.workloads
+                if workload.name == plan.figure.workload
+                for flow in workload.flows
+            ]
             source, destination = flows[0] if flows else plan.network.hosts[:2]
             port = _port_towards(plan, destination)
             host, switches = _json(folder / f"tc-{source}.json"), _json(folder / f"tc-{SWITCHES}.json")
-            trees = ((f"host {source}, {source}-eth0", tree(host, f"{source}-eth0")), (f"switch port {port}, towards {destination}", tree(switches, port)))
+            trees = (
+                (f"host {source}, {source}-eth0", tree(host, f"{source}-eth0")),
+                (f"switch port {port}, towards {destination}", tree(switches, port)),
+            )
             links = [*_links(folder, source), *_links(folder, SWITCHES)]
             files = tuple(path.relative_to(run.path).as_posix() for path in sorted(folder.iterdir()))
-            return AsBuilt(trial.name, tuple(links), tuple(item for item in trees if item[1]), _kinds(switches), files)
+            return AsBuilt(
+                trial.name, tuple(links), tuple(item for item in trees if item[1]), _kinds(switches), files
+            )
     return None
 
 
@@ -56,10 +69,18 @@ def tree(qdiscs: list[dict[str, Any]], device: str) -> str:
 
     def add(qdisc: dict[str, Any], depth: int) -> None:
         place = "root" if qdisc.get("root") else f"parent {qdisc.get('parent', '?')}"
-        lines.append(f"{'    ' * depth}{qdisc.get('kind', '?')} {qdisc.get('handle', '')} {place}{_options(qdisc.get('options', {}))}")
+        lines.append(
+            f"{'    ' * depth}{qdisc.get('kind', '?')} {qdisc.get('handle', '')} "
+            f"{place}{_options(qdisc.get('options', {}))}"
+        )
         major = str(qdisc.get("handle", "")).rstrip(":")
         for child in of_device:
-            if major and child is not qdisc and not child.get("root") and str(child.get("parent", "")).split(":")[0] == major:
+            if (
+                major
+                and child is not qdisc
+                and not child.get("root")
+                and str(child.get("parent", "")).split(":")[0] == major
+            ):
                 add(child, depth + 1)
 
     for qdisc in of_device:
@@ -77,14 +98,22 @@ def _options(options: dict[str, Any]) -> str:
             budgets = [f"{level}:{value[level] or none}" for level in reversed(range(len(value)))]
             parts.append(f"bytes per epoch by priority {' '.join(budgets)}")
         elif isinstance(value, list) and value:
-            parts.append(f"{key} {value[0]}" if value.count(value[0]) == len(value) else f"{key} {' '.join(map(str, value))}")
+            parts.append(
+                f"{key} {value[0]}"
+                if value.count(value[0]) == len(value)
+                else f"{key} {' '.join(map(str, value))}"
+            )
         elif isinstance(value, str | int | float):
             parts.append(f"{key} {value}")
     return f" {', '.join(parts)}" if parts else ""
 
 
 def _kinds(qdiscs: list[dict[str, Any]]) -> tuple[tuple[str, int], ...]:
-    roots = [str(qdisc.get("kind")) for qdisc in qdiscs if qdisc.get("root") and qdisc.get("dev") not in ("lo", "ovs-system")]
+    roots = [
+        str(qdisc.get("kind"))
+        for qdisc in qdiscs
+        if qdisc.get("root") and qdisc.get("dev") not in ("lo", "ovs-system")
+    ]
     return tuple(sorted((kind, roots.count(kind)) for kind in set(roots)))
 
 
@@ -96,7 +125,11 @@ def _links(folder: Path, node: str) -> list[Port]:
             mtu=str(link.get("mtu", "")),
             queues=f"{link.get('num_tx_queues', '?')} / {link.get('num_rx_queues', '?')}",
             kind=_kind(link.get("linkinfo", {})),
-            address=", ".join(f"{entry.get('local')}/{entry.get('prefixlen')}" for entry in link.get("addr_info", ()) if entry.get("family") == "inet"),
+            address=", ".join(
+                f"{entry.get('local')}/{entry.get('prefixlen')}"
+                for entry in link.get("addr_info", ())
+                if entry.get("family") == "inet"
+            ),
         )
         for link in _json(folder / f"ip-{node}.json")
         if "ifname" in link and link["ifname"] != "lo"
@@ -106,7 +139,11 @@ def _links(folder: Path, node: str) -> list[Port]:
 def _kind(linkinfo: dict[str, Any]) -> str:
     data = linkinfo.get("info_data", {})
     kind = str(linkinfo.get("info_kind", ""))
-    return f"{kind} {data.get('id')}, {len(data.get('egress_qos', ()))} priorities mapped" if kind == "vlan" else kind
+    return (
+        f"{kind} {data.get('id')}, {len(data.get('egress_qos', ()))} priorities mapped"
+        if kind == "vlan"
+        else kind
+    )
 
 
 def _port_towards(plan: Plan, host: str) -> str:

@@ -1,4 +1,5 @@
-"""``report.md`` and a self-contained ``report.html``: what was asked, what came out, and how to do it again."""
+"""``report.md`` and a self-contained ``report.html``: what was asked, what came out, and how to do it
+again."""
 
 from __future__ import annotations
 
@@ -32,8 +33,12 @@ def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path
     """Write both reports into the run directory; return where they are, HTML first."""
     content = context(run, manifest, outcome)
     pages = (run.path / "report.html", run.path / "report.md")
-    write_atomically(pages[0], _environment(autoescape=True).get_template("report.html.jinja").render(content).encode())
-    write_atomically(pages[1], _environment(autoescape=False).get_template("report.md.jinja").render(content).encode())
+    write_atomically(
+        pages[0], _environment(autoescape=True).get_template("report.html.jinja").render(content).encode()
+    )
+    write_atomically(
+        pages[1], _environment(autoescape=False).get_template("report.md.jinja").render(content).encode()
+    )
     return pages
 
 
@@ -46,12 +51,16 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "plan": plan,
         "outcome": outcome,
         "wording": wording,
-        "figures": [(drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings],
+        "figures": [
+            (drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings
+        ],
         "arms": [(arm, [*wording.cells(plan, arm), wording.replicates(arm)]) for arm in outcome.arms],
         "heads": [*wording.heads(plan), "replicates"],
         "ratios": ratios.tables(plan, outcome),
         "sentences": wording.sentences(plan, outcome),
-        "used": [verdict for verdict in wording.MEANINGS if any(row.verdict == verdict for row in outcome.verdicts)],
+        "used": [
+            verdict for verdict in wording.MEANINGS if any(row.verdict == verdict for row in outcome.verdicts)
+        ],
         "equations": equations(plan, simulated=by_simulator),
         "network": network(plan, simulated=by_simulator),
         "workloads": workloads(plan),
@@ -70,14 +79,23 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
 
 
 def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
-    """What is computed beforehand: name, formula with its numbers, value. Simulated packets have the bytes on the wire that a scheme says."""
+    """What is computed beforehand: name, formula with its numbers, value. Simulated packets have the bytes on
+    the wire that a scheme says."""
     hosts, rate, mtu = len(plan.network.hosts), plan.network.slowest_bps, plan.network.mtu_bytes
     mbps, full = f"{rate / 1e6:g} Mb/s", theory.frame_bytes(mtu)
     epoch = theory.network_epoch_ns(hosts, mtu, rate)
     rows = [
-        ("Eq. 1, worst-case delay n·P/R", f"{hosts} × {mtu} B × 8 / {mbps}", f"{theory.worst_case_delay_ns(hosts, mtu, rate) / 1e6:g} ms"),
+        (
+            "Eq. 1, worst-case delay n·P/R",
+            f"{hosts} × {mtu} B × 8 / {mbps}",
+            f"{theory.worst_case_delay_ns(hosts, mtu, rate) / 1e6:g} ms",
+        ),
         ("Eq. 2, network epoch 2·n·P/R", f"2 × {hosts} × {mtu} B × 8 / {mbps}", f"{epoch / 1e6:g} ms"),
-        ("Eq. 3, a host's rate at factor 1, P/epoch", f"{mtu} B × 8 / {epoch / 1e6:g} ms", f"{theory.host_rate_bps(mtu, epoch) / 1e3:.4g} kb/s"),
+        (
+            "Eq. 3, a host's rate at factor 1, P/epoch",
+            f"{mtu} B × 8 / {epoch / 1e6:g} ms",
+            f"{theory.host_rate_bps(mtu, epoch) / 1e3:.4g} kb/s",
+        ),
     ]
     if simulated:
         return rows
@@ -97,19 +115,37 @@ def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
     ]
     # One of each program: the formula is the same for the others.
     firsts = {
-        registry.of(workload).name: workload for arm in reversed(plan.arms) for workload in reversed(arm.workloads)
+        registry.of(workload).name: workload
+        for arm in reversed(plan.arms)
+        for workload in reversed(arm.workloads)
     }
-    return rows + [row for workload in firsts.values() for row in workload.equations(plan.network, plan.constants)]
+    return rows + [
+        row for workload in firsts.values() for row in workload.equations(plan.network, plan.constants)
+    ]
 
 
 def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
     """The network and the times, as planned."""
     net = plan.network
-    seeds = ("replicates", f"{len(plan.seeds)}: seed{'s' if len(plan.seeds) > 1 else ''} {', '.join(str(seed) for seed in plan.seeds)}")
+    seeds = (
+        "replicates",
+        f"{len(plan.seeds)}: seed{'s' if len(plan.seeds) > 1 else ''} "
+        f"{', '.join(str(seed) for seed in plan.seeds)}",
+    )
     if simulated:
-        links = [("links of hosts", f"{net.link.rate_bps / 1e9:g} Gb/s, {net.link.delay_ns / 1e3:g} us of propagation")]
+        links = [
+            (
+                "links of hosts",
+                f"{net.link.rate_bps / 1e9:g} Gb/s, {net.link.delay_ns / 1e3:g} us of propagation",
+            )
+        ]
         if len(net.switches) > 1:
-            links.append(("links between switches", f"{net.trunk.rate_bps / 1e9:g} Gb/s, {net.trunk.delay_ns / 1e3:g} us of propagation"))
+            links.append(
+                (
+                    "links between switches",
+                    f"{net.trunk.rate_bps / 1e9:g} Gb/s, {net.trunk.delay_ns / 1e3:g} us of propagation",
+                )
+            )
         size = f"{len(net.hosts)} hosts, {len(net.switches)} switches"
         ends = f"{plan.duration_ns / 1e9:g} s" if plan.duration_ns else "until every flow has ended"
         return [("topology", f"{net.topology}: {size}"), *links, ("simulated", ends), seeds]
@@ -127,7 +163,10 @@ def _links(which: str, link: Link) -> list[tuple[str, str]]:
     delay = f", {link.delay_ns / 1e6:g} ms of propagation" if link.delay_ns else ""
     return [
         (f"links{which}", f"{link.rate_bps / 1e6:g} Mb/s, model {link.model}{delay}"),
-        (f"buffer of a level and port{which}", f"{link.buffer_bytes} B, {link.buffer_bytes * 8e3 / link.rate_bps:.4g} ms"),
+        (
+            f"buffer of a level and port{which}",
+            f"{link.buffer_bytes} B, {link.buffer_bytes * 8e3 / link.rate_bps:.4g} ms",
+        ),
     ]
 
 
@@ -143,30 +182,50 @@ def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
                 windows.setdefault(workload.name, {}).setdefault(workload.window_bytes, []).append(arm.label)
     rows = []
     for name, workload in by_name.items():
-        what = workload.describe() + "".join(f"; socket buffers of {size} B in '{', '.join(labels)}'" for size, labels in windows.get(name, {}).items())
+        what = workload.describe() + "".join(
+            f"; socket buffers of {size} B in '{', '.join(labels)}'"
+            for size, labels in windows.get(name, {}).items()
+        )
         rows.append((name, ", ".join(map(wording.flow, workload.flows)), what, str(workload.level)))
     return rows
 
 
 def schemes(plan: Plan, *, simulated: bool) -> list[tuple[str, str, list[str]]]:
-    """Each scheme of the arms that were run: label, what it is, and what it set; the simulator sets no such thing."""
+    """Each scheme of the arms that were run: label, what it is, and what it set; the simulator sets no such
+    thing."""
     arms = {arm.scheme.name: arm for arm in reversed(plan.arms_run)}
-    return [(plan.schemes[name].label, plan.schemes[name].about, [] if simulated else _set(arm)) for name, arm in arms.items()][::-1]
+    return [
+        (plan.schemes[name].label, plan.schemes[name].about, [] if simulated else _set(arm))
+        for name, arm in arms.items()
+    ][::-1]
 
 
 def _set(arm: ArmPlan) -> list[str]:
     """What an arm's scheme set, as a shell or a link has it."""
-    done = [] if arm.scheme.congestion_control is None else [f"tcp_congestion_control = {arm.scheme.congestion_control}"]
+    done = (
+        []
+        if arm.scheme.congestion_control is None
+        else [f"tcp_congestion_control = {arm.scheme.congestion_control}"]
+    )
     done += [] if arm.scheme.ecn is None else [f"tcp_ecn = {int(arm.scheme.ecn)}"]
     done += [f"switch port: tc {line}" for line in arm.scheme.switch_port]
-    done += [f"port to another switch: tc {line}" for line in arm.scheme.trunk_port if line not in arm.scheme.switch_port]
+    done += [
+        f"port to another switch: tc {line}"
+        for line in arm.scheme.trunk_port
+        if line not in arm.scheme.switch_port
+    ]
     done += [f"host: tc {line}" for line in arm.scheme.host]
-    done += [f"links: pause above {arm.network.link.xoff_bytes} B, resume at {arm.network.link.xon_bytes} B"] if arm.network.link.xoff_bytes else []
+    done += (
+        [f"links: pause above {arm.network.link.xoff_bytes} B, resume at {arm.network.link.xon_bytes} B"]
+        if arm.network.link.xoff_bytes
+        else []
+    )
     return done
 
 
 def limiters(plan: Plan) -> list[dict[str, Any]]:
-    """The rate limits of each arm that has some; arms of a series whose limits are all the same are told once."""
+    """The rate limits of each arm that has some; arms of a series whose limits are all the same are told
+    once."""
     shown: dict[tuple[str, QJumpPlan], dict[str, Any]] = {}
     for arm in plan.arms_run:
         if arm.qjump:
@@ -183,21 +242,36 @@ def limiter(arm: ArmPlan) -> dict[str, Any]:
     for level in reversed(theory.LEVELS):
         rate = wording.budget_mbps(plan.budget_bytes[level], plan.epoch_ns)
         none = "nothing passes" if plan.blocks(level) else "unlimited"
-        budgets.append(none if rate is None else f"{plan.budget_bytes[level]} B = {wording.number(rate)} Mb/s")
+        budgets.append(
+            none if rate is None else f"{plan.budget_bytes[level]} B = {wording.number(rate)} Mb/s"
+        )
     waits = f", at most {plan.limit_packets} packets wait" if plan.mode == "delay" else ""
-    return {"label": arm.label, "epoch": f"{plan.epoch_ns / 1e6:g} ms, {plan.epochs}", "mode": f"{plan.mode}{waits}", "budgets": budgets}
+    return {
+        "label": arm.label,
+        "epoch": f"{plan.epoch_ns / 1e6:g} ms, {plan.epochs}",
+        "mode": f"{plan.mode}{waits}",
+        "budgets": budgets,
+    }
 
 
 def spread(plan: Plan, outcome: Outcome) -> list[tuple[str, str, str, str, str]]:
-    """Arm, workload, measure, the value of each seed, and the 95 % interval of the mean where there are seeds enough."""
+    """Arm, workload, measure, the value of each seed, and the 95 % interval of the mean where there are seeds
+    enough."""
     labels = {workload.name: registry.headings(workload) for arm in plan.arms for workload in arm.workloads}
     rows = []
     for arm in outcome.arms:
         for workload, measured in arm.measures.items():
-            measures = ((key, label) for key, label in labels[workload].items() if key in measured and key not in NOT_SPREAD)
+            measures = (
+                (key, label)
+                for key, label in labels[workload].items()
+                if key in measured and key not in NOT_SPREAD
+            )
             rows += [(arm.label, workload, label, *_seeds(measured[key])) for key, label in measures]
         for workload, flows in arm.flows.items():
-            rows += [(arm.label, workload, f"goodput {flow}, Mb/s", *_seeds(values)) for flow, values in flows.items()]
+            rows += [
+                (arm.label, workload, f"goodput {flow}, Mb/s", *_seeds(values))
+                for flow, values in flows.items()
+            ]
     return rows
 
 
@@ -216,8 +290,14 @@ def _out(argv: Sequence[str]) -> Path:
 
 
 def _seeds(values: Spread) -> tuple[str, str]:
-    by_seed = "; ".join(f"{seed}: {wording.number(value)}" for seed, value in zip(values.seeds, values.values, strict=True))
-    interval = f"{wording.number(values.interval95[0])} to {wording.number(values.interval95[1])}" if values.interval95 else wording.NONE
+    by_seed = "; ".join(
+        f"{seed}: {wording.number(value)}" for seed, value in zip(values.seeds, values.values, strict=True)
+    )
+    interval = (
+        f"{wording.number(values.interval95[0])} to {wording.number(values.interval95[1])}"
+        if values.interval95
+        else wording.NONE
+    )
     return by_seed, interval
 
 
@@ -230,19 +310,24 @@ def _environment(*, autoescape: bool) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["cell"] = lambda text: str(text).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+    environment.filters["cell"] = lambda text: (
+        str(text).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+    )
     environment.filters["verdict_class"] = lambda verdict: str(verdict).lower().replace(" ", "-")
     environment.filters["sentence"] = lambda text: str(text)[:1].upper() + str(text)[1:]
     return environment
 
 
 def _svg(path: Path, prefix: str) -> markupsafe.Markup:
-    """An SVG file as part of an HTML page: without its prologue, its names made different from those of other figures."""
+    """An SVG file as part of an HTML page: without its prologue, its names made different from those of other
+    figures."""
     text = path.read_text(encoding="utf-8")
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', text)
     text = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{prefix}-", text)
     # The size in points would win over the page's width.
-    text = re.sub(r"^<svg [^>]*>", lambda match: re.sub(r' (?:width|height)="[^"]*"', "", match[0]), text, count=1)
+    text = re.sub(
+        r"^<svg [^>]*>", lambda match: re.sub(r' (?:width|height)="[^"]*"', "", match[0]), text, count=1
+    )
     return markupsafe.Markup(text)

@@ -14,7 +14,8 @@ ALL, MARKS = "all levels", "ECN marks"
 
 
 class Load(NamedTuple):
-    """An arm: what its busiest link carried, and for each link its name and the cells below :func:`heads`; no rows if it is not known."""
+    """An arm: what its busiest link carried, and for each link its name and the cells below :func:`heads`; no
+    rows if it is not known."""
 
     label: str
     told: str
@@ -22,24 +23,55 @@ class Load(NamedTuple):
 
 
 def heads(outcome: Outcome) -> list[str]:
-    """The columns: link, a share for each level that any arm uses, drops, marks if there are any, and the most full-size frames that waited."""
+    """The columns: link, a share for each level that any arm uses, drops, marks if there are any, and the
+    most full-size frames that waited."""
     levels = {load.level for loads in outcome.links.values() for load in loads}
-    named = [f"priority {level}" for level in sorted((level for level in levels if level is not None), reverse=True)]
+    named = [
+        f"priority {level}"
+        for level in sorted((level for level in levels if level is not None), reverse=True)
+    ]
     marked = [MARKS] if any(load.marks for loads in outcome.links.values() for load in loads) else []
-    return ["link", *named, *([ALL] if None in levels or len(named) > 1 else []), "drops", *marked, "most waiting, full frames"]
+    return [
+        "link",
+        *named,
+        *([ALL] if None in levels or len(named) > 1 else []),
+        "drops",
+        *marked,
+        "most waiting, full frames",
+    ]
 
 
 def loads(plan: Plan, outcome: Outcome) -> list[Load]:
     """Every arm that was run and has data; those without counters say so."""
     busy = {(load.source, load.destination) for by_link in outcome.links.values() for load in by_link}
-    links = [link for above, below in plan.network.edges for link in ((below, above), (above, below)) if link in busy]
+    links = [
+        link
+        for above, below in plan.network.edges
+        for link in ((below, above), (above, below))
+        if link in busy
+    ]
     columns, shown = heads(outcome), []
     for arm in outcome.arms:
         if arm.name in outcome.links:
-            by_link = {link: [load for load in outcome.links[arm.name] if (load.source, load.destination) == link] for link in links}
-            shown.append(Load(arm.label, _told(by_link), tuple(_row(plan, link, levels, columns) for link, levels in by_link.items())))
+            by_link = {
+                link: [load for load in outcome.links[arm.name] if (load.source, load.destination) == link]
+                for link in links
+            }
+            shown.append(
+                Load(
+                    arm.label,
+                    _told(by_link),
+                    tuple(_row(plan, link, levels, columns) for link, levels in by_link.items()),
+                )
+            )
         elif arm.done:
-            shown.append(Load(arm.label, "not known: the counters were not read when the measurement began and ended", ()))
+            shown.append(
+                Load(
+                    arm.label,
+                    "not known: the counters were not read when the measurement began and ended",
+                    (),
+                )
+            )
     return shown
 
 
@@ -52,8 +84,13 @@ def _told(by_link: dict[tuple[str, str], list[LinkLoad]]) -> str:
     return f"{busy}; {drops} packet{'' if drops == 1 else 's'} dropped on all links"
 
 
-def _row(plan: Plan, link: tuple[str, str], levels: Sequence[LinkLoad], columns: Sequence[str]) -> tuple[str, ...]:
-    by_level = {ALL if load.level is None else f"priority {load.level}": wording.percent(load.share) for load in levels}
+def _row(
+    plan: Plan, link: tuple[str, str], levels: Sequence[LinkLoad], columns: Sequence[str]
+) -> tuple[str, ...]:
+    by_level = {
+        ALL if load.level is None else f"priority {load.level}": wording.percent(load.share)
+        for load in levels
+    }
     # Where levels are not told apart, none of them is known.
     unknown = wording.NONE if ALL in by_level else "0"
     by_level[ALL] = wording.percent(_total(levels))
@@ -61,7 +98,13 @@ def _row(plan: Plan, link: tuple[str, str], levels: Sequence[LinkLoad], columns:
     most = wording.number(round(max(waited, default=0) / theory.frame_bytes(plan.network.mtu_bytes), 1))
     shares = [by_level.get(column, unknown) for column in columns[1 : columns.index("drops")]]
     marks = [str(sum(load.marks for load in levels))] if MARKS in columns else []
-    return (wording.flow(link), *shares, str(sum(load.drops for load in levels)), *marks, wording.NONE if levels and not waited else most)
+    return (
+        wording.flow(link),
+        *shares,
+        str(sum(load.drops for load in levels)),
+        *marks,
+        wording.NONE if levels and not waited else most,
+    )
 
 
 def _total(levels: Sequence[LinkLoad]) -> float:

@@ -21,16 +21,28 @@ class Table(NamedTuple):
 def tables(plan: Plan, outcome: Outcome) -> list[Table]:
     """One for each panel of a sweep that shows ratios and has data."""
     arms = {arm.name: arm for arm in outcome.arms if arm.done}
-    return [table for panel in plan.figure.panels if panel.relative_to and (table := _table(plan, panel, arms)).rows]
+    return [
+        table
+        for panel in plan.figure.panels
+        if panel.relative_to and (table := _table(plan, panel, arms)).rows
+    ]
 
 
 def _table(plan: Plan, panel: PanelSpec, arms: dict[str, ArmSummary]) -> Table:
     series = [panels.series(plan, name) for name in panels.compared(plan, panel)]
-    lines = [(members, entry) for members in series for entry in panel.measures if any(arm.series and arm.name in arms for arm in members)]
+    lines = [
+        (members, entry)
+        for members in series
+        for entry in panel.measures
+        if any(arm.series and arm.name in arms for arm in members)
+    ]
     points = {arm.x: panels.point(arm) for members, _ in lines for arm in members if arm.x is not None}
     rows = []
     for x in sorted(points):
-        cells = [next((panels.value(plan, panel, entry, arm.name, arms) for arm in members if arm.x == x), None) for members, entry in lines]
+        cells = [
+            next((panels.value(plan, panel, entry, arm.name, arms) for arm in members if arm.x == x), None)
+            for members, entry in lines
+        ]
         if any(cells):
             rows.append((points[x], *map(wording.shown, cells)))
     labels = wording.series_labels(plan)

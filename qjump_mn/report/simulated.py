@@ -27,12 +27,15 @@ def schemes(run: RunDirectory, plan: Plan) -> list[tuple[str, list[str]]]:
         path = run.asbuilt(trial.name) / "scenario.json"
         label = plan.schemes[trial.arm.scheme.name].label
         if label not in parts_of and run.is_done(trial.name) and path.is_file():
-            parts_of[label] = [_line(name, part) for name, part in msgspec.json.decode(path.read_bytes())["scheme"].items()]
+            parts_of[label] = [
+                _line(name, part) for name, part in msgspec.json.decode(path.read_bytes())["scheme"].items()
+            ]
     return list(parts_of.items())
 
 
 def packets(run: RunDirectory, plan: Plan) -> Packets:
-    """How many packets each arm sent, and how many of what kind were lost for what reason; columns of zeros are left out."""
+    """How many packets each arm sent, and how many of what kind were lost for what reason; columns of zeros
+    are left out."""
     counted = {arm.name: found for arm in plan.arms_run if (found := _counters(run, plan, arm))}
     columns: dict[str, dict[str, float]] = {}
     for arm, trials in counted.items():
@@ -45,7 +48,9 @@ def packets(run: RunDirectory, plan: Plan) -> Packets:
             columns.setdefault(name, {})[arm] = _median(trials, name)
     shown = {head: values for head, values in columns.items() if any(values.values())}
     labels = {arm.name: f"{arm.label} ({arm.name})" for arm in plan.arms_run}
-    rows = tuple((labels[arm], *(f"{values.get(arm, 0):.0f}" for values in shown.values())) for arm in counted)
+    rows = tuple(
+        (labels[arm], *(f"{values.get(arm, 0):.0f}" for values in shown.values())) for arm in counted
+    )
     return Packets(tuple(shown), rows)
 
 
@@ -56,7 +61,11 @@ def _counters(run: RunDirectory, plan: Plan, arm: ArmPlan) -> list[Counters]:
 
 def _median(trials: list[Counters], name: str, kind: str = "") -> float:
     counts = [one[name] for one in trials]
-    return float(statistics.median(count[kind] if kind and isinstance(count, dict) else counters.total(count) for count in counts))
+    return float(
+        statistics.median(
+            count[kind] if kind and isinstance(count, dict) else counters.total(count) for count in counts
+        )
+    )
 
 
 def _line(name: str, part: Any) -> str:

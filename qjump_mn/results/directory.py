@@ -1,7 +1,8 @@
 """The run directory on disk.
 
-``results/<experiment>-<UTC time>-<plan hash>/``: ``manifest.json``, ``trials/<arm>/<seed>/{raw,asbuilt,data}/``, ``trial.json`` and
-``DONE`` beside them, ``fig/``, ``verdicts.json``, ``report.html``, ``report.md``, ``log.jsonl``. ``results/last`` points to the newest.
+``results/<experiment>-<UTC time>-<plan hash>/``: ``manifest.json``,
+``trials/<arm>/<seed>/{raw,asbuilt,data}/``, ``trial.json`` and ``DONE`` beside them, ``fig/``,
+``verdicts.json``, ``report.html``, ``report.md``, ``log.jsonl``. ``results/last`` points to the newest.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ class RunDirectory:
 
         def with_trial(now: Manifest) -> Manifest:
             others = {path: sha for path, sha in now.files.items() if not path.startswith(f"trials/{name}/")}
-            return msgspec.structs.replace(now, trials={**now.trials, name: record}, files=dict(sorted({**others, **files}.items())))
+            return msgspec.structs.replace(
+                now, trials={**now.trials, name: record}, files=dict(sorted({**others, **files}.items()))
+            )
 
         self._change(with_trial)
         done = self.trial(name) / "DONE"
@@ -97,15 +100,22 @@ class RunDirectory:
 
     def close(self, ended: datetime.datetime, machine: Mapping[str, str] | None = None) -> None:
         """Enter when the run ended, and what was learnt about the machine by then."""
-        self._change(lambda now: msgspec.structs.replace(now, ended_utc=_iso(ended), machine={**now.machine, **(machine or {})}))
+        self._change(
+            lambda now: msgspec.structs.replace(
+                now, ended_utc=_iso(ended), machine={**now.machine, **(machine or {})}
+            )
+        )
 
     def lost(self) -> dict[str, str]:
         """The trials that were lost or are invalid, each with its message."""
-        return {name: record.message for name, record in self.manifest.trials.items() if record.status != "done"}
+        return {
+            name: record.message for name, record in self.manifest.trials.items() if record.status != "done"
+        }
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes from running trials of it; raise :class:`UsageError` if one does. Whatever ends this process ends that too."""
+        """Keep other processes from running trials of it; raise :class:`UsageError` if one does. Whatever
+        ends this process ends that too."""
         handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             try:
@@ -118,8 +128,12 @@ class RunDirectory:
 
     def log(self, event: str, **fields: object) -> None:
         """Append one event to ``log.jsonl``, with the time."""
-        line = msgspec.json.encode({"utc": _iso(datetime.datetime.now(datetime.UTC)), "event": event, **fields}) + b"\n"
-        # One write of one line to a file opened for appending is never mixed with another's, so no lock is needed.
+        line = (
+            msgspec.json.encode({"utc": _iso(datetime.datetime.now(datetime.UTC)), "event": event, **fields})
+            + b"\n"
+        )
+        # One write of one line to a file opened for appending is never mixed with another's, so no lock is
+        # needed.
         handle = os.open(self.path / "log.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             os.write(handle, line)
@@ -147,12 +161,16 @@ def create(
 ) -> RunDirectory:
     """A new run directory below ``out``, with its manifest; ``now`` is an aware UTC time.
 
-    Raises :class:`UsageError` when ``out`` cannot be written and :class:`MachineError` when its disk has no room.
+    Raises :class:`UsageError` when ``out`` cannot be written and :class:`MachineError` when its disk has no
+    room.
     """
     made = _make(out)
     free = shutil.disk_usage(out).free
     if free < needs_bytes:
-        raise MachineError(f"no room for the results: {out} has {free >> 20} MiB of the {needs_bytes >> 20} MiB that a run may take; use --out")
+        raise MachineError(
+            f"no room for the results: {out} has {free >> 20} MiB of the {needs_bytes >> 20} MiB that a run "
+            "may take; use --out"
+        )
     path = _new_folder(out, f"{plan.experiment}-{now:%Y%m%dT%H%M%SZ}-{plan.hash[:12]}")
     run = RunDirectory(path)
     manifests.write(
@@ -215,7 +233,10 @@ def _make(out: Path) -> list[Path]:
 def _refusal(out: Path, error: OSError) -> UsageError | MachineError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return MachineError(f"no room for the results: the disk of {out} is full; make room or use --out")
-    return UsageError(f"results cannot be written to {out} ({(error.strerror or str(error)).lower()}): use --out with a folder that you may write")
+    return UsageError(
+        f"results cannot be written to {out} ({(error.strerror or str(error)).lower()}): use --out with a "
+        "folder that you may write"
+    )
 
 
 def _new_folder(out: Path, name: str) -> Path:

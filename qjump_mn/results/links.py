@@ -1,8 +1,9 @@
 """The load of every link between two readings of the qdiscs' counters: ``data/links.parquet``.
 
-A link's qdiscs are those of the interface that sends into it. Model wire counts by level, preamble and gap included. tbf and htb count all
-levels together, the packets only: what Ethernet adds to each is added here, and how much ever waited is not known. Nor does a wire know it,
-nor what became of each level, where a scheme has put a queue of its own in the place of the levels.
+A link's qdiscs are those of the interface that sends into it. Model wire counts by level, preamble and gap
+included. tbf and htb count all levels together, the packets only: what Ethernet adds to each is added here,
+and how much ever waited is not known. Nor does a wire know it, nor what became of each level, where a scheme
+has put a queue of its own in the place of the levels.
 """
 
 from __future__ import annotations
@@ -33,13 +34,18 @@ SCHEMA = pa.schema(
         ("most_bytes", pa.int64()),
     ]
 )
-"""A row for each directed link and level; ``level`` is null where all count together. ``share`` is the fraction of the time between the
-readings for which the link was busy, ``drops`` are packets, the limiter's among them, ``marks`` those that were marked (ECN) and sent.
-``most_bytes`` is the most that ever waited, since the link was set up; null where that is not counted: the qdisc that a limited host waits
-in has no such counter."""
+"""A row for each directed link and level; ``level`` is null where all count together. ``share`` is the
+fraction of the time between the readings for which the link was busy, ``drops`` are packets, the limiter's
+among them, ``marks`` those that were marked (ECN) and sent. ``most_bytes`` is the most that ever waited,
+since the link was set up; null where that is not counted: the qdisc that a limited host waits in has no such
+counter."""
 
-def table(network: Network, trial: Path, read_ns: Mapping[str, int], began: str = "began", ended: str = "ended") -> pa.Table:
-    """The loads between the readings ``began`` and ``ended`` in the folder of a ``trial``; ``read_ns`` is when each file was read.
+
+def table(
+    network: Network, trial: Path, read_ns: Mapping[str, int], began: str = "began", ended: str = "ended"
+) -> pa.Table:
+    """The loads between the readings ``began`` and ``ended`` in the folder of a ``trial``; ``read_ns`` is
+    when each file was read.
 
     Raises :class:`LostError` naming the file that is missing or damaged.
     """
@@ -67,7 +73,11 @@ def table(network: Network, trial: Path, read_ns: Mapping[str, int], began: str 
 
 def _reading(trial: Path, name: str) -> list[Qdisc]:
     try:
-        return [qdisc for qdisc in msgspec.json.decode((trial / name).read_bytes(), type=list[Qdisc]) if "dev" in qdisc]
+        return [
+            qdisc
+            for qdisc in msgspec.json.decode((trial / name).read_bytes(), type=list[Qdisc])
+            if "dev" in qdisc
+        ]
     except (OSError, msgspec.DecodeError) as error:
         raise LostError(f"{name} cannot be read: {error}") from None
 

@@ -1,4 +1,5 @@
-"""``manifest.json``: what was asked, where and with what it ran, how each trial ended, and the SHA-256 of every file it left."""
+"""``manifest.json``: what was asked, where and with what it ran, how each trial ended, and the SHA-256 of
+every file it left."""
 
 from __future__ import annotations
 
@@ -29,9 +30,11 @@ class Git(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a trial ended. ``invalid``: the network built was not the network planned; ``lost``: a program or the guest died.
+    """How a trial ended. ``invalid``: the network built was not the network planned; ``lost``: a program or
+    the guest died.
 
-    ``virtual_s`` is on the clock of the network under test, ``wall_s`` on the clock of the machine that ran it.
+    ``virtual_s`` is on the clock of the network under test, ``wall_s`` on the clock of the machine that ran
+    it.
     """
 
     status: Status
@@ -44,8 +47,9 @@ class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A run, complete or not; times are UTC in ISO 8601, paths are relative to the run directory.
 
-    ``machine`` holds what decided the bits (SHA-256 of qemu, kernel, initrd, snapshot, job); its entry ``image`` stands for all of them
-    that another machine can have too, and is what a reference run is compared by. ``order`` is the order the trials were started in.
+    ``machine`` holds what decided the bits (SHA-256 of qemu, kernel, initrd, snapshot, job); its entry
+    ``image`` stands for all of them that another machine can have too, and is what a reference run is
+    compared by. ``order`` is the order the trials were started in.
 
     ``plan_sha256`` is of what the plan runs, ``judged_sha256`` of what it judges: neither may change under
     results. ``files`` has every file that a trial left with its SHA-256.
@@ -80,7 +84,8 @@ def sha256_of(path: Path) -> str:
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of the run in ``folder``; raise :class:`UsageError` if there is none or it is not one of ours."""
+    """The manifest of the run in ``folder``; raise :class:`UsageError` if there is none or it is not one of
+    ours."""
     path = folder / NAME
     try:
         content = path.read_bytes()
@@ -93,7 +98,9 @@ def read(folder: Path) -> Manifest:
     except msgspec.DecodeError as error:
         raise UsageError(f"{path} is no manifest: {error}") from None
     if outline.schema != SCHEMA:
-        raise UsageError(f"{path} has schema {outline.schema}, this qjump-mn reads schema {SCHEMA}: use {outline.maker}")
+        raise UsageError(
+            f"{path} has schema {outline.schema}, this qjump-mn reads schema {SCHEMA}: use {outline.maker}"
+        )
     try:
         return msgspec.json.decode(content, type=Manifest)
     except msgspec.DecodeError as error:
@@ -101,7 +108,8 @@ def read(folder: Path) -> Manifest:
 
 
 def write(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest of the run in ``folder`` at once: whoever reads sees the old one or the new one, whole."""
+    """Replace the manifest of the run in ``folder`` at once: whoever reads sees the old one or the new one,
+    whole."""
     write_atomically(folder / NAME, msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
 
 

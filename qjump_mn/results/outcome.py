@@ -1,4 +1,5 @@
-"""``verdicts.json``: what was made of a run. The report is written from this file and the manifest, and from nothing else."""
+"""``verdicts.json``: what was made of a run. The report is written from this file and the manifest, and from
+nothing else."""
 
 from __future__ import annotations
 
@@ -17,12 +18,25 @@ NAME = "verdicts.json"
 Verdict = Literal["REPRODUCED", "PARTLY", "NOT REPRODUCED", "INVALID", "NOT RUN"]
 CheckStatus = Literal["pass", "fail", "unknown"]
 
-T_95 = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228, 15: 2.131, 20: 2.086, 30: 2.042}
-"""Student's t, two-sided 95 %, by degrees of freedom; between two entries the smaller one's, which is the wider interval."""
+T_95 = {
+    4: 2.776,
+    5: 2.571,
+    6: 2.447,
+    7: 2.365,
+    8: 2.306,
+    9: 2.262,
+    10: 2.228,
+    15: 2.131,
+    20: 2.086,
+    30: 2.042,
+}
+"""Student's t, two-sided 95 %, by degrees of freedom; between two entries the smaller one's, which is the
+wider interval."""
 
 
 class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One number for each seed, and how they lie. ``interval95`` is Student's t interval of the mean, from five seeds on."""
+    """One number for each seed, and how they lie. ``interval95`` is Student's t interval of the mean, from
+    five seeds on."""
 
     seeds: tuple[int, ...]
     values: tuple[float, ...]
@@ -39,14 +53,20 @@ class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(seeds, values, min(values), statistics.median(values), max(values), _interval95(values))
 
     def over(self, base: Spread | None) -> Spread | None:
-        """The ratios to ``base``, of the seeds that both have and no 0 to divide by; None if there is no such seed."""
+        """The ratios to ``base``, of the seeds that both have and no 0 to divide by; None if there is no such
+        seed."""
         divisors = dict(zip(base.seeds, base.values, strict=True)) if base else {}
-        ratios = {seed: value / divisors[seed] for seed, value in zip(self.seeds, self.values, strict=True) if divisors.get(seed)}
+        ratios = {
+            seed: value / divisors[seed]
+            for seed, value in zip(self.seeds, self.values, strict=True)
+            if divisors.get(seed)
+        }
         return Spread.of(ratios) if ratios else None
 
 
 class ArmSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An arm with its measures, ``measures[workload][measure]``, and the bulk goodput of each flow in Mb/s, ``flows[workload][flow]``."""
+    """An arm with its measures, ``measures[workload][measure]``, and the bulk goodput of each flow in Mb/s,
+    ``flows[workload][flow]``."""
 
     name: str
     label: str
@@ -59,14 +79,20 @@ class ArmSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 def medians(arms: Iterable[ArmSummary]) -> dict[str, dict[str, dict[str, float]]]:
     """``[arm][workload][measure]``: the medians over the seeds, as claims read the values of one seed."""
-    return {arm.name: {key: {name: spread.median for name, spread in measured.items()} for key, measured in arm.measures.items()} for arm in arms}
+    return {
+        arm.name: {
+            key: {name: spread.median for name, spread in measured.items()}
+            for key, measured in arm.measures.items()
+        }
+        for arm in arms
+    }
 
 
 class LinkLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What one level (all together if None) did to a directed link while an arm was measured.
 
-    ``share`` of the time that the link was busy is the median over the seeds; ``drops`` and ``marks`` (ECN), in packets, and ``most_bytes``,
-    which ever waited, are the greatest; None if that is not counted.
+    ``share`` of the time that the link was busy is the median over the seeds; ``drops`` and ``marks`` (ECN),
+    in packets, and ``most_bytes``, which ever waited, are the greatest; None if that is not counted.
     """
 
     source: str
@@ -79,7 +105,8 @@ class LinkLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A claim and what the run says to it. ``held`` are the seeds for which the predicate is true, of those in ``checked``."""
+    """A claim and what the run says to it. ``held`` are the seeds for which the predicate is true, of those
+    in ``checked``."""
 
     claim: str
     statement: str
@@ -95,7 +122,8 @@ class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One reason to believe the run, or not. A failed check makes it INVALID, unless it is about ``completeness`` only."""
+    """One reason to believe the run, or not. A failed check makes it INVALID, unless it is about
+    ``completeness`` only."""
 
     name: str
     status: CheckStatus
@@ -112,7 +140,8 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A figure: ``files`` by their ending (png, svg, pdf), relative to the run directory; ``caption`` is plain text."""
+    """A figure: ``files`` by their ending (png, svg, pdf), relative to the run directory; ``caption`` is
+    plain text."""
 
     name: str
     title: str
@@ -121,7 +150,8 @@ class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A quantity in ms or, with ``unit`` "times", without a unit; a value for each column of its comparison, None where it is not known."""
+    """A quantity in ms or, with ``unit`` "times", without a unit; a value for each column of its comparison,
+    None where it is not known."""
 
     what: str
     unit: Literal["ms", "times"]
@@ -129,7 +159,8 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Quantities side by side: columns with their heads and how long a full-size frame takes at their scale, in ms; ``source`` of the published."""
+    """Quantities side by side: columns with their heads and how long a full-size frame takes at their scale,
+    in ms; ``source`` of the published."""
 
     heads: tuple[str, ...]
     frames_ms: tuple[float, ...]
@@ -140,8 +171,8 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that analysis found; ``missing`` names each trial without data with the reason.
 
-    ``links`` has, for each arm that tells, what the levels did to the links that some arm kept busy or lost packets on.
-    ``sentences`` are what the experiment says of the medians.
+    ``links`` has, for each arm that tells, what the levels did to the links that some arm kept busy or lost
+    packets on. ``sentences`` are what the experiment says of the medians.
     """
 
     schema: Literal[1] = 1
@@ -188,6 +219,8 @@ def _interval95(values: tuple[float, ...]) -> tuple[float, float] | None:
     freedom = len(values) - 1
     if freedom < min(T_95):
         return None
-    half = T_95[max(entry for entry in T_95 if entry <= freedom)] * statistics.stdev(values) / len(values) ** 0.5
+    half = (
+        T_95[max(entry for entry in T_95 if entry <= freedom)] * statistics.stdev(values) / len(values) ** 0.5
+    )
     mean = statistics.fmean(values)
     return (mean - half, mean + half)

@@ -11,8 +11,11 @@ from qjump_mn.model.resolve import NUMBER
 from qjump_mn.results.outcome import ArmSummary, Spread
 
 
-def value(plan: Plan, panel: PanelSpec, entry: str, arm: str, arms: Mapping[str, ArmSummary]) -> Spread | None:
-    """A measure of the arm called ``arm``, or its ratio to another arm's, seed by seed, where the panel asks for one; None if there is none.
+def value(
+    plan: Plan, panel: PanelSpec, entry: str, arm: str, arms: Mapping[str, ArmSummary]
+) -> Spread | None:
+    """A measure of the arm called ``arm``, or its ratio to another arm's, seed by seed, where the panel asks
+    for one; None if there is none.
 
     The other may be a series: then it is that of its arms which has the same x.
     """
@@ -25,7 +28,9 @@ def value(plan: Plan, panel: PanelSpec, entry: str, arm: str, arms: Mapping[str,
 
 def series(plan: Plan, name: str) -> list[ArmPlan]:
     """The arms of a series, or the arm, that were run, by x."""
-    return sorted((arm for arm in plan.arms_run if name in (arm.series, arm.name)), key=lambda arm: arm.x or 0.0)
+    return sorted(
+        (arm for arm in plan.arms_run if name in (arm.series, arm.name)), key=lambda arm: arm.x or 0.0
+    )
 
 
 def compared(plan: Plan, panel: PanelSpec) -> list[str]:

@@ -121,7 +121,9 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> str:
 
 def _other_images(ours: str, expected: str) -> str:
     """Both images in brackets, if they are not the same; else ""."""
-    return "" if ours == expected else f"(ours {ours[:12] or 'none'}, the reference's {expected[:12] or 'none'})"
+    return (
+        "" if ours == expected else f"(ours {ours[:12] or 'none'}, the reference's {expected[:12] or 'none'})"
+    )
 
 
 def _first(names: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
-"""Tables from raw output: one Parquet file a workload and trial, made again from the verbatim text whenever it is asked for.
+"""Tables from raw output: one Parquet file a workload and trial, made again from the verbatim text whenever
+it is asked for.
 
-``data/<workload>.parquet`` has the columns of the workload's program (``columns`` in ``qjump_mn.programs``). A flow is written "h8>h10".
-``data/links.parquet``, the load of every link, is ``qjump_mn.results.links``.
+``data/<workload>.parquet`` has the columns of the workload's program (``columns`` in ``qjump_mn.programs``).
+A flow is written "h8>h10". ``data/links.parquet``, the load of every link, is ``qjump_mn.results.links``.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from qjump_mn.results.directory import RunDirectory, hand_over
 
 
 class TrialFacts(msgspec.Struct, frozen=True):
-    """What a trial says of itself in ``trial.json``; ``window_s`` is the measurement's start and end in s after the background started,
-    ``began_ns`` that start on the clock that our programs' logs have (CLOCK_MONOTONIC), and ``began_utc_ns`` on that
-    of other people's (CLOCK_REALTIME), which nobody sets while a trial runs. ``cpu_late_us`` is how late a waiting program got the
-    processor: "p50", "p99" and "max", in us; None in the simulator. ``read_ns`` is when what lies
-    in each file of asbuilt/ was read, on the clock of ``began_ns``; None in the simulator."""
+    """What a trial says of itself in ``trial.json``; ``window_s`` is the measurement's start and end in s
+    after the background started, ``began_ns`` that start on the clock that our programs' logs have
+    (CLOCK_MONOTONIC), and ``began_utc_ns`` on that of other people's (CLOCK_REALTIME), which nobody sets
+    while a trial runs. ``cpu_late_us`` is how late a waiting program got the processor: "p50", "p99" and
+    "max", in us; None in the simulator. ``read_ns`` is when what lies in each file of asbuilt/ was read, on
+    the clock of ``began_ns``; None in the simulator."""
 
     cpu_busy: float
     window_s: tuple[float, float]
@@ -44,7 +46,8 @@ class TrialFacts(msgspec.Struct, frozen=True):
 
 
 class TrialTables(msgspec.Struct, frozen=True):
-    """One done trial: its facts, a table a workload, and the load of the links, None if the trial does not tell."""
+    """One done trial: its facts, a table a workload, and the load of the links, None if the trial does not
+    tell."""
 
     trial: Trial
     facts: TrialFacts
@@ -62,7 +65,8 @@ def facts(run: RunDirectory, trial: Trial) -> TrialFacts:
 
 
 def build(run: RunDirectory, trial: Trial) -> TrialTables:
-    """Parse a done trial's raw output and write its tables; raise :class:`LostError` naming the file that is missing or damaged."""
+    """Parse a done trial's raw output and write its tables; raise :class:`LostError` naming the file that is
+    missing or damaged."""
     trial_facts = facts(run, trial)
     raw, data = run.raw(trial.name), run.data(trial.name)
     tables = {workload.name: table(workload, trial, raw) for workload in trial.arm.workloads}
@@ -83,18 +87,26 @@ def _links(run: RunDirectory, trial: Trial, trial_facts: TrialFacts) -> pa.Table
 
 def schema(workload: WorkloadPlan) -> pa.Schema:
     """The columns of a workload's table."""
-    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in registry.of(workload).columns.items()])
+    return pa.schema(
+        [(name, pa.type_for_alias(kind)) for name, kind in registry.of(workload).columns.items()]
+    )
 
 
-def _columns(workload: WorkloadPlan, trial: Trial, raw: Path, read: Callable[[str], str]) -> Mapping[str, Sequence[Any]]:
-    """A program's output is for the program to read. The simulator, which leaves its counters beside it, leaves the table itself."""
+def _columns(
+    workload: WorkloadPlan, trial: Trial, raw: Path, read: Callable[[str], str]
+) -> Mapping[str, Sequence[Any]]:
+    """A program's output is for the program to read. The simulator, which leaves its counters beside it,
+    leaves the table itself."""
     if workload.ONLY_SIMULATED or not (raw / counters.NAME).is_file():
         return registry.of(workload).table(workload, trial, read)
-    return simulated_text.columns(read(simulated_text.output_name(workload.name)), registry.of(workload).columns)
+    return simulated_text.columns(
+        read(simulated_text.output_name(workload.name)), registry.of(workload).columns
+    )
 
 
 def table(workload: WorkloadPlan, trial: Trial, raw: Path) -> pa.Table:
-    """What a workload left in the folder ``raw``; raise :class:`LostError` naming the program, its host, and its file that is missing or damaged."""
+    """What a workload left in the folder ``raw``; raise :class:`LostError` naming the program, its host, and
+    its file that is missing or damaged."""
     last = ""
 
     def read(name: str) -> str:

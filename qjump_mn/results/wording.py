@@ -27,7 +27,8 @@ def number(value: float) -> str:
 
 
 def time(value: float) -> str:
-    """A time in ms, or us, with three digits and, from 0.01 on, at most to the thousandth: what ping prints is in ms to the microsecond."""
+    """A time in ms, or us, with three digits and, from 0.01 on, at most to the thousandth: what ping prints
+    is in ms to the microsecond."""
     if 0 < value < 0.01:
         return f"{value:.3g}"
     return f"{value:.{decimals(value)}f}"
@@ -46,7 +47,13 @@ def shown(spread: Spread | None) -> str:
     return median if least == greatest else f"{median} [{least}..{greatest}]"
 
 
-HEADS = {"p50_ms": "median, ms", "p99_ms": "p99, ms", "max_ms": "max, ms", "loss": "loss", "goodput_mbps": "goodput, Mb/s"}
+HEADS = {
+    "p50_ms": "median, ms",
+    "p99_ms": "p99, ms",
+    "max_ms": "max, ms",
+    "loss": "loss",
+    "goodput_mbps": "goodput, Mb/s",
+}
 """What the table of arms has unless the experiment says otherwise."""
 FINE_FRAME_MS = 0.1
 """Where a full-size frame takes less, at more than about 120 Mb/s, times are told in us."""
@@ -58,16 +65,21 @@ def fine(plan: Plan) -> bool:
 
 
 def heads(plan: Plan) -> list[str]:
-    """The columns of the table of arms, behind arm and scheme; the first of a workload says which, where there are several."""
+    """The columns of the table of arms, behind arm and scheme; the first of a workload says which, where
+    there are several."""
     named = {workload.name: workload for arm in plan.arms for workload in arm.workloads}
     entries = [entry.split(".") for entry in plan.figure.table]
     several = len({workload for workload, _ in entries}) > 1
     before = [None, *(workload for workload, _ in entries)]
     headings = [
-        (f"{workload}: " if several and workload != last else "") + registry.headings(named[workload])[measure]
+        (f"{workload}: " if several and workload != last else "")
+        + registry.headings(named[workload])[measure]
         for (workload, measure), last in zip(entries, before, strict=False)
     ]
-    return [head.removesuffix("ms") + "us" if fine(plan) and head.endswith(", ms") else head for head in headings or HEADS.values()]
+    return [
+        head.removesuffix("ms") + "us" if fine(plan) and head.endswith(", ms") else head
+        for head in headings or HEADS.values()
+    ]
 
 
 def cells(plan: Plan, arm: ArmSummary) -> list[str]:
@@ -75,10 +87,16 @@ def cells(plan: Plan, arm: ArmSummary) -> list[str]:
     in_us = fine(plan)
     if plan.figure.table:
         entries = (entry.split(".") for entry in plan.figure.table)
-        return [_cell(measure, arm.measures.get(workload, {}).get(measure), in_us=in_us) for workload, measure in entries]
+        return [
+            _cell(measure, arm.measures.get(workload, {}).get(measure), in_us=in_us)
+            for workload, measure in entries
+        ]
     # The figure's workload if the arm has it, else its own.
     measured = sorted(arm.measures.items(), key=lambda item: item[0] != plan.figure.workload)
-    return [_cell(key, next((values[key] for _, values in measured if key in values), None), in_us=in_us) for key in HEADS]
+    return [
+        _cell(key, next((values[key] for _, values in measured if key in values), None), in_us=in_us)
+        for key in HEADS
+    ]
 
 
 def _cell(measure: str, spread: Spread | None, *, in_us: bool) -> str:
@@ -93,10 +111,14 @@ def _cell(measure: str, spread: Spread | None, *, in_us: bool) -> str:
 
 
 def compared(comparison: Comparison) -> list[list[str]]:
-    """The rows of a comparison: times in ms or us, and how many full-size frames that is in brackets; its columns without any value are left out."""
+    """The rows of a comparison: times in ms or us, and how many full-size frames that is in brackets; its
+    columns without any value are left out."""
     kept = _columns(comparison)
     return [
-        [row.what, *(_quantity(row.values[column], row.unit, comparison.frames_ms[column]) for column in kept)]
+        [
+            row.what,
+            *(_quantity(row.values[column], row.unit, comparison.frames_ms[column]) for column in kept),
+        ]
         for row in comparison.rows
         if sum(row.values[column] is not None for column in kept) > 1
     ]
@@ -108,7 +130,11 @@ def compared_heads(comparison: Comparison) -> list[str]:
 
 
 def _columns(comparison: Comparison) -> list[int]:
-    return [column for column in range(len(comparison.heads)) if any(row.values[column] is not None for row in comparison.rows)]
+    return [
+        column
+        for column in range(len(comparison.heads))
+        if any(row.values[column] is not None for row in comparison.rows)
+    ]
 
 
 def _quantity(value: float | None, unit: str, frame_ms: float) -> str:
@@ -170,11 +196,14 @@ def sentences(plan: Plan, outcome: Outcome) -> list[str]:
 
 
 def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
-    """Who does the work, where an arm limits without holding its bulk traffic back and another has priorities alone."""
+    """Who does the work, where an arm limits without holding its bulk traffic back and another has priorities
+    alone."""
     medians = _medians(plan, outcome)
     measured = [arm for arm in plan.arms if arm.name in medians]
     limited = next((arm for arm in measured if _lets_bulk_pass(arm, plan)), None)
-    alone = next((arm for arm in measured if arm.uses_levels and not arm.qjump and len(arm.workloads) > 1), None)
+    alone = next(
+        (arm for arm in measured if arm.uses_levels and not arm.qjump and len(arm.workloads) > 1), None
+    )
     if limited is None or alone is None:
         return []
     rate = _bulk_mbps(limited)[0]
@@ -197,7 +226,11 @@ def _lets_bulk_pass(arm: ArmPlan, plan: Plan) -> bool:
 def _bulk_mbps(arm: ArmPlan) -> list[float | None]:
     """What an arm's limits let each of its bulk workloads send, in Mb/s; None is no limit."""
     levels = [workload.level for workload in arm.workloads if workload.BACKGROUND]
-    return [budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns) for level in levels] if arm.qjump else []
+    return (
+        [budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns) for level in levels]
+        if arm.qjump
+        else []
+    )
 
 
 def budget_mbps(budget_bytes: int, epoch_ns: int) -> float | None:
@@ -207,4 +240,8 @@ def budget_mbps(budget_bytes: int, epoch_ns: int) -> float | None:
 
 def _medians(plan: Plan, outcome: Outcome) -> dict[str, float]:
     workload = plan.figure.workload
-    return {arm.name: arm.measures[workload]["p50_ms"].median for arm in outcome.arms if "p50_ms" in arm.measures.get(workload, {})}
+    return {
+        arm.name: arm.measures[workload]["p50_ms"].median
+        for arm in outcome.arms
+        if "p50_ms" in arm.measures.get(workload, {})
+    }

@@ -1,1 +1,2 @@
-"""Trials in the simulator: as scenarios of ``qjump_sim``, run, and what is kept of them. Imported only where ``qjump_sim`` can be."""
+"""Trials in the simulator: as scenarios of ``qjump_sim``, run, and what is kept of them. Imported only where
+``qjump_sim`` can be."""

@@ -1,4 +1,5 @@
-"""Runs one trial: ``python -m qjump_mn.simulation OUT < trial.json``; with no OUT it says whether the trials of a plan can be run, and runs none."""
+"""Runs one trial: ``python -m qjump_mn.simulation OUT < trial.json``; with no OUT it says whether the trials
+of a plan can be run, and runs none."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ from qjump_mn.simulation.scenario import Staged
 
 
 def check(plan: Plan) -> None:
-    """Raise :class:`UsageError` for a trial that the simulator cannot run; none is run for longer than its first instant."""
+    """Raise :class:`UsageError` for a trial that the simulator cannot run; none is run for longer than its
+    first instant."""
     for trial in plan.trials()[: len(plan.arms_run)]:  # another seed changes nothing of that
         _run(dataclasses.replace(Staged(trial).scenario, stop=0), trial)
 
@@ -26,11 +27,21 @@ def simulate(trial: Trial) -> dict[str, bytes]:
     staged = Staged(trial)
     scenario = staged.scenario
     outcome = _run(scenario, trial)
-    counted = {key: value._asdict() if isinstance(value, tuple) else value for key, value in outcome.counters.items()}  # type: ignore[attr-defined]
-    facts = {"cpu_busy": 0.0, "window_s": staged.window_s(outcome), "began_ns": staged.began_ns, "began_utc_ns": staged.began_ns}
+    counted = {
+        key: value._asdict() if isinstance(value, tuple) else value  # type: ignore[attr-defined]
+        for key, value in outcome.counters.items()
+    }
+    facts = {
+        "cpu_busy": 0.0,
+        "window_s": staged.window_s(outcome),
+        "began_ns": staged.began_ns,
+        "began_utc_ns": staged.began_ns,
+    }
     return {
         **{
-            f"raw/{simulated_text.output_name(plan.name)}": simulated_text.text(registry.of(plan).columns, rows).encode()
+            f"raw/{simulated_text.output_name(plan.name)}": simulated_text.text(
+                registry.of(plan).columns, rows
+            ).encode()
             for plan, rows in staged.tables(outcome)
         },
         f"raw/{counters.NAME}": _json({**counted, "end_ps": outcome.end}),
@@ -55,7 +66,11 @@ def _told(scenario: qjump_sim.Scenario) -> dict[str, object]:
         "congestion": scheme.transport.congestion,
         "limiter": scheme.limiter,
     }
-    described = {name: {"kind": type(part).__name__, **dataclasses.asdict(part)} for name, part in parts.items() if part is not None}
+    described = {
+        name: {"kind": type(part).__name__, **dataclasses.asdict(part)}
+        for name, part in parts.items()
+        if part is not None
+    }
     return {"scheme": {**described, "routing": scheme.routing, "levels": scheme.levels}}
 
 

@@ -21,13 +21,19 @@ def topology(network: Network) -> qjump_sim.LeafSpine | qjump_sim.Tree:
     if fabric is None:
         cables = [(*edge, cable(link)) for edge, link in zip(network.edges, network.links(), strict=True)]
         return qjump_sim.Tree(switches=network.switches, hosts=network.hosts, cables=cables)
-    return qjump_sim.LeafSpine(fabric.racks, fabric.hosts_per_rack, fabric.spines, cable(network.link), cable(network.trunk))
+    return qjump_sim.LeafSpine(
+        fabric.racks, fabric.hosts_per_rack, fabric.spines, cable(network.link), cable(network.trunk)
+    )
 
 
 def numbers(network: Network) -> Mapping[str, int]:
     """The simulator's number of each host."""
     made = topology(network)
-    return made.numbers() if isinstance(made, qjump_sim.Tree) else {name: number for number, name in enumerate(network.hosts)}
+    return (
+        made.numbers()
+        if isinstance(made, qjump_sim.Tree)
+        else {name: number for number, name in enumerate(network.hosts)}
+    )
 
 
 class Staged:
@@ -53,13 +59,15 @@ class Staged:
             topology=made,
             scheme=treated,
             seed=trial.seed,
-            # What lasts for a time asks for nothing new after it, and all that it has asked for is waited for, as are flows.
+            # What lasts for a time asks for nothing new after it, and all that it has asked for is waited
+            # for, as are flows.
             apps=[app for workload_apps in self._apps for app in workload_apps],
             **traffic,
         )
 
     def window_s(self, outcome: qjump_sim.Outcome) -> tuple[float, float]:
-        """When the measurement began and ended, after the start; without a duration it ends with the last event."""
+        """When the measurement began and ended, after the start; without a duration it ends with the last
+        event."""
         lasting = self._stage.trial.duration_ns
         return self._stage.began / qjump_sim.S, (self._stage.ended if lasting else outcome.end) / qjump_sim.S
 
@@ -76,7 +84,8 @@ class Staged:
 
 
 def _program(plan: WorkloadPlan, where: str) -> Simulated:
-    """The program of a workload; raise :class:`UsageError` that begins with ``where`` if the simulator does not know it."""
+    """The program of a workload; raise :class:`UsageError` that begins with ``where`` if the simulator does
+    not know it."""
     part = registry.simulated(plan)
     if part is None:
         raise UsageError(

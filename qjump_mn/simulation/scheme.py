@@ -27,7 +27,12 @@ _QUEUES: dict[str, type[Any]] = {
     "priority": qjump_sim.Priority,
     "pfabric": qjump_sim.PFabric,
 }
-_CONGESTION: dict[str, Any] = {"reno": qjump_sim.Reno, "ecn": qjump_sim.Ecn, "cubic": qjump_sim.Cubic, "dctcp": qjump_sim.Dctcp}
+_CONGESTION: dict[str, Any] = {
+    "reno": qjump_sim.Reno,
+    "ecn": qjump_sim.Ecn,
+    "cubic": qjump_sim.Cubic,
+    "dctcp": qjump_sim.Dctcp,
+}
 _TRANSPORTS: dict[str, Any] = {"linux": qjump_sim.Transport.linux, "hadoop": qjump_sim.Transport.hadoop}
 _KIND = "kind"
 _LINUX = "linux"
@@ -40,7 +45,8 @@ _NONE = "none"
 _BUFFER_BYTES = "buffer-bytes"
 """What a port holds, whatever its packets' sizes; "buffer" is as many full packets."""
 _HOST_BYTES = 2**30
-"""Of a host's own queue with priorities, more than all windows together: Linux's TCP does not hand down what that would drop."""
+"""Of a host's own queue with priorities, more than all windows together: Linux's TCP does not hand down what
+that would drop."""
 _NS2_MEAN_BYTES = 500
 """Of a packet, by default in ns-2, whose automatic thresholds count such packets."""
 
@@ -48,7 +54,8 @@ Settings = Mapping[str, Setting]
 
 
 def scheme(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjump_sim.Scheme:
-    """What hosts and queues do in an arm; raise :class:`UsageError` with the place of what the simulator has not."""
+    """What hosts and queues do in an arm; raise :class:`UsageError` with the place of what the simulator has
+    not."""
     where = f"scheme {arm.scheme.name!r}: simulator"
     spec, network = arm.scheme.simulator, arm.network
     if spec is None:
@@ -64,7 +71,9 @@ def scheme(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjum
         queue=queue,
         trunk_queue=None if trunk_queue == queue else trunk_queue,
         host_queue=_queue(f"{where}.host_queue", spec.host_queue, made.host_queue, network.link),
-        pause=_made(f"{where}.pause", qjump_sim.Pause, spec.pause, network.link) if spec.pause else made.pause,
+        pause=_made(f"{where}.pause", qjump_sim.Pause, spec.pause, network.link)
+        if spec.pause
+        else made.pause,
         transport=_transport(f"{where}.transport", spec.transport, made.transport, network.link),
         routing=made.routing if spec.routing is None else spec.routing,
     )
@@ -72,23 +81,34 @@ def scheme(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjum
 
 
 def _linux(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjump_sim.Scheme:
-    """TCP of today, one path a flow, and at every port what the topology's link holds: drop tail, strict priorities where the arm uses levels, or
-    as long as it becomes where the link is paused.
+    """TCP of today, one path a flow, and at every port what the topology's link holds: drop tail, strict
+    priorities where the arm uses levels, or as long as it becomes where the link is paused.
 
-    A host's own queue drops nothing. Bytes are those that keep a link busy. All levels share a port's buffer, and ACKs come before them (simulator/README.md).
+    A host's own queue drops nothing. Bytes are those that keep a link busy. All levels share a port's buffer,
+    and ACKs come before them (simulator/README.md).
     """
     network = arm.network
     full = wire_bytes(network.mtu_bytes)
     ack = wire_bytes(theory.TCP_HEADERS_BYTES)
     transport = qjump_sim.Transport.linux(qjump_sim.Cubic())
-    transport = dataclasses.replace(transport, data_bytes=full, ack_bytes=ack, connections=_CONNECTIONS, handshake=None)
-    buffers = (link.buffer_bytes // theory.frame_bytes(network.mtu_bytes) * full for link in (network.link, network.trunk))
-    queue, trunk_queue = (qjump_sim.Priority(buffer) if arm.uses_levels else qjump_sim.DropTail(bytes=buffer) for buffer in buffers)
+    transport = dataclasses.replace(
+        transport, data_bytes=full, ack_bytes=ack, connections=_CONNECTIONS, handshake=None
+    )
+    buffers = (
+        link.buffer_bytes // theory.frame_bytes(network.mtu_bytes) * full
+        for link in (network.link, network.trunk)
+    )
+    queue, trunk_queue = (
+        qjump_sim.Priority(buffer) if arm.uses_levels else qjump_sim.DropTail(bytes=buffer)
+        for buffer in buffers
+    )
     own = qjump_sim.Priority(_HOST_BYTES) if arm.uses_levels else qjump_sim.DropTail()
     pause = None
     if network.link.xoff_bytes:
         room = max(qjump_sim.Pause.headroom(cable(link), full) for link in (network.link, network.trunk))
-        pause = qjump_sim.Pause(network.link.xoff_bytes, network.link.xon_bytes, network.link.xoff_bytes + room)
+        pause = qjump_sim.Pause(
+            network.link.xoff_bytes, network.link.xon_bytes, network.link.xoff_bytes + room
+        )
         queue = trunk_queue = qjump_sim.DropTail()
     base = qjump_sim.Scheme.named("tcp", topology)
     base = dataclasses.replace(base, routing="per-flow", transport=transport, limiter=None)
@@ -101,12 +121,15 @@ def cable(link: Link) -> qjump_sim.Cable:
 
 
 def _limiter(where: str, limiter: QJumpPlan) -> qjump_sim.PerHost:
-    """The arm's, with the kernel module's rules; level 0 of the simulator is the most urgent, 7 of 802.1Q is."""
+    """The arm's, with the kernel module's rules; level 0 of the simulator is the most urgent, 7 of 802.1Q
+    is."""
     if limiter.mode not in ("delay", "drop"):
         raise UsageError(f"{where}: it has no limiter of mode {limiter.mode!r}, only 'delay' and 'drop'")
     budgets = [limiter.budget_bytes[level] or None for level in reversed(theory.LEVELS)]
     epoch = limiter.epoch_ns * qjump_sim.NS
-    return qjump_sim.PerHost(epoch=epoch, budgets=budgets, mode=limiter.mode, epochs=limiter.epochs, limit=limiter.limit_packets)
+    return qjump_sim.PerHost(
+        epoch=epoch, budgets=budgets, mode=limiter.mode, epochs=limiter.epochs, limit=limiter.limit_packets
+    )
 
 
 def _queue(where: str, spec: Settings, base: Any, link: Link) -> Any:
@@ -120,12 +143,15 @@ def _queue(where: str, spec: Settings, base: Any, link: Link) -> Any:
         # As `tc qdisc add ... red ... ecn`, whose thresholds have no defaults.
         settings = {"gentle": False, "reading": "linux", "mark_p": None, **settings}
     if kind == "red" and "target" in settings:
-        settings |= _automatic(_time(f"{where}.target", settings.pop("target")), settings.get("mean_packet", _NS2_MEAN_BYTES))
+        settings |= _automatic(
+            _time(f"{where}.target", settings.pop("target")), settings.get("mean_packet", _NS2_MEAN_BYTES)
+        )
     return _made(where, _QUEUES[str(kind)], settings, link)
 
 
 def _automatic(target_ps: int, mean_packet: Setting) -> Settings:
-    """RED's thresholds for a target delay as ns-2 reckons them, half of it and three times that, in packets of 500 bytes whatever they have."""
+    """RED's thresholds for a target delay as ns-2 reckons them, half of it and three times that, in packets
+    of 500 bytes whatever they have."""
     least = target_ps // 2 * int(mean_packet) // _NS2_MEAN_BYTES
     return {"min": f"{least // qjump_sim.NS}ns", "max": f"{3 * least // qjump_sim.NS}ns"}
 
@@ -134,12 +160,17 @@ def _transport(where: str, spec: Settings, base: qjump_sim.Transport, link: Link
     settings = dict(spec)
     kind, congestion = settings.pop(_KIND, None), settings.pop("congestion", None)
     if congestion is not None and congestion not in _CONGESTION:
-        raise UsageError(f"{where}.congestion: there is no {congestion!r}: known are {', '.join(_CONGESTION)}")
+        raise UsageError(
+            f"{where}.congestion: there is no {congestion!r}: known are {', '.join(_CONGESTION)}"
+        )
     control = base.congestion if congestion is None else _CONGESTION[str(congestion)]()
     if _G in settings:
         shift = settings.pop(_G)
         if not isinstance(control, qjump_sim.Dctcp) or not isinstance(shift, int):
-            raise UsageError(f"{where}.{_G}: {shift!r} is not for it: it is a whole number, of congestion 'dctcp' alone: g is 2 to the power of -{_G}")
+            raise UsageError(
+                f"{where}.{_G}: {shift!r} is not for it: it is a whole number, of congestion 'dctcp' alone: "
+                f"g is 2 to the power of -{_G}"
+            )
         control = dataclasses.replace(control, shift=shift)
     if kind is None:
         return dataclasses.replace(_changed(where, base, settings, link), congestion=control)
@@ -154,7 +185,11 @@ def _changed(where: str, base: Any, settings: Settings, link: Link) -> Any:
 
 def _made(where: str, kind: type[Any], settings: Settings, link: Link) -> Any:
     values = _values(where, kind, settings, link)
-    missing = [field.name for field in dataclasses.fields(kind) if field.name not in values and field.default is dataclasses.MISSING]
+    missing = [
+        field.name
+        for field in dataclasses.fields(kind)
+        if field.name not in values and field.default is dataclasses.MISSING
+    ]
     if missing:
         raise UsageError(f"{where}: {', '.join(missing)} must be given")
     return kind(**values)
@@ -175,11 +210,16 @@ def _values(where: str, kind: type[Any], settings: Settings, link: Link) -> dict
 
 
 def _value(where: str, value: Setting, kind: Any, link: Link) -> Any:
-    """A text where a number, or a :class:`qjump_sim.Limit`, stands is a time, packets, or the buffer of a port in full packets; "none" is None."""
+    """A text where a number, or a :class:`qjump_sim.Limit`, stands is a time, packets, or the buffer of a
+    port in full packets; "none" is None."""
     kinds = (kind, *typing.get_args(kind))
     if value == _NONE and type(None) in kinds:
         return None
-    if not isinstance(value, str) or str in kinds or any(typing.get_origin(one) is typing.Literal for one in kinds):
+    if (
+        not isinstance(value, str)
+        or str in kinds
+        or any(typing.get_origin(one) is typing.Literal for one in kinds)
+    ):
         return value
     limit = qjump_sim.Packets in kinds
     if limit and value == "buffer":
@@ -189,7 +229,9 @@ def _value(where: str, value: Setting, kind: Any, link: Link) -> Any:
     if limit and (packets := re.fullmatch(r"([0-9]+)pkt", value)):
         return qjump_sim.Packets(int(packets[1]))
     if limit and (share := re.fullmatch(r"([0-9.]+)% of buffer", value)):
-        return qjump_sim.Packets(round(float(share[1]) / 100 * link.buffer_bytes / theory.frame_bytes(link.mtu_bytes)))
+        return qjump_sim.Packets(
+            round(float(share[1]) / 100 * link.buffer_bytes / theory.frame_bytes(link.mtu_bytes))
+        )
     time = _time(where, value)
     return qjump_sim.Time(time) if limit else time
 

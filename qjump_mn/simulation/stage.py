@@ -1,4 +1,5 @@
-"""Where and when the programs of a simulated trial run: hosts' numbers, the measured time, and what packets weigh on the wire. Times are in ps."""
+"""Where and when the programs of a simulated trial run: hosts' numbers, the measured time, and what packets
+weigh on the wire. Times are in ps."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ Apps = list[apps.App]
 
 
 def wire_bytes(ip_bytes: int) -> int:
-    """What the frame of an IP packet of ``ip_bytes`` keeps a link busy for: preamble and gap count as bytes of it."""
+    """What the frame of an IP packet of ``ip_bytes`` keeps a link busy for: preamble and gap count as bytes
+    of it."""
     return theory.AROUND_FRAME_BYTES + theory.frame_bytes(ip_bytes)
 
 
@@ -48,8 +50,9 @@ def us(latency: int, gaps: int) -> float | None:
 class Stage:
     """A trial's hosts by name, each with the simulator's number, and its times.
 
-    What disturbs begins at 0. What is measured begins at ``began``, asks for nothing new from ``ended`` on, and meets what disturbs ``until`` the
-    last that it asked for has passed all queues there and back, were they full. A packet of the scheme's transport has ``data_bytes``.
+    What disturbs begins at 0. What is measured begins at ``began``, asks for nothing new from ``ended`` on,
+    and meets what disturbs ``until`` the last that it asked for has passed all queues there and back, were
+    they full. A packet of the scheme's transport has ``data_bytes``.
     """
 
     trial: Trial
@@ -61,13 +64,16 @@ class Stage:
 
     @classmethod
     def of(cls, trial: Trial, numbers: Mapping[str, int], data_bytes: int) -> Stage:
-        """As in the emulation the seed moves the measurement's begin within the shortest phase that a workload has."""
+        """As in the emulation the seed moves the measurement's begin within the shortest phase that a
+        workload has."""
         workloads, network = trial.arm.workloads, trial.network
         phases = [workload.phase_ns for workload in workloads if workload.phase_ns]
         phase_ns = random.Random(str(trial.seed)).randrange(min(phases)) if phases else 0
         began = (trial.warmup_ns + phase_ns) * qjump_sim.NS
         ended = began + trial.duration_ns * qjump_sim.NS
-        links = max((len(network.path(*flow)) for workload in workloads for flow in workload.flows), default=0)
+        links = max(
+            (len(network.path(*flow)) for workload in workloads for flow in workload.flows), default=0
+        )
         return cls(trial, numbers, data_bytes, began, ended, ended + 2 * links * full_buffer(network))
 
     def chance(self, workload: str) -> random.Random:
@@ -77,24 +83,27 @@ class Stage:
     def gaps(self, *ways: tuple[str, str]) -> int:
         """The gaps behind a frame on each link of these ways.
 
-        A simulated frame has arrived when its gap has passed, so that the one behind it keeps its distance; a real one has before. Taken off,
-        an idle round trip is the one of store and forward to the picosecond.
+        A simulated frame has arrived when its gap has passed, so that the one behind it keeps its distance; a
+        real one has before. Taken off, an idle round trip is the one of store and forward to the picosecond.
         """
         rates = (rate_bps for way in ways for rate_bps, _ in self.trial.network.speeds(*way))
         return sum(8 * theory.INTERFRAME_GAP_BYTES * theory.PS_PER_S // rate_bps for rate_bps in rates)
 
 
 def full_buffer(network: Network) -> int:
-    """How long a port needs to send what its buffer holds, in ps: of a host's link or of one between switches, whichever takes longer."""
-    return max(link.buffer_bytes * 8 * theory.PS_PER_S // link.rate_bps for link in (network.link, network.trunk))
+    """How long a port needs to send what its buffer holds, in ps: of a host's link or of one between
+    switches, whichever takes longer."""
+    return max(
+        link.buffer_bytes * 8 * theory.PS_PER_S // link.rate_bps for link in (network.link, network.trunk)
+    )
 
 
 @dataclass(frozen=True)
 class Simulated:
     """A program in the simulator, both ways: a workload's plan as applications, and what these yield as rows.
 
-    Rows are in the order of the program's columns. ``flows`` is for traffic that the simulator draws itself, of
-    which it has one. Hosts take no time: a latency is what the network and the host's limiter made it.
+    Rows are in the order of the program's columns. ``flows`` is for traffic that the simulator draws itself,
+    of which it has one. Hosts take no time: a latency is what the network and the host's limiter made it.
     """
 
     apps: Callable[[Any, Stage], Apps]

@@ -22,7 +22,8 @@ def values(table: pa.Table, plan: BarrierPlan, trial: Trial, facts: TrialFacts) 
 def wire(table: pa.Table, plan: BarrierPlan, trial: Trial) -> OnTheWire:
     """A process passes when the message of the farthest other one has come; all come when the barrier is due,
     or later."""
-    # MESSAGE_BYTES is measured among four hosts: among others it may be less, but no segment is shorter than empty.
+    # MESSAGE_BYTES is measured among four hosts: among others it may be less, but no segment is shorter than
+    # empty.
     frame = theory.frame_bytes(theory.IP_HEADER_BYTES + theory.TCP_HEADER_BYTES)
     least_us = {
         host: max(

@@ -119,8 +119,15 @@ def launches(plan: BarrierPlan, trial: Trial) -> Iterator[Launch]:
     meeting = ",".join(f"{trial.network.addresses[host]}:{plan.port}" for host in plan.hosts)
     for process, host in enumerate(plan.hosts):
         argv = (
-            "barrier", "--hosts", meeting, "--process", str(process), "--iterations", str(plan.count),
-            "--interval", str(plan.interval_ns),
+            "barrier",
+            "--hosts",
+            meeting,
+            "--process",
+            str(process),
+            "--iterations",
+            str(plan.count),
+            "--interval",
+            str(plan.interval_ns),
         )
         yield Launch("probe", host, argv, output_name(plan, host), longest_s=plan.longest_ns / 1e9)
 

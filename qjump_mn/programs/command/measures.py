@@ -14,7 +14,8 @@ from qjump_mn.results.tables import TrialFacts
 
 
 def values(table: pa.Table, plan: CommandPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
-    """The statistics of each number, over all hosts and flows; the number itself where it has one value only."""
+    """The statistics of each number, over all hosts and flows; the number itself where it has one value
+    only."""
     numbers: dict[str, float] = {}
     for name in plan.numbers:
         ascending = np.sort(table.filter(pc.field("number") == name)["value"].to_numpy())

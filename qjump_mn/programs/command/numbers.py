@@ -17,7 +17,8 @@ STATISTICS = {"mean": "mean", "p50": "median", "p99": "p99", "min": "least", "ma
 
 
 class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """Where a number stands: the first group of every match of ``regex``, or what is at ``json``, with its ``unit``.
+    """Where a number stands: the first group of every match of ``regex``, or what is at ``json``, with its
+    ``unit``.
 
     A path is such as "end.streams[0].sender.bytes"; ``[*]`` stands for each element of a list.
     """
@@ -39,7 +40,8 @@ class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise UsageError(f"{where}.regex: {self.regex!r} is no regular expression: {error}") from None
         if not groups:
             raise UsageError(
-                f"{where}.regex: {self.regex!r} has no group: put the number in parentheses, such as 'time=([0-9.]+)'"
+                f"{where}.regex: {self.regex!r} has no group: put the number in parentheses, such as "
+                "'time=([0-9.]+)'"
             )
 
     def headings(self, name: str) -> dict[str, str]:
@@ -49,7 +51,8 @@ class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return {name: f"{name}{unit}", **statistics, f"{name}_count": f"{name} count"}
 
     def read(self, name: str, text: str) -> list[float]:
-        """Every value in ``text``; raise :class:`LostError` if there is none, or something that is no number."""
+        """Every value in ``text``; raise :class:`LostError` if there is none, or something that is no
+        number."""
         values = self._in_json(name, text) if self.json else self._matches(text)
         if not values:
             raise LostError(f"number {name!r} is not in it: {self.regex or self.json!r} matches nothing")
@@ -72,19 +75,23 @@ class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
                 places = [inner for place in places for inner in (place if step is None else [place[step]])]
             except (LookupError, TypeError):
                 shown = "[*]" if step is None else step
-                raise LostError(f"number {name!r} is not in it: there is no {shown!r} of {self.json!r}") from None
+                raise LostError(
+                    f"number {name!r} is not in it: there is no {shown!r} of {self.json!r}"
+                ) from None
         return places
 
 
 def path(text: str, where: str) -> list[str | int | None]:
-    """The steps of a path: names, positions, and None for each element; raise :class:`UsageError` for nonsense."""
+    """The steps of a path: names, positions, and None for each element; raise :class:`UsageError` for
+    nonsense."""
     steps: list[str | int | None] = []
     end = 0
     while end < len(text):
         match = _STEP.match(text, end)
         if match is None or (end == 0 and text[0] == "."):
             raise UsageError(
-                f"{where}: {text!r} is no path: character {end + 1} is wrong: write such as 'end.streams[0].bytes'"
+                f"{where}: {text!r} is no path: character {end + 1} is wrong: write such as "
+                "'end.streams[0].bytes'"
             )
         steps.append(match[1] or (None if match[2] == "*" else int(match[2])))
         end = match.end()

@@ -1,4 +1,5 @@
-"""Any command line on any hosts: what an experiment may ask of it, how it is started, and the numbers in its output."""
+"""Any command line on any hosts: what an experiment may ask of it, how it is started, and the numbers in its
+output."""
 
 from __future__ import annotations
 
@@ -52,12 +53,14 @@ _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}|\{(\w+)\}")
 
 UNITS_US = {"us": 1.0, "ms": 1e3}
 
-PERCENTILES = {name: heading for name, heading in LATENCIES.items() if name not in ("sent", "received", "loss")}
+PERCENTILES = {
+    name: heading for name, heading in LATENCIES.items() if name not in ("sent", "received", "loss")
+}
 """The measures of what has a latency: what a command has lost is not known."""
 
 COLUMNS = {"of": "string", "number": "string", "row": "int32", "value": "double", "latency_us": "double"}
-"""A row for each value of each number: of which flow or host, the number's name, its place among them from 0, and
-the value; ``latency_us`` is null for all but the number that is a latency."""
+"""A row for each value of each number: of which flow or host, the number's name, its place among them from 0,
+and the value; ``latency_us`` is null for all but the number that is a latency."""
 
 
 class Ready(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -92,7 +95,9 @@ class CommandPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
     @property
     def measures(self) -> Mapping[str, str]:
         statistics = {
-            key: heading for name, number in self.numbers.items() for key, heading in number.headings(name).items()
+            key: heading
+            for name, number in self.numbers.items()
+            for key, heading in number.headings(name).items()
         }
         return statistics | (PERCENTILES if self.latency else {})
 
@@ -113,10 +118,10 @@ class CommandPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
 class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="command"):
     """``command`` on each of ``hosts``, or for each of ``flows``, with the placeholders of this module.
 
-    ``role`` says when it starts: "serve" before everything else, "load" before the warm-up, "measure" with the
-    measurement. What serves and has ``ready`` goes on until it is ended, as does what loads; else it ends "itself".
-    It may take ``longest`` where that is more than the trial's duration. ``numbers`` are taken from its output;
-    ``latency`` names the one whose values are latencies.
+    ``role`` says when it starts: "serve" before everything else, "load" before the warm-up, "measure" with
+    the measurement. What serves and has ``ready`` goes on until it is ended, as does what loads; else it ends
+    "itself". It may take ``longest`` where that is more than the trial's duration. ``numbers`` are taken from
+    its output; ``latency`` names the one whose values are latencies.
     """
 
     command: str | list[str]
@@ -167,17 +172,22 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 raise UsageError(f"{where}: {{{name}}} is of a flow, and there are hosts: give flows instead")
             if name and name not in placeholders:
                 raise UsageError(
-                    f"{where}: there is no placeholder {{{name}}}: use {', '.join(map('{{{}}}'.format, placeholders))}, "
+                    f"{where}: there is no placeholder {{{name}}}: use "
+                    f"{', '.join(map('{{{}}}'.format, placeholders))}, "
                     f"or write {{{{{name}}}}} for the text {{{name}}}"
                 )
             if name == "source" and self.role == "serve":
-                raise UsageError(f"{where}: {{source}} is not known to what serves: it serves all flows of its host")
+                raise UsageError(
+                    f"{where}: {{source}} is not known to what serves: it serves all flows of its host"
+                )
 
     def _check_ready(self, where: str) -> None:
         if self.ready is None:
             return
         if self.role != "serve":
-            raise UsageError(f'{where}: only what serves is waited for: use role = "serve", or leave ready out')
+            raise UsageError(
+                f'{where}: only what serves is waited for: use role = "serve", or leave ready out'
+            )
         conditions = [text for text in (self.ready.listens, self.ready.says, self.ready.exists) if text]
         if len(conditions) != 1:
             raise UsageError(f"{where}: give one of listens, says and exists")
@@ -190,7 +200,9 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         for name, number in self.numbers.items():
             place = f"{where}.numbers.{name}"
             if not name.isidentifier():
-                raise UsageError(f"{place}: {name!r} is no name for a number: use letters, digits and underscores")
+                raise UsageError(
+                    f"{place}: {name!r} is no name for a number: use letters, digits and underscores"
+                )
             number.check(place)
             twice = seen & set(number.headings(name))
             if twice:
@@ -221,7 +233,8 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Process(NamedTuple):
-    """One process of a workload: ``of`` is its flow or host in names of files; ``output`` is the file with its text."""
+    """One process of a workload: ``of`` is its flow or host in names of files; ``output`` is the file with
+    its text."""
 
     of: str
     host: str

@@ -111,7 +111,11 @@ def launches(plan: FaninPlan, trial: Trial) -> Iterator[Launch]:
     most = 2 * len(plan.flows) * plan.streams * (trial.duration_ns // plan.interval_ns + 2)
     yield from datagrams.receivers(plan, rows=most, linger_s=LINGER_S)
     streams = (
-        "--interval", str(plan.interval_ns), "--streams", str(plan.streams), "--payload",
+        "--interval",
+        str(plan.interval_ns),
+        "--streams",
+        str(plan.streams),
+        "--payload",
         str(plan.payload_bytes),
     )
     yield from datagrams.senders(plan, trial, "probe", streams, duration_ns=trial.duration_ns)

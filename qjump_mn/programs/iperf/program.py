@@ -123,8 +123,19 @@ def client_argv(
     if plan.udp_rate_bps is not None:
         transport = ["-u", "-b", str(plan.udp_rate_bps), "-l", str(mtu_bytes - UDP_HEADERS_BYTES)]
     return (
-        "iperf3", "-c", destination, "-p", str(port), "-t", str(seconds), "-i", str(REPORT_S), "-P",
-        str(plan.streams), *transport, "-J",
+        "iperf3",
+        "-c",
+        destination,
+        "-p",
+        str(port),
+        "-t",
+        str(seconds),
+        "-i",
+        str(REPORT_S),
+        "-P",
+        str(plan.streams),
+        *transport,
+        "-J",
     )
 
 

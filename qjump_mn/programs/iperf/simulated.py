@@ -59,7 +59,9 @@ def _applications(plan: IperfPlan, stage: Stage) -> Apps:
                     )
                 )
             else:
-                gap = (network.mtu_bytes - theory.UDP_HEADERS_BYTES) * 8 * theory.PS_PER_S // plan.udp_rate_bps
+                gap = (
+                    (network.mtu_bytes - theory.UDP_HEADERS_BYTES) * 8 * theory.PS_PER_S // plan.udp_rate_bps
+                )
                 first = chance.randrange(gap)
                 count = max(1, (stage.until - first) // gap)
                 applications.append(
@@ -84,7 +86,11 @@ def _rows(
         for stream in range(plan.streams):
             app, result = next(streams)
             if isinstance(app, apps.Bulk) and isinstance(result, apps.BulkResult):
-                got = np.diff(result.delivered, prepend=0) // stage.data_bytes * (mtu - theory.TCP_HEADERS_BYTES)
+                got = (
+                    np.diff(result.delivered, prepend=0)
+                    // stage.data_bytes
+                    * (mtu - theory.TCP_HEADERS_BYTES)
+                )
                 yield from _intervals(flow, "receiver", stream, app.start, app.interval, got)
             elif isinstance(result, apps.DatagramsResult):
                 arrived = (result.start + result.latency)[result.latency >= 0]

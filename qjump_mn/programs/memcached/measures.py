@@ -80,7 +80,12 @@ def timeline(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFac
     x, y = means(at_s, latency_ms, width_s, duration_s)
     words = f"mean SET {{}} (drawn: of {width_s:g} s each)"
     return Timeline(
-        "memcached, mean of SET latencies", "set_mean_ms", words, "#882255", x, y,
+        "memcached, mean of SET latencies",
+        "set_mean_ms",
+        words,
+        "#882255",
+        x,
+        y,
         gap="without an answered SET",
     )
 

@@ -104,7 +104,10 @@ class Memcached(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcache
     def check(self, where: str, network: Network) -> None:
         if self.rate is not None:
             bounded(
-                f"{where}.rate", self.rate, 0.1, MOST_REQUESTS_PER_S,
+                f"{where}.rate",
+                self.rate,
+                0.1,
+                MOST_REQUESTS_PER_S,
                 f"0.1 to {MOST_REQUESTS_PER_S} requests/s, or leave it out for the closed loop",
             )
         elif not self.think:
@@ -151,11 +154,25 @@ def servers(plan: WorkloadPlan, trial: Trial) -> Iterator[Launch]:
     """A memcached on each destination, whoever loads it."""
     for host in dict.fromkeys(destination for _, destination in plan.flows):
         server = (
-            "memcached", "-u", "root", "-m", "64", "-t", "1", "-U", "0", "-p", str(plan.port), "-l",
+            "memcached",
+            "-u",
+            "root",
+            "-m",
+            "64",
+            "-t",
+            "1",
+            "-U",
+            "0",
+            "-p",
+            str(plan.port),
+            "-l",
             trial.network.addresses[host],
         )
         yield Launch(
-            "serve", host, server, f"{plan.name}-{host}.memcached.txt",
+            "serve",
+            host,
+            server,
+            f"{plan.name}-{host}.memcached.txt",
             listens=("tcp", plan.port),
             itself=False,
         )
@@ -172,11 +189,18 @@ def launches(plan: MemcachedPlan, trial: Trial) -> Iterator[Launch]:
     for index, (source, destination) in enumerate(plan.flows):
         sizes = (
             *(
-                "memload", "--server", f"{trial.network.addresses[destination]}:{plan.port}", "--connections",
+                "memload",
+                "--server",
+                f"{trial.network.addresses[destination]}:{plan.port}",
+                "--connections",
                 str(plan.connections),
             ),
             *(
-                "--key-bytes", str(plan.key_bytes), "--value-bytes", str(plan.value_bytes), "--keys",
+                "--key-bytes",
+                str(plan.key_bytes),
+                "--value-bytes",
+                str(plan.value_bytes),
+                "--keys",
                 str(plan.keys),
             ),
         )
@@ -185,7 +209,12 @@ def launches(plan: MemcachedPlan, trial: Trial) -> Iterator[Launch]:
         yield Launch("serve", source, (*sizes, "--store"), output_name(plan, flow, "store"), longest_s=60.0)
         client = (
             *(
-                *sizes, "--stored", *loop, "--get-fraction", f"{plan.get_fraction:g}", "--duration",
+                *sizes,
+                "--stored",
+                *loop,
+                "--get-fraction",
+                f"{plan.get_fraction:g}",
+                "--duration",
                 str(trial.duration_ns),
             ),
             *("--linger", str(LINGER_NS), "--seed", str(1000 * trial.seed + index)),

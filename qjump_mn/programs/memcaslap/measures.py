@@ -41,7 +41,9 @@ def values(table: pa.Table, plan: MemcaslapPlan, trial: Trial, facts: TrialFacts
     for name, percent in (("p50_at_most_ms", 50), ("p99_at_most_ms", 99)):
         # The bucket that has the value of nearest rank: percent x answers is an integer, so nothing is
         # rounded.
-        numbers[name] = min(float(at_most_ms[np.searchsorted(below * 100, percent * answers)]), numbers["max_ms"])
+        numbers[name] = min(
+            float(at_most_ms[np.searchsorted(below * 100, percent * answers)]), numbers["max_ms"]
+        )
     longer = numbers["max_ms"] > MINIMUM_RTO_MS
     surely = int(np.sum(counts[at_most_ms / 2 >= MINIMUM_RTO_MS]))
     numbers["over_200ms_at_least"] = max(surely, int(longer)) / answers

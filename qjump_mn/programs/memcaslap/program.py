@@ -100,7 +100,10 @@ class Memcaslap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="memcasla
                 "threads: use a multiple"
             )
         bounded(
-            f"{where}.get_fraction", self.get_fraction, 0, 0.99,
+            f"{where}.get_fraction",
+            self.get_fraction,
+            0,
+            0.99,
             "0 to 0.99: keys must be stored before they can be asked for",
         )
         bounded(f"{where}.key_size", self.key_size, 16, 250, "16B to 250B")
@@ -165,7 +168,8 @@ number: nothing tells of it. """
 _OPERATION = r"(Get|Set|Total)"
 _PERIODS = re.compile(rf"^{_OPERATION} Statistics\nType .*\nPeriod +1 +(.*)\nGlobal +(\d+) +(.*)$", re.M)
 _RUN = re.compile(
-    rf"^{_OPERATION} Statistics \((\d+) events\)\n((?:   [A-Z]\w\w: +\S+\n)+)   Log2 Dist:\n((?: +\d+:(?: +\d+)+\n)+)",
+    rf"^{_OPERATION} Statistics \((\d+) events\)\n((?:   [A-Z]\w\w: +\S+\n)+)   Log2 Dist:\n((?: +\d+:(?: "
+    r"+\d+)+\n)+)",
     re.M,
 )
 _SCREEN = "\033[1;1H\033[2J\n"
@@ -190,12 +194,24 @@ def launches(plan: MemcaslapPlan, trial: Trial) -> Iterator[Launch]:
         # A time, not SIGINT, must end it: interrupted it prints no distribution.
         client = (
             *(
-                "memcaslap", "-s", f"{trial.network.addresses[flow[1]]}:{plan.port}", "-F",
-                output_name(plan, flow, "cnf"), "-B", "-S", "1s",
+                "memcaslap",
+                "-s",
+                f"{trial.network.addresses[flow[1]]}:{plan.port}",
+                "-F",
+                output_name(plan, flow, "cnf"),
+                "-B",
+                "-S",
+                "1s",
             ),
             *(
-                "-T", str(plan.threads), "-c", str(plan.connections), "-w", f"{plan.window_items // 1024}k",
-                "-t", f"{plan.seconds}s",
+                "-T",
+                str(plan.threads),
+                "-c",
+                str(plan.connections),
+                "-w",
+                f"{plan.window_items // 1024}k",
+                "-t",
+                f"{plan.seconds}s",
             ),
         )
         yield Launch(

@@ -116,7 +116,9 @@ def _pings(data: Sequence[TrialTables]) -> Check:
             # packets charged to their sender, those that wait in it hold ping back: that is what such links
             # do, not an error.
             exact = (
-                ping.interval_ns >= theory.PING_UNANSWERED_NS and network.link.orphan and links.of(network.model).exact
+                ping.interval_ns >= theory.PING_UNANSWERED_NS
+                and network.link.orphan
+                and links.of(network.model).exact
             )
             if exact and (pace := _pace_percent(table, ping.interval_ns)) is not None:
                 paces.append(pace)

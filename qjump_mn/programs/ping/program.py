@@ -100,7 +100,9 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise UsageError(f"{where}.interval: ping does not send more often than every 2 ms")
 
     def describe(self) -> str:
-        requests = f"ping, {self.count} requests of {self.payload_bytes} B every {self.interval_ns / 1e6:g} ms"
+        requests = (
+            f"ping, {self.count} requests of {self.payload_bytes} B every {self.interval_ns / 1e6:g} ms"
+        )
         if not theory.PING_SHORTEST_NS <= self.interval_ns < theory.PING_UNANSWERED_NS:
             return requests
         return f"{requests}; {theory.PING_UNANSWERED_NS / 1e6:g} ms after one that was not answered by then"
@@ -182,8 +184,18 @@ def argv(plan: PingPlan, destination: str) -> tuple[str, ...]:
     """The command line towards the address ``destination``."""
     interval = f"{plan.interval_ns / 1e9:g}"
     return (
-        "ping", "-D", "-n", "-i", interval, "-c", str(plan.count), "-s", str(plan.payload_bytes), "-W",
-        str(LINGER_S), destination,
+        "ping",
+        "-D",
+        "-n",
+        "-i",
+        interval,
+        "-c",
+        str(plan.count),
+        "-s",
+        str(plan.payload_bytes),
+        "-W",
+        str(LINGER_S),
+        destination,
     )
 
 

@@ -23,7 +23,9 @@ READY_S = 30.0
 # Statistics have local time.
 PTPD = ("env", "TZ=UTC0", "ptpd", "-C", "-L", "-E", "--clock:no_adjust=y", "--ptpengine:ip_mode=hybrid")
 SLAVE = (
-    "-s", "--ptpengine:log_sync_interval=0", "--ptpengine:log_delayreq_interval=0",
+    "-s",
+    "--ptpengine:log_sync_interval=0",
+    "--ptpengine:log_delayreq_interval=0",
     "--global:log_statistics=Y",
 )
 

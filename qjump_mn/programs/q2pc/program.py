@@ -138,7 +138,12 @@ def launches(plan: Q2PCPlan, trial: Trial) -> Iterator[Launch]:
         listens: tuple[Literal["tcp", "udp"], int] = ("tcp" if plan.transport == "tcp" else "udp", plan.port)
         yield Launch("serve", host, serve, output_name(plan, host), listens=listens, itself=False)
     coordinate = (
-        "q2pc", "coordinate", *sizes, "--duration", str(trial.duration_ns), "--interval",
+        "q2pc",
+        "coordinate",
+        *sizes,
+        "--duration",
+        str(trial.duration_ns),
+        "--interval",
         str(plan.interval_ns),
         *_towards(plan, trial),
     )

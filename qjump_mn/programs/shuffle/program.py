@@ -131,12 +131,22 @@ def launches(plan: ShufflePlan, trial: Trial) -> Iterator[Launch]:
     master = (
         *("shuffle", "master", "--workers", addresses, "--duration", str(trial.background_s * 10**9)),
         *(
-            "--distribute", str(plan.distribute_bytes), "--shuffle", str(plan.shuffle_bytes), "--aggregate",
+            "--distribute",
+            str(plan.distribute_bytes),
+            "--shuffle",
+            str(plan.shuffle_bytes),
+            "--aggregate",
             str(plan.aggregate_bytes),
         ),
         *(
-            "--parallel", str(plan.parallel), "--map", str(plan.map_ns), "--jitter", f"{plan.jitter:g}",
-            "--seed", str(trial.seed),
+            "--parallel",
+            str(plan.parallel),
+            "--map",
+            str(plan.map_ns),
+            "--jitter",
+            f"{plan.jitter:g}",
+            "--seed",
+            str(trial.seed),
         ),
     )
     yield Launch("load", plan.master, master, output_name(plan), longest_s=trial.background_s + ROUND_S)

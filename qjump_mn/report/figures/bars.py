@@ -36,34 +36,72 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     with style.applied():
         inches = PANEL_INCHES * len(stack) + 1.1
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
-        grid = figure.add_gridspec(len(stack), 1, left=LEFT, right=RIGHT, top=1 - 0.35 / inches, bottom=0.85 / inches, hspace=0.25)
+        grid = figure.add_gridspec(
+            len(stack), 1, left=LEFT, right=RIGHT, top=1 - 0.35 / inches, bottom=0.85 / inches, hspace=0.25
+        )
         for index, panel in enumerate(stack):
             axis = figure.add_subplot(grid[index, 0])
             _panel(axis, plan, panel, shown, by_name)
             axis.set_title("abcdef"[index] if len(stack) > 1 else "", loc="left")
         seeds = notes.seeds(shown)
-        scale = f"{notes.scale(manifest, [arm for arm in plan.arms if arm.name in plan.figure.arms])}; {notes.replicates(seeds)}"
+        drawn = [arm for arm in plan.arms if arm.name in plan.figure.arms]
+        scale = f"{notes.scale(manifest, drawn)}; {notes.replicates(seeds)}"
         notes.footer(figure, manifest, scale)
-    panel_texts = "; ".join(f"{panel.label}: {', '.join(_heading(plan, entry) for entry in panel.measures)}{notes.against(plan, panel)}" for panel in stack)
+    panel_texts = "; ".join(
+        f"{panel.label}: "
+        f"{', '.join(_heading(plan, entry) for entry in panel.measures)}{notes.against(plan, panel)}"
+        for panel in stack
+    )
     spread = " The whiskers span the replicates." if len(seeds) > 1 else ""
-    return [Figure(plan.figure.plot, plan.title, f"{panel_texts}, for {', '.join(arm.label for arm in shown)}, preset {plan.preset}: {scale}.{spread}", figure)]
+    return [
+        Figure(
+            plan.figure.plot,
+            plan.title,
+            f"{panel_texts}, for {', '.join(arm.label for arm in shown)}, preset {plan.preset}: "
+            f"{scale}.{spread}",
+            figure,
+        )
+    ]
 
 
-def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary], all_arms: Mapping[str, ArmSummary]) -> None:
+def _panel(
+    axis: matplotlib.axes.Axes,
+    plan: Plan,
+    panel: PanelSpec,
+    arms: Sequence[ArmSummary],
+    all_arms: Mapping[str, ArmSummary],
+) -> None:
     looks = style.looks(plan)
     width = 0.8 / len(panel.measures)
     for index, entry in enumerate(panel.measures):
         for place, arm in enumerate(arms):
             spread = panels.value(plan, panel, entry, arm.name, all_arms)
             if spread is None:
-                axis.annotate("no value", (place, 0.02), xycoords=("data", "axes fraction"), ha="center", fontsize=6.6, rotation=90, color=style.sheet().grey)
+                axis.annotate(
+                    "no value",
+                    (place, 0.02),
+                    xycoords=("data", "axes fraction"),
+                    ha="center",
+                    fontsize=6.6,
+                    rotation=90,
+                    color=style.sheet().grey,
+                )
                 continue
             x = place + (index - (len(panel.measures) - 1) / 2) * width
-            axis.bar(x, spread.median, width * 0.92, color=looks[arm.name].colour, alpha=SHADES[index], zorder=3)
+            axis.bar(
+                x, spread.median, width * 0.92, color=looks[arm.name].colour, alpha=SHADES[index], zorder=3
+            )
             if len(spread.values) > 1:
                 axis.vlines(x, spread.minimum, spread.maximum, color="#333333", linewidth=0.9, zorder=4)
             axis.annotate(
-                _number(spread.median), (x, spread.maximum), xytext=(0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=6.8, zorder=5
+                _number(spread.median),
+                (x, spread.maximum),
+                xytext=(0, 2),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",
+                fontsize=6.8,
+                zorder=5,
             )
     axis.set_xticks(np.arange(len(arms)), [arm.label for arm in arms])
     axis.set_ylabel(panel.label)
@@ -76,8 +114,19 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Seque
     axis.margins(y=0.12)
     if len(panel.measures) > 1:
         shaded = zip(panel.measures, SHADES, strict=False)
-        handles = [matplotlib.patches.Patch(facecolor="#333333", alpha=shade, label=_heading(plan, entry)) for entry, shade in shaded]
-        axis.legend(handles=handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(handles), fontsize=7.2, handlelength=1.2, borderpad=0.2)
+        handles = [
+            matplotlib.patches.Patch(facecolor="#333333", alpha=shade, label=_heading(plan, entry))
+            for entry, shade in shaded
+        ]
+        axis.legend(
+            handles=handles,
+            loc="lower right",
+            bbox_to_anchor=(1.0, 1.0),
+            ncols=len(handles),
+            fontsize=7.2,
+            handlelength=1.2,
+            borderpad=0.2,
+        )
 
 
 def _number(value: float) -> str:

@@ -1,4 +1,5 @@
-"""Latencies as the paper and the course drew them: distribution functions, the axis broken where the contended arms begin."""
+"""Latencies as the paper and the course drew them: distribution functions, the axis broken where the
+contended arms begin."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ LEGEND_ROWS, LEGEND_ROW_INCHES = 3, 0.2
 
 
 class Curve(NamedTuple):
-    """One arm: the latencies in ms of each seed that has data, and how many requests that seed sent; of the figure's workload or the arm's own."""
+    """One arm: the latencies in ms of each seed that has data, and how many requests that seed sent; of the
+    figure's workload or the arm's own."""
 
     arm: ArmPlan
     workload: WorkloadPlan
@@ -71,7 +73,8 @@ class Lines(NamedTuple):
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
-    """The figure of the experiment and, if there are other arms with the workload, one of those; nothing where there is no data."""
+    """The figure of the experiment and, if there are other arms with the workload, one of those; nothing
+    where there is no data."""
     plan = manifest.plan
     curves = {arm.name: curve for arm in plan.arms if (curve := _curve(run, plan, arm)) is not None}
     main = [curves[name] for name in plan.figure.arms if name in curves]
@@ -79,14 +82,20 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     figures = []
     with style.applied():
         if main:
-            figures.append(_main(manifest, main, [curves[name] for name in plan.figure.detail if name in curves]))
+            figures.append(
+                _main(manifest, main, [curves[name] for name in plan.figure.detail if name in curves])
+            )
         if others:
             figures.append(_others(manifest, [*([curves["idle"]] if "idle" in curves else []), *others]))
     return figures
 
 
 def _curve(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
-    workload = min((one for one in arm.workloads if not one.BACKGROUND), key=lambda one: one.name != plan.figure.workload, default=None)
+    workload = min(
+        (one for one in arm.workloads if not one.BACKGROUND),
+        key=lambda one: one.name != plan.figure.workload,
+        default=None,
+    )
     if workload is None:
         return None
     seeds, values, sent = [], [], []
@@ -97,7 +106,13 @@ def _curve(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
             seeds.append(seed)
             values.append(np.sort(table["latency_us"].drop_null().to_numpy() / 1e3))
             sent.append(table.num_rows)
-    return Curve(arm, workload, tuple(seeds), tuple(values), tuple(sent), style.looks(plan)[arm.series or arm.name]) if seeds else None
+    return (
+        Curve(
+            arm, workload, tuple(seeds), tuple(values), tuple(sent), style.looks(plan)[arm.series or arm.name]
+        )
+        if seeds
+        else None
+    )
 
 
 def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figure:
@@ -107,7 +122,9 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
     figure = matplotlib.figure.Figure(figsize=(7.2, inches))
     near, far = _sides(curves, lines)
     up = MAIN_INCHES / inches  # a longer legend makes the figure taller, not the panels smaller
-    grid = figure.add_gridspec(1, 2, left=LEFT, right=RIGHT, top=0.845 * up, bottom=0.51 * up, wspace=0.05, width_ratios=[1.25, 1.0])
+    grid = figure.add_gridspec(
+        1, 2, left=LEFT, right=RIGHT, top=0.845 * up, bottom=0.51 * up, wspace=0.05, width_ratios=[1.25, 1.0]
+    )
     left = figure.add_subplot(grid[0, 0] if far else grid[0, :])
     left.set_xlim(0, near)
     panels = [left]
@@ -126,7 +143,14 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
     _references(left, lines, height=0.60)
     behind = _published(panels, plan)
     left.set_title("a  All arms" + (", on a broken axis" if far else ""))
-    figure.text((LEFT + RIGHT) / 2, 0.455 * up, f"{plan.figure.quantity}, {unit}", ha="center", va="center", fontsize=8.5)
+    figure.text(
+        (LEFT + RIGHT) / 2,
+        0.455 * up,
+        f"{plan.figure.quantity}, {unit}",
+        ha="center",
+        va="center",
+        fontsize=8.5,
+    )
     _legend(figure, curves, top=0.995)
     if detail:
         tail = figure.add_axes((LEFT, 0.15 * up, RIGHT - LEFT, 0.235 * up))
@@ -134,7 +158,9 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
         tail.set_xlabel(f"{plan.figure.quantity}, {style.times(tail.xaxis, plan)}")
         tail.set_title("b  The tail" + (", without the contended arms" if len(detail) < len(curves) else ""))
     notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves)}")
-    return Figure(plan.figure.plot, plan.title, _caption(manifest, curves, lines, behind, tail=bool(detail)), figure)
+    return Figure(
+        plan.figure.plot, plan.title, _caption(manifest, curves, lines, behind, tail=bool(detail)), figure
+    )
 
 
 def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
@@ -156,7 +182,12 @@ def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
     _references(panel, lines, height=0.75)
     _legend(figure, curves, top=0.99)
     notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves)}")
-    return Figure(f"{plan.figure.plot}_others", f"{plan.title}: the other arms", _caption(manifest, curves, lines, "", tail=False), figure)
+    return Figure(
+        f"{plan.figure.plot}_others",
+        f"{plan.title}: the other arms",
+        _caption(manifest, curves, lines, "", tail=False),
+        figure,
+    )
 
 
 def _fractions(panel: matplotlib.axes.Axes) -> None:
@@ -166,14 +197,16 @@ def _fractions(panel: matplotlib.axes.Axes) -> None:
 
 
 def _lines(plan: Plan) -> Lines:
-    """The round trip of an idle network, and the most that a frame in transmission on every busy port adds."""
+    """The round trip of an idle network, and the most that a frame in transmission on every busy port
+    adds."""
     idle = plan.constants.get(f"{plan.figure.workload}_analytic_ms", 0.0)
     ports = plan.constants.get("busy_ports", 0.0)
     return Lines(idle, idle and idle + ports * plan.constants.get("frame_ms", 0.0), ports)
 
 
 def _sides(curves: Sequence[Curve], lines: Lines) -> tuple[float, tuple[float, float] | None]:
-    """Where the left part ends and from where to where the right part goes, if the curves fall in two groups."""
+    """Where the left part ends and from where to where the right part goes, if the curves fall in two
+    groups."""
     filled = [curve.pooled for curve in curves if len(curve.pooled)]
     near = [values for values in filled if values[len(values) // 2] < lines.bound * BREAKS_ABOVE]
     far = [values for values in filled if values[len(values) // 2] >= lines.bound * BREAKS_ABOVE]
@@ -197,12 +230,22 @@ def _step(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
     panel.step(steps[left:], heights[left:], where="post", color=look.colour, linestyle=look.dashes, zorder=3)
     if len(curve.seeds) > 1:
         _band(panel, curve, look.colour)
-    # A few markers, where they fall into this part of the axis: they survive a photocopier. Neighbours have theirs at other heights.
+    # A few markers, where they fall into this part of the axis: they survive a photocopier. Neighbours have
+    # theirs at other heights.
     shares = np.array([0.1, 0.3, 0.5, 0.7, 0.9]) + 0.03 * (index % 4)
     at = np.unique(np.clip((shares * len(x)).astype(int), 0, len(x) - 1))
     low, high = panel.get_xlim()
     at = at[(x[at] >= low) & (x[at] <= high)]
-    panel.plot(x[at], y[at], linestyle="none", marker=look.marker, color=look.colour, markeredgecolor="white", markeredgewidth=0.5, zorder=4)
+    panel.plot(
+        x[at],
+        y[at],
+        linestyle="none",
+        marker=look.marker,
+        color=look.colour,
+        markeredgecolor="white",
+        markeredgewidth=0.5,
+        zorder=4,
+    )
 
 
 def _band(panel: matplotlib.axes.Axes, curve: Curve, colour: str) -> None:
@@ -212,9 +255,14 @@ def _band(panel: matplotlib.axes.Axes, curve: Curve, colour: str) -> None:
         return
     fractions = np.linspace(0, least, 400)
     at = np.array(
-        [values[np.clip(np.ceil(fractions * sent).astype(int) - 1, 0, len(values) - 1)] for values, sent in zip(curve.values, curve.sent, strict=True)]
+        [
+            values[np.clip(np.ceil(fractions * sent).astype(int) - 1, 0, len(values) - 1)]
+            for values, sent in zip(curve.values, curve.sent, strict=True)
+        ]
     )
-    panel.fill_betweenx(fractions, at.min(axis=0), at.max(axis=0), color=colour, alpha=0.22, linewidth=0, zorder=2)
+    panel.fill_betweenx(
+        fractions, at.min(axis=0), at.max(axis=0), color=colour, alpha=0.22, linewidth=0, zorder=2
+    )
 
 
 def _tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) -> None:
@@ -226,20 +274,32 @@ def _tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) -> Non
                 keep = style.thinned(len(values))
                 longer = 1 - (np.arange(1, len(values) + 1) - 0.5)[keep] / sent
                 alone = len(curve.seeds) == 1
-                panel.step(values[keep], longer, where="post", color=look.colour, linestyle=look.dashes, linewidth=1.7 if alone else 0.9, zorder=3)
+                panel.step(
+                    values[keep],
+                    longer,
+                    where="post",
+                    color=look.colour,
+                    linestyle=look.dashes,
+                    linewidth=1.7 if alone else 0.9,
+                    zorder=3,
+                )
     fewest = min(0.4 / max(sent for curve in curves for sent in curve.sent), 5e-3)
     panel.set_yscale("log")
     panel.set_ylim(1.15, fewest)
     ticks = [share for share in (1, 0.5, 0.1, 0.01, 0.001, 0.0001) if share >= fewest]
     panel.set_yticks(ticks, ["0 %", *(f"{100 * (1 - share):g} %" for share in ticks[1:])])
     panel.minorticks_off()
-    panel.set_xlim(0, max([lines.bound * 1.12, *(float(curve.pooled[-1]) * 1.08 for curve in curves if len(curve.pooled))]))
+    panel.set_xlim(
+        0,
+        max([lines.bound * 1.12, *(float(curve.pooled[-1]) * 1.08 for curve in curves if len(curve.pooled))]),
+    )
     panel.set_ylabel("fraction of requests")
     _references(panel, lines, height=0.60)
 
 
 def _references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> None:
-    """Upright lines with their names along them, ``height`` being where these are centred, in fractions of the panel."""
+    """Upright lines with their names along them, ``height`` being where these are centred, in fractions of
+    the panel."""
     for x, text in ((lines.idle, "analytic, idle"), (lines.bound, f"idle + {lines.ports:g} frames")):
         if not x or (x is not lines.idle and lines.bound == lines.idle):
             continue
@@ -259,7 +319,8 @@ def _references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> Non
 
 
 def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
-    """The published medians, scaled by the ratio of link rates, behind the curves; return the sentence for the caption."""
+    """The published medians, scaled by the ratio of link rates, behind the curves; return the sentence for
+    the caption."""
     looks, sentences = style.looks(plan), []
     for name in plan.figure.published:
         values = published.read(name)
@@ -268,11 +329,18 @@ def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
         for median in values.medians:
             x = median.us / 1e3 * scale
             look = looks.get(median.arm)  # somebody's experiment may name its arms otherwise
-            _published_median(panels, x, look.colour if look else style.sheet().grey, "published" if scale == 1 else "published, scaled")
+            _published_median(
+                panels,
+                x,
+                look.colour if look else style.sheet().grey,
+                "published" if scale == 1 else "published, scaled",
+            )
             medians.append(f"{median.us:g} us ({notes.ms(x)} here) for {median.label}")
         sentences.append(
-            f"Behind, in outline: {values.title}, medians of {', '.join(medians)}, stretched by the ratio of the link rates, {scale:g}; "
-            f"they are {values.measured}, so that orders of magnitude may be compared and no more. {values.source}."
+            f"Behind, in outline: {values.title}, medians of {', '.join(medians)}, stretched by the ratio of "
+            f"the link rates, {scale:g}; "
+            f"they are {values.measured}, so that orders of magnitude may be compared and no more. "
+            f"{values.source}."
         )
     return " ".join(sentences)
 
@@ -282,9 +350,26 @@ def _published_median(panels: list[matplotlib.axes.Axes], x: float, colour: str,
         low, high = panel.get_xlim()
         if low <= x <= high:
             panel.axvline(x, color=colour, linewidth=6, alpha=0.13, zorder=0)
-            panel.plot([x], [0.5], marker="o", markersize=8, markerfacecolor="white", markeredgecolor=colour, markeredgewidth=1.3, zorder=5)
+            panel.plot(
+                [x],
+                [0.5],
+                marker="o",
+                markersize=8,
+                markerfacecolor="white",
+                markeredgecolor=colour,
+                markeredgewidth=1.3,
+                zorder=5,
+            )
             panel.annotate(
-                label.replace(", ", ",\n"), (x, 0.5), xytext=(8, -2), textcoords="offset points", ha="left", va="center", fontsize=7, color=colour, zorder=6
+                label.replace(", ", ",\n"),
+                (x, 0.5),
+                xytext=(8, -2),
+                textcoords="offset points",
+                ha="left",
+                va="center",
+                fontsize=7,
+                color=colour,
+                zorder=6,
             )
             return
     panels[-1].text(
@@ -301,7 +386,14 @@ def _published_median(panels: list[matplotlib.axes.Axes], x: float, colour: str,
 
 
 def _mark_break(left: matplotlib.axes.Axes, right: matplotlib.axes.Axes) -> None:
-    look: dict[str, Any] = {"marker": [(-0.6, -1), (0.6, 1)], "markersize": 8, "linestyle": "none", "color": "#444444", "mew": 0.9, "clip_on": False}
+    look: dict[str, Any] = {
+        "marker": [(-0.6, -1), (0.6, 1)],
+        "markersize": 8,
+        "linestyle": "none",
+        "color": "#444444",
+        "mew": 0.9,
+        "clip_on": False,
+    }
     left.plot([1], [0], transform=left.transAxes, **look)
     right.plot([0], [0], transform=right.transAxes, **look)
 
@@ -310,10 +402,19 @@ def _legend(figure: matplotlib.figure.Figure, curves: list[Curve], top: float) -
     handles = []
     for curve in curves:
         look = curve.look
-        line = matplotlib.lines.Line2D([], [], color=look.colour, linestyle=look.dashes, marker=look.marker, label=curve.label)
+        line = matplotlib.lines.Line2D(
+            [], [], color=look.colour, linestyle=look.dashes, marker=look.marker, label=curve.label
+        )
         line.set(markeredgecolor="white", markeredgewidth=0.5)
         handles.append(line)
-    figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(LEFT - 0.03, top), ncols=2, columnspacing=1.6, labelspacing=0.35)
+    figure.legend(
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(LEFT - 0.03, top),
+        ncols=2,
+        columnspacing=1.6,
+        labelspacing=0.35,
+    )
 
 
 def _scale(manifest: Manifest, curves: list[Curve]) -> str:
@@ -324,17 +425,25 @@ def _replicates(curves: list[Curve]) -> str:
     seeds = {seed for curve in curves for seed in curve.seeds}
     sent = sorted({sent for curve in curves for sent in curve.sent})
     many = f"{sent[0]} to {sent[-1]}" if len(sent) > 3 else " or ".join(str(count) for count in sent)
-    return f"{notes.replicates(seeds, [curve.arm.label for curve in curves if set(curve.seeds) != seeds])}, {many} requests each"
+    incomplete = [curve.arm.label for curve in curves if set(curve.seeds) != seeds]
+    return f"{notes.replicates(seeds, incomplete)}, {many} requests each"
 
 
 def _caption(manifest: Manifest, curves: list[Curve], lines: Lines, behind: str, *, tail: bool) -> str:
     plan = manifest.plan
     below = "Panel b stretches the upper end, one line a replicate. " if tail else ""
-    what = "; ".join(dict.fromkeys(f"{curve.workload.label} ({curve.workload.describe()})" for curve in curves))
+    what = "; ".join(
+        dict.fromkeys(f"{curve.workload.label} ({curve.workload.describe()})" for curve in curves)
+    )
     spread = " The band spans the replicates." if any(len(curve.seeds) > 1 for curve in curves) else ""
-    ends = " A curve ends at the fraction of requests that were answered." if any(curve.loss for curve in curves) else ""
+    ends = (
+        " A curve ends at the fraction of requests that were answered."
+        if any(curve.loss for curve in curves)
+        else ""
+    )
     return (
-        f"{plan.figure.quantity.capitalize()} of {what}, preset {plan.preset}: {_scale(manifest, curves)}; {_replicates(curves)}.{ends}{spread} "
+        f"{plan.figure.quantity.capitalize()} of {what}, preset {plan.preset}: {_scale(manifest, curves)}; "
+        f"{_replicates(curves)}.{ends}{spread} "
         f"{_told(plan, lines)}{below}{behind}"
     ).strip()
 
@@ -345,6 +454,8 @@ def _told(plan: Plan, lines: Lines) -> str:
         return ""
     ports = plan.constants.get("busy_ports", 0.0)
     return (
-        f"Dashed: the analytic {plan.figure.quantity} of the idle network, {notes.ms(lines.idle)}, and with one full-size frame "
-        f"({notes.ms(plan.constants.get('frame_ms', 0.0))}) on each of {ports:g} busy ports more, {notes.ms(lines.bound)}. "
+        f"Dashed: the analytic {plan.figure.quantity} of the idle network, {notes.ms(lines.idle)}, and with "
+        "one full-size frame "
+        f"({notes.ms(plan.constants.get('frame_ms', 0.0))}) on each of {ports:g} busy ports more, "
+        f"{notes.ms(lines.bound)}. "
     )

@@ -22,11 +22,14 @@ LEFT, RIGHT = 0.122, 0.975
 
 
 def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
-    """Clock, link rate, topology and epochs of ``arms``, and what of it is the same at any rate: the ratios to a full-size frame's time."""
+    """Clock, link rate, topology and epochs of ``arms``, and what of it is the same at any rate: the ratios
+    to a full-size frame's time."""
     plan = manifest.plan
     epochs = sorted({arm.qjump.epoch_ns for arm in arms if arm.qjump})
     epoch_text = f", epoch {' and '.join(f'{epoch / 1e6:g} ms' for epoch in epochs)}" if epochs else ""
-    emulated = "virtual clock (one instruction is one nanosecond)" if manifest.clock == "virtual" else "real clock"
+    emulated = (
+        "virtual clock (one instruction is one nanosecond)" if manifest.clock == "virtual" else "real clock"
+    )
     clock = "simulated" if manifest.backend == "simulator" else emulated
     model = "" if manifest.backend == "simulator" else f" of model {plan.network.model}"
     frame_ms, idle_ms = plan.constants["frame_ms"], plan.constants.get(f"{plan.figure.workload}_analytic_ms")
@@ -41,9 +44,12 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
 
 
 def heading(plan: Plan, entry: str, *, named: bool) -> str:
-    """What a measure, "workload.measure", is called, without its unit; behind its workload's name if ``named``."""
+    """What a measure, "workload.measure", is called, without its unit; behind its workload's name if
+    ``named``."""
     workload, measure = entry.split(".")
-    title = next(registry.headings(one)[measure] for arm in plan.arms for one in arm.workloads if one.name == workload).partition(",")[0]
+    title = next(
+        registry.headings(one)[measure] for arm in plan.arms for one in arm.workloads if one.name == workload
+    ).partition(",")[0]
     return f"{workload}: {title}" if named else title
 
 
@@ -56,7 +62,13 @@ def against(plan: Plan, panel: PanelSpec) -> str:
 
 def seeds(arms: Iterable[ArmSummary]) -> set[int]:
     """Those that anything was measured with."""
-    return {seed for arm in arms for measured in arm.measures.values() for spread in measured.values() for seed in spread.seeds}
+    return {
+        seed
+        for arm in arms
+        for measured in arm.measures.values()
+        for spread in measured.values()
+        for seed in spread.seeds
+    }
 
 
 def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
@@ -69,12 +81,23 @@ def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
 
 def footer(figure: matplotlib.figure.Figure, manifest: Manifest, scale_text: str) -> None:
     """What must not be lost when the picture travels without its caption."""
-    text = f"{scale_text}. {manifest.plan.experiment}, preset {manifest.plan.preset}, plan {manifest.plan_sha256[:12]}."
-    figure.text(LEFT, 0.012, textwrap.fill(text, 129, break_on_hyphens=False), fontsize=6.6, color=style.sheet().grey, va="bottom", ha="left", linespacing=1.35)
+    plan = f"{manifest.plan.experiment}, preset {manifest.plan.preset}, plan {manifest.plan_sha256[:12]}"
+    text = f"{scale_text}. {plan}."
+    figure.text(
+        LEFT,
+        0.012,
+        textwrap.fill(text, 129, break_on_hyphens=False),
+        fontsize=6.6,
+        color=style.sheet().grey,
+        va="bottom",
+        ha="left",
+        linespacing=1.35,
+    )
 
 
 def ms(value: float) -> str:
-    """Three digits that count, with their zeros; below 10 us, which only the simulator's links have, in us."""
+    """Three digits that count, with their zeros; below 10 us, which only the simulator's links have, in
+    us."""
     if 0 < value < 0.01:
         return f"{value * 1e3:.3g} us"
     return f"{value:,.{wording.decimals(value)}f} ms"

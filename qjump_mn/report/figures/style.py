@@ -1,4 +1,5 @@
-"""One style for every figure: what an arm looks like, sizes, and files that are the same bytes for the same data."""
+"""One style for every figure: what an arm looks like, sizes, and files that are the same bytes for the same
+data."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def sheet() -> Sheet:
 
 
 class Look(NamedTuple):
-    """How an arm is drawn, on every figure: told apart by its colour, and without colours by dashes and marker."""
+    """How an arm is drawn, on every figure: told apart by its colour, and without colours by dashes and
+    marker."""
 
     colour: str
     dashes: Dashes
@@ -87,20 +89,25 @@ class Figure(NamedTuple):
 def looks(plan: Plan) -> dict[str, Look]:
     """A look for each arm of ``plan``, or series, no two the same but for those of one scheme and label.
 
-    A scheme's goes to its first arm, so that the scheme looks alike on every figure, and to those that are called like it, for they are in
-    another panel; other arms of it have what is left, in the plan's order.
+    A scheme's goes to its first arm, so that the scheme looks alike on every figure, and to those that are
+    called like it, for they are in another panel; other arms of it have what is left, in the plan's order.
     """
     schemes = {arm.series or arm.name: arm.scheme.name for arm in plan.arms}
     labels = wording.series_labels(plan)
     firsts: dict[str, str] = {}
     for name in dict.fromkeys([*plan.figure.arms, *schemes]):
         firsts.setdefault(schemes[name], name)
-    own = {name: _of_scheme(plan.schemes[key].look) for name, key in schemes.items() if labels[name] == labels[firsts[key]]}
+    own = {
+        name: _of_scheme(plan.schemes[key].look)
+        for name, key in schemes.items()
+        if labels[name] == labels[firsts[key]]
+    }
     return {**own, **unlike([name for name in schemes if name not in own], own.values())}
 
 
 def unlike(names: Sequence[str], taken: Iterable[Look] = ()) -> dict[str, Look]:
-    """A look for each of ``names``, no two the same, whose colours are not ``taken`` as long as there are others."""
+    """A look for each of ``names``, no two the same, whose colours are not ``taken`` as long as there are
+    others."""
     colours = {look.colour for look in taken}
     pairs = list(zip(sheet().palette, sheet().markers, strict=True))
     others = [Look(colour, dashes, marker) for dashes in _DASHES for colour, marker in pairs]
@@ -115,7 +122,8 @@ def _of_scheme(look: scheme.Look) -> Look:
 @contextmanager
 def applied() -> Iterator[None]:
     """The style sheet's rc parameters, while a figure is drawn or saved."""
-    # From matplotlib's own defaults, so that nobody's matplotlibrc changes a figure; the backend is none of the style's business.
+    # From matplotlib's own defaults, so that nobody's matplotlibrc changes a figure; the backend is none of
+    # the style's business.
     with mpl.rc_context():
         mpl.rcParams.update({key: value for key, value in mpl.rcParamsDefault.items() if key != "backend"})
         rc: Any = sheet().rc  # names that matplotlib has checked
@@ -140,7 +148,8 @@ def save(drawn: Figure, folder: Path) -> dict[str, Path]:
 
 
 def logarithmic(axis: matplotlib.axis.Axis, *subs: float) -> None:
-    """Plain numbers at the powers of ten of a logarithmic axis, and at their multiples ``subs``; no small ticks."""
+    """Plain numbers at the powers of ten of a logarithmic axis, and at their multiples ``subs``; no small
+    ticks."""
     if subs:
         axis.set_major_locator(matplotlib.ticker.LogLocator(subs=subs))
     axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
@@ -156,12 +165,16 @@ def times(axis: matplotlib.axis.Axis, plan: Plan) -> str:
 
 
 def cdf(values: Sequence[float] | Floats, sent: int) -> tuple[Floats, Floats]:
-    """The distribution function of ``sent`` requests of which ``values`` came back: x ascending and y, which ends at 1 - loss."""
+    """The distribution function of ``sent`` requests of which ``values`` came back: x ascending and y, which
+    ends at 1 - loss."""
     x = np.sort(np.asarray(values, dtype=np.float64))
     return x, np.arange(1, len(x) + 1, dtype=np.float64) / sent
 
 
 def thinned(count: int, most: int = 400) -> npt.NDArray[np.intp]:
-    """Which of ``count`` ordered points to draw: the ends, where every point is seen, whole; ``most`` of the rest."""
+    """Which of ``count`` ordered points to draw: the ends, where every point is seen, whole; ``most`` of the
+    rest."""
     ends = np.concatenate([np.arange(min(50, count)), np.arange(max(0, count - 200), count)])
-    return np.unique(np.concatenate([ends, np.linspace(0, count - 1, min(most, count)).round().astype(np.intp)])).astype(np.intp)
+    return np.unique(
+        np.concatenate([ends, np.linspace(0, count - 1, min(most, count)).round().astype(np.intp)])
+    ).astype(np.intp)

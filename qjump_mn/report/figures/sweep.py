@@ -1,4 +1,5 @@
-"""Measures against the parameter that is varied: a line for each series and measure, one panel above the other."""
+"""Measures against the parameter that is varied: a line for each series and measure, one panel above the
+other."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ GAIN = 0.05
 
 
 class Line(NamedTuple):
-    """A measure of a series: its spread over the seeds at each x, ascending. An arm that is no series is drawn level, from end to end."""
+    """A measure of a series: its spread over the seeds at each x, ascending. An arm that is no series is
+    drawn level, from end to end."""
 
     series: str
     measure: str
@@ -55,7 +57,14 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
         titled = any(panel.title for panel, _ in panels)
         grid = figure.add_gridspec(
-            rows, len(columns), left=LEFT, right=RIGHT, top=1 - margin / inches, bottom=0.85 / inches, hspace=0.25 if titled else 0.16, wspace=0.3
+            rows,
+            len(columns),
+            left=LEFT,
+            right=RIGHT,
+            top=1 - margin / inches,
+            bottom=0.85 / inches,
+            hspace=0.25 if titled else 0.16,
+            wspace=0.3,
         )
         every = grid.subplots(sharex=True, squeeze=False)
         axes = []
@@ -66,14 +75,19 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
                 _bound(axis, plan, panel, arms)
                 if not over:
                     _legend(axis, len(drawn), above=above)
-                axis.set_title("  ".join(filter(None, ["abcdefghijkl"[index] if len(panels) > 1 else "", panel.title])), loc="left")
+                axis.set_title(
+                    "  ".join(filter(None, ["abcdefghijkl"[index] if len(panels) > 1 else "", panel.title])),
+                    loc="left",
+                )
                 axes.append(axis)
             for axis in every[len(stack) :, column]:
                 axis.set_axis_off()
             every[len(stack) - 1, column].set_xlabel(_axis(plan))
             every[len(stack) - 1, column].tick_params(labelbottom=True)
         if over:
-            every[0, 0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=min(entries, ACROSS))
+            every[0, 0].legend(
+                loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=min(entries, ACROSS)
+            )
         knee = _knee(panels)
         for axis in axes if knee is not None else ():
             axis.axvline(knee, color=style.sheet().grey, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
@@ -106,7 +120,8 @@ def _axis(plan: Plan) -> str:
 
 
 def _knee(panels: list[tuple[PanelSpec, list[Line]]]) -> float | None:
-    """The least value at which the first line of the panel that saturates is within ``GAIN`` of its most; None where no panel does."""
+    """The least value at which the first line of the panel that saturates is within ``GAIN`` of its most;
+    None where no panel does."""
     points = next((lines[0].points for panel, lines in panels if panel.saturates), ())
     most = max((spread.median for _, spread in points), default=0.0)
     return next((x for x, spread in points if spread.median >= (1 - GAIN) * most), None)
@@ -121,16 +136,24 @@ def _lines(plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> list[Lin
             workload, measure = entry.split(".")
             points = _points(plan, panel, members, by_name, entry)
             if points:
-                lines.append(Line(series, measure, _label(plan, members[0], workload, measure, panel), points))
+                lines.append(
+                    Line(series, measure, _label(plan, members[0], workload, measure, panel), points)
+                )
     return lines
 
 
-def _points(plan: Plan, panel: PanelSpec, members: list[ArmPlan], by_name: dict[str, ArmSummary], entry: str) -> tuple[tuple[float, Spread], ...]:
+def _points(
+    plan: Plan, panel: PanelSpec, members: list[ArmPlan], by_name: dict[str, ArmSummary], entry: str
+) -> tuple[tuple[float, Spread], ...]:
     points = []
     for arm in members:
         spread = values.value(plan, panel, entry, arm.name, by_name)
         if spread:
-            xs = [arm.x] if arm.x is not None else sorted({other.x for other in plan.arms_run if other.x is not None})
+            xs = (
+                [arm.x]
+                if arm.x is not None
+                else sorted({other.x for other in plan.arms_run if other.x is not None})
+            )
             points += [(x, spread) for x in xs]
     return tuple(points)
 
@@ -156,12 +179,34 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
     looks = style.looks(plan) if several else style.unlike([line.measure for line in lines])
     for index, line in enumerate(lines):
         look = looks[line.series if several else line.measure]
-        dashes = style.DASHES[panel.measures.index(next(entry for entry in panel.measures if entry.endswith(f".{line.measure}"))) % len(style.DASHES)]
+        dashes = style.DASHES[
+            panel.measures.index(
+                next(entry for entry in panel.measures if entry.endswith(f".{line.measure}"))
+            )
+            % len(style.DASHES)
+        ]
         xs = [x for x, _ in line.points]
         medians = [spread.median for _, spread in line.points]
-        axis.plot(xs, medians, color=look.colour, linestyle=dashes, marker=look.marker, mec="white", mew=0.5, label=line.label, zorder=3 + index)
+        axis.plot(
+            xs,
+            medians,
+            color=look.colour,
+            linestyle=dashes,
+            marker=look.marker,
+            mec="white",
+            mew=0.5,
+            label=line.label,
+            zorder=3 + index,
+        )
         if any(len(spread.values) > 1 for _, spread in line.points):
-            axis.fill_between(xs, [s.minimum for _, s in line.points], [s.maximum for _, s in line.points], color=look.colour, alpha=0.18, linewidth=0)
+            axis.fill_between(
+                xs,
+                [s.minimum for _, s in line.points],
+                [s.maximum for _, s in line.points],
+                color=look.colour,
+                alpha=0.18,
+                linewidth=0,
+            )
     if panel.relative_to:
         axis.axhline(1, color=style.sheet().grey, linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=1)
     if values.has_names(plan.arms_run):
@@ -184,17 +229,38 @@ def _bound(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Seque
     """What the panel's values must not exceed: a constant across it, or a measure of a series, by x."""
     if not panel.bound:
         return
-    look: dict[str, Any] = {"color": style.sheet().grey, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
+    look: dict[str, Any] = {
+        "color": style.sheet().grey,
+        "linewidth": 0.9,
+        "linestyle": (0, (2, 2)),
+        "zorder": 1,
+    }
     if panel.bound in plan.constants:
         value = plan.constants[panel.bound]
         axis.axhline(value, **look)
-        axis.annotate(f"bound {value:.4g}", (1, value), xycoords=("axes fraction", "data"), xytext=(-3, 3), textcoords="offset points", ha="right", fontsize=7)
+        axis.annotate(
+            f"bound {value:.4g}",
+            (1, value),
+            xycoords=("axes fraction", "data"),
+            xytext=(-3, 3),
+            textcoords="offset points",
+            ha="right",
+            fontsize=7,
+        )
         return
     series, _, entry = panel.bound.partition(".")
     points = _points(plan, panel, values.series(plan, series), {arm.name: arm for arm in arms}, entry)
     if points:
         axis.plot([x for x, _ in points], [spread.median for _, spread in points], **look)
-        axis.annotate("bound", (points[-1][0], points[-1][1].median), xytext=(0, 3), textcoords="offset points", ha="center", va="bottom", fontsize=7)
+        axis.annotate(
+            "bound",
+            (points[-1][0], points[-1][1].median),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=7,
+        )
 
 
 def _legend(axis: matplotlib.axes.Axes, lines: int, *, above: bool) -> None:
@@ -202,26 +268,48 @@ def _legend(axis: matplotlib.axes.Axes, lines: int, *, above: bool) -> None:
     if above:
         axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=7, ncols=-(-lines // 2))
     else:
-        axis.legend(loc="best", fontsize=7, ncols=2 if lines > MANY else 1, frameon=True, framealpha=0.9, edgecolor="none").set_zorder(20)
+        axis.legend(
+            loc="best",
+            fontsize=7,
+            ncols=2 if lines > MANY else 1,
+            frameon=True,
+            framealpha=0.9,
+            edgecolor="none",
+        ).set_zorder(20)
 
 
 def _seeds(panels: list[tuple[PanelSpec, list[Line]]]) -> set[int]:
-    return {seed for _, lines in panels for line in lines for _, spread in line.points for seed in spread.seeds}
+    return {
+        seed for _, lines in panels for line in lines for _, spread in line.points for seed in spread.seeds
+    }
 
 
 def _caption(manifest: Manifest, panels: list[tuple[PanelSpec, list[Line]]], scale: str) -> str:
     plan = manifest.plan
     alike: dict[str, dict[str, None]] = {}  # panels with the same lines are told together
     for panel, lines in panels:
-        alike.setdefault(", ".join(line.label for line in lines), {})[f"{panel.label}{notes.against(plan, panel)}"] = None
+        alike.setdefault(", ".join(line.label for line in lines), {})[
+            f"{panel.label}{notes.against(plan, panel)}"
+        ] = None
     panel_texts = "; ".join(f"{'; '.join(labels)}: {lines}" for lines, labels in alike.items())
-    bounds = [f"{plan.constants[bound]:.4g} ({bound})" if bound in plan.constants else bound for panel, _ in panels if (bound := panel.bound)]
+    bounds = [
+        f"{plan.constants[bound]:.4g} ({bound})" if bound in plan.constants else bound
+        for panel, _ in panels
+        if (bound := panel.bound)
+    ]
     bound = f" Dashed: the bound, {', '.join(bounds)}." if bounds else ""
     spread = " The band spans the replicates." if len(_seeds(panels)) > 1 else ""
     extent, knee = _extent(plan, panels), _knee(panels)
     saturating = next((lines[0].label for panel, lines in panels if panel.saturates), "")
-    enough = f" Recommended: {knee:g}, the least value that was tried at which '{saturating}' has {1 - GAIN:.0%} of its most." if knee is not None else ""
-    return f"{panel_texts}, against {_axis(plan)}{extent}, preset {plan.preset}: {scale}.{bound}{enough}{spread}"
+    enough = (
+        f" Recommended: {knee:g}, the least value that was tried at which '{saturating}' has {1 - GAIN:.0%} "
+        "of its most."
+        if knee is not None
+        else ""
+    )
+    return (
+        f"{panel_texts}, against {_axis(plan)}{extent}, preset {plan.preset}: {scale}.{bound}{enough}{spread}"
+    )
 
 
 def _extent(plan: Plan, panels: list[tuple[PanelSpec, list[Line]]]) -> str:

@@ -1,4 +1,5 @@
-"""memcached's latency and PTP's offset as time goes by: a panel for each arm, one above the other, as in Figure 5; and the offsets of all in one."""
+"""memcached's latency and PTP's offset as time goes by: a panel for each arm, one above the other, as in
+Figure 5; and the offsets of all in one."""
 
 from __future__ import annotations
 
@@ -42,9 +43,14 @@ class Panel(NamedTuple):
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
-    """The figure of the experiment, one of the arms in ``detail`` on an axis that suits them, and one of PTP's offsets; those with data."""
+    """The figure of the experiment, one of the arms in ``detail`` on an axis that suits them, and one of
+    PTP's offsets; those with data."""
     plan = manifest.plan
-    panels = {panel.arm.name: panel for arm in arms if arm.name in plan.figure.arms and (panel := _panel(run, plan, arm))}
+    panels = {
+        panel.arm.name: panel
+        for arm in arms
+        if arm.name in plan.figure.arms and (panel := _panel(run, plan, arm))
+    }
     shown = [panels[name] for name in plan.figure.arms if name in panels]
     detail = [panels[name] for name in plan.figure.detail if name in panels]
     figures = []
@@ -52,8 +58,17 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         if shown:
             figures.append(_stacked(manifest, shown, plan.figure.plot, plan.title))
         if detail and len(detail) < len(shown):
-            figures.append(_stacked(manifest, detail, f"{plan.figure.plot}_detail", f"{plan.title}: without the contended arms"))
-        for whole in dict.fromkeys(line.drawn.whole for panel in shown for line in panel.lines if line.drawn.whole):
+            figures.append(
+                _stacked(
+                    manifest,
+                    detail,
+                    f"{plan.figure.plot}_detail",
+                    f"{plan.title}: without the contended arms",
+                )
+            )
+        for whole in dict.fromkeys(
+            line.drawn.whole for panel in shown for line in panel.lines if line.drawn.whole
+        ):
             figures.append(_whole(manifest, shown, whole))
     return figures
 
@@ -77,7 +92,9 @@ def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> 
     plan = manifest.plan
     inches = PANEL_INCHES * len(panels) + 1.5
     figure = matplotlib.figure.Figure(figsize=(7.2, inches))
-    grid = figure.add_gridspec(len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.6 / inches, bottom=0.85 / inches, hspace=0.28)
+    grid = figure.add_gridspec(
+        len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.6 / inches, bottom=0.85 / inches, hspace=0.28
+    )
     axes = grid.subplots(sharex=True, sharey=True, squeeze=False)[:, 0]
     for index, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
         for line in panel.lines:
@@ -88,15 +105,34 @@ def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> 
         axis.set_ylabel("ms")
     axes[-1].set_xlim(0, plan.duration_ns / 1e9)
     axes[-1].set_xlabel("time since the measurement began, s")
-    handles = {line.get_label(): line for axis in axes for line in axis.lines if not str(line.get_label()).startswith("_")}
-    figure.legend(handles=list(handles.values()), loc="upper center", bbox_to_anchor=((LEFT + RIGHT) / 2, 1.0), ncols=2)
+    handles = {
+        line.get_label(): line
+        for axis in axes
+        for line in axis.lines
+        if not str(line.get_label()).startswith("_")
+    }
+    figure.legend(
+        handles=list(handles.values()), loc="upper center", bbox_to_anchor=((LEFT + RIGHT) / 2, 1.0), ncols=2
+    )
     scale = _scale(manifest, panels)
     notes.footer(figure, manifest, scale)
-    what = "; ".join(dict.fromkeys(f"{line.workload.label} ({line.workload.describe()})" for panel in panels for line in panel.lines))
-    text = f"{'; '.join(map(str, handles))}: {what}, for {', '.join(panel.arm.label for panel in panels)}, preset {plan.preset}: {scale}."
-    broken = dict.fromkeys(line.drawn.gap for panel in panels for line in panel.lines if np.isnan(line.drawn.y).any())
+    what = "; ".join(
+        dict.fromkeys(
+            f"{line.workload.label} ({line.workload.describe()})" for panel in panels for line in panel.lines
+        )
+    )
+    arms = ", ".join(panel.arm.label for panel in panels)
+    text = f"{'; '.join(map(str, handles))}: {what}, for {arms}, preset {plan.preset}: {scale}."
+    broken = dict.fromkeys(
+        line.drawn.gap for panel in panels for line in panel.lines if np.isnan(line.drawn.y).any()
+    )
     gaps = "".join(f" A gap is a time {gap}." for gap in broken)
-    return Figure(name, title, f"{text}{gaps} All panels have the same axes; the numbers above them are those of all replicates.", figure)
+    return Figure(
+        name,
+        title,
+        f"{text}{gaps} All panels have the same axes; the numbers above them are those of all replicates.",
+        figure,
+    )
 
 
 def _whole(manifest: Manifest, panels: list[Panel], whole: Whole) -> Figure:
@@ -107,7 +143,13 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole) -> Figure:
     for panel in panels:
         for line in panel.lines:
             if line.drawn.whole == whole:
-                _plot(axis, line.drawn, looks[panel.arm.name].colour, panel.arm.label, looks[panel.arm.name].dashes)
+                _plot(
+                    axis,
+                    line.drawn,
+                    looks[panel.arm.name].colour,
+                    panel.arm.label,
+                    looks[panel.arm.name].dashes,
+                )
     axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     axis.set_xlim(0, plan.duration_ns / 1e9)
     axis.set_xlabel("time since the measurement began, s")
@@ -120,21 +162,29 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole) -> Figure:
     return Figure(f"{plan.figure.plot}_{whole.name}", f"{plan.title}: {whole.title}", text, figure)
 
 
-def _plot(axis: matplotlib.axes.Axes, line: Timeline, colour: str, label: str, dashes: style.Dashes = "-") -> None:
+def _plot(
+    axis: matplotlib.axes.Axes, line: Timeline, colour: str, label: str, dashes: style.Dashes = "-"
+) -> None:
     # A bin between two empty ones is seen as a point only.
     marker = "." if len(line.x) <= 60 or np.isnan(line.y).any() else ""
-    axis.plot(line.x, line.y, color=colour, linestyle=dashes, linewidth=1.1, marker=marker, label=label, zorder=3)
+    axis.plot(
+        line.x, line.y, color=colour, linestyle=dashes, linewidth=1.1, marker=marker, label=label, zorder=3
+    )
 
 
 def _said(panel: Panel) -> str:
     """The numbers of a panel, in a line."""
     measures = panel.arm.measures
     lines = [line for line in panel.lines if line.drawn.measure in measures.get(line.workload.name, {})]
-    return ", ".join(line.drawn.words.format(notes.ms(measures[line.workload.name][line.drawn.measure].median)) for line in lines)
+    return ", ".join(
+        line.drawn.words.format(notes.ms(measures[line.workload.name][line.drawn.measure].median))
+        for line in lines
+    )
 
 
 def _scale(manifest: Manifest, panels: list[Panel]) -> str:
     names = [panel.arm.name for panel in panels]
     seeds = {panel.seed for panel in panels}
     drawn = f"; drawn: seed {', '.join(map(str, sorted(seeds)))}" if len(manifest.plan.seeds) > 1 else ""
-    return f"{notes.scale(manifest, [arm for arm in manifest.plan.arms if arm.name in names])}; {notes.replicates(manifest.plan.seeds)}{drawn}"
+    arms = [arm for arm in manifest.plan.arms if arm.name in names]
+    return f"{notes.scale(manifest, arms)}; {notes.replicates(manifest.plan.seeds)}{drawn}"

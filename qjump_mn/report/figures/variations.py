@@ -1,4 +1,5 @@
-"""Measures relative to another arm's, a row for each variation of an experiment: what is sensitive to what was chosen."""
+"""Measures relative to another arm's, a row for each variation of an experiment: what is sensitive to what
+was chosen."""
 
 from __future__ import annotations
 
@@ -35,24 +36,59 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     with style.applied():
         inches = ROW_INCHES * len(rows) + 1.65
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
-        grid = figure.add_gridspec(1, len(plan.figure.panels), left=LEFT, right=RIGHT, top=1 - 0.5 / inches, bottom=0.9 / inches, wspace=0.08)
+        grid = figure.add_gridspec(
+            1,
+            len(plan.figure.panels),
+            left=LEFT,
+            right=RIGHT,
+            top=1 - 0.5 / inches,
+            bottom=0.9 / inches,
+            wspace=0.08,
+        )
         every = grid.subplots(sharey=True, squeeze=False)[0]
         for axis, panel in zip(every, plan.figure.panels, strict=True):
             _panel(axis, plan, panel, by_name, rows)
             axis.set_title(panel.title, loc="left")
         every[0].set_yticks(range(len(rows)), [names[x] for x in rows])
         every[0].set_ylim(len(rows) - 0.4, -0.6)
-        handles = {label: handle for axis in every for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-        figure.legend(handles.values(), handles, loc="upper left", bbox_to_anchor=(0.01, 1), ncols=len(handles), fontsize=7)
+        handles = {
+            label: handle
+            for axis in every
+            for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(
+            handles.values(),
+            handles,
+            loc="upper left",
+            bbox_to_anchor=(0.01, 1),
+            ncols=len(handles),
+            fontsize=7,
+        )
         seeds = notes.seeds(by_name.values())
         scale = f"{notes.scale(manifest, plan.arms_run)}; {notes.replicates(seeds)}"
         notes.footer(figure, manifest, scale)
-    panel_texts = "; ".join(f"{' '.join(filter(None, [panel.title, panel.label]))}{notes.against(plan, panel)}" for panel in plan.figure.panels)
+    panel_texts = "; ".join(
+        f"{' '.join(filter(None, [panel.title, panel.label]))}{notes.against(plan, panel)}"
+        for panel in plan.figure.panels
+    )
     spread = " The lines span the replicates." if len(seeds) > 1 else ""
-    return [Figure(plan.figure.plot, plan.title, f"{panel_texts}, for {', '.join(handles)}, preset {plan.preset}: {scale}.{spread}", figure)]
+    return [
+        Figure(
+            plan.figure.plot,
+            plan.title,
+            f"{panel_texts}, for {', '.join(handles)}, preset {plan.preset}: {scale}.{spread}",
+            figure,
+        )
+    ]
 
 
-def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Mapping[str, ArmSummary], rows: Mapping[float, int]) -> None:
+def _panel(
+    axis: matplotlib.axes.Axes,
+    plan: Plan,
+    panel: PanelSpec,
+    arms: Mapping[str, ArmSummary],
+    rows: Mapping[float, int],
+) -> None:
     looks = style.looks(plan)
     names = values.compared(plan, panel)
     for index, name in enumerate(names):
@@ -60,13 +96,33 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Mappi
         members = values.series(plan, name)
         for entry in panel.measures:
             placed = [(rows[arm.x], arm) for arm in members if arm.x is not None and arm.x in rows]
-            spreads = [(row, spread) for row, arm in placed if (spread := values.value(plan, panel, entry, arm.name, arms))]
+            spreads = [
+                (row, spread)
+                for row, arm in placed
+                if (spread := values.value(plan, panel, entry, arm.name, arms))
+            ]
             if not spreads:
                 continue
             ys, look = [row + beside for row, _ in spreads], looks[name]
-            axis.hlines(ys, [s.minimum for _, s in spreads], [s.maximum for _, s in spreads], color=look.colour, linewidth=1.1, zorder=3)
+            axis.hlines(
+                ys,
+                [s.minimum for _, s in spreads],
+                [s.maximum for _, s in spreads],
+                color=look.colour,
+                linewidth=1.1,
+                zorder=3,
+            )
             label = wording.series_label(members[0])
-            axis.plot([s.median for _, s in spreads], ys, look.marker, color=look.colour, mec="white", mew=0.4, label=label, zorder=4 + index)
+            axis.plot(
+                [s.median for _, s in spreads],
+                ys,
+                look.marker,
+                color=look.colour,
+                mec="white",
+                mew=0.4,
+                label=label,
+                zorder=4 + index,
+            )
     if panel.relative_to:
         axis.axvline(1, color="#333333", linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=2)
     if panel.log:
