@@ -1,4 +1,4 @@
-"""examples/extension, a package of somebody else's: built, installed beside ours, and used by the command line."""
+"""The package examples/extension of somebody else's: built, installed beside ours, used."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input",
 
 def install(source: Path, site: Path) -> Path:
     """Build the package and install it into the folder ``site``, both without a network."""
-    built = (*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(site / "built"), str(source))
+    wheels = site / "built"
+    built = (*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(source))
     subprocess.run(built, check=True, capture_output=True, text=True)
-    (wheel,) = (site / "built").glob("*.whl")
+    (wheel,) = wheels.glob("*.whl")
     placed = (*PIP, "install", "--no-deps", "--target", str(site), str(wheel))
     subprocess.run(placed, check=True, capture_output=True, text=True)
     return site
@@ -81,7 +82,8 @@ def test_dry_run_prints_the_commands_of_its_program_and_of_its_links(site: Path)
 
 def test_its_parts_serve_our_experiments(site: Path) -> None:
     settings = ("-s", "link.model=lossy", "-s", "figure.plot=strips", "-s", "figure.table=['ping.jitter_ms']")
-    text = good(qjump_mn(site, "run", "fig3a", "--dry-run", "--arms", "idle,gentle", "--scheme", "gentle", *settings))
+    arms = ("--arms", "idle,gentle", "--scheme", "gentle")
+    text = good(qjump_mn(site, "run", "fig3a", "--dry-run", *arms, *settings))
     assert "netem limit 100" in text and " wire " not in text
     assert "qjau -p 0 -w 30000 -- iperf3" in text, "the scheme's window"
 
@@ -143,7 +145,10 @@ print(*registry.of("lossy").differences(json.load(sys.stdin), link, on_switch=Tr
     [
         ({}, []),
         ({"loss-random": {"loss": 0.02}}, ["its netem's loss is 0.02, not 0.01"]),
-        ({"rate": {}, "limit": 9}, ["its netem's limit is 9, not 100", "its netem's rate is None, not 1250000"]),
+        (
+            {"rate": {}, "limit": 9},
+            ["its netem's limit is 9, not 100", "its netem's rate is None, not 1250000"],
+        ),
     ],
     ids=["as planned", "loss", "rate and limit"],
 )
@@ -151,15 +156,16 @@ def test_its_links_are_compared_with_what_was_read_back(
     change: dict[str, Any], sentences: list[str], site: Path
 ) -> None:
     qdisc = {**NETEM, "options": {**NETEM["options"], **change}}
-    assert good(python(site, "-c", READ_BACK, text=json.dumps([qdisc]))).split("\n")[:-1] == (sentences or [""])
+    printed = good(python(site, "-c", READ_BACK, text=json.dumps([qdisc])))
+    assert printed.splitlines() == (sentences or [""])
 
 
 def test_a_module_that_cannot_be_imported_is_one_sentence_and_ends_what_uses_it_only(broken: Path) -> None:
     done = qjump_mn(broken, "run", "lossy", "--dry-run")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "qjump-mn: qjump-mn-lossy adds 'echo' to qjump_mn.programs, but qjump_mn_lossy.echo:PROGRAM cannot be "
-        "imported (ImportError: no libecho): repair or uninstall qjump-mn-lossy\n"
+        "qjump-mn: qjump-mn-lossy adds 'echo' to qjump_mn.programs, but qjump_mn_lossy.echo:PROGRAM cannot "
+        "be imported (ImportError: no libecho): repair or uninstall qjump-mn-lossy\n"
     )
     assert "qdisc add" in good(qjump_mn(broken, "run", "fig3a", "--dry-run"))
     assert "gentle" in good(qjump_mn(broken, "list"))

@@ -1,0 +1,1 @@
+"""An extension of qjump-mn: links that lose frames, and what shows them."""
