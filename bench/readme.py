@@ -21,7 +21,7 @@ from rich.console import Console
 from bench import marks
 from qjump_mn.analysis import terminal
 from qjump_mn.model import loading, resolve
-from qjump_mn.results import directory, outcome, reference
+from qjump_mn.results import directory, outcome, reference, wording
 from qjump_mn.results.outcome import ArmSummary, Spread
 
 EXPERIMENT = "fig3a"
@@ -32,9 +32,10 @@ def main(arguments: list[str]) -> None:
     """Print or write."""
     text = f"```\n{table()}\n```"
     if "--write" not in arguments:
-        print(text)
+        print(text, links_table(), sep="\n\n")
         return
     marks.write(ROOT / "README.md", "readme", text)
+    marks.write(ROOT / "docs/emulation.md", "links", links_table())
     for folder in (Path(argument) for argument in arguments if not argument.startswith("--")):
         run = directory.existing(folder)
         drawing = outcome.read(run.path).drawings[0]
@@ -44,9 +45,7 @@ def main(arguments: list[str]) -> None:
 def table() -> str:
     """What a run ends with: its arms, as the terminal shows them."""
     plan = resolve.plan(EXPERIMENT, loading.DEFAULT_PRESET, [])
-    path = reference.find(EXPERIMENT, loading.DEFAULT_PRESET)
-    assert path is not None
-    values = reference.read(path).values
+    values = reference_values(EXPERIMENT, loading.DEFAULT_PRESET)
     arms = [
         ArmSummary(
             name=arm.name,
@@ -66,6 +65,32 @@ def table() -> str:
     Console(file=page, width=WIDTH, highlight=False, markup=False).print(terminal.arms_table(plan, arms))
     lines = [line.rstrip() for line in page.getvalue().splitlines()]
     return "\n".join(lines[1:])  # without the title
+
+
+def links_table() -> str:
+    """What each link model makes of an idle ping, and of one beside bulk traffic, by the reference run of `links`."""
+    plan, values = resolve.plan("links", "smoke", []), reference_values("links", "smoke")
+    idle_ms, frame_ms, ports = (
+        plan.constants[name] for name in ("ping_analytic_ms", "frame_ms", "busy_ports")
+    )
+    rows = [
+        "| 10 Mb/s, `--preset smoke` | idle median | urgent ping under load: median, p99 |",
+        "|---|---|---|",
+        f"| arithmetic | {wording.time(idle_ms)} ms | at most {wording.time(idle_ms + ports * frame_ms)} ms, "
+        "without ACKs and processor |",
+    ]
+    for model, idle_arm in (("wire", "idle"), ("tbf", "tbf_idle"), ("htb", "htb_idle")):
+        idle, loaded = values[idle_arm]["ping"], values[model]["ping"]
+        times = [wording.time(value) for value in (idle["p50_ms"], loaded["p50_ms"], loaded["p99_ms"])]
+        rows.append(f"| {model} | {times[0]} ms | {times[1]}, {times[2]} ms |")
+    return "\n".join(rows)
+
+
+def reference_values(experiment: str, preset: str) -> dict[str, dict[str, dict[str, float]]]:
+    """The medians of a reference run."""
+    path = reference.find(experiment, preset)
+    assert path is not None
+    return reference.read(path).values
 
 
 if __name__ == "__main__":

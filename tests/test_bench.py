@@ -74,3 +74,4 @@ def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(capsys: pytes
 
 def test_the_readme_shows_the_reference_run() -> None:
     assert marks.read(DOCS.parent / "README.md", "readme") == f"```\n{readme.table()}\n```"
+    assert marks.read(DOCS / "emulation.md", "links") == readme.links_table()
