@@ -1,4 +1,4 @@
-"""The package examples/extension of somebody else's: built, installed beside ours, used."""
+"""The package in examples/extension: built, installed beside ours, and used from the command line."""
 
 from __future__ import annotations
 
