@@ -68,7 +68,8 @@ def table() -> str:
 
 
 def links_table() -> str:
-    """What each link model makes of an idle ping, and of one beside bulk traffic, by the reference run of `links`."""
+    """What each link model makes of an idle ping, and of one beside bulk traffic, by the reference run of
+    `links`."""
     plan, values = resolve.plan("links", "smoke", []), reference_values("links", "smoke")
     idle_ms, frame_ms, ports = (
         plan.constants[name] for name in ("ping_analytic_ms", "frame_ms", "busy_ports")

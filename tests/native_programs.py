@@ -1,4 +1,5 @@
-"""The C programs of native/ as the tests use them: built in a temporary folder, run on loopback; their logs, checked while they are read."""
+"""The C programs of native/ as the tests use them: built in a temporary folder, run on loopback; their logs,
+checked while they are read."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ BUILDS = {"plain": "-O2 -g", "sanitized": "-O1 -g -fsanitize=address,undefined -
 
 
 class Listener:
-    """A server on loopback while it is entered, with a thread for each connection, which `_serve` is given."""
+    """A server on loopback while it is entered, with a thread for each connection, which `_serve` is
+    given."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -46,7 +48,9 @@ class Listener:
         self._threads[0].start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join()
@@ -72,7 +76,9 @@ class Running(subprocess.Popen[str]):
     def __init__(self, argv: Sequence[str | Path]) -> None:
         super().__init__(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.kill()
         self.communicate()
 
@@ -80,7 +86,9 @@ class Running(subprocess.Popen[str]):
         """Until something happened; fails if the program ends before, or lets too long pass."""
         last_s = time.monotonic() + WAIT_S
         while True:
-            assert self.poll() is None, f"it ended before {what}: {self.communicate()}"  # first: /proc has no network of one that ended
+            assert self.poll() is None, (
+                f"it ended before {what}: {self.communicate()}"
+            )  # first: /proc has no network of one that ended
             if happened():
                 return
             assert time.monotonic() < last_s, f"not within {WAIT_S} s: {what}"
@@ -92,7 +100,8 @@ class Running(subprocess.Popen[str]):
         return ["nsenter", f"--target={self.pid}", *rights, "--net"]
 
     def wait_for_port(self, protocol: str, port: int) -> None:
-        """Until a socket of this very program has the port: with tcp one that listens. Others may share the port."""
+        """Until a socket of this very program has the port: with tcp one that listens. Others may share the
+        port."""
         table = f"/proc/{self.pid}/net/{protocol}"
         self.wait_for("it listened", lambda: bool(self._sockets() & _sockets_of_port(table, port)))
 
@@ -106,7 +115,10 @@ class Running(subprocess.Popen[str]):
     def wait_until_it_can_be_ended(self) -> None:
         """SIGTERM is blocked from when it is waited for."""
         status, bit = Path(f"/proc/{self.pid}/status"), 1 << (signal.SIGTERM - 1)
-        self.wait_for("it waited for signals", lambda: int(status.read_text().split("SigBlk:")[1].split()[0], 16) & bit != 0)
+        self.wait_for(
+            "it waited for signals",
+            lambda: int(status.read_text().split("SigBlk:")[1].split()[0], 16) & bit != 0,
+        )
 
     def wait_until_it_sleeps(self) -> None:
         """A program that spins never does."""
@@ -166,7 +178,8 @@ class Program:
 
 @dataclass(frozen=True)
 class Log:
-    """A log: the parameters of its first line, rows by the names of their columns, and the totals of its last line."""
+    """A log: the parameters of its first line, rows by the names of their columns, and the totals of its last
+    line."""
 
     parameters: dict[str, str]
     rows: list[dict[str, int]]
@@ -198,7 +211,8 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
 
 
 def network_of_its_own(*setup: str) -> list[str]:
-    """A prefix that runs a program in a new network namespace whose loopback was set up by these commands; skips where that is not allowed."""
+    """A prefix that runs a program in a new network namespace whose loopback was set up by these commands;
+    skips where that is not allowed."""
     script = " && ".join(["ip link set lo up", *setup, 'exec "$@"'])
     rights = [] if os.geteuid() == 0 else ["--map-root-user"]
     prefix = ["unshare", *rights, "--net", "sh", "-ec", script, "sh"]
@@ -209,20 +223,30 @@ def network_of_its_own(*setup: str) -> list[str]:
 
 
 def check_installed(program: Program, folder: Path) -> None:
-    """What is copied for the guest's build suffices; `make install` puts program and manual page where they belong, and nothing else."""
+    """What is copied for the guest's build suffices; `make install` puts program and manual page where they
+    belong, and nothing else."""
     recipe, target = build.program(program.name), folder / "target"
     for path in recipe.sources():
         copy = folder / "copy" / path.relative_to(recipe.source)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
     assert {path.name for path in (folder / "copy").iterdir()} == {program.name, "common"}
-    subprocess.run(["make", "-C", folder / "copy" / program.name, f"DESTDIR={target}", "PREFIX=/opt/q", "install"], capture_output=True, check=True)
-    files = {str(path.relative_to(target)): path.stat().st_mode & 0o777 for path in target.rglob("*") if path.is_file()}
+    subprocess.run(
+        ["make", "-C", folder / "copy" / program.name, f"DESTDIR={target}", "PREFIX=/opt/q", "install"],
+        capture_output=True,
+        check=True,
+    )
+    files = {
+        str(path.relative_to(target)): path.stat().st_mode & 0o777
+        for path in target.rglob("*")
+        if path.is_file()
+    }
     assert files == {f"opt/q/bin/{program.name}": 0o755, f"opt/q/share/man/man1/{program.name}.1": 0o644}
 
 
 def check_manual(program: Program, columns: str, *roles: str) -> None:
-    """Summaries, of each role if it has any, and manual page name the same options; the page names the columns and is well formed."""
+    """Summaries, of each role if it has any, and manual page name the same options; the page names the
+    columns and is well formed."""
     page = (program.source / f"{program.name}.1").read_text()
     options: set[str] = set()
     for role in roles or ("",):
@@ -232,13 +256,20 @@ def check_manual(program: Program, columns: str, *roles: str) -> None:
     assert options == set(re.findall(r"^\.It Fl -([\w-]+)", page, re.M))
     assert all(re.search(rf"\.It Va .*\b{column}\b", page) for column in columns.split())
     if shutil.which("mandoc"):
-        lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning"], input=page, capture_output=True, text=True, check=False)
+        lint = subprocess.run(
+            ["mandoc", "-T", "lint", "-W", "warning"], input=page, capture_output=True, text=True, check=False
+        )
         assert (lint.returncode, lint.stdout) == (0, "")
 
 
 def _has_sanitizers() -> bool:
     argv = [shutil.which("cc") or "cc", "-fsanitize=address,undefined", "-x", "c", "-", "-o", "/dev/null"]
-    return subprocess.run(argv, input="int main(void) { return 0; }", text=True, capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run(
+            argv, input="int main(void) { return 0; }", text=True, capture_output=True, check=False
+        ).returncode
+        == 0
+    )
 
 
 def _sockets_of_port(table: str, port: int) -> set[str]:

@@ -1,7 +1,7 @@
 """A made-up run directory in the formats of the real programs. A TEST FIXTURE: no number in it was measured.
 
-Distributions are shaped like those of the prototype (Figure 3a at 10 Mb/s) so that figures and reports can be looked at:
-``python tests/synthetic.py OUT [preset] [replicates]`` writes one.
+Distributions are shaped like those of the prototype (Figure 3a at 10 Mb/s) so that figures and reports can be
+looked at: ``python tests/synthetic.py OUT [preset] [replicates]`` writes one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,11 @@ def rtts_ms(trial: Trial, workload: PingPlan) -> Floats:
     }
     if trial.arm.name.startswith("limiter"):
         return np.round(_limited_ms(trial, workload) + base, 3)
-    made = shapes[trial.arm.name]() if trial.arm.name in shapes else np.minimum(base + residual, idle + 2.9 * frame)
+    made = (
+        shapes[trial.arm.name]()
+        if trial.arm.name in shapes
+        else np.minimum(base + residual, idle + 2.9 * frame)
+    )
     if trial.arm.name == "idle":
         made = made.copy()
         made[0] += 0.37  # ARP and cold caches
@@ -78,21 +82,37 @@ def ping_text(values_ms: Floats, source: str, address: str, interval_s: float, p
     lines = [f"PING {address} ({address}) {payload}({payload + 28}) bytes of data."]
     for index, value in enumerate(values_ms):
         if not np.isnan(value):
-            shown = f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
-            lines.append(f"[{START + index * interval_s + value / 1e3:.6f}] {payload + 8} bytes from {address}: icmp_seq={index + 1} ttl=64 time={shown} ms")
+            shown = (
+                f"{value:.3f}"
+                if value < 1
+                else f"{value:.2f}"
+                if value < 10
+                else f"{value:.1f}"
+                if value < 100
+                else f"{value:.0f}"
+            )
+            lines.append(
+                f"[{START + index * interval_s + value / 1e3:.6f}] {payload + 8} bytes from {address}: "
+                f"icmp_seq={index + 1} ttl=64 time={shown} ms"
+            )
     good = values_ms[~np.isnan(values_ms)]
     loss = 100 * (1 - len(good) / len(values_ms))
     lines += [
         "",
         f"--- {address} ping statistics ---",
-        f"{len(values_ms)} packets transmitted, {len(good)} received, {loss:g}% packet loss, time {len(values_ms) * interval_s * 1e3:.0f}ms",
+        f"{len(values_ms)} packets transmitted, {len(good)} received, {loss:g}% packet loss, time "
+        f"{len(values_ms) * interval_s * 1e3:.0f}ms",
     ]
     if len(good):
-        lines.append(f"rtt min/avg/max/mdev = {good.min():.3f}/{good.mean():.3f}/{good.max():.3f}/{good.std():.3f} ms")
+        lines.append(
+            f"rtt min/avg/max/mdev = {good.min():.3f}/{good.mean():.3f}/{good.max():.3f}/{good.std():.3f} ms"
+        )
     return "\n".join(lines) + "\n"
 
 
-def iperf_report(rate_mbps: float, seconds: float, streams: int, *, sender: bool, seed: int) -> dict[str, Any]:
+def iperf_report(
+    rate_mbps: float, seconds: float, streams: int, *, sender: bool, seed: int
+) -> dict[str, Any]:
     """What ``iperf3 -J -i 0.5`` of 3.18 prints, without what no parser reads."""
     random = np.random.default_rng(seed)
     sockets = [5 + 2 * index for index in range(streams)]
@@ -109,11 +129,36 @@ def iperf_report(rate_mbps: float, seconds: float, streams: int, *, sender: bool
                 "bytes": sent,
                 "bits_per_second": sent * 16.0,
             }
-            part |= {"retransmits": int(random.poisson(1)), "snd_cwnd": 60816, "rtt": 104000} if sender else {}
+            part |= (
+                {"retransmits": int(random.poisson(1)), "snd_cwnd": 60816, "rtt": 104000} if sender else {}
+            )
             parts.append({**part, "omitted": False, "sender": sender})
-        intervals.append({"streams": parts, "sum": {"start": k * 0.5, "end": (k + 1) * 0.5, "bytes": sum(part["bytes"] for part in parts), "omitted": False}})
-    start = {"version": "iperf 3.18", "test_start": {"protocol": "TCP", "num_streams": streams, "blksize": 131072, "omit": 0, "duration": int(seconds)}}
-    return {"start": start, "intervals": intervals, "end": {"sum_received": {"bytes": sum(part["sum"]["bytes"] for part in intervals)}}}
+        intervals.append(
+            {
+                "streams": parts,
+                "sum": {
+                    "start": k * 0.5,
+                    "end": (k + 1) * 0.5,
+                    "bytes": sum(part["bytes"] for part in parts),
+                    "omitted": False,
+                },
+            }
+        )
+    start = {
+        "version": "iperf 3.18",
+        "test_start": {
+            "protocol": "TCP",
+            "num_streams": streams,
+            "blksize": 131072,
+            "omit": 0,
+            "duration": int(seconds),
+        },
+    }
+    return {
+        "start": start,
+        "intervals": intervals,
+        "end": {"sum_received": {"bytes": sum(part["sum"]["bytes"] for part in intervals)}},
+    }
 
 
 def write_trial(run: RunDirectory, trial: Trial) -> None:
@@ -125,7 +170,13 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
         for index, flow in enumerate(workload.flows):
             address = f"10.0.0.{trial.network.hosts.index(flow[1]) + 1}"
             if isinstance(workload, PingPlan):
-                text = ping_text(rtts_ms(trial, workload), flow[0], address, workload.interval_ns / 1e9, workload.payload_bytes)
+                text = ping_text(
+                    rtts_ms(trial, workload),
+                    flow[0],
+                    address,
+                    workload.interval_ns / 1e9,
+                    workload.payload_bytes,
+                )
                 (raw / ping.output_name(workload, flow)).write_text(text)
             elif isinstance(workload, IperfPlan):
                 full = theory.tcp_goodput_bps(trial.network.mtu_bytes, trial.network.link.rate_bps) / 1e6
@@ -133,8 +184,12 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
                 rate *= 0.74 if trial.arm.name == "bulk_limited" else 1
                 seconds = (trial.warmup_ns + trial.duration_ns) / 1e9
                 for end in ("client", "server"):
-                    report = iperf_report(rate, seconds, workload.streams, sender=end == "client", seed=trial.seed * 100 + index)
-                    (raw / iperf.output_name(workload, flow, end)).write_text(json.dumps(report, indent=1) + "\n")
+                    report = iperf_report(
+                        rate, seconds, workload.streams, sender=end == "client", seed=trial.seed * 100 + index
+                    )
+                    (raw / iperf.output_name(workload, flow, end)).write_text(
+                        json.dumps(report, indent=1) + "\n"
+                    )
     write_asbuilt(run.asbuilt(trial.name) / "before", trial)
     window = [trial.warmup_ns / 1e9, (trial.warmup_ns + trial.duration_ns) / 1e9]
     facts = {
@@ -157,27 +212,68 @@ def write_asbuilt(folder: Path, trial: Trial) -> None:
         "kind": "wire",
         "handle": "5:",
         "root": True,
-        "options": {"rate_bps": network.link.rate_bps, "limit_bytes": network.link.buffer_bytes, "delay_ns": 0, "classify": "pcp"},
+        "options": {
+            "rate_bps": network.link.rate_bps,
+            "limit_bytes": network.link.buffer_bytes,
+            "delay_ns": 0,
+            "classify": "pcp",
+        },
     }
     counters = {"bytes": 123456, "packets": 789, "drops": 0, "overlimits": 0, "backlog": 0, "qlen": 0}
-    ports = [f"s{switch}-eth{port}" for switch, count in enumerate((3, 7, 4, 4)) for port in range(1, count + 1)]
+    ports = [
+        f"s{switch}-eth{port}" for switch, count in enumerate((3, 7, 4, 4)) for port in range(1, count + 1)
+    ]
     for node, devices in (("switches", ports), *((host, [f"{host}-eth0"]) for host in network.hosts)):
         qdiscs = []
         for device in devices:
             qdiscs.append({**wire, "dev": device, **counters})
             if node != "switches" and limiter:
-                levels = [{"level": level, "budget": budget} for level, budget in enumerate(limiter.budget_bytes)]
-                options = {"epoch_ns": limiter.epoch_ns, "mode": limiter.mode, "epochs": limiter.epochs, "levels": levels}
-                qdiscs.append({"kind": "qjump", "handle": "6:", "dev": device, "parent": "5:1", "options": options, **counters})
+                levels = [
+                    {"level": level, "budget": budget} for level, budget in enumerate(limiter.budget_bytes)
+                ]
+                options = {
+                    "epoch_ns": limiter.epoch_ns,
+                    "mode": limiter.mode,
+                    "epochs": limiter.epochs,
+                    "levels": levels,
+                }
+                qdiscs.append(
+                    {
+                        "kind": "qjump",
+                        "handle": "6:",
+                        "dev": device,
+                        "parent": "5:1",
+                        "options": options,
+                        **counters,
+                    }
+                )
         links = [
-            {"ifname": device, "flags": ["UP"], "mtu": 1500, "operstate": "UP", "num_tx_queues": 8, "num_rx_queues": 8, "linkinfo": {"info_kind": "veth"}}
+            {
+                "ifname": device,
+                "flags": ["UP"],
+                "mtu": 1500,
+                "operstate": "UP",
+                "num_tx_queues": 8,
+                "num_rx_queues": 8,
+                "linkinfo": {"info_kind": "veth"},
+            }
             for device in devices
         ]
         if node != "switches":
             identity = [{"from": level, "to": level} for level in range(1, 8)]
-            vlan = {"info_kind": "vlan", "info_data": {"protocol": "802.1Q", "id": network.vlan, "egress_qos": identity, "ingress_qos": identity}}
+            vlan = {
+                "info_kind": "vlan",
+                "info_data": {
+                    "protocol": "802.1Q",
+                    "id": network.vlan,
+                    "egress_qos": identity,
+                    "ingress_qos": identity,
+                },
+            }
             address = [{"family": "inet", "local": f"10.0.0.{network.hosts.index(node) + 1}", "prefixlen": 8}]
-            links.append({**links[0], "ifname": f"{node}-eth0.{network.vlan}", "linkinfo": vlan, "addr_info": address})
+            links.append(
+                {**links[0], "ifname": f"{node}-eth0.{network.vlan}", "linkinfo": vlan, "addr_info": address}
+            )
         (folder / f"tc-{node}.json").write_text(json.dumps(qdiscs))
         (folder / f"ip-{node}.json").write_text(json.dumps(links))
     (folder / "ovs.txt").write_text("    Bridge s0\n        Port s0-eth1\n            Interface s0-eth1\n")
@@ -194,8 +290,18 @@ def create(out: Path, plan: Plan, *, clock: Clock = "virtual", now: datetime.dat
         clock=clock,
         argv=("qjump-mn", "run", plan.experiment, "--preset", plan.preset),
         git=Git(commit="0123456789abcdef0123456789abcdef01234567", dirty=False),
-        versions={"qjump-mn": "0.1.0", "mininet": "2.3.0", "linux": "6.12.107", "iperf3": "3.18", "iputils": "20240905", "made by": "tests/synthetic.py"},
-        machine={name: (name.encode().hex() * 32)[:64] for name in ("image", "qemu", "kernel", "initrd", "snapshot")},
+        versions={
+            "qjump-mn": "0.1.0",
+            "mininet": "2.3.0",
+            "linux": "6.12.107",
+            "iperf3": "3.18",
+            "iputils": "20240905",
+            "made by": "tests/synthetic.py",
+        },
+        machine={
+            name: (name.encode().hex() * 32)[:64]
+            for name in ("image", "qemu", "kernel", "initrd", "snapshot")
+        },
         now=now,
         needs_bytes=0,
     )
@@ -221,4 +327,10 @@ def make(
 
 
 if __name__ == "__main__":
-    print(make(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "smoke", int(sys.argv[3]) if len(sys.argv) > 3 else None).path)
+    print(
+        make(
+            Path(sys.argv[1]),
+            sys.argv[2] if len(sys.argv) > 2 else "smoke",
+            int(sys.argv[3]) if len(sys.argv) > 3 else None,
+        ).path
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
@@ -44,19 +45,31 @@ FACTS = tables.TrialFacts(cpu_busy=0.1, window_s=(1.0, 2.0), began_ns=0, began_u
 
 
 def ping_table(*rtts_ms: float | None) -> pa.Table:
-    rows = [{"flow": "h8>h10", "sequence": index, "received_s": None, "latency_us": None if rtt is None else rtt * 1e3} for index, rtt in enumerate(rtts_ms, 1)]
+    rows = [
+        {
+            "flow": "h8>h10",
+            "sequence": index,
+            "received_s": None,
+            "latency_us": None if rtt is None else rtt * 1e3,
+        }
+        for index, rtt in enumerate(rtts_ms, 1)
+    ]
     return pa.Table.from_pylist(rows, schema=tables.schema(PING))
 
 
 def test_percentiles_are_by_nearest_rank() -> None:
     golden = json.loads((GOLDEN / "percentiles.json").read_text())
     for case in golden["cases"]:
-        assert [statistics.percentile(case["values"], percent) for percent in golden["percents"]] == case["nearest_rank"], case["values"]
+        assert [statistics.percentile(case["values"], percent) for percent in golden["percents"]] == case[
+            "nearest_rank"
+        ], case["values"]
 
 
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=300), st.floats(0, 100))
-def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(values: list[float], percent: float) -> None:
+def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(
+    values: list[float], percent: float
+) -> None:
     ascending = sorted(values)
     found = statistics.percentile(ascending, percent)
     assert found in values
@@ -71,12 +84,19 @@ def test_ping_measures_count_the_lost() -> None:
 
 
 def test_nothing_came_back() -> None:
-    assert measures.values(PING, ping_table(None, None), TRIAL, FACTS) == {"sent": 2, "received": 0, "loss": 1}
+    assert measures.values(PING, ping_table(None, None), TRIAL, FACTS) == {
+        "sent": 2,
+        "received": 0,
+        "loss": 1,
+    }
 
 
 def bulk_table(rows: list[tuple[str, str, int, float, float, int]]) -> pa.Table:
     keys = ("flow", "side", "stream", "start_s", "end_s", "bytes")
-    return pa.Table.from_pylist([{**dict(zip(keys, row, strict=True)), "retransmits": None} for row in rows], schema=tables.schema(BULK))
+    return pa.Table.from_pylist(
+        [{**dict(zip(keys, row, strict=True)), "retransmits": None} for row in rows],
+        schema=tables.schema(BULK),
+    )
 
 
 def test_goodput_is_the_receivers_in_whole_intervals() -> None:
@@ -104,7 +124,9 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
 
 
 def test_every_claim_of_the_complete_run_is_reproduced(complete: pipeline.Analysed) -> None:
-    assert {row.claim: row.verdict for row in complete.outcome.verdicts} == dict.fromkeys(complete.manifest.plan.claims, "REPRODUCED")
+    assert {row.claim: row.verdict for row in complete.outcome.verdicts} == dict.fromkeys(
+        complete.manifest.plan.claims, "REPRODUCED"
+    )
     assert {check.name: check.status for check in complete.outcome.checks} == dict.fromkeys(
         ("complete", "files", "as built", "CPU", "wire", "idle RTT", "pings", "bulk flows"), "pass"
     )
@@ -139,7 +161,14 @@ def test_analysis_changes_no_raw_file_and_repeats(complete: pipeline.Analysed) -
 
 
 def printed(analysed: pipeline.Analysed, width: int = 80) -> str:
-    console = Console(width=width, highlight=False, markup=False, force_terminal=False, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console = Console(
+        width=width,
+        highlight=False,
+        markup=False,
+        force_terminal=False,
+        record=True,
+        file=io.StringIO(),
+    )
     terminal.show(console, analysed)
     return console.export_text()
 
@@ -148,10 +177,15 @@ def test_the_terminal_shows_everything_in_80_columns(complete: pipeline.Analysed
     text = printed(complete)
     lines = text.splitlines()
     flat = " ".join(text.split())
-    paths = [complete.run.path / name for name in ("fig/latency_cdf.png", "fig/latency_cdf_others.png", "report.html")]
+    paths = [
+        complete.run.path / name
+        for name in ("fig/latency_cdf.png", "fig/latency_cdf_others.png", "report.html")
+    ]
     for path in (*paths, complete.run.path):
         assert sum(line.endswith(f" {path}") for line in lines) == 1, path
-    assert all(len(line) <= 80 for line in lines if str(complete.run.path) not in line and "sha256" not in line)
+    assert all(
+        len(line) <= 80 for line in lines if str(complete.run.path) not in line and "sha256" not in line
+    )
     for arm in complete.manifest.plan.arms:
         assert any(line.startswith(arm.label) for line in lines)
     assert text.count("REPRODUCED") == len(complete.manifest.plan.claims)
@@ -164,7 +198,12 @@ def test_the_terminal_shows_everything_in_80_columns(complete: pipeline.Analysed
 
 def test_the_command_returns_the_exit_code(complete: pipeline.Analysed) -> None:
     ended = subprocess.run(
-        [sys.executable, "-m", "qjump_mn.analysis", str(complete.run.path)], capture_output=True, text=True, check=False, cwd=ROOT, timeout=120
+        [sys.executable, "-m", "qjump_mn.analysis", str(complete.run.path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=120,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.splitlines()[-1].split()[-1] == str(complete.run.path)
@@ -212,7 +251,13 @@ def alter_facts(run: RunDirectory, **facts: Any) -> Callable[[Trial], None]:
 def alter_ping(run: RunDirectory, milliseconds: Callable[[float], float]) -> Callable[[Trial], None]:
     def change(trial: Trial) -> None:
         path = run.raw(trial.name) / "ping-h8-h10.ping.txt"
-        path.write_text(re.sub(r"time=([\d.]+) ms", lambda match: f"time={milliseconds(float(match[1])):.3f} ms", path.read_text()))
+        path.write_text(
+            re.sub(
+                r"time=([\d.]+) ms",
+                lambda match: f"time={milliseconds(float(match[1])):.3f} ms",
+                path.read_text(),
+            )
+        )
 
     return change
 
@@ -244,7 +289,10 @@ def test_busy_cpu_fails(tmp_path: Path) -> None:
     run = small(tmp_path)
     rewrite(run, "qjump", alter_facts(run, cpu_busy=0.71))
     check = checked(run)["CPU"]
-    assert (check.status, check.text) == ("fail", "qjump/1: 71% busy, 70% is the most: lower link.rate or the load")
+    assert (check.status, check.text) == (
+        "fail",
+        "qjump/1: 71% busy, 70% is the most: lower link.rate or the load",
+    )
 
 
 @pytest.mark.parametrize(("p99_us", "status"), [(4999.0, "pass"), (5000.0, "fail")])
@@ -253,7 +301,9 @@ def test_a_cpu_that_programs_wait_for_fails(tmp_path: Path, p99_us: float, statu
     rewrite(run, "qjump", alter_facts(run, cpu_late_us={"p50": 1.0, "p99": p99_us, "max": 9000.0}))
     check = checked(run)["CPU"]
     assert check.status == status
-    assert ("qjump/1: one wake-up of a hundred is 5.0 ms late or more, 5 ms is the most" in check.text) == (status == "fail")
+    assert ("qjump/1: one wake-up of a hundred is 5.0 ms late or more, 5 ms is the most" in check.text) == (
+        status == "fail"
+    )
 
 
 def test_bulk_that_ends_early_fails(tmp_path: Path) -> None:
@@ -284,10 +334,18 @@ def test_pings_that_are_not_accounted_for_fail(tmp_path: Path) -> None:
     run = small(tmp_path)
     manifest = run.manifest
     data, _ = pipeline.read_trials(run, manifest)
-    cut = [msgspec.structs.replace(one, tables={**one.tables, "ping": one.tables["ping"].slice(1)}) if one.trial.arm.name == "idle" else one for one in data]
+    cut = [
+        msgspec.structs.replace(one, tables={**one.tables, "ping": one.tables["ping"].slice(1)})
+        if one.trial.arm.name == "idle"
+        else one
+        for one in data
+    ]
     check = next(check for check in fidelity.checks(run, manifest, cut, {}) if check.name == "pings")
     sent = data[0].tables["ping"].num_rows
-    assert (check.status, check.text) == ("fail", f"idle/1: {sent - 1} of {sent} requests h8>h10 are accounted for")
+    assert (check.status, check.text) == (
+        "fail",
+        f"idle/1: {sent - 1} of {sent} requests h8>h10 are accounted for",
+    )
 
 
 def test_pings_that_do_not_keep_their_interval_fail(tmp_path: Path) -> None:
@@ -296,7 +354,12 @@ def test_pings_that_do_not_keep_their_interval_fail(tmp_path: Path) -> None:
     def slower(trial: Trial) -> None:
         path = run.raw(trial.name) / "ping-h8-h10.ping.txt"
         stamps = re.compile(r"^\[([\d.]+)\]", re.MULTILINE)
-        path.write_text(stamps.sub(lambda match: f"[{synthetic.START + (float(match[1]) - synthetic.START) * 1.6:.6f}]", path.read_text()))
+        path.write_text(
+            stamps.sub(
+                lambda match: f"[{synthetic.START + (float(match[1]) - synthetic.START) * 1.6:.6f}]",
+                path.read_text(),
+            )
+        )
 
     assert "sent at an interval within 0" in checked(run)["pings"].text
     rewrite(run, "idle", slower)
@@ -312,7 +375,9 @@ def test_a_tampered_file_fails(tmp_path: Path) -> None:
     analysed = pipeline.analyse(run.path)
     assert {row.verdict for row in analysed.outcome.verdicts} == {"INVALID"}
     assert analysed.outcome.exit_code == 4
-    assert "trials/qjump/1/raw/ping-h8-h10.ping.txt is not what the trial left" in wording.fidelity(analysed.outcome)
+    assert "trials/qjump/1/raw/ping-h8-h10.ping.txt is not what the trial left" in wording.fidelity(
+        analysed.outcome
+    )
 
 
 def test_a_changed_plan_fails(tmp_path: Path) -> None:
@@ -359,7 +424,9 @@ def test_half_the_round_trips_and_one_hash_in_the_manifest_are_invalid(
 @pytest.mark.usefixtures("no_pdf")
 def test_an_invalid_trial_fails(tmp_path: Path) -> None:
     run = small(tmp_path)
-    run.finish("qjump/1", TrialRecord(status="invalid", exit_code=4, message="h8-eth0: its MTU is 1496, not 1500"))
+    run.finish(
+        "qjump/1", TrialRecord(status="invalid", exit_code=4, message="h8-eth0: its MTU is 1496, not 1500")
+    )
     analysed = pipeline.analyse(run.path)
     check = next(check for check in analysed.outcome.checks if check.name == "as built")
     assert (check.status, check.text) == ("fail", "qjump/1: h8-eth0: its MTU is 1496, not 1500")
@@ -417,7 +484,9 @@ def test_an_unreadable_trial_is_missing(tmp_path: Path) -> None:
     run = small(tmp_path)
     (run.raw("qjump/1") / "ping-h8-h10.ping.txt").unlink()
     analysed = pipeline.analyse(run.path)
-    assert analysed.outcome.missing == {"qjump/1": "unreadable: ping on h8: raw/ping-h8-h10.ping.txt cannot be read: no such file or directory"}
+    assert analysed.outcome.missing == {
+        "qjump/1": "unreadable: ping on h8: raw/ping-h8-h10.ping.txt cannot be read: no such file or directory"
+    }
     assert analysed.outcome.exit_code == 4
 
 

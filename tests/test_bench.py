@@ -25,9 +25,14 @@ def test_only_what_lies_between_the_marks_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("which", ["begin", "end"])
 def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path) -> None:
     path = tmp_path / "document.md"
-    for damaged in (DOCUMENT.replace(f"<!-- bench/cost {which} -->\n", ""), DOCUMENT + f"<!-- bench/cost {which} -->\n"):
+    for damaged in (
+        DOCUMENT.replace(f"<!-- bench/cost {which} -->\n", ""),
+        DOCUMENT + f"<!-- bench/cost {which} -->\n",
+    ):
         path.write_text(damaged)
-        with pytest.raises(SystemExit, match="has not <!-- bench/cost begin --> and <!-- bench/cost end -->, once each"):
+        with pytest.raises(
+            SystemExit, match="has not <!-- bench/cost begin --> and <!-- bench/cost end -->, once each"
+        ):
             marks.write(path, "cost", "new")
         assert path.read_text() == damaged
 
@@ -52,12 +57,21 @@ def test_every_document_has_the_marks_of_its_benchmark(document: str, name: str,
 
 
 def test_web_search_flows_have_the_published_sizes_and_rate() -> None:
-    assert [simulator.size(share) for share in (0.0, 0.15, 0.175, 0.2, 0.53, 0.97, 1.0)] == [6, 6, 10, 13, 53, 6667, 20000]
+    assert [simulator.size(share) for share in (0.0, 0.15, 0.175, 0.2, 0.53, 0.97, 1.0)] == [
+        6,
+        6,
+        10,
+        13,
+        53,
+        6667,
+        20000,
+    ]
     flows = simulator.trace(20_000, 0.6, 1)
     assert flows == simulator.trace(20_000, 0.6, 1)
     assert {end for _, source, destination, _ in flows for end in (source, destination)} == set(range(144))
     assert all(source != destination for _, source, destination, _ in flows)
-    # 144 hosts at 10 Gb/s, of whose rate 1,500 of 1,460 bytes carry flows of 1,661,480 bytes: 63,266 flows a second. 3.5 standard deviations.
+    # 144 hosts at 10 Gb/s, of whose rate 1,500 of 1,460 bytes carry flows of 1,661,480 bytes: 63,266 flows a
+    # second. 3.5 standard deviations.
     assert flows[-1][0] * 63_266 == pytest.approx(20_000, rel=0.025)
     assert sum(packets for *_, packets in flows) / 20_000 == pytest.approx(1138, rel=0.05)
 
@@ -66,7 +80,9 @@ def test_useful_packet_hops_are_those_of_data_and_acks() -> None:
     assert simulator.useful([(0.0, 0, 15, 3), (0.0, 15, 16, 5)]) == 2 * 3 * 2 + 2 * 5 * 4
 
 
-def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit, match=r"^3$"):
         simulator.needed("no-such-program", "it is not installed")
     assert capsys.readouterr().err == "it is not installed\n"

@@ -39,26 +39,48 @@ def simulated_run(folder: Path) -> Manifest:
 
 
 def summary(name: str, **medians: float) -> outcome.ArmSummary:
-    spreads = {measure: outcome.Spread.of({1: value - 1, 2: value, 3: value + 5}) for measure, value in medians.items()}
-    return outcome.ArmSummary(name=name, label=name, scheme="s", planned=3, done=3, measures={"ping": spreads}, flows={})
+    spreads = {
+        measure: outcome.Spread.of({1: value - 1, 2: value, 3: value + 5})
+        for measure, value in medians.items()
+    }
+    return outcome.ArmSummary(
+        name=name, label=name, scheme="s", planned=3, done=3, measures={"ping": spreads}, flows={}
+    )
 
 
-def test_an_emulated_run_stands_beside_the_simulators_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_emulated_run_stands_beside_the_simulators_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    entered(tmp_path, "10g", {"idle": {"ping": {"p50_ms": 0.0007296}}, "contended": {"ping": {"p50_ms": 2.0}}, "qjump": {"ping": {"p50_ms": 0.0025}}})
+    entered(
+        tmp_path,
+        "10g",
+        {
+            "idle": {"ping": {"p50_ms": 0.0007296}},
+            "contended": {"ping": {"p50_ms": 2.0}},
+            "qjump": {"ping": {"p50_ms": 0.0025}},
+        },
+    )
     run = synthetic.make(tmp_path / "runs")
-    found = compared(beside.compare(run.manifest, (summary("idle", p50_ms=7.0), summary("contended", p50_ms=100.0))))
+    found = compared(
+        beside.compare(run.manifest, (summary("idle", p50_ms=7.0), summary("contended", p50_ms=100.0)))
+    )
     # By hand: 114 B with their preamble over eight links; 84 B of echo request are a frame of 106.
     assert found["ping alone, median"] == pytest.approx((0.7296, 7.0, 0.000728, 0.0007296, 0.085))
     assert found["ping + iperf, median"] == (None, 100.0, None, 2.0, 0.9)
     assert found["QJump, median"] == (None, None, None, 0.0025, 0.003)
     # Three busy ports: 1542 B each.
-    bound = found["QJump, slowest; theory: idle and a frame on each busy port, without ACK frames on the reply's ports and the processor"]
+    bound = found[
+        "QJump, slowest; theory: idle and a frame on each busy port, without ACK frames on the reply's ports "
+        "and the processor"
+    ]
     assert bound == pytest.approx((0.7296 + 3 * 1.2336, None, 0.000728 + 3 * 0.001233, None, None))
     assert found["median without QJump over that with it"] == (None, None, None, 800.0, 300)
 
 
-def test_a_simulated_run_stands_beside_the_emulations_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_simulated_run_stands_beside_the_emulations_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     entered(tmp_path, "course", {"idle": {"ping": {"p50_ms": 0.778}}})
     found = compared(beside.compare(simulated_run(tmp_path / "runs"), (summary("idle", p50_ms=7.0),)))
@@ -75,13 +97,20 @@ def test_cells_have_their_unit_and_frames() -> None:
         outcome.Quantity(what="ratio", unit="times", values=(None, 46.0, None, None, 300)),
         outcome.Quantity(what="alone", unit="ms", values=(None, None, 0.1, None, None)),
     )
-    shown = Comparison(heads=HEADS, frames_ms=(1.2336, 1.2336, 0.0012336, 0.0012336, 0.0012336), rows=rows, source="")
+    shown = Comparison(
+        heads=HEADS, frames_ms=(1.2336, 1.2336, 0.0012336, 0.0012336, 0.0012336), rows=rows, source=""
+    )
     assert wording.compared_heads(shown) == [HEADS[1], HEADS[2], HEADS[4]]
     none = wording.NONE
-    assert wording.compared(shown) == [["time", "1.234 ms (1)", "0.728 us (0.5901)", "900 us (729.6)"], ["ratio", "46", none, "300"]]
+    assert wording.compared(shown) == [
+        ["time", "1.234 ms (1)", "0.728 us (0.5901)", "900 us (729.6)"],
+        ["ratio", "46", none, "300"],
+    ]
 
 
-def test_a_run_becomes_a_reference_with_its_medians(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_becomes_a_reference_with_its_medians(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     run = synthetic.make(tmp_path / "runs", settings=["duration=4s"], replicates=3)
     (folder := tmp_path / "experiments" / "reference").mkdir(parents=True)
@@ -124,13 +153,22 @@ def test_every_expression_is_of_its_plan(name: str) -> None:
                 claims.parse(text, "number", plan, row.what)
 
 
-def test_what_makes_no_sense_is_refused_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_makes_no_sense_is_refused_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     text = Path(loading.__file__).parents[2].joinpath("experiments/fig3a.toml").read_text()
     (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments" / "fig3a.toml").write_text(text.replace('published = "900us"', 'published = "900 bananas"'))
-    with pytest.raises(UsageError, match=r"^experiment 'fig3a': beside: ping \+ iperf, median: published: '900 bananas' is not a duration"):
+    (tmp_path / "experiments" / "fig3a.toml").write_text(
+        text.replace('published = "900us"', 'published = "900 bananas"')
+    )
+    with pytest.raises(
+        UsageError,
+        match=r"^experiment 'fig3a': beside: ping \+ iperf, median: published: '900 bananas' is not a duration",
+    ):
         beside.compare(simulated_run(tmp_path), ())
-    (tmp_path / "experiments" / "fig3a.toml").write_text(text.replace("[[beside.rows]]", "[[beside.columns]]"))
+    (tmp_path / "experiments" / "fig3a.toml").write_text(
+        text.replace("[[beside.rows]]", "[[beside.columns]]")
+    )
     with pytest.raises(UsageError, match=r"^experiment 'fig3a': beside: "):
         beside.spec("fig3a")

@@ -1,4 +1,5 @@
-"""bootstrap: what it installs, what it says, and what it starts; with apt-get and id played by scripts, all else real."""
+"""bootstrap: what it installs, what it says, and what it starts; with apt-get and id played by scripts, all
+else real."""
 
 from __future__ import annotations
 
@@ -18,7 +19,10 @@ from tests import checkouts
 PROGRAMS = "sh dirname readlink id sed grep mkdir flock head tail sleep mount unshare gpg mmdebstrap shellcheck gcc make cat date touch env".split()
 PLAYED = ("id", "mmdebstrap", "gpg", "shellcheck", "gcc", "make")
 
-if not os.access("/usr/bin/python3", os.X_OK) or not Path("/usr/share/keyrings/debian-archive-keyring.gpg").exists():
+if (
+    not os.access("/usr/bin/python3", os.X_OK)
+    or not Path("/usr/share/keyrings/debian-archive-keyring.gpg").exists()
+):
     pytest.skip("not a machine that bootstrap has prepared", allow_module_level=True)
 
 
@@ -47,7 +51,8 @@ class Machine:
         program.chmod(0o755)
 
     def lack(self, name: str) -> None:
-        """Take a program off the machine; apt-get, when it is asked to, puts it back and writes down how it was called."""
+        """Take a program off the machine; apt-get, when it is asked to, puts it back and writes down how it
+        was called."""
         (self.programs / name).unlink()
         self.play(
             "apt-get",
@@ -55,8 +60,11 @@ class Machine:
             case $1 in install) echo Setting up; echo '#!/bin/sh' >'{self.programs}/{name}'; {shutil.which("chmod")} 755 '{self.programs}/{name}' ;; esac""",
         )
 
-    def start(self, *arguments: str, program: str | Path | None = None, cwd: Path = Path("/"), **variables: str) -> subprocess.Popen[str]:
-        """Start bootstrap as a user would: with Ctrl-C heeded, even if the tests themselves run in some shell's background."""
+    def start(
+        self, *arguments: str, program: str | Path | None = None, cwd: Path = Path("/"), **variables: str
+    ) -> subprocess.Popen[str]:
+        """Start bootstrap as a user would: with Ctrl-C heeded, even if the tests themselves run in some
+        shell's background."""
         return subprocess.Popen(
             ["/usr/bin/env", "--default-signal=INT", program or self.checkout / "bootstrap", *arguments],
             cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -64,7 +72,9 @@ class Machine:
             env={"PATH": str(self.programs), "HOME": str(self.folder), "QJUMP_MN_CACHE": str(self.cache), **variables},
         )  # fmt: skip
 
-    def run(self, *arguments: str, program: str | Path | None = None, cwd: Path = Path("/"), **variables: str) -> tuple[int, str, str]:
+    def run(
+        self, *arguments: str, program: str | Path | None = None, cwd: Path = Path("/"), **variables: str
+    ) -> tuple[int, str, str]:
         """Run it to its end: exit code, output, messages."""
         process = self.start(*arguments, program=program, cwd=cwd, **variables)
         output, messages = process.communicate(timeout=120)
@@ -81,7 +91,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine(tmp_path)
     # The launcher of the machine that the tests run on is not theirs to change.
     source = made.checkout / "qjump_mn" / "environment.py"
-    source.write_text(source.read_text().replace('"/usr/local/bin/qjump-mn"', repr(str(tmp_path / "local" / "qjump-mn"))))
+    source.write_text(
+        source.read_text().replace('"/usr/local/bin/qjump-mn"', repr(str(tmp_path / "local" / "qjump-mn")))
+    )
     return made
 
 
@@ -99,7 +111,9 @@ def test_an_option_where_the_experiment_belongs_is_a_usage_error(machine: Machin
 
 
 def test_with_everything_there_it_only_starts_the_command(machine: Machine, tmp_path: Path) -> None:
-    code, output, messages = machine.run("fig3a", "--out", "two words", "-s", "link.rate=100Mbit", cwd=tmp_path)
+    code, output, messages = machine.run(
+        "fig3a", "--out", "two words", "-s", "link.rate=100Mbit", cwd=tmp_path
+    )
     assert (code, messages) == (0, "")
     assert checkouts.said(output)["argv"] == ["fig3a", "--out", "two words", "-s", "link.rate=100Mbit"]
     assert str(checkouts.said(output)["cwd"]) == str(tmp_path)
@@ -129,7 +143,9 @@ def test_what_is_missing_is_installed_without_a_question(machine: Machine) -> No
     assert "first time" not in messages  # the environment is there
     update, install = machine.apt_calls()
     assert update == "update [noninteractive] 0022"
-    assert install.startswith("install -y --no-install-recommends -o DPkg::Lock::Timeout=600 mmdebstrap [noninteractive]")
+    assert install.startswith(
+        "install -y --no-install-recommends -o DPkg::Lock::Timeout=600 mmdebstrap [noninteractive]"
+    )
     assert checkouts.said(output)["argv"] == ["fig3a"]
     machine.run("fig3a")
     assert len(machine.apt_calls()) == 2  # nothing more to do
@@ -148,7 +164,10 @@ def test_without_root_it_says_what_to_run(machine: Machine) -> None:
     machine.play("id", "echo 1000")
     code, _, messages = machine.run("fig3a", "--preset", "smoke")
     assert code == 3
-    assert messages == f"bootstrap: mmdebstrap must be installed: run  sudo {machine.checkout}/bootstrap fig3a --preset smoke\n"
+    assert (
+        messages
+        == f"bootstrap: mmdebstrap must be installed: run  sudo {machine.checkout}/bootstrap fig3a --preset smoke\n"
+    )
     assert machine.apt_calls() == []
 
 
@@ -167,7 +186,10 @@ def test_another_distribution_is_told_what_to_install(machine: Machine) -> None:
 
 def test_when_apt_fails_its_error_and_its_log_are_named(machine: Machine) -> None:
     machine.lack("mmdebstrap")
-    machine.play("apt-get", "echo Reading lists; echo 'E: Unable to locate package mmdebstrap'; [ $1 = update ] || exit 100")
+    machine.play(
+        "apt-get",
+        "echo Reading lists; echo 'E: Unable to locate package mmdebstrap'; [ $1 = update ] || exit 100",
+    )
     code, output, messages = machine.run("fig3a")
     assert (code, output) == (3, "")
     log = machine.cache / "apt.log"
@@ -183,7 +205,11 @@ def test_it_waits_for_whoever_holds_the_package_lists(machine: Machine) -> None:
     apt = machine.programs / "apt-get"
     apt.rename(machine.programs / "free-apt-get")
     tried = machine.folder / "tried"
-    machine.play("apt-get", f"[ -e '{tried}' ] && exec free-apt-get \"$@\"; : >'{tried}'; echo 'E: Could not get lock /x'; exit 100")
+    machine.play(
+        "apt-get",
+        f"[ -e '{tried}' ] && exec free-apt-get \"$@\"; : >'{tried}'; echo 'E: Could not get lock /x'; exit "
+        "100",
+    )
     code, _, messages = machine.run("fig3a")
     assert code == 0, messages
     assert "waits for another program that uses apt" in messages
@@ -195,7 +221,9 @@ def test_a_dpkg_that_was_interrupted_is_mended(machine: Machine) -> None:
     apt.rename(machine.programs / "mended-apt-get")
     mended = machine.folder / "mended"
     refusal = "echo \"E: dpkg was interrupted, you must manually run 'dpkg --configure -a'\"; exit 100"
-    machine.play("apt-get", f"[ $1 = update ] || [ -e '{mended}' ] || {{ {refusal}; }}; exec mended-apt-get \"$@\"")
+    machine.play(
+        "apt-get", f"[ $1 = update ] || [ -e '{mended}' ] || {{ {refusal}; }}; exec mended-apt-get \"$@\""
+    )
     machine.play("dpkg", f"[ \"$*\" = '--configure -a' ] && : >'{mended}'")
     code, _, messages = machine.run("fig3a")
     assert code == 0, messages
@@ -231,7 +259,8 @@ def test_interrupted_while_apt_works_it_ends_with_130(machine: Machine) -> None:
 
 
 def _says(process: subprocess.Popen[str], sentence: str) -> bool:
-    """Whether the process says so before it says that it reads the package lists, which only one of two does."""
+    """Whether the process says so before it says that it reads the package lists, which only one of two
+    does."""
     assert process.stderr
     for line in process.stderr:
         if sentence in line:
@@ -261,7 +290,9 @@ def test_a_colon_in_the_path_is_refused(tmp_path: Path) -> None:
 def test_test_runs_pytest_in_the_checkout_from_any_folder(machine: Machine) -> None:
     (machine.checkout / "pyproject.toml").write_text("[tool.pytest.ini_options]\ntestpaths = ['tests']\n")
     (machine.checkout / "tests").mkdir()
-    (machine.checkout / "tests" / "test_stub.py").write_text("def test_passes(): pass\ndef test_fails(): assert False\n")
+    (machine.checkout / "tests" / "test_stub.py").write_text(
+        "def test_passes(): pass\ndef test_fails(): assert False\n"
+    )
     code, output, _ = machine.run("test", "-q", "-k", "passes")
     assert (code, output.splitlines()[-1].split(" in ")[0]) == (0, "1 passed")
     assert machine.run("test", "-q")[0] == 1
@@ -272,7 +303,9 @@ def test_test_runs_pytest_in_the_checkout_from_any_folder(machine: Machine) -> N
 def test_the_environment_is_made_once_by_two_and_again_after_an_interruption(machine: Machine) -> None:
     (machine.checkout / "requirements.lock").write_text(checkouts.small_lock())
     machine.cache = machine.folder / "empty cache"
-    online = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "REQUESTS_"))}
+    online = {
+        name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "REQUESTS_"))
+    }
 
     def tree() -> list[Path]:
         return sorted((machine.cache / "environment").glob("*.tmp-*/lib/python3*/site-packages/pip"))
@@ -292,7 +325,10 @@ def test_the_environment_is_made_once_by_two_and_again_after_an_interruption(mac
     interrupted.communicate()
     assert tree()
 
-    both = [machine.start("list", program=None, cwd=Path("/"), **online), machine.start("list", program=None, cwd=Path("/"), **online)]
+    both = [
+        machine.start("list", program=None, cwd=Path("/"), **online),
+        machine.start("list", program=None, cwd=Path("/"), **online),
+    ]
     told = [process.communicate(timeout=180) for process in both]
     assert [process.returncode for process in both] == [0, 0], told
     environments = [path for path in (machine.cache / "environment").iterdir() if path.is_dir()]
@@ -308,14 +344,24 @@ def test_vagrantfile_is_valid(provider: str, tmp_path: Path) -> None:
     vagrant = shutil.which("vagrant")
     if not vagrant:
         pytest.skip("vagrant is not installed")
-    # Vagrant checks a provider's settings only where the provider is installed: VirtualBox, which Debian has not, is played.
+    # Vagrant checks a provider's settings only where the provider is installed: VirtualBox, which Debian has
+    # not, is played.
     played = tmp_path / "VBoxManage"
     played.write_text("#!/bin/sh\necho 7.0.10r158379\n")
     played.chmod(0o755)
-    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "VAGRANT_HOME": str(tmp_path / "home"), "VAGRANT_DOTFILE_PATH": str(tmp_path / "dot")}
+    variables = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "VAGRANT_HOME": str(tmp_path / "home"),
+        "VAGRANT_DOTFILE_PATH": str(tmp_path / "dot"),
+    }
     argv = [vagrant, "validate"]
     done = subprocess.run(
-        argv, cwd=environment.CHECKOUT, env={**os.environ, **variables, "VAGRANT_DEFAULT_PROVIDER": provider}, capture_output=True, text=True, check=False
+        argv,
+        cwd=environment.CHECKOUT,
+        env={**os.environ, **variables, "VAGRANT_DEFAULT_PROVIDER": provider},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if provider == "libvirt" and "libvirt" in done.stderr and "could not be found" in done.stderr:
         pytest.skip("vagrant-libvirt is not installed")
@@ -327,6 +373,17 @@ def test_the_lock_names_no_host_and_fits_this_python() -> None:
     lock = environment.LOCK.read_text()
     assert "://" not in lock
     assert "--index" not in lock
-    for requirement in ("msgspec", "typer", "rich", "numpy", "pyarrow", "matplotlib", "jinja2", "pytest", "mypy", "ruff"):
+    for requirement in (
+        "msgspec",
+        "typer",
+        "rich",
+        "numpy",
+        "pyarrow",
+        "matplotlib",
+        "jinja2",
+        "pytest",
+        "mypy",
+        "ruff",
+    ):
         assert f"\n{requirement}==" in lock
     assert sys.version_info >= environment.OLDEST

@@ -73,7 +73,9 @@ def test_two_at_once_build_once_and_the_second_says_that_it_waits() -> None:
 
 def test_a_killed_build_is_swept_and_built_again(root: Path) -> None:
     code = "import time; from qjump_mn import cache; cache.artefact('kind', 'hash', lambda folder: ((folder / 'half').touch(), time.sleep(60)))"
-    builder = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    builder = subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
     until = time.monotonic() + 20
     while not list(root.glob("kind/hash.tmp-*/half")) and time.monotonic() < until:
         time.sleep(0.01)
@@ -122,13 +124,17 @@ def test_what_was_used_just_now_is_not_pruned() -> None:
     assert [entry.hash for entry in cache.prune("kind", 0)] == ["1", "2"]
 
 
-def test_the_shared_root_is_used_by_those_who_may_not_write_it(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shared_root_is_used_by_those_who_may_not_write_it(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shared = cache.artefact("kind", "hash", write)
     monkeypatch.delenv("QJUMP_MN_CACHE")
     monkeypatch.setattr(cache, "SHARED", root)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     really = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: not Path(path).is_relative_to(root) and really(path, mode))
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: not Path(path).is_relative_to(root) and really(path, mode)
+    )
     assert cache.artefact("kind", "hash", write) == shared
     assert cache.artefact("kind", "new", write) == tmp_path / "home/qjump-mn/kind/new"
 
@@ -148,7 +154,9 @@ def test_no_room_is_one_sentence_before_anything_is_built() -> None:
 def tiny(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "tiny"
     folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tiny", str(folder)], capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tiny", str(folder)], capture_output=True
+    ).returncode:
         pytest.skip("mounting needs root")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)

@@ -23,7 +23,10 @@ from qjump_mn.results.outcome import Check, VerdictRow
 PLAN = resolve.plan("fig3a", "smoke", [])
 MEASURED = {
     "idle": {"ping": {"p50_ms": 0.78, "p99_ms": 0.79, "loss": 0.0}},
-    "contended": {"ping": {"p50_ms": 113.0, "p99_ms": 126.0, "loss": 0.1}, "bulk": {"goodput_mbps": 9.36, "retransmits": 7.0}},
+    "contended": {
+        "ping": {"p50_ms": 113.0, "p99_ms": 126.0, "loss": 0.1},
+        "bulk": {"goodput_mbps": 9.36, "retransmits": 7.0},
+    },
 }
 
 
@@ -86,7 +89,10 @@ def test_a_measure_that_is_no_finite_number_is_undefined() -> None:
         ),
         ("idle.pign.p50_ms < 1", "did you mean 'ping'?"),
         ("idle.bulk.goodput_mbps < 1", "names no workload of that arm: there is no 'bulk'"),
-        ("idle.ping.p5_ms < 1", "names no measure of that workload: there is no 'p5_ms', did you mean 'p50_ms'?"),
+        (
+            "idle.ping.p5_ms < 1",
+            "names no measure of that workload: there is no 'p5_ms', did you mean 'p50_ms'?",
+        ),
         ("contended.bulk.p50_ms < 1", "known are goodput_mbps, offered_mbps, retransmits"),
         ("frame_msx < 1", "'frame_msx' is not known: did you mean 'frame_ms'?"),
         ("idle < 1", "is an arm: write a measure of it, such as idle.ping.sent"),
@@ -111,7 +117,10 @@ def test_shows_must_be_a_number() -> None:
 def test_plans_are_checked_without_data() -> None:
     for preset in ("smoke", "course", "paper"):
         claims.check(resolve.plan("fig3a", preset, []))
-    wrong = {**PLAN.claims, "extra": ClaimSpec(statement="s", source="s", predicate="1 < 2", shows="idle.ping.p51_ms")}
+    wrong = {
+        **PLAN.claims,
+        "extra": ClaimSpec(statement="s", source="s", predicate="1 < 2", shows="idle.ping.p51_ms"),
+    }
     place = r"experiment 'fig3a': claims\.extra\.shows: character 1: "
     judged = msgspec.structs.replace(PLAN.judged, claims=wrong)
     with pytest.raises(UsageError, match=place + r"'idle\.ping\.p51_ms' names no measure"):
@@ -129,12 +138,20 @@ claims.check(plan)
 registry.check(plan.figure)
 print(*{name.split(".")[0] for name in sys.modules})
 """
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(qjump_mn.__file__).parents[1])
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(qjump_mn.__file__).parents[1],
+    )
     assert not {"numpy", "pyarrow", "matplotlib", "jinja2"} & set(said.stdout.split())
 
 
 def test_arms_in_the_order_of_their_names() -> None:
-    assert claims.parse("contended.ping.loss + idle.ping.loss + contended.ping.p50_ms", "number", PLAN, "here").arms == ("contended", "idle")
+    assert claims.parse(
+        "contended.ping.loss + idle.ping.loss + contended.ping.p50_ms", "number", PLAN, "here"
+    ).arms == ("contended", "idle")
 
 
 # Verdicts
@@ -150,14 +167,22 @@ def plan_of(predicate: str, *, gate: str = "1 < 2", replicates: int = 3, only: S
 
 
 def trials(**medians: list[float]) -> list[TrialMeasures]:
-    return [TrialMeasures(arm, seed, {"ping": {"p50_ms": value}}, {}) for arm, values in medians.items() for seed, value in enumerate(values, 1)]
+    return [
+        TrialMeasures(arm, seed, {"ping": {"p50_ms": value}}, {})
+        for arm, values in medians.items()
+        for seed, value in enumerate(values, 1)
+    ]
 
 
-def judged(plan: Plan, measured: list[TrialMeasures], checks: list[Check] | None = None) -> tuple[VerdictRow, VerdictRow, int]:
+def judged(
+    plan: Plan, measured: list[TrialMeasures], checks: list[Check] | None = None
+) -> tuple[VerdictRow, VerdictRow, int]:
     checks = checks or []
     claim, gate = verdicts.judge(plan, measured, checks)
     done = {f"{trial.arm}/{trial.seed}" for trial in measured}
-    missing = {trial.name: "lost" for trial in plan.trials() if trial.arm.name == "qjump" and trial.name not in done}
+    missing = {
+        trial.name: "lost" for trial in plan.trials() if trial.arm.name == "qjump" and trial.name not in done
+    }
     return claim, gate, verdicts.exit_code((claim, gate), missing, checks)
 
 
@@ -179,7 +204,9 @@ def test_not_reproduced_for_none() -> None:
 
 
 def test_invalid_when_a_gate_fails_for_one_seed() -> None:
-    claim, gate, code = judged(plan_of("qjump.ping.p50_ms < 5", gate="qjump.ping.p50_ms < 4"), trials(qjump=[2, 3, 4]))
+    claim, gate, code = judged(
+        plan_of("qjump.ping.p50_ms < 5", gate="qjump.ping.p50_ms < 4"), trials(qjump=[2, 3, 4])
+    )
     assert (claim.verdict, gate.verdict, code) == ("INVALID", "INVALID", 4)
     assert claim.note == "gate: gate"
     assert claim.shown is not None
@@ -189,23 +216,40 @@ def test_invalid_when_fidelity_fails_but_not_when_it_is_unknown_or_incomplete() 
     plan, measured = plan_of("qjump.ping.p50_ms < 5"), trials(qjump=[2, 3, 4])
     claim, _, code = judged(plan, measured, [Check(name="CPU", status="fail", text="")])
     assert (claim.verdict, claim.note, code) == ("INVALID", "fidelity: CPU", 4)
-    for check in (Check(name="CPU", status="unknown", text=""), Check(name="complete", status="fail", text="", completeness=True)):
+    for check in (
+        Check(name="CPU", status="unknown", text=""),
+        Check(name="complete", status="fail", text="", completeness=True),
+    ):
         assert judged(plan, measured, [check])[0].verdict == "REPRODUCED"
 
 
 def test_not_run_without_the_arm() -> None:
     claim, _, code = judged(plan_of("qjump.ping.p50_ms < idle.ping.p50_ms"), trials(idle=[2, 3, 4]))
-    assert (claim.verdict, claim.checked, claim.shown, claim.note, code) == ("NOT RUN", (), None, "no data of qjump", 5)
+    assert (claim.verdict, claim.checked, claim.shown, claim.note, code) == (
+        "NOT RUN",
+        (),
+        None,
+        "no data of qjump",
+        5,
+    )
 
 
 def test_arms_that_were_not_asked_for_are_no_loss() -> None:
     plan = plan_of("qjump.ping.p50_ms < idle.ping.p50_ms", gate="idle.ping.p50_ms > 1", only=["idle"])
     claim, gate, code = judged(plan, trials(idle=[2, 3, 4]))
-    assert (claim.verdict, claim.note, gate.verdict, code) == ("NOT RUN", "not asked for: qjump", "REPRODUCED", 0)
+    assert (claim.verdict, claim.note, gate.verdict, code) == (
+        "NOT RUN",
+        "not asked for: qjump",
+        "REPRODUCED",
+        0,
+    )
 
 
 def test_not_run_when_no_seed_has_both_arms() -> None:
-    measured = [TrialMeasures("qjump", 1, {"ping": {"p50_ms": 1}}, {}), TrialMeasures("idle", 2, {"ping": {"p50_ms": 1}}, {})]
+    measured = [
+        TrialMeasures("qjump", 1, {"ping": {"p50_ms": 1}}, {}),
+        TrialMeasures("idle", 2, {"ping": {"p50_ms": 1}}, {}),
+    ]
     claim, _, _ = judged(plan_of("qjump.ping.p50_ms <= idle.ping.p50_ms"), measured)
     assert (claim.verdict, claim.note) == ("NOT RUN", "no seed has all of its arms")
 
@@ -216,7 +260,10 @@ def test_a_lost_seed_is_said_and_changes_the_exit_code() -> None:
 
 
 def test_a_measure_without_a_value_does_not_hold() -> None:
-    claim, _, _ = judged(plan_of("not qjump.ping.p50_ms > 5"), [TrialMeasures("qjump", seed, {"ping": {"loss": 1.0}}, {}) for seed in (1, 2, 3)])
+    claim, _, _ = judged(
+        plan_of("not qjump.ping.p50_ms > 5"),
+        [TrialMeasures("qjump", seed, {"ping": {"loss": 1.0}}, {}) for seed in (1, 2, 3)],
+    )
     assert (claim.verdict, claim.shown) == ("NOT REPRODUCED", None)
 
 

@@ -224,7 +224,9 @@ def test_a_file_that_is_no_reference_is_one_sentence(whole: RunDirectory, tmp_pa
         sentence(whole, path)
 
 
-def test_reference_of_an_incomplete_run_or_a_real_clock_is_not_compared(run: RunDirectory, tmp_path: Path) -> None:
+def test_reference_of_an_incomplete_run_or_a_real_clock_is_not_compared(
+    run: RunDirectory, tmp_path: Path
+) -> None:
     add(run)
     assert sentence(run, None) == "not compared: 8 of 9 trials are missing"
     real = synthetic.make(tmp_path / "real", clock="real")

@@ -1,4 +1,5 @@
-"""The Python environment: found whichever Python is called, made whole or not at all, and linked to a command."""
+"""The Python environment: found whichever Python is called, made whole or not at all, and linked to a
+command."""
 
 from __future__ import annotations
 
@@ -33,10 +34,14 @@ def checkout(tmp_path: Path) -> Path:
     return checkouts.copy(tmp_path / "a check-out")
 
 
-def call(python: str, checkout: Path, cache: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def call(
+    python: str, checkout: Path, cache: Path, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     kept = {"PATH": "/usr/bin:/bin", "HOME": str(cache), "QJUMP_MN_CACHE": str(cache)}
     argv = [python, "-m", "qjump_mn.run", *arguments]
-    return subprocess.run(argv, cwd=checkout, env={**kept, **variables}, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        argv, cwd=checkout, env={**kept, **variables}, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def test_a_bare_python_goes_on_in_the_environment(bare: str, checkout: Path, tmp_path: Path) -> None:
@@ -51,9 +56,16 @@ def test_a_bare_python_goes_on_in_the_environment(bare: str, checkout: Path, tmp
 
 def test_the_analysis_goes_on_in_the_environment_too(bare: str, tmp_path: Path) -> None:
     cache = checkouts.warm_cache(tmp_path / "cache")
-    kept = {"PATH": "/usr/bin:/bin", "HOME": str(cache), "QJUMP_MN_CACHE": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    kept = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(cache),
+        "QJUMP_MN_CACHE": str(cache),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     argv = [bare, "-m", "qjump_mn.analysis", str(tmp_path)]
-    done = subprocess.run(argv, cwd=environment.CHECKOUT, env=kept, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        argv, cwd=environment.CHECKOUT, env=kept, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr.partition(" is no run")[0]) == (2, f"qjump-mn: {tmp_path}")
 
 
@@ -69,10 +81,15 @@ def test_finding_it_imports_nothing_but_the_standard_library(checkout: Path, tmp
     assert loaded.isdisjoint(environment.PACKAGES)
 
 
-def test_without_an_environment_a_bare_python_says_what_to_run(bare: str, checkout: Path, tmp_path: Path) -> None:
+def test_without_an_environment_a_bare_python_says_what_to_run(
+    bare: str, checkout: Path, tmp_path: Path
+) -> None:
     done = call(bare, checkout, tmp_path / "cache", "fig3a")
     assert done.returncode == 3
-    assert done.stderr == f"qjump-mn: the Python environment of {checkout} is not there yet: run  sudo '{checkout}/bootstrap'\n"
+    assert (
+        done.stderr
+        == f"qjump-mn: the Python environment of {checkout} is not there yet: run  sudo '{checkout}/bootstrap'\n"
+    )
 
 
 def test_without_an_environment_a_python_with_all_packages_stays(checkout: Path, tmp_path: Path) -> None:
@@ -88,7 +105,9 @@ def test_an_environment_whose_python_is_gone_is_none(bare: str, checkout: Path, 
 
 def test_an_environment_that_does_not_work_is_entered_once(bare: str, checkout: Path, tmp_path: Path) -> None:
     python = _broken_environment(tmp_path / "cache") / "bin" / "python"
-    python.write_text(f'#!/bin/sh\nexec {bare} "$@"\n')  # another prefix, so not the environment that it claims to be
+    python.write_text(
+        f'#!/bin/sh\nexec {bare} "$@"\n'
+    )  # another prefix, so not the environment that it claims to be
     python.chmod(0o755)
     done = call(bare, checkout, tmp_path / "cache")
     assert done.returncode == 3
@@ -101,7 +120,9 @@ def _broken_environment(cache: Path) -> Path:
     return folder
 
 
-def test_an_old_python_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_old_python_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 13, "final", 0))
     with pytest.raises(SystemExit) as ended:
         environment.ensure()
@@ -125,15 +146,21 @@ def test_root_leaves_nothing_of_its_own_in_a_users_checkout(bare: str, tmp_path:
         os.chown(path, 65534, 65534)
     assert call(bare, checkout, checkouts.warm_cache(tmp_path / "cache")).returncode == 0
     folders = [path for path in checkout.rglob("*") if path.is_dir()]
-    assert {path.stat().st_uid for path in folders} == {65534}  # so that the user can remove what lies in them
+    assert {path.stat().st_uid for path in folders} == {
+        65534
+    }  # so that the user can remove what lies in them
 
 
-def test_the_launcher_starts_this_checkout_from_anywhere(bare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_launcher_starts_this_checkout_from_anywhere(
+    bare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     checkout, launcher = checkouts.copy(tmp_path / "it's a check-out"), tmp_path / "bin" / "qjump-mn"
     monkeypatch.setattr(environment, "CHECKOUT", checkout)
     environment.link(launcher)
     variables = {"PATH": "/usr/bin:/bin", "QJUMP_MN_CACHE": str(checkouts.warm_cache(tmp_path / "cache"))}
-    done = subprocess.run([launcher, "list", "a b"], cwd="/", env=variables, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [launcher, "list", "a b"], cwd="/", env=variables, capture_output=True, text=True, check=False
+    )
     assert checkouts.said(done.stdout)["argv"] == ["list", "a b"]
     assert checkouts.said(done.stdout)["path"][0] == str(checkout)
     checkout.rename(tmp_path / "moved")
@@ -153,7 +180,9 @@ def test_the_last_checkout_has_the_launcher(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "dangling", "folder"])
-def test_a_command_that_is_not_ours_stays(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_that_is_not_ours_stays(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     launcher, theirs = tmp_path / "qjump-mn", tmp_path / "theirs"
     if kind == "file":
         launcher.write_text("#!/bin/sh\n")
@@ -171,7 +200,9 @@ def test_a_command_that_is_not_ours_stays(kind: str, tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.slow
-def test_a_package_with_another_hash_is_refused_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_with_another_hash_is_refused_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lock = tmp_path / "requirements.lock"
     lock.write_text(f"msgspec==0.18.6 --hash=sha256:{'0' * 64}\n")
     monkeypatch.setattr(environment, "LOCK", lock)
@@ -179,7 +210,10 @@ def test_a_package_with_another_hash_is_refused_and_nothing_is_left(tmp_path: Pa
     with pytest.raises(MachineError, match="the Python environment could not be made") as error:
         environment.build()
     folder = tmp_path / "cache" / "environment"
-    assert "THESE PACKAGES DO NOT MATCH THE HASHES" in (log := folder / f"{environment._key(sys.version_info[1])}.log").read_text()
+    assert (
+        "THESE PACKAGES DO NOT MATCH THE HASHES"
+        in (log := folder / f"{environment._key(sys.version_info[1])}.log").read_text()
+    )
     assert str(log) in str(error.value)
     assert not [path for path in folder.iterdir() if path.is_dir()]
 
@@ -187,21 +221,57 @@ def test_a_package_with_another_hash_is_refused_and_nothing_is_left(tmp_path: Pa
 @pytest.mark.slow
 def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
-    built = [*pip, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(environment.CHECKOUT)]
+    built = [
+        *pip,
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        str(tmp_path),
+        str(environment.CHECKOUT),
+    ]
     subprocess.run(built, check=True, capture_output=True, text=True)
     (wheel,) = tmp_path.glob("qjump_mn-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    wanted = {"experiments/fig3a.toml", "topologies/paper12.toml", "kmod-patches/sch_qjump.c", "native/app-util/libqjau.c", "guest/packages.lock"}
-    wanted |= {"native/barrier/Cargo.lock", "native/barrier/src/main.rs", "native/ptp-stamps/Makefile", "native/common/program.mk"}
-    wanted |= {"simulator/Cargo.lock", "simulator/python/pyproject.toml", "simulator/python/src/qjump_sim/__init__.py"}
+    wanted = {
+        "experiments/fig3a.toml",
+        "topologies/paper12.toml",
+        "kmod-patches/sch_qjump.c",
+        "native/app-util/libqjau.c",
+        "guest/packages.lock",
+    }
+    wanted |= {
+        "native/barrier/Cargo.lock",
+        "native/barrier/src/main.rs",
+        "native/ptp-stamps/Makefile",
+        "native/common/program.mk",
+    }
+    wanted |= {
+        "simulator/Cargo.lock",
+        "simulator/python/pyproject.toml",
+        "simulator/python/src/qjump_sim/__init__.py",
+    }
     assert {f"qjump_mn/{name}" for name in wanted} <= names
     assert {"qjump_mn/plots/style.toml", "qjump_mn/plots/published/fig3a.toml"} <= names
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests/")]
 
     installed = tmp_path / "installed"
-    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--target", str(installed), str(wheel)], check=True, capture_output=True, text=True)
+    subprocess.run(
+        [*pip, "install", "--quiet", "--no-deps", "--target", str(installed), str(wheel)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     script = "from qjump_mn import environment; environment.ensure(); from qjump_mn.model import loading; print(loading.names('experiments'), loading.__file__)"
     variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed)}
-    done = subprocess.run([sys.executable, "-P", "-c", script], cwd="/", env=variables, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        cwd="/",
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "'fig3a'" in done.stdout
     assert str(installed) in done.stdout

@@ -71,14 +71,26 @@ def test_every_arm_of_every_figure_has_a_look_of_its_own() -> None:
     main = [found[name] for name in plan.figure.arms]
     others = [found[arm.name] for arm in plan.arms if arm.name not in plan.figure.arms or arm.name == "idle"]
     for looks in (main, others):
-        assert len({look.colour for look in looks}) == len({str(look.dashes) + look.marker for look in looks}) == len(looks)
+        assert (
+            len({look.colour for look in looks})
+            == len({str(look.dashes) + look.marker for look in looks})
+            == len(looks)
+        )
 
 
 def test_every_scheme_has_a_look_of_its_own_on_every_figure() -> None:
     names = loading.names("schemes")
     looks = [loading.scheme(name).look for name in names]
-    assert len({look.colour for look in looks}) == len({(look.marker, look.dashes) for look in looks}) == len(names)
-    others = [name for name in names if name not in ("none", "ideal", "priorities", "qjump", "qjump-drop", "window", "qjump-2015")]
+    assert (
+        len({look.colour for look in looks})
+        == len({(look.marker, look.dashes) for look in looks})
+        == len(names)
+    )
+    others = [
+        name
+        for name in names
+        if name not in ("none", "ideal", "priorities", "qjump", "qjump-drop", "window", "qjump-2015")
+    ]
     for experiment in ("fig3a", "fig5"):
         found = style.looks(resolve.plan(experiment, "course", [], schemes=others))
         for name in others:
@@ -87,7 +99,10 @@ def test_every_scheme_has_a_look_of_its_own_on_every_figure() -> None:
 
 def loss(run: RunDirectory, arm: str) -> float:
     """The share of lost requests, by ping's own summary, over all seeds."""
-    counts = [re.search(r"(\d+) packets transmitted, (\d+) received", path.read_text()) for path in run.path.glob(f"trials/{arm}/*/raw/*.ping.txt")]
+    counts = [
+        re.search(r"(\d+) packets transmitted, (\d+) received", path.read_text())
+        for path in run.path.glob(f"trials/{arm}/*/raw/*.ping.txt")
+    ]
     sent, received = (sum(int(count[index]) for count in counts if count) for index in (1, 2))
     return 1 - received / sent
 
@@ -95,7 +110,10 @@ def loss(run: RunDirectory, arm: str) -> float:
 def test_figures_show_every_arm_and_the_loss(run: RunDirectory, manifest: Manifest) -> None:
     figures = latency_cdf.draw(run, manifest, [])
     assert [figure.name for figure in figures] == ["latency_cdf", "latency_cdf_others"]
-    labels = [[text.get_text() for legend in figure.figure.legends for text in legend.get_texts()] for figure in figures]
+    labels = [
+        [text.get_text() for legend in figure.figure.legends for text in legend.get_texts()]
+        for figure in figures
+    ]
     arms = {arm.name: arm.label for arm in manifest.plan.arms}
     assert [label.split(": ")[0] for label in labels[0]] == [arms[name] for name in manifest.plan.figure.arms]
     assert {label.split(": ")[0] for shown in labels for label in shown} == set(arms.values())
@@ -124,11 +142,19 @@ def test_no_text_leaves_the_picture(preset: str, run: RunDirectory, tmp_path: Pa
     for drawn in latency_cdf.draw(run, run.manifest, []):
         with style.applied():
             drawn.figure.draw_without_rendering()
-        texts = [*drawn.figure.texts, *(text for legend in drawn.figure.legends for text in legend.get_texts())]
+        texts = [
+            *drawn.figure.texts,
+            *(text for legend in drawn.figure.legends for text in legend.get_texts()),
+        ]
         axes: Any  # of their titles, the texts are private
         for axes in drawn.figure.axes:
             texts += [axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title, *axes.texts]
-            texts += [label for axis in (axes.xaxis, axes.yaxis) for tick in axis._update_ticks() for label in (tick.label1,)]
+            texts += [
+                label
+                for axis in (axes.xaxis, axes.yaxis)
+                for tick in axis._update_ticks()
+                for label in (tick.label1,)
+            ]
         for text in texts:
             if text.get_visible() and text.get_text():
                 box = text.get_window_extent()
@@ -138,7 +164,11 @@ def test_no_text_leaves_the_picture(preset: str, run: RunDirectory, tmp_path: Pa
 
 def test_curves_that_are_close_need_no_break(run: RunDirectory, manifest: Manifest) -> None:
     plan = manifest.plan
-    near = [curve for arm in plan.arms if arm.name in ("idle", "qjump") and (curve := latency_cdf._curve(run, plan, arm))]
+    near = [
+        curve
+        for arm in plan.arms
+        if arm.name in ("idle", "qjump") and (curve := latency_cdf._curve(run, plan, arm))
+    ]
     assert len(near) == 2
     assert latency_cdf._sides(near, latency_cdf._lines(plan))[1] is None
 
@@ -181,13 +211,24 @@ run = directory.existing(pathlib.Path({str(run.path)!r}))
 drawing.draw(run, run.manifest, [])
 """
     contents = []
-    for extra in ({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2", "MATPLOTLIBRC": str(tmp_path), "TZ": "Asia/Tokyo", "SOURCE_DATE_EPOCH": "1"}):
-        subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env={**os.environ, **extra}, timeout=120)
+    for extra in (
+        {"PYTHONHASHSEED": "1"},
+        {"PYTHONHASHSEED": "2", "MATPLOTLIBRC": str(tmp_path), "TZ": "Asia/Tokyo", "SOURCE_DATE_EPOCH": "1"},
+    ):
+        subprocess.run(
+            [sys.executable, "-c", code], check=True, cwd=ROOT, env={**os.environ, **extra}, timeout=120
+        )
         contents.append({path.name: path.read_bytes() for path in sorted(run.figures.iterdir())})
-    assert contents[0].keys() == {f"{name}.{ending}" for name in ("latency_cdf", "latency_cdf_others") for ending in ("png", "svg", "pdf")}
+    assert contents[0].keys() == {
+        f"{name}.{ending}"
+        for name in ("latency_cdf", "latency_cdf_others")
+        for ending in ("png", "svg", "pdf")
+    }
     for name, content in contents[0].items():
         assert content == contents[1][name], name
-    assert not re.search(rb"<dc:date>|CreationDate", contents[0]["latency_cdf.svg"] + contents[0]["latency_cdf.pdf"])
+    assert not re.search(
+        rb"<dc:date>|CreationDate", contents[0]["latency_cdf.svg"] + contents[0]["latency_cdf.pdf"]
+    )
 
 
 def test_an_unknown_figure_names_the_nearest_and_all(manifest: Manifest) -> None:
@@ -207,7 +248,9 @@ def test_an_unknown_figure_names_the_nearest_and_all(manifest: Manifest) -> None
 
 def test_to_check_a_figure_imports_no_matplotlib() -> None:
     code = "import sys, qjump_mn.session; from qjump_mn.report.figures import registry; from qjump_mn.model import resolve"
-    code += "; registry.check(resolve.plan('fig3a', 'smoke', []).figure); sys.exit('matplotlib' in sys.modules)"
+    code += (
+        "; registry.check(resolve.plan('fig3a', 'smoke', []).figure); sys.exit('matplotlib' in sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
 
 
@@ -245,7 +288,9 @@ def test_a_figure_of_another_distribution_with_a_name_of_ours_is_refused(
 ) -> None:
     folder = distributions.make(tmp_path, "ladders", registry.GROUP, {"bars": "ladder_figures:draw"}, {})
     monkeypatch.syspath_prepend(str(folder))
-    with pytest.raises(UsageError, match=r"ladders adds 'bars' to qjump_mn\.figures, which qjump-mn has itself"):
+    with pytest.raises(
+        UsageError, match=r"ladders adds 'bars' to qjump_mn\.figures, which qjump-mn has itself"
+    ):
         registry.names()
 
 
@@ -254,13 +299,21 @@ STYLE = ROOT / "plots" / "style.toml"
 
 def test_the_users_style_is_taken_instead(run: RunDirectory, tmp_path: Path) -> None:
     (tmp_path / "plots").mkdir()
-    text = STYLE.read_text().replace('"axes.grid" = true', '"axes.grid" = false').replace("dpi = 200", "dpi = 50")
+    text = (
+        STYLE.read_text()
+        .replace('"axes.grid" = true', '"axes.grid" = false')
+        .replace("dpi = 200", "dpi = 50")
+    )
     (tmp_path / "plots" / "style.toml").write_text(text)
-    code = "from qjump_mn.report.figures import style; print(style.sheet().dpi, style.sheet().rc['axes.grid'])"
+    code = (
+        "from qjump_mn.report.figures import style; print(style.sheet().dpi, style.sheet().rc['axes.grid'])"
+    )
     for path, printed in (("", "200.0 True"), (str(tmp_path), "50.0 False")):
         environment = {**os.environ, "QJUMP_MN_PATH": path}
         argv = [sys.executable, "-c", code]
-        done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=ROOT, env=environment, timeout=60)
+        done = subprocess.run(
+            argv, capture_output=True, text=True, check=True, cwd=ROOT, env=environment, timeout=60
+        )
         assert done.stdout.strip() == printed
 
 
@@ -290,7 +343,9 @@ def test_a_style_that_does_not_fit_is_one_sentence(
 
 def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None:
     arms = tuple(msgspec.structs.replace(arm, name=f"my_{arm.name}") for arm in manifest.plan.arms)
-    figure = msgspec.structs.replace(manifest.plan.figure, arms=tuple(f"my_{name}" for name in manifest.plan.figure.arms))
+    figure = msgspec.structs.replace(
+        manifest.plan.figure, arms=tuple(f"my_{name}" for name in manifest.plan.figure.arms)
+    )
     run = msgspec.structs.replace(manifest.plan.run, arms=arms)
     shown = msgspec.structs.replace(manifest.plan.shown, figure=figure)
     plan = msgspec.structs.replace(manifest.plan, run=run, shown=shown)
@@ -320,9 +375,17 @@ def test_an_installed_package_finds_its_styles(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     code = "from qjump_mn.report.figures import published, style; style.sheet(); print(published.read('fig3a').title)"
     argv, environment = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=tmp_path / "elsewhere", env=environment)
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=True, cwd=tmp_path / "elsewhere", env=environment
+    )
     assert done.stdout.strip() == published.read("fig3a").title
 
 
 def test_a_bar_above_a_thousand_has_no_exponent() -> None:
-    assert [bars._number(value) for value in (0.1234, 99.94, 999.4, 999.6, 1190.5)] == ["0.123", "99.9", "999", "1000", "1190"]
+    assert [bars._number(value) for value in (0.1234, 99.94, 999.4, 999.6, 1190.5)] == [
+        "0.123",
+        "99.9",
+        "999",
+        "1000",
+        "1190",
+    ]

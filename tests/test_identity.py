@@ -271,4 +271,6 @@ def test_json_of_explain_is_the_plan() -> None:
     assert list(plain) == ["run", "shown", "judged"]
     plan = msgspec.convert(plain, Plan)
     assert plan == resolve.plan("fig3a", "smoke", ["link.rate=20Mbit"])
-    assert all(isinstance(trial, Trial) and trial.network.link.rate_bps == 20_000_000 for trial in plan.trials())
+    assert all(
+        isinstance(trial, Trial) and trial.network.link.rate_bps == 20_000_000 for trial in plan.trials()
+    )

@@ -14,7 +14,9 @@ def test_a_processor_that_is_taken_is_noticed() -> None:
         time.sleep(2 * EVERY_S)
         began = time.monotonic()
         while time.monotonic() - began < 5 * EVERY_S:
-            sum(range(10**7))  # one call, which keeps the interpreter's lock as another process keeps a processor
+            sum(
+                range(10**7)
+            )  # one call, which keeps the interpreter's lock as another process keeps a processor
     # There is no upper bound: whoever runs beside the tests may take the processor too.
     assert taken.quantiles_us()["max"] > 5000
 

@@ -53,19 +53,28 @@ def test_course_parameters_are_those_of_2015() -> None:
     assert arm.qjump.budget_bytes == (300 * 1550, 0, 0, 150 * 1550, 30 * 1550, 0, 1550, 1550)
     probe = arm.workloads[0]
     assert isinstance(probe, PingPlan)
-    assert (probe.flows, probe.level, probe.interval_ns, probe.count) == ((("h8", "h10"),), 6, 10_000_000, 3000)
+    assert (probe.flows, probe.level, probe.interval_ns, probe.count) == (
+        (("h8", "h10"),),
+        6,
+        10_000_000,
+        3000,
+    )
 
 
 def test_levels_are_marked_only_in_arms_that_use_them() -> None:
     for arm in fig3a().arms:
         assert [workload.level for workload in arm.workloads] == [
-            {"ping": 6, "probe": 7}.get(workload.name, 0) if arm.uses_levels else 0 for workload in arm.workloads
+            {"ping": 6, "probe": 7}.get(workload.name, 0) if arm.uses_levels else 0
+            for workload in arm.workloads
         ]
 
 
 def test_a_window_is_only_for_the_workloads_it_names() -> None:
     arm = next(arm for arm in fig3a().arms if arm.name == "window_only")
-    assert {type(workload): workload.window_bytes for workload in arm.workloads} == {PingPlan: None, IperfPlan: 15500}
+    assert {type(workload): workload.window_bytes for workload in arm.workloads} == {
+        PingPlan: None,
+        IperfPlan: 15500,
+    }
 
 
 def test_busy_ports_are_those_shared_with_bulk_in_its_direction() -> None:
@@ -112,9 +121,16 @@ def test_a_trial_survives_json() -> None:
         ("qjump.course.factors.7=0.01", "below the smallest frame"),
         ("qjump.course.factors.8=1", "'8' is no level"),
         ("schemes.qjump.limiter=hold", "'hold' is not possible: known are 2015, delay, drop, tbf"),
-        ("arms.limiter_drop.scheme=qjump-2015", "arms.limiter_drop: frames without a level would have level 0, of which its limiter lets nothing pass"),
+        (
+            "arms.limiter_drop.scheme=qjump-2015",
+            "arms.limiter_drop: frames without a level would have level 0, of which its limiter lets nothing "
+            "pass",
+        ),
         ("arms.limiter_drop.scheme=qjmp", "no scheme 'qjmp': did you mean 'qjump'"),
-        ("arms.qjump.scheme=none", "arms.qjump: qjump = 'course' is for schemes that limit, and 'none' does not"),
+        (
+            "arms.qjump.scheme=none",
+            "arms.qjump: qjump = 'course' is for schemes that limit, and 'none' does not",
+        ),
         ("schemes.window.window=1kB", "a window of 1kB is smaller than the kernel grants"),
         ("arms.qjump.qjump=nothing", "no limiter qjump.nothing"),
         ("arms.qjump.workloads=pong", "no workload 'pong'"),
@@ -148,12 +164,19 @@ def test_2015_lets_nothing_pass_of_a_level_without_a_factor() -> None:
     limiters = {arm.name: arm.qjump for arm in resolved.arms}
     old, repaired = limiters["qjump"], limiters["repaired"]
     assert old and repaired
-    assert (old.mode, old.epochs, repaired.mode, repaired.epochs) == ("2015", "first-packet", "delay", "rolling")
+    assert (old.mode, old.epochs, repaired.mode, repaired.epochs) == (
+        "2015",
+        "first-packet",
+        "delay",
+        "rolling",
+    )
     assert old.budget_bytes == repaired.budget_bytes
     assert [level for level in range(8) if old.blocks(level)] == [1, 2, 5]
     assert not any(repaired.blocks(level) for level in range(8))
     assert any("nothing of level 1, 2, 5 passes" in remark for remark in resolved.remarks)
-    with pytest.raises(UsageError, match=r"arms\.qjump: ping would have level 5, of which its limiter lets nothing pass"):
+    with pytest.raises(
+        UsageError, match=r"arms\.qjump: ping would have level 5, of which its limiter lets nothing pass"
+    ):
         plan("fig3a", "htb2015", ["workloads.ping.level=5"])
     with pytest.raises(UsageError, match="epochs of mode 2015 start with the first packet"):
         plan("fig3a", "htb2015", ["qjump.course.epochs=aligned"])
@@ -161,14 +184,23 @@ def test_2015_lets_nothing_pass_of_a_level_without_a_factor() -> None:
 
 def test_a_preset_leaves_out_what_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scaled = fig3a(preset="10g")
-    assert [arm.name for arm in scaled.arms] == ["idle", "contended", "qjump", "priority_only", "window_only", "qjump_drop"]
+    assert [arm.name for arm in scaled.arms] == [
+        "idle",
+        "contended",
+        "qjump",
+        "priority_only",
+        "window_only",
+        "qjump_drop",
+    ]
     assert "limiter_drops" not in scaled.claims and scaled.backends == ("simulator",)
     text = (Path(loading.__file__).parents[2] / "experiments" / "fig3a.toml").read_text()
     (tmp_path / "experiments").mkdir()
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     for wrong in ("arms.prob", "arm.probe", "title.text"):
         (tmp_path / "experiments" / "fig3a.toml").write_text(text.replace('"workloads.probe"', f'"{wrong}"'))
-        with pytest.raises(UsageError, match=f"^experiment 'fig3a': presets.10g.without: there is no '{wrong}' to leave out$"):
+        with pytest.raises(
+            UsageError, match=f"^experiment 'fig3a': presets.10g.without: there is no '{wrong}' to leave out$"
+        ):
             fig3a(preset="10g")
 
 
@@ -180,13 +212,21 @@ def test_names_that_do_not_exist_are_answered_with_the_nearest() -> None:
 
 
 def test_an_experiment_has_the_names_of_all_figures_that_it_stands_for() -> None:
-    assert [loading.experiment_called(name) for name in ("fig1a", "fig1b", "fig1c", "fig5", "fig0")] == ["fig5", "fig3b", "fig3c", "fig5", "fig0"]
+    assert [loading.experiment_called(name) for name in ("fig1a", "fig1b", "fig1c", "fig5", "fig0")] == [
+        "fig5",
+        "fig3b",
+        "fig3c",
+        "fig5",
+        "fig0",
+    ]
     every = [one for name in loading.names("experiments") for one in (name, *loading.also(name))]
     assert len(every) == len(set(every))
 
 
 def test_settings_reach_the_plan() -> None:
-    resolved = fig3a("link.rate=100Mbit", "duration=2s", "workloads.ping.flows=h1>h2, h3>h4", "qjump.course.factors.5=2.5")
+    resolved = fig3a(
+        "link.rate=100Mbit", "duration=2s", "workloads.ping.flows=h1>h2, h3>h4", "qjump.course.factors.5=2.5"
+    )
     assert resolved.network.link.rate_bps == 10**8
     assert resolved.duration_ns == 2 * 10**9
     arm = next(arm for arm in resolved.arms if arm.name == "qjump")
@@ -198,21 +238,33 @@ def test_settings_reach_the_plan() -> None:
 
 def test_a_users_own_experiment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "experiments").mkdir()
-    ours = next(folder / "fig3a.toml" for folder in loading.folders("experiments") if (folder / "fig3a.toml").exists())
-    (tmp_path / "experiments" / "fig3a.toml").write_text(ours.read_text().replace('title = "', 'title = "My own: ', 1))
+    ours = next(
+        folder / "fig3a.toml" for folder in loading.folders("experiments") if (folder / "fig3a.toml").exists()
+    )
+    (tmp_path / "experiments" / "fig3a.toml").write_text(
+        ours.read_text().replace('title = "', 'title = "My own: ', 1)
+    )
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     assert fig3a().title.startswith("My own: ")
 
 
-def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "experiments").mkdir()
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     (tmp_path / "experiments" / "broken.toml").write_text("title = ")
     with pytest.raises(UsageError, match=r"broken\.toml is not valid TOML: Invalid value"):
         plan("broken", "course", [])
-    ours = next(folder / "fig3a.toml" for folder in loading.folders("experiments") if (folder / "fig3a.toml").exists())
-    (tmp_path / "experiments" / "odd.toml").write_text(ours.read_text().replace("payload", "pay").replace("[arms.idle]\n", "[arms.idle]\nwindov = 3\n"))
-    with pytest.raises(UsageError, match=r"experiment 'odd': arms\.idle: Object contains unknown field `windov`"):
+    ours = next(
+        folder / "fig3a.toml" for folder in loading.folders("experiments") if (folder / "fig3a.toml").exists()
+    )
+    (tmp_path / "experiments" / "odd.toml").write_text(
+        ours.read_text().replace("payload", "pay").replace("[arms.idle]\n", "[arms.idle]\nwindov = 3\n")
+    )
+    with pytest.raises(
+        UsageError, match=r"experiment 'odd': arms\.idle: Object contains unknown field `windov`"
+    ):
         plan("odd", "course", [])
 
 

@@ -1,4 +1,5 @@
-"""barrier as a workload: what is refused, how it is started, what its logs say, and what is measured of them."""
+"""barrier as a workload: what is refused, how it is started, what its logs say, and what is measured of
+them."""
 
 from __future__ import annotations
 
@@ -42,11 +43,14 @@ def test_a_barrier_counts_from_when_it_was_due() -> None:
 
 
 def test_no_process_passes_before_the_last_has_come() -> None:
-    """What makes it a barrier, on the real logs: among the processes the earliest end is later than the latest start."""
+    """What makes it a barrier, on the real logs: among the processes the earliest end is later than the
+    latest start."""
     rows = table().to_pylist()
     for number in range(WORKLOAD.count):
         one = [row for row in rows if row["iteration"] == number]
-        assert min(row["due_ns"] + row["latency_us"] * 1e3 for row in one) > max(row["start_ns"] for row in one)
+        assert min(row["due_ns"] + row["latency_us"] * 1e3 for row in one) > max(
+            row["start_ns"] for row in one
+        )
 
 
 def test_measures_are_of_all_processes() -> None:
@@ -62,7 +66,12 @@ def test_measures_are_of_all_processes() -> None:
         (lambda text: text[: len(text) // 2], "has no end"),
         (lambda text: text.replace("early=0", "early=1"), "was ended early"),
         (lambda text: text.replace("# barrier 1", "# barrier 2"), "no log of barrier, version 1"),
-        (lambda text: "\n".join([*text.splitlines()[:2], *text.splitlines()[3:]]).replace("rows=30", "rows=29"), "has passed 29 of 30 barriers"),
+        (
+            lambda text: "\n".join([*text.splitlines()[:2], *text.splitlines()[3:]]).replace(
+                "rows=30", "rows=29"
+            ),
+            "has passed 29 of 30 barriers",
+        ),
     ],
 )
 def test_a_log_that_is_not_whole_is_lost(damage: Callable[[str], str], sentence: str) -> None:
@@ -87,7 +96,9 @@ def test_the_load_lasts_as_long_as_the_barriers() -> None:
 def test_a_message_in_an_idle_network_is_known() -> None:
     frame, ports = 14 + 4 + 20 + 32 + 144 + 4, 4
     own_us, sent_before = (8 + frame + 12) * 8 / 10, 2
-    assert PLAN.constants["barrier_analytic_ms"] == pytest.approx((sent_before * own_us + ports * (8 + frame) * 8 / 10) / 1e3)
+    assert PLAN.constants["barrier_analytic_ms"] == pytest.approx(
+        (sent_before * own_us + ports * (8 + frame) * 8 / 10) / 1e3
+    )
     assert PLAN.constants["busy_ports"] == 2, "up and down the aggregation switch: nobody answers"
 
 
@@ -97,7 +108,10 @@ def test_a_message_in_an_idle_network_is_known() -> None:
         ("workloads.barrier.hosts=h3", "workloads.barrier.hosts: name two hosts or more, each once, not h3"),
         ("workloads.barrier.hosts=h3,h3", "name two hosts or more, each once"),
         ("workloads.barrier.hosts=h3,h99", "has no host 'h99'"),
-        ("workloads.barrier.interval=10us", "workloads.barrier.interval: 10us is out of range: use 1ms to 10s"),
+        (
+            "workloads.barrier.interval=10us",
+            "workloads.barrier.interval: 10us is out of range: use 1ms to 10s",
+        ),
     ],
 )
 def test_what_cannot_be_is_told(setting: str, sentence: str) -> None:

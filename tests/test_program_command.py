@@ -134,7 +134,8 @@ def test_what_prepares_ends_before_the_others_start(folder: Path) -> None:
         (
             "{address} -p",
             "{adress} -p",
-            r"workloads\.copy\.command: there is no placeholder \{adress\}: use \{host\}, .*write \{\{adress\}\}",
+            r"workloads\.copy\.command: there is no placeholder \{adress\}: use \{host\}, .*write "
+            r"\{\{adress\}\}",
         ),
         (
             "iperf3 -s -p 7000",
@@ -162,7 +163,11 @@ def test_what_prepares_ends_before_the_others_start(folder: Path) -> None:
             'role = "load"',
             'receiver.ready: only what serves is waited for: use role = "serve"',
         ),
-        ('role = "load"', 'role = "disturb"', r"workloads\.copy\.role: 'disturb' is not possible: known are load, measure, serve"),
+        (
+            'role = "load"',
+            'role = "disturb"',
+            r"workloads\.copy\.role: 'disturb' is not possible: known are load, measure, serve",
+        ),
         (CLIENT, f'{CLIENT}\nends = "terminated"', "client.ends: the end of what measures ends the trial"),
         (CLIENT, f"{CLIENT}\nretries = 3", "unknown field `retries`"),
         (

@@ -51,7 +51,9 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         (STAYS, False, "sh on h2 ended with status 1: no peer"),
     ],
 )
-def test_who_was_killed_or_serves_comes_before_who_fails(stage: Stage, other: str, itself: bool, sentence: str) -> None:
+def test_who_was_killed_or_serves_comes_before_who_fails(
+    stage: Stage, other: str, itself: bool, sentence: str
+) -> None:
     stage.start("h1", other, itself=itself)
     client = stage.start("h2", FAILS)
     with pytest.raises(LostError) as caught:

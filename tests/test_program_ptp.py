@@ -1,4 +1,5 @@
-"""ptpd as a workload: what is refused, how it is started, what a slave's statistics say, and what is measured of them."""
+"""ptpd as a workload: what is refused, how it is started, what a slave's statistics say, and what is measured
+of them."""
 
 from __future__ import annotations
 
@@ -37,9 +38,15 @@ def test_every_message_is_in_the_column_of_its_direction() -> None:
     assert [sync.offset_us, sync.master_to_slave_us] == pytest.approx([92.203, 184.406])
     assert (request.at_ns, request.master_to_slave_us) == (SECOND * 10**9 + 1_218_180_000, None)
     assert [request.offset_us, request.slave_to_master_us] == pytest.approx([136.216, 203.714])
-    assert all((sample.master_to_slave_us is None) != (sample.slave_to_master_us is None) for sample in samples)
-    assert max(sample.slave_to_master_us or 0 for sample in samples[3:]) < 78, "what the slave sent met no load"
-    assert max(sample.master_to_slave_us or 0 for sample in samples) == pytest.approx(123_006.271), "what the master sent met 2 s of it"
+    assert all(
+        (sample.master_to_slave_us is None) != (sample.slave_to_master_us is None) for sample in samples
+    )
+    assert max(sample.slave_to_master_us or 0 for sample in samples[3:]) < 78, (
+        "what the slave sent met no load"
+    )
+    assert max(sample.master_to_slave_us or 0 for sample in samples) == pytest.approx(123_006.271), (
+        "what the master sent met 2 s of it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +90,9 @@ def test_the_slave_is_ready_when_it_follows() -> None:
     assert (master.host, slave.host) == ("h6", "h9")
     assert {launch.phase for launch in (master, slave)} == {"serve"}
     assert {launch.preload for launch in (master, slave)} == {"libptpstamps.so"}
-    assert {launch.program for launch in (master, slave)} == {"ptpd"}, "in messages: not env, which sets the time zone"
+    assert {launch.program for launch in (master, slave)} == {"ptpd"}, (
+        "in messages: not env, which sets the time zone"
+    )
     assert "-M" in master.argv and "-s" in slave.argv
     assert slave.argv[-2:] == ("-i", "h9-eth0.2")
     assert "--global:statistics_file=ptp-h9.ptpd.csv" in slave.argv

@@ -1,4 +1,5 @@
-"""ptp4l as a ptp workload: how it is started, what pmc shows of a slave's events, and what is measured of them.
+"""ptp4l as a ptp workload: how it is started, what pmc shows of a slave's events, and what is measured of
+them.
 
 The golden files are of Figure 5's contended arm: a link that is full delays messages in both directions.
 """
@@ -33,26 +34,42 @@ RECORD = re.compile(r"(?m)^\t\S.*\n(?:\t\t.*\n)+")
 
 
 def table(text: str = TEXT) -> pa.Table:
-    return pa.table(dict(ptp.columns(WORKLOAD, TRIAL, {"ptp-h9.pmc.txt": text}.__getitem__)), schema=tables.schema(WORKLOAD))
+    return pa.table(
+        dict(ptp.columns(WORKLOAD, TRIAL, {"ptp-h9.pmc.txt": text}.__getitem__)),
+        schema=tables.schema(WORKLOAD),
+    )
 
 
 def without(kind: str, number: int) -> str:
     """What pmc would have shown if it had missed a message."""
-    found = next(record[0] for record in RECORD.finditer(TEXT) if f" seq {number} " in record[0] and f" {kind} " in record[0])
+    found = next(
+        record[0]
+        for record in RECORD.finditer(TEXT)
+        if f" seq {number} " in record[0] and f" {kind} " in record[0]
+    )
     return TEXT.replace(found, "")
 
 
 def test_every_message_is_in_the_column_of_its_direction() -> None:
     samples = ptp4l.parse(TEXT)
     assert len(samples) == TEXT.count(SYNC) + TEXT.count(DELAY)
-    assert samples[0] == (1767225634_779208940, None, None, 340.781), "before the first offset that pmc was told of"
-    assert samples[3] == (1767225635_786271074, 3053.429, 32429.544, None), "its own offset, and how long it was under way"
-    assert samples[4] == (1767225636_314507148, 3053.429, None, 131545.922), "between Syncs the slave believes in the last offset"
-    assert all((sample.master_to_slave_us is None) != (sample.slave_to_master_us is None) for sample in samples)
+    assert samples[0] == (1767225634_779208940, None, None, 340.781), (
+        "before the first offset that pmc was told of"
+    )
+    assert samples[3] == (1767225635_786271074, 3053.429, 32429.544, None), (
+        "its own offset, and how long it was under way"
+    )
+    assert samples[4] == (1767225636_314507148, 3053.429, None, 131545.922), (
+        "between Syncs the slave believes in the last offset"
+    )
+    assert all(
+        (sample.master_to_slave_us is None) != (sample.slave_to_master_us is None) for sample in samples
+    )
 
 
 def test_an_offset_is_the_time_of_a_sync_less_the_median_of_ten_delays() -> None:
-    """So nothing is between the table and what ptp4l was told: its offset follows from the columns to the nanosecond."""
+    """So nothing is between the table and what ptp4l was told: its offset follows from the columns to the
+    nanosecond."""
     seen: list[float] = []
     sync_us, compared = None, 0
     for sample in ptp4l.parse(TEXT):
@@ -68,7 +85,10 @@ def test_an_offset_is_the_time_of_a_sync_less_the_median_of_ten_delays() -> None
 
 def test_the_slave_says_the_same() -> None:
     """By default it prints every other offset; pmc has all."""
-    printed = [int(ns) / 1e3 for ns in re.findall(r"master offset +(-?\d+) ", (GOLDEN / "ptp4l-slave.txt").read_text())]
+    printed = [
+        int(ns) / 1e3
+        for ns in re.findall(r"master offset +(-?\d+) ", (GOLDEN / "ptp4l-slave.txt").read_text())
+    ]
     told = [sample.offset_us for sample in ptp4l.parse(TEXT) if sample.master_to_slave_us is not None]
     assert len(printed) == 8 and set(printed[1:]) < set(told)
 
@@ -78,9 +98,15 @@ def test_the_slave_says_the_same() -> None:
     [
         (lambda text: "", "was cut off"),
         (lambda text: text[:-1], "was cut off"),
-        (lambda text: text[: text.rindex("\t\tsyncEventIngressTimestamp")], "has no syncEventIngressTimestamp: it was cut off"),
+        (
+            lambda text: text[: text.rindex("\t\tsyncEventIngressTimestamp")],
+            "has no syncEventIngressTimestamp: it was cut off",
+        ),
         (lambda text: text[: text.rindex("\t\tingress_time")], "has no ingress_time: it was cut off"),
-        (lambda text: text.replace("delayOriginTimestamp", "originTimestamp"), "is not as linuxptp 4.2 has it"),
+        (
+            lambda text: text.replace("delayOriginTimestamp", "originTimestamp"),
+            "is not as linuxptp 4.2 has it",
+        ),
         (lambda text: text.replace("SLAVE_", "CLIENT_"), "heard no master"),
         (lambda text: text[: text.index("\t020000.fffe.000009-0 seq 1 ")], "heard no master"),
         (lambda text: without(SYNC, 6), f"no {SYNC} between numbers 5 and 7"),
@@ -103,13 +129,17 @@ def test_only_what_falls_into_the_measurement_counts() -> None:
     assert 3 < values["samples"] == len(inside) < len(samples)
     assert values["delay_max_ms"] == pytest.approx(184.899, abs=0.001)
     offsets = [sample.offset_us or 0 for sample in inside if sample.slave_to_master_us is None]
-    assert values["offset_rms_ms"] == pytest.approx((sum(offset**2 for offset in offsets) / len(offsets)) ** 0.5 / 1e3)
+    assert values["offset_rms_ms"] == pytest.approx(
+        (sum(offset**2 for offset in offsets) / len(offsets)) ** 0.5 / 1e3
+    )
 
 
 def test_a_slave_without_an_offset_yet_has_delays_all_the_same() -> None:
     """Before its first offset ptp4l tells of messages, but not of a status."""
     text = TEXT[: TEXT.index(f"\t020000.fffe.000009-0 seq 0 RESPONSE MANAGEMENT {STATUS}")]
-    facts = tables.TrialFacts(cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=ptp4l.parse(text)[0].at_ns)
+    facts = tables.TrialFacts(
+        cpu_busy=0.1, window_s=(3.0, 13.0), began_ns=0, began_utc_ns=ptp4l.parse(text)[0].at_ns
+    )
     values = measured.values(WORKLOAD, table(text), TRIAL, facts)
     assert set(values) == {"samples", "delay_p50_ms", "delay_p99_ms", "delay_max_ms"}
     assert values["samples"] == 4
@@ -118,7 +148,9 @@ def test_a_slave_without_an_offset_yet_has_delays_all_the_same() -> None:
 def test_what_hears_of_the_events_starts_behind_the_slave() -> None:
     started = list(launches(WORKLOAD, TRIAL))
     master, slave, pmc = started
-    assert [(launch.host, launch.phase, launch.itself, launch.preload) for launch in started] == [(host, "serve", False, None) for host in ("h6", "h9", "h9")]
+    assert [(launch.host, launch.phase, launch.itself, launch.preload) for launch in started] == [
+        (host, "serve", False, None) for host in ("h6", "h9", "h9")
+    ]
     assert "--serverOnly=1" in master.argv and "--clientOnly=1" in slave.argv
     assert slave.argv[-2:] == ("-i", "h9-eth0.2")
     assert "--slave_event_monitor=h9.pmc" in slave.argv and pmc.argv[-2:] == ("-i", "h9.pmc")

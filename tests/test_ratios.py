@@ -1,4 +1,5 @@
-"""Panels that show an arm relative to another: each value of a sweep to the other's at the same value, in figures and in the report's tables."""
+"""Panels that show an arm relative to another: each value of a sweep to the other's at the same value, in
+figures and in the report's tables."""
 
 from __future__ import annotations
 
@@ -26,7 +27,13 @@ def summaries(plan: Plan, runtimes: Mapping[str, tuple[float, float]]) -> dict[s
     labels = {arm.name: arm.label for arm in plan.arms}
     return {
         name: ArmSummary(
-            name=name, label=labels[name], scheme="", planned=2, done=2, flows={}, measures={"job": {"runtime_s": Spread.of(dict(enumerate(values, start=1)))}}
+            name=name,
+            label=labels[name],
+            scheme="",
+            planned=2,
+            done=2,
+            flows={},
+            measures={"job": {"runtime_s": Spread.of(dict(enumerate(values, start=1)))}},
         )
         for name, values in runtimes.items()
     }
@@ -57,13 +64,26 @@ def test_a_series_is_relative_to_the_other_at_the_same_value(plan: Plan) -> None
 def test_an_arm_that_is_no_series_is_divided_by_at_every_value() -> None:
     red = resolve.plan("hadoop", "smoke", [])
     arms = summaries(red, {"droptail": (2.0, 2.0), "ecn_ack_100us": (1.0, 1.0), "ecn_ack_500us": (3.0, 3.0)})
-    found = [panels.value(red, red.figure.panels[0], "job.runtime_s", name, arms) for name in ("ecn_ack_100us", "ecn_ack_500us")]
+    found = [
+        panels.value(red, red.figure.panels[0], "job.runtime_s", name, arms)
+        for name in ("ecn_ack_100us", "ecn_ack_500us")
+    ]
     assert [spread.median for spread in found if spread] == [0.5, 1.5]
 
 
 def test_the_report_has_a_row_for_each_value_with_data(plan: Plan) -> None:
     arms = tuple(summaries(plan, RUNTIMES).values())
-    outcome = Outcome(plan_sha256="", results_sha256="", reference="", arms=arms, verdicts=(), checks=(), missing={}, drawings=(), exit_code=0)
+    outcome = Outcome(
+        plan_sha256="",
+        results_sha256="",
+        reference="",
+        arms=arms,
+        verdicts=(),
+        checks=(),
+        missing={},
+        drawings=(),
+        exit_code=0,
+    )
     (runtime,) = ratios.tables(plan, outcome)
     assert runtime.title.endswith("relative to drop tail")
     assert runtime.heads == ("TCP-ECN, RED", "TCP-ECN, ACK+SYN")
@@ -75,8 +95,14 @@ def test_the_figure_has_a_row_for_each_value(plan: Plan) -> None:
     axis = matplotlib.figure.Figure().add_subplot()
     variations._panel(axis, plan, plan.figure.panels[0], summaries(plan, RUNTIMES), rows)
     lines = {str(line.get_label()): line for line in axis.get_lines()}
-    drawn = {label: np.column_stack(line.get_data()).tolist() for label, line in lines.items() if not label.startswith("_")}
+    drawn = {
+        label: np.column_stack(line.get_data()).tolist()
+        for label, line in lines.items()
+        if not label.startswith("_")
+    }
     assert list(drawn) == ["TCP-ECN, RED", "TCP-ECN, ACK+SYN"], "of DCTCP there is nothing"
     places = {panels.point(arm): rows[arm.x or 0.0] for arm in plan.arms if arm.series == "ecn_ack"}
     assert [x for x, _ in drawn["TCP-ECN, ACK+SYN"]] == [0.625, 0.8]
-    assert [y for _, y in drawn["TCP-ECN, ACK+SYN"]] == [places["as chosen"], places["links of 20 us"]], "the middle one of three is on the row"
+    assert [y for _, y in drawn["TCP-ECN, ACK+SYN"]] == [places["as chosen"], places["links of 20 us"]], (
+        "the middle one of three is on the row"
+    )

@@ -187,7 +187,9 @@ def test_two_packages_with_one_name_are_both_named(site: Path) -> None:
     install(site, "first", {"echo": "somebodys:PROGRAM"})
     install(site, "second", {"echo": "somebodys:PROGRAM"})
     sentence = python(CHECK, site, "echo")
-    assert sentence.startswith("second adds 'echo' to qjump_mn.programs, but first has a program of this name")
+    assert sentence.startswith(
+        "second adds 'echo' to qjump_mn.programs, but first has a program of this name"
+    )
 
 
 def test_a_plan_is_of_the_program_that_its_tag_names() -> None:

@@ -117,7 +117,13 @@ def test_every_arm_verdict_and_check_is_in_both(page: str, text: str, analysed: 
             assert remark in content
         for drawing in outcome.drawings:
             assert " ".join(drawing.caption.split()) in " ".join(content.split())
-        for part in (plan.title, plan.question, plan.reproduces, "model value, not a measurement", "the effect is that of the priorities"):
+        for part in (
+            plan.title,
+            plan.question,
+            plan.reproduces,
+            "model value, not a measurement",
+            "the effect is that of the priorities",
+        ):
             assert part in content
 
 
@@ -161,7 +167,13 @@ def test_markdown_tables_have_equally_many_cells(text: str) -> None:
 def test_qdisc_trees() -> None:
     qdiscs: list[dict[str, Any]] = [
         {"kind": "htb", "handle": "5:", "dev": "a", "root": True, "options": {"default": "0x1"}},
-        {"kind": "qjump", "handle": "6:", "dev": "a", "parent": "5:1", "options": {"budgets": [0, 10], "packets": [1000, 1000], "priomap": [0, 1]}},
+        {
+            "kind": "qjump",
+            "handle": "6:",
+            "dev": "a",
+            "parent": "5:1",
+            "options": {"budgets": [0, 10], "packets": [1000, 1000], "priomap": [0, 1]},
+        },
         {"kind": "netem", "handle": "10:", "dev": "b", "root": True},
         {"kind": "ingress", "handle": "ffff:", "dev": "a", "parent": "ffff:fff1"},
     ]
@@ -207,9 +219,24 @@ def test_nothing_that_a_program_said_becomes_markup(tmp_path: Path, analysed: pi
     judged = msgspec.structs.replace(plan.judged, claims=claims)
     plan = msgspec.structs.replace(plan, shown=shown, judged=judged)
     lost = {"qjump/1": TrialRecord(status="lost", exit_code=5, message=evil)}
-    manifest = msgspec.structs.replace(analysed.manifest, plan=plan, argv=("python", evil), versions={evil: evil}, machine={"image": evil}, trials=lost)
-    rows = tuple(msgspec.structs.replace(row, statement=evil, source=evil, note=evil) for row in analysed.outcome.verdicts)
-    outcome = msgspec.structs.replace(analysed.outcome, verdicts=rows, missing={"qjump/1": evil}, checks=(Check(name="CPU", status="fail", text=evil),))
+    manifest = msgspec.structs.replace(
+        analysed.manifest,
+        plan=plan,
+        argv=("python", evil),
+        versions={evil: evil},
+        machine={"image": evil},
+        trials=lost,
+    )
+    rows = tuple(
+        msgspec.structs.replace(row, statement=evil, source=evil, note=evil)
+        for row in analysed.outcome.verdicts
+    )
+    outcome = msgspec.structs.replace(
+        analysed.outcome,
+        verdicts=rows,
+        missing={"qjump/1": evil},
+        checks=(Check(name="CPU", status="fail", text=evil),),
+    )
     document.write(run, manifest, outcome)
     page = (run.path / "report.html").read_text()
     assert "<script" not in page
@@ -219,17 +246,23 @@ def test_nothing_that_a_program_said_becomes_markup(tmp_path: Path, analysed: pi
 
 
 @pytest.mark.parametrize("verdict", list(wording.MEANINGS))
-def test_every_verdict_is_explained(verdict: outcomes.Verdict, tmp_path: Path, analysed: pipeline.Analysed) -> None:
+def test_every_verdict_is_explained(
+    verdict: outcomes.Verdict, tmp_path: Path, analysed: pipeline.Analysed
+) -> None:
     rows = tuple(msgspec.structs.replace(row, verdict=verdict) for row in analysed.outcome.verdicts)
     run = type(analysed.run)(tmp_path)
-    document.write(run, analysed.manifest, msgspec.structs.replace(analysed.outcome, verdicts=rows, drawings=()))
+    document.write(
+        run, analysed.manifest, msgspec.structs.replace(analysed.outcome, verdicts=rows, drawings=())
+    )
     for name in ("report.html", "report.md"):
         assert f"{verdict}: {wording.MEANINGS[verdict]}." in (tmp_path / name).read_text()
 
 
 def test_intervals_are_shown_from_five_seeds_on(analysed: pipeline.Analysed) -> None:
     five = Spread.of({seed: float(seed) for seed in range(1, 6)})
-    arms = tuple(msgspec.structs.replace(arm, measures={"ping": {"p50_ms": five}}) for arm in analysed.outcome.arms[:1])
+    arms = tuple(
+        msgspec.structs.replace(arm, measures={"ping": {"p50_ms": five}}) for arm in analysed.outcome.arms[:1]
+    )
     rows = document.spread(analysed.manifest.plan, msgspec.structs.replace(analysed.outcome, arms=arms))
     assert rows == [("ping alone", "ping", "median, ms", "1: 1; 2: 2; 3: 3; 4: 4; 5: 5", "1.037 to 4.963")]
 
@@ -239,18 +272,32 @@ def test_intervals_are_shown_from_five_seeds_on(analysed: pipeline.Analysed) -> 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (-1e-16, "0"), (47.844, "47.84"), (0.99227, "0.9923"), (-0.4296, "-0.4296"), (283.5, "283.5"), (1.0, "1"), (123456, "123456"), (1e13, "1e+13")],
+    [
+        (0, "0"),
+        (-1e-16, "0"),
+        (47.844, "47.84"),
+        (0.99227, "0.9923"),
+        (-0.4296, "-0.4296"),
+        (283.5, "283.5"),
+        (1.0, "1"),
+        (123456, "123456"),
+        (1e13, "1e+13"),
+    ],
 )
 def test_numbers(value: float, text: str) -> None:
     assert wording.number(value) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.7786, "0.779"), (2.3, "2.30"), (27.8, "27.8"), (113.4, "113"), (1234.5, "1234")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.7786, "0.779"), (2.3, "2.30"), (27.8, "27.8"), (113.4, "113"), (1234.5, "1234")]
+)
 def test_times(value: float, text: str) -> None:
     assert wording.time(value) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(0, "0"), (1 / 3000, "0.033 %"), (0.012, "1.2 %"), (0.666, "66.6 %"), (1, "100.0 %")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0"), (1 / 3000, "0.033 %"), (0.012, "1.2 %"), (0.666, "66.6 %"), (1, "100.0 %")]
+)
 def test_percent(value: float, text: str) -> None:
     assert wording.percent(value) == text
 
@@ -266,7 +313,9 @@ def running(plan: Plan, arms: tuple[ArmPlan, ...]) -> Plan:
 def test_the_priorities_are_said_to_do_the_work_only_when_they_do(analysed: pipeline.Analysed) -> None:
     plan = analysed.manifest.plan
     assert "may send 129.2 Mb/s a host, more than the link's 10 Mb/s" in priorities(plan, analysed)
-    unlimited = {arm.name: msgspec.structs.replace(arm.qjump, budget_bytes=(0,) * 8) for arm in plan.arms if arm.qjump}
+    unlimited = {
+        arm.name: msgspec.structs.replace(arm.qjump, budget_bytes=(0,) * 8) for arm in plan.arms if arm.qjump
+    }
     arms = tuple(msgspec.structs.replace(arm, qjump=unlimited.get(arm.name)) for arm in plan.arms)
     assert "the bulk level has no limit" in priorities(running(plan, arms), analysed)
     for without in (["qjump", "qjump_drop"], ["priority_only"]):
@@ -294,7 +343,8 @@ def test_what_is_printed_to_do_it_again_works(text: str, analysed: pipeline.Anal
     printed = text.split("## Do it again")[1].split("```")[1].strip().splitlines()
     commands = [shlex.split(line) for line in printed if not line.startswith("git checkout ")]
     assert [words[:2] for words in commands] == [["qjump-mn", "run"], ["qjump-mn", "report"]]
-    # qjump-mn is what the bootstrap installs for this module. The run itself is left to the tests of the guest.
+    # qjump-mn is what the bootstrap installs for this module. The run itself is left to the tests of the
+    # guest.
     (_, *run), (_, *report) = commands
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     for arguments, exit_code in (([*run, "--dry-run"], 0), (report, analysed.outcome.exit_code)):

@@ -78,7 +78,10 @@ def test_somebodys_own_file_called_last_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match=r"results cannot be written to .*/file/out \(.+\): use --out with a folder that you may write$"):
+    with pytest.raises(
+        UsageError,
+        match=r"results cannot be written to .*/file/out \(.+\): use --out with a folder that you may write$",
+    ):
         synthetic.create(tmp_path / "file" / "out", PLAN)
 
 
@@ -95,7 +98,13 @@ try:
 except UsageError as error:
     print(error)
 """
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(qjump_mn.__file__).parents[1])
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(qjump_mn.__file__).parents[1],
+    )
     assert "permission denied" in said.stdout
 
 
@@ -182,7 +191,9 @@ while True:
 """
     before = run.manifest
     for pause in range(10):
-        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(qjump_mn.__file__).parents[1]) as process:
+        with subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(qjump_mn.__file__).parents[1]
+        ) as process:
             assert process.stdout is not None
             process.stdout.readline()
             with pytest.raises(subprocess.TimeoutExpired):
@@ -191,7 +202,9 @@ while True:
         assert run.manifest == before
 
 
-def test_failing_to_write_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_to_write_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "file"
     manifest.write_atomically(path, b"old")
 
@@ -222,7 +235,10 @@ def test_no_run_directory_is_one_sentence(tmp_path: Path) -> None:
         directory.existing(tmp_path)
     made_by = '"versions": {"qjump-mn": "0.0.9"}, "git": {"commit": "abc", "dirty": false}'
     (tmp_path / "manifest.json").write_text(f'{{"schema": 2, {made_by}}}')
-    with pytest.raises(UsageError, match=r"is no manifest of this version: .*: use the one that made it, 0\.0\.9, commit abc$"):
+    with pytest.raises(
+        UsageError,
+        match=r"is no manifest of this version: .*: use the one that made it, 0\.0\.9, commit abc$",
+    ):
         directory.existing(tmp_path)
 
 
@@ -267,13 +283,30 @@ def test_close_enters_the_end_and_the_machine(run: RunDirectory) -> None:
 
 
 def test_manifest_and_directory_import_nothing_that_sudo_has_not() -> None:
-    code = "import sys; import qjump_mn.results.directory; print(*{name.split('.')[0] for name in sys.modules})"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(qjump_mn.__file__).parents[1])
+    code = (
+        "import sys; import qjump_mn.results.directory; print(*{name.split('.')[0] for name in sys.modules})"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(qjump_mn.__file__).parents[1],
+    )
     assert not {"numpy", "pyarrow", "matplotlib", "jinja2", "rich", "typer"} & set(said.stdout.split())
     for module in (contents, directory, manifest):
         tree = ast.parse(Path(str(module.__file__)).read_text())
-        imported = {node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
-        imported |= {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        imported = {
+            node.module.split(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module
+        }
+        imported |= {
+            alias.name.split(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
         assert imported <= {*sys.stdlib_module_names, "msgspec", "qjump_mn"}
 
 
@@ -316,10 +349,14 @@ def test_damaged_output_is_lost_and_named(run: RunDirectory) -> None:
     with pytest.raises(LostError, match=r"raw/bulk-h9-h11\.server\.json cannot be read: no such file"):
         tables.build(run, trial)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(LostError, match=r"raw/bulk-h9-h11\.server\.json is not what this version reads: UnicodeDecodeError: "):
+    with pytest.raises(
+        LostError, match=r"raw/bulk-h9-h11\.server\.json is not what this version reads: UnicodeDecodeError: "
+    ):
         tables.build(run, trial)
     path.write_text('{"intervals": [{"sums": []}]}')
-    with pytest.raises(LostError, match=r"raw/bulk-h9-h11\.server\.json is not what this version reads: KeyError: 'streams'"):
+    with pytest.raises(
+        LostError, match=r"raw/bulk-h9-h11\.server\.json is not what this version reads: KeyError: 'streams'"
+    ):
         tables.build(run, trial)
     (run.trial(trial.name) / "trial.json").write_text('{"cpu_busy": "much"}')
     with pytest.raises(LostError, match=r"trial\.json cannot be read"):
@@ -348,7 +385,9 @@ def test_spread_is_ordered_and_has_an_interval_from_five_seeds_on(by_seed: dict[
 
 def test_interval_is_students() -> None:
     # scipy.stats.t.interval(0.95, 4, loc=3, scale=scipy.stats.sem([1, 2, 3, 4, 5])) = (1.0368, 4.9632)
-    assert Spread.of({seed: float(seed) for seed in range(1, 6)}).interval95 == pytest.approx((1.0368, 4.9632), abs=1e-3)
+    assert Spread.of({seed: float(seed) for seed in range(1, 6)}).interval95 == pytest.approx(
+        (1.0368, 4.9632), abs=1e-3
+    )
 
 
 def test_an_old_run_can_be_moved(run: RunDirectory, tmp_path: Path) -> None:

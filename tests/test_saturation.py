@@ -1,4 +1,5 @@
-"""Where more of a parameter gains nothing: throughput counted while there is load, and the value that a figure recommends."""
+"""Where more of a parameter gains nothing: throughput counted while there is load, and the value that a
+figure recommends."""
 
 from __future__ import annotations
 
@@ -26,18 +27,37 @@ def test_answers_that_come_after_the_load_are_no_throughput(plan: Plan) -> None:
     assert isinstance(workload, MemcachedPlan)
     late_us = trial.duration_ns / 1e3
     rows = {"op": ["GET"] * 4, "due_ns": [10**9] * 4, "latency_us": [1e3, late_us, late_us + 1, None]}
-    found = memcached.values(pa.table(rows), workload, trial, TrialFacts(cpu_busy=0.1, window_s=(1.0, 4.0), began_ns=10**9, began_utc_ns=0))
+    found = memcached.values(
+        pa.table(rows),
+        workload,
+        trial,
+        TrialFacts(cpu_busy=0.1, window_s=(1.0, 4.0), began_ns=10**9, began_utc_ns=0),
+    )
     assert found["requests_per_s"] == 2 / (trial.duration_ns / 1e9)
     assert found["loss"] == 0.25
-    nothing = {"op": pa.array([], pa.string()), "due_ns": pa.array([], pa.int64()), "latency_us": pa.array([], pa.float64())}
-    empty = memcached.values(pa.table(nothing), workload, trial, TrialFacts(cpu_busy=0.1, window_s=(1.0, 4.0), began_ns=10**9, began_utc_ns=0))
+    nothing = {
+        "op": pa.array([], pa.string()),
+        "due_ns": pa.array([], pa.int64()),
+        "latency_us": pa.array([], pa.float64()),
+    }
+    empty = memcached.values(
+        pa.table(nothing),
+        workload,
+        trial,
+        TrialFacts(cpu_busy=0.1, window_s=(1.0, 4.0), began_ns=10**9, began_utc_ns=0),
+    )
     assert empty["requests_per_s"] == 0
 
 
-@pytest.mark.parametrize(("values", "knee"), [((100, 500, 949, 951, 1000), 4.0), ((100, 200, 300, 400, 500), 5.0), ((7, 7, 7, 7, 7), 1.0)])
+@pytest.mark.parametrize(
+    ("values", "knee"),
+    [((100, 500, 949, 951, 1000), 4.0), ((100, 200, 300, 400, 500), 5.0), ((7, 7, 7, 7, 7), 1.0)],
+)
 def test_the_least_value_that_is_enough_is_marked(plan: Plan, values: tuple[float, ...], knee: float) -> None:
     points = tuple((x, Spread.of({1: value})) for x, value in enumerate(values, start=1))
-    line = sweep.Line("delay", "requests_per_s", "excess waits", tuple((float(x), spread) for x, spread in points))
+    line = sweep.Line(
+        "delay", "requests_per_s", "excess waits", tuple((float(x), spread) for x, spread in points)
+    )
     panel = PanelSpec(measures=["memcached.requests_per_s"], label="requests/s", saturates=True)
     other = PanelSpec(measures=["memcached.p99_ms"], label="ms")
     assert sweep._knee([(other, [line]), (panel, [line])]) == knee

@@ -47,7 +47,14 @@ where = "x >= 10"
 """
 
 
-def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, preset: str = "course", text: str = EXPERIMENT, only: tuple[str, ...] = ()) -> Plan:
+def sweep(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    preset: str = "course",
+    text: str = EXPERIMENT,
+    only: tuple[str, ...] = (),
+) -> Plan:
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/sweep.toml").write_text(text)
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
@@ -56,7 +63,15 @@ def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, preset: str = "cou
 
 def test_a_series_has_an_arm_for_each_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = sweep(tmp_path, monkeypatch)
-    assert [arm.name for arm in plan.arms] == ["idle", "limited_5ms", "limited_10ms", "limited_20ms", "free_5ms", "free_10ms", "free_20ms"]
+    assert [arm.name for arm in plan.arms] == [
+        "idle",
+        "limited_5ms",
+        "limited_10ms",
+        "limited_20ms",
+        "free_5ms",
+        "free_10ms",
+        "free_20ms",
+    ]
     assert [(arm.series, arm.x) for arm in plan.arms][:3] == [("", None), ("limited", 5.0), ("limited", 10.0)]
     pings = [workload for arm in plan.arms for workload in arm.workloads if isinstance(workload, PingPlan)]
     assert [ping.interval_ns // 10**6 for ping in pings] == [10, 5, 10, 20, 5, 10, 20]
@@ -71,24 +86,34 @@ def test_a_series_may_be_asked_for_whole(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_preset_may_have_other_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [arm.name for arm in sweep(tmp_path, monkeypatch, preset="few").arms] == ["idle", "limited_10ms", "free_10ms"]
+    assert [arm.name for arm in sweep(tmp_path, monkeypatch, preset="few").arms] == [
+        "idle",
+        "limited_10ms",
+        "free_10ms",
+    ]
 
 
 def measured(**medians: float) -> claims.Measured:
     return {arm: {"ping": {"p50_ms": value}} for arm, value in medians.items()}
 
 
-def test_a_claim_about_a_series_is_about_each_of_its_arms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_about_a_series_is_about_each_of_its_arms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = sweep(tmp_path, monkeypatch)
     each, some = claims.Claim.of(plan, "each"), claims.Claim.of(plan, "some")
     assert each.arms == ("limited_5ms", "free_5ms", "limited_10ms", "free_10ms", "limited_20ms", "free_20ms")
     assert some.arms == ("limited_10ms", "idle", "limited_20ms")
-    good = measured(idle=1, limited_5ms=2, free_5ms=1, limited_10ms=2, free_10ms=1, limited_20ms=1, free_20ms=1)
+    good = measured(
+        idle=1, limited_5ms=2, free_5ms=1, limited_10ms=2, free_10ms=1, limited_20ms=1, free_20ms=1
+    )
     assert each.holds(good, {}) and some.holds(good, {})
     assert each.shown(good, {}) == 2
     assert not each.holds({**good, **measured(limited_5ms=2.1)}, {})
     assert some.holds({**good, **measured(limited_5ms=1000)}, {})
-    assert not some.holds({**good, **measured(limited_20ms=1.1)}, {}), "20 ms times 1.1 is more than 20 times 1"
+    assert not some.holds({**good, **measured(limited_20ms=1.1)}, {}), (
+        "20 ms times 1.1 is more than 20 times 1"
+    )
     assert not each.holds({key: value for key, value in good.items() if key != "free_20ms"}, {})
 
 
@@ -132,7 +157,9 @@ def named(points: str = POINTS) -> str:
     return plain.replace('values = ["10ms"]', 'values = ["5 ms/10 us"]') + points
 
 
-def test_values_with_names_stand_for_settings_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_with_names_stand_for_settings_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = sweep(tmp_path, monkeypatch, text=named())
     series = [arm for arm in plan.arms if arm.series == "limited"]
     assert [(arm.name, arm.label, arm.x) for arm in series] == [
@@ -147,19 +174,29 @@ def test_values_with_names_stand_for_settings_of_their_own(tmp_path: Path, monke
 
 def test_a_preset_may_choose_among_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = sweep(tmp_path, monkeypatch, preset="few", text=named())
-    assert [(arm.name, arm.x) for arm in plan.arms] == [("idle", None), ("limited_5_ms_10_us", 2.0), ("free_5_ms_10_us", 2.0)]
+    assert [(arm.name, arm.x) for arm in plan.arms] == [
+        ("idle", None),
+        ("limited_5_ms_10_us", 2.0),
+        ("free_5_ms_10_us", 2.0),
+    ]
 
 
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        ('"workloads.*.interval"', '"workloads.*.intervall"', r"points.5 ms/10 us has no setting 'workloads.\*.intervall'"),
+        (
+            '"workloads.*.interval"',
+            '"workloads.*.intervall"',
+            r"points.5 ms/10 us has no setting 'workloads.\*.intervall'",
+        ),
         ('"5ms"\n', "[5]\n", r"sweeps.pace: points"),
         ("5 ms/10 us", "5ms", "'5ms' is no name for a value"),
         ("5 ms/10 us", "5 ms, 10 us", "is no name for a value"),
     ],
 )
-def test_points_that_cannot_be_are_told(before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_that_cannot_be_are_told(
+    before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UsageError, match=sentence):
         sweep(tmp_path, monkeypatch, text=named(POINTS.replace(before, after, 1)))
 
@@ -186,7 +223,9 @@ def test_a_preset_names_only_points_that_there_are(tmp_path: Path, monkeypatch: 
         ("* x <=", "* y <=", "claims.some.predicate: character 23: 'y' is not known"),
     ],
 )
-def test_what_cannot_be_is_told(before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_is_told(
+    before: str, after: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UsageError, match=sentence):
         claims.check(sweep(tmp_path, monkeypatch, text=EXPERIMENT.replace(before, after, 1)))
 
@@ -204,17 +243,24 @@ topology = "paper12"
 """
 
 
-def test_points_that_are_numbers_stand_there_and_may_set_the_topology(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_that_are_numbers_stand_there_and_may_set_the_topology(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = named("").replace('values = ["5 ms/10 us"]', 'values = ["12 hosts"]').replace('"h1>h2"', '"*>h2"')
     (tmp_path / "topologies").mkdir()
     single = Path("topologies/single.toml").read_text()
     (tmp_path / "topologies/small.toml").write_text(single)
     plan = sweep(tmp_path, monkeypatch, text=plain + SIZES)
     limited = [arm for arm in plan.arms if arm.series == "limited"]
-    assert [(arm.name, arm.x, arm.network.topology) for arm in limited] == [("limited_4_hosts", 4.0, "small"), ("limited_12_hosts", 12.0, "paper12")]
+    assert [(arm.name, arm.x, arm.network.topology) for arm in limited] == [
+        ("limited_4_hosts", 4.0, "small"),
+        ("limited_12_hosts", 12.0, "paper12"),
+    ]
     assert not panels.has_names(plan.arms_run)
     for arm in limited:
         assert arm.workloads[0].flows == tuple((host, "h2") for host in arm.network.hosts if host != "h2")
-    assert [arm.qjump.epoch_ns for arm in limited if arm.qjump][1] == 12 * 2 * 1500 * 8 * 100, "Eq. 2 of the arm's own hosts"
+    assert [arm.qjump.epoch_ns for arm in limited if arm.qjump][1] == 12 * 2 * 1500 * 8 * 100, (
+        "Eq. 2 of the arm's own hosts"
+    )
     few = resolve.plan("sweep", "few", [])
     assert [arm.name for arm in few.arms if arm.series == "free"] == ["free_12_hosts"]

@@ -22,7 +22,9 @@ from qjump_mn import theory
         (12, 1500, 15 * 10**6, 9600, 19200),  # CS244'16
     ],
 )
-def test_delay_and_epoch_are_those_of_the_published_set_ups(hosts: int, packet: int, rate: int, one_us: float, two_us: float) -> None:
+def test_delay_and_epoch_are_those_of_the_published_set_ups(
+    hosts: int, packet: int, rate: int, one_us: float, two_us: float
+) -> None:
     assert theory.worst_case_delay_ns(hosts, packet, rate) / 1000 == pytest.approx(one_us, rel=0.005)
     assert theory.network_epoch_ns(hosts, packet, rate) / 1000 == pytest.approx(two_us, rel=0.005)
 
@@ -42,8 +44,13 @@ def test_fan_in_bound_of_figure_11() -> None:
     assert theory.worst_case_delay_ns(60, 256, 10**10, processing_ns=12_000) == 24_288
 
 
-@pytest.mark.parametrize(("payload", "rate", "ms"), [(56, 10**7, 0.7296), (500, 10**7, 3.5712), (1400, 10**7, 9.3312), (1400, 10**8, 0.93312)])
-def test_round_trip_over_four_links_is_the_sum_of_the_serialisation_times(payload: int, rate: int, ms: float) -> None:
+@pytest.mark.parametrize(
+    ("payload", "rate", "ms"),
+    [(56, 10**7, 0.7296), (500, 10**7, 3.5712), (1400, 10**7, 9.3312), (1400, 10**8, 0.93312)],
+)
+def test_round_trip_over_four_links_is_the_sum_of_the_serialisation_times(
+    payload: int, rate: int, ms: float
+) -> None:
     assert theory.ping_rtt_ns(payload, [(rate, 0)] * 4) == round(ms * 1e6)
 
 
@@ -60,7 +67,10 @@ def test_goodput_of_a_full_link() -> None:
     assert theory.tcp_goodput_bps(1500, 10**7) == pytest.approx(10**7 * 1448 / 1542)
 
 
-@pytest.mark.parametrize(("interval", "epoch", "loss"), [(5, 28.8, 3 / 4), (9, 28.8, 2 / 3), (5, 4, 0), (5, 5.1, 1 / 2), (5, 105, 10 / 11)])
+@pytest.mark.parametrize(
+    ("interval", "epoch", "loss"),
+    [(5, 28.8, 3 / 4), (9, 28.8, 2 / 3), (5, 4, 0), (5, 5.1, 1 / 2), (5, 105, 10 / 11)],
+)
 def test_ping_loses_what_falls_into_an_epoch(interval: float, epoch: float, loss: float) -> None:
     assert theory.ping_loss(round(interval * 1e6), round(epoch * 1e6)) == pytest.approx(loss)
 
@@ -71,10 +81,12 @@ def test_a_full_queue_waits_one_epoch_a_packet() -> None:
 
 
 def served(arrivals: list[tuple[int, int]], own: int, other: int, delivery: int) -> list[tuple[int, int]]:
-    """When each of (time, name) has left a port that always has a frame of ``other`` to send behind the urgent ones, in order of time."""
+    """When each of (time, name) has left a port that always has a frame of ``other`` to send behind the
+    urgent ones, in order of time."""
     left, free = [], 0
     for time, name in sorted(arrivals):
-        # The port is busy with urgent frames, or with one of the others, which begin one after the other as long as nothing urgent is there.
+        # The port is busy with urgent frames, or with one of the others, which begin one after the other as
+        # long as nothing urgent is there.
         start = free if time <= free else free + -(-(time - free) // other) * other
         left.append((start + delivery, name))
         free = start + own
@@ -83,9 +95,15 @@ def served(arrivals: list[tuple[int, int]], own: int, other: int, delivery: int)
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(2, 6), st.integers(1, 4), st.integers(0, 2**32), st.booleans())
-def test_no_frame_exceeds_the_fan_in_bound_while_the_epoch_is_as_long(hosts: int, streams: int, seed: int, at_once: bool) -> None:
+def test_no_frame_exceeds_the_fan_in_bound_while_the_epoch_is_as_long(
+    hosts: int, streams: int, seed: int, at_once: bool
+) -> None:
     rate, frame, full = 10**7, 280, 1522
-    own, other, delivery = theory.occupancy_ns(frame, rate), theory.occupancy_ns(full, rate), theory.delivery_ns(frame, rate)
+    own, other, delivery = (
+        theory.occupancy_ns(frame, rate),
+        theory.occupancy_ns(full, rate),
+        theory.delivery_ns(frame, rate),
+    )
     bound = theory.fan_in_bound_ns(hosts, streams, frame, full, [(rate, 0)] * 2)
     random = Random(seed)
     sent: dict[int, int] = {}
@@ -101,12 +119,19 @@ def test_no_frame_exceeds_the_fan_in_bound_while_the_epoch_is_as_long(hosts: int
     delays = [time - sent[name] for time, name in served(arrivals, own, other, delivery)]
     assert max(delays) <= bound
     if at_once:
-        assert max(delays) >= (hosts * streams - 1) * own, "all at once come near it: the bound is no idle promise"
+        assert max(delays) >= (hosts * streams - 1) * own, (
+            "all at once come near it: the bound is no idle promise"
+        )
 
 
 def test_a_shorter_epoch_than_the_links_can_carry_exceeds_it() -> None:
     own = theory.occupancy_ns(280, 10**7)
     bound = theory.fan_in_bound_ns(10, 6, 280, 1522, [(10**7, 0)] * 2)
     arrivals = [(index * own // 2, index) for index in range(2000)]
-    delays = [time - index * own // 2 for time, index in served(arrivals, own, theory.occupancy_ns(1522, 10**7), theory.delivery_ns(280, 10**7))]
+    delays = [
+        time - index * own // 2
+        for time, index in served(
+            arrivals, own, theory.occupancy_ns(1522, 10**7), theory.delivery_ns(280, 10**7)
+        )
+    ]
     assert max(delays) > bound

@@ -47,7 +47,7 @@ find arch ! -path '*/include/*' ! -name 'Makefile*' -type f -delete
 for name in * .[a-z]*; do
     case $name in arch|include|scripts|tools|Makefile|Module.symvers|.config) ;; *) rm -rf $name ;; esac
 done
-"""
+"""  # noqa: E501
 
 
 def kernel_tree(progress: Callable[[str], None] = lambda line: None) -> Tree:

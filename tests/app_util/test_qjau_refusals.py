@@ -10,7 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.app_util.qjau import IS_ROOT, MARKED, NOBODY, PLAIN, PROBE, SOURCE, AppUtil, Words, check_refused, needs_root, run
+from tests.app_util.qjau import (
+    IS_ROOT,
+    MARKED,
+    NOBODY,
+    PLAIN,
+    PROBE,
+    SOURCE,
+    AppUtil,
+    Words,
+    check_refused,
+    needs_root,
+    run,
+)
 
 # --- what cannot work is said -----------------------------------------------------------------------------------------
 
@@ -75,11 +87,16 @@ def test_file_capabilities(app: AppUtil) -> None:
     except OSError as error:
         pytest.skip(f"no file capabilities on this file system: {error}")
     check_refused(app.run(program, user=NOBODY), 126, "file capabilities")
-    assert run([program], env={"LD_PRELOAD": str(app.library), "QJAU_PRIORITY": "6"}, user=NOBODY).stdout == PLAIN
+    assert (
+        run([program], env={"LD_PRELOAD": str(app.library), "QJAU_PRIORITY": "6"}, user=NOBODY).stdout
+        == PLAIN
+    )
     assert app.run(program).stdout == MARKED
 
 
-@pytest.mark.parametrize(("offset", "byte"), [(4, 1), (5, 2), (18, 0xB7 if os.uname().machine == "x86_64" else 62)])
+@pytest.mark.parametrize(
+    ("offset", "byte"), [(4, 1), (5, 2), (18, 0xB7 if os.uname().machine == "x86_64" else 62)]
+)
 def test_a_program_for_another_machine(app: AppUtil, tmp_path: Path, offset: int, byte: int) -> None:
     program = tmp_path / "foreign"
     content = bytearray(app.probe.read_bytes())
@@ -100,7 +117,11 @@ def test_a_missing_loader_and_go(app: AppUtil) -> None:
 def test_a_damaged_program_is_not_given_to_the_shell(app: AppUtil, tmp_path: Path) -> None:
     program = tmp_path / "cut"
     content = app.probe.read_bytes()
-    for damaged in (*(content[:size] for size in (4, 16, 63, 64, 100)), b"echo yes\0\n", b"\x7fELF\necho yes\n"):
+    for damaged in (
+        *(content[:size] for size in (4, 16, 63, 64, 100)),
+        b"echo yes\0\n",
+        b"\x7fELF\necho yes\n",
+    ):
         program.write_bytes(damaged)
         program.chmod(0o755)
         result = app.run(program, cwd=tmp_path)
@@ -117,7 +138,9 @@ def test_what_is_not_there_or_may_not_be_run(app: AppUtil, tmp_path: Path) -> No
     check_refused(app.run("plain", env={"PATH": str(tmp_path)}), 126, "cannot be run: Permission denied")
     later = {"PATH": f"{tmp_path}:{app.folder}"}
     (tmp_path / "probe").write_text("")
-    assert app.run("probe", env=later).stdout == MARKED, "a file that may not be run is passed over, as by execvp"
+    assert app.run("probe", env=later).stdout == MARKED, (
+        "a file that may not be run is passed over, as by execvp"
+    )
     assert app.run("probe", env={"PATH": ":/bin"}, cwd=app.folder).stdout == MARKED
 
 
@@ -171,7 +194,15 @@ def test_as_an_ordinary_user(app: AppUtil) -> None:
 
 
 def test_an_installed_qjau_works_from_any_folder(app: AppUtil, tmp_path: Path) -> None:
-    argv: Words = ["make", "-C", SOURCE, f"BUILD={app.folder}", f"DESTDIR={tmp_path}", "PREFIX=/opt/q", "install"]
+    argv: Words = [
+        "make",
+        "-C",
+        SOURCE,
+        f"BUILD={app.folder}",
+        f"DESTDIR={tmp_path}",
+        "PREFIX=/opt/q",
+        "install",
+    ]
     assert run(argv).returncode == 0
     installed = tmp_path / "opt/q"
     files = {str(path.relative_to(installed)) for path in installed.rglob("*") if path.is_file()}
@@ -179,7 +210,10 @@ def test_an_installed_qjau_works_from_any_folder(app: AppUtil, tmp_path: Path) -
     assert not any(path.stat().st_mode & (stat.S_ISUID | stat.S_IWOTH) for path in installed.rglob("*"))
     (tmp_path / "link").symlink_to(installed / "bin/qjau")
     assert run(["./link", "-p", "6", app.probe], cwd=tmp_path).stdout == MARKED
-    assert run(["qjau", "-p", "6", app.probe], cwd=Path("/"), env={"PATH": f"{installed}/bin:/bin"}).stdout == MARKED
+    assert (
+        run(["qjau", "-p", "6", app.probe], cwd=Path("/"), env={"PATH": f"{installed}/bin:/bin"}).stdout
+        == MARKED
+    )
 
 
 def test_a_missing_a_broken_and_an_unusable_library(app: AppUtil, tmp_path: Path) -> None:
@@ -194,5 +228,7 @@ def test_a_missing_a_broken_and_an_unusable_library(app: AppUtil, tmp_path: Path
         shutil.copy(app.command, folder)
         shutil.copy(app.library, folder)
         check_refused(
-            run([folder / "qjau", "-p", "6", app.probe]), 125, "LD_PRELOAD takes no path with a blank or a colon"
+            run([folder / "qjau", "-p", "6", app.probe]),
+            125,
+            "LD_PRELOAD takes no path with a blank or a colon",
         )

@@ -20,13 +20,20 @@ from tests.app_util.qjau import MARKED, PLAIN, PRELUDE, AppUtil, Words, needs_ro
 @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
 @pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
 def test_a_new_socket_has_the_priority(app: AppUtil, priority: str, family: str, kind: str) -> None:
-    assert app.python(f"print(prio(socket.socket(socket.{family}, socket.{kind})))", priority=priority) == priority
+    assert (
+        app.python(f"print(prio(socket.socket(socket.{family}, socket.{kind})))", priority=priority)
+        == priority
+    )
 
 
 def test_local_sockets_and_pairs_are_left_alone(app: AppUtil) -> None:
     text = "a, b = socket.socketpair(); c = socket.socket(socket.AF_UNIX); d = socket.socket(socket.AF_NETLINK, 3)\n"
-    plain = run([sys.executable, "-c", PRELUDE + text + "print([(prio(s), bufs(s)) for s in (a, b, c, d)])"]).stdout
-    assert app.python(text + "print([(prio(s), bufs(s)) for s in (a, b, c, d)])", "-w", "15500") == plain.strip()
+    plain = run(
+        [sys.executable, "-c", PRELUDE + text + "print([(prio(s), bufs(s)) for s in (a, b, c, d)])"]
+    ).stdout
+    assert (
+        app.python(text + "print([(prio(s), bufs(s)) for s in (a, b, c, d)])", "-w", "15500") == plain.strip()
+    )
 
 
 def test_an_accepted_local_socket_is_left_alone(app: AppUtil, tmp_path: Path) -> None:
@@ -43,7 +50,9 @@ def test_a_packet_socket_gets_the_priority_and_not_the_window(app: AppUtil) -> N
 
 
 def test_both_ends_and_accepted_sockets_have_priority_and_window(app: AppUtil) -> None:
-    assert app.python("print([(prio(s), *bufs(s)) for s in pair()])", "-w", "15500") == str([(6, 31000, 31000)] * 3)
+    assert app.python("print([(prio(s), *bufs(s)) for s in pair()])", "-w", "15500") == str(
+        [(6, 31000, 31000)] * 3
+    )
 
 
 def test_accept_and_errno_in_c(app: AppUtil) -> None:
@@ -57,7 +66,17 @@ def test_an_inherited_listener_gives_marked_sockets_with_a_window(app: AppUtil) 
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         stack.enter_context(socket.create_connection(listener.getsockname()))
-        argv: Words = [app.command, "-p", "6", "-w", "15500", sys.executable, "-c", inner, str(listener.fileno())]
+        argv: Words = [
+            app.command,
+            "-p",
+            "6",
+            "-w",
+            "15500",
+            sys.executable,
+            "-c",
+            inner,
+            str(listener.fileno()),
+        ]
         done = subprocess.run(
             argv, pass_fds=[listener.fileno()], capture_output=True, text=True, timeout=60, check=False
         )

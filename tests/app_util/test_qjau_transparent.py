@@ -43,12 +43,16 @@ def test_a_refused_priority_does_not_stop_a_program(app: AppUtil) -> None:
 
 @pytest.mark.parametrize("value", ["", "6x", "8", "-1", " 6", "99999999999", "4294967302"])
 def test_a_wrong_setting_is_no_setting(app: AppUtil, value: str) -> None:
-    result = run([app.probe], env={"LD_PRELOAD": str(app.library), "QJAU_PRIORITY": value, "QJAU_WINDOW": "x"})
+    result = run(
+        [app.probe], env={"LD_PRELOAD": str(app.library), "QJAU_PRIORITY": value, "QJAU_WINDOW": "x"}
+    )
     assert (result.returncode, result.stdout, result.stderr) == (0, PLAIN, "")
 
 
 def test_without_dlsym_the_system_calls_are_made(app: AppUtil) -> None:
-    (app.folder / "wrap.c").write_text("void *__wrap_dlsym(void *h, const char *s) { (void)h; (void)s; return 0; }")
+    (app.folder / "wrap.c").write_text(
+        "void *__wrap_dlsym(void *h, const char *s) { (void)h; (void)s; return 0; }"
+    )
     library = app.folder / "libwithout.so"
     sources = [SOURCE / "libqjau.c", app.folder / "wrap.c"]
     subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,--wrap=dlsym", "-o", library, *sources], check=True)

@@ -111,7 +111,8 @@ def test_iperf3_with_a_tos_on_the_wire(app: AppUtil, wire: Wire) -> None:
 
 
 def test_a_server_on_the_wire(app: AppUtil, wire: Wire) -> None:
-    """The listener answers at its priority; what the kernel acknowledges before accept() returns goes out at 0."""
+    """The listener answers at its priority; what the kernel acknowledges before accept() returns goes out at
+    0."""
     text = (
         PRELUDE
         + """

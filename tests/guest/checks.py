@@ -1,4 +1,5 @@
-"""The checks of tests/guest/qdisc in a guest: which kernels there are, how some checks are run on one, and what that leaves."""
+"""The checks of tests/guest/qdisc in a guest: which kernels there are, how some checks are run on one, and
+what that leaves."""
 
 from __future__ import annotations
 
@@ -27,14 +28,16 @@ done
 llvm-strip -g out/*.o
 """
 
-# What the kernel says of every module from outside its tree, and of every qdisc below HTB that holds packets back (netem too).
+# What the kernel says of every module from outside its tree, and of every qdisc below HTB that holds packets
+# back (netem too).
 EXPECTED_LOG = {
     "sch_qjump: loading out-of-tree module taints kernel.",
     "htb: qjump qdisc 6: is non-work-conserving?",
 }
 
 LATE_TIMER = re.compile(r"hrtimer: interrupt took \d+ ns")
-"""Said once a boot, by any machine on which a timer was due again while its interrupt was handled; within 100,000 packets that happens."""
+"""Said once a boot, by any machine on which a timer was due again while its interrupt was handled; within
+100,000 packets that happens."""
 
 
 @dataclass
@@ -54,7 +57,11 @@ class Guest:
 
 
 # Debian 12's tc, and the two of its libraries that the guest, which is Debian 13, has not.
-OTHER_TC = {"opt/bookworm/tc": "sbin/tc", "opt/bookworm/lib/libbsd.so.0": "libbsd.so.0", "opt/bookworm/lib/libmd.so.0": "libmd.so.0"}
+OTHER_TC = {
+    "opt/bookworm/tc": "sbin/tc",
+    "opt/bookworm/lib/libbsd.so.0": "libbsd.so.0",
+    "opt/bookworm/lib/libmd.so.0": "libmd.so.0",
+}
 
 
 def kernel_image(kernel: str) -> Image:
@@ -75,16 +82,23 @@ def outside(image: Image, name: str) -> bytes:
 
 
 def job_of(checks: list[list[str]], data: dict[str, bytes], virtual_deadline_s: float) -> Job:
-    """The job that runs these checks, with what they import: a job's room is small. `data` are files for /tmp, of which kernel modules are loaded."""
+    """The job that runs these checks, with what they import: a job's room is small. `data` are files for
+    /tmp, of which kernel modules are loaded."""
     sources = {path.stem: path.read_text() for path in (QDISC / "checks").glob("*.py")}
     wanted, found = [name for name, *_ in checks], {}
     for name in wanted:
         found[f"{name}.py"] = sources[name]
         imported = re.findall(r"^(?:import|from) (\w+)", sources[name], re.MULTILINE)
         wanted += [other for other in imported if other in sources and other not in wanted]
-    packed = {name: base64.b64encode(lzma.compress(content, preset=9)).decode() for name, content in data.items()}
+    packed = {
+        name: base64.b64encode(lzma.compress(content, preset=9)).decode() for name, content in data.items()
+    }
     plan = {"checks": checks, "data": packed, "others": MODULES}
-    return Job(script=(QDISC / "runner.py").read_text(), files={**found, "plan.json": json.dumps(plan)}, virtual_deadline_s=virtual_deadline_s)
+    return Job(
+        script=(QDISC / "runner.py").read_text(),
+        files={**found, "plan.json": json.dumps(plan)},
+        virtual_deadline_s=virtual_deadline_s,
+    )
 
 
 def bpf_programs() -> dict[str, bytes]:

@@ -1,4 +1,5 @@
-"""One image and one snapshot for all tests that run in the guest; both come from the cache when they are there."""
+"""One image and one snapshot for all tests that run in the guest; both come from the cache when they are
+there."""
 
 from __future__ import annotations
 

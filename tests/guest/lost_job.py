@@ -51,7 +51,9 @@ def code_of(network: trial.Network, todo: object, folder: Path) -> int:
 
 plan = json.loads(Path(__file__).with_name("plan.json").read_text())
 AWAY.mkdir()
-Path("/dev/fd").symlink_to("/proc/self/fd")  # where bash looks for what it is to write to; the guest has no udev
+Path("/dev/fd").symlink_to(
+    "/proc/self/fd"
+)  # where bash looks for what it is to write to; the guest has no udev
 trial.bring_up({"steps": plan["openvswitch"]})
 out = Path.cwd()
 codes: dict[str, int] = {}

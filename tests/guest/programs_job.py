@@ -1,4 +1,5 @@
-"""Runs in the guest: the programs of other people and ours, as the workloads will start them. test_programs.py judges what it leaves."""
+"""Runs in the guest: the programs of other people and ours, as the workloads will start them.
+test_programs.py judges what it leaves."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from pathlib import Path
 
 PTPD = "ptpd -C -L -E --clock:no_adjust=y --ptpengine:ip_mode=hybrid".split()
 MASTER = ["-M"]
-SLAVE = "-s --ptpengine:log_sync_interval=0 --ptpengine:log_delayreq_interval=0 --global:log_statistics=Y".split()
+SLAVE = (
+    "-s --ptpengine:log_sync_interval=0 --ptpengine:log_delayreq_interval=0 --global:log_statistics=Y".split()
+)
 STAMPS = ["env", "LD_PRELOAD=/usr/lib/qjump-mn/libptpstamps.so"]
 LEVEL = ["qjau", "-p", "7", "--"]
 PTP_S, LOAD_FROM_S, LOAD_S = 24, 18, 2
@@ -30,7 +33,9 @@ for _ in range(int(float(sys.argv[1]) / 0.00108)):
 
 def shell(line: str) -> str:
     """What a command line prints, both ways."""
-    return subprocess.run(["sh", "-c", line], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+    return subprocess.run(
+        ["sh", "-c", line], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ).stdout
 
 
 def idle_s() -> float:
@@ -45,7 +50,13 @@ def cpu_ms(process: subprocess.Popen[bytes]) -> float:
 
 def versions() -> dict[str, str]:
     """What each program says it is."""
-    lines = {"memcached": "memcached -V", "memcaslap": "memcaslap -V", "ptpd": "ptpd --version", "ptp4l": "ptp4l -v", "barrier": "barrier --help"}
+    lines = {
+        "memcached": "memcached -V",
+        "memcaslap": "memcaslap -V",
+        "ptpd": "ptpd --version",
+        "ptp4l": "ptp4l -v",
+        "barrier": "barrier --help",
+    }
     return {name: shell(line) for name, line in lines.items()}
 
 
@@ -65,7 +76,12 @@ def barrier() -> dict[str, float]:
     hosts = ",".join(f"127.0.0.{index}:2101" for index in range(1, 5))
     began, idle = time.monotonic(), idle_s()
     options = ["--iterations", "300", "--interval", "10000000"]
-    processes = [subprocess.Popen(["barrier", "--hosts", hosts, "--process", str(p), "--output", f"barrier.{p}", *options]) for p in range(4)]
+    processes = [
+        subprocess.Popen(
+            ["barrier", "--hosts", hosts, "--process", str(p), "--output", f"barrier.{p}", *options]
+        )
+        for p in range(4)
+    ]
     status = max(process.wait() for process in processes)
     return {"status": status, "virtual_s": time.monotonic() - began, "idle_s": idle_s() - idle}
 
@@ -81,7 +97,9 @@ def pair(name: str, model: str) -> tuple[str, str]:
     hosts = f"{name}m", f"{name}s"
     for host in hosts:
         shell(f"ip netns add {host}")
-    shell(f"ip link add {hosts[0]}-eth0 netns {hosts[0]} type veth peer name {hosts[1]}-eth0 netns {hosts[1]}")
+    shell(
+        f"ip link add {hosts[0]}-eth0 netns {hosts[0]} type veth peer name {hosts[1]}-eth0 netns {hosts[1]}"
+    )
     for number, host in enumerate(hosts, 1):
         device = f"{host}-eth0"
         shell(f"""ip netns exec {host} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
@@ -93,7 +111,8 @@ def pair(name: str, model: str) -> tuple[str, str]:
 
 
 def ptp() -> dict[str, list[float]]:
-    """ptpd in four pairs of hosts, whose masters' links are full for a while: processor time of master and slave, ms in each second."""
+    """ptpd in four pairs of hosts, whose masters' links are full for a while: processor time of master and
+    slave, ms in each second."""
     processes: dict[str, subprocess.Popen[bytes]] = {}
     floods = []
     cases: tuple[tuple[str, str, list[str]], ...] = (
@@ -104,8 +123,17 @@ def ptp() -> dict[str, list[float]]:
     )
     for name, model, preload in cases:
         master, slave = pair(name, model)
-        processes[f"{name}.master"] = in_host(master, [*preload, *PTPD, *MASTER, "-i", f"{master}-eth0.2"], f"{name}.master.txt")
-        argv = [*preload, *PTPD, *SLAVE, f"--global:statistics_file={name}.slave.csv", "-i", f"{slave}-eth0.2"]
+        processes[f"{name}.master"] = in_host(
+            master, [*preload, *PTPD, *MASTER, "-i", f"{master}-eth0.2"], f"{name}.master.txt"
+        )
+        argv = [
+            *preload,
+            *PTPD,
+            *SLAVE,
+            f"--global:statistics_file={name}.slave.csv",
+            "-i",
+            f"{slave}-eth0.2",
+        ]
         processes[f"{name}.slave"] = in_host(slave, argv, f"{name}.slave.txt")
         if name != "plain":
             floods.append(master)

@@ -18,7 +18,8 @@ LOOKS = {
     "interfaces": "ls /sys/class/net",
     "qdiscs": "tc qdisc show",
     "settings": "sysctl net.core.wmem_max net.core.rmem_max net.core.netdev_max_backlog "
-    "net.ipv4.tcp_rmem net.ipv4.tcp_wmem net.ipv4.tcp_allowed_congestion_control net.ipv4.tcp_congestion_control net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_rmem net.ipv4.tcp_wmem net.ipv4.tcp_allowed_congestion_control "
+    "net.ipv4.tcp_congestion_control net.ipv4.tcp_ecn",
 }
 
 

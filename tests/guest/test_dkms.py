@@ -1,8 +1,9 @@
-"""The Debian package: reproducible; and its whole life in a guest that holds a Debian of its own, for Linux 6.1 and 6.12.
+"""The Debian package: reproducible; and its whole life in a guest that holds a Debian of its own, for Linux
+6.1 and 6.12.
 
-The guest boots from an initramfs of the suite's own tree with dkms, compiler and headers of two kernels, and the first of them runs.
-In Debian 13 the headers of the second come with its image, in 12 alone. Four builds by DKMS, or six, each of which compiles two modules
-at the guest's pace, are what takes the time.
+The guest boots from an initramfs of the suite's own tree with dkms, compiler and headers of two kernels, and
+the first of them runs. In Debian 13 the headers of the second come with its image, in 12 alone. Four builds
+by DKMS, or six, each of which compiles two modules at the guest's pace, are what takes the time.
 """
 
 from __future__ import annotations
@@ -37,7 +38,17 @@ SUITES = {"6.12": "trixie", "6.1": "bookworm"}
 ASK = ["dkms", "iproute2", "linux-headers-amd64", "linux-headers-cloud-amd64", "linux-image-amd64", "python3"]
 # As much as the tree twice, for it is unpacked into memory, and a compiler.
 MEMORY_MB = 3072
-NOT_IN_GUEST = ("proc", "sys", "dev", "run", "tmp", "build", "var/cache/apt", "var/lib/apt/lists", "etc/dpkg/dpkg.cfg.d")
+NOT_IN_GUEST = (
+    "proc",
+    "sys",
+    "dev",
+    "run",
+    "tmp",
+    "build",
+    "var/cache/apt",
+    "var/lib/apt/lists",
+    "etc/dpkg/dpkg.cfg.d",
+)
 
 
 def bumped(folder: Path) -> Path:
@@ -74,17 +85,28 @@ def test_another_build_gives_the_same_bytes(package: Path, tmp_path: Path) -> No
 
 
 def contents(package: Path) -> list[str]:
-    listed = subprocess.run(debian.tree().program("usr/bin/dpkg-deb", "--fsys-tarfile", str(package)), capture_output=True, check=True).stdout
-    names = subprocess.run(["tar", "-t"], input=listed, capture_output=True, check=True).stdout.decode().split()
+    listed = subprocess.run(
+        debian.tree().program("usr/bin/dpkg-deb", "--fsys-tarfile", str(package)),
+        capture_output=True,
+        check=True,
+    ).stdout
+    names = (
+        subprocess.run(["tar", "-t"], input=listed, capture_output=True, check=True).stdout.decode().split()
+    )
     return [name.removeprefix("./") for name in names if not name.endswith("/")]
 
 
 def test_it_holds_what_dkms_and_tc_need_and_no_more(package: Path) -> None:
     plugins = {f"usr/lib/x86_64-linux-gnu/tc/q_{name}.so" for name in ("qjump", "wire")}
-    sources = {str(path.relative_to(SOURCE)) for path in (*SOURCE.glob("*.[ch]"), *SOURCE.glob("include/*.h"))} | {"Kbuild", "Makefile", "dkms.conf"}
+    sources = {
+        str(path.relative_to(SOURCE)) for path in (*SOURCE.glob("*.[ch]"), *SOURCE.glob("include/*.h"))
+    } | {"Kbuild", "Makefile", "dkms.conf"}
     manuals = {f"usr/share/man/man8/{path.name}.gz" for path in SOURCE.glob("tc/*.8")}
     documents = {"usr/share/doc/qjump-dkms/changelog.gz", "usr/share/doc/qjump-dkms/copyright"}
-    assert set(contents(package)) == plugins | {f"usr/src/qjump-0.1/{name}" for name in sources} | manuals | documents
+    assert (
+        set(contents(package))
+        == plugins | {f"usr/src/qjump-0.1/{name}" for name in sources} | manuals | documents
+    )
 
 
 def test_the_changelog_has_the_version_that_dkms_is_told() -> None:
@@ -114,22 +136,26 @@ class Life:
 
     @property
     def rebuilt(self) -> list[str]:
-        """The kernels that DKMS builds for when there are two. It is told by its configuration (autoinstall_all_kernels) to build for
-        all that have headers in Debian 13; in 12 for the running one and the newest that is installed: here that is the same."""
+        """The kernels that DKMS builds for when there are two. It is told by its configuration
+        (autoinstall_all_kernels) to build for all that have headers in Debian 13; in 12 for the running one
+        and the newest that is installed: here that is the same."""
         return [self.release, self.newer] if self.kernel == "6.12" else [self.release]
 
 
 class Debian(toolbox.Tree):
-    """A tree whose plain kernel runs. The cloud kernel, which comes with its headers in Debian 13, has no /dev/port, which the agent needs."""
+    """A tree whose plain kernel runs. The cloud kernel, which comes with its headers in Debian 13, has no
+    /dev/port, which the agent needs."""
 
     @cached_property
     def kernel_release(self) -> str:
-        return next(path.name for path in (self.root / "usr/lib/modules").iterdir() if "cloud" not in path.name)
+        return next(
+            path.name for path in (self.root / "usr/lib/modules").iterdir() if "cloud" not in path.name
+        )
 
 
 def everything(tree: toolbox.Tree) -> Iterator[tuple[str, Node]]:
-    """The tree as the guest sees it: without the kernel modules that it has no use for. Each kernel keeps some, as DKMS takes one
-    without any for removed, and removes its lists."""
+    """The tree as the guest sees it: without the kernel modules that it has no use for. Each kernel keeps
+    some, as DKMS takes one without any for removed, and removes its lists."""
     top = f"usr/lib/modules/{tree.kernel_release}/"
     used = {name.removeprefix(top).removesuffix(".ko") for name in selection.modules(tree)}
     for base, folders, names in os.walk(tree.root):
@@ -148,7 +174,10 @@ def guest_image(image: Image, kernel: str, packages: list[Path], initrd: Path) -
     tree = Debian(toolbox.make_tree(SUITES[kernel], ASK, "", print).root)
     guest = Path(qjump_mn.guest.__file__).parent
     nodes = dict(everything(tree)) | {name: Node.folder() for name in NOT_IN_GUEST}
-    nodes |= {"init": Node.file(guest / "init.sh", 0o755), "opt/qjump-mn/qjump_mn/guest/agent.py": Node.file(guest / "agent.py")}
+    nodes |= {
+        "init": Node.file(guest / "init.sh", 0o755),
+        "opt/qjump-mn/qjump_mn/guest/agent.py": Node.file(guest / "agent.py"),
+    }
     nodes |= {f"root/dkms/{path.name}": Node.file(path) for path in packages}
     with initrd.open("wb") as file:
         file.writelines(cpio.archive(nodes))
@@ -157,9 +186,17 @@ def guest_image(image: Image, kernel: str, packages: list[Path], initrd: Path) -
 
 
 @pytest.fixture(scope="module", params=SUITES)
-def life(request: pytest.FixtureRequest, image: Image, package: Path, newer: Path, tmp_path_factory: pytest.TempPathFactory) -> Life:
+def life(
+    request: pytest.FixtureRequest,
+    image: Image,
+    package: Path,
+    newer: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Life:
     if "slow" not in request.config.option.markexpr:
-        pytest.skip("the life of the package is for `pytest -m slow`: it takes up to a quarter of an hour per kernel")
+        pytest.skip(
+            "the life of the package is for `pytest -m slow`: it takes up to a quarter of an hour per kernel"
+        )
     folder = tmp_path_factory.mktemp("life")
     job = Job(script=(Path(__file__).parent / "dkms/lifecycle.py").read_text(), virtual_deadline_s=3600)
     with tempfile.TemporaryDirectory() as scratch:
@@ -167,34 +204,57 @@ def life(request: pytest.FixtureRequest, image: Image, package: Path, newer: Pat
             machine = guest_image(image, request.param, [package, newer], Path(scratch, "initrd"))
         except MachineError as error:
             pytest.skip(str(error))
-        result = run(machine, job, folder, setup=Setup(), memory_mb=MEMORY_MB, wall_deadline_s=3000, progress=print)
+        result = run(
+            machine, job, folder, setup=Setup(), memory_mb=MEMORY_MB, wall_deadline_s=3000, progress=print
+        )
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     manuals = [f"/usr/share/man/man8/{path.name}.gz" for path in SOURCE.glob("tc/*.8")]
     return Life(request.param, json.loads((folder / "results.json").read_text()), manuals)
 
 
 def check_installed(life: Life, after: str, version: str, releases: list[str]) -> None:
-    """The package is whole, DKMS has the modules for exactly these kernels, and they lie where modprobe looks."""
+    """The package is whole, DKMS has the modules for exactly these kernels, and they lie where modprobe
+    looks."""
     state = life.steps[after]
     assert state["dpkg"] == f"install ok installed {version}"
     assert state["verify"] == {"code": 0, "said": ""}
-    assert sorted(state["dkms"].splitlines()) == sorted(f"qjump/{version}, {release}, x86_64: installed" for release in releases)
-    modules = [re.sub(r"\.xz$", "", name) for name in state["new"] if name.startswith("/usr/lib/modules/") and ".ko" in name]
-    assert modules == sorted(f"/usr/lib/modules/{release}/updates/dkms/{name}.ko" for release in releases for name in ("sch_qjump", "sch_wire"))
+    assert sorted(state["dkms"].splitlines()) == sorted(
+        f"qjump/{version}, {release}, x86_64: installed" for release in releases
+    )
+    modules = [
+        re.sub(r"\.xz$", "", name)
+        for name in state["new"]
+        if name.startswith("/usr/lib/modules/") and ".ko" in name
+    ]
+    assert modules == sorted(
+        f"/usr/lib/modules/{release}/updates/dkms/{name}.ko"
+        for release in releases
+        for name in ("sch_qjump", "sch_wire")
+    )
     assert set(life.manuals) <= set(state["new"])
     assert f"/usr/src/qjump-{version}/dkms.conf" in state["new"]
-    assert [name for name in state["new"] if re.search(r"/qjump[-/]0\.\d", name) and version not in name] == []
+    assert [
+        name for name in state["new"] if re.search(r"/qjump[-/]0\.\d", name) and version not in name
+    ] == []
 
 
 def check_used(life: Life, when: str) -> None:
     use = life.steps[when]
     assert use["modprobe"] == use["wire"] == {"code": 0, "said": ""}
-    assert use["qjump"]["code"] == 0 and use["qjump"]["said"].startswith("Warning: "), "lo's largest frame is above 1500 bytes"
+    assert use["qjump"]["code"] == 0 and use["qjump"]["said"].startswith("Warning: "), (
+        "lo's largest frame is above 1500 bytes"
+    )
     assert use["file"].startswith(f"/lib/modules/{life.release}/updates/dkms/sch_qjump.ko")
     (qjump,), (wire,) = (json.loads(use[shown]["said"]) for shown in ("shown", "shown wire"))
-    assert (qjump["kind"], qjump["options"]["epoch_ns"], qjump["options"]["budgets"]) == ("qjump", 10_000_000, [0] * 7 + [1500])
+    assert (qjump["kind"], qjump["options"]["epoch_ns"], qjump["options"]["budgets"]) == (
+        "qjump",
+        10_000_000,
+        [0] * 7 + [1500],
+    )
     assert (wire["kind"], wire["options"]["rate_bps"]) == ("wire", 10_000_000)
-    assert (use["without wire"], use["loaded"]) == (["sch_qjump"], ["sch_qjump", "sch_wire"]), "tc loads a qdisc's module by its name"
+    assert (use["without wire"], use["loaded"]) == (["sch_qjump"], ["sch_qjump", "sch_wire"]), (
+        "tc loads a qdisc's module by its name"
+    )
 
 
 @pytest.mark.slow
@@ -215,7 +275,9 @@ def test_a_new_kernel_gets_the_modules_with_its_headers(life: Life) -> None:
     assert life.steps["new kernel"]["code"] == 0, life.steps["new kernel"]["said"]
     check_installed(life, "with the new kernel", "0.1", [life.release, life.newer])
     # What test_nothing_is_left is about: DKMS 3.0 runs depmod for a kernel that is not there.
-    assert (f"/usr/lib/modules/{life.newer}/modules.dep" in life.steps["with the new kernel"]["new"]) == (life.kernel == "6.1")
+    assert (f"/usr/lib/modules/{life.newer}/modules.dep" in life.steps["with the new kernel"]["new"]) == (
+        life.kernel == "6.1"
+    )
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
-"""sch_qjump and sch_wire on the debug kernel (docs/debug-kernel.md): nothing is reported, and what they do is right.
+"""sch_qjump and sch_wire on the debug kernel (docs/debug-kernel.md): nothing is reported, and what they do is
+right.
 
-All checks of test_qdisc.py and test_qdisc_pause.py run there in one boot, and all its assertions hold but those of RELAXED. For `pytest -m slow`.
+All checks of test_qdisc.py and test_qdisc_pause.py run there in one boot, and all its assertions hold but
+those of RELAXED. For `pytest -m slow`.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.timeout(7200)]
 
 OURS = ["sch_qjump", "sch_wire"]
 
-# Tests of test_qdisc.py that count on Debian's kernel being fast, and what happened on this one: sending a frame takes 200 us, receiving it
-# 170 us instead of 9. What holds all the same is in test_what_does_not_depend_on_the_kernels_speed.
+# Tests of test_qdisc.py that count on Debian's kernel being fast, and what happened on this one: sending a
+# frame takes 200 us, receiving it 170 us instead of 9. What holds all the same is in
+# test_what_does_not_depend_on_the_kernels_speed.
 RELAXED = {
     "test_serialisation_is_exact": "frames below 240 us leave faster than the sender brings them",
     "test_a_lone_frame_takes_its_own_time_and_a_constant": "the constant is 167 to 192 us",
@@ -57,14 +60,23 @@ def image(request: pytest.FixtureRequest) -> Image:
 
 def measured(image: Image, checks: list[list[str]], data: dict[str, bytes], folder: Path) -> Guest:
     """Boot the debug kernel, load `data` and run the checks."""
-    result = run(image, job_of(checks, data, 3000), folder, setup=Setup(), memory_mb=debug.MEMORY_MB, wall_deadline_s=7000)
+    result = run(
+        image,
+        job_of(checks, data, 3000),
+        folder,
+        setup=Setup(),
+        memory_mb=debug.MEMORY_MB,
+        wall_deadline_s=7000,
+    )
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     return Guest("6.12", folder, json.loads((folder / "results.json").read_text()))
 
 
 @pytest.fixture(scope="module")
 def guest(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Guest:
-    return measured(image, [*quick.QUICK, *pause.CHECKS, ["kernel_health", *OURS]], {}, tmp_path_factory.mktemp("debug"))
+    return measured(
+        image, [*quick.QUICK, *pause.CHECKS, ["kernel_health", *OURS]], {}, tmp_path_factory.mktemp("debug")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +86,9 @@ def broken(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     shutil.copy(Path(__file__).with_name("broken.c"), folder)
     (folder / "Makefile").write_text("obj-m := broken.o\n")
     kernel = debug.kernel_tree()
-    kernel.run(["make", "-C", f"/usr/lib/modules/{kernel.kernel_release}/build", "M=/build", "modules"], folder)
+    kernel.run(
+        ["make", "-C", f"/usr/lib/modules/{kernel.kernel_release}/build", "M=/build", "modules"], folder
+    )
     return measured(image, [["kernel_health"]], {"broken.ko": (folder / "broken.ko").read_bytes()}, folder)
 
 
@@ -90,14 +104,26 @@ def test_what_does_not_depend_on_the_kernels_speed(guest: Guest) -> None:
     for case in guest.values("wire_serialisation")["cases"]:
         assert case["gaps"] == 100
         assert case["expected_ns"] < 240_000 or abs(case["mean_ns"] - case["expected_ns"]) <= 100, case
-    assert all(case["drops"] == 0 and abs(case["ppm"]) < 1000 for case in guest.values("wire_rate")["rates"].values())
+    assert all(
+        case["drops"] == 0 and abs(case["ppm"]) < 1000 for case in guest.values("wire_rate")["rates"].values()
+    )
     waits = guest.values("wire_priority")["classify"]
-    assert all(waits[classify]["arrived"] == waits[classify]["sent"] == 2000 for classify in ("pcp", "priority"))
+    assert all(
+        waits[classify]["arrived"] == waits[classify]["sent"] == 2000 for classify in ("pcp", "priority")
+    )
     limit = guest.values("wire_limit")
-    assert (limit["delivered"] + limit["drops"], limit["other"], limit["backlog"], limit["qlen"]) == (300, 49, 0, 0)
+    assert (limit["delivered"] + limit["drops"], limit["other"], limit["backlog"], limit["qlen"]) == (
+        300,
+        49,
+        0,
+        0,
+    )
     assert limit["level0"]["max_backlog"] == 49 * 1004
     delays = guest.values("wire_delay")
-    assert all(delays[by]["first_ns"] >= 5_000_000 and abs(delays[by]["gap_ns"] - 819_200) < 50 for by in ("delay", "netem"))
+    assert all(
+        delays[by]["first_ns"] >= 5_000_000 and abs(delays[by]["gap_ns"] - 819_200) < 50
+        for by in ("delay", "netem")
+    )
     assert all(case["numbers"] == [0, 1, 2, 3, 4] for case in guest.values("wire_stamps")["modes"].values())
     gone = guest.values("wire_pause")["gone"]
     assert {case["account"] for case in gone.values()} == {0}

@@ -1,4 +1,5 @@
-"""What compilers, sparse, checkpatch and troff say of the kernel modules, tc's plugins and their manual pages: nothing.
+"""What compilers, sparse, checkpatch and troff say of the kernel modules, tc's plugins and their manual
+pages: nothing.
 
 On the headers of Linux 6.12, 6.1 and 7.x; needs the trees of the guest, and no guest.
 """
@@ -22,8 +23,9 @@ pytestmark = pytest.mark.guest
 
 SOURCES = Path(__file__).resolve().parents[2] / "kmod-patches"
 COMPILERS = {"6.12": "gcc-14", "6.1": "gcc-12", "7": "gcc-14"}
-# How make is told to check. Debian's headers of 7.3 lack scripts/checker-valid.sh, without which C=2 checks nothing; it would refuse Debian
-# 13's sparse, 0.6.4, which knows no __typeof_unqual__ and takes no strlen() of a literal for constant: MODULE_INFO() asserts one.
+# How make is told to check. Debian's headers of 7.3 lack scripts/checker-valid.sh, without which C=2 checks
+# nothing; it would refuse Debian 13's sparse, 0.6.4, which knows no __typeof_unqual__ and takes no strlen()
+# of a literal for constant: MODULE_INFO() asserts one.
 CHECKED = {
     "6.12": ["C=2"],
     "6.1": ["C=2"],
@@ -40,7 +42,11 @@ def style() -> Tree:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """The sources, where they may be built."""
-    return Path(shutil.copytree(SOURCES, tmp_path / "kmod-patches", ignore=shutil.ignore_patterns("*.so", "*.o", "*.ko", ".*")))
+    return Path(
+        shutil.copytree(
+            SOURCES, tmp_path / "kmod-patches", ignore=shutil.ignore_patterns("*.so", "*.o", "*.ko", ".*")
+        )
+    )
 
 
 def complaints(text: str) -> list[str]:
@@ -71,19 +77,26 @@ def test_sparse_is_at_work(kernel: str, copy: Path) -> None:
 
 @pytest.mark.parametrize("kernel", SUITES)
 def test_the_plugins_compile_without_a_warning(kernel: str, copy: Path) -> None:
-    trees.kernel_tree(SUITES[kernel]).run(["make", "-C", "tc", f"CC={COMPILERS[kernel]}", "CFLAGS=-O2 -Werror"], copy)
+    trees.kernel_tree(SUITES[kernel]).run(
+        ["make", "-C", "tc", f"CC={COMPILERS[kernel]}", "CFLAGS=-O2 -Werror"], copy
+    )
     assert (copy / "tc/q_qjump.so").exists() and (copy / "tc/q_wire.so").exists()
 
 
 def checkpatch(style: Tree, folder: Path) -> list[str]:
-    """Its findings. Names of the kernel's own types are learnt from the kernel's headers; tc's side has the types of C."""
+    """Its findings. Names of the kernel's own types are learnt from the kernel's headers; tc's side has the
+    types of C."""
     tree = trees.kernel_tree(None)
     shutil.copytree(style.root / "scripts", folder / "scripts")
     headers = next((tree.root / "usr/src").glob("linux-headers-*-common"))
-    files = sorted(str(path.relative_to(folder)) for pattern in ("*.c", "*.h") for path in folder.rglob(pattern))
+    files = sorted(
+        str(path.relative_to(folder)) for pattern in ("*.c", "*.h") for path in folder.rglob(pattern)
+    )
     options = f"--no-tree --root=/usr/src/{headers.name} --strict --max-line-length=100 --terse --no-summary --ignore PREFER_KERNEL_TYPES -f"
     # Its exit code tells findings, too.
-    return tree.run(["sh", "-c", f"perl scripts/checkpatch.pl {options} {' '.join(files)} || true"], folder).splitlines()
+    return tree.run(
+        ["sh", "-c", f"perl scripts/checkpatch.pl {options} {' '.join(files)} || true"], folder
+    ).splitlines()
 
 
 def test_checkpatch_finds_nothing(style: Tree, copy: Path) -> None:
@@ -91,7 +104,9 @@ def test_checkpatch_finds_nothing(style: Tree, copy: Path) -> None:
 
 
 def test_checkpatch_is_at_work(style: Tree, copy: Path) -> None:
-    (copy / "epoch.h").write_text((copy / "epoch.h").read_text().replace("\ta->end = 0;\n", "        a->end=0;\n"))
+    (copy / "epoch.h").write_text(
+        (copy / "epoch.h").read_text().replace("\ta->end = 0;\n", "        a->end=0;\n")
+    )
     assert any("epoch.h" in line and "ERROR" in line for line in checkpatch(style, copy))
 
 
@@ -99,7 +114,10 @@ def troff(style: Tree, page: Path) -> str:
     """What troff says of a page, with every warning on."""
     groff = next((style.root / "usr/share/groff").glob("[0-9]*"))
     argv = style.program("usr/bin/troff", "-ww", "-z", "-mandoc", "-Tutf8", str(page))
-    environment = os.environ | {"GROFF_FONT_PATH": str(groff / "font"), "GROFF_TMAC_PATH": str(groff / "tmac")}
+    environment = os.environ | {
+        "GROFF_FONT_PATH": str(groff / "font"),
+        "GROFF_TMAC_PATH": str(groff / "tmac"),
+    }
     done = subprocess.run(argv, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
@@ -118,6 +136,12 @@ def test_troff_is_at_work(style: Tree, tmp_path: Path) -> None:
 
 def test_the_manual_page_names_every_option() -> None:
     page = (SOURCES / "tc/tc-qjump.8").read_text().replace("\\-", "-")
-    options = set(re.findall(r'takes\(&a, "([a-z]+)"\)', (SOURCES / "tc/qjump_parse.h").read_text())) - {"help"}
+    options = set(re.findall(r'takes\(&a, "([a-z]+)"\)', (SOURCES / "tc/qjump_parse.h").read_text())) - {
+        "help"
+    }
     assert len(options) == 9
-    assert {option for option in options | {"limit", "packets", "factor"} if not re.search(rf"^\.B\S* .*\b{option}\b", page, re.M)} == set()
+    assert {
+        option
+        for option in options | {"limit", "packets", "factor"}
+        if not re.search(rf"^\.B\S* .*\b{option}\b", page, re.M)
+    } == set()

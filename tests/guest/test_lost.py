@@ -1,4 +1,5 @@
-"""Every program that is absent, dies, prints nothing or is of another version is one sentence, which says what, where and how, and LOST."""
+"""Every program that is absent, dies, prints nothing or is of another version is one sentence, which says
+what, where and how, and LOST."""
 
 from __future__ import annotations
 
@@ -79,7 +80,12 @@ PROGRAMS = (
     ("ping", "qjau", "h1", "absent dies"),
     ("bulk", "iperf3", "h3", "absent dies half silent"),
     ("clock", "ptpd", "h3", "absent dies half silent"),
-    ("cache", "memcached", "h3", "absent dies half"),  # which has nothing to print, and no version that matters
+    (
+        "cache",
+        "memcached",
+        "h3",
+        "absent dies half",
+    ),  # which has nothing to print, and no version that matters
     ("cache", "memload", "h1", "absent dies half silent other"),
     ("job", "shuffle", "h2", "absent dies half silent other"),
     ("barrier", "barrier", "h1", "absent dies half silent other"),
@@ -87,9 +93,14 @@ PROGRAMS = (
     ("commits", "q2pc", "h2", "absent dies half silent other"),
     ("noise", "fanin", "h3", "absent dies half silent other"),
 )
-"""Arm, program, the host on which it is missed first, and what happens to it; only our own logs tell their version."""
+"""Arm, program, the host on which it is missed first, and what happens to it; only our own logs tell their
+version."""
 
-CASES = {f"{arm}-{program}-{fate}": (arm, program, host, fate) for arm, program, host, fates in PROGRAMS for fate in fates.split()}
+CASES = {
+    f"{arm}-{program}-{fate}": (arm, program, host, fate)
+    for arm, program, host, fates in PROGRAMS
+    for fate in fates.split()
+}
 HALF_S = {"ptpd": 16.0}
 """After how long a program dies, if not 1 s: a slave needs 14 s to find its master."""
 
@@ -122,7 +133,10 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 def out(image: Image, booted: Snapshot, plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What lost_job.py leaves, from one guest for all cases."""
     folder = tmp_path_factory.mktemp("out")
-    cases = {case: (arm, program, fate, HALF_S.get(program, 1.0)) for case, (arm, program, _, fate) in CASES.items()}
+    cases = {
+        case: (arm, program, fate, HALF_S.get(program, 1.0))
+        for case, (arm, program, _, fate) in CASES.items()
+    }
     work = {
         "openvswitch": msgspec.to_builtins(openvswitch.start()),
         "up": msgspec.to_builtins(bring_up(plan.network.skeleton())),
@@ -130,7 +144,9 @@ def out(image: Image, booted: Snapshot, plan: Plan, tmp_path_factory: pytest.Tem
         "cases": cases,
     }
     files = {"plan.json": json.dumps(work)}
-    job = Job(script=Path(__file__).with_name("lost_job.py").read_text(), files=files, virtual_deadline_s=2000)
+    job = Job(
+        script=Path(__file__).with_name("lost_job.py").read_text(), files=files, virtual_deadline_s=2000
+    )
     result = run(image, job, folder, snapshot=booted, progress=print)
     assert result.exit_code == 0, (folder / "stderr").read_text()
     print(f"{len(CASES)} trials: {result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s")
@@ -152,20 +168,38 @@ def test_what_is_lost_is_one_sentence(case: str, plan: Plan, out: Path) -> None:
         said = str(caught.value)
     print(said)
     shown = "ping" if program == "qjau" else program
-    pattern = SAID.get(case) or SENTENCES[fate].format(shown=shown, program=program, host=host, anywhere="h[123]")
+    pattern = SAID.get(case) or SENTENCES[fate].format(
+        shown=shown, program=program, host=host, anywhere="h[123]"
+    )
     assert re.fullmatch(pattern, said), said
 
 
 def test_one_lost_arm_does_not_lose_the_others(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments/every.toml").write_text(EXPERIMENT)
-    argv = [sys.executable, "-m", "qjump_mn.run", "every", "--preset", "smoke", "--arms", "ping,both,broken", "--out", str(tmp_path / "out")]
-    done = subprocess.run(argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    argv = [
+        sys.executable,
+        "-m",
+        "qjump_mn.run",
+        "every",
+        "--preset",
+        "smoke",
+        "--arms",
+        "ping,both,broken",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    done = subprocess.run(
+        argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
     print(done.stdout, done.stderr)
     assert done.returncode == 5
     run = directory.existing(tmp_path / "out/last")
     found = outcome.read(run.path)
-    assert {row.claim: row.verdict for row in found.verdicts} == {"slower": "REPRODUCED", "unknown": "NOT RUN"}
+    assert {row.claim: row.verdict for row in found.verdicts} == {
+        "slower": "REPRODUCED",
+        "unknown": "NOT RUN",
+    }
     assert {arm.name: arm.done for arm in found.arms} == {"ping": 1, "both": 1, "broken": 0}
     why = found.missing["broken/1"]
     assert re.fullmatch(r"lost: iperf3 on h2 ended with status 1: .*congestion.*", why)

@@ -1,4 +1,5 @@
-"""The guest as a machine: what goes in, what comes out, what ends it, and that it does the same thing twice."""
+"""The guest as a machine: what goes in, what comes out, what ends it, and that it does the same thing
+twice."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ from tests.load import busy_host
 
 pytestmark = [pytest.mark.guest, pytest.mark.fresh]
 
-# Sees differences of a nanosecond: stamps, the scheduler's account of run times, timers, the pool of random numbers.
+# Sees differences of a nanosecond: stamps, the scheduler's account of run times, timers, the pool of random
+# numbers.
 PROBE = """
 import hashlib, os, random, subprocess, time
 until = time.monotonic() + 0.3
@@ -56,7 +58,11 @@ while True:
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def ours(pid: int) -> list[int]:
@@ -82,10 +88,23 @@ class Stranger:
 
     def run(self, code: str, given: bytes) -> str:
         """Run Python code as that user with `given` as its input; returns what it printed."""
-        environment = {**os.environ, "HOME": str(self.home), "TMPDIR": str(self.home), "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = {
+            **os.environ,
+            "HOME": str(self.home),
+            "TMPDIR": str(self.home),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
         del environment[VARIABLE]  # the session's folder is not theirs
         argv = [self.python, "-c", code]
-        done = subprocess.run(argv, input=given, env=environment, stdout=subprocess.PIPE, user=self.user, extra_groups=[] if self.user else None, check=True)
+        done = subprocess.run(
+            argv,
+            input=given,
+            env=environment,
+            stdout=subprocess.PIPE,
+            user=self.user,
+            extra_groups=[] if self.user else None,
+            check=True,
+        )
         return done.stdout.decode()
 
 
@@ -105,11 +124,19 @@ def stranger() -> Iterator[Stranger]:
         pytest.skip(f"neither {sys.executable} nor /usr/bin/python3 can import qjump_mn as {user}")
 
 
-def test_a_script_comes_back_with_its_files_and_exit_code(image: Image, booted: Snapshot, tmp_path: Path) -> None:
+def test_a_script_comes_back_with_its_files_and_exit_code(
+    image: Image, booted: Snapshot, tmp_path: Path
+) -> None:
     script = "import os, helper\nos.makedirs('a/b')\nopen('a/b/c', 'wb').write(bytes(range(256)) * 8192)\nprint(helper.word)\nraise SystemExit(3)"
     seen: list[str] = []
     script = "print('qjump-mn: half way', file=open('/dev/console', 'w'))\n" + script
-    result = run(image, Job(script=script, files={"helper.py": "word = 'hello'"}), tmp_path / "out", snapshot=booted, progress=seen.append)
+    result = run(
+        image,
+        Job(script=script, files={"helper.py": "word = 'hello'"}),
+        tmp_path / "out",
+        snapshot=booted,
+        progress=seen.append,
+    )
     assert result.exit_code == 3
     assert (tmp_path / "out/stdout").read_text() == "hello\n"
     assert (tmp_path / "out/a/b/c").read_bytes() == bytes(range(256)) * 8192
@@ -119,7 +146,9 @@ def test_a_script_comes_back_with_its_files_and_exit_code(image: Image, booted: 
 
 
 def test_every_kernel_module_and_every_program_loads(image: Image, booted: Snapshot, tmp_path: Path) -> None:
-    programs = "ovs-vswitchd ovs-vsctl ovs-ofctl iperf3 ping tc ip ethtool tcpdump mnexec qjau ps pkill".split()
+    programs = (
+        "ovs-vswitchd ovs-vsctl ovs-ofctl iperf3 ping tc ip ethtool tcpdump mnexec qjau ps pkill".split()
+    )
     script = f"""
 import shutil, subprocess, mininet.net, msgspec
 subprocess.run(["modprobe", "-a", *{[*MODULES, "sch_qjump", "sch_wire"]!r}], check=True)
@@ -136,7 +165,9 @@ def test_an_entry_gets_context_arguments_and_folder(image: Image, booted: Snapsh
     assert "{'answer': 42} {'n': 1} /tmp/out" in result.console.read_text()
 
 
-def test_an_entry_that_raises_is_code_5_with_its_traceback(image: Image, booted: Snapshot, tmp_path: Path) -> None:
+def test_an_entry_that_raises_is_code_5_with_its_traceback(
+    image: Image, booted: Snapshot, tmp_path: Path
+) -> None:
     result = run(image, Job(entry="operator:truediv"), tmp_path, snapshot=booted)
     assert result.exit_code == 5
     assert "TypeError: truediv expected 2 arguments, got 3" in result.console.read_text()
@@ -151,20 +182,26 @@ def test_ten_forks_beside_busy_loops_are_identical(image: Image, booted: Snapsho
     with busy_host(), ThreadPoolExecutor(2) as pool:
         results = list(pool.map(fork, range(10)))
     assert len(set(results)) == 1
-    assert len({tuple(files_of(tmp_path / str(number)).items()) for number in range(10)}) == 1  # the console too
+    assert (
+        len({tuple(files_of(tmp_path / str(number)).items()) for number in range(10)}) == 1
+    )  # the console too
     run(image, Job(script=PROBE, seed=2), tmp_path / "other", snapshot=booted)
     assert (tmp_path / "other/random").read_text() != (tmp_path / "0/random").read_text()
 
 
 @pytest.mark.slow
-def test_cold_runs_and_forks_and_another_user_give_the_same_bits(image: Image, booted: Snapshot, tmp_path: Path, stranger: Stranger) -> None:
+def test_cold_runs_and_forks_and_another_user_give_the_same_bits(
+    image: Image, booted: Snapshot, tmp_path: Path, stranger: Stranger
+) -> None:
     job = Job(script=PROBE, seed=1)
     code = (
         "import pickle, sys; from pathlib import Path; from qjump_mn.guest import run\n"
         "image, job, setup, out = pickle.load(sys.stdin.buffer); run(image, job, Path(out), setup=setup)"
     )
     with ThreadPoolExecutor(1) as pool:
-        theirs = pool.submit(stranger.run, code, pickle.dumps((image, job, booted.setup, str(stranger.home / "out"))))
+        theirs = pool.submit(
+            stranger.run, code, pickle.dumps((image, job, booted.setup, str(stranger.home / "out")))
+        )
         run(image, job, tmp_path / "cold", setup=booted.setup)
         theirs.result()
     run(image, job, tmp_path / "fork", snapshot=booted)
@@ -177,7 +214,8 @@ def test_cold_runs_and_forks_and_another_user_give_the_same_bits(image: Image, b
 def test_another_user_may_use_what_root_built(image: Image, booted: Snapshot, stranger: Stranger) -> None:
     code = (
         "import pickle, sys; from pathlib import Path; from qjump_mn.guest import *\n"
-        "image = prepare(print); base = snapshot(image, Setup(entry='builtins:str', args={'answer': 42}), print)\n"
+        "image = prepare(print); base = snapshot(image, Setup(entry='builtins:str', args={'answer': 42}), "
+        "print)\n"
         "run(image, Job(script='pass'), Path(sys.stdin.readline()), snapshot=base); print(base.sha256)"
     )
     # It must find both in the cache: it may build neither.
@@ -203,7 +241,9 @@ def test_a_snapshot_made_anew_is_the_same(image: Image, booted: Snapshot, tmp_pa
         ("import os; os.kill(os.getppid(), 9)", "ended without a result"),
     ],
 )
-def test_a_guest_that_does_not_get_through_is_lost(image: Image, booted: Snapshot, tmp_path: Path, script: str, reason: str) -> None:
+def test_a_guest_that_does_not_get_through_is_lost(
+    image: Image, booted: Snapshot, tmp_path: Path, script: str, reason: str
+) -> None:
     with pytest.raises(LostError, match=reason) as caught:
         run(image, Job(script=script, virtual_deadline_s=20), tmp_path, snapshot=booted)
     last = (tmp_path / "console.log").read_text().replace("\r", "").rstrip().splitlines()[-1]
@@ -211,9 +251,17 @@ def test_a_guest_that_does_not_get_through_is_lost(image: Image, booted: Snapsho
     assert not ours(os.getpid())
 
 
-def test_the_wall_deadline_holds_when_virtual_time_crawls(image: Image, booted: Snapshot, tmp_path: Path) -> None:
+def test_the_wall_deadline_holds_when_virtual_time_crawls(
+    image: Image, booted: Snapshot, tmp_path: Path
+) -> None:
     with pytest.raises(LostError, match="deadline of 3 s"):
-        run(image, Job(script="while True: pass", virtual_deadline_s=10_000), tmp_path, snapshot=booted, wall_deadline_s=3)
+        run(
+            image,
+            Job(script="while True: pass", virtual_deadline_s=10_000),
+            tmp_path,
+            snapshot=booted,
+            wall_deadline_s=3,
+        )
     assert not ours(os.getpid())
 
 
@@ -230,7 +278,11 @@ def test_no_qemu_survives_a_harness_that_is_killed(image: Image, booted: Snapsho
         "threading.Thread(target=run, args=(image, job, Path(out)), kwargs={'snapshot': base}).start()"
     )
     job = Job(script="while True: pass", virtual_deadline_s=10_000)
-    harness = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    harness = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     assert harness.stdin is not None
     harness.stdin.write(pickle.dumps((image, job, booted, str(tmp_path))))
     harness.stdin.close()
@@ -246,7 +298,9 @@ def test_no_qemu_survives_a_harness_that_is_killed(image: Image, booted: Snapsho
 
 
 def test_an_orphan_is_known_by_its_tag_alone() -> None:
-    stray = subprocess.Popen(["sleep", "60"], env={TAG: f"{os.getpid()}.1"})  # a harness of our pid that started at boot
+    stray = subprocess.Popen(
+        ["sleep", "60"], env={TAG: f"{os.getpid()}.1"}
+    )  # a harness of our pid that started at boot
     try:
         until = time.monotonic() + 30
         while stray.pid not in orphans() and time.monotonic() < until:
@@ -264,4 +318,8 @@ def test_bad_jobs_and_a_missing_qemu_are_one_sentence(image: Image, tmp_path: Pa
         run(image, Job(script=os.urandom(100_000).hex()), tmp_path)
     shutil.rmtree(tmp_path)
     with pytest.raises(MachineError, match="QEMU does not start"):
-        run(Image(Path("/nonexistent"), image.kernel, image.initrd, {}, "", [], "", []), Job(script="pass"), tmp_path)
+        run(
+            Image(Path("/nonexistent"), image.kernel, image.initrd, {}, "", [], "", []),
+            Job(script="pass"),
+            tmp_path,
+        )

@@ -1,4 +1,5 @@
-"""The network under test, in the guest and on its clock: the wire is real, the levels are served, a run repeats itself to the bit."""
+"""The network under test, in the guest and on its clock: the wire is real, the levels are served, a run
+repeats itself to the bit."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ from tests.load import busy_host
 pytestmark = pytest.mark.guest
 
 CPU_US = (30, 70)
-"""What the guest's processor adds to a round trip over the network's four switches and two hosts (measured: 44 us)."""
+"""What the guest's processor adds to a round trip over the network's four switches and two hosts (measured:
+44 us)."""
 
 
 FULL_BYTES = theory.PREAMBLE_BYTES + theory.frame_bytes(1500) + theory.INTERFRAME_GAP_BYTES
@@ -49,7 +51,9 @@ class Laboratory:
         assert ended.exit_code == 0, ended.message
         return trial, out
 
-    def attempt(self, resolved: Plan, arm: str, *, seed: int = 1, name: str = "") -> tuple[Trial, Ended, Path]:
+    def attempt(
+        self, resolved: Plan, arm: str, *, seed: int = 1, name: str = ""
+    ) -> tuple[Trial, Ended, Path]:
         """Run the arm called ``arm``, whatever comes of it."""
         trial = next(trial for trial in resolved.trials() if trial.arm.name == arm)
         trial = msgspec.structs.replace(trial, seed=seed)
@@ -76,15 +80,23 @@ def fig3a(*settings: str) -> Plan:
 def round_trips_us(trial: Trial, out: Path) -> list[float]:
     """Every round trip of the trial's ping, without the first, which Open vSwitch sends to user space."""
     workload = next(workload for workload in trial.arm.workloads if isinstance(workload, PingPlan))
-    echoes = ping.parse((out / "raw" / ping.output_name(workload, workload.flows[0])).read_text(), workload.count)
+    echoes = ping.parse(
+        (out / "raw" / ping.output_name(workload, workload.flows[0])).read_text(), workload.count
+    )
     return [echo.rtt_us for echo in echoes[1:] if echo.rtt_us is not None]
 
 
 @pytest.mark.parametrize("rate", [10, 100])
-def test_a_lone_ping_takes_its_serialisation_times_and_one_constant(laboratory: Laboratory, rate: int) -> None:
+def test_a_lone_ping_takes_its_serialisation_times_and_one_constant(
+    laboratory: Laboratory, rate: int
+) -> None:
     terms = []
     for payload in (56, 200, 500, 1000, 1400):
-        settings = [f"link.rate={rate}Mbit", f"workloads.ping.payload={payload}B", "workloads.ping.interval=20ms"]
+        settings = [
+            f"link.rate={rate}Mbit",
+            f"workloads.ping.payload={payload}B",
+            "workloads.ping.interval=20ms",
+        ]
         trial, out = laboratory.run(fig3a(*settings), "idle")
         analytic_us = theory.ping_rtt_ns(payload, [(rate * 10**6, 0)] * 4) / 1e3
         terms.append(statistics.median(round_trips_us(trial, out)) - analytic_us)
@@ -100,8 +112,14 @@ def test_goodput_of_a_full_link_is_rate_times_payload_share(laboratory: Laborato
     _, out = laboratory.run(fig3a(*settings), "priority_only")
     window = msgspec.json.decode((out / "trial.json").read_bytes())["window_s"]
     intervals = iperf.parse((out / "raw" / "bulk-h7-h10.server.json").read_text())
-    inside = [interval for interval in intervals if window[0] <= interval.start_s and interval.end_s <= window[1]]
-    goodput = sum(interval.bytes for interval in inside) * 8 / sum(interval.end_s - interval.start_s for interval in inside)
+    inside = [
+        interval for interval in intervals if window[0] <= interval.start_s and interval.end_s <= window[1]
+    ]
+    goodput = (
+        sum(interval.bytes for interval in inside)
+        * 8
+        / sum(interval.end_s - interval.start_s for interval in inside)
+    )
     pings = 10 * 8 * (theory.frame_bytes(84) + theory.PREAMBLE_BYTES + theory.INTERFRAME_GAP_BYTES)
     expected = theory.tcp_goodput_bps(1500, 10**7) * (1 - pings / 10**7)
     assert goodput == pytest.approx(expected, rel=0.005)
@@ -112,7 +130,10 @@ def test_an_urgent_packet_waits_for_at_most_one_packet_a_busy_port(laboratory: L
     resolved = fig3a("duration=4s")
     trial, out = laboratory.run(resolved, arm)
     idle_us = theory.ping_rtt_ns(56, [(10**7, 0)] * 4) / 1e3 + CPU_US[1]
-    assert max(round_trips_us(trial, out)) <= idle_us + resolved.constants["busy_ports"] * resolved.constants["frame_ms"] * 1e3
+    assert (
+        max(round_trips_us(trial, out))
+        <= idle_us + resolved.constants["busy_ports"] * resolved.constants["frame_ms"] * 1e3
+    )
     # Were nothing in the way, this test would say nothing.
     assert statistics.median(round_trips_us(trial, out)) > idle_us + 500
 
@@ -121,12 +142,19 @@ def test_links_may_have_propagation_delay(laboratory: Laboratory) -> None:
     near = laboratory.run(fig3a("workloads.ping.interval=50ms"), "idle")
     far = laboratory.run(fig3a("workloads.ping.interval=50ms", "link.delay=1ms"), "idle")
     # ping prints three digits: 8.77 ms.
-    assert statistics.median(round_trips_us(*far)) - statistics.median(round_trips_us(*near)) == pytest.approx(8000, abs=10)
+    assert statistics.median(round_trips_us(*far)) - statistics.median(
+        round_trips_us(*near)
+    ) == pytest.approx(8000, abs=10)
 
 
 @pytest.mark.parametrize("model", ["wire", "tbf", "htb"])
 def test_links_between_switches_may_have_another_rate_and_delay(laboratory: Laboratory, model: str) -> None:
-    settings = ["link.trunk_rate=40Mbit", "link.trunk_buffer=60880B", "link.trunk_delay=300us", "workloads.ping.interval=50ms"]
+    settings = [
+        "link.trunk_rate=40Mbit",
+        "link.trunk_buffer=60880B",
+        "link.trunk_delay=300us",
+        "workloads.ping.interval=50ms",
+    ]
     trial, out = laboratory.run(fig3a(*settings, f"link.model={model}"), "idle")
     between = trial.network.by_device()["s0-eth2"]
     assert (between.rate_bps, between.buffer_bytes) == (4 * 10**7, 60_880)
@@ -163,7 +191,10 @@ def test_links_carry_the_jobs_copies_and_their_headers(laboratory: Laboratory) -
     settings = ["duration=4s", "warmup=1s", "workloads.job.parallel=1", "workloads.job.shuffle=100kB"]
     trial, out = laboratory.run(plan("fig3b", "smoke", settings), "contended")
     _, job = trial.arm.workloads
-    network, facts = trial.network, msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts)
+    network, facts = (
+        trial.network,
+        msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts),
+    )
     copies = [row for row in tables.table(job, trial, out / "raw").to_pylist() if row["step"] != "round"]
     assert facts.read_ns is not None
     loads = links.table(network, out, facts.read_ns, "before", "after").to_pylist()
@@ -171,17 +202,29 @@ def test_links_carry_the_jobs_copies_and_their_headers(laboratory: Laboratory) -
     assert len(copies) > 100
     for host in ("h1", "h4", "h5", "h7", "h8", "h9", "h10", "h12"):
         for source, destination in (network.path(host, "h3")[0], network.path("h3", host)[-1]):
-            towards = [copy for copy in copies if copy["destination" if destination == host else "source"] == host]
-            back = [copy for copy in copies if copy["source" if destination == host else "destination"] == host]
-            carried = sum(row["bytes"] for row in loads if (row["source"], row["destination"]) == (source, destination))
+            towards = [
+                copy for copy in copies if copy["destination" if destination == host else "source"] == host
+            ]
+            back = [
+                copy for copy in copies if copy["source" if destination == host else "destination"] == host
+            ]
+            carried = sum(
+                row["bytes"] for row in loads if (row["source"], row["destination"]) == (source, destination)
+            )
             data = sum(copy["bytes"] for copy in towards) / SEGMENT_BYTES * FULL_BYTES
-            # At most: an answer to every segment, a dozen small frames a copy to open, ask and close, and what was dropped on the way.
+            # At most: an answer to every segment, a dozen small frames a copy to open, ask and close, and
+            # what was dropped on the way.
             answers = sum(copy["bytes"] for copy in back) / SEGMENT_BYTES + 12 * (len(towards) + len(back))
-            print(f"{source}>{destination}: {carried} B, {data:.0f} B of data, {(carried - data) / answers:.1f} B an answer, {sent_again} B dropped")
+            print(
+                f"{source}>{destination}: {carried} B, {data:.0f} B of data, "
+                f"{(carried - data) / answers:.1f} B an answer, {sent_again} B dropped"
+            )
             assert data < carried < data + answers * SMALL_BYTES + sent_again
 
 
-def test_a_network_that_is_not_as_planned_stops_the_trial(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_that_is_not_as_planned_stops_the_trial(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     resolved = fig3a()
     trial = next(trial for trial in resolved.trials() if trial.arm.name == "idle")
     backend = laboratory.backend(resolved)
@@ -195,7 +238,9 @@ def test_a_network_that_is_not_as_planned_stops_the_trial(laboratory: Laboratory
     assert "its MTU is 1500, not 1400" in ended.message
 
 
-def test_htb_is_what_mininet_makes_of_a_bandwidth_and_a_delay(image: Image, booted: Snapshot, tmp_path: Path) -> None:
+def test_htb_is_what_mininet_makes_of_a_bandwidth_and_a_delay(
+    image: Image, booted: Snapshot, tmp_path: Path
+) -> None:
     """Its own TC link, asked for the commands that it would run."""
     script = """
 from mininet.link import TCIntf
@@ -204,7 +249,9 @@ bandwidth, parent = interface.bwCmds(bw=10)
 delay, _ = interface.delayCmds(parent, delay="300000ns")
 print("\\n".join(" ".join((line % ("tc", "h1-eth0")).split()) for line in bandwidth + delay))
 """
-    assert run(image, Job(script=script), tmp_path, snapshot=booted).exit_code == 0, (tmp_path / "stderr").read_text()
+    assert run(image, Job(script=script), tmp_path, snapshot=booted).exit_code == 0, (
+        tmp_path / "stderr"
+    ).read_text()
     link = msgspec.structs.replace(fig3a().network.link, delay_ns=300_000)
     lines = registry.of("htb").shape(link, "h1-eth0", on_switch=False).tc
     assert (tmp_path / "stdout").read_text().splitlines() == [f"tc {line}" for line in lines]
@@ -247,5 +294,7 @@ def test_a_cold_run_is_identical_to_a_fork(laboratory: Laboratory) -> None:
     cold.prepare(resolved, print)
     out = laboratory.folder / "cold"
     assert cold.run(trial, out, print).exit_code == 0
-    raw = [digest({path.name: sha256_of(path) for path in (folder / "raw").iterdir()}) for folder in (fork, out)]
+    raw = [
+        digest({path.name: sha256_of(path) for path in (folder / "raw").iterdir()}) for folder in (fork, out)
+    ]
     assert raw[0] == raw[1]

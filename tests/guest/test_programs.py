@@ -1,4 +1,5 @@
-"""The workloads' programs in the guest: they run, they leave what a parser needs, and they cost next to nothing."""
+"""The workloads' programs in the guest: they run, they leave what a parser needs, and they cost next to
+nothing."""
 
 from __future__ import annotations
 
@@ -48,14 +49,18 @@ def test_a_barrier_of_four_costs_half_a_millisecond(out: Path) -> None:
     longest_ns = max(end - start for log in logs for start, end in log.rows)
     assert longest_ns < 2_000_000, "idle, measured 0.7 ms: it is done with before the next begins"
     per_barrier_ms = (figures["virtual_s"] - figures["idle_s"]) / 300 * 1e3
-    print(f"{per_barrier_ms:.2f} ms of processor time a barrier, start and end of the processes included; longest {longest_ns / 1e6:.2f} ms")
+    print(
+        f"{per_barrier_ms:.2f} ms of processor time a barrier, start and end of the processes included; "
+        f"longest {longest_ns / 1e6:.2f} ms"
+    )
     assert per_barrier_ms < 0.8
 
 
 def test_ptpd_spins_when_its_send_times_come_late(out: Path) -> None:
     """Why there is native/ptp-stamps: when this fails, ptpd or the kernel has changed, and it may go.
 
-    The wire stamps a message when it starts; behind the flood that is 120 ms after ptpd sent it, which waits for 10 ms.
+    The wire stamps a message when it starts; behind the flood that is 120 ms after ptpd sent it, which waits
+    for 10 ms.
     """
     used = json.loads((out / "ptp.json").read_text())["late.master"]
     assert max(used[1:LOAD_FROM_S]) < 1, "before its link is full it idles"
@@ -63,7 +68,8 @@ def test_ptpd_spins_when_its_send_times_come_late(out: Path) -> None:
 
 
 def test_ptpd_idles_at_a_level_above_the_load(out: Path) -> None:
-    """Its messages wait for one frame of 1.2 ms at most, so their send times come in time; what the library is not needed for."""
+    """Its messages wait for one frame of 1.2 ms at most, so their send times come in time; what the library
+    is not needed for."""
     used = json.loads((out / "ptp.json").read_text())
     assert max(used["urgent.master"][1:] + used["urgent.slave"][1:]) < 1
 
@@ -71,15 +77,24 @@ def test_ptpd_idles_at_a_level_above_the_load(out: Path) -> None:
 def test_ptpd_without_send_times_from_the_device_idles(out: Path) -> None:
     used = json.loads((out / "ptp.json").read_text())
     for name in ("stamps.master", "stamps.slave", "plain.master", "plain.slave"):
-        print(name, f"{sum(used[name][1:]) / (PTP_S - 1):.3f} ms of processor time a second, at most {max(used[name][1:]):.3f}")
+        print(
+            name,
+            f"{sum(used[name][1:]) / (PTP_S - 1):.3f} ms of processor time a second, at most "
+            f"{max(used[name][1:]):.3f}",
+        )
         assert max(used[name][1:]) < 1
 
 
 @pytest.mark.parametrize("name", ["stamps", "plain"])
 def test_ptpd_measures_the_time_on_the_wire(out: Path, name: str) -> None:
     assert "Now in state: PTP_SLAVE" in (out / f"{name}.slave.txt").read_text()
-    rows = [row for row in csv.reader((out / f"{name}.slave.csv").open()) if len(row) == 17 and not row[0].startswith("#")]
-    # In s: the last column when a delay request has been answered (D), the one before for each message of the master (S).
+    rows = [
+        row
+        for row in csv.reader((out / f"{name}.slave.csv").open())
+        if len(row) == 17 and not row[0].startswith("#")
+    ]
+    # In s: the last column when a delay request has been answered (D), the one before for each message of the
+    # master (S).
     up_us = [float(row[16]) * 1e6 for row in rows if row[8].strip() == "D"]
     down_us = [float(row[15]) * 1e6 for row in rows if row[8].strip() == "S"]
     assert len(up_us) >= 5 and len(down_us) >= 5
@@ -87,4 +102,6 @@ def test_ptpd_measures_the_time_on_the_wire(out: Path, name: str) -> None:
     assert min(up_us) == pytest.approx(wire_us, abs=10)
     assert min(down_us) == pytest.approx(wire_us, abs=10)
     if name == "stamps":
-        assert max(down_us) > 50_000, "its messages waited behind the flood, and their send times are from before that"
+        assert max(down_us) > 50_000, (
+            "its messages waited behind the flood, and their send times are from before that"
+        )

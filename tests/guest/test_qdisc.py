@@ -1,4 +1,5 @@
-"""sch_qjump and sch_wire in a guest, on Linux 6.12, 6.1 and 7.x: what the checks of tests/guest/qdisc/checks measured, against the exact values.
+"""sch_qjump and sch_wire in a guest, on Linux 6.12, 6.1 and 7.x: what the checks of tests/guest/qdisc/checks
+measured, against the exact values.
 
 One boot per kernel runs all of them (about 60 s). The sweep (more budgets, rates, parents) is another boot
 of a minute and a half per kernel, for `pytest -m slow`.
@@ -35,7 +36,8 @@ QUICK = [
 ]
 SWEEP = [["wire_rate"], ["qjump_window"], ["qjump_tcp"]]
 THREAD_NS = 25_000
-"""What a kernel thread may hold up any single stamp for: 19.9 us on 7.3. Which stamp that is changes with whatever ran before."""
+"""What a kernel thread may hold up any single stamp for: 19.9 us on 7.3. Which stamp that is changes with
+whatever ran before."""
 
 
 @pytest.fixture(scope="module", params=SUITES)
@@ -111,7 +113,8 @@ def test_the_rate_over_ten_seconds(guest: Guest) -> None:
 def check_longest_waits(longest_ns: list[int], bulk_ns: int) -> None:
     third, _, most = longest_ns
     assert 0.9 * bulk_ns <= third <= bulk_ns + THREAD_NS
-    # Between the sender's look at the clock and its call a kernel thread may run, 0.24 ms on 6.1; a second frame before the urgent one is 1.23 ms.
+    # Between the sender's look at the clock and its call a kernel thread may run, 0.24 ms on 6.1; a second
+    # frame before the urgent one is 1.23 ms.
     assert most <= 1.5 * bulk_ns
 
 
@@ -139,7 +142,14 @@ def test_tail_drop_at_the_limit_of_each_level(guest: Guest) -> None:
     level = {"qlen": 0, "backlog": 0, "max_backlog": 49 * 1004}
     assert values["level0"] == level | {"level": 0, "packets": 50, "bytes": 50 * on_wire, "drops": 250}
     assert values["level5"] == level | {"level": 5, "packets": 49, "bytes": 49 * on_wire, "drops": 0}
-    options = {"rate_bps": 1_000_000, "limit": 50_000, "classify": "priority", "overhead": 0, "delay_ns": 0, "orphan": True}
+    options = {
+        "rate_bps": 1_000_000,
+        "limit": 50_000,
+        "classify": "priority",
+        "overhead": 0,
+        "delay_ns": 0,
+        "orphan": True,
+    }
     assert values["options"] == options
 
 
@@ -170,8 +180,12 @@ def test_a_frame_is_stamped_once_and_when_it_starts(guest: Guest, mode: str) -> 
     assert case["numbers"] == [0, 1, 2, 3, 4]
     assert 3000 < sorted(case["after_send_ns"])[1] < 15_000, "the system call: 7.5 us on 6.12"
     wires_ns = (8 + 1004) * 8 * (100 + 10)
-    assert 0 < sorted(case["on_wires_ns"])[1] - wires_ns < 10_000, "6.12: 4.4 us from the device to the receiver; one in three may meet a kernel thread"
-    assert abs(case["gap_ns"] - (1518 + 20) * 8 * 100) < THREAD_NS, "6.12: 963 ns, for the second is stamped by a timer"
+    assert 0 < sorted(case["on_wires_ns"])[1] - wires_ns < 10_000, (
+        "6.12: 4.4 us from the device to the receiver; one in three may meet a kernel thread"
+    )
+    assert abs(case["gap_ns"] - (1518 + 20) * 8 * 100) < THREAD_NS, (
+        "6.12: 963 ns, for the second is stamped by a timer"
+    )
 
 
 # --- qjump ------------------------------------------------------------------------------------------------------------
@@ -187,7 +201,9 @@ def check_windows(guest: Guest, count: int) -> None:
             case {"epochs": "rolling", "mode": "delay"} | {"epochs": "rolling", "parent": "root"}:
                 assert case["most"] == budget, case
             case {"epochs": "rolling", "parent": "htb", "level": level} if level < 7:
-                assert budget < case["most"] <= 2 * budget, f"charging at enqueue should let two budgets meet: {case}"
+                assert budget < case["most"] <= 2 * budget, (
+                    f"charging at enqueue should let two budgets meet: {case}"
+                )
             case {"epochs": "aligned", "mode": "delay", "parent": "root"}:
                 assert case["most"] == 2 * budget, case
             case _:
@@ -274,7 +290,8 @@ def test_the_parameters_of_2015_fill_in_a_bare_qdisc_only(guest: Guest) -> None:
     values = guest.values("qjump_2015")
     bare, told = values["bare"], values["told"]
     assert (bare["epoch_ns"], bare["mode"], bare["epochs"]) == (2_000_000, "delay", "rolling")
-    # p7rate comes first, as pXrate is for priority 7 - X; 0 is unlimited; p3rate to p6rate have their defaults.
+    # p7rate comes first, as pXrate is for priority 7 - X; 0 is unlimited; p3rate to p6rate have their
+    # defaults.
     assert bare["budgets"] == [10 * 1550, 0, 0, 1000 * 1550, 100 * 1550, 3 * 1550, 0, 1550]
     assert (told["epoch_ns"], told["budgets"]) == (5_000_000, [0, 0, 0, 0, 0, 0, 3100, 0])
 
@@ -304,8 +321,15 @@ def test_a_budget_of_0_lets_nothing_pass_in_2015(guest: Guest) -> None:
 
 def test_gso_packets_are_charged_whole_in_2015_and_split_otherwise(guest: Guest) -> None:
     gso = guest.values("qjump_rules2015")["gso"]
-    counts = {name: [case[key] for key in ("packets", "bytes", "drops", "oversize")] for name, case in gso.items()}
-    assert counts == {"2015 10420": [1, 10420, 0, 0], "2015 10419": [0, 0, 1, 1], "drop 10420": [10, 10420, 0, 0], "drop 10419": [9, 9378, 1, 0]}
+    counts = {
+        name: [case[key] for key in ("packets", "bytes", "drops", "oversize")] for name, case in gso.items()
+    }
+    assert counts == {
+        "2015 10420": [1, 10420, 0, 0],
+        "2015 10419": [0, 0, 1, 1],
+        "drop 10420": [10, 10420, 0, 0],
+        "drop 10419": [9, 9378, 1, 0],
+    }
 
 
 def test_several_budgets_of_2015_leave_at_once_behind_a_busy_htb(guest: Guest) -> None:
@@ -335,7 +359,9 @@ def test_what_tc_shows_it_takes_back(guest: Guest) -> None:
         assert len(cases) == 7
         for case, (before, after, words) in cases.items():
             assert before == after, (case, words)
-    assert len({json.dumps(cases, sort_keys=True) for cases in values["roundtrip"].values()}) == 1, "every tc shows the same"
+    assert len({json.dumps(cases, sort_keys=True) for cases in values["roundtrip"].values()}) == 1, (
+        "every tc shows the same"
+    )
 
 
 def test_options_are_what_was_given(guest: Guest) -> None:
@@ -346,10 +372,19 @@ def test_options_are_what_was_given(guest: Guest) -> None:
     assert limits["epoch_ns"] == 1_234_567_891
     assert limits["limits"] == [0, 0, 99_999, 0, 0, 0, 0, 65_536]
     assert limits["packets"] == [1000, 1000, 1000, 20, 1000, 1000, 1000, 10]
-    assert (maps["mode"], maps["epochs"], maps["limits"], maps["packets"]) == ("drop", "first-packet", [1 << 20] * 8, [7] * 8)
+    assert (maps["mode"], maps["epochs"], maps["limits"], maps["packets"]) == (
+        "drop",
+        "first-packet",
+        [1 << 20] * 8,
+        [7] * 8,
+    )
     assert maps["priomap"] == [7, 6, 5, 4, 3, 2, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7]
     assert aligned["base_ns"] == 1_234_567_890_123_456_789
-    assert (old["mode"], old["epochs"], old["priomap"]) == ("2015", "first-packet", [0, 1, 2, 3, 4, 5, 6, *[7] * 9])
+    assert (old["mode"], old["epochs"], old["priomap"]) == (
+        "2015",
+        "first-packet",
+        [0, 1, 2, 3, 4, 5, 6, *[7] * 9],
+    )
     assert not {"limits", "packets"} & set(old)
     assert (bare_limit["epoch_ns"], bare_limit["limits"]) == (0, [128 << 10] * 8)
     assert parameters["budgets"] == [10_000 * 128, 0, 0, 1000 * 128, 100 * 128, 10 * 128, 5 * 128, 128]
@@ -362,12 +397,27 @@ def test_factors_are_rounded_to_the_nearest_byte(guest: Guest) -> None:
 
 def test_a_change_changes_what_it_names(guest: Guest) -> None:
     changes = guest.values("qjump_options")["changes"]
-    rest = {"mode": "delay", "epochs": "rolling", "base_ns": 0, "priomap": [0, 1, 2, 3, 4, 5, 6, 7, *[0] * 8], "overhead": 0, "mpu": 0}
-    state: dict[str, Any] = rest | {"epoch_ns": 10_000_000, "budgets": [0] * 7 + [1550], "limits": [0] * 8, "packets": [1000] * 8}
+    rest = {
+        "mode": "delay",
+        "epochs": "rolling",
+        "base_ns": 0,
+        "priomap": [0, 1, 2, 3, 4, 5, 6, 7, *[0] * 8],
+        "overhead": 0,
+        "mpu": 0,
+    }
+    state: dict[str, Any] = rest | {
+        "epoch_ns": 10_000_000,
+        "budgets": [0] * 7 + [1550],
+        "limits": [0] * 8,
+        "packets": [1000] * 8,
+    }
     named_by: dict[str, dict[str, Any]] = {
         "level 3 3100": {"budgets": [0, 0, 0, 3100, 0, 0, 0, 1550]},
         "epoch 20ms": {"epoch_ns": 20_000_000},
-        "level 3 4000 limit 70000": {"budgets": [0, 0, 0, 4000, 0, 0, 0, 1550], "limits": [0, 0, 0, 70_000, 0, 0, 0, 0]},
+        "level 3 4000 limit 70000": {
+            "budgets": [0, 0, 0, 4000, 0, 0, 0, 1550],
+            "limits": [0, 0, 0, 70_000, 0, 0, 0, 0],
+        },
         "packets 50": {"packets": [50] * 8},
         "level 7 unlimited packets 60": {"budgets": [0, 0, 0, 4000, 0, 0, 0, 0], "packets": [50] * 7 + [60]},
         "limit auto": {"limits": [0] * 8},
@@ -382,7 +432,12 @@ def test_a_change_changes_what_it_names(guest: Guest) -> None:
     assert changes["mode 2015"] == old
     assert changes["level 2 2000"] == old | {"budgets": [0, 0, 2000, 4000, 0, 0, 0, 0]}
     assert changes["mode 2015 level 2 0"] == old
-    assert changes["mode delay"] == rest | {"epoch_ns": 20_000_000, "budgets": [0, 0, 0, 4000, 0, 0, 0, 0], "limits": [0] * 8, "packets": [1000] * 8}
+    assert changes["mode delay"] == rest | {
+        "epoch_ns": 20_000_000,
+        "budgets": [0, 0, 0, 4000, 0, 0, 0, 0],
+        "limits": [0] * 8,
+        "packets": [1000] * 8,
+    }
 
 
 def test_each_level_has_limits_of_its_own(guest: Guest) -> None:

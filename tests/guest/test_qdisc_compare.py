@@ -1,4 +1,5 @@
-"""What can limit a level, scheme by scheme: what docs/qdisc.md says of its table. Three boots, two minutes together."""
+"""What can limit a level, scheme by scheme: what docs/qdisc.md says of its table. Three boots, two minutes
+together."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ HOLD = {"qjump", "prio + tbf", "htb", "bpf times + prio, fq", "bpf qdisc"}
 
 @pytest.fixture(scope="module")
 def guests(tmp_path_factory: pytest.TempPathFactory) -> list[Guest]:
-    return [measured(kernel, [check], tmp_path_factory.mktemp("compare")) for kernel, check in COMPARED.items()]
+    return [
+        measured(kernel, [check], tmp_path_factory.mktemp("compare")) for kernel, check in COMPARED.items()
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +29,16 @@ def cases(guests: list[Guest]) -> dict[str, dict[str, Any]]:
     return {name: case for guest in guests for name, case in guest.values("qdisc_compare")["cases"].items()}
 
 
-def test_all_are_measured_and_the_kernels_have_nothing_to_say(guests: list[Guest], cases: dict[str, dict[str, Any]]) -> None:
+def test_all_are_measured_and_the_kernels_have_nothing_to_say(
+    guests: list[Guest], cases: dict[str, dict[str, Any]]
+) -> None:
     assert len(cases) == 7
     assert all(set(guest.results["log"]) <= LOG for guest in guests)
 
 
-def test_only_charging_at_departure_in_rolling_epochs_keeps_one_budget(cases: dict[str, dict[str, Any]]) -> None:
+def test_only_charging_at_departure_in_rolling_epochs_keeps_one_budget(
+    cases: dict[str, dict[str, Any]],
+) -> None:
     for name, case in cases.items():
         most = max(case["most"], case["below_htb"])
         assert case["sent"] == 1260
@@ -39,12 +46,16 @@ def test_only_charging_at_departure_in_rolling_epochs_keeps_one_budget(cases: di
         assert (case["lost"] == 0) if name in HOLD else (case["lost"] > case["sent"] / 2), (name, case)
 
 
-def test_departure_times_keep_it_until_something_behind_holds_packets_back(cases: dict[str, dict[str, Any]]) -> None:
+def test_departure_times_keep_it_until_something_behind_holds_packets_back(
+    cases: dict[str, dict[str, Any]],
+) -> None:
     case = cases["bpf times + prio, fq"]
     assert case["most"] == 1 < case["below_htb"]
 
 
-def test_fq_of_older_kernels_does_not_hold_the_top_level(cases: dict[str, dict[str, Any]], tmp_path: Path) -> None:
+def test_fq_of_older_kernels_does_not_hold_the_top_level(
+    cases: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
     name = "bpf times + prio, fq"
     older = measured("6.1", [["qdisc_compare", name]], tmp_path).values("qdisc_compare")["cases"][name]
     assert older["most"] == cases[name]["most"] == cases[name]["most_level7"] == 1
@@ -61,14 +72,21 @@ def test_tcp_gets_its_budget_where_packets_wait_and_are_split(cases: dict[str, d
     for name, case in cases.items():
         shares = case.get("tcp_single", case["tcp"]).values()
         # Other images start HTB's second of measuring elsewhere in its bursts: 1.003 to 1.026.
-        assert all(0.95 < share < 1.05 for share in shares) if name in HOLD else all(share < 0.1 for share in shares), (name, case)
+        assert (
+            all(0.95 < share < 1.05 for share in shares)
+            if name in HOLD
+            else all(share < 0.1 for share in shares)
+        ), (name, case)
 
 
 def test_bpf_does_not_split_packets(cases: dict[str, dict[str, Any]]) -> None:
-    """How much of the budget is lost depends on how TCP happens to cut its packets: 8 to 30 % in four runs."""
+    """How much of the budget is lost depends on how TCP happens to cut its packets: 8 to 30 % in four
+    runs."""
     for name in ("bpf times + prio, fq", "bpf qdisc"):
         assert all(0.5 < share < 0.98 for share in cases[name]["tcp"].values()), cases[name]
 
 
 def test_a_bpf_qdisc_stands_at_the_root_only(cases: dict[str, dict[str, Any]]) -> None:
-    assert cases["bpf qdisc"]["refused"] == dict.fromkeys(("htb", "wire"), "Error: BPF qdisc only supported on root or mq.\n")
+    assert cases["bpf qdisc"]["refused"] == dict.fromkeys(
+        ("htb", "wire"), "Error: BPF qdisc only supported on root or mq.\n"
+    )

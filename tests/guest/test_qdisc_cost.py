@@ -1,4 +1,5 @@
-"""What a packet costs in every queueing discipline, in instructions, against the figures of bench/qdisc.json."""
+"""What a packet costs in every queueing discipline, in instructions, against the figures of
+bench/qdisc.json."""
 
 from __future__ import annotations
 
@@ -16,24 +17,32 @@ FIGURES = json.loads((Path(__file__).parents[2] / "bench/qdisc.json").read_text(
 
 @pytest.fixture(scope="module", params=SUITES)
 def costs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
-    """A boot for this check alone: what a packet costs depends on what the kernel has been told to do since it booted. The same as in bench/qdisc.py."""
+    """A boot for this check alone: what a packet costs depends on what the kernel has been told to do since
+    it booted. The same as in bench/qdisc.py."""
     return measured(request.param, [COST], tmp_path_factory.mktemp("cost"))
 
 
 def test_a_packet_costs_little_more_than_in_pfifo_and_half_of_prio_with_tbf(costs: Guest) -> None:
     qdiscs = costs.values("qdisc_cost")["qdiscs"]
     assert qdiscs["qjump_unlimited"] <= 2.0 * qdiscs["pfifo"]
-    limited = {name: cost for name, cost in qdiscs.items() if name.startswith("qjump_delay") and "level" in name}
+    limited = {
+        name: cost for name, cost in qdiscs.items() if name.startswith("qjump_delay") and "level" in name
+    }
     assert len(limited) == 12
     assert max(limited.values()) <= 2.4 * qdiscs["pfifo"], limited
-    assert max(cost for name, cost in limited.items() if name.endswith("level0")) <= qdiscs["prio8_tbf_level0"] / 2
+    assert (
+        max(cost for name, cost in limited.items() if name.endswith("level0"))
+        <= qdiscs["prio8_tbf_level0"] / 2
+    )
 
 
 def test_a_limited_packet_costs_a_third_of_what_it_does_by_bpf(costs: Guest) -> None:
     """At most, and with BPF compiled to the processor's instructions."""
     values = costs.values("qdisc_cost")
     qdiscs = values["qdiscs"]
-    by_bpf = {name: cost for name, cost in qdiscs.items() if name.startswith("bpf") and name.endswith("level0")}
+    by_bpf = {
+        name: cost for name, cost in qdiscs.items() if name.startswith("bpf") and name.endswith("level0")
+    }
     assert (values["jit"], len(by_bpf)) == (1, 3 if costs.kernel == "7" else 2)
     assert 3 * qdiscs["qjump_delay_rolling_10ms_level0"] <= min(by_bpf.values()), by_bpf
 
@@ -41,12 +50,19 @@ def test_a_limited_packet_costs_a_third_of_what_it_does_by_bpf(costs: Guest) -> 
 def test_no_cost_has_grown(costs: Guest) -> None:
     """By more than one percent; `python bench/qdisc.py --write` renews the figures.
 
-    Those measured by sendto() are differences that may be near or below zero: one percent of all that such a packet costs. Packets that stay take
-    fresh memory, and with another image that costs up to 33 instructions more or less (tbf_held and qjump_held on 7.3): two percent.
+    Those measured by sendto() are differences that may be near or below zero: one percent of all that such a
+    packet costs. Packets that stay take fresh memory, and with another image that costs up to 33 instructions
+    more or less (tbf_held and qjump_held on 7.3): two percent.
     """
-    stored, values, release = FIGURES.get(costs.kernel, {"release": "no such kernel"}), costs.values("qdisc_cost"), costs.results["release"]
+    stored, values, release = (
+        FIGURES.get(costs.kernel, {"release": "no such kernel"}),
+        costs.values("qdisc_cost"),
+        costs.results["release"],
+    )
     if release != stored["release"]:
-        pytest.skip(f"bench/qdisc.json is of {stored['release']}, this is {release}: python bench/qdisc.py --write")
+        pytest.skip(
+            f"bench/qdisc.json is of {stored['release']}, this is {release}: python bench/qdisc.py --write"
+        )
     for group in ("qdiscs", "paths", "udp"):
         assert set(values[group]) == set(stored[group])
         for name, before in stored[group].items():

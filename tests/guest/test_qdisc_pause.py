@@ -1,4 +1,5 @@
-"""Ethernet flow control of sch_wire in a guest: what tests/guest/qdisc/checks/wire_pause.py measured, against the exact values."""
+"""Ethernet flow control of sch_wire in a guest: what tests/guest/qdisc/checks/wire_pause.py measured, against
+the exact values."""
 
 from __future__ import annotations
 
@@ -26,7 +27,10 @@ def test_with_pauses_nothing_is_dropped_and_each_ingress_gets_a_third(guest: Gue
     case = guest.values("wire_pause")["lossless"][ON]
     assert (case["arrived"], case["drops"]) == (3 * 200, 0)
     assert sum(case["half"]) == 300 and all(85 <= count <= 115 for count in case["half"]), case["half"]
-    assert all(sent["sent"] == obeyed["received"] >= 5 for sent, obeyed in zip(case["pauses"], case["obeyed"], strict=True))
+    assert all(
+        sent["sent"] == obeyed["received"] >= 5
+        for sent, obeyed in zip(case["pauses"], case["obeyed"], strict=True)
+    )
     assert all(obeyed["paused_ns"] > 0 for obeyed in case["obeyed"])
 
 
@@ -50,7 +54,8 @@ def test_a_pause_holds_the_next_frame_and_a_resume_lets_it_go_to_the_ns(guest: G
     assert case["sent"]["max_ingress"] == 4 * 1518
     *others, gap = case["gaps"]
     assert all(abs(other - frame) < 3000 for other in others) and len(others) == 4
-    # From the fifth frame's start, 4 frames after the first's, which had arrived at the switch (12 bytes less than a frame) by then.
+    # From the fifth frame's start, 4 frames after the first's, which had arrived at the switch (12 bytes less
+    # than a frame) by then.
     expected = (frame - 12 * 800) + 3 * slow + values["control_ns"] - 4 * frame
     assert 0 < gap - expected < 15_000, "the switch takes 5.6 us (6.12)"
     assert abs(case["obeyed"]["paused_ns"] - 3 * (slow - frame)) < 2000, "23 ns on 6.12"
@@ -81,10 +86,13 @@ def test_no_sender_stays_paused_when_a_wire_goes(guest: Guest) -> None:
         assert (case["before"]["received"], case["account"]) == (1, 0), name
         assert case["before"]["paused_ns"] > 5_000_000, name
     arrived = {name: case["arrived"] for name, case in cases.items()}
-    # A sender whose link goes down, or whose wire is replaced, loses the 25 frames it has not sent; a congested port the four that wait.
+    # A sender whose link goes down, or whose wire is replaced, loses the 25 frames it has not sent; a
+    # congested port the four that wait.
     assert arrived == {"replaced": 40, "deleted": 40, "off": 40, "down": 15, "sender": 15, "congested": 36}
     assert cases["deleted"]["after"]["received"] == cases["off"]["after"]["received"] == 1
-    assert all(cases[name]["after"]["received"] > 1 for name in ("replaced", "down", "sender", "congested")), "paused anew"
+    assert all(
+        cases[name]["after"]["received"] > 1 for name in ("replaced", "down", "sender", "congested")
+    ), "paused anew"
 
 
 @pytest.mark.parametrize("case", ["urgent", "epoch"])

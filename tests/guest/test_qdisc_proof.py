@@ -1,17 +1,20 @@
-"""Two proofs by experiment in the guest: QJump's bound on latency, and that no set of options gets past sch_qjump's and sch_wire's checks.
+"""Two proofs by experiment in the guest: QJump's bound on latency, and that no set of options gets past
+sch_qjump's and sch_wire's checks.
 
-The latency theorem. n senders, one receiver behind a store-and-forward switch, links of R bit/s, all of them saturated with bulk of the
-lowest level. On a wire a bulk frame takes b, a packet of the top level c, its last bit arriving s = c - 12 * 8 / R after its first (the
-gap between frames follows it). Every sender leaves T + b, T = 2 n c, between its packets. A packet then waits at most
+The latency theorem. n senders, one receiver behind a store-and-forward switch, links of R bit/s, all of them
+saturated with bulk of the lowest level. On a wire a bulk frame takes b, a packet of the top level c, its last
+bit arriving s = c - 12 * 8 / R after its first (the gap between frames follows it). Every sender leaves T +
+b, T = 2 n c, between its packets. A packet then waits at most
 
 - b at its host, for the frame on the wire: nothing else is more urgent, and qjump does not hold it, for the one before left more than T ago;
 - b + (n - 1) c at the switch. What leaves a host is at least T apart (rolling epochs). So of a queue that began to form at 0, behind a bulk
   frame, there have come n (k + 1) packets at most by any time t in [k T, (k + 1) T), and the last of them waits until b + (n (k + 1) - 1) c:
   that is b + (n (k + 1) - 1) c - t <= b + (n - 1) c - k n c <= b + (n - 1) c;
 
-and is sent twice: D <= 2 b + (n - 1) c + 2 s + e. e is the processor, which all hosts share here: for itself a lone packet's excess over 2 s, and
-at both hops at most as much for each of the n other ports whose frame is due at the same instant: (1 + 2 n) times the excess. With T / 4 the
-receiver's link is asked for more than it has, and some packets must take longer.
+and is sent twice: D <= 2 b + (n - 1) c + 2 s + e. e is the processor, which all hosts share here: for itself
+a lone packet's excess over 2 s, and at both hops at most as much for each of the n other ports whose frame is
+due at the same instant: (1 + 2 n) times the excess. With T / 4 the receiver's link is asked for more than it
+has, and some packets must take longer.
 
 One boot each; -m slow has 100,000 packets and 10,000 sets.
 """
@@ -37,12 +40,14 @@ QUICK_SETS, FULL_SETS = {"qjump": 1500, "wire": 500}, {"qjump": 8000, "wire": 20
 
 # What the kernel's lib/nlattr.c says itself, on 6.1 and 6.12.
 GENERIC = {
-    "Attribute failed policy validation", "NLA_F_NESTED is missing", "NLA_F_NESTED not expected", "Unknown attribute type",
+    "Attribute failed policy "
+    "validation", "NLA_F_NESTED is missing", "NLA_F_NESTED not expected", "Unknown attribute type",
     "Unsupported attribute", "bytes leftover after parsing attributes", "invalid attribute length",
 }  # fmt: skip
 # ... and in its log, of what it refuses.
 GENERIC_LOG = re.compile(
-    r"netlink: ('python3': attribute type \d+ has an invalid length|\d+ bytes leftover after parsing attributes in process `python3')\."
+    r"netlink: ('python3': attribute type \d+ has an invalid length|\d+ bytes leftover after parsing "
+    r"attributes in process `python3')\."
     r"|(validate_nla|__nla_validate_parse): \d+ callbacks suppressed"
 )
 
@@ -54,12 +59,16 @@ def bound_ns(case: dict[str, Any], values: dict[str, Any]) -> float:
 
 
 def check_bound(values: dict[str, Any], packets: dict[int, int]) -> None:
-    """No packet of the cases with the whole epoch took longer than the bound, or was held or lost, and all links were busy."""
+    """No packet of the cases with the whole epoch took longer than the bound, or was held or lost, and all
+    links were busy."""
     whole = [case for case in values["cases"] if case["divisor"] == 1]
     assert {case["n"]: case["sent"] for case in whole} == packets
     for case in whole:
         bound = bound_ns(case, values)
-        print(f"n = {case['n']}: {case['arrived']} packets, longest {case['waits'][0] / 1e3:.1f} us, bound {bound / 1e3:.1f} us, busy {case['busy']}")
+        print(
+            f"n = {case['n']}: {case['arrived']} packets, longest {case['waits'][0] / 1e3:.1f} us, bound "
+            f"{bound / 1e3:.1f} us, busy {case['busy']}"
+        )
         assert (case["arrived"], case["throttled"], case["drops"]) == (case["sent"], 0, 0)
         assert case["epoch_ns"] == 2 * case["n"] * case["packet_ns"]
         assert min(case["busy"].values()) >= 0.995
@@ -68,7 +77,9 @@ def check_bound(values: dict[str, Any], packets: dict[int, int]) -> None:
 
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Guest:
-    return measured("6.12", [["qjump_theorem", *QUICK], fuzz("quick", QUICK_SETS)], tmp_path_factory.mktemp("proof"))
+    return measured(
+        "6.12", [["qjump_theorem", *QUICK], fuzz("quick", QUICK_SETS)], tmp_path_factory.mktemp("proof")
+    )
 
 
 def test_no_packet_takes_longer_than_the_bound(guest: Guest) -> None:
@@ -111,7 +122,9 @@ def fuzz(seed: str, sets: dict[str, int]) -> list[str]:
 
 
 def check_sets(guest: Guest, counts: dict[str, int]) -> None:
-    assert all(line in EXPECTED_LOG or GENERIC_LOG.fullmatch(line) for line in guest.results["log"]), guest.results["log"]
+    assert all(line in EXPECTED_LOG or GENERIC_LOG.fullmatch(line) for line in guest.results["log"]), (
+        guest.results["log"]
+    )
     values = guest.values("netlink_fuzz")
     assert set(values) == set(counts)
     for kind, total in counts.items():

@@ -17,7 +17,17 @@ pytestmark = [pytest.mark.guest, pytest.mark.smoke]
 
 def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
     """The run directory of a smoke run whose claims hold, but for those known not to."""
-    argv = [sys.executable, "-m", "qjump_mn.run", experiment, "--preset", "smoke", "--out", str(out), *settings]
+    argv = [
+        sys.executable,
+        "-m",
+        "qjump_mn.run",
+        experiment,
+        "--preset",
+        "smoke",
+        "--out",
+        str(out),
+        *settings,
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     print(done.stdout, done.stderr)
     refuted = NOT_REPRODUCED.get(experiment, set())
@@ -28,14 +38,20 @@ def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
     assert {row.claim for row in found.verdicts if row.verdict == "NOT REPRODUCED"} == refuted
     assert {row.verdict for row in found.verdicts if row.claim not in refuted} == {"REPRODUCED"}
     assert (run.path / "report.html").stat().st_size > 50_000
-    drawn = {run.path / name: FIGURE_BYTES[ending] for drawing in found.drawings for ending, name in drawing.files.items()}
-    assert drawn and {path: path.stat().st_size for path, least in drawn.items() if path.stat().st_size < least} == {}
+    drawn = {
+        run.path / name: FIGURE_BYTES[ending]
+        for drawing in found.drawings
+        for ending, name in drawing.files.items()
+    }
+    assert (
+        drawn
+        and {path: path.stat().st_size for path, least in drawn.items() if path.stat().st_size < least} == {}
+    )
     return run
 
 
 FIGURE_BYTES = {"png": 30_000, "svg": 25_000, "pdf": 10_000}
 """Twice or three times what empty axes have; the least figure here has twice as much again."""
-
 
 
 NOT_REPRODUCED = {
@@ -44,7 +60,8 @@ NOT_REPRODUCED = {
     "hadoop-codel": {"c11", "c12", "ece_enough"},
     "hadoop-sensitivity": {"gains"},
 }
-"""Published claims that do not hold here, and why is said in the experiment's remarks; one that begins to hold must be told so too."""
+"""Published claims that do not hold here, and why is said in the experiment's remarks; one that begins to
+hold must be told so too."""
 
 
 @pytest.mark.parametrize("experiment", loading.names("experiments"))
@@ -52,7 +69,10 @@ def test_the_verdicts_of_the_smoke_run_are_known(experiment: str, tmp_path: Path
     run = smoke(experiment, tmp_path)
     said = outcome.read(run.path).reference
     if "differences" in run.manifest.machine and not said.startswith("identical"):
-        pytest.skip(f"its results are not compared, for the guest is not of the locked packages: {run.manifest.machine['differences']}")
+        pytest.skip(
+            "its results are not compared, for the guest is not of the locked packages: "
+            f"{run.manifest.machine['differences']}"
+        )
     assert said.startswith("identical to the reference run"), said
 
 
@@ -61,5 +81,7 @@ def test_ptp4l_takes_the_place_of_ptpd(tmp_path: Path) -> None:
     arm = outcome.read(run.path).arm("idle")
     assert arm is not None
     idle = arm.measures["ptp"]
-    assert 0 < idle["delay_p50_ms"].median - run.manifest.plan.constants["ptp_analytic_ms"] < 0.05, "15 us up and 36 us down, by the guest's processor"
+    assert 0 < idle["delay_p50_ms"].median - run.manifest.plan.constants["ptp_analytic_ms"] < 0.05, (
+        "15 us up and 36 us down, by the guest's processor"
+    )
     assert abs(idle["offset_mean_ms"].median) < 0.05

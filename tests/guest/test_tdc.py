@@ -1,4 +1,5 @@
-"""The cases of kmod-patches/tdc, in the format of the kernel's tc-testing: by tdc itself on Linux 6.12, and by a reader of ours on 6.12 and 6.1.
+"""The cases of kmod-patches/tdc, in the format of the kernel's tc-testing: by tdc itself on Linux 6.12, and
+by a reader of ours on 6.12 and 6.1.
 
 tdc comes out of Debian's package of the kernel's source, and only into the cache.
 """
@@ -26,7 +27,14 @@ CASES = Path(__file__).parents[2] / "kmod-patches/tdc"
 FILES = ["qjump.json", "wire.json"]
 SOURCE = "linux-source-6.12"
 PLACE = "tools/testing/selftests/tc-testing/"
-PARTS = ["tdc.py", "tdc_config.py", "tdc_helper.py", "TdcPlugin.py", "TdcResults.py", "plugin-lib/nsPlugin.py"]
+PARTS = [
+    "tdc.py",
+    "tdc_config.py",
+    "tdc_helper.py",
+    "TdcPlugin.py",
+    "TdcResults.py",
+    "plugin-lib/nsPlugin.py",
+]
 # Words of the two tc plugins that a case must have used.
 OPTIONS = {
     "qjump.json": "epoch bytes level factor unlimited limit auto packets mode delay drop 2015 epochs rolling first-packet aligned base "
@@ -41,16 +49,27 @@ def cases(name: str) -> list[dict[str, Any]]:
 
 
 def runner() -> dict[str, str]:
-    """tdc's files by their names in the job; from the cache, or unpacked now out of the package (150 MB, a minute)."""
+    """tdc's files by their names in the job; from the cache, or unpacked now out of the package (150 MB, a
+    minute)."""
 
     def build(folder: Path) -> None:
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             root = Path(scratch, "root")
-            argv = ["mmdebstrap", "--variant=extract", f"--include={SOURCE}", "trixie", str(root), *toolbox.mirrors("trixie")]
+            argv = [
+                "mmdebstrap",
+                "--variant=extract",
+                f"--include={SOURCE}",
+                "trixie",
+                str(root),
+                *toolbox.mirrors("trixie"),
+            ]
             done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
             if done.returncode:
                 raise MachineError(f"the package {SOURCE} cannot be had:\n{done.stderr[-2000:]}")
-            with lzma.open(root / f"usr/src/{SOURCE}.tar.xz") as packed, tarfile.open(fileobj=packed, mode="r|") as archive:
+            with (
+                lzma.open(root / f"usr/src/{SOURCE}.tar.xz") as packed,
+                tarfile.open(fileobj=packed, mode="r|") as archive,
+            ):
                 for member in archive:
                     _, _, name = member.name.partition(f"/{PLACE}")
                     if name in PARTS:
@@ -64,9 +83,14 @@ def runner() -> dict[str, str]:
 
 @pytest.fixture(scope="module", params=SUITES)
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
-    """What both runners left; tdc runs on its own kernel only, and not where its files cannot be had: `tdc` of the results says why."""
+    """What both runners left; tdc runs on its own kernel only, and not where its files cannot be had: `tdc`
+    of the results says why."""
     checks, folder, absent = [["tdc_cases", *FILES]], tmp_path_factory.mktemp("tdc"), "tdc is Linux 6.12's"
-    mine = [*(QDISC / "checks").glob("rig.py"), *(QDISC / "checks").glob("tdc_*.py"), *(CASES / name for name in FILES)]
+    mine = [
+        *(QDISC / "checks").glob("rig.py"),
+        *(QDISC / "checks").glob("tdc_*.py"),
+        *(CASES / name for name in FILES),
+    ]
     files = {path.name: path.read_text() for path in mine}
     if request.param == "6.12":
         try:

@@ -1,4 +1,5 @@
-"""Trees of Debian packages, for tests: where no mirror can be reached they cannot be made, and what needs them is skipped with that reason.
+"""Trees of Debian packages, for tests: where no mirror can be reached they cannot be made, and what needs
+them is skipped with that reason.
 
 What is built in them is another matter: a module that does not compile is a failure.
 """
@@ -24,4 +25,6 @@ def needed(make: Callable[[Callable[[str], None]], Tree]) -> Tree:
 
 def kernel_tree(suite: str | None) -> Tree:
     """The tree with the kernel of a suite, or of the guest itself."""
-    return needed(lambda progress: toolbox.kernel_tree(suite, progress) if suite else toolbox.toolbox(progress))
+    return needed(
+        lambda progress: toolbox.kernel_tree(suite, progress) if suite else toolbox.toolbox(progress)
+    )

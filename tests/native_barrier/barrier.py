@@ -21,7 +21,9 @@ class Program:
     def start(self, hosts: str, process: int, *options: str) -> subprocess.Popen[str]:
         """One process of several."""
         argv = [*self.argv, "--hosts", hosts, "--process", str(process), *options]
-        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
     def run(self, *options: str) -> subprocess.CompletedProcess[str]:
         """One process, to its end."""
@@ -40,14 +42,22 @@ class Log:
 def hosts_of(count: int, group: int = 0) -> str:
     """Loopback addresses of this process's own, so that tests may run side by side."""
     pid = os.getpid()
-    return ",".join(f"127.{1 + pid // 250 % 250}.{1 + pid % 250}.{1 + 16 * group + index}:{PORT}" for index in range(count))
+    return ",".join(
+        f"127.{1 + pid // 250 % 250}.{1 + pid % 250}.{1 + 16 * group + index}:{PORT}"
+        for index in range(count)
+    )
 
 
 @contextmanager
-def together(program: Program, hosts: str, *options: str, folder: Path) -> Iterator[list[subprocess.Popen[str]]]:
+def together(
+    program: Program, hosts: str, *options: str, folder: Path
+) -> Iterator[list[subprocess.Popen[str]]]:
     """A process for every host; their logs are the files 0, 1, ... in `folder`."""
     count = hosts.count(",") + 1
-    processes = [program.start(hosts, process, "--output", str(folder / str(process)), *options) for process in range(count)]
+    processes = [
+        program.start(hosts, process, "--output", str(folder / str(process)), *options)
+        for process in range(count)
+    ]
     try:
         yield processes
     finally:
@@ -64,9 +74,17 @@ def ended(processes: Sequence[subprocess.Popen[str]]) -> list[tuple[int, str]]:
 def read(path: Path) -> Log:
     """Parse a log; it must be complete."""
     first, columns, *rows, last = path.read_text().splitlines()
-    assert first.startswith("# barrier 1 ") and columns == "# columns start_ns end_ns" and last.startswith("# end ")
+    assert (
+        first.startswith("# barrier 1 ")
+        and columns == "# columns start_ns end_ns"
+        and last.startswith("# end ")
+    )
     pairs = [tuple(map(int, row.split(" "))) for row in rows]
-    log = Log(_fields(first[12:]), [(start, end) for start, end in pairs], {name: int(text) for name, text in _fields(last[6:]).items()})
+    log = Log(
+        _fields(first[12:]),
+        [(start, end) for start, end in pairs],
+        {name: int(text) for name, text in _fields(last[6:]).items()},
+    )
     assert log.last["rows"] == len(log.rows)
     return log
 
@@ -79,7 +97,11 @@ def switches(pid: int) -> int:
     """How often a process's threads have waited: it grows with the barriers that it has passed."""
     found = 0
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
-        found += next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("voluntary_ctxt_switches"))
+        found += next(
+            int(line.split()[1])
+            for line in status.read_text().splitlines()
+            if line.startswith("voluntary_ctxt_switches")
+        )
     return found
 
 
@@ -87,4 +109,7 @@ def listens(address: str) -> bool:
     """Whether somebody listens at ADDRESS:PORT."""
     host, port = address.split(":")
     wanted = f"{int.from_bytes(bytes(map(int, host.split('.'))), 'little'):08X}:{int(port):04X}"
-    return any(line.split()[1] == wanted and line.split()[3] == "0A" for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return any(
+        line.split()[1] == wanted and line.split()[3] == "0A"
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
+    )

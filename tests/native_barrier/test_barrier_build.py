@@ -29,11 +29,15 @@ def test_two_builds_are_the_same_to_the_bit(tree: Tree, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # cargo tries several times
-def test_without_a_network_crates_are_missing_in_one_sentence(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_network_crates_are_missing_in_one_sentence(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path))
     for name in ("HTTPS_PROXY", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens at the port of `discard`
-    with pytest.raises(MachineError, match="the crates of barrier cannot be fetched, connect this machine") as raised:
+    with pytest.raises(
+        MachineError, match="the crates of barrier cannot be fetched, connect this machine"
+    ) as raised:
         crates.fetched(tree, SOURCE)
     assert "\n" not in str(raised.value)
     assert not list((tmp_path / "crates").glob("*/registry"))

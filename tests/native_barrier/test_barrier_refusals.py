@@ -46,10 +46,17 @@ def test_help_is_no_failure(program: Program) -> None:
 
 def test_an_address_of_another_host_cannot_be_listened_on(program: Program) -> None:
     done = program.run("--hosts", "192.0.2.1:2101,127.0.0.1:2101", "--process", "0", "--iterations", "1")
-    assert done.returncode == 1 and done.stderr.startswith("barrier: cannot listen on 192.0.2.1:2101 (") and done.stderr.count("\n") == 1
+    assert (
+        done.returncode == 1
+        and done.stderr.startswith("barrier: cannot listen on 192.0.2.1:2101 (")
+        and done.stderr.count("\n") == 1
+    )
 
 
 def test_a_log_that_cannot_be_written_is_a_failure(program: Program, tmp_path: Path) -> None:
-    processes = [program.start(hosts_of(2), process, "--iterations", "3", "--output", str(tmp_path / "no" / "log")) for process in range(2)]
+    processes = [
+        program.start(hosts_of(2), process, "--iterations", "3", "--output", str(tmp_path / "no" / "log"))
+        for process in range(2)
+    ]
     for status, said in ended(processes):
         assert status == 1 and "the log cannot be written to" in said and said.count("\n") == 1

@@ -28,7 +28,9 @@ def test_no_process_passes_before_all_have_come(program: Program, tmp_path: Path
         assert ended(processes) == [OK] * 4
     logs = [read(tmp_path / str(process)) for process in range(4)]
     assert [log.first["process"] for log in logs] == ["0", "1", "2", "3"]
-    assert {(log.first["iterations"], log.first["interval_ns"], log.first["hosts"]) for log in logs} == {("400", "0", hosts_of(4))}
+    assert {(log.first["iterations"], log.first["interval_ns"], log.first["hosts"]) for log in logs} == {
+        ("400", "0", hosts_of(4))
+    }
     assert {(log.last["rows"], log.last["early"], log.last["late"]) for log in logs} == {(400, 0, 0)}
     for barrier in zip(*(log.rows for log in logs), strict=True):
         assert max(start for start, _ in barrier) < min(end for _, end in barrier)
@@ -37,7 +39,9 @@ def test_no_process_passes_before_all_have_come(program: Program, tmp_path: Path
 
 
 def test_barriers_begin_on_one_schedule(program: Program, tmp_path: Path) -> None:
-    with together(program, hosts_of(3), "--iterations", "100", "--interval", "3000000", folder=tmp_path) as processes:
+    with together(
+        program, hosts_of(3), "--iterations", "100", "--interval", "3000000", folder=tmp_path
+    ) as processes:
         assert ended(processes) == [OK] * 3
     logs = [read(tmp_path / str(process)) for process in range(3)]
     (first_due_ns,) = {log.last["first_due_ns"] for log in logs}

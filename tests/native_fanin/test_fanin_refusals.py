@@ -21,8 +21,14 @@ PACED = [*TO, "--interval", "1000000", "--duration", "1000000"]
         (["send", *TO], "--duration is missing"),
         (["send", *TO, "--duration", "1"], "--interval is missing, give it, or --flood"),
         (["send", *PACED, "--flood"], "leave out --interval"),
-        (["send", *TO, "--duration", "1", "--flood", "--burst", "2"], "leave out --interval, --streams and --burst"),
-        (["send", *PACED, "--interval", "0"], "--interval is '0', give a whole number from 1 to 86400000000000"),
+        (
+            ["send", *TO, "--duration", "1", "--flood", "--burst", "2"],
+            "leave out --interval, --streams and --burst",
+        ),
+        (
+            ["send", *PACED, "--interval", "0"],
+            "--interval is '0', give a whole number from 1 to 86400000000000",
+        ),
         (["send", *PACED, "--interval", "86400000000001"], "--interval is '86400000000001'"),
         (["send", *PACED, "--interval", "99999999999999999999"], "--interval is '99999999999999999999'"),
         (["send", *PACED, "--interval", "5ms"], "--interval is '5ms'"),
@@ -36,7 +42,10 @@ PACED = [*TO, "--interval", "1000000", "--duration", "1000000"]
         (["send", *PACED, "--to", "127.0.0.256:1"], "give an IPv4 address and a port"),
         (["send", *PACED, "--to", "1234567890123456:1"], "give an IPv4 address and a port"),
         (["send", *PACED, "--to", "localhost:1"], "give an IPv4 address and a port"),
-        (["send", *PACED, "--duration", "86400000000000", "--interval", "1000"], "a log of 86400000000 rows, more than 4000000"),
+        (
+            ["send", *PACED, "--duration", "86400000000000", "--interval", "1000"],
+            "a log of 86400000000 rows, more than 4000000",
+        ),
         (["send", *PACED, "--output"], "--output stands without a value"),
         (["send", *PACED, "--speed", "1"], "there is no option --speed"),
         (["send", *PACED, "--flood=yes"], "--flood=yes takes no value"),
@@ -51,7 +60,12 @@ def test_refused(fanin: Program, words: list[str], said: str) -> None:
 
 
 def test_help_and_manual_agree(fanin: Program) -> None:
-    check_manual(fanin, "stream sequence due_ns start_ns end_ns sent dropped source port sent_ns received_ns bytes", "send", "receive")
+    check_manual(
+        fanin,
+        "stream sequence due_ns start_ns end_ns sent dropped source port sent_ns received_ns bytes",
+        "send",
+        "receive",
+    )
 
 
 def test_what_is_installed(fanin: Program, tmp_path: Path) -> None:
@@ -61,4 +75,8 @@ def test_what_is_installed(fanin: Program, tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [["send", *PACED], ["receive", "--port", "1"]])
 def test_a_log_that_cannot_be_written(fanin: Program, words: list[str]) -> None:
     """That is told before anything is sent or received."""
-    fanin.check_refused(fanin.run(*words, "--output", "/nowhere/log"), 1, "cannot write --output /nowhere/log (No such file or directory)")
+    fanin.check_refused(
+        fanin.run(*words, "--output", "/nowhere/log"),
+        1,
+        "cannot write --output /nowhere/log (No such file or directory)",
+    )

@@ -20,7 +20,9 @@ def sender(port: int, *options: str, interval: int = 5 * MS, duration: int = 50 
     return ["send", "--to", f"127.0.0.1:{port}", *paced, "--duration", str(duration), *options]
 
 
-def exchange(fanin: Program, *options: str, interval: int = 5 * MS, duration: int = 50 * MS) -> tuple[Log, Log]:
+def exchange(
+    fanin: Program, *options: str, interval: int = 5 * MS, duration: int = 50 * MS
+) -> tuple[Log, Log]:
     port = free_port(socket.SOCK_DGRAM)
     with fanin.started("receive", "--port", str(port)) as receiver:
         receiver.wait_for_port("udp", port)
@@ -52,7 +54,9 @@ def test_every_stream_sends_once_an_interval(fanin: Program) -> None:
         assert [row["sequence"] for row in rows] == list(range(10))
         phase = rows[0]["due_ns"] - sent.end["start_ns"]
         assert 0 <= phase < 5 * MS
-        assert [row["due_ns"] - sent.end["start_ns"] for row in rows] == [phase + i * 5 * MS for i in range(10)], "lateness does not add up"
+        assert [row["due_ns"] - sent.end["start_ns"] for row in rows] == [
+            phase + i * 5 * MS for i in range(10)
+        ], "lateness does not add up"
     assert all(row["due_ns"] <= row["start_ns"] <= row["end_ns"] for row in sent.rows)
     assert {key: sent.end[key] for key in ("early", "due", "sent", "dropped", "bytes")} == {
         "early": 0, "due": 30, "sent": 30, "dropped": 0, "bytes": 30 * 230,
@@ -69,7 +73,9 @@ def test_every_stream_sends_once_an_interval(fanin: Program) -> None:
 
 
 def test_the_seed_decides_the_phases(fanin: Program) -> None:
-    first, again, other = (exchange(fanin, "--streams", "8", "--seed", seed, duration=5 * MS)[0] for seed in ("3", "3", "4"))
+    first, again, other = (
+        exchange(fanin, "--streams", "8", "--seed", seed, duration=5 * MS)[0] for seed in ("3", "3", "4")
+    )
     assert offsets(first) == offsets(again) != offsets(other)
     assert sorted(first.column("stream")) == list(range(8)) == sorted(other.column("stream"))
     assert len({phase for _, phase in offsets(first)}) == 8
@@ -78,7 +84,9 @@ def test_the_seed_decides_the_phases(fanin: Program) -> None:
 def test_what_is_due_before_the_end_is_sent(fanin: Program) -> None:
     whole, _ = exchange(fanin, "--streams", "8", duration=5 * MS)
     cut, received = exchange(fanin, "--streams", "8", duration=13 * MS)
-    expected = sorted(phase + i * 5 * MS for _, phase in offsets(whole) for i in range(3) if phase + i * 5 * MS < 13 * MS)
+    expected = sorted(
+        phase + i * 5 * MS for _, phase in offsets(whole) for i in range(3) if phase + i * 5 * MS < 13 * MS
+    )
     assert sorted(due for _, due in offsets(cut)) == expected and 16 < len(expected) < 24
     assert cut.end["due"] == cut.end["sent"] == len(received.rows) == len(expected)
 
@@ -89,7 +97,11 @@ def test_bursts_number_their_datagrams(fanin: Program) -> None:
     assert received.column("sequence") == list(range(21)) and set(received.column("bytes")) == {1472}
     assert received.end["bytes"] == sent.end["bytes"] == 21 * 1472
     for row in sent.rows:
-        times = [each["sent_ns"] for each in received.rows if row["sequence"] <= each["sequence"] < row["sequence"] + 7]
+        times = [
+            each["sent_ns"]
+            for each in received.rows
+            if row["sequence"] <= each["sequence"] < row["sequence"] + 7
+        ]
         assert times == sorted(times) and row["start_ns"] <= times[0] and times[-1] <= row["end_ns"]
 
 
@@ -148,7 +160,9 @@ def test_a_full_log_is_an_error(fanin: Program) -> None:
 def test_nobody_listens(fanin: Program, tmp_path: Path) -> None:
     port, output = free_port(socket.SOCK_DGRAM), tmp_path / "log"
     done = fanin.run(*sender(port, "--output", str(output), duration=60_000 * MS))
-    fanin.check_refused(done, 1, f"127.0.0.1:{port} takes no datagrams (Connection refused), start fanin receive there first")
+    fanin.check_refused(
+        done, 1, f"127.0.0.1:{port} takes no datagrams (Connection refused), start fanin receive there first"
+    )
     assert output.read_text() == ""
 
 
@@ -167,33 +181,63 @@ def test_a_signal_ends_it_early_with_its_log(fanin: Program, tmp_path: Path, end
 
 
 def test_a_queue_that_holds_packets_back_stops_the_sender(fanin: Program) -> None:
-    """At 1 Mb/s a flood sends what the rate allows and the socket's buffer holds, drops nothing, and sleeps in between."""
+    """At 1 Mb/s a flood sends what the rate allows and the socket's buffer holds, drops nothing, and sleeps
+    in between."""
     buffer = int(Path("/proc/sys/net/core/wmem_default").read_text())
-    with fanin.started("receive", "--port", "5000", prefix=network_of_its_own("tc qdisc add dev lo root tbf rate 1mbit burst 2k limit 10m")) as receiver:
+    with fanin.started(
+        "receive",
+        "--port",
+        "5000",
+        prefix=network_of_its_own("tc qdisc add dev lo root tbf rate 1mbit burst 2k limit 10m"),
+    ) as receiver:
         receiver.wait_for_port("udp", 5000)
         beside = receiver.prefix_beside()
-        (row,) = fanin.log(*sender(5000, "--flood", "--payload", "1400", duration=300 * MS), prefix=beside).rows
-        assert row["dropped"] == 0 and 0 < row["sent"] * 1442 <= buffer + 2000 + 1442 + (row["end_ns"] - row["start_ns"]) // 8000
+        (row,) = fanin.log(
+            *sender(5000, "--flood", "--payload", "1400", duration=300 * MS), prefix=beside
+        ).rows
+        assert (
+            row["dropped"] == 0
+            and 0 < row["sent"] * 1442 <= buffer + 2000 + 1442 + (row["end_ns"] - row["start_ns"]) // 8000
+        )
 
-        with fanin.started(*sender(5000, "--burst", "1000", "--payload", "1400", duration=3_600_000 * MS), prefix=beside) as held:
+        with fanin.started(
+            *sender(5000, "--burst", "1000", "--payload", "1400", duration=3_600_000 * MS), prefix=beside
+        ) as held:
             held.wait_until_it_can_be_ended()
             held.wait_for("its socket was full", lambda: queued_bytes(held) > buffer // 2)
             held.wait_until_it_sleeps()
             cut = held.ended()
-        # What is left would be refused at 1 Mb/s, and the refusals fill the one socket that a CPU has for all namespaces' ICMP errors (seen on 6.18).
+        # What is left would be refused at 1 Mb/s, and the refusals fill the one socket that a CPU has for all
+        # namespaces' ICMP errors (seen on 6.18).
         subprocess.run([*beside, "tc", "qdisc", "del", "dev", "lo", "root"], check=True)
-        assert cut.end["early"] == 1 and cut.end["sent"] == sum(cut.column("sent")) and 0 < cut.rows[-1]["sent"] < 1000
+        assert (
+            cut.end["early"] == 1
+            and cut.end["sent"] == sum(cut.column("sent"))
+            and 0 < cut.rows[-1]["sent"] < 1000
+        )
 
 
 def test_what_a_queue_drops_is_counted(fanin: Program) -> None:
-    with fanin.started("receive", "--port", "5000", prefix=network_of_its_own("tc qdisc add dev lo root tbf rate 1mbit burst 2k limit 3000")) as receiver:
+    with fanin.started(
+        "receive",
+        "--port",
+        "5000",
+        prefix=network_of_its_own("tc qdisc add dev lo root tbf rate 1mbit burst 2k limit 3000"),
+    ) as receiver:
         receiver.wait_for_port("udp", 5000)
         beside = receiver.prefix_beside()
         sent = fanin.log(*sender(5000, "--burst", "20", "--payload", "1400", duration=10 * MS), prefix=beside)
         show = [*beside, "tc", "-s", "qdisc", "show", "dev", "lo"]
-        receiver.wait_for("the queue was empty", lambda: " backlog 0b 0p " in subprocess.check_output(show, text=True))
+        receiver.wait_for(
+            "the queue was empty", lambda: " backlog 0b 0p " in subprocess.check_output(show, text=True)
+        )
         received = receiver.ended()
     assert sent.column("sequence") == [0, 20], "what is dropped has its number"
     assert all(row["dropped"] > 0 and row["sent"] + row["dropped"] == 20 for row in sent.rows)
-    assert sent.end["sent"] == sum(sent.column("sent")) == len(received.rows) == len(set(received.column("sequence")))
+    assert (
+        sent.end["sent"]
+        == sum(sent.column("sent"))
+        == len(received.rows)
+        == len(set(received.column("sequence")))
+    )
     assert sent.end["dropped"] == sum(sent.column("dropped")) and max(received.column("sequence")) < 40

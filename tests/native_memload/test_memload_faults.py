@@ -1,4 +1,5 @@
-"""memload against a server that misbehaves: nothing is lost from the log, nothing is waited for in vain, every failure is told."""
+"""memload against a server that misbehaves: nothing is lost from the log, nothing is waited for in vain,
+every failure is told."""
 
 from __future__ import annotations
 
@@ -26,14 +27,17 @@ def test_what_is_sent_is_what_is_logged(memload: Program) -> None:
     with Server(3, well) as server:
         log = memload.log("--server", server.address, *OPEN, "--get-fraction", "0.5")
     stored, asked = server.requests[:3], server.requests[3:]
-    assert [(request.opcode, request.key, request.value) for request in stored] == [(SET, b"k" * 56 + b"%08x" % i, b"v" * 16) for i in range(3)]
+    assert [(request.opcode, request.key, request.value) for request in stored] == [
+        (SET, b"k" * 56 + b"%08x" % i, b"v" * 16) for i in range(3)
+    ]
     assert [request.opcode for request in asked] == [row["op"] for row in log.rows]
     assert {request.key for request in asked} == {request.key for request in stored}
     assert {request.value for request in asked if request.opcode == SET} == {b"v" * 16}
 
 
 def test_late_answers_hold_nothing_back(memload: Program) -> None:
-    """The server answers no request before the last one is due: each request still counts from when it was due."""
+    """The server answers no request before the last one is due: each request still counts from when it was
+    due."""
     with Server(3, well) as server:
         expected = schedule(memload.log("--server", server.address, *OPEN))
     gate = threading.Event()
@@ -61,7 +65,9 @@ def test_requests_without_an_answer(memload: Program) -> None:
     with Server(3, lambda request: well(request) if request.number < 5 else []) as server:
         log = memload.log("--server", server.address, *OPEN, "--linger", "0", "--connections", "2")
     sent = [row for row in log.rows if row["sent_ns"]]
-    assert len(sent) == log.end["sent"] and log.end["answered"] + 2 == len(sent) < len(log.rows), "each connection waits for one answer"
+    assert len(sent) == log.end["sent"] and log.end["answered"] + 2 == len(sent) < len(log.rows), (
+        "each connection waits for one answer"
+    )
     assert log.end["answered"] == sum(row["done_ns"] > 0 for row in log.rows) <= 5
     for row in log.rows:
         assert row["status"] == (0 if row["done_ns"] else 3)
@@ -80,7 +86,9 @@ def test_requests_without_an_answer(memload: Program) -> None:
 )
 def test_bad_answers_are_counted(memload: Program, answer: object, status: int, total: str) -> None:
     assert callable(answer)
-    with Server(3, lambda request: well(request) if request.number % 4 or request.opcode == SET else [answer(GET)]) as server:
+    with Server(
+        3, lambda request: well(request) if request.number % 4 or request.opcode == SET else [answer(GET)]
+    ) as server:
         log = memload.log("--server", server.address, *OPEN)
     bad = [number for number, row in enumerate(log.rows) if row["status"] == status]
     assert bad and bad == [number for number in range(0, len(log.rows), 4) if log.rows[number]["op"] == 0]
@@ -90,7 +98,17 @@ def test_bad_answers_are_counted(memload: Program, answer: object, status: int, 
 
 def test_answers_in_pieces(memload: Program) -> None:
     with Server(3, lambda request: [bytes([byte]) for byte in well(request)[0]]) as server:
-        log = memload.log("--server", server.address, *SMALL, "--rate", "400", "--duration", str(50 * MS), "--connections", "2")
+        log = memload.log(
+            "--server",
+            server.address,
+            *SMALL,
+            "--rate",
+            "400",
+            "--duration",
+            str(50 * MS),
+            "--connections",
+            "2",
+        )
     assert log.rows and {row["status"] for row in log.rows} == {0}
 
 
@@ -149,23 +167,40 @@ def test_a_broken_connection(memload: Program, output: Path, pieces: list[bytes]
     memload.check_refused(done, 1, f"connection 0 to {server.address} failed ({words})")
 
 
-@pytest.mark.parametrize(("extra", "words"), [(b"x", "an answer longer than it says"), (bytes(70_000), "an answer longer than it says")])
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [(b"x", "an answer longer than it says"), (bytes(70_000), "an answer longer than it says")],
+)
 def test_more_than_an_answer(memload: Program, output: Path, extra: bytes, words: str) -> None:
-    with Server(3, lambda request: [well(request)[0] + extra] if request.number == 4 else well(request)) as server:
+    with Server(
+        3, lambda request: [well(request)[0] + extra] if request.number == 4 else well(request)
+    ) as server:
         memload.check_refused(failed(memload, server, output), 1, words)
 
 
 def test_a_second_answer(memload: Program, output: Path) -> None:
     """It comes with the first or, as here mostly, after it, when nothing is asked: both is noticed."""
-    with Server(3, lambda request: [*well(request), *well(request)] if request.number == 0 else well(request)) as server:
-        words = ["--closed", "--think", str(60_000 * MS), "--duration", str(60_000 * MS), "--output", str(output)]
+    with Server(
+        3, lambda request: [*well(request), *well(request)] if request.number == 0 else well(request)
+    ) as server:
+        words = [
+            "--closed",
+            "--think",
+            str(60_000 * MS),
+            "--duration",
+            str(60_000 * MS),
+            "--output",
+            str(output),
+        ]
         done = memload.run("--server", server.address, *SMALL, *words)
     memload.check_refused(done, 1, "an answer ")
 
 
 def test_keys_that_are_not_stored(memload: Program, output: Path) -> None:
     with Server(3, lambda request: [reply(SET, NO_MEMORY)]) as server:
-        memload.check_refused(failed(memload, server, output), 1, f"{server.address} did not store a key (status 0x82)")
+        memload.check_refused(
+            failed(memload, server, output), 1, f"{server.address} did not store a key (status 0x82)"
+        )
 
 
 def test_no_server(memload: Program) -> None:
@@ -175,7 +210,16 @@ def test_no_server(memload: Program) -> None:
 
 def test_a_full_log(memload: Program, output: Path) -> None:
     with Server(3, well) as server:
-        done = memload.run("--server", server.address, *SMALL, "--closed", "--duration", str(600_000 * MS), "--requests", "20")
+        done = memload.run(
+            "--server",
+            server.address,
+            *SMALL,
+            "--closed",
+            "--duration",
+            str(600_000 * MS),
+            "--requests",
+            "20",
+        )
         memload.check_refused(done, 1, "the log of 20 requests is full")
         assert len(server.requests) == 3 + 20
         done = memload.run("--server", server.address, *OPEN, "--requests", "20")

@@ -41,7 +41,16 @@ def test_a_wrong_command_line(memload: Program, words: list[str], sentence: str)
 
 @pytest.mark.parametrize(
     "words",
-    [["--rate", "1"], ["--closed"], ["--think", "1"], ["--duration", "1"], ["--stored"], ["--get-fraction", "1"], ["--warmup", "1"], ["--linger", "1"]],
+    [
+        ["--rate", "1"],
+        ["--closed"],
+        ["--think", "1"],
+        ["--duration", "1"],
+        ["--stored"],
+        ["--get-fraction", "1"],
+        ["--warmup", "1"],
+        ["--linger", "1"],
+    ],
 )
 def test_storing_is_all_that_is_done(memload: Program, words: list[str]) -> None:
     done = memload.run("--server", "127.0.0.1:1", "--store", *words)

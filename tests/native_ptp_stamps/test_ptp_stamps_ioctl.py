@@ -1,4 +1,5 @@
-"""native/ptp-stamps on this host: what a program is told that asks a device for its time stamps. What ptpd does with it: tests/guest."""
+"""native/ptp-stamps on this host: what a program is told that asks a device for its time stamps. What ptpd
+does with it: tests/guest."""
 
 from __future__ import annotations
 
@@ -29,7 +30,13 @@ except OSError as error: print(errno.errorcode[error.errno])
 
 
 def probe(**environment: str) -> list[str]:
-    done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, env=os.environ | environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE],
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 
@@ -38,7 +45,9 @@ def probe(**environment: str) -> list[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     before = sorted(SOURCE.rglob("*"))
     made = tmp_path_factory.mktemp("ptp-stamps")
-    done = subprocess.run(["make", "-C", SOURCE, f"BUILD={made}"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["make", "-C", SOURCE, f"BUILD={made}"], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(SOURCE.rglob("*")) == before, "an out-of-tree build leaves the sources alone"
     yield made
@@ -53,8 +62,13 @@ def test_only_the_times_of_sending_are_withheld(folder: Path) -> None:
 
 
 def test_it_installs_where_the_guest_looks(folder: Path, tmp_path: Path) -> None:
-    subprocess.run(["make", "-s", "-C", SOURCE, "install", f"BUILD={folder}", f"DESTDIR={tmp_path}", "PREFIX=/usr"], check=True)
-    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()] == ["usr/lib/qjump-mn/libptpstamps.so"]
+    subprocess.run(
+        ["make", "-s", "-C", SOURCE, "install", f"BUILD={folder}", f"DESTDIR={tmp_path}", "PREFIX=/usr"],
+        check=True,
+    )
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()] == [
+        "usr/lib/qjump-mn/libptpstamps.so"
+    ]
 
 
 @pytest.mark.parametrize("sanitizer", ["address", "undefined"])
@@ -68,7 +82,8 @@ def test_sanitizers_find_nothing(sanitizer: str, tmp_path: Path) -> None:
         "  struct ethtool_ts_info info = { .cmd = ETHTOOL_GET_TS_INFO };\n"
         '  struct ifreq wanted = { .ifr_name = "lo", .ifr_data = (void *)&info };\n'
         "  int fd = socket(AF_INET, SOCK_DGRAM, 0), bytes = -1;\n"
-        "  int got = ioctl(fd, SIOCETHTOOL, &wanted), size = ioctl(fd, FIONREAD, &bytes), none = ioctl(-1, SIOCETHTOOL, NULL);\n"
+        "  int got = ioctl(fd, SIOCETHTOOL, &wanted), size = ioctl(fd, FIONREAD, &bytes), none = ioctl(-1, "
+        "SIOCETHTOOL, NULL);\n"
         '  printf("%d %d %d %d %u\\n", got, size, none, bytes, info.so_timestamping & 2);\n'
         "  return 0;\n}\n"
     )

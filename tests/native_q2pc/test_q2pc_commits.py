@@ -1,4 +1,5 @@
-"""Coordinator and clients together, and what each does with messages that are lost, repeated, late or none of theirs."""
+"""Coordinator and clients together, and what each does with messages that are lost, repeated, late or none of
+theirs."""
 
 from __future__ import annotations
 
@@ -44,12 +45,18 @@ def unpack(data: bytes) -> Message:
 def coordinator(transport: str, where: list[int], *options: str, duration: int = 3600 * S) -> list[str]:
     """where: the ports of the clients; with broadcast the port and the number of clients."""
     peers = ["--peers", ",".join(f"127.0.0.1:{port}" for port in where)]
-    to = ["--broadcast", f"127.255.255.255:{where[0]}", "--clients", str(where[1])] if transport == "broadcast" else peers
+    to = (
+        ["--broadcast", f"127.255.255.255:{where[0]}", "--clients", str(where[1])]
+        if transport == "broadcast"
+        else peers
+    )
     return ["coordinate", "--transport", transport, *to, "--duration", str(duration), *options]
 
 
 @contextmanager
-def clients(q2pc: Program, transport: str, number: int, *options: str) -> Iterator[tuple[list[int], list[Running]]]:
+def clients(
+    q2pc: Program, transport: str, number: int, *options: str
+) -> Iterator[tuple[list[int], list[Running]]]:
     kind = socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM
     protocol = "tcp" if transport == "tcp" else "udp"
     shared = free_port(kind)
@@ -58,7 +65,11 @@ def clients(q2pc: Program, transport: str, number: int, *options: str) -> Iterat
         for i in range(number):
             port = shared if transport == "broadcast" else free_port(kind)
             own = ["--client", str(i)] if transport == "broadcast" else []
-            running.append(stack.enter_context(q2pc.started("serve", "--transport", transport, "--port", str(port), *own, *options)))
+            running.append(
+                stack.enter_context(
+                    q2pc.started("serve", "--transport", transport, "--port", str(port), *own, *options)
+                )
+            )
             running[-1].wait_for_port(protocol, port)
             ports.append(port)
         yield ([shared, number] if transport == "broadcast" else ports), running
@@ -68,7 +79,9 @@ def clients(q2pc: Program, transport: str, number: int, *options: str) -> Iterat
 def datagram_clients(number: int, port: int = 0) -> Iterator[tuple[list[int], list[socket.socket]]]:
     """Sockets that stand for clients: of their own ports, or all of one that takes broadcasts."""
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(number)]
+        sockets = [
+            stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(number)
+        ]
         for each in sockets:
             each.settimeout(WAIT_S)
             if port:
@@ -85,14 +98,30 @@ def check_order(log: Log) -> None:
 @pytest.mark.parametrize("transport", ["tcp", "udp", "broadcast"])
 def test_every_client_prepares_and_commits(q2pc: Program, transport: str) -> None:
     with clients(q2pc, transport, 7) as (where, running):
-        patient = {"tcp": [], "udp": ["--rto", str(3600 * S)], "broadcast": ["--wait", str(3600 * S)]}[transport]
+        patient = {"tcp": [], "udp": ["--rto", str(3600 * S)], "broadcast": ["--wait", str(3600 * S)]}[
+            transport
+        ]
         log = q2pc.log(*coordinator(transport, where, "--requests", "50", *patient))
         served = [client.ended() for client in running]
     check_order(log)
-    assert log.parameters["transport"] == transport and log.parameters["clients"] == "7" and log.parameters["message"] == "16"
+    assert (
+        log.parameters["transport"] == transport
+        and log.parameters["clients"] == "7"
+        and log.parameters["message"] == "16"
+    )
     assert len(log.rows) == 50 and set(log.column("retries")) == set(log.column("failed")) == {0}
     assert all(before["end_ns"] == after["start_ns"] for before, after in pairwise(log.rows)), "back to back"
-    totals = {"rows": 50, "early": 0, "completed": 50, "failed": 0, "unfinished": 0, "retries": 0, "repeated": 0, "late": 0, "foreign": 0}
+    totals = {
+        "rows": 50,
+        "early": 0,
+        "completed": 50,
+        "failed": 0,
+        "unfinished": 0,
+        "retries": 0,
+        "repeated": 0,
+        "late": 0,
+        "foreign": 0,
+    }
     assert totals.items() <= log.end.items()
     for client in served:
         assert client.rows == [{"orders": 100, "repeated": 0, "unprepared": 0, "foreign": 0}]
@@ -123,14 +152,20 @@ def test_requests_keep_their_distance(q2pc: Program) -> None:
     with clients(q2pc, "udp", 1) as (where, _):
         log = q2pc.log(*coordinator("udp", where, "--requests", "5", "--interval", str(20 * MS)))
     assert all(after["start_ns"] - before["start_ns"] >= 20 * MS for before, after in pairwise(log.rows))
-    assert all(after["start_ns"] >= before["end_ns"] for before, after in pairwise(log.rows)), "one that takes longer is waited for"
+    assert all(after["start_ns"] >= before["end_ns"] for before, after in pairwise(log.rows)), (
+        "one that takes longer is waited for"
+    )
 
 
 def test_the_duration_ends_a_run(q2pc: Program) -> None:
     with clients(q2pc, "tcp", 2) as (where, _):
         log = q2pc.log(*coordinator("tcp", where, duration=50 * MS))
     check_order(log)
-    assert log.end["early"] == 0 and log.end["elapsed_ns"] >= 50 * MS and log.end["completed"] == len(log.rows) != 0
+    assert (
+        log.end["early"] == 0
+        and log.end["elapsed_ns"] >= 50 * MS
+        and log.end["completed"] == len(log.rows) != 0
+    )
     assert all(row["start_ns"] < log.rows[0]["start_ns"] + 50 * MS for row in log.rows)
 
 
@@ -147,7 +182,9 @@ def test_only_who_has_not_answered_is_asked_again(q2pc: Program) -> None:
                 data, source = deaf.recvfrom(100)
                 if heard == 0:
                     first, origin = quick.recvfrom(100)
-                    while unpack(first).phase != phase or unpack(first).request != request:  # a copy of the phase before
+                    while (
+                        unpack(first).phase != phase or unpack(first).request != request
+                    ):  # a copy of the phase before
                         copies[0] += 1
                         first, origin = quick.recvfrom(100)
                     assert unpack(first) == Message(ORDER, phase, 0, request)
@@ -166,7 +203,10 @@ def test_only_who_has_not_answered_is_asked_again(q2pc: Program) -> None:
         except BlockingIOError:
             pass
     check_order(log)
-    assert log.end["completed"] == 2 and sum(log.column("retries")) == log.end["retries"] == sum(copies.values()) - 8
+    assert (
+        log.end["completed"] == 2
+        and sum(log.column("retries")) == log.end["retries"] == sum(copies.values()) - 8
+    )
     assert copies[1] == 16 and copies[0] < 16, "whoever has answered is left alone"
     assert all(row["end_ns"] - row["start_ns"] >= 2 * 3 * 50 * MS for row in log.rows)
 
@@ -179,7 +219,9 @@ def test_one_client_cannot_vote_twice(q2pc: Program) -> None:
         order, source = eager.recvfrom(100)
         for _ in range(3):
             eager.sendto(unpack(order).answered(), source)
-        eager.sendto(unpack(order)._replace(client=1).answered(), source)  # the other's vote, from the wrong place
+        eager.sendto(
+            unpack(order)._replace(client=1).answered(), source
+        )  # the other's vote, from the wrong place
         last, _ = silent.recvfrom(100)
         assert unpack(last) == Message(ORDER, PREPARE, 1, 1)
         log = coordinating.ended()
@@ -201,7 +243,8 @@ def test_repeated_late_and_foreign_answers_are_told_apart(q2pc: Program) -> None
                 right.pack(), right._replace(client=1).answered(), b"x" * 16, right.answered()[:15], right.answered() + b"x",  # foreign; no message
             ):  # fmt: skip
                 chatty.sendto(answer, source)
-            # The other one answers once all of that was taken: its order is the same, so it may wait for the queue to be empty.
+            # The other one answers once all of that was taken: its order is the same, so it may wait for the
+            # queue to be empty.
             wait_until_read("udp", source[1])
             order, source = other.recvfrom(100)
             other.sendto(unpack(order).answered(), source)
@@ -218,11 +261,14 @@ def wait_until_read(protocol: str, port: int) -> None:
 
 
 def test_a_broadcast_that_is_lost_fails_its_request(q2pc: Program) -> None:
-    """Client 1 loses the prepare of request 2 and the commit of request 3, and answers the former once 3 has begun."""
+    """Client 1 loses the prepare of request 2 and the commit of request 3, and answers the former once 3 has
+    begun."""
     port = free_port(socket.SOCK_DGRAM)
     with (
         datagram_clients(2, port) as (_, (sound, lossy)),
-        q2pc.started(*coordinator("broadcast", [port, 2], "--requests", "4", "--wait", str(500 * MS))) as coordinating,
+        q2pc.started(
+            *coordinator("broadcast", [port, 2], "--requests", "4", "--wait", str(500 * MS))
+        ) as coordinating,
     ):
         heard: list[tuple[int, int]] = []
         while len(heard) < 7:
@@ -241,14 +287,20 @@ def test_a_broadcast_that_is_lost_fails_its_request(q2pc: Program) -> None:
     assert heard == [(1, 1), (1, 2), (2, 1), (3, 1), (3, 2), (4, 1), (4, 2)], "nothing is sent again"
     assert log.column("failed") == [0, 1, 1, 0] and set(log.column("retries")) == {0}
     assert log.rows[1]["votes_ns"] == 0 and log.rows[2]["votes_ns"] > 0
-    assert log.rows[1]["end_ns"] - log.rows[1]["start_ns"] >= 500 * MS <= log.rows[2]["end_ns"] - log.rows[2]["votes_ns"]
+    assert (
+        log.rows[1]["end_ns"] - log.rows[1]["start_ns"]
+        >= 500 * MS
+        <= log.rows[2]["end_ns"] - log.rows[2]["votes_ns"]
+    )
     assert {"completed": 2, "failed": 2, "late": 1, "repeated": 0}.items() <= log.end.items()
 
 
 def test_an_answer_in_pieces(q2pc: Program) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(WAIT_S)
-        with q2pc.started(*coordinator("tcp", [listener.getsockname()[1]], "--requests", "1")) as coordinating:
+        with q2pc.started(
+            *coordinator("tcp", [listener.getsockname()[1]], "--requests", "1")
+        ) as coordinating:
             connection, _ = listener.accept()
             with connection:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -279,10 +331,21 @@ def test_an_order_in_pieces_and_strangers(q2pc: Program) -> None:
 
 
 def test_a_client_answers_what_it_has_had_and_counts_it(q2pc: Program) -> None:
-    with clients(q2pc, "udp", 1) as ((port,), (client,)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+    with (
+        clients(q2pc, "udp", 1) as ((port,), (client,)),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking,
+    ):
         asking.settimeout(WAIT_S)
         asking.connect(("127.0.0.1", port))
-        for phase, request in ((COMMIT, 1), (PREPARE, 2), (PREPARE, 2), (COMMIT, 2), (COMMIT, 2), (PREPARE, 3), (COMMIT, 4)):
+        for phase, request in (
+            (COMMIT, 1),
+            (PREPARE, 2),
+            (PREPARE, 2),
+            (COMMIT, 2),
+            (COMMIT, 2),
+            (PREPARE, 3),
+            (COMMIT, 4),
+        ):
             order = Message(ORDER, phase, 0, request)
             asking.send(order.pack())
             assert asking.recv(100) == order.answered()
@@ -297,7 +360,11 @@ def test_a_client_answers_what_it_has_had_and_counts_it(q2pc: Program) -> None:
 def test_no_client_there(q2pc: Program, transport: str) -> None:
     port = free_port(socket.SOCK_STREAM)
     with q2pc.started(*coordinator(transport, [port])) as lonely:
-        q2pc.check_refused(lonely.result(), 1, f"client 127.0.0.1:{port} cannot be reached (Connection refused), start q2pc serve there first")
+        q2pc.check_refused(
+            lonely.result(),
+            1,
+            f"client 127.0.0.1:{port} cannot be reached (Connection refused), start q2pc serve there first",
+        )
 
 
 def test_a_client_that_hangs_up(q2pc: Program) -> None:
@@ -312,14 +379,22 @@ def test_a_client_that_hangs_up(q2pc: Program) -> None:
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_run_early(q2pc: Program, end: signal.Signals) -> None:
-    with datagram_clients(1) as (ports, (client,)), q2pc.started(*coordinator("udp", ports, "--interval", str(1800 * S))) as coordinating:
+    with (
+        datagram_clients(1) as (ports, (client,)),
+        q2pc.started(*coordinator("udp", ports, "--interval", str(1800 * S))) as coordinating,
+    ):
         for _ in (PREPARE, COMMIT):
             data, source = client.recvfrom(100)
             client.sendto(unpack(data).answered(), source)
-        client.sendto(unpack(data)._replace(phase=0).answered(), source)  # of no phase, while none is under way
+        client.sendto(
+            unpack(data)._replace(phase=0).answered(), source
+        )  # of no phase, while none is under way
         wait_until_read("udp", source[1])
         log = coordinating.ended(end)
-    assert len(log.rows) == 1 and {"early": 1, "completed": 1, "unfinished": 0, "foreign": 1}.items() <= log.end.items()
+    assert (
+        len(log.rows) == 1
+        and {"early": 1, "completed": 1, "unfinished": 0, "foreign": 1}.items() <= log.end.items()
+    )
 
 
 def test_a_signal_ends_the_wait_for_a_connection(q2pc: Program) -> None:

@@ -34,15 +34,20 @@ def plan(**numbers: int) -> bytes:
 JOB = plan()
 
 
-def report(what: int, number: int, *copies: tuple[int, ...], count: int | None = None, why: bytes = b"") -> bytes:
+def report(
+    what: int, number: int, *copies: tuple[int, ...], count: int | None = None, why: bytes = b""
+) -> bytes:
     """A report's bytes."""
-    return REPORT.pack(what, number, len(copies) if count is None else count, why) + b"".join(COPY.pack(*copy) for copy in copies)
+    return REPORT.pack(what, number, len(copies) if count is None else count, why) + b"".join(
+        COPY.pack(*copy) for copy in copies
+    )
 
 
 class Impostor(Listener):
     """Listens on loopback while it is entered.
 
-    `ordered(what, round)` gives what is said to the master's order, None hangs up; `served(bytes)` how many bytes a copy gets.
+    `ordered(what, round)` gives what is said to the master's order, None hangs up; `served(bytes)` how many
+    bytes a copy gets.
     """
 
     def __init__(self, ordered: Ordered, served: Callable[[int], int] = lambda wanted: wanted) -> None:

@@ -47,10 +47,14 @@ def reduced(copy: tuple[int, ...]) -> Ordered:
 
 
 def still_works(shuffle: Program, addresses: list[str]) -> None:
-    assert shuffle.log("master", "--workers", ",".join(addresses), *SMALL, "--aggregate", "1").end["rounds"] == 3
+    assert (
+        shuffle.log("master", "--workers", ",".join(addresses), *SMALL, "--aggregate", "1").end["rounds"] == 3
+    )
 
 
-def failed(shuffle: Program, addresses: list[str], output: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def failed(
+    shuffle: Program, addresses: list[str], output: Path, *words: str
+) -> subprocess.CompletedProcess[str]:
     done = shuffle.run("master", "--workers", ",".join(addresses), *SMALL, "--output", str(output), *words)
     assert output.read_text() == "", "no log that could be taken for a complete one"
     return done
@@ -64,7 +68,9 @@ def failed(shuffle: Program, addresses: list[str], output: Path, *words: str) ->
         (lambda wanted: wanted + 1, "copy from node 3: it goes on after 1001 of 1000 bytes"),
     ],
 )
-def test_a_copy_of_another_length(shuffle: Program, workers: Workers, tmp_path: Path, served: Callable[[int], int], words: str) -> None:
+def test_a_copy_of_another_length(
+    shuffle: Program, workers: Workers, tmp_path: Path, served: Callable[[int], int], words: str
+) -> None:
     addresses = workers(2)
     with Impostor(mapped, served) as impostor:
         done = failed(shuffle, [*addresses, impostor.address], tmp_path / "log")
@@ -73,9 +79,13 @@ def test_a_copy_of_another_length(shuffle: Program, workers: Workers, tmp_path: 
 
 
 def test_a_result_of_another_length(shuffle: Program, tmp_path: Path) -> None:
-    with Impostor(lambda what, number: report(MAPPED if what == ROUND else REDUCED, number), lambda wanted: 10) as impostor:
+    with Impostor(
+        lambda what, number: report(MAPPED if what == ROUND else REDUCED, number), lambda wanted: 10
+    ) as impostor:
         done = failed(shuffle, [impostor.address], tmp_path / "log", "--aggregate", "5000")
-    shuffle.check_refused(done, 1, f"worker 1 at {impostor.address} failed in round 0 (it ended after 10 of 5000 bytes)")
+    shuffle.check_refused(
+        done, 1, f"worker 1 at {impostor.address} failed in round 0 (it ended after 10 of 5000 bytes)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,10 +93,22 @@ def test_a_result_of_another_length(shuffle: Program, tmp_path: Path) -> None:
     [
         (lambda what, number: None, "it hung up"),
         (lambda what, number: report(MAPPED, 7), "it reports other copies than it was told to make"),
-        (lambda what, number: report(MAPPED, number, (0, 0, 0, 2, 1, 0, 0)), "it reports other copies than it was told to make"),
-        (lambda what, number: mapped(what, number) or report(REDUCED, number, (0, 1, 1, 2, 999, 0, 0)), "it reports another copy"),
-        (lambda what, number: mapped(what, number) or report(REDUCED, number, (0, 1, 1, 1, 1000, 0, 0)), "it reports another copy"),
-        (lambda what, number: mapped(what, number) or report(REDUCED, number, (5, 1, 1, 2, 1000, 0, 0)), "it reports another copy"),
+        (
+            lambda what, number: report(MAPPED, number, (0, 0, 0, 2, 1, 0, 0)),
+            "it reports other copies than it was told to make",
+        ),
+        (
+            lambda what, number: mapped(what, number) or report(REDUCED, number, (0, 1, 1, 2, 999, 0, 0)),
+            "it reports another copy",
+        ),
+        (
+            lambda what, number: mapped(what, number) or report(REDUCED, number, (0, 1, 1, 1, 1000, 0, 0)),
+            "it reports another copy",
+        ),
+        (
+            lambda what, number: mapped(what, number) or report(REDUCED, number, (5, 1, 1, 2, 1000, 0, 0)),
+            "it reports another copy",
+        ),
         (reduced((0, 1, 3, 2, 1000, 0, 0)), "it reports another copy"),
         (reduced((0, 2, 1, 2, 1000, 0, 0)), "it reports another copy"),
         (reduced((0, 1, 1, 2, 1000, 2, 1)), "it reports another copy"),
@@ -98,7 +120,9 @@ def test_a_result_of_another_length(shuffle: Program, tmp_path: Path) -> None:
         (lambda what, number: report(BROKEN, number, why=b"y" * 100), "y" * 99),
     ],
 )
-def test_a_worker_that_lies(shuffle: Program, workers: Workers, tmp_path: Path, ordered: Ordered, words: str) -> None:
+def test_a_worker_that_lies(
+    shuffle: Program, workers: Workers, tmp_path: Path, ordered: Ordered, words: str
+) -> None:
     addresses = workers(1)
     with Impostor(ordered) as impostor:
         done = failed(shuffle, [*addresses, impostor.address], tmp_path / "log")
@@ -124,7 +148,16 @@ def test_one_master_at_a_time(shuffle: Program, workers: Workers, tmp_path: Path
         return report(MAPPED if what == ROUND else REDUCED, number)
 
     with Impostor(wait) as impostor:
-        words = ["--workers", ",".join([*addresses, impostor.address]), "--rounds", "2", "--distribute", "0", "--aggregate", "1000"]
+        words = [
+            "--workers",
+            ",".join([*addresses, impostor.address]),
+            "--rounds",
+            "2",
+            "--distribute",
+            "0",
+            "--aggregate",
+            "1000",
+        ]
         with shuffle.started("master", *words) as first:
             assert ordered.wait(WAIT_S)
             second = failed(shuffle, addresses, tmp_path / "log")
@@ -136,7 +169,8 @@ def test_one_master_at_a_time(shuffle: Program, workers: Workers, tmp_path: Path
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_master_that_is_ended(shuffle: Program, workers: Workers, how: signal.Signals) -> None:
-    """In the fourth round, before the third worker reports: what is complete is logged, and the others are free for the next job."""
+    """In the fourth round, before the third worker reports: what is complete is logged, and the others are
+    free for the next job."""
     addresses = workers(2)
     reached = threading.Event()
 
@@ -148,7 +182,14 @@ def test_a_master_that_is_ended(shuffle: Program, workers: Workers, how: signal.
         return mapped(what, number) or report(REDUCED, number, *copies)
 
     with Impostor(until_the_fourth) as impostor:
-        words = ["--workers", ",".join([*addresses, impostor.address]), "--rounds", "1000", "--shuffle", "100000"]
+        words = [
+            "--workers",
+            ",".join([*addresses, impostor.address]),
+            "--rounds",
+            "1000",
+            "--shuffle",
+            "100000",
+        ]
         with shuffle.started("master", *words) as master:
             assert reached.wait(WAIT_S)
             master.send_signal(how)
@@ -168,7 +209,11 @@ def test_a_master_that_is_ended(shuffle: Program, workers: Workers, how: signal.
 def test_masters_in_quick_succession(shuffle: Program, unread: bytes, gone_first: bool) -> None:
     """The worker sleeps while one master goes and another comes, so that it learns of both at once."""
     port = free_port()
-    with shuffle.started("worker", "--listen", str(port)) as worker, socket.socket() as old, socket.socket() as new:
+    with (
+        shuffle.started("worker", "--listen", str(port)) as worker,
+        socket.socket() as old,
+        socket.socket() as new,
+    ):
         worker.wait_for_port("tcp", port)
         old.connect(("127.0.0.1", port))
         old.sendall(CALL)
@@ -280,7 +325,9 @@ def test_a_master_that_goes_amid_copies(shuffle: Program, workers: Workers) -> N
         return 0
 
     with Impostor(mapped, endless) as impostor:
-        with shuffle.started("master", "--workers", ",".join([*addresses, impostor.address]), *SMALL) as master:
+        with shuffle.started(
+            "master", "--workers", ",".join([*addresses, impostor.address]), *SMALL
+        ) as master:
             assert asked.wait(WAIT_S)
             master.kill()
         done.set()
@@ -291,7 +338,10 @@ def test_strangers_are_turned_away(shuffle: Program, workers: Workers) -> None:
     addresses = workers(2)
     host, port = addresses[0].split(":")
     for text in (b"GET / HTTP/1.1\r\n\r\n" + bytes(100), bytes(56), b"", b"short"):
-        with socket.create_connection((host, int(port))) as stranger, suppress(OSError):  # a reset, as it leaves bytes unread
+        with (
+            socket.create_connection((host, int(port))) as stranger,
+            suppress(OSError),
+        ):  # a reset, as it leaves bytes unread
             stranger.sendall(text)
             stranger.shutdown(socket.SHUT_WR)
             assert stranger.recv(1) == b"", "it hangs up"
@@ -310,7 +360,9 @@ def test_more_strangers_than_places(shuffle: Program, workers: Workers) -> None:
 
 def test_a_port_that_is_taken(shuffle: Program, workers: Workers) -> None:
     port = workers(1)[0].split(":")[1]
-    shuffle.check_refused(shuffle.run("worker", "--listen", port), 1, f"cannot listen on port {port} (Address already in use)")
+    shuffle.check_refused(
+        shuffle.run("worker", "--listen", port), 1, f"cannot listen on port {port} (Address already in use)"
+    )
 
 
 def test_a_full_log(shuffle: Program, workers: Workers, tmp_path: Path) -> None:
@@ -323,5 +375,11 @@ def test_a_full_log(shuffle: Program, workers: Workers, tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_written(shuffle: Program, workers: Workers, tmp_path: Path) -> None:
     addresses = ",".join(workers(2))
     missing = tmp_path / "none" / "log"
-    shuffle.check_refused(shuffle.run("master", "--workers", addresses, *SMALL, "--output", str(missing)), 1, f"cannot write --output {missing}")
-    shuffle.check_refused(shuffle.run("master", "--workers", addresses, *SMALL, "--output", "/dev/full"), 1, "No space left")
+    shuffle.check_refused(
+        shuffle.run("master", "--workers", addresses, *SMALL, "--output", str(missing)),
+        1,
+        f"cannot write --output {missing}",
+    )
+    shuffle.check_refused(
+        shuffle.run("master", "--workers", addresses, *SMALL, "--output", "/dev/full"), 1, "No space left"
+    )

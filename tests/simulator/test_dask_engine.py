@@ -38,15 +38,34 @@ class Cluster:
 
     def _start(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
         log = (self._folder / f"{len(self.processes)}.log").open("wb")
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONDONTWRITEBYTECODE": "1"}
-        process = subprocess.Popen([sys.executable, "-m", module, *arguments], cwd=self._folder, env=environment, stdout=log, stderr=log)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            cwd=self._folder,
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
         self.processes.append(process)
         return process
 
     def worker(self) -> subprocess.Popen[bytes]:
         """One more, without a nanny: killed, it stays dead."""
         name = str(len(self.processes))
-        return self._start("distributed.cli.dask_worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--name", name)
+        return self._start(
+            "distributed.cli.dask_worker",
+            self.address,
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+            "--name",
+            name,
+        )
 
     def stop(self) -> None:
         for process in reversed(self.processes):
@@ -102,13 +121,25 @@ def test_a_killed_worker_changes_no_byte(cluster: Cluster, tmp_path: Path) -> No
         (("--engine", "dask"), 2, "go together"),
         (("--scheduler", "tcp://127.0.0.1:1"), 2, "go together"),
         (("--engine", "ray"), 2, "there is no engine 'ray'"),
-        (("--engine", "dask", "--scheduler", "nonsense://x"), 2, "'nonsense://x' is no address of a Dask scheduler"),
-        (("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"), 3, "no Dask scheduler answers at tcp://127.0.0.1:1"),
+        (
+            ("--engine", "dask", "--scheduler", "nonsense://x"),
+            2,
+            "'nonsense://x' is no address of a Dask scheduler",
+        ),
+        (
+            ("--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"),
+            3,
+            "no Dask scheduler answers at tcp://127.0.0.1:1",
+        ),
     ],
 )
-def test_a_cluster_that_is_not_there_is_told_in_a_sentence(arguments: tuple[str, ...], code: int, sentence: str, tmp_path: Path) -> None:
+def test_a_cluster_that_is_not_there_is_told_in_a_sentence(
+    arguments: tuple[str, ...], code: int, sentence: str, tmp_path: Path
+) -> None:
     trees.kernel_tree(None)
-    done = subprocess.run(command(tmp_path / "out", *FEW, *arguments), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command(tmp_path / "out", *FEW, *arguments), capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr.count("\n")) == (code, 1), done.stderr
     assert sentence in done.stderr
     assert not (tmp_path / "out").exists()
@@ -116,7 +147,10 @@ def test_a_cluster_that_is_not_there_is_told_in_a_sentence(arguments: tuple[str,
 
 def test_a_scheduler_without_workers_is_told_in_a_sentence(cluster: Cluster, tmp_path: Path) -> None:
     done = subprocess.run(
-        command(tmp_path / "out", *FEW, "--engine", "dask", "--scheduler", cluster.address), capture_output=True, text=True, check=False
+        command(tmp_path / "out", *FEW, "--engine", "dask", "--scheduler", cluster.address),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 3
     assert "has no workers: start some with  dask worker" in done.stderr
@@ -126,7 +160,10 @@ def test_a_guests_trial_on_a_cluster_is_the_one_at_home(cluster: Cluster, tmp_pa
     cluster.worker()
     wait_for_workers(cluster, 1)
     one = ("fig3a", "--preset", "smoke", "--arms", "idle")
-    for out, engine in ((tmp_path / "far", ("--engine", "dask", "--scheduler", cluster.address)), (tmp_path / "near", ())):
+    for out, engine in (
+        (tmp_path / "far", ("--engine", "dask", "--scheduler", cluster.address)),
+        (tmp_path / "near", ()),
+    ):
         subprocess.run(command(out, *one, *engine), capture_output=True, check=False)
     far, near = (directory.existing(tmp_path / name / "last") for name in ("far", "near"))
     assert {record.status for record in far.manifest.trials.values()} == {"done"}

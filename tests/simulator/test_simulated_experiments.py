@@ -1,4 +1,5 @@
-"""Experiments in the simulator, by the command line: the same bytes however they are run, and what was interrupted goes on."""
+"""Experiments in the simulator, by the command line: the same bytes however they are run, and what was
+interrupted goes on."""
 
 from __future__ import annotations
 
@@ -36,9 +37,13 @@ def package() -> Path:
 def run(out: Path, *arguments: str, cpus: set[int] | None = None) -> RunDirectory:
     """A run whose trials are all done."""
     confine = (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
-    done = subprocess.run(command(out, *arguments), capture_output=True, text=True, check=False, preexec_fn=confine)
+    done = subprocess.run(
+        command(out, *arguments), capture_output=True, text=True, check=False, preexec_fn=confine
+    )
     found = directory.existing(out / "last")
-    assert all(record.status == "done" for record in found.manifest.trials.values()), done.stdout + done.stderr
+    assert all(record.status == "done" for record in found.manifest.trials.values()), (
+        done.stdout + done.stderr
+    )
     return found
 
 
@@ -54,7 +59,9 @@ def test_one_worker_or_two_give_the_same_bytes(few: RunDirectory, tmp_path: Path
 
 
 def test_what_was_killed_goes_on_and_nothing_is_run_twice(few: RunDirectory, tmp_path: Path) -> None:
-    process = subprocess.Popen(command(tmp_path, *FEW), stdout=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        command(tmp_path, *FEW), stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
     assert process.stdout is not None
     for line in process.stdout:
         if "[3/" in line:
@@ -62,25 +69,50 @@ def test_what_was_killed_goes_on_and_nothing_is_run_twice(few: RunDirectory, tmp
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     killed = directory.existing(tmp_path / "last")
-    before = {name: (killed.trial(name) / "trial.json").stat().st_mtime_ns for name in killed.manifest.trials if killed.is_done(name)}
+    before = {
+        name: (killed.trial(name) / "trial.json").stat().st_mtime_ns
+        for name in killed.manifest.trials
+        if killed.is_done(name)
+    }
     assert 3 <= len(before) < TRIALS
-    resumed = subprocess.run([sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)], capture_output=True, text=True, check=False)
-    assert f"{TRIALS - len(before)} of {TRIALS} trials are left" in resumed.stdout, resumed.stdout + resumed.stderr
+    resumed = subprocess.run(
+        [sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"{TRIALS - len(before)} of {TRIALS} trials are left" in resumed.stdout, (
+        resumed.stdout + resumed.stderr
+    )
     assert killed.manifest.files == few.manifest.files
     assert {name: (killed.trial(name) / "trial.json").stat().st_mtime_ns for name in before} == before
-    again = subprocess.run([sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)], capture_output=True, text=True, check=False)
+    again = subprocess.run(
+        [sys.executable, "-m", "qjump_mn.run", "resume", str(killed.path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert f"0 of {TRIALS} trials are left" in again.stdout
 
 
 def test_a_run_that_goes_on_elsewhere_is_not_resumed(few: RunDirectory) -> None:
     with few.held():
-        done = subprocess.run([sys.executable, "-m", "qjump_mn.run", "resume", str(few.path)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "qjump_mn.run", "resume", str(few.path)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 2
     assert "is being run by another process" in done.stderr
 
 
 def test_an_interrupt_ends_every_process(tmp_path: Path) -> None:
-    process = subprocess.Popen(command(tmp_path, "fig9", "--preset", "paper", "--arms", "mining_dctcp"), stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command(tmp_path, "fig9", "--preset", "paper", "--arms", "mining_dctcp"),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     deadline = time.monotonic() + 60
     while not (children := _children(process.pid)) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -103,7 +135,11 @@ def _alive(pids: list[int]) -> list[int]:
 
 
 def _children(pid: int) -> list[int]:
-    return [int(child) for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+    return [
+        int(child)
+        for task in Path(f"/proc/{pid}/task").glob("*/children")
+        for child in task.read_text().split()
+    ]
 
 
 def test_measures_are_those_of_the_simulator_itself(few: RunDirectory, package: Path) -> None:
@@ -114,7 +150,9 @@ regions = run(Scenario(FIG9, "dctcp", Poisson("search", load=0.5, count=60), see
 print(json.dumps({f"{name}_{kind}": getattr(getattr(regions, name), kind) for name in ("short", "medium", "long", "all") for kind in ("mean", "p99")}))
 """
     environment = {**os.environ, "PYTHONPATH": str(package)}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
     own = json.loads(done.stdout)
     arm = outcome.read(few.path).arm("search_dctcp_0_5")
     assert arm is not None
@@ -133,7 +171,9 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
         found = {check.name: check.status for check in fidelity.checks(few, few.manifest, data, {})}
         assert (found["packets"], found["files"]) == ("fail", "fail")
         path.write_text("{}")
-        assert {check.name: check.status for check in fidelity.checks(few, few.manifest, data, {})}["packets"] == "fail"
+        assert {check.name: check.status for check in fidelity.checks(few, few.manifest, data, {})}[
+            "packets"
+        ] == "fail"
     finally:
         path.write_bytes(good)
     assert {check.status for check in fidelity.checks(few, few.manifest, data, {})} == {"pass"}
@@ -145,26 +185,58 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
         ('like = "tahoe"', "simulator.like: there is no scheme tahoe"),
         ('like = "dctcp"\nqueue = { kind = "cake" }', "simulator.queue.kind: there is no queue 'cake'"),
         ('like = "dctcp"\nqueue = { treshold = 3 }', "simulator.queue.treshold: there is no such setting"),
-        ('like = "dctcp"\nqueue = { kind = "marking", limit = 225000 }', "simulator.queue: threshold must be given"),
-        ('like = "dctcp"\ntransport = { min_rto = "soon" }', "simulator.transport.min_rto: 'soon' is not a duration"),
+        (
+            'like = "dctcp"\nqueue = { kind = "marking", limit = 225000 }',
+            "simulator.queue: threshold must be given",
+        ),
+        (
+            'like = "dctcp"\ntransport = { min_rto = "soon" }',
+            "simulator.transport.min_rto: 'soon' is not a duration",
+        ),
         ('like = "dctcp"\ntransport = { initial_window = 0 }', "the initial window of 0 packets"),
-        ('like = "dctcp"\ntransport = { congestion = "bic" }', "simulator.transport.congestion: there is no 'bic'"),
+        (
+            'like = "dctcp"\ntransport = { congestion = "bic" }',
+            "simulator.transport.congestion: there is no 'bic'",
+        ),
         ('like = "tcp"\ntransport = { g_shift = 4 }', "simulator.transport.g_shift: 4 is not for it"),
-        ('like = "dctcp"\ntransport = { initial_window = "none" }', "simulator.transport.initial_window: 'none' is not a duration"),
-        ('like = "dctcp"\ntransport = { kind = "mac" }', "simulator.transport.kind: there is no transport 'mac'"),
-        ('like = "dctcp"\nqueue = { kind = "red", limit = "buffer", target = "soon" }', "simulator.queue.target: 'soon' is not a duration"),
-        ('like = "dctcp"\nqueue = { kind = "codel", limit = "9pkts", target = "1ms", interval = "2ms" }', "simulator.queue.limit: '9pkts' is not"),
-        ('like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }', "pause: 9, 9 and 9 bytes are not xoff above xon"),
+        (
+            'like = "dctcp"\ntransport = { initial_window = "none" }',
+            "simulator.transport.initial_window: 'none' is not a duration",
+        ),
+        (
+            'like = "dctcp"\ntransport = { kind = "mac" }',
+            "simulator.transport.kind: there is no transport 'mac'",
+        ),
+        (
+            'like = "dctcp"\nqueue = { kind = "red", limit = "buffer", target = "soon" }',
+            "simulator.queue.target: 'soon' is not a duration",
+        ),
+        (
+            'like = "dctcp"\nqueue = { kind = "codel", limit = "9pkts", target = "1ms", interval = "2ms" }',
+            "simulator.queue.limit: '9pkts' is not",
+        ),
+        (
+            'like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',
+            "pause: 9, 9 and 9 bytes are not xoff above xon",
+        ),
     ],
 )
-def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(simulated: str, sentence: str, tmp_path: Path) -> None:
+def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(
+    simulated: str, sentence: str, tmp_path: Path
+) -> None:
     own = tmp_path / "schemes"
     own.mkdir()
     (own / "mine.toml").write_text(
         f'label = "mine"\nabout = "mine"\nlook = {{ colour = "#123456", marker = "o" }}\nonly_simulated = true\n[simulator]\n{simulated}\n'
     )
     environment = {**os.environ, "QJUMP_MN_PATH": str(tmp_path)}
-    done = subprocess.run(command(tmp_path / "out", *FEW[:3], "--scheme", "mine"), env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command(tmp_path / "out", *FEW[:3], "--scheme", "mine"),
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert sentence in done.stderr
     assert not (tmp_path / "out").exists()
@@ -178,26 +250,61 @@ def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path) -> None:
         '[simulator]\nlike = "dctcp"\nqueue = { threshold = 97500 }\ntransport = { min_rto = "1ms" }\n'
     )
     argv = command(tmp_path / "out", *FEW[:7], "--scheme", "mine", "--arms", "search_mine,mining_mine")
-    subprocess.run(argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    subprocess.run(
+        argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
     done = directory.existing(tmp_path / "out" / "last")
     assert len(done.manifest.trials) == 6
     told = json.loads((done.asbuilt("search_mine_0_5/1") / "scenario.json").read_text())["scheme"]
-    assert (told["queue"]["threshold"], told["transport"]["min_rto"], told["congestion"]["kind"]) == (97500, 10**9, "Dctcp")
+    assert (told["queue"]["threshold"], told["transport"]["min_rto"], told["congestion"]["kind"]) == (
+        97500,
+        10**9,
+        "Dctcp",
+    )
 
 
 def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
     variant = "schemes.dctcp_ack.simulator.queue.mean_packet=1500"
     arms = "droptail,dctcp_ack,ecn_ece_deep"
-    found = run(tmp_path, "hadoop", "--preset", "smoke", "-s", "workloads.job.map_size=159kB", "-s", variant, "--arms", arms)
+    found = run(
+        tmp_path,
+        "hadoop",
+        "--preset",
+        "smoke",
+        "-s",
+        "workloads.job.map_size=159kB",
+        "-s",
+        variant,
+        "--arms",
+        arms,
+    )
     names = ("droptail", "dctcp_ack_100us", "ecn_ece_deep_500us")
-    told = {name: json.loads((found.asbuilt(f"{name}/1") / "scenario.json").read_text())["scheme"] for name in names}
+    told = {
+        name: json.loads((found.asbuilt(f"{name}/1") / "scenario.json").read_text())["scheme"]
+        for name in names
+    }
     assert (told["droptail"]["queue"]["kind"], told["droptail"]["queue"]["bytes"]) == ("DropTail", 300_000)
     red, deep = told["dctcp_ack_100us"]["queue"], told["ecn_ece_deep_500us"]["queue"]
-    # ns-2's thresholds: half of the target and three halves, in packets of 500 bytes, or here as many of 1500.
-    assert (red["limit"], red["min"]["ps"], red["max"]["ps"], red["protection"]) == (300_000, 150_000_000, 450_000_000, "ack+syn")
-    assert (deep["limit"], deep["min"]["ps"], deep["max"]["ps"], deep["protection"]) == (3_000_000, 250_000_000, 750_000_000, "ece-bit")
+    # ns-2's thresholds: half of the target and three halves, in packets of 500 bytes, or here as many of
+    # 1500.
+    assert (red["limit"], red["min"]["ps"], red["max"]["ps"], red["protection"]) == (
+        300_000,
+        150_000_000,
+        450_000_000,
+        "ack+syn",
+    )
+    assert (deep["limit"], deep["min"]["ps"], deep["max"]["ps"], deep["protection"]) == (
+        3_000_000,
+        250_000_000,
+        750_000_000,
+        "ece-bit",
+    )
     assert [told[name]["congestion"]["kind"] for name in told] == ["Reno", "Dctcp", "Ecn"]
-    assert (red["gentle"], red["mark_p"], told["dctcp_ack_100us"]["transport"]["ect_again"]) == (False, None, True)
+    assert (red["gentle"], red["mark_p"], told["dctcp_ack_100us"]["transport"]["ect_again"]) == (
+        False,
+        None,
+        True,
+    )
     for name in ("droptail", "dctcp_ack_100us"):
         arm = outcome.read(found.path).arm(name)
         assert arm is not None
@@ -207,7 +314,10 @@ def test_variants_of_a_scheme_have_their_settings(tmp_path: Path) -> None:
         assert 0.01 < job["latency_ms"] < 10
 
 
-@pytest.mark.parametrize(("mode", "epochs", "limit"), [("delay", "rolling", 9), ("drop", "aligned", 1000), ("tbf", "rolling", 1000)])
+@pytest.mark.parametrize(
+    ("mode", "epochs", "limit"),
+    [("delay", "rolling", 9), ("drop", "aligned", 1000), ("tbf", "rolling", 1000)],
+)
 def test_limiters_are_those_of_the_emulation(mode: str, epochs: str, limit: int, tmp_path: Path) -> None:
     own = tmp_path / "schemes"
     own.mkdir()
@@ -217,38 +327,79 @@ def test_limiters_are_those_of_the_emulation(mode: str, epochs: str, limit: int,
     )
     asked = ("-s", f"qjump.paper.epochs={epochs}", "-s", f"qjump.paper.limit_packets={limit}")
     argv = command(tmp_path / "out", *FEW[:7], *asked, "--scheme", "mine", "--arms", "search_mine")
-    done = subprocess.run(argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        argv, env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
     if mode == "tbf":
-        assert (done.returncode, "it has no limiter of mode 'tbf', only 'delay' and 'drop'" in done.stderr) == (2, True), done.stderr
+        assert (
+            done.returncode,
+            "it has no limiter of mode 'tbf', only 'delay' and 'drop'" in done.stderr,
+        ) == (2, True), done.stderr
         return
     found = directory.existing(tmp_path / "out" / "last")
     told = json.loads((found.asbuilt("search_mine_0_5/1") / "scenario.json").read_text())["scheme"]["limiter"]
     budgets = [9_000, 12_960, 64_800, 129_600, 259_200, 432_000, 648_000, None]
-    assert told == {"kind": "PerHost", "epoch": 2_073_600_000, "budgets": budgets, "mode": mode, "epochs": epochs, "limit": limit}
+    assert told == {
+        "kind": "PerHost",
+        "epoch": 2_073_600_000,
+        "budgets": budgets,
+        "mode": mode,
+        "epochs": epochs,
+        "limit": limit,
+    }
     limited = json.loads((found.raw("search_mine_0_5/1") / counters.NAME).read_text())["limited"]
     assert limited["data"] > 0
 
 
 def test_what_is_otherwise_is_so_in_every_scheme_that_has_it(tmp_path: Path) -> None:
-    points = ["as chosen", "links of 20 us", "no delayed ACKs", "g of 1/4", "buffers in packets", "hosts' queues drop tail", "computing 1 s each"]
+    points = [
+        "as chosen",
+        "links of 20 us",
+        "no delayed ACKs",
+        "g of 1/4",
+        "buffers in packets",
+        "hosts' queues drop tail",
+        "computing 1 s each",
+    ]
     values = f"sweeps.other.values={json.dumps(points)}"
-    found = run(tmp_path, "hadoop-sensitivity", "-s", values, "-s", "workloads.job.map_size=159kB", "--arms", "droptail,dctcp_ack")
+    found = run(
+        tmp_path,
+        "hadoop-sensitivity",
+        "-s",
+        values,
+        "-s",
+        "workloads.job.map_size=159kB",
+        "--arms",
+        "droptail,dctcp_ack",
+    )
 
     def told(arm: str, point: str) -> dict[str, Any]:
         name = f"{arm}_{''.join(letter if letter.isalnum() else '_' for letter in point)}/1"
-        scheme, trial = (json.loads(path.read_text()) for path in (found.asbuilt(name) / "scenario.json", found.trial(name) / "trial.json"))
+        scheme, trial = (
+            json.loads(path.read_text())
+            for path in (found.asbuilt(name) / "scenario.json", found.trial(name) / "trial.json")
+        )
         return {**scheme["scheme"], **trial["trial"]["arm"]}
 
     for arm in ("droptail", "dctcp_ack"):
         chosen = told(arm, points[0])
         delays = [told(arm, point)["network"]["link"]["delay_ns"] for point in points[:2]]
         assert delays == [5_000, 20_000]
-        assert (chosen["transport"]["delayed_ack"], told(arm, points[2])["transport"]["delayed_ack"]) == (40 * 10**9, None)
+        assert (chosen["transport"]["delayed_ack"], told(arm, points[2])["transport"]["delayed_ack"]) == (
+            40 * 10**9,
+            None,
+        )
         assert "host_queue" not in chosen and told(arm, points[5])["host_queue"]["packets"] == 2000
-        assert (chosen["workloads"][0]["map_mean_ns"], told(arm, points[6])["workloads"][0]["map_mean_ns"]) == (0, 10**9)
+        assert (
+            chosen["workloads"][0]["map_mean_ns"],
+            told(arm, points[6])["workloads"][0]["map_mean_ns"],
+        ) == (0, 10**9)
     assert [told("dctcp_ack", point)["congestion"].get("shift") for point in (points[0], points[3])] == [4, 2]
     assert told("droptail", points[3])["congestion"] == told("droptail", points[0])["congestion"]
-    assert (told("droptail", points[4])["queue"]["packets"], told("dctcp_ack", points[4])["queue"]["limit"]["count"]) == (200, 200)
+    assert (
+        told("droptail", points[4])["queue"]["packets"],
+        told("dctcp_ack", points[4])["queue"]["limit"]["count"],
+    ) == (200, 200)
     report = (found.path / "report.md").read_text()
     assert "### Runtime, relative to drop tail" in report and "| links of 20 us |" in report
 
@@ -261,7 +412,9 @@ def test_what_is_otherwise_is_so_in_every_scheme_that_has_it(tmp_path: Path) -> 
         (("fig9", "--cold"), "--cold boots a guest for every trial"),
     ],
 )
-def test_a_backend_that_does_not_fit_is_refused(arguments: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+def test_a_backend_that_does_not_fit_is_refused(
+    arguments: tuple[str, ...], sentence: str, tmp_path: Path
+) -> None:
     done = subprocess.run(command(tmp_path, *arguments), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert sentence in done.stderr
@@ -270,6 +423,8 @@ def test_a_backend_that_does_not_fit_is_refused(arguments: tuple[str, ...], sent
 def test_the_longest_runs_come_first(few: RunDirectory) -> None:
     events = [json.loads(line) for line in (few.path / "log.jsonl").read_text().splitlines()]
     started = [event["name"] for event in events if event["event"] == "progress"]
-    plan = resolve.plan("fig9", "smoke", ["workloads.search.count=60", "workloads.mining.count=20"], only=ARMS)
+    plan = resolve.plan(
+        "fig9", "smoke", ["workloads.search.count=60", "workloads.mining.count=20"], only=ARMS
+    )
     assert sorted(started) == sorted(trial.name for trial in plan.trials())
     assert [name.partition("_")[0] + name.split("_")[1] for name in started[:3]] == ["searchqjump"] * 3

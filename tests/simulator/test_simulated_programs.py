@@ -1,4 +1,5 @@
-"""Programs in the simulator: tables by hand, to the picosecond where nothing random is in them, loads as offered, and what is refused."""
+"""Programs in the simulator: tables by hand, to the picosecond where nothing random is in them, loads as
+offered, and what is refused."""
 
 from __future__ import annotations
 
@@ -55,27 +56,44 @@ class Laboratory:
         self.folder, self.package = folder, package
 
     def _process(self, trial: msgspec.Struct, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(self.package), str(Path(__file__).parents[2])])}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(self.package), str(Path(__file__).parents[2])]),
+        }
         argv = [sys.executable, "-m", "qjump_mn.simulation", *arguments]
-        return subprocess.run(argv, input=msgspec.json.encode(trial), env=environment, capture_output=True, check=False)
+        return subprocess.run(
+            argv, input=msgspec.json.encode(trial), env=environment, capture_output=True, check=False
+        )
 
-    def plan(self, workloads: str, *, scheme: str = "priorities", seed: int = 1, settings: tuple[str, ...] = ()) -> Plan:
+    def plan(
+        self, workloads: str, *, scheme: str = "priorities", seed: int = 1, settings: tuple[str, ...] = ()
+    ) -> Plan:
         (self.folder / "experiments").mkdir(exist_ok=True)
-        names = [line.removeprefix("[workloads.").rstrip("]") for line in workloads.splitlines() if line.startswith("[workloads.")]
+        names = [
+            line.removeprefix("[workloads.").rstrip("]")
+            for line in workloads.splitlines()
+            if line.startswith("[workloads.")
+        ]
         figure = f'[figure]\nplot = "latency_cdf"\nworkload = "{names[0]}"\narms = ["one"]\n'
         arm = f'[arms.one]\nlabel = "one"\nworkloads = {names}\nscheme = "{scheme}"\n'
         schemes = '[schemes.none]\nsimulator.like = "linux"\n' if scheme == "none" else ""
         preset = '[presets.course]\nabout = ""\n'
-        (self.folder / "experiments" / "made.toml").write_text(HEAD + workloads + schemes + arm + figure + preset)
+        (self.folder / "experiments" / "made.toml").write_text(
+            HEAD + workloads + schemes + arm + figure + preset
+        )
         return resolve.plan("made", "course", list(settings), seed=seed)
 
-    def run(self, workloads: str, *, scheme: str = "priorities", seed: int = 1, settings: tuple[str, ...] = ()) -> TrialTables:
+    def run(
+        self, workloads: str, *, scheme: str = "priorities", seed: int = 1, settings: tuple[str, ...] = ()
+    ) -> TrialTables:
         (trial,) = self.plan(workloads, scheme=scheme, seed=seed, settings=settings).trials()
         out = self.folder / "out"
         done = self._process(trial, str(out))
         assert done.returncode == 0, done.stderr
         facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=TrialFacts)
-        found = {workload.name: tables.table(workload, trial, out / "raw") for workload in trial.arm.workloads}
+        found = {
+            workload.name: tables.table(workload, trial, out / "raw") for workload in trial.arm.workloads
+        }
         return TrialTables(trial, facts, found, None)
 
     def refusal(self, workloads: str, *, scheme: str = "priorities", settings: tuple[str, ...] = ()) -> str:
@@ -91,8 +109,22 @@ def laboratory(tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def workload(name: str, program: str, **settings: object) -> str:
-    lines = [f"[workloads.{name}]", f'program = "{program}"', f'label = "{name}"', "level = 7" if "level" not in settings else ""]
-    return "\n".join([*lines, *(f"{key} = {value if isinstance(value, int | float | list) else repr(value)}" for key, value in settings.items()), ""])
+    lines = [
+        f"[workloads.{name}]",
+        f'program = "{program}"',
+        f'label = "{name}"',
+        "level = 7" if "level" not in settings else "",
+    ]
+    return "\n".join(
+        [
+            *lines,
+            *(
+                f"{key} = {value if isinstance(value, int | float | list) else repr(value)}"
+                for key, value in settings.items()
+            ),
+            "",
+        ]
+    )
 
 
 PING = workload("ping", "ping", flows=["h1>h11"], interval="10us")
@@ -111,7 +143,11 @@ def test_an_idle_ping_is_the_closed_form_to_the_picosecond(laboratory: Laborator
     found = laboratory.run(PING)
     table = found.tables["ping"]
     # 56 bytes, 28 of headers: a frame of 106 B, 114 with its preamble.
-    assert table["latency_us"].unique().to_pylist() == [4 * 114 * 8e-4] == [pytest.approx(2 * one_way_us(84), abs=1e-12)]
+    assert (
+        table["latency_us"].unique().to_pylist()
+        == [4 * 114 * 8e-4]
+        == [pytest.approx(2 * one_way_us(84), abs=1e-12)]
+    )
     assert table["sequence"].to_pylist() == list(range(1, 2001))
     sent = table["received_s"].to_numpy() - table["latency_us"].to_numpy() / 1e6
     assert np.diff(sent) == pytest.approx(1e-5, abs=1e-9)
@@ -121,7 +157,13 @@ def test_an_idle_ping_is_the_closed_form_to_the_picosecond(laboratory: Laborator
     assert laboratory.run(PING, seed=2).facts.window_s != found.facts.window_s
 
 
-TRUNK = ("topology=trunk", "link.rate=10Gbit", "link.buffer=1522kB", "link.trunk_rate=40Gbit", "link.trunk_delay=1us")
+TRUNK = (
+    "topology=trunk",
+    "link.rate=10Gbit",
+    "link.buffer=1522kB",
+    "link.trunk_rate=40Gbit",
+    "link.trunk_delay=1us",
+)
 
 
 def test_links_between_switches_have_their_own_rate_and_delay(laboratory: Laboratory) -> None:
@@ -137,8 +179,13 @@ def test_links_between_switches_have_their_own_buffer(laboratory: Laboratory) ->
     most = {}
     for buffer in ("30440B", "304400B"):
         settings = (*TRUNK, "link.trunk_rate=10Gbit", "link.trunk_delay=0us", f"link.trunk_buffer={buffer}")
-        most[buffer] = pc.max(laboratory.run(ping + bulk, settings=settings).tables["ping"]["latency_us"]).as_py() / FRAME_US
-    assert 15 < most["30440B"] < 21 + 6 < 150 < most["304400B"] < 201 + 6, "and for a frame on each of the other links"
+        most[buffer] = (
+            pc.max(laboratory.run(ping + bulk, settings=settings).tables["ping"]["latency_us"]).as_py()
+            / FRAME_US
+        )
+    assert 15 < most["30440B"] < 21 + 6 < 150 < most["304400B"] < 201 + 6, (
+        "and for a frame on each of the other links"
+    )
 
 
 def test_two_workloads_of_one_kind_have_their_own_tables(laboratory: Laboratory) -> None:
@@ -151,7 +198,9 @@ def test_two_workloads_of_one_kind_have_their_own_tables(laboratory: Laboratory)
 
 
 def test_datagrams_of_fanin_are_seen_one_by_one(laboratory: Laboratory) -> None:
-    found = laboratory.run(workload("urgent", "fanin", flows=["h1>h11", "h2>h11"], interval="25us", streams=2))
+    found = laboratory.run(
+        workload("urgent", "fanin", flows=["h1>h11", "h2>h11"], interval="25us", streams=2)
+    )
     table = found.tables["urgent"]
     assert len(table) == 4 * 800
     alone, most = one_way_us(258), one_way_us(258) + 4 * 300 * 8e-4
@@ -171,7 +220,9 @@ def test_udp_offers_and_gets_its_rate(laboratory: Laboratory) -> None:
     found = values(laboratory.run(PING + flood))
     assert found["bulk"]["offered_mbps"] == pytest.approx(18_000, rel=0.002)
     # The payload of a full link, less what the pings take: 126 B of 12,500 every 10 us, there and back.
-    assert found["bulk"]["goodput_mbps"] == pytest.approx(10_000 * 1472 / 1542 * (1 - 126 / 12_500), rel=0.003)
+    assert found["bulk"]["goodput_mbps"] == pytest.approx(
+        10_000 * 1472 / 1542 * (1 - 126 / 12_500), rel=0.003
+    )
 
 
 def test_tcp_fills_the_link_and_windows_hold_it_back(laboratory: Laboratory) -> None:
@@ -180,8 +231,15 @@ def test_tcp_fills_the_link_and_windows_hold_it_back(laboratory: Laboratory) -> 
     full = theory.tcp_goodput_bps(1500, 10**10) / 1e6
     assert plain["goodput_mbps"] == pytest.approx(full * (1 - 126 / 12_500), rel=0.01)
     assert "offered_mbps" not in plain and "retransmits" not in plain
-    window = values(laboratory.run(PING + workload("bulk", "iperf", flows=["h1>h11"], level=0), scheme="window", settings=("schemes.window.window=4096B",)))
-    # Two packets a round trip of 2 x 1542 B, and an ACK of 94 B, over two links each: the second begins when the first has been sent.
+    window = values(
+        laboratory.run(
+            PING + workload("bulk", "iperf", flows=["h1>h11"], level=0),
+            scheme="window",
+            settings=("schemes.window.window=4096B",),
+        )
+    )
+    # Two packets a round trip of 2 x 1542 B, and an ACK of 94 B, over two links each: the second begins when
+    # the first has been sent.
     trip_us = (2 * 1542 + 2 * 94) * 8e-4
     assert window["bulk"]["goodput_mbps"] == pytest.approx(2 * 1448 * 8 / (trip_us + FRAME_US), rel=0.35)
     assert window["bulk"]["goodput_mbps"] < 0.75 * full
@@ -193,16 +251,22 @@ def test_urgent_pings_wait_for_a_frame_on_each_busy_port(laboratory: Laboratory)
     lone = workload("ping", "ping", flows=["h3>h11"], interval="10us")
     contended = laboratory.run(lone + bulk, scheme="none").tables["ping"]["latency_us"].drop_null().to_numpy()
     urgent = laboratory.run(PING + bulk).tables["ping"]["latency_us"].to_numpy()
-    # The buffer of the receiver's port holds 1000 frames; the other busy port of an urgent ping is that of its own host.
+    # The buffer of the receiver's port holds 1000 frames; the other busy port of an urgent ping is that of
+    # its own host.
     assert 900 * FRAME_US < np.median(contended) <= 1001 * FRAME_US + idle
     assert idle + FRAME_US / 4 < np.median(urgent) and urgent.max() <= idle + 2 * FRAME_US
 
 
 def test_memcached_meets_its_rates(laboratory: Laboratory) -> None:
     sizes = {"key_size": "64B", "value_size": "1000B", "flows": ["h1>h11"]}
-    closed = laboratory.run(workload("kv", "memcached", connections=8, think="100us", get_fraction=0.5, **sizes))
+    closed = laboratory.run(
+        workload("kv", "memcached", connections=8, think="100us", get_fraction=0.5, **sizes)
+    )
     table = closed.tables["kv"]
-    get, put = (one_way_us(52 + asked) + one_way_us(52 + answered) for asked, answered in ((24 + 64, 28 + 1000), (32 + 64 + 1000, 24)))
+    get, put = (
+        one_way_us(52 + asked) + one_way_us(52 + answered)
+        for asked, answered in ((24 + 64, 28 + 1000), (32 + 64 + 1000, 24))
+    )
     for op, alone in (("GET", get), ("SET", put)):
         mine = table.filter(pc.field("op") == op)["latency_us"].to_numpy()
         assert mine.min() == pytest.approx(alone + ACK_US, abs=1e-9)
@@ -213,9 +277,14 @@ def test_memcached_meets_its_rates(laboratory: Laboratory) -> None:
     assert table["due_ns"].to_pylist() == sorted(table["due_ns"].to_pylist())
     opened = values(laboratory.run(workload("kv", "memcached", rate=100000, **sizes)))["kv"]
     assert abs(opened["requests_per_s"] - 100_000) < 5 * math.sqrt(100_000 / 0.02)
-    large = laboratory.run(workload("kv", "memcached", rate=1000, get_fraction=1, value_size="2896B", flows=["h1>h11"])).tables["kv"]
-    # 2924 B: two full segments and one of 28, which waits behind them at the switch; the gaps behind it on two links are no part of the time.
-    assert pc.min(large["latency_us"]).as_py() == pytest.approx(one_way_us(52 + 88) + ACK_US + 3 * FRAME_US + (122 - 2 * 12) * 8e-4, abs=1e-9)
+    large = laboratory.run(
+        workload("kv", "memcached", rate=1000, get_fraction=1, value_size="2896B", flows=["h1>h11"])
+    ).tables["kv"]
+    # 2924 B: two full segments and one of 28, which waits behind them at the switch; the gaps behind it on
+    # two links are no part of the time.
+    assert pc.min(large["latency_us"]).as_py() == pytest.approx(
+        one_way_us(52 + 88) + ACK_US + 3 * FRAME_US + (122 - 2 * 12) * 8e-4, abs=1e-9
+    )
 
 
 def test_ptp_of_an_idle_network_is_exact(laboratory: Laboratory) -> None:
@@ -254,7 +323,11 @@ def test_a_job_is_on_its_hosts_and_waits_for_nobodys_end(laboratory: Laboratory)
 
 
 def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
-    everything = PING + workload("bulk", "iperf", flows=["h1>h11", "h2>h11"], level=0) + workload("kv", "memcached", flows=["h3>h11"], rate=50000, level=3)
+    everything = (
+        PING
+        + workload("bulk", "iperf", flows=["h1>h11", "h2>h11"], level=0)
+        + workload("kv", "memcached", flows=["h3>h11"], rate=50000, level=3)
+    )
 
     def told(found: TrialTables) -> dict[str, pa.Table]:
         return dict(found.tables)
@@ -272,11 +345,17 @@ def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
             "priorities",
             "arms.one: the simulator does not know the program of workloads.job: use another backend",
         ),
-        (PING + "reply_level = 3\n", "priorities", "arms.one: workloads.ping.reply_level: the simulator's replies have the requests' level: leave it out"),
+        (
+            PING + "reply_level = 3\n",
+            "priorities",
+            "arms.one: workloads.ping.reply_level: the simulator's replies have the requests' level: leave "
+            "it out",
+        ),
         (
             workload("bulk", "iperf", flows=["h1>h2"], congestion_control="bbr") + PING,
             "priorities",
-            "arms.one: workloads.bulk.congestion_control: the simulator has one for all hosts, its scheme's: leave it out",
+            "arms.one: workloads.bulk.congestion_control: the simulator has one for all hosts, its scheme's: "
+            "leave it out",
         ),
         (
             "".join(workload(name, "flows", sizes="search", load=0.5, count=9) for name in ("a", "b")),
@@ -286,10 +365,17 @@ def test_one_seed_is_one_result(laboratory: Laboratory) -> None:
         (
             workload("job", "mapreduce", maps=1, map_size="1MB", reducers=1),
             "window",
-            "arms.one: workloads.job: the simulator's jobs have no windows of their own: use another scheme, or leave out window",
+            "arms.one: workloads.job: the simulator's jobs have no windows of their own: use another scheme, "
+            "or leave out window",
         ),
-        (PING, "red", "scheme 'red': simulator: it has no such table, so that the simulator does not know it"),
+        (
+            PING,
+            "red",
+            "scheme 'red': simulator: it has no such table, so that the simulator does not know it",
+        ),
     ],
 )
-def test_what_the_simulator_has_not_is_refused(workloads: str, scheme: str, sentence: str, laboratory: Laboratory) -> None:
+def test_what_the_simulator_has_not_is_refused(
+    workloads: str, scheme: str, sentence: str, laboratory: Laboratory
+) -> None:
     assert laboratory.refusal(workloads, scheme=scheme).endswith(sentence)

@@ -1,4 +1,5 @@
-"""The paper's testbed at 10 Gb/s, for a moment: the presets run where they can, and what is published at that scale holds."""
+"""The paper's testbed at 10 Gb/s, for a moment: the presets run where they can, and what is published at that
+scale holds."""
 
 from __future__ import annotations
 
@@ -30,7 +31,12 @@ def package() -> None:
 
 
 def run(out: Path, experiment: str) -> tuple[RunDirectory, str]:
-    done = subprocess.run(command(out, experiment, "--preset", "10g", *SHORT[experiment]), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command(out, experiment, "--preset", "10g", *SHORT[experiment]),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     found = directory.existing(out / "last")
     assert found.manifest.trials, done.stderr
     assert {record.status for record in found.manifest.trials.values()} == {"done"}, done.stdout + done.stderr
@@ -47,22 +53,44 @@ def test_figure_3a_holds_with_the_papers_numbers(tmp_path: Path) -> None:
     assert verdicts(found).pop("ratio") == "REPRODUCED"
     assert set(verdicts(found).values()) == {"REPRODUCED"}
     idle = outcome.read(found.path).arm("idle")
-    assert idle is not None and idle.measures["ping"]["max_ms"].median == pytest.approx(8 * 114 * 8e-7, abs=1e-12)
+    assert idle is not None and idle.measures["ping"]["max_ms"].median == pytest.approx(
+        8 * 114 * 8e-7, abs=1e-12
+    )
     assert "Side by side" in said
     page = (found.path / "report.md").read_text()
     emulated = r"729.6 us \(0.5914\) \| \d+ us \(0.6\d+\)"
-    assert re.search(rf"\| ping alone, median \| {emulated} \| 0.728 us \(0.5904\) \| 0.7296 us \(0.5917\) \| 85 us \(68.94\) \|", page)
+    assert re.search(
+        rf"\| ping alone, median \| {emulated} \| 0.728 us \(0.5904\) \| 0.7296 us \(0.5917\) \| 85 us "
+        r"\(68.94\) \|",
+        page,
+    )
 
 
 def test_figure_7_has_six_schemes(tmp_path: Path) -> None:
     found, _ = run(tmp_path, "fig7")
     held = verdicts(found)
-    assert {held[name] for name in ("contended", "pause_memcached", "ecn", "dctcp", "qjump_best", "qjump_published", "contended_published")} == {"REPRODUCED"}
+    assert {
+        held[name]
+        for name in (
+            "contended",
+            "pause_memcached",
+            "ecn",
+            "dctcp",
+            "qjump_best",
+            "qjump_published",
+            "contended_published",
+        )
+    } == {"REPRODUCED"}
     measured = {arm.name: arm.measures for arm in outcome.read(found.path).arms}
     # 128 connections that think for 460 us: what the paper's clients got alone, within 3 %.
-    assert measured["memcached_alone"]["memcached"]["requests_per_s"].median == pytest.approx(128 / 468e-6, rel=0.03)
+    assert measured["memcached_alone"]["memcached"]["requests_per_s"].median == pytest.approx(
+        128 / 468e-6, rel=0.03
+    )
     # Nothing is lost where ports pause each other.
-    assert (measured["pause"]["job"]["dropped"].median, measured["pause"]["memcached"]["loss"].median) == (0, 0)
+    assert (measured["pause"]["job"]["dropped"].median, measured["pause"]["memcached"]["loss"].median) == (
+        0,
+        0,
+    )
 
 
 def test_figure_11_keeps_its_bound(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
-"""Runs in a guest that holds a whole Debian: install, use, a new kernel, reinstall, upgrade and remove the package; see test_dkms.py.
+"""Runs in a guest that holds a whole Debian: install, use, a new kernel, reinstall, upgrade and remove the
+package; see test_dkms.py.
 
-Arguments and packages lie in /root/dkms. Nothing is judged here: results.json says what every step printed and left.
+Arguments and packages lie in /root/dkms. Nothing is judged here: results.json says what every step printed
+and left.
 """
 
 from __future__ import annotations
@@ -70,10 +72,14 @@ def uses() -> dict[str, Any]:
 
 
 def settle() -> None:
-    """What a running Debian has and this guest has not: udev's link, the time, lists of the modules that are there."""
+    """What a running Debian has and this guest has not: udev's link, the time, lists of the modules that are
+    there."""
     os.symlink("/proc/self/fd", "/dev/fd")
-    # The guest's clock starts at a fixed day, before the package's files were made: make would take their times for errors.
-    package = subprocess.run(["dpkg-deb", "--fsys-tarfile", *PACKAGES.glob("*_0.1_*")], stdout=subprocess.PIPE, check=True).stdout
+    # The guest's clock starts at a fixed day, before the package's files were made: make would take their
+    # times for errors.
+    package = subprocess.run(
+        ["dpkg-deb", "--fsys-tarfile", *PACKAGES.glob("*_0.1_*")], stdout=subprocess.PIPE, check=True
+    ).stdout
     with tarfile.open(fileobj=io.BytesIO(package)) as unpacked:
         command(f"date -s @{max(member.mtime for member in unpacked)}")
     for kernel in MODULES.iterdir():
@@ -85,7 +91,9 @@ def main() -> None:
     settle()
     newer = next(path for path in MODULES.iterdir() if path.name != RELEASE)
     os.rename(newer, "/root/newer")
-    built_in = MODULES / "6.0.0-own"  # somebody's own kernel without a single module: its lists are empty, and stay his
+    built_in = (
+        MODULES / "6.0.0-own"
+    )  # somebody's own kernel without a single module: its lists are empty, and stay his
     built_in.mkdir()
     for name in ("order", "builtin", "dep", "alias"):
         Path(built_in, f"modules.{name}").touch()
@@ -103,7 +111,11 @@ def main() -> None:
         os.rename("/root/newer", newer)
         before |= {str(newer), *(str(path) for path in newer.rglob("*"))}
         # As the maintainer script of linux-headers does it.
-        step("new kernel", command, f"run-parts --exit-on-error --arg={newer.name} /etc/kernel/header_postinst.d")
+        step(
+            "new kernel",
+            command,
+            f"run-parts --exit-on-error --arg={newer.name} /etc/kernel/header_postinst.d",
+        )
         step("with the new kernel", left, before)
         step("reinstall", command, "dpkg -i /root/dkms/*_0.1_*.deb")
         step("reinstalled", left, before)
