@@ -134,15 +134,18 @@ def only(monkeypatch: pytest.MonkeyPatch) -> int:
     return number
 
 
-def test_three_processes_that_ask_again_and_again_take_turns() -> None:
+def test_three_processes_that_ask_again_and_again_take_turns(slots: Path, only: int) -> None:
     ours, theirs = os.pipe()
     with ExitStack() as stack:
         processes = [stack.enter_context(process(AGAIN, name, stdout=theirs)) for name in "abc"]
         os.close(theirs)
-        for one in processes:
-            assert one.stdin is not None
-            one.stdin.write("go\n")
-            one.stdin.flush()
+        with core() as number:  # until all of them have asked
+            assert number == only
+            for one in processes:
+                assert one.stdin is not None
+                one.stdin.write("go\n")
+                one.stdin.flush()
+            until(lambda: len(tickets(slots)) == len(processes))
         with os.fdopen(ours) as lines:
             got = "".join(lines.read().split())
     assert len(got) == 24
