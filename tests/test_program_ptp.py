@@ -49,6 +49,17 @@ def test_every_message_is_in_the_column_of_its_direction() -> None:
     )
 
 
+def test_an_answer_before_the_first_sync_has_no_delay() -> None:
+    first, *rest = (line for line in TEXT.splitlines() if ", S, " in line or ", D, " in line)
+    fields = first.split(", ")
+    fields[8] = "D"
+    fields[15:] = [" 0.000000000", " 0.000000000"]
+    unknown = TEXT.replace(first, ", ".join(fields))
+    assert unknown != TEXT
+    assert ptpd.parse(unknown) == ptpd.parse(TEXT)[1:]
+    assert len(rest) == 41
+
+
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [

@@ -85,10 +85,17 @@ def parse(text: str) -> list[Sample]:
     ]
     if not lines or not text.endswith("\n") or lines[-1][STATE : STATE + 1] != ["dsbl"]:
         raise LostError("ptpd's statistics do not end as ptpd ends: they were cut off")
-    samples = [_sample(fields) for fields in lines if len(fields) == FIELDS and fields[WHICH] in ("S", "D")]
+    messages = [fields for fields in lines if len(fields) == FIELDS and fields[WHICH] in ("S", "D")]
+    samples = [_sample(fields) for fields in messages if float(fields[_raw(fields)])]
     if not samples:
         raise LostError("ptpd's statistics have no message: the slave has heard no master")
     return samples
+
+
+def _raw(fields: list[str]) -> int:
+    """The field with the delay of a line's message. It is 0 where there is none: before its first Sync a
+    slave has nothing to compare an answer with, and ptpd 2.3.1 writes the line all the same."""
+    return RAW_DOWN if fields[WHICH] == "S" else RAW_UP
 
 
 def _sample(fields: list[str]) -> Sample:
@@ -96,7 +103,7 @@ def _sample(fields: list[str]) -> Sample:
         0, datetime.UTC
     )
     down = fields[WHICH] == "S"
-    raw_us = float(fields[RAW_DOWN if down else RAW_UP]) * 1e6
+    raw_us = float(fields[_raw(fields)]) * 1e6
     return Sample(
         since // datetime.timedelta(microseconds=1) * 1000,
         float(fields[OFFSET]) * 1e6,
