@@ -10,13 +10,14 @@ stay as they are. `--out` is where the run directories stay.
 from __future__ import annotations
 
 import argparse
+import operator
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -58,34 +59,36 @@ def written() -> list[tuple[str, str]]:
 
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
     """Run an experiment; what the page says of it."""
-    command = ["qjump-mn", "run", name, *(["--preset", preset] if preset != loading.DEFAULT_PRESET else [])]
-    before, began = (out / "last").resolve(), time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "qjump_mn.run", *command[2:], "--out", str(out)],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        check=False,
-    )
-    took = time.monotonic() - began
+    before = (out / "last").resolve()
+    command = [sys.executable, "-m", "qjump_mn.run", name, "--preset", preset, "--out", str(out)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
     if (out / "last").resolve() == before:  # an older run must not pass for this one
-        raise SystemExit(f"{' '.join(command)} left no run: exit code {done.returncode}")
-    run = directory.existing(out / "last")
+        raise SystemExit(f"{name} left no run: exit code {done.returncode}")
+    return told(out / "last", keep=keep)
+
+
+def told(path: Path, *, keep: bool) -> str:
+    """What the page says of a run; `keep` copies its pictures beside the page."""
+    run = directory.existing(path)
     found, plan = outcome.read(run.path), run.manifest.plan
+    preset = [] if plan.preset == loading.DEFAULT_PRESET else ["--preset", plan.preset]
+    took = (datetime.fromisoformat(at) for at in (run.manifest.ended_utc, run.manifest.started_utc))
     pictures = []
     for drawing in found.drawings:
-        picture = PICTURES / f"{name}-{drawing.name}.png"
+        picture = PICTURES / f"{plan.experiment}-{drawing.name}.png"
         if keep:
             PICTURES.mkdir(exist_ok=True)
             shutil.copyfile(run.path / drawing.files["png"], picture)
         pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{drawing.caption}\n")
     verdicts = Counter(row.verdict for row in found.verdicts)
     claims = "\n".join(f"| {row.verdict} | {row.statement} | {row.source} |" for row in found.verdicts)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     return "\n".join(
         [
-            f"## {name}: {plan.title}",
+            f"## {plan.experiment}: {plan.title}",
             "",
-            f"{plan.reproduces}. `{' '.join(command)}`, {took:.0f} s, exit code {done.returncode}: {told}.",
+            f"{plan.reproduces}. `{' '.join(['qjump-mn', 'run', plan.experiment, *preset])}`,"
+            f" {operator.sub(*took).total_seconds():.0f} s, exit code {found.exit_code}:"
+            f" {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}.",
             "",
             *pictures,
             "| verdict | claim | source |",

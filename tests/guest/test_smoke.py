@@ -55,7 +55,7 @@ FIGURE_BYTES = {"png": 30_000, "svg": 25_000, "pdf": 10_000}
 
 
 NOT_REPRODUCED = {
-    "fig7": {"pause_ptp", "dctcp_job"},
+    "fig7": {"pause_ptp", "dctcp_job", "ecn"},
     "hadoop": {"c07", "c08", "c09"},
     "hadoop-codel": {"c11", "c12", "ece_enough"},
     "hadoop-sensitivity": {"gains"},
