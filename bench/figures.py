@@ -1,5 +1,5 @@
-"""Runs every experiment and writes the sections of docs/figures.md: each figure with its command, how long it
-took here, the verdicts and the picture.
+"""Runs every experiment and writes the sections of docs/figures.md: each figure with its command, the
+verdicts and the picture.
 
     python bench/figures.py [--preset smoke] [--out FOLDER] [EXPERIMENT ...] [--write]
 
@@ -10,14 +10,12 @@ stay as they are. `--out` is where the run directories stay.
 from __future__ import annotations
 
 import argparse
-import operator
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from datetime import datetime
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -72,7 +70,6 @@ def told(path: Path, *, keep: bool) -> str:
     run = directory.existing(path)
     found, plan = outcome.read(run.path), run.manifest.plan
     preset = [] if plan.preset == loading.DEFAULT_PRESET else ["--preset", plan.preset]
-    took = (datetime.fromisoformat(at) for at in (run.manifest.ended_utc, run.manifest.started_utc))
     pictures = []
     for drawing in found.drawings:
         picture = PICTURES / f"{plan.experiment}-{drawing.name}.png"
@@ -87,7 +84,7 @@ def told(path: Path, *, keep: bool) -> str:
             f"## {plan.experiment}: {plan.title}",
             "",
             f"{plan.reproduces}. `{' '.join(['qjump-mn', 'run', plan.experiment, *preset])}`,"
-            f" {operator.sub(*took).total_seconds():.0f} s, exit code {found.exit_code}:"
+            f" exit code {found.exit_code}:"
             f" {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}.",
             "",
             *pictures,
