@@ -24,7 +24,7 @@ def wire(table: pa.Table, plan: BarrierPlan, trial: Trial) -> OnTheWire:
     or later."""
     # MESSAGE_BYTES is measured among four hosts: among others it may be less, but no segment is shorter than
     # empty.
-    frame = theory.frame_bytes(theory.IP_HEADER_BYTES + theory.TCP_HEADER_BYTES)
+    frame = theory.frame_bytes(theory.TCP_HEADERS_BYTES)
     least_us = {
         host: max(
             theory.one_way_ns(frame, trial.network.speeds(*flow)) for flow in plan.flows if flow[1] == host

@@ -35,7 +35,7 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     @property
     def frame_bytes(self) -> int:
         """The length of the frame of a datagram."""
-        return theory.frame_bytes(theory.IP_HEADER_BYTES + theory.UDP_HEADER_BYTES + self.payload_bytes)
+        return theory.frame_bytes(theory.UDP_HEADERS_BYTES + self.payload_bytes)
 
     def constants(self, network: Network) -> dict[str, float]:
         """The latest that a datagram may arrive while the senders' epoch is long enough, and what the
@@ -82,7 +82,7 @@ class Fanin(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="fanin", kw_o
     def check(self, where: str, network: Network) -> None:
         bounded(f"{where}.interval", self.interval, 10**3, 10**10, "1us to 10s")
         bounded(f"{where}.streams", self.streams, 1, 64, "1 to 64")
-        most = network.mtu_bytes - theory.IP_HEADER_BYTES - theory.UDP_HEADER_BYTES
+        most = network.mtu_bytes - theory.UDP_HEADERS_BYTES
         bounded(f"{where}.payload", self.payload, 24, most, f"24B to {most}B")
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> FaninPlan:

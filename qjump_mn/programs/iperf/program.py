@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Rate
@@ -75,7 +76,6 @@ class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_o
         )
 
 
-UDP_HEADERS_BYTES = 28
 REPORT_S = 0.5
 BLOCK = "8K"
 """iperf3 counts a block when all of it is there: with its own 128 KiB, an interval at 10 Mb/s is known to 20
@@ -121,7 +121,7 @@ def client_argv(
     """The command line of the sender."""
     transport = [*(("-C", plan.congestion_control) if plan.congestion_control else ()), "-l", BLOCK]
     if plan.udp_rate_bps is not None:
-        transport = ["-u", "-b", str(plan.udp_rate_bps), "-l", str(mtu_bytes - UDP_HEADERS_BYTES)]
+        transport = ["-u", "-b", str(plan.udp_rate_bps), "-l", str(mtu_bytes - theory.UDP_HEADERS_BYTES)]
     return (
         "iperf3",
         "-c",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BINARY_HEADER_BYTES = 24
 """Of memcached's binary protocol, in requests and in answers; an answer to GET has 4 bytes of flags more."""
 
-HEADERS_BYTES = theory.IP_HEADER_BYTES + theory.TCP_HEADER_BYTES + BINARY_HEADER_BYTES
+HEADERS_BYTES = theory.TCP_HEADERS_BYTES + BINARY_HEADER_BYTES
 
 MOST_REQUESTS_PER_S = 100_000
 

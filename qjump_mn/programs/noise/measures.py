@@ -17,7 +17,7 @@ def values(table: pa.Table, plan: NoisePlan, trial: Trial, facts: TrialFacts) ->
     over that time."""
     start, end = facts.window_ns
     inside = table.filter((pc.field("start_ns") >= start) & (pc.field("start_ns") <= end))
-    bits = 8 * (trial.network.mtu_bytes - theory.IP_HEADER_BYTES - theory.UDP_HEADER_BYTES)
+    bits = 8 * (trial.network.mtu_bytes - theory.UDP_HEADERS_BYTES)
     sent, arrived = (float(pc.sum(inside[name]).as_py() or 0) for name in ("sent", "arrived"))
     seconds = facts.window_s[1] - facts.window_s[0]
     numbers = {

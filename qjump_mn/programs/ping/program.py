@@ -60,12 +60,7 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         or the loss."""
         if arm.qjump is None or arm.qjump.epochs != "rolling":
             return {}
-        frame = (
-            theory.ETHERNET_HEADER_BYTES
-            + theory.IP_HEADER_BYTES
-            + theory.ICMP_HEADER_BYTES
-            + self.payload_bytes
-        )
+        frame = theory.ETHERNET_HEADER_BYTES + theory.PING_HEADERS_BYTES + self.payload_bytes
         if arm.qjump.budget_bytes[self.reply_level] // frame != 1:
             return {}
         if arm.qjump.mode == "drop":
@@ -77,7 +72,7 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def equations(self, network: Network, constants: Mapping[str, float]) -> list[tuple[str, str, str]]:
         links = network.speeds(*self.flows[0])
-        frame = theory.frame_bytes(theory.IP_HEADER_BYTES + theory.ICMP_HEADER_BYTES + self.payload_bytes)
+        frame = theory.frame_bytes(theory.PING_HEADERS_BYTES + self.payload_bytes)
         idle_ms = theory.ping_rtt_ns(self.payload_bytes, links) / 1e6
         busy_ports, frame_ms = constants.get("busy_ports", 0.0), constants["frame_ms"]
         terms = [
@@ -127,7 +122,7 @@ class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_onl
             )
         if not 1_000 <= self.interval <= 10**10:
             raise UsageError(f"{where}.interval: {self.interval} is out of range: use 1us to 10s")
-        most = network.mtu_bytes - theory.IP_HEADER_BYTES - theory.ICMP_HEADER_BYTES
+        most = network.mtu_bytes - theory.PING_HEADERS_BYTES
         if not 16 <= self.payload <= most:
             raise UsageError(
                 f"{where}.payload: {self.payload} is out of range: use 16B (it carries a time stamp) to "

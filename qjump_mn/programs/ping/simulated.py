@@ -18,7 +18,7 @@ def _applications(plan: PingPlan, stage: Stage) -> Apps:
             f"workloads.{plan.name}.reply_level: the simulator's replies have the requests' level: leave it "
             "out"
         )
-    size = wire_bytes(theory.IP_HEADER_BYTES + theory.ICMP_HEADER_BYTES + plan.payload_bytes)
+    size = wire_bytes(theory.PING_HEADERS_BYTES + plan.payload_bytes)
     gap = plan.interval_ns * qjump_sim.NS
     return [
         apps.Ping(

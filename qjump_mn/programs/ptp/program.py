@@ -64,7 +64,7 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def one_way_ns(self, network: Network, flow: Flow) -> int:
         """One way of a message between the ends of a flow."""
-        frame = theory.frame_bytes(theory.IP_HEADER_BYTES + theory.UDP_HEADER_BYTES + EVENT_BYTES)
+        frame = theory.frame_bytes(theory.UDP_HEADERS_BYTES + EVENT_BYTES)
         return theory.one_way_ns(frame, network.speeds(*flow))
 
     def check_emulated(self, where: str) -> None:

@@ -56,9 +56,7 @@ class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def constants(self, network: Network) -> dict[str, float]:
         """A request's time in an idle network, without anybody's processing: what the farthest client takes,
         of orders that leave at once."""
-        headers = theory.IP_HEADER_BYTES + (
-            theory.TCP_HEADER_BYTES if self.transport == "tcp" else theory.UDP_HEADER_BYTES
-        )
+        headers = theory.TCP_HEADERS_BYTES if self.transport == "tcp" else theory.UDP_HEADERS_BYTES
         frame = theory.frame_bytes(headers + self.message_bytes)
         return {
             "analytic_ms": 4
@@ -102,7 +100,7 @@ class Q2PC(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="q2pc", kw_onl
 
     def check(self, where: str, network: Network) -> None:
         bounded(f"{where}.flows", len(self.flows), 1, MOST_CLIENTS, f"1 to {MOST_CLIENTS} clients")
-        most = network.mtu_bytes - theory.IP_HEADER_BYTES - theory.UDP_HEADER_BYTES
+        most = network.mtu_bytes - theory.UDP_HEADERS_BYTES
         bounded(f"{where}.message", self.message, 16, min(1472, most), f"16B to {min(1472, most)}B")
         bounded(f"{where}.interval", self.interval, 0, 10**10, "at most 10s")
         bounded(f"{where}.rto", self.rto, 10**6, 10**11, "1ms to 100s")
