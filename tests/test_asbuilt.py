@@ -13,7 +13,6 @@ from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.resolve import plan
 from qjump_mn.model.topology import SWITCHES
 from qjump_mn.steps import asbuilt
-from qjump_mn.steps.network import switch_ports
 
 
 def fig3a() -> Plan:
@@ -28,7 +27,7 @@ def built(folder: Path, resolved: Plan, arm: ArmPlan) -> Path:
     """What ip and tc would print of the network just as planned."""
     network = resolved.network
     for node in (SWITCHES, *network.hosts):
-        devices = switch_ports(network) if node == SWITCHES else [f"{node}-eth0"]
+        devices = network.switch_ports() if node == SWITCHES else [f"{node}-eth0"]
         links: list[dict[str, Any]] = [
             {
                 "ifname": device,

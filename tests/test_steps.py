@@ -34,7 +34,7 @@ from qjump_mn.model.topology import SWITCHES
 from qjump_mn.programs import registry as programs
 from qjump_mn.steps import script
 from qjump_mn.steps.compile import trial_steps
-from qjump_mn.steps.network import bring_up, switch_ports
+from qjump_mn.steps.network import bring_up
 from qjump_mn.steps.treatment import qjump, treatment
 from tests import distributions
 
@@ -305,7 +305,7 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
     rates = network.by_device()
     assert lines[""] == [
         f"qdisc add dev {device} root handle 5: cable rate {rates[device].rate_bps}bit"
-        for device in switch_ports(network)
+        for device in network.switch_ports()
     ]
     for host in network.hosts:
         assert lines[host][0] == f"qdisc add dev {host}-eth0 root handle 5: cable rate 10000000bit"

@@ -42,7 +42,7 @@ class Htb(LinkModel):
     def switches(self, network: Network) -> Iterator[Run]:
         """Open vSwitch's QoS, and flows that choose the queue."""
         links = network.by_device()
-        ports = [device for pair in network.ports() for node, device in pair if node in network.switches]
+        ports = network.switch_ports()
         clear = " ".join(f"-- clear port {device} qos" for device in ports)
         yield Run(
             argv=("ovs-vsctl", *qos({device: links[device].rate_bps for device in ports})),

@@ -191,6 +191,15 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
         return tuple((port(above), port(below)) for above, below in self.edges)
 
+    def switch_ports(self) -> list[str]:
+        """The interface of every switch port, in the order of the links."""
+        switches = set(self.switches)
+        return [device for pair in self.ports() for node, device in pair if node in switches]
+
+    def vlan_device(self, host: str) -> str:
+        """The VLAN device of a host, which has its address."""
+        return f"{host}-eth0.{self.vlan}"
+
     def by_device(self) -> dict[str, Link]:
         """The link of the interface at each of its ends."""
         return {

@@ -12,7 +12,6 @@ from qjump_mn.links import registry
 from qjump_mn.links.base import HANDLE, PARENT, QUEUES, Qdisc
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import SWITCHES, Network
-from qjump_mn.steps.network import switch_ports, tagged
 from qjump_mn.steps.treatment import placed, port_queues, transport
 from qjump_mn.theory import LEVELS
 
@@ -38,7 +37,7 @@ def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
     }
     qdiscs = [qdisc for qdisc in json.loads((folder / f"tc-{node}.json").read_text()) if "dev" in qdisc]
     sentences: list[str] = []
-    for device in sorted(switch_ports(network)) if on_switch else [f"{node}-eth0"]:
+    for device in sorted(network.switch_ports()) if on_switch else [f"{node}-eth0"]:
         if device not in interfaces:
             sentences.append(f"{node}: there is no interface {device}")
             continue
@@ -49,7 +48,8 @@ def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
         sentences += [f"{device}: {text}" for text in wrong]
     if not on_switch:
         sentences += [
-            f"{node}: {text}" for text in _vlan_differences(interfaces.get(tagged(node, network)), network)
+            f"{node}: {text}"
+            for text in _vlan_differences(interfaces.get(network.vlan_device(node)), network)
         ]
         sentences += _transport_differences(folder, arm, node)
     offloads = folder / f"ethtool-{node}.txt"

@@ -29,7 +29,7 @@ MAC_AGING_S = 86400
 
 def bring_up(network: Network) -> Steps:
     """A network whose hosts can reach each other; nothing is shaped yet."""
-    ports = [line for device in switch_ports(network) for line in _port(device, network)]
+    ports = [line for device in network.switch_ports() for line in _port(device, network)]
     return (
         *_ground(network),
         *(Host(name=name) for name in network.hosts),
@@ -40,17 +40,6 @@ def bring_up(network: Network) -> Steps:
         *(_static_arp(name, network) for name in network.hosts if network.static_arp),
         *_learn(network),
     )
-
-
-def switch_ports(network: Network) -> list[str]:
-    """The interface of every switch port, in the order of the links."""
-    switches = set(network.switches)
-    return [device for pair in network.ports() for node, device in pair if node in switches]
-
-
-def tagged(host: str, network: Network) -> str:
-    """The VLAN device of a host, which has its address."""
-    return f"{host}-eth0.{network.vlan}"
 
 
 def modprobe(*words: str) -> Run:
@@ -71,7 +60,7 @@ def _ground(network: Network) -> Iterator[AnyStep]:
     yield modprobe(*MODULES, *(module for module in modules if module != "ifb"))
     if "ifb" in modules:
         yield modprobe("ifb", "numifbs=0")  # by itself it makes two that nobody asked for
-    ours = " ".join([*network.switches, *switch_ports(network)])
+    ours = " ".join([*network.switches, *network.switch_ports()])
     yield Run(
         argv=(
             "sh",
@@ -116,7 +105,7 @@ def _port(device: str, network: Network) -> list[str]:
 
 def _vlan_host(host: str, network: Network) -> Run:
     """A host that sends and receives everything tagged, priority p as PCP p and PCP p as priority p."""
-    device, vlan_device = f"{host}-eth0", tagged(host, network)
+    device, vlan_device = f"{host}-eth0", network.vlan_device(host)
     mapping = " ".join(f"{level}:{level}" for level in LEVELS)
     maps = f"egress-qos-map {mapping} ingress-qos-map {mapping}"
     lines = [
@@ -138,7 +127,7 @@ def _vlan_host(host: str, network: Network) -> Run:
 
 
 def _static_arp(host: str, network: Network) -> Run:
-    macs, device = _macs(network), tagged(host, network)
+    macs, device = _macs(network), network.vlan_device(host)
     lines = [
         f"neigh replace {address} lladdr {macs[other]} dev {device} nud permanent\n"
         for other, address in network.addresses.items()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from qjump_mn.executor.steps import MACHINE, Read
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import SWITCHES, Network
-from qjump_mn.steps.network import switch_ports, tagged
 from qjump_mn.steps.treatment import transport
 
 BEFORE = "asbuilt/before"
@@ -20,7 +19,7 @@ def built(arm: ArmPlan) -> Iterator[Read]:
     network = arm.network
     keys = tuple(line.partition(" = ")[0] for line in transport(arm.scheme))
     for node, name in _nodes(network):
-        devices = switch_ports(network) if node == MACHINE else [f"{node}-eth0", tagged(node, network)]
+        devices = network.switch_ports() if node == MACHINE else [f"{node}-eth0", network.vlan_device(node)]
         offloads = "; ".join(f"echo 'Device {device}:'; ethtool -k {device}" for device in devices)
         yield Read(node=node, argv=("ip", "-j", "-d", "addr", "show"), output=f"{BEFORE}/ip-{name}.json")
         yield Read(node=node, argv=("sh", "-c", offloads), output=f"{BEFORE}/ethtool-{name}.txt")

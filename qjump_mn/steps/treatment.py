@@ -14,7 +14,6 @@ from qjump_mn.links.base import HANDLE, PARENT, Shaping
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import SchemePlan
 from qjump_mn.model.topology import Network
-from qjump_mn.steps.network import switch_ports, tagged
 from qjump_mn.theory import LEVELS
 
 ICMP_ECHO_REPLY = 0
@@ -26,7 +25,9 @@ def treatment(arm: ArmPlan) -> Iterator[AnyStep]:
     """The steps; each says how it is undone."""
     network, model = arm.network, registry.of(arm.network.model)
     links = network.by_device()
-    ends = {MACHINE: [model.shape(links[device], device, on_switch=True) for device in switch_ports(network)]}
+    ends = {
+        MACHINE: [model.shape(links[device], device, on_switch=True) for device in network.switch_ports()]
+    }
     ends |= {
         host: [model.shape(links[f"{host}-eth0"], f"{host}-eth0", on_switch=False)] for host in network.hosts
     }
@@ -37,7 +38,7 @@ def treatment(arm: ArmPlan) -> Iterator[AnyStep]:
     for host in network.hosts:
         yield from _transport(host, arm.scheme)
     for host, level in dict(reply for workload in arm.workloads for reply in workload.echo_replies).items():
-        yield _mark_echo_replies(host, tagged(host, network), level)
+        yield _mark_echo_replies(host, network.vlan_device(host), level)
 
 
 def _shape(node: str, shapings: Sequence[Shaping], queues: Sequence[str]) -> Iterator[AnyStep]:
@@ -85,7 +86,7 @@ def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
     links = network.by_device()
     return {
         device: placed(scheme.switch_port if links[device] == network.link else scheme.trunk_port, device)
-        for device in switch_ports(network)
+        for device in network.switch_ports()
     }
 
 
