@@ -51,11 +51,11 @@ class RunDirectory:
 
     def trial(self, name: str) -> Path:
         """The folder of the trial called ``name`` ("arm/seed")."""
-        return self.path / "trials" / name
+        return self.path / contents.TRIALS / name
 
     def raw(self, name: str) -> Path:
         """Where each program's output of a trial lies, verbatim."""
-        return self.trial(name) / "raw"
+        return self.trial(name) / contents.RAW
 
     def asbuilt(self, name: str) -> Path:
         """Where the read-back state of a trial's network lies."""
@@ -63,7 +63,7 @@ class RunDirectory:
 
     def data(self, name: str) -> Path:
         """Where a trial's tables lie."""
-        return self.trial(name) / "data"
+        return self.trial(name) / contents.DATA
 
     def prepare(self, name: str) -> Path:
         """An empty folder for a trial that is about to start, whatever an interrupted attempt left there."""
@@ -74,25 +74,29 @@ class RunDirectory:
 
     def is_done(self, name: str) -> bool:
         """Whether the trial need not be run again."""
-        return (self.trial(name) / "DONE").is_file()
+        return (self.trial(name) / contents.MARK).is_file()
 
     def finish(self, name: str, record: TrialRecord) -> None:
         """Enter how a trial ended, hash what it left, and mark it done last of all, if it is."""
         files = contents.hashes(self.path, name)
 
         def with_trial(now: Manifest) -> Manifest:
-            others = {path: sha for path, sha in now.files.items() if not path.startswith(f"trials/{name}/")}
+            others = {
+                path: sha
+                for path, sha in now.files.items()
+                if not path.startswith(f"{contents.TRIALS}/{name}/")
+            }
             return msgspec.structs.replace(
                 now, trials={**now.trials, name: record}, files=dict(sorted({**others, **files}.items()))
             )
 
         self._change(with_trial)
-        done = self.trial(name) / "DONE"
+        done = self.trial(name) / contents.MARK
         if record.status == "done":
             manifests.write_atomically(done, manifests.digest(files).encode() + b"\n")
         else:
             done.unlink(missing_ok=True)
-        hand_over(self.path / "trials")
+        hand_over(self.path / contents.TRIALS)
 
     def enter_machine(self, machine: Mapping[str, str]) -> None:
         """Enter what was learnt about the machine since the run directory was made."""
