@@ -14,6 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from qjump_mn.processes import stat
+
 EXIT_CODE = 130
 
 CLEAN_UP_S = 10.0
@@ -99,9 +101,8 @@ def _handle(handler: object) -> None:
 def _children() -> list[int]:
     """The pids of this process's children that run, and of those whose parents among them were killed."""
     pids = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            state, parent, *_ = stat.read_text(errors="replace").rpartition(") ")[2].split()
-            if int(parent) == os.getpid() and state not in "ZX":
-                pids.append(int(stat.parent.name))
+    for folder in Path("/proc").glob("[0-9]*"):
+        fields = stat(int(folder.name))
+        if fields and int(fields[1]) == os.getpid() and fields[0] not in "ZX":
+            pids.append(int(folder.name))
     return pids

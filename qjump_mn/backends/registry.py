@@ -32,10 +32,11 @@ def names() -> list[str]:
 
 def check(backends: Iterable[str], where: str) -> None:
     """Raise :class:`UsageError` with ``where`` for the first of ``backends`` that is no backend."""
+    known = names()
     for name in backends:
-        if name not in names():
-            nearest = loading.nearest(name, names())
-            raise UsageError(f"{where}: there is no backend {name!r}: {nearest} (all: {', '.join(names())})")
+        if name not in known:
+            nearest = loading.nearest(name, known)
+            raise UsageError(f"{where}: there is no backend {name!r}: {nearest} (all: {', '.join(known)})")
 
 
 def make(name: str, *, cold: bool = False) -> Backend:

@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from qjump_mn.errors import LostError, MachineError
+from qjump_mn.processes import stat
 
 Progress = Callable[[str], None]
 
@@ -108,7 +109,7 @@ def _before(folder: Path, ticket: str) -> list[set[int]]:
                 elif path.name < ticket:
                     thread = int(path.name.rpartition("-")[2])
                     with suppress(ProcessLookupError):
-                        if not _is_stopped(thread):  # Ctrl-Z: it keeps its place and nobody waits for it
+                        if stat(thread)[:1] != ["T"]:  # Ctrl-Z: it keeps its place and nobody waits for it
                             waiting.append(os.sched_getaffinity(thread))
             finally:
                 os.close(handle)
@@ -141,12 +142,6 @@ def _holders(folder: Path, cores: set[int]) -> str:
 def _command() -> str:
     name = Path(sys.argv[0]).name
     return " ".join(["qjump-mn" if name == "run.py" else name, *sys.argv[1:]])[:60]
-
-
-def _is_stopped(thread: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{thread}/stat").read_text(errors="replace").rpartition(") ")[2][:1] == "T"
-    return False
 
 
 def _since_boot_ns() -> int:

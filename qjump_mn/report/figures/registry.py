@@ -55,7 +55,8 @@ def find(name: str) -> Draw:
 
 
 def _check_name(name: str) -> None:
-    if name not in names():
+    known = names()
+    if name not in known:
         raise UsageError(
-            f"there is no figure {name!r}: {loading.nearest(name, names())} (all: {', '.join(names())})"
+            f"there is no figure {name!r}: {loading.nearest(name, known)} (all: {', '.join(known)})"
         )
