@@ -10,7 +10,6 @@ it says so and exits with 3.
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import subprocess
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bench import marks
+from bench import marks, simulator
 from bench.simulator import needed
 
 if TYPE_CHECKING:
@@ -136,22 +135,8 @@ def poisson(seed: int) -> str:
 
 def bindings(folder: Path) -> None:
     """Compile the simulator's Python package into the folder."""
-    cargo = needed("cargo", "Rust is not installed: the simulator is compiled with cargo 1.85 or later")
-    command = [
-        cargo,
-        "build",
-        "--release",
-        "--message-format=json",
-        "--manifest-path",
-        str(BINDINGS / "Cargo.toml"),
-    ]
-    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    built = [
-        path
-        for line in said.splitlines()
-        for path in json.loads(line).get("filenames", [])
-        if "lib_native." in path
-    ]
+    files = [path for line in simulator.compiled(BINDINGS) for path in line.get("filenames", [])]
+    built = [path for path in files if "lib_native." in path]
     shutil.copytree(BINDINGS / "src/qjump_sim", folder / "qjump_sim")
     shutil.copy(built[-1], folder / "qjump_sim/_native.abi3.so")
 

@@ -23,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -126,18 +127,16 @@ def needed(name: str, sentence: str) -> str:
 
 def program() -> str:
     """The simulator's, compiled if it is not."""
-    cargo = needed("cargo", "Rust is not installed: the simulator is compiled with cargo 1.85 or later")
-    command = [
-        cargo,
-        "build",
-        "--release",
-        "--message-format=json",
-        "--manifest-path",
-        str(ROOT / "simulator/Cargo.toml"),
-    ]
-    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    built: list[str] = [path for line in said.splitlines() if (path := json.loads(line).get("executable"))]
+    built: list[str] = [path for line in compiled(ROOT / "simulator") if (path := line.get("executable"))]
     return built[-1]
+
+
+def compiled(crate: Path) -> list[dict[str, Any]]:
+    """Compile a crate; what cargo says of each of its parts."""
+    cargo = needed("cargo", "Rust is not installed: the simulator is compiled with cargo 1.85 or later")
+    command = [cargo, "build", "--release", "--message-format=json", "--manifest-path", crate / "Cargo.toml"]
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return [json.loads(line) for line in said.splitlines()]
 
 
 def run(command: Sequence[str]) -> Run:

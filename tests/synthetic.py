@@ -24,9 +24,11 @@ from qjump_mn.programs.iperf import program as iperf
 from qjump_mn.programs.iperf.program import IperfPlan
 from qjump_mn.programs.ping import program as ping
 from qjump_mn.programs.ping.program import PingPlan
-from qjump_mn.results import directory
+from qjump_mn.results import contents, directory
+from qjump_mn.results.contents import Results
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, Git, TrialRecord
+from qjump_mn.results.outcome import ArmSummary, Outcome
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 START = 1767225636.0
@@ -324,6 +326,42 @@ def make(
         run.finish(trial.name, TrialRecord(status="done", exit_code=0, virtual_s=9.5, wall_s=6.25))
     run.close(NOW + datetime.timedelta(seconds=61))
     return run
+
+
+DONE = TrialRecord(status="done", exit_code=0)
+
+
+def add(run: RunDirectory, arm: str = "idle", record: TrialRecord = DONE) -> str:
+    """Write the first trial of an arm into a run directory, and enter how it ended; its name."""
+    trial = next(trial for trial in run.manifest.plan.trials() if trial.arm.name == arm)
+    write_trial(run, trial)
+    run.finish(trial.name, record)
+    return trial.name
+
+
+def results(run: RunDirectory) -> Results:
+    """The digests of what is on disk."""
+    return contents.results(run.path, run.manifest)
+
+
+def discrepancies(run: RunDirectory) -> list[str]:
+    """What disk, manifest and marks do not agree in."""
+    return contents.discrepancies(run.path, run.manifest)
+
+
+def outcome(arms: Sequence[ArmSummary], **entries: Any) -> Outcome:
+    """An outcome of nothing but these arms, and ``entries``."""
+    nothing: dict[str, Any] = {
+        "plan_sha256": "",
+        "results_sha256": "",
+        "reference": "",
+        "verdicts": (),
+        "checks": (),
+        "missing": {},
+        "drawings": (),
+        "exit_code": 0,
+    }
+    return Outcome(arms=tuple(arms), **{**nothing, **entries})
 
 
 if __name__ == "__main__":

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 import pytest
 
-import qjump_mn
 from qjump_mn.analysis import claims, verdicts
 from qjump_mn.analysis.measures import TrialMeasures
 from qjump_mn.errors import UsageError
@@ -19,6 +15,7 @@ from qjump_mn.model import resolve
 from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.results.outcome import Check, VerdictRow
+from tests.processes import printed
 
 PLAN = resolve.plan("fig3a", "smoke", [])
 MEASURED = {
@@ -138,14 +135,7 @@ claims.check(plan)
 registry.check(plan.figure)
 print(*{name.split(".")[0] for name in sys.modules})
 """
-    said = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(qjump_mn.__file__).parents[1],
-    )
-    assert not {"numpy", "pyarrow", "matplotlib", "jinja2"} & set(said.stdout.split())
+    assert not {"numpy", "pyarrow", "matplotlib", "jinja2"} & set(printed(code).split())
 
 
 def test_arms_in_the_order_of_their_names() -> None:

@@ -12,34 +12,18 @@ from rich.console import Console
 from qjump_mn import session
 from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
-from qjump_mn.results import contents, manifest, reference
-from qjump_mn.results.contents import Results
+from qjump_mn.results import manifest, reference
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from tests import synthetic
+from tests.synthetic import DONE, add, discrepancies, results
 
 PLAN = resolve.plan("fig3a", "smoke", [])
-DONE = TrialRecord(status="done", exit_code=0)
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
     return synthetic.create(tmp_path / "results", PLAN)
-
-
-def add(run: RunDirectory, arm: str = "idle", record: TrialRecord = DONE) -> str:
-    trial = next(trial for trial in PLAN.trials() if trial.arm.name == arm)
-    synthetic.write_trial(run, trial)
-    run.finish(trial.name, record)
-    return trial.name
-
-
-def results(run: RunDirectory) -> Results:
-    return contents.results(run.path, run.manifest)
-
-
-def discrepancies(run: RunDirectory) -> list[str]:
-    return contents.discrepancies(run.path, run.manifest)
 
 
 def edit(run: RunDirectory, **entries: Any) -> None:

@@ -265,18 +265,7 @@ def synthetic_outcome(found: dict[str, tuple[LinkLoad, ...]]) -> outcome.Outcome
         outcome.ArmSummary(name=name, label=name, scheme="", planned=1, done=1, measures={}, flows={})
         for name in found
     )
-    return outcome.Outcome(
-        plan_sha256="",
-        results_sha256="",
-        reference="",
-        arms=arms,
-        verdicts=(),
-        checks=(),
-        missing={},
-        drawings=(),
-        exit_code=0,
-        links=found,
-    )
+    return synthetic.outcome(arms, links=found)
 
 
 def test_no_workload_may_take_the_name_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,8 @@ from qjump_mn.model.plan import Plan
 from qjump_mn.report import ratios
 from qjump_mn.report.figures import variations
 from qjump_mn.results import panels
-from qjump_mn.results.outcome import ArmSummary, Outcome, Spread
+from qjump_mn.results.outcome import ArmSummary, Spread
+from tests import synthetic
 
 
 @pytest.fixture(scope="module")
@@ -73,18 +74,7 @@ def test_an_arm_that_is_no_series_is_divided_by_at_every_value() -> None:
 
 def test_the_report_has_a_row_for_each_value_with_data(plan: Plan) -> None:
     arms = tuple(summaries(plan, RUNTIMES).values())
-    outcome = Outcome(
-        plan_sha256="",
-        results_sha256="",
-        reference="",
-        arms=arms,
-        verdicts=(),
-        checks=(),
-        missing={},
-        drawings=(),
-        exit_code=0,
-    )
-    (runtime,) = ratios.tables(plan, outcome)
+    (runtime,) = ratios.tables(plan, synthetic.outcome(arms))
     assert runtime.title.endswith("relative to drop tail")
     assert runtime.heads == ("TCP-ECN, RED", "TCP-ECN, ACK+SYN")
     assert runtime.rows == (("as chosen", "1.5", "0.625 [0.5..0.75]"), ("links of 20 us", "–", "0.8"))

@@ -25,34 +25,19 @@ from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import contents, directory, manifest, outcome, tables
-from qjump_mn.results.contents import Results
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Spread
 from tests import synthetic
+from tests.processes import printed
+from tests.synthetic import DONE, add, discrepancies, results
 
 PLAN = resolve.plan("fig3a", "smoke", [])
-DONE = TrialRecord(status="done", exit_code=0)
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
     return synthetic.create(tmp_path / "results", PLAN)
-
-
-def add(run: RunDirectory, arm: str = "idle", record: TrialRecord = DONE) -> str:
-    trial = next(trial for trial in PLAN.trials() if trial.arm.name == arm)
-    synthetic.write_trial(run, trial)
-    run.finish(trial.name, record)
-    return trial.name
-
-
-def results(run: RunDirectory) -> Results:
-    return contents.results(run.path, run.manifest)
-
-
-def discrepancies(run: RunDirectory) -> list[str]:
-    return contents.discrepancies(run.path, run.manifest)
 
 
 def test_a_new_run_has_a_name_a_manifest_and_the_last_link(run: RunDirectory) -> None:
@@ -98,14 +83,7 @@ try:
 except UsageError as error:
     print(error)
 """
-    said = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(qjump_mn.__file__).parents[1],
-    )
-    assert "permission denied" in said.stdout
+    assert "permission denied" in printed(code)
 
 
 def test_no_room_is_one_sentence(tmp_path: Path) -> None:
@@ -286,14 +264,7 @@ def test_manifest_and_directory_import_nothing_that_sudo_has_not() -> None:
     code = (
         "import sys; import qjump_mn.results.directory; print(*{name.split('.')[0] for name in sys.modules})"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(qjump_mn.__file__).parents[1],
-    )
-    assert not {"numpy", "pyarrow", "matplotlib", "jinja2", "rich", "typer"} & set(said.stdout.split())
+    assert not {"numpy", "pyarrow", "matplotlib", "jinja2", "rich", "typer"} & set(printed(code).split())
     for module in (contents, directory, manifest):
         tree = ast.parse(Path(str(module.__file__)).read_text())
         imported = {
