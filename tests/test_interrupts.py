@@ -24,6 +24,8 @@ from qjump_mn.results import directory
 from tests import synthetic
 from tests.guest import trees
 
+pytestmark = pytest.mark.fresh  # a guest whose result is taken from the store cannot be interrupted
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 ENDS_S = 3.0
 SENTENCE = "qjump-mn: interrupted; everything that was started has been ended."

@@ -317,7 +317,10 @@ def bootstrap(root: Path, suite: str, ask: list[str], progress: Callable[[str], 
         )
     options = ["--variant=minbase", '--aptopt=APT::Install-Recommends "false"', f"--include={','.join(ask)}"]
     options += [f"--dpkgopt=path-exclude={pattern}" for pattern in _NOT_UNPACKED]
-    argv = [_host_program("mmdebstrap"), *options, suite.removesuffix(_BACKPORTS), str(root), *mirrors(suite)]
+    # In namespaces of its own: killed, it leaves neither a mount in the cache nor a process.
+    isolated = ["--mount", "--propagation", "private", "--pid", "--mount-proc", "--fork", "--kill-child"]
+    argv = [_host_program("unshare"), *isolated, _host_program("mmdebstrap")]
+    argv += [*options, suite.removesuffix(_BACKPORTS), str(root), *mirrors(suite)]
     progress(
         f"building the toolbox: Debian {suite} with {len(ask)} packages and what they need, about a minute"
     )

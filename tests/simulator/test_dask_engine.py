@@ -68,10 +68,10 @@ class Cluster:
         )
 
     def stop(self) -> None:
-        for process in reversed(self.processes):
-            process.terminate()
+        # Killed: a worker that is asked to end waits for its scheduler, and for threads that are at work.
         for process in self.processes:
-            process.wait(30)
+            process.kill()
+            process.wait()
 
 
 @pytest.fixture
@@ -156,6 +156,7 @@ def test_a_scheduler_without_workers_is_told_in_a_sentence(cluster: Cluster, tmp
     assert "has no workers: start some with  dask worker" in done.stderr
 
 
+@pytest.mark.fresh
 def test_a_guests_trial_on_a_cluster_is_the_one_at_home(cluster: Cluster, tmp_path: Path) -> None:
     cluster.worker()
     wait_for_workers(cluster, 1)
