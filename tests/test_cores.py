@@ -235,10 +235,11 @@ def test_who_waits_hears_for_whom_once(slots: Path, only: int) -> None:
             ended.append(error)
 
     with core():
-        first = threading.Thread(target=wait, args=(lambda line: None,))
+        others: list[str] = []
+        first = threading.Thread(target=wait, args=(others.append,))
         second = threading.Thread(target=wait, args=(lines.append,))
         first.start()
-        until(lambda: len(tickets(slots)) == 1)
+        until(lambda: others)  # it has locked its ticket
         second.start()
         second.join(0.5)
         assert lines == []
