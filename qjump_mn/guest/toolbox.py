@@ -248,14 +248,9 @@ def style_tools(progress: Callable[[str], None] = lambda line: None) -> Tree:
     def build(folder: Path) -> None:
         root = folder / "root"
         progress("unpacking checkpatch and groff, a minute")
-        argv = [
-            _host_program("mmdebstrap"),
-            "--variant=extract",
-            '--aptopt=APT::Install-Recommends "false"',
-            f"--include={source},groff-base",
-        ]
+        argv = _mmdebstrap("extract", suite, [source, "groff-base"], root)
         done = subprocess.run(
-            leashed([*argv, suite, str(root), *mirrors(suite)]),
+            leashed(argv),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             errors="replace",
         )  # fmt: skip
@@ -315,12 +310,8 @@ def bootstrap(root: Path, suite: str, ask: list[str], progress: Callable[[str], 
         raise MachineError(
             "the toolbox must be built once by root: run `sudo python -m qjump_mn.guest build`"
         )
-    options = ["--variant=minbase", '--aptopt=APT::Install-Recommends "false"', f"--include={','.join(ask)}"]
-    options += [f"--dpkgopt=path-exclude={pattern}" for pattern in _NOT_UNPACKED]
-    # In namespaces of its own: killed, it leaves neither a mount in the cache nor a process.
-    isolated = ["--mount", "--propagation", "private", "--pid", "--mount-proc", "--fork", "--kill-child"]
-    argv = [_host_program("unshare"), *isolated, _host_program("mmdebstrap")]
-    argv += [*options, suite.removesuffix(_BACKPORTS), str(root), *mirrors(suite)]
+    paths = [f"--dpkgopt=path-exclude={pattern}" for pattern in _NOT_UNPACKED]
+    argv = _mmdebstrap("minbase", suite, ask, root, *paths)
     progress(
         f"building the toolbox: Debian {suite} with {len(ask)} packages and what they need, about a minute"
     )
@@ -344,6 +335,18 @@ def bootstrap(root: Path, suite: str, ask: list[str], progress: Callable[[str], 
             f"mmdebstrap could not build the toolbox; is a Debian mirror reachable (QJUMP_MN_MIRROR)?\n{tail}"
         )
     (root / "build").mkdir()
+
+
+def _mmdebstrap(variant: str, suite: str, packages: list[str], root: Path, *more: str) -> list[str]:
+    """The command line that makes the tree `root` of a suite, in namespaces of its own: killed, it leaves
+    neither a mount in the cache nor a process."""
+    argv = [_host_program("mmdebstrap"), f"--variant={variant}", '--aptopt=APT::Install-Recommends "false"']
+    argv += [f"--include={','.join(packages)}", *more]
+    argv += [suite.removesuffix(_BACKPORTS), str(root), *mirrors(suite)]
+    if os.geteuid() != 0:  # it makes namespaces itself
+        return argv
+    isolated = ["--mount", "--propagation", "private", "--pid", "--mount-proc", "--fork", "--kill-child"]
+    return [_host_program("unshare"), *isolated, *argv]
 
 
 def mirrors(suite: str) -> list[str]:
