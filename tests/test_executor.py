@@ -20,7 +20,7 @@ import qjump_mn
 from qjump_mn import guest
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.executor import steps
-from qjump_mn.guest import Job, toolbox
+from qjump_mn.guest import Job, build, overlay, toolbox
 from qjump_mn.guest.cpio import Node
 from qjump_mn.guest.job import encode_job
 from qjump_mn.guest.toolbox import Tree
@@ -41,21 +41,12 @@ class CaughtError(Exception):
     """Carries what would have gone to the guest; nothing is run."""
 
 
-def overlay(tree: Tree) -> dict[str, Node]:
+def python_files(tree: Tree) -> dict[str, Node]:
     """Our own files in the guest's image, without what is built of C and Rust."""
     with pytest.MonkeyPatch.context() as patch:
-
-        def caught(tree: Tree, kernel: Tree, nodes: dict[str, Node], progress: object) -> None:
-            raise CaughtError(nodes)
-
-        patch.setattr(guest.toolbox, "toolbox", lambda progress: tree)
         for name in ("kernel_modules", "tc_plugins", "native_programs"):
-            patch.setattr(guest.build, name, lambda *_: {})
-        patch.setattr(guest, "initramfs", caught)
-        with pytest.raises(CaughtError) as error:
-            guest.prepare()
-    nodes: dict[str, Node] = error.value.args[0]
-    return nodes
+            patch.setattr(build, name, lambda *_: {})
+        return overlay.nodes(tree, tree, bare=False)
 
 
 def job(trial: Trial) -> bytes:
@@ -76,7 +67,7 @@ def job(trial: Trial) -> bytes:
 
 def fingerprint(tree: Tree) -> dict[str, str]:
     """Hashes of all that goes into the guest from the package that is imported; run in copies of it, too."""
-    hashes = {name: _hash(node) for name, node in overlay(tree).items()}
+    hashes = {name: _hash(node) for name, node in python_files(tree).items()}
     plan = resolve.plan("fig3a", "smoke", [])
     hashes |= {f"job {trial.name}": hashlib.sha256(job(trial)).hexdigest() for trial in plan.trials()}
     return hashes

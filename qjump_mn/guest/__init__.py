@@ -19,13 +19,12 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import qjump_mn
 from qjump_mn import cache, scratch
 from qjump_mn.errors import LostError, QJumpError, UsageError
-from qjump_mn.guest import build, debug, snapshots, store, toolbox
+from qjump_mn.guest import debug, overlay, snapshots, store, toolbox
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.cpio import Node
-from qjump_mn.guest.image import initramfs, python_package
+from qjump_mn.guest.image import initramfs
 from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Snapshot, encode_job, encode_setup
 from qjump_mn.guest.machine import Files, Machine, Stop, end_orphans, machine, qemu_argv
 from qjump_mn.guest.result import Trailer, unpack
@@ -53,12 +52,14 @@ def prepare(
     *,
     extra: Mapping[str, bytes | Path] | None = None,
     kernel_suite: str | None = None,
+    bare: bool = False,
 ) -> Image:
     """Build, or find in the cache, everything that a guest needs: tree, kernel modules, programs, initramfs.
 
-    `extra` are more files for the guest, by names relative to /. `kernel_suite` takes the kernel of another
-    Debian suite ("bookworm": 6.1, "trixie-backports": 7.x) or, as "debug", the one that debug.py builds; for
-    tests. Building needs root, using what root built does not. Raises MachineError with what is missing.
+    `extra` are more files for the guest, by names relative to /. For tests: `kernel_suite` takes the kernel
+    of another Debian suite ("bookworm": 6.1, "trixie-backports": 7.x) or, as "debug", the one that debug.py
+    builds, and a `bare` image is without our programs and can run scripts only (overlay.py). Building needs
+    root, using what root built does not. Raises MachineError with what is missing.
     """
     tree = toolbox.toolbox(progress)
     match kernel_suite:
@@ -68,16 +69,9 @@ def prepare(
             kernel = debug.kernel_tree(progress)
         case suite:
             kernel = toolbox.kernel_tree(suite, progress)
-    overlay = (
-        build.kernel_modules(kernel, progress)
-        | build.tc_plugins(tree, progress)
-        | build.native_programs(tree, progress)
-    )
-    package = Path(qjump_mn.__file__).parent
-    overlay |= python_package(tree, package / "executor", "opt/qjump-mn")
-    overlay |= {name: Node.file(content) for name, content in (extra or {}).items()}
-    overlay["init"] = Node.file(package / "guest/init.sh", 0o755)
-    initrd = initramfs(tree, kernel, overlay, progress)
+    own = overlay.nodes(tree, kernel, bare=bare, progress=progress)
+    own |= {name: Node.file(content) for name, content in (extra or {}).items()}
+    initrd = initramfs(tree, kernel, own, progress)
     return _described(tree, kernel, initrd)
 
 

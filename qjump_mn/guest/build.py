@@ -60,20 +60,19 @@ class Recipe:
         return sorted(files)
 
 
-def kernel_modules(kernel: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
-    """sch_qjump and sch_wire for a tree's kernel, by their names in the guest. Raises MachineError with the
-    compiler's words."""
-    return _installed(
-        kernel,
-        f"the kernel modules for {kernel.kernel_release}",
-        _MODULES.format(release=kernel.kernel_release),
-        progress,
-    )
+def kernel_modules(
+    kernel: Tree, name: str, progress: Callable[[str], None] = lambda line: None
+) -> dict[str, Node]:
+    """The modules of the checkout's folder `name`, for a tree's kernel, by their names in the guest. Raises
+    MachineError with the compiler's words."""
+    what = f"the kernel modules of {name} for {kernel.kernel_release}"
+    recipe = Recipe(folder(name), _MODULES.format(release=kernel.kernel_release))
+    return dropped_in(built(kernel, what, recipe, progress))
 
 
 def tc_plugins(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
     """The plugins that teach tc our qdiscs, by their names in the guest."""
-    return _installed(tree, "the plugins of tc", _PLUGINS, progress)
+    return dropped_in(built(tree, "the plugins of tc", Recipe(folder("kmod-patches"), _PLUGINS), progress))
 
 
 def native_programs(tree: Tree, progress: Callable[[str], None] = lambda line: None) -> dict[str, Node]:
@@ -97,10 +96,6 @@ def program(name: str) -> Recipe:
         path.name for path in native.iterdir() if path.is_dir() and not (path / "Makefile").exists()
     )
     return Recipe(native, _PROGRAM.format(name=name), parts=(name, *shared))
-
-
-def _installed(tree: Tree, what: str, script: str, progress: Callable[[str], None]) -> dict[str, Node]:
-    return dropped_in(built(tree, what, Recipe(folder("kmod-patches"), script), progress))
 
 
 def built(tree: Tree, what: str, recipe: Recipe, progress: Callable[[str], None] = lambda line: None) -> Path:

@@ -18,7 +18,7 @@ from qjump_mn.guest.toolbox import Tree
 
 _BASE_NEEDS_BYTES = 300 << 20
 _IMAGE_NEEDS_BYTES = 200 << 20
-_KEPT = 6  # of 121 MB each: the tests have four kernels
+_KEPT = 6  # of 121 MB each: the tests have four bare ones, one a kernel, and a whole one
 
 # The base's own files, besides those of packages. /run and /dev are mounted over by /init.
 _OWN = {

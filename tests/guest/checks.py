@@ -65,13 +65,14 @@ OTHER_TC = {
 
 
 def kernel_image(kernel: str) -> Image:
+    """A bare image: what is checked is the kernel."""
     suite = SUITES[kernel]
     usr = trees.kernel_tree(suite).root / "usr"
     extra: dict[str, bytes | Path] = {}
     if suite == "bookworm":
         folder = {True: usr, False: usr / "lib/x86_64-linux-gnu"}
         extra = {name: (folder["/" in path] / path).resolve() for name, path in OTHER_TC.items()}
-    return prepare(print, extra=extra, kernel_suite=suite)
+    return prepare(print, extra=extra, kernel_suite=suite, bare=True)
 
 
 def outside(image: Image, name: str) -> bytes:

@@ -23,12 +23,12 @@ from typing import Any
 import msgspec
 import pytest
 
-import qjump_mn.guest
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
-from qjump_mn.guest import Image, Job, Setup, cpio, debian, run, selection, toolbox
+from qjump_mn.guest import Image, Job, Setup, cpio, debian, overlay, run, selection, toolbox
 from qjump_mn.guest.cpio import Node
 from tests.guest import trees
+from tests.guest.checks import kernel_image
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(3600)]
 
@@ -172,12 +172,8 @@ def everything(tree: toolbox.Tree) -> Iterator[tuple[str, Node]]:
 
 def guest_image(image: Image, kernel: str, packages: list[Path], initrd: Path) -> Image:
     tree = Debian(toolbox.make_tree(SUITES[kernel], ASK, "", print).root)
-    guest = Path(qjump_mn.guest.__file__).parent
     nodes = dict(everything(tree)) | {name: Node.folder() for name in NOT_IN_GUEST}
-    nodes |= {
-        "init": Node.file(guest / "init.sh", 0o755),
-        "opt/qjump-mn/qjump_mn/guest/agent.py": Node.file(guest / "agent.py"),
-    }
+    nodes |= overlay.first_programs()
     nodes |= {f"root/dkms/{path.name}": Node.file(path) for path in packages}
     with initrd.open("wb") as file:
         file.writelines(cpio.archive(nodes))
@@ -188,7 +184,6 @@ def guest_image(image: Image, kernel: str, packages: list[Path], initrd: Path) -
 @pytest.fixture(scope="module", params=SUITES)
 def life(
     request: pytest.FixtureRequest,
-    image: Image,
     package: Path,
     newer: Path,
     tmp_path_factory: pytest.TempPathFactory,
@@ -197,11 +192,11 @@ def life(
         pytest.skip(
             "the life of the package is for `pytest -m slow`: it takes up to a quarter of an hour per kernel"
         )
-    folder = tmp_path_factory.mktemp("life")
+    folder, qemu = tmp_path_factory.mktemp("life"), kernel_image("6.12")
     job = Job(script=(Path(__file__).parent / "dkms/lifecycle.py").read_text(), virtual_deadline_s=3600)
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            machine = guest_image(image, request.param, [package, newer], Path(scratch, "initrd"))
+            machine = guest_image(qemu, request.param, [package, newer], Path(scratch, "initrd"))
         except MachineError as error:
             pytest.skip(str(error))
         result = run(

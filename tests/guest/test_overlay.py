@@ -1,0 +1,166 @@
+"""What an image holds of ours, and so which changes make another: of a bare image's only those of kernel
+modules, tc's plugins, the agent and /init. Nothing is built: the keys of the builds are compared."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qjump_mn import cache, environment
+from qjump_mn.guest import build, cpio, image, overlay
+from qjump_mn.guest.build import Recipe
+from qjump_mn.guest.cpio import Node
+from qjump_mn.guest.toolbox import Tree
+
+NOT_COPIED = shutil.ignore_patterns(
+    ".*", "__pycache__", "build", "target", "docs", "tests", "results", "*.egg-info"
+)
+EXECUTOR = "qjump_mn/executor"
+COMMENTS = {".py": "# a comment\n", ".sh": "# a comment\n", ".toml": "# a comment\n", ".rs": "// a comment\n"}
+"""What is added to a file by its ending; `/* a comment */` to any other."""
+
+
+def own_tree(folder: Path) -> Tree:
+    """As much of a tree as keys need."""
+    (folder / "var/lib/dpkg").mkdir(parents=True)
+    (folder / "var/lib/dpkg/status").write_text("Package: gcc\nVersion: 1\nArchitecture: amd64\n")
+    (folder / "usr/lib/modules/6.0").mkdir(parents=True)
+    (folder / "usr/lib/modules/6.0/modules.dep").touch()
+    return Tree(folder)
+
+
+def keys(folder: Path) -> list[str]:
+    """That of a whole image, and of a bare one, of the package that is imported; run in copies of it, too."""
+    tree = own_tree(folder)
+    return [key(tree, bare=bare) for bare in (False, True)]
+
+
+def key(tree: Tree, *, bare: bool) -> str:
+    """A hash of all that an image holds of ours: of what is built the key, of any other file the content."""
+    parts: list[str] = []
+    empty = tree.root / "empty"
+    empty.mkdir(exist_ok=True)
+
+    def built(tree: Tree, what: str, recipe: Recipe, progress: object) -> Path:
+        parts.append(build.key_of(tree, recipe))
+        return empty
+
+    def python_package(tree: Tree, package: Path, target: str) -> dict[str, Node]:
+        return {f"{target}/{path.relative_to(package)}": Node.file(path) for path in package.rglob("*.py")}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "built", built)
+        patch.setattr(overlay, "python_package", python_package)
+        nodes = overlay.nodes(tree, tree, bare=bare)
+    return cache.hash_of(*sorted(parts), *cpio.archive(nodes))
+
+
+def keys_of(checkout: Path, folder: Path) -> list[str]:
+    """Those of a checkout; what is to be measured lies in ``folder``."""
+    code = (
+        "import sys; from pathlib import Path; from tests.guest.test_overlay import keys, overlay; "
+        "print(overlay.__file__, *keys(Path(sys.argv[1])))"
+    )
+    variables = {**os.environ, "PYTHONPATH": f"{checkout}{os.pathsep}{environment.CHECKOUT}"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, str(folder)],
+        env=variables, cwd=folder.parent, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    imported, *made = done.stdout.split()
+    assert imported == str(checkout / "qjump_mn/guest/overlay.py")
+    return made
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of every folder of sources that there is."""
+    return Path(
+        shutil.copytree(environment.CHECKOUT, tmp_path_factory.mktemp("copy") / "checkout", ignore=NOT_COPIED)
+    )
+
+
+@pytest.fixture(scope="module")
+def before(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Both keys of the copy."""
+    return keys_of(checkout, tmp_path_factory.mktemp("before") / "tree")
+
+
+def comment(paths: list[Path]) -> None:
+    assert paths
+    for path in paths:
+        path.write_text(path.read_text() + COMMENTS.get(path.suffix, "/* a comment */\n"))
+
+
+@pytest.fixture
+def changed(checkout: Path) -> Iterator[list[Path]]:
+    """Files of the copy that the test adds here and changes: they are restored."""
+    files: list[Path] = []
+    yield files
+    for path in files:
+        shutil.copyfile(environment.CHECKOUT / path.relative_to(checkout), path)
+
+
+def differences(
+    checkout: Path, before: list[str], changed: list[Path], patterns: str, folder: Path
+) -> tuple[bool, bool]:
+    """Whether a comment in all files that match changes the whole image, and the bare one."""
+    changed += [path for pattern in patterns.split() for path in checkout.glob(pattern)]
+    comment(changed)
+    whole, bare = (one != other for one, other in zip(before, keys_of(checkout, folder), strict=True))
+    return whole, bare
+
+
+def test_the_same_sources_have_the_same_keys(checkout: Path, before: list[str], tmp_path: Path) -> None:
+    assert keys_of(checkout, tmp_path / "tree") == before
+    assert len(set(before)) == 2
+
+
+@pytest.mark.parametrize(
+    "patterns",
+    [f"{folder}/*.c" for folder in overlay.MODULE_FOLDERS] + [f"{EXECUTOR}/agent.py", "*/guest/init.sh"],
+)
+def test_what_a_kernel_test_needs_changes_both(
+    patterns: str, checkout: Path, before: list[str], changed: list[Path], tmp_path: Path
+) -> None:
+    assert differences(checkout, before, changed, patterns, tmp_path / "tree") == (True, True)
+
+
+def test_the_plugins_of_tc_change_both(
+    checkout: Path, before: list[str], changed: list[Path], tmp_path: Path
+) -> None:
+    assert differences(checkout, before, changed, "kmod-patches/tc/*.c", tmp_path / "tree") == (True, True)
+
+
+@pytest.mark.parametrize(
+    "patterns", [f"{EXECUTOR}/[!a]*.py", "native/*/*.c native/*/*.h", "native/*/src/*.rs"]
+)
+def test_the_executor_and_each_program_change_the_whole_one_alone(
+    patterns: str, checkout: Path, before: list[str], changed: list[Path], tmp_path: Path
+) -> None:
+    assert differences(checkout, before, changed, patterns, tmp_path / "tree") == (True, False)
+
+
+def test_nothing_else_changes_either(
+    checkout: Path, before: list[str], changed: list[Path], tmp_path: Path
+) -> None:
+    patterns = "qjump_mn/*.py qjump_mn/[!e]*/*.py experiments/*.toml simulator/*/src/*.rs"
+    assert differences(checkout, before, changed, patterns, tmp_path / "tree") == (False, False)
+
+
+def test_a_whole_image_holds_what_a_bare_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = own_tree(tmp_path / "tree")
+    contents = {"kernel_modules": "module", "tc_plugins": "plugin", "native_programs": "program"}
+    for function, name in contents.items():
+        monkeypatch.setattr(build, function, lambda *_, name=name: {name: Node.file(b"")})
+    monkeypatch.setattr(image, "_compile", lambda *_: None)
+    whole, bare = (overlay.nodes(tree, tree, bare=bare) for bare in (False, True))
+    assert set(bare) == {"init", "opt/qjump-mn/executor/agent.py", "module", "plugin"}
+    assert set(whole) > set(bare) and "program" in whole
+    assert whole["init"] == bare["init"]
