@@ -1,7 +1,7 @@
 """A test session: what it takes from earlier ones, which tests go to which worker, what it says at its end.
 
-Results of guests (qjump_mn/guest/store.py) and facts (tests/facts.py) are kept in the project's cache, in
-tests/results. `--all` takes none of them.
+Results of guests (qjump_mn/guest/store.py), simulated trials (qjump_mn/backends/simulated.py) and facts
+(tests/facts.py) are kept in the project's cache, in tests/results. `--all` takes none of them.
 """
 
 from __future__ import annotations
@@ -12,15 +12,22 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from qjump_mn import cache
-from qjump_mn.guest.store import VARIABLE
+from qjump_mn.backends.simulated import SIMULATOR
+from qjump_mn.guest.store import GUEST
+from qjump_mn.remembered import VARIABLE
+from tests.facts import afresh
 
 KEPT = 2000
 """So many results and facts stay, those that were used last. A session has a tenth of that."""
+
+SUMMARY = {GUEST.name: "guest results", SIMULATOR.name: "simulated trials and checks of plans"}
+"""What the summary calls the kinds of work that are not facts; they come first."""
 
 _FOLDER = pytest.StashKey[Path]()
 KERNELS = frozenset({"6.12", "6.1", "7"})
@@ -66,14 +73,9 @@ def _prune(kept: Path) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """The guests of a test that is marked `fresh`, and of its fixtures, are started whatever is kept."""
-    before = os.environ[VARIABLE]
-    if item.get_closest_marker("fresh"):
-        os.environ[VARIABLE] = str(Path(before).with_name("fresh"))
-    try:
+    """What a test that is marked `fresh` runs, and its fixtures, is run whatever is kept."""
+    with afresh() if item.get_closest_marker("fresh") else nullcontext():
         return (yield)
-    finally:
-        os.environ[VARIABLE] = before
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -107,14 +109,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     counts = Counter(
         line for log in config.stash[_FOLDER].glob("*/log") for line in log.read_text().splitlines()
     )
-    for what in sorted(
-        {line.rpartition(" ")[0] for line in counts}, key=lambda what: (what != "guest", what)
-    ):
-        run, taken, compared = (counts[f"{what} {how}"] for how in ("run", "taken", "compared"))
-        name = "guest results" if what == "guest" else what
-        terminalreporter.write_line(
-            f"{name}: {run} run, {taken + compared} from the store, {compared} of them run again and equal"
-        )
+    kinds = {line.rpartition(" ")[0] for line in counts}
+    for kind in sorted(kinds, key=lambda kind: (kind not in SUMMARY, kind)):
+        run, taken, compared = (counts[f"{kind} {how}"] for how in ("run", "taken", "compared"))
+        from_store = f"{taken + compared} from the store, {compared} of them run again and equal"
+        terminalreporter.write_line(f"{SUMMARY.get(kind, kind)}: {run} run, {from_store}")
     skipped = Counter(
         report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", [])
     )

@@ -6,36 +6,43 @@ A green run of the same sources with the same compiler stays green.
 from __future__ import annotations
 
 import os
-import random
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from qjump_mn import cache
+from qjump_mn import cache, remembered
 from qjump_mn.guest import build, crates
 from qjump_mn.guest.build import Recipe
-from qjump_mn.guest.store import AGAIN, VARIABLE
 from qjump_mn.guest.toolbox import Tree
+from qjump_mn.remembered import VARIABLE, Kind
 
 
 def established(what: str, key: str, find_out: Callable[[], None]) -> None:
     """Run `find_out`, which raises what is wrong. If it ended well for this `key` before, seldom run it.
 
-    `what` names the fact in the session's summary. All that is kept is that `find_out` returned.
+    `what` names the fact in the session's summary. All that is kept is that `find_out` returned. Guests and
+    simulated trials that it needs are run.
     """
-    session = Path(os.environ[VARIABLE])
-    fact = session / "kept" / f"{what.replace(' ', '-')}-{key}"
-    known = fact.exists()
-    taken = known and random.SystemRandom().random() >= AGAIN
-    if not taken:
-        with suppress(FileNotFoundError):
-            fact.rmdir()
-        find_out()
-    if fact.parent.is_dir():
-        fact.mkdir(exist_ok=True)
-        os.utime(fact)
-    with (session / "log").open("a") as log:
-        log.write(f"{what} {'taken' if taken else 'compared' if known else 'run'}\n")
+
+    def work(folder: Path) -> None:
+        with afresh():
+            find_out()
+
+    session = remembered.session()
+    assert session is not None, "tests/conftest.py names it"
+    remembered.once(session, Kind(what, type(None)), key, work)
+
+
+@contextmanager
+def afresh() -> Iterator[None]:
+    """A time in which nothing is taken of what is kept, and nothing is kept: the session's other folder has
+    the log alone."""
+    before = os.environ[VARIABLE]
+    os.environ[VARIABLE] = str(Path(before).with_name("fresh"))
+    try:
+        yield
+    finally:
+        os.environ[VARIABLE] = before
 
 
 def key_of(tree: Tree, recipe: Recipe) -> str:

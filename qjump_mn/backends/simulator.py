@@ -14,7 +14,9 @@ from typing import Self
 import msgspec
 
 import qjump_mn
+from qjump_mn.backends import simulated
 from qjump_mn.backends.protocol import Ended, Progress
+from qjump_mn.backends.simulated import Said
 from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.guest import simulator
 from qjump_mn.guest.leash import leashed
@@ -44,11 +46,11 @@ class SimulatorBackend:
     def check(self, plan: Plan, progress: Progress) -> None:
         """Compile the simulator if need be; raise :class:`UsageError` for a trial that it cannot run."""
         self._package = simulator.package(progress)
-        code, message = self._call([], msgspec.json.encode(plan))
-        if code == UsageError.exit_code:
-            raise UsageError(f"experiment {plan.experiment!r}: {message}")
-        if code:
-            raise LostError(f"the simulator ended with exit code {code}: {message}")
+        said = self._said(msgspec.json.encode(plan))
+        if said.exit_code == UsageError.exit_code:
+            raise UsageError(f"experiment {plan.experiment!r}: {said.message}")
+        if said.exit_code:
+            raise LostError(f"the simulator ended with exit code {said.exit_code}: {said.message}")
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
         """What identifies the simulator: the hash of its sources and of what compiled them."""
@@ -62,8 +64,9 @@ class SimulatorBackend:
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial."""
         began = time.monotonic()
-        code, message = self._call([str(out)], msgspec.json.encode(trial))
+        said = self._said(msgspec.json.encode(trial), out)
         took = time.monotonic() - began
+        code, message = said.exit_code, said.message
         if not code:
             return Ended(0, "", msgspec.json.decode((out / "trial.json").read_bytes())["window_s"][1], took)
         is_ours = code in {error.exit_code for error in QJumpError.__subclasses__()}
@@ -82,14 +85,22 @@ class SimulatorBackend:
         for process in running:
             process.kill()
 
-    def _call(self, arguments: list[str], text: bytes) -> tuple[int, str]:
-        """Exit code and last words of a process that runs a trial or checks a plan."""
+    def _said(self, text: bytes, out: Path | None = None) -> Said:
+        """How a trial ended whose files come into ``out``, or without that, what is said of a plan."""
+
+        def process(folder: Path | None) -> Said:
+            return self._process([] if out is None else [str(folder)], text)
+
+        return simulated.once(self._package, text, process, out)
+
+    def _process(self, arguments: list[str], text: bytes) -> Said:
+        """Run a trial or check a plan in a process of its own."""
         paths = [str(self._package), str(Path(qjump_mn.__file__).parents[1])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
         argv = leashed([sys.executable, "-m", "qjump_mn.simulation", *arguments])
         with self._lock:
             if self._stopped:
-                return LostError.exit_code, "it was not started"
+                return Said(LostError.exit_code, "it was not started")
             process = subprocess.Popen(
                 argv, env=environment,
                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -101,6 +112,5 @@ class SimulatorBackend:
         finally:
             with self._lock:
                 self._running.discard(process)
-        return process.returncode, (
-            stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
-        )[-1]
+        words = stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        return Said(process.returncode, words[-1])

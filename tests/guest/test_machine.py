@@ -26,7 +26,7 @@ from qjump_mn.guest import Image, Job, Setup, Snapshot, run, snapshots
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.machine import TAG, Stop, machine, orphans
 from qjump_mn.guest.selection import MODULES
-from qjump_mn.guest.store import VARIABLE
+from qjump_mn.remembered import VARIABLE
 from tests.load import busy_host
 
 pytestmark = [pytest.mark.guest, pytest.mark.fresh]

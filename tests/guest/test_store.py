@@ -1,16 +1,17 @@
-"""The store of guests' results: it gives back what was run, and tells when one differs or is damaged."""
+"""The store of guests' results: it gives back what was run; tests/test_remembered.py has what is common to all
+stores."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from qjump_mn.errors import LostError, MachineError
+from qjump_mn import remembered
+from qjump_mn.errors import LostError
 from qjump_mn.guest import Image, Job, Result, Setup, Snapshot, run, store
-from qjump_mn.guest.store import VARIABLE, Entry
+from qjump_mn.remembered import VARIABLE
 
 pytestmark = pytest.mark.guest
 
@@ -29,7 +30,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A session with an empty store, which runs nothing again."""
     (tmp_path / "session/kept").mkdir(parents=True)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "session"))
-    monkeypatch.setattr(store, "AGAIN", 0.0)
+    monkeypatch.setattr(remembered, "AGAIN", 0.0)
     return tmp_path / "session"
 
 
@@ -39,11 +40,6 @@ def logged(session: Path) -> list[str]:
 
 def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def kept(session: Path) -> Path:
-    (place,) = (session / "kept").iterdir()
-    return place
 
 
 def same(one: Result, other: Result) -> bool:
@@ -56,7 +52,7 @@ def test_a_result_is_taken_whole_and_run_again_it_is_the_same(
 ) -> None:
     first = run(image, JOB, tmp_path / "first", snapshot=booted)
     second = run(image, JOB, tmp_path / "second", snapshot=booted)
-    monkeypatch.setattr(store, "AGAIN", 1.0)
+    monkeypatch.setattr(remembered, "AGAIN", 1.0)
     third = run(image, JOB, tmp_path / "third", snapshot=booted)
     assert logged(session) == ["run", "taken", "compared"]
     assert first.exit_code == 3 and same(first, second) and same(first, third)
@@ -66,45 +62,6 @@ def test_a_result_is_taken_whole_and_run_again_it_is_the_same(
         tmp_path / "first/console.log",
         tmp_path / "second/console.log",
     ]
-
-
-def test_without_a_store_every_guest_is_started(
-    session: Path, image: Image, booted: Snapshot, tmp_path: Path
-) -> None:
-    (session / "kept").rmdir()
-    for name in ("first", "second"):
-        run(image, JOB, tmp_path / name, snapshot=booted)
-    assert logged(session) == ["run", "run"]
-    assert [path.name for path in session.iterdir()] == ["log"]
-
-
-def test_a_result_that_differs_is_told_with_both_hashes_and_taken_no_more(
-    session: Path, image: Image, booted: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(image, JOB, tmp_path / "first", snapshot=booted)
-    place = kept(session)
-    before = msgspec.json.decode(
-        (place / "entry.json").read_bytes(), type=Entry, dec_hook=lambda kind, text: kind(text)
-    )
-    (place / "files/a/b").write_bytes(b"other")
-    other = store._digest(before.result, place / "files")
-    (place / "entry.json").write_bytes(msgspec.json.encode(Entry(before.result, other), enc_hook=str))
-    run(image, JOB, tmp_path / "second", snapshot=booted)
-    assert (tmp_path / "second/a/b").read_bytes() == b"other"
-    monkeypatch.setattr(store, "AGAIN", 1.0)
-    with pytest.raises(LostError, match=f"its result was {other} and is {before.sha256}"):
-        run(image, JOB, tmp_path / "third", snapshot=booted)
-    assert "differs" in kept(session).name
-    run(image, JOB, tmp_path / "fourth", snapshot=booted)
-    assert logged(session) == ["run", "taken", "compared", "run"]
-    assert files_of(tmp_path / "fourth") == files_of(tmp_path / "first")
-
-
-def test_a_damaged_result_is_not_taken(session: Path, image: Image, booted: Snapshot, tmp_path: Path) -> None:
-    run(image, JOB, tmp_path / "first", snapshot=booted)
-    (kept(session) / "files/stdout").write_text("")
-    with pytest.raises(MachineError, match="is damaged: remove it"):
-        run(image, JOB, tmp_path / "second", snapshot=booted)
 
 
 def test_what_is_lost_is_not_kept_but_its_console_is_there(
@@ -146,15 +103,3 @@ def test_whatever_a_result_depends_on_is_in_its_key(image: Image, booted: Snapsh
     assert len({store._key(base), *keys}) == 1 + len(others)
     elsewhere: dict[str, object] = {"image": msgspec.structs.replace(image, tree=Path("/elsewhere"))}
     assert store._key(base | elsewhere) == store._key(base), "where it lies does not matter"
-
-
-def test_two_at_once_keep_one(session: Path, image: Image, booted: Snapshot, tmp_path: Path) -> None:
-    result = run(image, JOB, tmp_path / "first", snapshot=booted)
-    place = kept(session)
-    before = files_of(place)
-    entry = Entry(result, "another")
-    already = store._publish(entry, tmp_path / "first", place)
-    assert already is not None and already.sha256 != "another"
-    assert files_of(place) == before and kept(session) == place
-    shutil.rmtree(place)
-    assert store._publish(entry, tmp_path / "first", place) is None

@@ -93,6 +93,7 @@ def wait_for_workers(cluster: Cluster, count: int) -> None:
         client.wait_for_workers(count, timeout=60)
 
 
+@pytest.mark.fresh
 def test_a_killed_worker_changes_no_byte(cluster: Cluster, tmp_path: Path) -> None:
     victim, _ = cluster.worker(), cluster.worker()
     wait_for_workers(cluster, 2)

@@ -3,6 +3,7 @@ interrupted goes on."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -15,17 +16,21 @@ from typing import Any
 
 import pytest
 
+from qjump_mn import cache
 from qjump_mn.analysis import fidelity, pipeline
+from qjump_mn.backends import simulated
 from qjump_mn.guest import simulator
 from qjump_mn.model import resolve
 from qjump_mn.results import counters, directory, outcome
 from qjump_mn.results.directory import RunDirectory
+from tests import facts
 from tests.guest import trees
 from tests.simulator.short import ARMS, TRIALS, command, figure_9
 
 pytestmark = pytest.mark.guest
 
 FEW = figure_9(mining=20)
+ONE_CPU = {min(os.sched_getaffinity(0))}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -52,12 +57,18 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     return run(tmp_path_factory.mktemp("few"), *FEW)
 
 
-def test_one_worker_or_two_give_the_same_bytes(few: RunDirectory, tmp_path: Path) -> None:
-    alone = run(tmp_path, *FEW, cpus={min(os.sched_getaffinity(0))})
+def test_one_worker_or_two_give_the_same_bytes(few: RunDirectory, package: Path, tmp_path: Path) -> None:
+    def run_alone() -> None:
+        alone = run(tmp_path, *FEW, cpus=ONE_CPU)
+        assert alone.manifest.files == few.manifest.files
+
     assert len(few.manifest.trials) == TRIALS
-    assert alone.manifest.files == few.manifest.files
+    source = inspect.getsource(test_one_worker_or_two_give_the_same_bytes)
+    key = cache.hash_of(package.parent.name, *simulated.code(), source, *FEW)
+    facts.established("trials by one worker or two", key, run_alone)
 
 
+@pytest.mark.fresh
 def test_what_was_killed_goes_on_and_nothing_is_run_twice(few: RunDirectory, tmp_path: Path) -> None:
     process = subprocess.Popen(
         command(tmp_path, *FEW), stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -107,6 +118,7 @@ def test_a_run_that_goes_on_elsewhere_is_not_resumed(few: RunDirectory) -> None:
     assert "is being run by another process" in done.stderr
 
 
+@pytest.mark.fresh
 def test_an_interrupt_ends_every_process(tmp_path: Path) -> None:
     process = subprocess.Popen(
         command(tmp_path, "fig9", "--preset", "paper", "--arms", "mining_dctcp"),
@@ -180,7 +192,7 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
 
 
 @pytest.mark.parametrize(
-    ("simulated", "sentence"),
+    ("settings", "sentence"),
     [
         ('like = "tahoe"', "simulator.like: there is no scheme tahoe"),
         ('like = "dctcp"\nqueue = { kind = "cake" }', "simulator.queue.kind: there is no queue 'cake'"),
@@ -222,12 +234,12 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
     ],
 )
 def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(
-    simulated: str, sentence: str, tmp_path: Path
+    settings: str, sentence: str, tmp_path: Path
 ) -> None:
     own = tmp_path / "schemes"
     own.mkdir()
     (own / "mine.toml").write_text(
-        f'label = "mine"\nabout = "mine"\nlook = {{ colour = "#123456", marker = "o" }}\nonly_simulated = true\n[simulator]\n{simulated}\n'
+        f'label = "mine"\nabout = "mine"\nlook = {{ colour = "#123456", marker = "o" }}\nonly_simulated = true\n[simulator]\n{settings}\n'
     )
     environment = {**os.environ, "QJUMP_MN_PATH": str(tmp_path)}
     done = subprocess.run(
@@ -420,8 +432,9 @@ def test_a_backend_that_does_not_fit_is_refused(
     assert sentence in done.stderr
 
 
-def test_the_longest_runs_come_first(few: RunDirectory) -> None:
-    events = [json.loads(line) for line in (few.path / "log.jsonl").read_text().splitlines()]
+def test_the_longest_runs_come_first(tmp_path: Path) -> None:
+    alone = run(tmp_path, *FEW, cpus=ONE_CPU)  # two workers may write their lines in another order
+    events = [json.loads(line) for line in (alone.path / "log.jsonl").read_text().splitlines()]
     started = [event["name"] for event in events if event["event"] == "progress"]
     plan = resolve.plan(
         "fig9", "smoke", ["workloads.search.count=60", "workloads.mining.count=20"], only=ARMS
