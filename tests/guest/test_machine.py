@@ -1,52 +1,26 @@
-"""The guest as a machine: what goes in, what comes out, what ends it, and that it does the same thing
-twice."""
+"""The guest as a machine: what goes in, what comes out, and what ends it. That it does the same thing twice
+is in test_same_bits.py."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import os
 import pickle
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.guest import Image, Job, Setup, Snapshot, run, snapshots
-from qjump_mn.guest.cores import core
-from qjump_mn.guest.machine import TAG, Stop, machine, orphans
+from qjump_mn.guest.machine import TAG, orphans
 from qjump_mn.guest.selection import MODULES
-from qjump_mn.remembered import VARIABLE
-from tests.load import busy_host
+from tests.guest.strangers import Stranger
 
 pytestmark = [pytest.mark.guest, pytest.mark.fresh]
-
-# Sees differences of a nanosecond: stamps, the scheduler's account of run times, timers, the pool of random
-# numbers.
-PROBE = """
-import hashlib, os, random, subprocess, time
-until = time.monotonic() + 0.3
-digest = b""
-while time.monotonic() < until:
-    digest = hashlib.sha256(digest + str(time.monotonic_ns()).encode()).digest()
-for step in range(20):
-    time.sleep(0.0013)
-    print(time.monotonic_ns())
-subprocess.run(["ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1"], check=True)
-print(digest.hex(), open("/proc/schedstat").read(), open("/proc/self/schedstat").read(), open("/sys/class/net/v0/address").read())
-open("random", "w").write(os.urandom(16).hex())
-"""
-
 
 # Most of the memory goes at once, as huge pages; touching a gigabyte page by page would take half a minute.
 EAT = """
@@ -55,14 +29,6 @@ eaten = []
 while True:
     eaten.append(bytearray(1 << 20))
 """
-
-
-def files_of(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def ours(pid: int) -> list[int]:
@@ -76,52 +42,6 @@ def ours(pid: int) -> list[int]:
         except OSError:
             continue
     return found
-
-
-@dataclass
-class Stranger:
-    """Another user (the same one without root) with a folder of their own and a Python that they may run."""
-
-    home: Path
-    python: str
-    user: str | None
-
-    def run(self, code: str, given: bytes) -> str:
-        """Run Python code as that user with `given` as its input; returns what it printed."""
-        environment = {
-            **os.environ,
-            "HOME": str(self.home),
-            "TMPDIR": str(self.home),
-            "PYTHONPATH": os.pathsep.join(sys.path),
-        }
-        del environment[VARIABLE]  # the session's folder is not theirs
-        argv = [self.python, "-c", code]
-        done = subprocess.run(
-            argv,
-            input=given,
-            env=environment,
-            stdout=subprocess.PIPE,
-            user=self.user,
-            extra_groups=[] if self.user else None,
-            check=True,
-        )
-        return done.stdout.decode()
-
-
-@pytest.fixture
-def stranger() -> Iterator[Stranger]:
-    """Skips where no Python that has what we need may be run by another user."""
-    user = "nobody" if os.geteuid() == 0 else None
-    with tempfile.TemporaryDirectory() as folder:
-        if user:
-            shutil.chown(folder, user)
-        for python in (sys.executable, "/usr/bin/python3"):
-            someone = Stranger(Path(folder), python, user)
-            with suppress(OSError, subprocess.CalledProcessError):
-                someone.run("import qjump_mn.guest", b"")
-                yield someone
-                return
-        pytest.skip(f"neither {sys.executable} nor /usr/bin/python3 can import qjump_mn as {user}")
 
 
 def test_a_script_comes_back_with_its_files_and_exit_code(
@@ -173,44 +93,6 @@ def test_an_entry_that_raises_is_code_5_with_its_traceback(
     assert "TypeError: truediv expected 2 arguments, got 3" in result.console.read_text()
 
 
-def test_ten_forks_beside_busy_loops_are_identical(image: Image, booted: Snapshot, tmp_path: Path) -> None:
-    def fork(number: int) -> str:
-        result = run(image, Job(script=PROBE, seed=1), tmp_path / str(number), snapshot=booted)
-        assert result.exit_code == 0
-        return result.sha256["result"]
-
-    with busy_host(), ThreadPoolExecutor(2) as pool:
-        results = list(pool.map(fork, range(10)))
-    assert len(set(results)) == 1
-    assert (
-        len({tuple(files_of(tmp_path / str(number)).items()) for number in range(10)}) == 1
-    )  # the console too
-    run(image, Job(script=PROBE, seed=2), tmp_path / "other", snapshot=booted)
-    assert (tmp_path / "other/random").read_text() != (tmp_path / "0/random").read_text()
-
-
-@pytest.mark.slow
-def test_cold_runs_and_forks_and_another_user_give_the_same_bits(
-    image: Image, booted: Snapshot, tmp_path: Path, stranger: Stranger
-) -> None:
-    job = Job(script=PROBE, seed=1)
-    code = (
-        "import pickle, sys; from pathlib import Path; from qjump_mn.guest import run\n"
-        "image, job, setup, out = pickle.load(sys.stdin.buffer); run(image, job, Path(out), setup=setup)"
-    )
-    with ThreadPoolExecutor(1) as pool:
-        theirs = pool.submit(
-            stranger.run, code, pickle.dumps((image, job, booted.setup, str(stranger.home / "out")))
-        )
-        run(image, job, tmp_path / "cold", setup=booted.setup)
-        theirs.result()
-    run(image, job, tmp_path / "fork", snapshot=booted)
-    cold, fork = files_of(tmp_path / "cold"), files_of(tmp_path / "fork")
-    assert files_of(stranger.home / "out") == cold
-    del cold["console.log"], fork["console.log"]  # a fork's begins later
-    assert cold == fork
-
-
 def test_another_user_may_use_what_root_built(image: Image, booted: Snapshot, stranger: Stranger) -> None:
     code = (
         "import pickle, sys; from pathlib import Path; from qjump_mn.guest import *\n"
@@ -220,16 +102,6 @@ def test_another_user_may_use_what_root_built(image: Image, booted: Snapshot, st
     )
     # It must find both in the cache: it may build neither.
     assert stranger.run(code, str(stranger.home / "out").encode()).strip().splitlines() == [booted.sha256]
-
-
-@pytest.mark.slow
-def test_a_snapshot_made_anew_is_the_same(image: Image, booted: Snapshot, tmp_path: Path) -> None:
-    with busy_host(), core() as number:
-        start = functools.partial(machine, core=number, stop=Stop())
-        snapshots._bring_up(image, booted.setup, tmp_path, print, booted.memory_mb, 300, start)
-    facts = (tmp_path / "facts.json").read_text()
-    assert booted.reproducible
-    assert booted.sha256 in facts
 
 
 @pytest.mark.parametrize(

@@ -1,29 +1,23 @@
-"""The network under test, in the guest and on its clock: the wire is real, the levels are served, a run
-repeats itself to the bit."""
+"""The network under test, in the guest and on its clock: the wire is real, the levels are served."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from qjump_mn import theory
-from qjump_mn.backends.guest import GuestBackend
-from qjump_mn.backends.protocol import Ended
 from qjump_mn.guest import Image, Job, Snapshot, run
 from qjump_mn.links import registry
-from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.model.plan import Trial
 from qjump_mn.model.resolve import plan
 from qjump_mn.programs.iperf import program as iperf
 from qjump_mn.programs.ping import program as ping
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import links, tables
-from qjump_mn.results.manifest import digest, sha256_of
-from tests.load import busy_host
+from tests.guest.laboratory import Laboratory, fig3a
 
 pytestmark = pytest.mark.guest
 
@@ -36,45 +30,6 @@ FULL_BYTES = theory.PREAMBLE_BYTES + theory.frame_bytes(1500) + theory.INTERFRAM
 SEGMENT_BYTES = 1500 - theory.IP_HEADER_BYTES - theory.TCP_HEADER_BYTES
 SMALL_BYTES = FULL_BYTES - SEGMENT_BYTES
 """A TCP segment without data on the wire."""
-
-
-class Laboratory:
-    """Runs trials of plans in forks; what they leave lies in a folder each."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.ready: dict[str, GuestBackend] = {}
-
-    def run(self, resolved: Plan, arm: str, *, seed: int = 1, name: str = "") -> tuple[Trial, Path]:
-        """Run the arm called ``arm``; fail the test unless it ends well."""
-        trial, ended, out = self.attempt(resolved, arm, seed=seed, name=name)
-        assert ended.exit_code == 0, ended.message
-        return trial, out
-
-    def attempt(
-        self, resolved: Plan, arm: str, *, seed: int = 1, name: str = ""
-    ) -> tuple[Trial, Ended, Path]:
-        """Run the arm called ``arm``, whatever comes of it."""
-        trial = next(trial for trial in resolved.trials() if trial.arm.name == arm)
-        trial = msgspec.structs.replace(trial, seed=seed)
-        out = self.folder / (name or f"{resolved.hash[:8]}-{arm}-{seed}")
-        return trial, self.backend(resolved).run(trial, out, print), out
-
-    def backend(self, resolved: Plan) -> GuestBackend:
-        """A backend that is ready for the plan."""
-        if resolved.hash not in self.ready:
-            self.ready[resolved.hash] = GuestBackend()
-            self.ready[resolved.hash].prepare(resolved, print)
-        return self.ready[resolved.hash]
-
-
-@pytest.fixture(scope="session")
-def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
-    return Laboratory(tmp_path_factory.mktemp("laboratory"))
-
-
-def fig3a(*settings: str) -> Plan:
-    return plan("fig3a", "smoke", ["duration=1s", "warmup=1s", *settings])
 
 
 def round_trips_us(trial: Trial, out: Path) -> list[float]:
@@ -264,37 +219,7 @@ def test_a_program_that_dies_is_lost_with_its_last_words(laboratory: Laboratory)
     assert "congestion" in ended.message
 
 
-def content(out: Path) -> str:
-    """One hash over every file that the trial left, the console included."""
-    return digest({str(path.relative_to(out)): sha256_of(path) for path in out.rglob("*") if path.is_file()})
-
-
-@pytest.mark.fresh
-def test_ten_forks_of_a_loaded_arm_beside_busy_loops_are_identical(laboratory: Laboratory) -> None:
-    resolved = fig3a()
-    backend = laboratory.backend(resolved)
-    run: Callable[[int], Path] = lambda index: laboratory.run(resolved, "contended", name=f"same-{index}")[1]  # noqa: E731
-    with busy_host(), ThreadPoolExecutor(backend.parallel) as pool:
-        folders = list(pool.map(run, range(10)))
-    assert len({content(folder) for folder in folders}) == 1
-
-
 def test_another_seed_gives_other_samples(laboratory: Laboratory) -> None:
     one = round_trips_us(*laboratory.run(fig3a(), "contended", seed=1))
     other = round_trips_us(*laboratory.run(fig3a(), "contended", seed=2))
     assert one != other
-
-
-@pytest.mark.fresh
-@pytest.mark.slow
-def test_a_cold_run_is_identical_to_a_fork(laboratory: Laboratory) -> None:
-    resolved = fig3a()
-    trial, fork = laboratory.run(resolved, "qjump")
-    cold = GuestBackend(cold=True)
-    cold.prepare(resolved, print)
-    out = laboratory.folder / "cold"
-    assert cold.run(trial, out, print).exit_code == 0
-    raw = [
-        digest({path.name: sha256_of(path) for path in (folder / "raw").iterdir()}) for folder in (fork, out)
-    ]
-    assert raw[0] == raw[1]

@@ -1,5 +1,5 @@
-"""The store of guests' results: it gives back what was run; tests/test_remembered.py has what is common to all
-stores."""
+"""The store of guests' results: it gives back what was run; tests/test_remembered.py has what all stores have
+in common."""
 
 from __future__ import annotations
 

@@ -1,0 +1,63 @@
+"""Other users of this machine, who may run guests too."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from qjump_mn.remembered import VARIABLE
+
+
+@dataclass
+class Stranger:
+    """Another user (the same one without root) with a folder of their own and a Python that they may run."""
+
+    home: Path
+    python: str
+    user: str | None
+
+    def run(self, code: str, given: bytes) -> str:
+        """Run Python code as that user with `given` as its input; returns what it printed."""
+        environment = {
+            **os.environ,
+            "HOME": str(self.home),
+            "TMPDIR": str(self.home),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
+        del environment[VARIABLE]  # the session's folder is not theirs
+        argv = [self.python, "-c", code]
+        done = subprocess.run(
+            argv,
+            input=given,
+            env=environment,
+            stdout=subprocess.PIPE,
+            user=self.user,
+            extra_groups=[] if self.user else None,
+            check=True,
+        )
+        return done.stdout.decode()
+
+
+@contextmanager
+def made() -> Iterator[Stranger]:
+    """Skips where no Python that has what we need may be run by another user."""
+    user = "nobody" if os.geteuid() == 0 else None
+    with tempfile.TemporaryDirectory() as folder:
+        if user:
+            shutil.chown(folder, user)
+        for python in (sys.executable, "/usr/bin/python3"):
+            someone = Stranger(Path(folder), python, user)
+            with suppress(OSError, subprocess.CalledProcessError):
+                someone.run("import qjump_mn.guest", b"")
+                yield someone
+                return
+        pytest.skip(f"neither {sys.executable} nor /usr/bin/python3 can import qjump_mn as {user}")
