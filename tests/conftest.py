@@ -23,7 +23,7 @@ from qjump_mn.guest.store import GUEST
 from qjump_mn.remembered import VARIABLE
 from tests.facts import afresh
 
-KEPT = 2000
+KEPT = 4000
 """So many results and facts stay, those that were used last. A session has a tenth of that."""
 
 SUMMARY = {GUEST.name: "guest results", SIMULATOR.name: "simulated trials and checks of plans"}
