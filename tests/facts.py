@@ -9,13 +9,13 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from qjump_mn import cache, remembered
-from qjump_mn.guest import build, crates, store
+from qjump_mn.guest import Image, build, crates, store
 from qjump_mn.guest.build import Recipe
 from qjump_mn.guest.toolbox import Tree
 from qjump_mn.remembered import VARIABLE, Kind
@@ -39,19 +39,30 @@ def established(what: str, key: str, find_out: Callable[[], None]) -> None:
     remembered.once(session, Kind(what, type(None)), key, work)
 
 
-def of_the_guest(test: Test) -> Test:
-    """A test that shows what is so for its argument `image` on this machine: a fact, until the code of the
-    test's module, image, QEMU or machine is another."""
-    module = Path(inspect.getfile(test))
+def of(what: str, parts: Callable[..., Iterable[str]]) -> Callable[[Test], Test]:
+    """Makes a fact of what a test shows: until the code of its module is another, or what `parts` gives for its
+    arguments."""
 
-    @functools.wraps(test)
-    def shown(**arguments: Any) -> None:
-        image = arguments["image"]
-        code = [test.__name__, cache.hash_of_code(module), *store.code()]
-        key = cache.hash_of(*code, *store.described(image), *_machine())
-        established("same bits", key, lambda: test(**arguments))
+    def fact(test: Test) -> Test:
+        module = Path(inspect.getfile(test))
 
-    return shown
+        @functools.wraps(test)
+        def shown(**arguments: Any) -> None:
+            named = [value for value in arguments.values() if isinstance(value, str)]
+            code = [test.__name__, *named, cache.hash_of_code(module)]
+            established(what, cache.hash_of(*code, *parts(**arguments)), lambda: test(**arguments))
+
+        return shown
+
+    return fact
+
+
+def _guest(image: Image, **_: object) -> list[str]:
+    return [*store.code(), *store.described(image), *_machine()]
+
+
+of_the_guest = of("same bits", _guest)
+"""For tests of what is so for their argument `image` on this machine."""
 
 
 def _machine() -> list[str]:

@@ -14,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from qjump_mn import cache
 from qjump_mn.guest import toolbox
+from qjump_mn.guest.build import Recipe
 from qjump_mn.guest.toolbox import Tree
+from tests import facts
 from tests.guest import trees
 from tests.guest.checks import SUITES
 
@@ -49,6 +52,18 @@ def copy(tmp_path: Path) -> Path:
     )
 
 
+def read(kernel: str = "6.12", style: Tree | None = None, **_: object) -> list[str]:
+    """All that the tools are, and read."""
+    used = [trees.kernel_tree(SUITES[kernel]), *filter(None, [style])]
+    files = [
+        f"{path.relative_to(SOURCES)} {cache.hash_of_file(path)}" for path in Recipe(SOURCES, "").sources()
+    ]
+    return [*(tree.packages_sha256 for tree in used), *files]
+
+
+of_the_sources = facts.of("style of the kernel modules", read)
+
+
 def complaints(text: str) -> list[str]:
     return [line for line in text.splitlines() if re.search(r"\b(warning|error)\b", line, re.I)]
 
@@ -64,11 +79,13 @@ def modules(kernel: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("kernel", SUITES)
+@of_the_sources
 def test_compiler_and_sparse_find_nothing(kernel: str, copy: Path) -> None:
     assert complaints(modules(kernel, copy)) == []
 
 
 @pytest.mark.parametrize("kernel", SUITES)
+@of_the_sources
 def test_sparse_is_at_work(kernel: str, copy: Path) -> None:
     wrong = "static __used u16 qjump_made_up(__be16 port)\n{\n\treturn port;\n}\n"
     (copy / "sch_wire.c").write_text(f"{(copy / 'sch_wire.c').read_text()}\n{wrong}")
@@ -99,10 +116,12 @@ def checkpatch(style: Tree, folder: Path) -> list[str]:
     ).splitlines()
 
 
+@of_the_sources
 def test_checkpatch_finds_nothing(style: Tree, copy: Path) -> None:
     assert checkpatch(style, copy) == []
 
 
+@of_the_sources
 def test_checkpatch_is_at_work(style: Tree, copy: Path) -> None:
     (copy / "epoch.h").write_text(
         (copy / "epoch.h").read_text().replace("\ta->end = 0;\n", "        a->end=0;\n")
