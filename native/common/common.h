@@ -35,6 +35,7 @@ enum setting_kind {
 	SETTING_REAL,
 	SETTING_CHOICE, /* one of some words */
 	SETTING_ADDRESSES, /* ADDRESS:PORT,... of IPv4 */
+	SETTING_HOST, /* ADDRESS of IPv4, of one host, without a port */
 	SETTING_FLAG,
 	SETTING_OUTPUT, /* a file; not in the log */
 };
@@ -128,6 +129,8 @@ const char *address_text(const struct sockaddr_in *address);
 int connect_to(const struct sockaddr_in *address);
 /* A socket's pending error, as after a non-blocking connect(); 0 if there is none */
 int socket_error(int fd);
+/* How many packets a socket's receive buffer had no room for */
+uint32_t socket_overflowed(int fd);
 
 /* --- random numbers --- */
 

@@ -64,22 +64,40 @@ static bool parse_real(const char *text, double least, double most, double *real
 	       *real >= least && *real <= most;
 }
 
+static bool parse_host(const char *text, size_t length, struct sockaddr_in *address)
+{
+	char host[INET_ADDRSTRLEN];
+
+	if (length >= sizeof(host))
+		return false;
+	memcpy(host, text, length);
+	host[length] = '\0';
+	*address = (struct sockaddr_in){ .sin_family = AF_INET };
+	return inet_pton(AF_INET, host, &address->sin_addr) == 1;
+}
+
+/* Neither "this host" nor a multicast or the broadcast address. */
+static bool is_one_host(const struct sockaddr_in *address)
+{
+	const uint32_t host = ntohl(address->sin_addr.s_addr);
+
+	return host >> 24 != 0 && !IN_MULTICAST(host) && !IN_BADCLASS(host);
+}
+
 static bool parse_address(const char *text, size_t length, struct sockaddr_in *address)
 {
 	const char *colon = memchr(text, ':', length);
-	char host[INET_ADDRSTRLEN];
 	size_t host_length;
 	int64_t port;
 
 	if (!colon)
 		return false;
 	host_length = (size_t)(colon - text);
-	if (host_length >= sizeof(host) || !parse_number(colon + 1, length - host_length - 1, 1, UINT16_MAX, &port))
+	if (!parse_host(text, host_length, address) ||
+	    !parse_number(colon + 1, length - host_length - 1, 1, UINT16_MAX, &port))
 		return false;
-	memcpy(host, text, host_length);
-	host[host_length] = '\0';
-	*address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-	return inet_pton(AF_INET, host, &address->sin_addr) == 1;
+	address->sin_port = htons((uint16_t)port);
+	return true;
 }
 
 static bool parse_addresses(const char *text, struct setting *setting)
@@ -138,6 +156,10 @@ static void set(struct setting *setting, const char *text)
 			refuse("--%s is '%s', give an IPv4 address and a port, as in 10.0.0.1:7000", setting->name, text);
 		refuse("--%s is '%s', give 1 to %lld IPv4 addresses with ports, as in 10.0.0.1:7000,10.0.0.2:7000",
 		       setting->name, text, (long long)setting->most);
+	case SETTING_HOST:
+		if (!parse_host(text, strlen(text), setting->addresses) || !is_one_host(setting->addresses))
+			refuse("--%s is '%s', give the IPv4 address of a host, as in 10.0.0.1", setting->name, text);
+		break;
 	case SETTING_FLAG:
 		setting->number = 1;
 		text = "";

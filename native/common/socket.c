@@ -2,8 +2,10 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -43,4 +45,14 @@ int socket_error(int fd)
 
 	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
 	return error;
+}
+
+uint32_t socket_overflowed(int fd)
+{
+	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
+	socklen_t size = sizeof(memory);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &size) != 0)
+		fail("the kernel does not tell what the socket dropped (%s), take Linux 4.12 or later", strerror(errno));
+	return memory[SK_MEMINFO_DROPS];
 }
