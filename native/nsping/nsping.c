@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * nsping: the round trips of echo requests that are sent at set times, in nanoseconds. iputils' ping prints whole
+ * microseconds and sends every 2 ms at the most, whereas a full-size frame takes 1.2 us at 10 Gb/s.
+ *
+ * A round trip is from the clock read just before the request is given to the kernel to the kernel's time stamp of the
+ * reply, which is of CLOCK_REALTIME: what happens between its arrival and its reading has no part in it. The times at
+ * which requests were sent are of CLOCK_MONOTONIC, like those of the other programs.
+ *
+ * The socket is neither connected nor asks for IP_RECVERR, and so no ICMP error is put on it, which a later call would
+ * report as its own. Of a request that this host's queueing discipline drops the kernel then says nothing either: it is
+ * lost like one that is dropped on its way.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../common/common.h"
+#include "echo.h"
+
+#include <linux/icmp.h>
+
+#define MOST_REQUESTS 10000000 /* a log of 240 MB */
+
+const char program[] = "nsping";
+
+enum { TO, INTERVAL, COUNT, PAYLOAD, LINGER, OUTPUT };
+
+static struct sockaddr_in target;
+
+static struct setting settings[] = {
+	[TO] = { "to", SETTING_HOST, .addresses = &target, .required = true },
+	[INTERVAL] = { "interval", SETTING_NUMBER, 0, 1000, LONGEST_NS, .required = true },
+	[COUNT] = { "count", SETTING_NUMBER, 0, 1, MOST_REQUESTS, .required = true },
+	[PAYLOAD] = { "payload", SETTING_NUMBER, 56, PAYLOAD_MIN, PAYLOAD_MAX },
+	[LINGER] = { "linger", SETTING_NUMBER, 5 * NS_PER_S, 0, LONGEST_NS },
+	[OUTPUT] = { "output", SETTING_OUTPUT },
+	{ .kind = SETTING_END },
+};
+
+static const char help[] =
+	"usage: nsping --to ADDRESS --interval NS --count N [OPTION]...\n"
+	"  --to ADDRESS     the host that is to answer, IPv4\n"
+	"  --interval NS    from one request to the next, 1000 or more\n"
+	"  --count N        how many requests\n"
+	"  --payload BYTES  of a request, 16 to 65507 (56)\n"
+	"  --linger NS      how long replies are waited for after the last request (5000000000)\n"
+	"  --output FILE    for the log (standard output)\n"
+	"  --help           this text\n"
+	"A row a request, columns: sequence sent_ns rtt_ns, 0 if it was lost. See nsping(1).\n";
+
+struct request {
+	int64_t sent_ns;
+	int64_t sent_realtime_ns;
+	int64_t rtt_ns; /* 0: not answered */
+};
+
+static struct {
+	struct waiter waiter;
+	int socket;
+	int clock; /* a timer that is cancelled when CLOCK_REALTIME is set */
+	uint16_t identifier;
+	int64_t start_ns;
+	struct request *requests;
+	int64_t sent, received, duplicates, foreign;
+	bool early;
+	union {
+		struct echo echo;
+		uint8_t bytes[ICMP_HEADER_BYTES + PAYLOAD_MAX];
+	} request;
+	uint8_t reply[PACKET_MAX];
+} run;
+
+static int64_t realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+static void watch_clock(void)
+{
+	const struct itimerspec never = { .it_value.tv_sec = NEVER / NS_PER_S };
+
+	run.clock = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (run.clock < 0 ||
+	    timerfd_settime(run.clock, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL) != 0)
+		fail("no timer to watch the clock with (%s), raise the limit of open files", strerror(errno));
+}
+
+static void check_clock(void)
+{
+	uint64_t expirations;
+
+	if (read(run.clock, &expirations, sizeof(expirations)) < 0 && errno == ECANCELED)
+		fail("CLOCK_REALTIME was set during the run, so round trips are wrong, stop what sets it");
+}
+
+/*
+ * One that no other nsping of this network namespace has: the number of a UDP port, which the kernel gives nobody else
+ * as long as the socket is open.
+ */
+static uint16_t own_identifier(void)
+{
+	struct sockaddr_in own = { .sin_family = AF_INET };
+	socklen_t size = sizeof(own);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&own, sizeof(own)) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&own, &size) != 0)
+		fail("no UDP port is free, whose number is the identifier (%s), end what has them", strerror(errno));
+	return ntohs(own.sin_port);
+}
+
+/* Every raw socket is given every reply of its network namespace: let this one be woken by its own only. */
+static void filter_replies(void)
+{
+	const struct icmp_filter types = { .data = ~(1U << ICMP_ECHOREPLY) };
+	struct sock_filter steps[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 12), /* the source */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(target.sin_addr.s_addr), 0, 4),
+		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0), /* past the IP header */
+		BPF_STMT(BPF_LD | BPF_H | BPF_IND, 4), /* the identifier */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, run.identifier, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, PACKET_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog filter = { sizeof(steps) / sizeof(steps[0]), steps };
+
+	if (setsockopt(run.socket, SOL_RAW, ICMP_FILTER, &types, sizeof(types)) != 0 ||
+	    setsockopt(run.socket, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) != 0)
+		fail("the kernel does not filter replies (%s), take one that does", strerror(errno));
+	while (recv(run.socket, run.reply, sizeof(run.reply), 0) >= 0) /* what came before the filter was there */
+		;
+}
+
+static void open_socket(void)
+{
+	const int on = 1;
+
+	run.socket = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMP);
+	if (run.socket < 0 && errno == EPERM)
+		fail("no right to a raw socket, run it as root or with CAP_NET_RAW");
+	if (run.socket < 0 || setsockopt(run.socket, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) != 0)
+		fail("no raw socket with time stamps (%s), see what the system lacks", strerror(errno));
+	filter_replies();
+}
+
+static int64_t arrival_realtime_ns(struct msghdr *message)
+{
+	for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control)) {
+		struct timespec stamp;
+
+		if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_TIMESTAMPNS)
+			continue;
+		memcpy(&stamp, CMSG_DATA(control), sizeof(stamp));
+		return stamp.tv_sec * NS_PER_S + stamp.tv_nsec;
+	}
+	fail("a reply has no time stamp, give the kernel SO_TIMESTAMPNS");
+}
+
+/* The request that a packet answers; NULL if there is none. */
+static struct request *answered(size_t size)
+{
+	struct request *request;
+	uint64_t number;
+	int64_t sent_ns;
+
+	if (!echo_reply(run.reply, size, (size_t)settings[PAYLOAD].number, &number, &sent_ns) || number == 0 ||
+	    number > (uint64_t)run.sent)
+		return NULL;
+	request = &run.requests[number - 1];
+	return request->sent_realtime_ns == sent_ns ? request : NULL;
+}
+
+/* Take the packet that is next, if there is one. */
+static void receive(void)
+{
+	char control[CMSG_SPACE(sizeof(struct timespec))];
+	struct iovec space = { run.reply, sizeof(run.reply) };
+	struct msghdr message = {
+		.msg_iov = &space, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
+	ssize_t size = recvmsg(run.socket, &message, 0);
+	struct request *request;
+
+	if (size < 0) {
+		if (errno != EAGAIN)
+			fail("cannot receive from %s (%s), see what the system lacks", settings[TO].text,
+			     strerror(errno));
+		return;
+	}
+	request = answered((size_t)size);
+	if (!request) {
+		run.foreign++;
+	} else if (request->rtt_ns) {
+		run.duplicates++;
+	} else {
+		request->rtt_ns = arrival_realtime_ns(&message) - request->sent_realtime_ns;
+		if (request->rtt_ns < 1)
+			request->rtt_ns = 1; /* a clock may be that coarse */
+		run.received++;
+	}
+}
+
+static bool is_ready(int fd, short events)
+{
+	struct pollfd look = { .fd = fd, .events = events };
+
+	return poll(&look, 1, 0) > 0;
+}
+
+/* Sleep until a time or until one of the events, of which POLLIN is always one; take a packet that is there. */
+static enum wake wait_and_receive(short events, int64_t until_ns)
+{
+	enum wake wake = wait_for(&run.waiter, run.socket, events, until_ns);
+
+	if (wake == WAKE_SIGNAL)
+		run.early = true;
+	else if (wake == WAKE_READY)
+		receive();
+	return wake;
+}
+
+/* Take a packet and go on, as it is late; without a timer, which is the dearest to set when it is over at once. */
+static bool receive_one(void)
+{
+	run.early = is_ready(run.waiter.signals, POLLIN);
+	receive();
+	return !run.early;
+}
+
+/* False when a signal came first. Who is late receives and sends by turns. */
+static bool receive_until(int64_t until_ns)
+{
+	enum wake wake;
+
+	if (now_ns() >= until_ns)
+		return receive_one();
+	do
+		wake = wait_and_receive(POLLIN, until_ns);
+	while (wake == WAKE_READY && now_ns() < until_ns);
+	return wake != WAKE_SIGNAL;
+}
+
+static int64_t due_ns(int64_t sent)
+{
+	return run.start_ns + sent * settings[INTERVAL].number;
+}
+
+/* Until half of the socket's buffer is free; false when a signal came first, or it took too long. */
+static bool wait_for_room(void)
+{
+	const int64_t end_ns = due_ns(settings[COUNT].number - 1) + settings[LINGER].number;
+
+	do
+		if (wait_and_receive(POLLIN | POLLOUT, end_ns) != WAKE_READY)
+			return false;
+	while (!is_ready(run.socket, POLLOUT));
+	return true;
+}
+
+/*
+ * False when a signal came first, or there was no room for too long. A raw socket tells that its buffer is full by
+ * ENOBUFS, also one that is not blocking, as it would if there was no memory.
+ */
+static bool send_next(void)
+{
+	const size_t size = ICMP_HEADER_BYTES + (size_t)settings[PAYLOAD].number;
+	struct request *request = &run.requests[run.sent];
+
+	for (bool waited = false;; waited = true) {
+		request->sent_ns = now_ns();
+		request->sent_realtime_ns = realtime_ns();
+		echo_request(&run.request.echo, run.identifier, (uint64_t)run.sent + 1, request->sent_realtime_ns);
+		if (sendto(run.socket, &run.request, size, 0, (const struct sockaddr *)&target, sizeof(target)) >= 0) {
+			run.sent++;
+			return true;
+		}
+		if (errno != ENOBUFS)
+			fail("cannot send %lld bytes to %s (%s), give this host an address and a route, or send less",
+			     (long long)settings[PAYLOAD].number, settings[TO].text, strerror(errno));
+		if (waited)
+			fail("the socket's buffer has no room for %lld bytes when half empty, give less by --payload",
+			     (long long)settings[PAYLOAD].number);
+		if (!wait_for_room())
+			return false;
+	}
+}
+
+static void measure(void)
+{
+	int64_t end_ns;
+
+	run.start_ns = now_ns();
+	while (run.sent < settings[COUNT].number)
+		if (!receive_until(due_ns(run.sent)) || !send_next())
+			break;
+	end_ns = now_ns() + settings[LINGER].number;
+	while (!run.early && run.received < run.sent)
+		if (wait_and_receive(POLLIN, end_ns) == WAKE_TIME)
+			break;
+}
+
+static void write_log(void)
+{
+	write_start(NULL, settings, "sequence sent_ns rtt_ns");
+	for (int64_t i = 0; i < run.sent; i++)
+		write_row((const int64_t[]){ i + 1, run.requests[i].sent_ns, run.requests[i].rtt_ns }, 3);
+	write_end((size_t)run.sent, run.early,
+		  (const struct total[]){ { "identifier", run.identifier },
+					  { "start_ns", run.start_ns },
+					  { "sent", run.sent },
+					  { "received", run.received },
+					  { "duplicates", run.duplicates },
+					  { "foreign", run.foreign },
+					  { "overflowed", socket_overflowed(run.socket) },
+					  { NULL, 0 } });
+}
+
+int main(int argc, char **argv)
+{
+	read_options(argc, argv, settings, help);
+	if (settings[COUNT].number - 1 > LONGEST_NS / settings[INTERVAL].number)
+		refuse("--count requests at --interval take more than a day, give less of one");
+	open_output(settings[OUTPUT].text);
+	memset(&run.request, 0, sizeof(run.request)); /* touched, as is the next */
+	memset(run.reply, 0, sizeof(run.reply));
+	run.requests = allocate((size_t)settings[COUNT].number, sizeof(*run.requests));
+	run.identifier = own_identifier();
+	open_socket();
+	waiter_open(&run.waiter);
+	watch_clock();
+
+	measure();
+
+	check_clock();
+	write_log();
+	return EXIT_SUCCESS;
+}
