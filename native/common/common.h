@@ -101,6 +101,7 @@ void *allocate(size_t count, size_t size);
 /* --- the clock, and waits (wait.c) --- */
 
 int64_t now_ns(void);
+int64_t realtime_ns(void); /* of CLOCK_REALTIME, which the kernel's time stamps have */
 
 /*
  * Two descriptors, for wait_for() or an epoll set. The timer is a timerfd, since it alone is exact: the kernel lets poll(2)

@@ -18,6 +18,14 @@ int64_t now_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+int64_t realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
 void waiter_open(struct waiter *waiter)
 {
 	sigset_t ends;

@@ -13,7 +13,6 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <linux/sock_diag.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,14 +50,6 @@ static struct {
 		char bytes[FANIN_PAYLOAD_MAX];
 	} datagram;
 } run;
-
-static int64_t realtime_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 /*
  * What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC; *error: no further from the truth than that. The kernel keeps the
@@ -140,17 +131,6 @@ static bool receive(void)
 	return true;
 }
 
-/* Datagrams for which the socket's buffer had no room. */
-static uint32_t count_overflowed(void)
-{
-	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
-	socklen_t size = sizeof(memory);
-
-	if (getsockopt(run.socket, SOL_SOCKET, SO_MEMINFO, memory, &size) != 0)
-		fail("the kernel does not tell what the socket dropped (%s), take Linux 4.12 or later", strerror(errno));
-	return memory[SK_MEMINFO_DROPS];
-}
-
 int fanin_receive(int argc, char **argv)
 {
 	struct waiter waiter;
@@ -178,7 +158,7 @@ int fanin_receive(int argc, char **argv)
 	write_end(run.log.rows, false,
 		  (const struct total[]){ { "bytes", run.bytes },
 					  { "foreign", run.foreign },
-					  { "overflowed", count_overflowed() },
+					  { "overflowed", socket_overflowed(run.socket) },
 					  { "clock_error_ns", error_ns },
 					  { NULL, 0 } });
 	return EXIT_SUCCESS;

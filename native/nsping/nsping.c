@@ -78,14 +78,6 @@ static struct {
 	uint8_t reply[PACKET_MAX];
 } run;
 
-static int64_t realtime_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static void watch_clock(void)
 {
 	const struct itimerspec never = { .it_value.tv_sec = NEVER / NS_PER_S };
