@@ -16,7 +16,7 @@ from qjump_mn.guest.cpio import Node
 from qjump_mn.guest.image import python_package
 from qjump_mn.guest.toolbox import Tree
 
-MODULE_FOLDERS = ("kmod-patches",)
+MODULE_FOLDERS = ("kmod-patches", "kmod-clock")
 """The folders of the checkout with kernel modules: every image has them all."""
 
 _HOME = "opt/qjump-mn"
