@@ -49,8 +49,8 @@ class Request(NamedTuple):
     schemes: tuple[str, ...] = ()
     scheduler: str = ""
 
-    def plan(self) -> Plan:
-        """The plan; raise :class:`UsageError` for what cannot be."""
+    def plan(self, backend: str = "") -> Plan:
+        """The plan, for another backend where one is given; raise :class:`UsageError` for what cannot be."""
         return resolve.plan(
             self.experiment,
             self.preset,
@@ -59,12 +59,14 @@ class Request(NamedTuple):
             replicates=self.replicates,
             only=self.arms,
             schemes=self.schemes,
+            backend=backend or self.backend,
         )
 
 
 def show(request: Request, out: Console) -> int:
-    """Print the shell script that the plan stands for; touch nothing."""
-    plan = request.plan()
+    """Print the shell script that the plan stands for; touch nothing. It is for a machine whose clock nobody
+    slows down."""
+    plan = request.plan("host")
     check(plan)
     backend = _backend(plan, request.backend, cold=request.cold)
     if backend.name == "simulator":
@@ -162,7 +164,8 @@ def run(request: Request, out: Console, argv: list[str]) -> int:
     first = ", after about 3 minutes to build the guest, this first time" if builds else ""
     out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
     if backend.name != "simulator":
-        out.print(f"about {expected(plan, backend)}{first}", markup=False)
+        _check_length(plan, backend)
+        out.print(f"about {_told(expected_s(plan, backend))}{first}", markup=False)
     now = datetime.datetime.now(datetime.UTC)
     run_directory = directory.create(
         request.out,
@@ -290,18 +293,37 @@ FORK_S, QUIET = 4, 0.25
 """Wall seconds of a fork, and of a quiet virtual second, on two slow cores that are both at work."""
 
 
-def expected(plan: Plan, backend: Backend) -> str:
+LONGEST_S = 86400.0
+"""A run that would take longer is refused."""
+
+
+def expected_s(plan: Plan, backend: Backend) -> float:
     """How long the trials will take on this many cores, roughly: after the first of them the progress lines
     know better."""
-    faster: float = (plan.network.link.rate_bps / 1e7) ** 0.85
-    virtual = (plan.warmup_ns + plan.duration_ns) / 1e9
+    virtual_s = (plan.warmup_ns + plan.duration_ns) / 1e9
 
     def cost(arm: ArmPlan) -> float:
         if backend.clock == "real":
             return 1
+        faster: float = (arm.network.link.rate_bps / 1e7) ** 0.85
         return QUIET + faster * sum(workload.busy for workload in arm.workloads)
 
-    seconds = sum(FORK_S + virtual * cost(arm) for arm in plan.arms_run) * len(plan.seeds) / backend.parallel
+    arms_s = sum(FORK_S + virtual_s * cost(arm) for arm in plan.arms_run)
+    return arms_s * len(plan.seeds) / backend.parallel
+
+
+def _check_length(plan: Plan, backend: Backend) -> None:
+    """Raise :class:`UsageError` for a run that nobody would wait for."""
+    seconds = expected_s(plan, backend)
+    if seconds > LONGEST_S:
+        shorter_s = (plan.warmup_ns + plan.duration_ns) / 1e9 * LONGEST_S / seconds
+        raise UsageError(
+            f"experiment {plan.experiment!r}: it would take about {seconds / 3600:.0f} hours: use a warmup "
+            f"and a duration of at most {shorter_s:.2g} s together, or fewer arms or replicates"
+        )
+
+
+def _told(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 

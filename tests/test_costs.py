@@ -10,7 +10,7 @@ from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.flows.program import MEAN_PACKETS, FlowsPlan
 from qjump_mn.programs.ping.program import PingPlan
-from qjump_mn.session import FORK_S, QUIET, expected
+from qjump_mn.session import FORK_S, QUIET, expected_s
 
 
 def trial(experiment: str, preset: str, arm: str, *settings: str) -> Trial:
@@ -37,7 +37,7 @@ def test_the_seconds_of_a_run_are_those_of_its_programs() -> None:
     plan = resolve.plan("fig3a", "smoke", [], only=["contended"])
     backend = GuestBackend()
     virtual_s = (plan.warmup_ns + plan.duration_ns) / 1e9
-    assert expected(plan, backend) == f"{(FORK_S + virtual_s * (QUIET + 0.7)) / backend.parallel:.0f} s"
+    assert expected_s(plan, backend) == (FORK_S + virtual_s * (QUIET + 0.7)) / backend.parallel
 
 
 def test_the_packets_of_a_simulated_trial_are_those_of_its_programs() -> None:

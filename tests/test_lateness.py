@@ -6,11 +6,13 @@ import time
 
 import pytest
 
-from qjump_mn.executor.lateness import EVERY_S, Lateness
+from qjump_mn.executor.lateness import Lateness
+
+EVERY_S = 0.023
 
 
 def test_a_processor_that_is_taken_is_noticed() -> None:
-    with Lateness() as taken:
+    with Lateness(EVERY_S) as taken:
         time.sleep(2 * EVERY_S)
         began = time.monotonic()
         while time.monotonic() - began < 5 * EVERY_S:
@@ -22,7 +24,7 @@ def test_a_processor_that_is_taken_is_noticed() -> None:
 
 
 def test_quantiles_are_ranks_beyond_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Lateness() as lateness:
+    with Lateness(EVERY_S) as lateness:
         pass
     monkeypatch.setattr(lateness, "_late_s", [(100 - rank) * 1e-6 + 50e-6 for rank in range(100)])
     assert lateness.quantiles_us() == {"p50": 49.0, "p99": 97.0, "max": 99.0}

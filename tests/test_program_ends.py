@@ -9,7 +9,7 @@ import pytest
 
 from qjump_mn.errors import LostError
 from qjump_mn.executor.program import Program, Programs
-from qjump_mn.executor.shell import Namespaces
+from qjump_mn.executor.shell import Shell
 from qjump_mn.executor.steps import MACHINE, Finish, Start, Stop
 
 DIES, FAILS, ENDS, STAYS = "kill -KILL $$", "echo no peer >&2; exit 1", "exit 0", "exec sleep 60"
@@ -36,7 +36,7 @@ class Stage:
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    with Programs(Namespaces(), tmp_path) as programs:
+    with Programs(Shell(), tmp_path) as programs:
         yield Stage(programs)
 
 

@@ -173,10 +173,10 @@ def test_what_is_saved_is_what_is_set() -> None:
 
 # The order of a trial's steps.
 
-ORDER = re.compile("T+" "b+" "(?:s[wf])*" "zM" "s*" "l" "c+" r"\(" "(?:s+f+|m)" r"\)" "d+" "f*z?x*" "a+")
+ORDER = re.compile("T+" "b+" "(?:s[wf])*" "zM" "s*" "l" "c+" r"\(" "(?:s+f+|m)" r"\)" "d+" "x*f*z?x*" "a+")
 """Treat; read back; what serves, each until it is ready; a moment; what disturbs; the warm-up; counters; what
-measures, to its end, or the trial's duration; counters; what disturbs ends, what is under way arrives, what
-serves is stopped; counters."""
+measures, to its end, or the trial's duration; counters; what disturbs is stopped or ends, what is under
+way arrives, what serves is stopped; counters."""
 LETTERS: dict[type[Any], str] = {
     Run: "T", Start: "s", Wait: "w", Finish: "f", Stop: "x", Mark: "M", Measure: "(", Measured: ")",
 }  # fmt: skip

@@ -28,8 +28,8 @@ VIRTUAL_MARGIN_S = 180
 """Setting up an arm takes about three virtual seconds; the rest is room for programs that end late."""
 
 WALL_PER_VIRTUAL = 30
-"""No machine that is of any use needs more wall seconds for a virtual one (measured here: 0.3 at 10 Mb/s, 3
-at 1 Gb/s)."""
+"""No machine that is of any use needs more wall seconds for a virtual one at 10 Mb/s (measured here: 0.3), or
+for 1/dilation of one on a dilated clock."""
 
 
 class GuestBackend:
@@ -82,7 +82,7 @@ class GuestBackend:
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial in a fork, or in a machine of its own if cold."""
         network = trial.network.skeleton()
-        virtual_s = (trial.warmup_ns + trial.duration_ns) / 1e9 + VIRTUAL_MARGIN_S
+        virtual_s = trial.background_ns / 1e9 + VIRTUAL_MARGIN_S
         args = {"steps": msgspec.to_builtins(trial_steps(trial))}
         job = guest.Job(entry=RUN_TRIAL, args=args, seed=trial.seed, virtual_deadline_s=virtual_s)
         began = time.monotonic()
@@ -93,7 +93,7 @@ class GuestBackend:
                 out,
                 snapshot=self._snapshots.get(network),
                 setup=setup(network) if self._cold else None,
-                wall_deadline_s=virtual_s * WALL_PER_VIRTUAL,
+                wall_deadline_s=_wall_deadline_s(trial),
                 progress=progress,
                 stop=self._stop,
             )
@@ -114,6 +114,11 @@ class GuestBackend:
     def stop(self) -> None:
         """End the guests of this backend; none starts any more."""
         self._stop.now()
+
+
+def _wall_deadline_s(trial: Trial) -> float:
+    """After so long a trial is given up."""
+    return (trial.background_ns / 1e9 * trial.arm.dilation + VIRTUAL_MARGIN_S) * WALL_PER_VIRTUAL
 
 
 def setup(network: Network) -> guest.Setup:

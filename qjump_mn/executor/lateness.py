@@ -12,14 +12,13 @@ import threading
 import time
 from typing import Self
 
-EVERY_S = 0.023
-"""Between wake-ups: often enough to meet any busy while that lasts as long as a full buffer at 10 Mb/s (122
-ms), and no multiple of the programs' own intervals, so that it meets all their phases."""
-
 
 class Lateness:
-    """While the block runs, a thread sleeps until set times and notes how late it wakes up, as any program
-    would that waits for them."""
+    """While the block runs, a thread sleeps until set times, ``every_s``, and notes how late it wakes up, as
+    any program would that waits for them."""
+
+    def __init__(self, every_s: float) -> None:
+        self._every_s = every_s
 
     def __enter__(self) -> Self:
         self._late_s: list[float] = []
@@ -39,8 +38,8 @@ class Lateness:
     def _watch(self) -> None:
         began, number = time.monotonic(), 0
         while not self._ended.is_set():
-            number = max(number + 1, math.ceil((time.monotonic() - began) / EVERY_S))
-            due = began + number * EVERY_S
+            number = max(number + 1, math.ceil((time.monotonic() - began) / self._every_s))
+            due = began + number * self._every_s
             time.sleep(max(0.0, due - time.monotonic()))
             self._late_s.append(time.monotonic() - due)
 
@@ -58,4 +57,4 @@ class Lateness:
             "p99": max(1, min(math.ceil(0.99 * count), count - 2)),
             "max": count,
         }
-        return {name: round((late[rank - 1] - late[0]) * 1e6, 1) for name, rank in ranks.items()}
+        return {name: round((late[rank - 1] - late[0]) * 1e6, 3) for name, rank in ranks.items()}

@@ -130,8 +130,10 @@ class Sleep(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="sl
 
 
 class Measure(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="measure"):
-    """The measurement begins: from here on it is noted how busy the processor is, and how late it comes to
-    whom it is due."""
+    """The measurement begins: from here on it is noted how busy the processor is, and, ``every_s``, how late
+    it comes to whom it is due."""
+
+    every_s: float
 
 
 class Measured(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="measured"):

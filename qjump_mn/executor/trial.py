@@ -16,7 +16,7 @@ from . import steps
 from .errors import LostError, MachineError, QJumpError
 from .lateness import Lateness
 from .program import Programs
-from .shell import Namespaces, Shell
+from .shell import Shell
 
 NS = 1e9
 PROGRESS = "qjump-mn: "
@@ -38,7 +38,7 @@ class Network:
     """A network that steps have brought up: a context manager, after which nothing of it is left."""
 
     def __init__(self, shell: Shell | None = None) -> None:
-        self.shell = shell or Namespaces()
+        self.shell = shell or Shell()
         self.exits = ExitStack()
         self.emulation: Any = None
         self._block: Block | None = None
@@ -167,15 +167,15 @@ class Block:
             "began_ns": round(self._marks_s[steps.MEASUREMENT] * NS),
             "began_utc_ns": time.time_ns(),
         }
-        self._lateness = self._exits.enter_context(Lateness())
+        self._lateness = self._exits.enter_context(Lateness(step.every_s))
 
     def _measured(self, step: steps.Measured) -> None:
         self._lateness.end()
         load_s = self._marks_s[steps.LOAD]
         self._facts |= {
             "window_s": [
-                round(self._marks_s[steps.MEASUREMENT] - load_s, 6),
-                round(time.monotonic() - load_s, 6),
+                round(self._marks_s[steps.MEASUREMENT] - load_s, 9),
+                round(time.monotonic() - load_s, 9),
             ],
             "cpu_busy": round(_busy_share(self._ticks, _cpu_ticks()), 4),
             "cpu_late_us": self._lateness.quantiles_us(),

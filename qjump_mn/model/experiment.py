@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from qjump_mn.model.clock import ClockSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import LinkChange, LinkSpec
 from qjump_mn.model.units import Duration, Size
@@ -150,6 +151,7 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     question: str
     topology: str
     link: LinkSpec
+    clock: ClockSpec = ClockSpec()
     warmup: Duration = Duration(0)
     duration: Duration = Duration(0)
     replicates: int

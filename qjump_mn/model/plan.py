@@ -12,8 +12,9 @@ from qjump_mn.model.scheme import Limiter, Presented, SchemePlan
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.registry import AnyPlan
 
-TAIL_S = 1
-"""Bulk traffic goes on for at least this long after the last request is due."""
+TAIL_NS = 10**9
+"""What disturbs goes on for at least this long after the last request is due, and for a whole number of
+these, on the machine's clock."""
 
 
 class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -35,7 +36,8 @@ class QJumpPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One treatment, resolved; ``uses_levels`` tells whether the workloads are marked with their levels.
+    """One treatment, resolved; ``uses_levels`` tells whether the workloads are marked with their levels,
+    ``dilated`` by how much the clock is dilated, if it is.
 
     An arm of a ``series`` has the value ``x`` of its sweep.
     """
@@ -49,8 +51,14 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     uses_levels: bool
     qjump: QJumpPlan | None
     workloads: tuple[AnyPlan, ...]
+    dilated: int | None = None
     series: str = ""
     x: float | None = None
+
+    @property
+    def dilation(self) -> int:
+        """An instruction takes 1/dilation ns of the network's time."""
+        return self.dilated or 1
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -77,19 +85,12 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return identity.sha256(self)
 
     @property
-    def background_s(self) -> int:
+    def background_ns(self) -> int:
         """How long what disturbs goes on: warm-up, the time of the slowest measurement, and a tail, so that
         every request meets it."""
-        return (
-            -(
-                -(
-                    self.warmup_ns
-                    + max([self.duration_ns, *(workload.longest_ns for workload in self.arm.workloads)])
-                )
-                // 10**9
-            )
-            + TAIL_S
-        )
+        tail_ns = TAIL_NS // self.arm.dilation
+        slowest_ns = max([self.duration_ns, *(workload.longest_ns for workload in self.arm.workloads)])
+        return -(-(self.warmup_ns + slowest_ns) // tail_ns) * tail_ns + tail_ns
 
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

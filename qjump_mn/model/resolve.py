@@ -10,7 +10,7 @@ import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading
+from qjump_mn.model import clock, loading
 from qjump_mn.model.experiment import ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import ArmPlan, Judged, Plan, QJumpPlan, Run, Shown
 from qjump_mn.model.scheme import Limiter, Presented, resolve_scheme
@@ -38,13 +38,16 @@ def plan(
     replicates: int | None = None,
     only: Sequence[str] = (),
     schemes: Sequence[str] = (),
+    backend: str = "",
 ) -> Plan:
     """Resolve the experiment called ``name``, with an arm for each of ``schemes``; of its arms ``only`` are
-    run, or all.
+    run, or all, by ``backend``, or the experiment's first.
 
     Raises :class:`UsageError` with the place of what cannot be.
     """
     spec, points = loading.experiment(name, preset, settings, schemes)
+    if (backend or next(iter(spec.backends), "")) != clock.BACKEND:
+        spec = msgspec.structs.replace(spec, clock=clock.NONE)
     where = f"experiment {name!r}"
     count = spec.replicates if replicates is None else replicates
     if count < 1:
@@ -331,7 +334,11 @@ def _arm(
         link = spec.link.over(link)
     if link != experiment.link:
         network = resolve_network(experiment.topology, loading.topology(experiment.topology), link)
-    workloads = tuple(_workload(key, flows[key], experiment, scheme.levels, window) for key in spec.workloads)
+    dilated = _dilated(where, experiment.clock, network, remarks)
+    workloads = tuple(
+        _workload(key, flows[key], experiment, scheme.levels, window).on_clock(dilated or 1)
+        for key in spec.workloads
+    )
     if limiter:
         for used, what in [
             (0, "frames without a level"),
@@ -351,7 +358,15 @@ def _arm(
         uses_levels=scheme.levels,
         qjump=limiter,
         workloads=workloads,
+        dilated=dilated,
     )
+
+
+def _dilated(where: str, spec: clock.ClockSpec, network: Network, remarks: list[str]) -> int | None:
+    dilated = clock.dilation(where, spec, network)
+    if dilated is not None:
+        remarks.append(clock.remark(dilated, network, given=spec.dilation is not None))
+    return dilated
 
 
 def _arms_limiter(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
 
@@ -104,6 +104,10 @@ class WorkloadPlan(
     def packets(self, trial: Trial) -> float:
         """How many packets it is about for the simulator, as far as the plan says."""
         return 0.0
+
+    def on_clock(self, dilation: int) -> Self:
+        """The plan for a clock that is dilated by this, where an instruction takes 1/dilation ns."""
+        return self
 
     def check_emulated(self, where: str) -> None:
         """Raise :class:`UsageError` that begins with ``where`` for what a kernel and real programs cannot do

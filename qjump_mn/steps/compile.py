@@ -24,12 +24,17 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.programs.launch import Launch
-from qjump_mn.steps import readback
+from qjump_mn.steps import clock, readback
 from qjump_mn.steps.treatment import treatment
 
 BACKGROUND_OFFSET_S = 0.1
-"""What disturbs starts at a random instant of this length: another seed is another phase of TCP's
-sawtooth."""
+"""What disturbs starts at a random instant of this length of the machine's time: another seed is another
+phase of TCP's sawtooth."""
+
+LATENESS_EVERY_S = 0.023
+"""Of the machine's time, between two wake-ups that watch the processor: often enough to meet any busy while
+that lasts as long as a full buffer at 10 Mb/s (122 ms), and no multiple of the programs' own intervals, so
+that it meets all their phases."""
 
 MARGIN_S = 60.0
 """How much longer than planned a program may take."""
@@ -48,23 +53,26 @@ def trial_steps(trial: Trial) -> Steps:
     disturbs and what measures, end all that, read the counters. The seed decides the instants at which
     programs start."""
     chance = random.Random(trial.seed)
-    offset_s, phase_s = chance.uniform(0, BACKGROUND_OFFSET_S), chance.uniform(0, _phase_s(trial))
+    dilation = trial.arm.dilation
+    offset_s = chance.uniform(0, BACKGROUND_OFFSET_S) / dilation
+    phase_s = chance.uniform(0, _phase_s(trial))
     pairs = [
         (workload, launch)
         for workload in trial.arm.workloads
         for launch in registry.of(workload).launches(workload, trial)
     ]
     return (
+        *clock.dilated(trial.arm),
         *treatment(trial.arm),
         *readback.built(trial.arm),
         *_serve(pairs),
-        Sleep(after_s=round(offset_s, 6)),
+        Sleep(after_s=round(offset_s, 9)),
         Mark(name=LOAD),
         *(_start(workload, launch) for workload, launch in pairs if launch.phase == "load"),
         # The warm-up is a length of time; a seed moves the start of what is measured, such as a ping's phase.
-        Sleep(mark=LOAD, after_s=round(trial.warmup_ns / 1e9 + phase_s, 6)),
+        Sleep(mark=LOAD, after_s=round(trial.warmup_ns / 1e9 + phase_s, 9)),
         *readback.counters(trial.network, "began"),
-        Measure(),
+        Measure(every_s=LATENESS_EVERY_S / dilation),
         *_measure(trial, pairs),
         Measured(),
         *readback.counters(trial.network, "ended"),
@@ -137,13 +145,18 @@ def _measure(trial: Trial, pairs: Pairs) -> Iterator[AnyStep]:
 
 
 def _end(background: Sequence[Launch]) -> Iterator[AnyStep]:
-    """What ends by itself does; then what serves is ended, after what is under way has arrived."""
+    """What disturbs until it is ended is ended; what ends by itself does; then what serves is ended, after
+    what is under way has arrived."""
+    endless = [launch for launch in background if not launch.itself]
+    yield from (_stop(launch) for launch in endless if launch.phase == "load")
     for launch in background:
         # What serves and has no condition has ended before anything else was started.
         if launch.itself and (launch.phase == "load" or _ready(launch)):
             yield Finish(program=launch.output, deadline_s=launch.longest_s + MARGIN_S)
     if linger_s := max((launch.linger_s for launch in background), default=0.0):
         yield Sleep(after_s=linger_s)
-    yield from (
-        Stop(program=launch.output, deadline_s=MARGIN_S) for launch in background if not launch.itself
-    )
+    yield from (_stop(launch) for launch in endless if launch.phase == "serve")
+
+
+def _stop(launch: Launch) -> Stop:
+    return Stop(program=launch.output, deadline_s=MARGIN_S)

@@ -267,7 +267,7 @@ def _process(plan: CommandPlan, trial: Trial, of: str, host: str, own: dict[str,
         "seed": str(trial.seed),
         "duration_s": f"{trial.duration_ns / 1e9:g}",
         "warmup_s": f"{trial.warmup_ns / 1e9:g}",
-        "load_s": str(trial.background_s),
+        "load_s": f"{trial.background_ns / 1e9:g}",
         "output": f"{plan.name}-{of}.output",
     }
     stdout = f"{plan.name}-{of}.command.txt"
@@ -284,7 +284,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 def launches(plan: CommandPlan, trial: Trial) -> Iterator[Launch]:
     """The processes, each ready when its plan says so."""
     lasts = plan.role == "load" or plan.ready is not None
-    longest_ns = trial.background_s * 10**9 if lasts else plan.most_ns
+    longest_ns = trial.background_ns if lasts else plan.most_ns
     for process in processes(plan, trial):
         ready = plan.ready or Ready()
         protocol, _, port = filled(ready.listens, process.values).partition(":")

@@ -8,14 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.iperf.program import IperfPlan
+from qjump_mn.programs.iperf.program import IperfPlan, report_s
 from qjump_mn.programs.measured import Measures
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
-
-LATE_S = 0.25
-"""A last interval that is only a little shorter than the others is how iperf3 ends on the receiver's
-clock."""
 
 
 def values(table: pa.Table, plan: IperfPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
@@ -72,6 +68,8 @@ def _ended_early(tables: TrialTables, workload: IperfPlan) -> Iterator[str]:
     # goodput allows for.
     start_s, end_s = tables.facts.window_s
     until_s = min(end_s, start_s + tables.trial.duration_ns / 1e9)
+    # A receiver whose sender was ended does not report the interval that had begun.
+    least_s = until_s - report_s(tables.trial)
     for flow in map(">".join, workload.flows):
         for side in ("sender", "receiver"):
             own_rows = [row for row in rows if row["flow"] == flow and row["side"] == side]
@@ -83,7 +81,7 @@ def _ended_early(tables: TrialTables, workload: IperfPlan) -> Iterator[str]:
                     f"{tables.trial.name}: {flow} has {len(ends_s)} of {workload.streams} streams at the "
                     f"{side}"
                 )
-            elif (ended_s := min(ends_s.values())) < until_s - LATE_S:
+            elif (ended_s := min(ends_s.values())) < least_s:
                 yield (
                     f"{tables.trial.name}: {flow} ended at {ended_s:.2f} s at the {side}, the window at "
                     f"{until_s:.2f} s"

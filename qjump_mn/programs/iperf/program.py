@@ -76,10 +76,17 @@ class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_o
         )
 
 
-REPORT_S = 0.5
+REPORT_S, LEAST_REPORT_S = 0.5, 0.1
+"""Between two reports: several fit into a measurement. iperf3 makes no shorter ones."""
 BLOCK = "8K"
 """iperf3 counts a block when all of it is there: with its own 128 KiB, an interval at 10 Mb/s is known to 20
 %."""
+
+ENDED = "the client has terminated"
+"""What both ends call it when the sender was ended."""
+
+ENDINGS = (0, 1)
+"""Exit statuses of a sender that was ended: 1 of older versions."""
 
 COLUMNS = {
     "flow": "string",
@@ -110,15 +117,21 @@ def output_name(plan: IperfPlan, flow: tuple[str, str], end: str) -> str:
     return f"{plan.name}-{flow[0]}-{flow[1]}.{end}.json"
 
 
-def server_argv(port: int) -> tuple[str, ...]:
+def report_s(trial: Trial) -> float:
+    """How long the intervals are that a trial's flows report."""
+    return REPORT_S if trial.duration_ns >= 4 * REPORT_S * theory.NS_PER_S else LEAST_REPORT_S
+
+
+def server_argv(port: int, every_s: float) -> tuple[str, ...]:
     """The command line of a server that serves one test."""
-    return ("iperf3", "-s", "-1", "-p", str(port), "-i", str(REPORT_S), "-J")
+    return ("iperf3", "-s", "-1", "-p", str(port), "-i", str(every_s), "-J")
 
 
 def client_argv(
-    plan: IperfPlan, destination: str, port: int, seconds: int, mtu_bytes: int
+    plan: IperfPlan, destination: str, port: int, every_s: float, mtu_bytes: int
 ) -> tuple[str, ...]:
-    """The command line of the sender."""
+    """The command line of the sender, which goes on until it is ended: iperf3 counts its time in whole
+    seconds."""
     transport = [*(("-C", plan.congestion_control) if plan.congestion_control else ()), "-l", BLOCK]
     if plan.udp_rate_bps is not None:
         transport = ["-u", "-b", str(plan.udp_rate_bps), "-l", str(mtu_bytes - theory.UDP_HEADERS_BYTES)]
@@ -129,9 +142,9 @@ def client_argv(
         "-p",
         str(port),
         "-t",
-        str(seconds),
+        "0",
         "-i",
-        str(REPORT_S),
+        str(every_s),
         "-P",
         str(plan.streams),
         *transport,
@@ -142,18 +155,17 @@ def client_argv(
 def launches(plan: IperfPlan, trial: Trial) -> Iterator[Launch]:
     """A server and a sender for each flow."""
     for index, (source, destination) in enumerate(plan.flows):
-        flow, port = (source, destination), plan.port + index
-        seconds = trial.background_s
-        argv = client_argv(plan, trial.network.addresses[destination], port, seconds, trial.network.mtu_bytes)
+        flow, port, every_s = (source, destination), plan.port + index, report_s(trial)
+        argv = client_argv(plan, trial.network.addresses[destination], port, every_s, trial.network.mtu_bytes)
         yield Launch(
             "serve",
             destination,
-            server_argv(port),
+            server_argv(port, every_s),
             output_name(plan, flow, "server"),
             listens=("tcp", port),
-            longest_s=seconds,
+            longest_s=trial.background_ns / 1e9,
         )
-        yield Launch("load", source, argv, output_name(plan, flow, "client"), longest_s=seconds)
+        yield Launch("load", source, argv, output_name(plan, flow, "client"), itself=False, good=ENDINGS)
 
 
 def columns(plan: IperfPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
@@ -176,7 +188,7 @@ def parse(text: str) -> list[Interval]:
         raise LostError(f"iperf3's report is not complete: {error}") from None
     if not isinstance(report, dict):
         raise LostError("iperf3's report is no JSON object")
-    if "error" in report:
+    if "error" in report and ENDED not in report["error"]:
         raise LostError(f"iperf3 failed: {report['error']}")
     intervals = [
         Interval(stream["socket"], stream["start"], stream["end"], stream["bytes"], stream.get("retransmits"))

@@ -74,7 +74,7 @@ at each of a path's switches."""
 def launches(plan: NoisePlan, trial: Trial) -> Iterator[Launch]:
     """A receiver for each destination, a sender for each flow."""
     payload = trial.network.mtu_bytes - theory.UDP_HEADERS_BYTES
-    lasts_ns = trial.background_s * 10**9
+    lasts_ns = trial.background_ns
     yield from datagrams.receivers(
         plan, rows=len(plan.flows) * plan.burst * (lasts_ns // plan.interval_ns + 2), linger_s=LINGER_S
     )

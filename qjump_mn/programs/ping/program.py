@@ -1,11 +1,13 @@
-"""iputils ping: what is asked of it, and its plan."""
+"""Round trips, by iputils' ping or by ours (native/nsping): what is asked, and the plan."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+
+import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
@@ -13,10 +15,15 @@ from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.programs.base import LATENCIES, FlowSpec, Program, Read, WorkloadPlan
 from qjump_mn.programs.launch import Launch
-from qjump_mn.programs.text import transposed
+from qjump_mn.programs.text import log, transposed
 
 if TYPE_CHECKING:
     from qjump_mn.model.plan import ArmPlan, Trial
+
+
+Tool = Literal["", "iputils", "nsping"]
+"""Who sends: without a word iputils on a plain clock, and nsping on a dilated one, where a microsecond, which
+is all that iputils prints, is most of a frame."""
 
 
 class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ping"):
@@ -28,6 +35,12 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     payload_bytes: int
     reply_level: int
     count: int
+    tool: Tool = ""
+
+    @property
+    def is_iputils(self) -> bool:
+        """Whether iputils sends, which has its own intervals and prints microseconds."""
+        return self.tool != "nsping"
 
     @property
     def levels(self) -> set[int]:
@@ -47,9 +60,10 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def longest_ns(self) -> int:
-        """When no reply comes ping waits longer than it was asked to, below 10 ms; and it may begin an
+        """When no reply comes iputils waits longer than it was asked to, below 10 ms; and it may begin an
         interval later."""
-        return self.count * max(self.interval_ns, theory.PING_UNANSWERED_NS) + self.interval_ns
+        longest_ns = max(self.interval_ns, theory.PING_UNANSWERED_NS) if self.is_iputils else self.interval_ns
+        return self.count * longest_ns + self.interval_ns
 
     @property
     def phase_ns(self) -> int:
@@ -90,21 +104,30 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def packets(self, trial: Trial) -> float:
         return 2 * len(self.flows) * self.count
 
+    def on_clock(self, dilation: int) -> Self:
+        if self.tool or dilation == 1:
+            return self
+        return msgspec.structs.replace(self, tool="nsping")
+
     def check_emulated(self, where: str) -> None:
-        if self.interval_ns < theory.PING_SHORTEST_NS:
-            raise UsageError(f"{where}.interval: ping does not send more often than every 2 ms")
+        if self.is_iputils and self.interval_ns < theory.PING_SHORTEST_NS:
+            raise UsageError(
+                f"{where}.interval: ping does not send more often than every 2 ms: "
+                'use that, or tool = "nsping"'
+            )
 
     def describe(self) -> str:
         requests = (
-            f"ping, {self.count} requests of {self.payload_bytes} B every {self.interval_ns / 1e6:g} ms"
+            f"{'ping' if self.is_iputils else 'nsping'}, {self.count} requests of {self.payload_bytes} B "
+            f"every {self.interval_ns / 1e6:g} ms"
         )
-        if not theory.PING_SHORTEST_NS <= self.interval_ns < theory.PING_UNANSWERED_NS:
+        if not self.is_iputils or not theory.PING_SHORTEST_NS <= self.interval_ns < theory.PING_UNANSWERED_NS:
             return requests
         return f"{requests}; {theory.PING_UNANSWERED_NS / 1e6:g} ms after one that was not answered by then"
 
 
 class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_only=True):
-    """iputils ping: one echo request every ``interval`` for the length of the trial; measured from start to
+    """One echo request every ``interval`` for the length of the trial, by ``tool``; measured from start to
     end.
 
     Replies have the requests' level, unless ``reply_level`` is given.
@@ -113,6 +136,7 @@ class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_onl
     interval: Duration
     payload: Size = Size(56)
     reply_level: int | None = None
+    tool: Tool = ""
 
     def check(self, where: str, network: Network) -> None:
         if self.reply_level is not None and not 0 <= self.reply_level <= 7:
@@ -138,6 +162,7 @@ class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_onl
             if uses_levels
             else 0,
             count=max(2, duration_ns // int(self.interval)),
+            tool=self.tool,
         )
 
 
@@ -153,12 +178,16 @@ GOOD = (0, 1)
 """Exit statuses that are results: 1 is ping's word for lost replies."""
 
 LINGER_S = 5
-"""How long ping waits for the last replies; a full buffer at 10 Mb/s holds 0.12 s."""
+"""How long iputils waits for the last replies; a full buffer at 10 Mb/s holds 0.12 s."""
+
+LINGER_FRAMES = 10_000
+"""How long nsping does, in full-size frames of the slowest link: several full buffers of the largest
+switches."""
 
 
 COLUMNS = {"flow": "string", "sequence": "int32", "received_s": "double", "latency_us": "double"}
-"""``sequence`` from 1; received_s is Unix time; both it and latency_us, the round trip, are null for what was
-lost."""
+"""``sequence`` from 1; received_s is Unix time, of nsping CLOCK_MONOTONIC; both it and latency_us, the round
+trip, are null for what was lost."""
 
 
 class Echo(NamedTuple):
@@ -175,8 +204,22 @@ def output_name(plan: PingPlan, flow: tuple[str, str]) -> str:
     return f"{plan.name}-{flow[0]}-{flow[1]}.ping.txt"
 
 
+def linger_ns(network: Network) -> int:
+    """How long nsping waits for the last replies."""
+    frame_ns = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.slowest_bps)
+    return LINGER_FRAMES * frame_ns
+
+
+def nsping_argv(plan: PingPlan, destination: str, network: Network) -> tuple[str, ...]:
+    """The command line of nsping towards the address ``destination``."""
+    return (
+        *("nsping", "--to", destination, "--interval", str(plan.interval_ns), "--count", str(plan.count)),
+        *("--payload", str(plan.payload_bytes), "--linger", str(linger_ns(network))),
+    )
+
+
 def argv(plan: PingPlan, destination: str) -> tuple[str, ...]:
-    """The command line towards the address ``destination``."""
+    """The command line of iputils towards the address ``destination``."""
     interval = f"{plan.interval_ns / 1e9:g}"
     return (
         "ping",
@@ -196,33 +239,32 @@ def argv(plan: PingPlan, destination: str) -> tuple[str, ...]:
 
 def launches(plan: PingPlan, trial: Trial) -> Iterator[Launch]:
     """One ping a flow."""
-    longest_s = plan.longest_ns / 1e9 + LINGER_S
     for source, destination in plan.flows:
-        output = output_name(plan, (source, destination))
-        yield Launch(
-            "probe",
-            source,
-            argv(plan, trial.network.addresses[destination]),
-            output,
-            longest_s=longest_s,
-            good=GOOD,
-            preload=PRELOAD,
-        )
+        address, output = trial.network.addresses[destination], output_name(plan, (source, destination))
+        longest_s = plan.longest_ns / 1e9
+        if plan.is_iputils:
+            line, longest_s = argv(plan, address), longest_s + LINGER_S
+            yield Launch("probe", source, line, output, longest_s=longest_s, good=GOOD, preload=PRELOAD)
+        else:
+            longest_s += linger_ns(trial.network) / 1e9
+            line = nsping_argv(plan, address, trial.network)
+            yield Launch("probe", source, line, output, longest_s=longest_s)
 
 
 def columns(plan: PingPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
     """The table: every request of every flow; flow is "h8>h10"."""
+    echoes = parse if plan.is_iputils else parse_nsping
     rows = [
         (f"{source}>{destination}", *echo)
         for source, destination in plan.flows
-        for echo in parse(read(output_name(plan, (source, destination))), plan.count)
+        for echo in echoes(read(output_name(plan, (source, destination))), plan.count)
     ]
     return transposed(rows, COLUMNS)
 
 
 def parse(text: str, count: int) -> list[Echo]:
-    """One row for each of ``count`` requests; raise :class:`LostError` if the output is not that of a ping
-    that sent them all."""
+    """One row for each of ``count`` requests; raise :class:`LostError` if the output is not that of an
+    iputils that sent them all."""
     summary = _SUMMARY.search(text)
     if summary is None:
         raise LostError("ping's output has no summary: it was ended early")
@@ -238,6 +280,18 @@ def parse(text: str, count: int) -> list[Echo]:
     if len(replies) != int(summary[2]):
         raise LostError(f"ping's output has {len(replies)} replies where its summary says {summary[2]}")
     return [replies.get(number, Echo(number, None, None)) for number in range(1, count + 1)]
+
+
+def parse_nsping(text: str, count: int) -> list[Echo]:
+    """The same of nsping's log."""
+    echoes = log(text, "nsping")
+    if echoes.end.get("sent") != str(count):
+        raise LostError(f"nsping sent {echoes.end.get('sent')} requests, not {count}")
+    columns = (echoes.columns[name] for name in ("sequence", "sent_ns", "rtt_ns"))
+    return [
+        Echo(sequence, (sent_ns + rtt_ns) / 1e9, rtt_ns / 1e3) if rtt_ns else Echo(sequence, None, None)
+        for sequence, sent_ns, rtt_ns in zip(*columns, strict=True)
+    ]
 
 
 PROGRAM = Program(

@@ -129,7 +129,7 @@ def launches(plan: ShufflePlan, trial: Trial) -> Iterator[Launch]:
         )
     addresses = ",".join(f"{trial.network.addresses[host]}:{plan.port}" for host in plan.workers)
     master = (
-        *("shuffle", "master", "--workers", addresses, "--duration", str(trial.background_s * 10**9)),
+        *("shuffle", "master", "--workers", addresses, "--duration", str(trial.background_ns)),
         *(
             "--distribute",
             str(plan.distribute_bytes),
@@ -149,7 +149,9 @@ def launches(plan: ShufflePlan, trial: Trial) -> Iterator[Launch]:
             str(trial.seed),
         ),
     )
-    yield Launch("load", plan.master, master, output_name(plan), longest_s=trial.background_s + ROUND_S)
+    yield Launch(
+        "load", plan.master, master, output_name(plan), longest_s=trial.background_ns / 1e9 + ROUND_S
+    )
 
 
 def columns(plan: ShufflePlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
