@@ -22,7 +22,7 @@ from qjump_mn.analysis import pipeline
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.report import drawing
-from qjump_mn.report.figures import bars, latency_cdf, published, registry, style
+from qjump_mn.report.figures import bars, latency_cdf, notes, published, registry, style
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from tests import distributions, synthetic
@@ -191,6 +191,13 @@ def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None
         assert "virtual clock" in footer
         assert manifest.plan_sha256[:12] in footer
     assert "stretched by the ratio of the link rates, 1000" in latency_cdf.draw(run, manifest, [])[0].caption
+
+
+def test_a_dilated_clock_and_fast_links_are_told_in_their_units(manifest: Manifest) -> None:
+    plan = resolve.plan("fig3a", "paper", [])
+    text = notes.scale(msgspec.structs.replace(manifest, plan=plan), plan.arms)
+    assert text.startswith("virtual clock (one instruction is 1 ps); ")
+    assert "epoch 15 us; in full-size frames (1.23 us): " in text
 
 
 def test_published_values_are_those_of_the_source() -> None:

@@ -34,7 +34,7 @@ def check(plan: Plan) -> None:
             )
         written: set[str] = set()
         for workload in trial.arm.workloads:
-            workload.check_emulated(f"{where}: workloads.{workload.name}")
+            workload.check_emulated(f"{where}: workloads.{workload.name}", trial.arm.dilation)
             for launch in registry.of(workload).launches(workload, trial):
                 if launch.output in written:
                     raise UsageError(

@@ -109,9 +109,9 @@ class WorkloadPlan(
         """The plan for a clock that is dilated by this, where an instruction takes 1/dilation ns."""
         return self
 
-    def check_emulated(self, where: str) -> None:
+    def check_emulated(self, where: str, dilation: int) -> None:
         """Raise :class:`UsageError` that begins with ``where`` for what a kernel and real programs cannot do
-        of it."""
+        of it, on a clock that is dilated by ``dilation``."""
         if self.ONLY_SIMULATED:
             raise UsageError(f"{where} is for the simulator: use --backend simulator")
 

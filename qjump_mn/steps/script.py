@@ -122,8 +122,9 @@ class Script:
                 pid = self._pid(step.program)
                 yield f'ended "${pid}" {good}  # at most {step.deadline_s:g} s after its start'
             case Stop():
+                good = " ".join(map(str, (*self._programs[step.program].good, TERMINATED)))
                 pid = self._pid(step.program)
-                yield f'kill -TERM "${pid}"; ended "${pid}" 0 {TERMINATED}  # at most {step.deadline_s:g} s'
+                yield f'kill -TERM "${pid}"; ended "${pid}" {good}  # at most {step.deadline_s:g} s'
             case Mark():
                 yield f"{step.name}=$(date +%s.%N)"
             case Sleep():

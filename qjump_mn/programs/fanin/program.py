@@ -57,10 +57,12 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     def packets(self, trial: Trial) -> float:
         return len(self.flows) * self.streams * trial.duration_ns / self.interval_ns
 
-    def check_emulated(self, where: str) -> None:
-        if self.interval_ns < LEAST_INTERVAL_NS:
+    def check_emulated(self, where: str, dilation: int) -> None:
+        least_ns = LEAST_INTERVAL_NS // dilation
+        if self.interval_ns < least_ns:
             raise UsageError(
-                f"{where}.interval: fanin does not send more often than every 100 us: use --backend simulator"
+                f"{where}.interval: fanin does not send more often than every {least_ns / 1e3:g} us: "
+                "use that, or --backend simulator"
             )
 
     def describe(self) -> str:

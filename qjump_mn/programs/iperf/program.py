@@ -197,7 +197,8 @@ def parse(text: str) -> list[Interval]:
     ]
     if not intervals:
         raise LostError("iperf3's report has no intervals: nothing was sent")
-    return intervals
+    # A receiver whose sender was ended reports its last interval once more.
+    return list(dict.fromkeys(intervals))
 
 
 PROGRAM = Program(

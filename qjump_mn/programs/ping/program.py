@@ -109,7 +109,7 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             return self
         return msgspec.structs.replace(self, tool="nsping")
 
-    def check_emulated(self, where: str) -> None:
+    def check_emulated(self, where: str, dilation: int) -> None:
         if self.is_iputils and self.interval_ns < theory.PING_SHORTEST_NS:
             raise UsageError(
                 f"{where}.interval: ping does not send more often than every 2 ms: "

@@ -335,12 +335,12 @@ def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
                 look.colour if look else style.sheet().grey,
                 "published" if scale == 1 else "published, scaled",
             )
-            medians.append(f"{median.us:g} us ({notes.ms(x)} here) for {median.label}")
+            here = "" if scale == 1 else f" ({notes.ms(x)} here)"
+            medians.append(f"{median.us:g} us{here} for {median.label}")
+        stretched = "" if scale == 1 else f", stretched by the ratio of the link rates, {scale:g}"
         sentences.append(
-            f"Behind, in outline: {values.title}, medians of {', '.join(medians)}, stretched by the ratio of "
-            f"the link rates, {scale:g}; "
-            f"they are {values.measured}, so that orders of magnitude may be compared and no more. "
-            f"{values.source}."
+            f"Behind, in outline: {values.title}, medians of {', '.join(medians)}{stretched}; they are "
+            f"{values.measured}, so that orders of magnitude may be compared and no more. {values.source}."
         )
     return " ".join(sentences)
 

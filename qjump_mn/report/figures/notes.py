@@ -25,12 +25,11 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     """Clock, link rate, topology and epochs of ``arms``, and what of it is the same at any rate: the ratios
     to a full-size frame's time."""
     plan = manifest.plan
+    unit, per_ms = ("us", 1e3) if wording.fine(plan) else ("ms", 1)
     epochs = sorted({arm.qjump.epoch_ns for arm in arms if arm.qjump})
-    epoch_text = f", epoch {' and '.join(f'{epoch / 1e6:g} ms' for epoch in epochs)}" if epochs else ""
-    emulated = (
-        "virtual clock (one instruction is one nanosecond)" if manifest.clock == "virtual" else "real clock"
-    )
-    clock = "simulated" if manifest.backend == "simulator" else emulated
+    epoch_text = " and ".join(f"{epoch / 1e6 * per_ms:g} {unit}" for epoch in epochs)
+    epoch_text = f", epoch {epoch_text}" if epochs else ""
+    clock = "simulated" if manifest.backend == "simulator" else _clock(manifest, arms)
     model = "" if manifest.backend == "simulator" else f" of model {plan.network.model}"
     frame_ms, idle_ms = plan.constants["frame_ms"], plan.constants.get(f"{plan.figure.workload}_analytic_ms")
     topologies = " and ".join(dict.fromkeys(arm.network.topology for arm in arms)) or plan.network.topology
@@ -39,8 +38,18 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     ratios += [f"idle {idle_ms / frame_ms:.2g}"] if idle_ms else []
     return (
         f"{clock}; {plan.network.told_links}{model}, topology {topologies}{epoch_text}; "
-        f"in full-size frames ({frame_ms:.3g} ms): {', '.join(ratios)}"
+        f"in full-size frames ({frame_ms * per_ms:.3g} {unit}): {', '.join(ratios)}"
     )
+
+
+def _clock(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
+    """What an emulation was timed by."""
+    if manifest.clock != "virtual":
+        return "real clock"
+    dilations = sorted({arm.dilation for arm in arms} or {1})
+    if dilations == [1]:
+        return "virtual clock (one instruction is one nanosecond)"
+    return f"virtual clock (one instruction is {' or '.join(f'{1000 / each:g}' for each in dilations)} ps)"
 
 
 def heading(plan: Plan, entry: str, *, named: bool) -> str:
