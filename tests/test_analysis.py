@@ -123,10 +123,9 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
     return pipeline.analyse(synthetic.make(tmp_path_factory.mktemp("complete"), replicates=2).path)
 
 
-def test_every_claim_of_the_complete_run_is_reproduced(complete: pipeline.Analysed) -> None:
-    assert {row.claim: row.verdict for row in complete.outcome.verdicts} == dict.fromkeys(
-        complete.manifest.plan.claims, "REPRODUCED"
-    )
+def test_every_claim_of_the_complete_run_holds(complete: pipeline.Analysed) -> None:
+    expected = dict.fromkeys(complete.manifest.plan.claims, "REPRODUCED") | {"order": "DIRECTION ONLY"}
+    assert {row.claim: row.verdict for row in complete.outcome.verdicts} == expected
     assert {check.name: check.status for check in complete.outcome.checks} == dict.fromkeys(
         ("complete", "files", "as built", "CPU", "wire", "idle RTT", "pings", "bulk flows"), "pass"
     )
@@ -188,7 +187,9 @@ def test_the_terminal_shows_everything_in_80_columns(complete: pipeline.Analysed
     )
     for arm in complete.manifest.plan.arms:
         assert any(line.startswith(arm.label) for line in lines)
-    assert text.count("REPRODUCED") == len(complete.manifest.plan.claims)
+    judged = [line for line in lines if line.startswith(("REPRODUCED ", "DIRECTION ONLY "))]
+    assert len(judged) == len(complete.manifest.plan.claims)
+    assert "published: 300, within a factor of 2: the medians were read off a figure" in flat
     assert "Fidelity passed, 8 of 8 checks" in flat
     assert "the idle RTT is a model value, not a measurement" in flat
     assert "the effect is that of the priorities" in flat

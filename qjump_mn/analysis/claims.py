@@ -5,15 +5,20 @@ Their language is that of :mod:`qjump_mn.model.expression`; names are the plan's
 Everything is checked before anything runs (:func:`check`), which needs no data and no library but msgspec.
 A measure without a value and a division by zero make the whole expression undefined: no value is shown, and a
 predicate does not hold.
+
+The published numbers are data of the experiment. What a claim with a ``size`` shows is compared with what the
+same expression makes of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import expression
+from qjump_mn.model.experiment import Published, SizeSpec
 from qjump_mn.model.expression import FUNCTIONS, Expression, Kind, Path, UndefinedError, UnknownNameError
 from qjump_mn.model.loading import nearest
 from qjump_mn.model.plan import ArmPlan, Plan
@@ -52,14 +57,11 @@ class Formula:
             if len(path) == 1:
                 return self._point.x if self._point and path == ("x",) else constants[path[0]]
             _, workload, measure = path
-            try:
-                return measured[_arm_name(path, self._point)][workload][measure]
-            except KeyError:
-                raise UndefinedError from None
+            return measured[_arm_name(path, self._point)][workload][measure]
 
         try:
             return self._expression.value(value_of)
-        except UndefinedError:
+        except (UndefinedError, KeyError):  # a measure has no value, or is not among what was published
             return None
 
 
@@ -74,15 +76,30 @@ def check(plan: Plan) -> None:
         Claim.of(plan, name)
 
 
+class Size(NamedTuple):
+    """The range that was published of a number, and how far outside, by ``factor``, it still is that size."""
+
+    least: float
+    most: float
+    factor: float
+    because: str
+
+    def is_met(self, value: float | None) -> bool:
+        """Whether a number is of the published size."""
+        return value is not None and self.least / self.factor <= value <= self.most * self.factor
+
+
 class Claim:
     """A claim that is ready to be judged: its ``predicates`` must all hold, and of what it ``shows`` the
-    largest is told.
+    largest is told, and compared with the published ``size`` if there is one.
 
     There is one of each, or one for each x of the series that the claim names. ``arms`` are those it needs.
     """
 
-    def __init__(self, predicates: Sequence[Formula], shows: Sequence[Formula]) -> None:
-        self._predicates, self._shows = predicates, shows
+    def __init__(
+        self, predicates: Sequence[Formula], shows: Sequence[Formula], size: Size | None = None
+    ) -> None:
+        self._predicates, self._shows, self.size = predicates, shows, size
         self.arms = tuple(dict.fromkeys(arm for formula in (*predicates, *shows) for arm in formula.arms))
 
     @classmethod
@@ -95,10 +112,9 @@ class Claim:
         shows = expression.parse(claim.shows, f"{where}.shows") if claim.shows else None
         condition = expression.parse(claim.where, f"{where}.where") if claim.where else None
         points = _points(plan, _series(plan, [predicate, *([shows] if shows else [])]), condition, where)
-        return cls(
-            [_formula(predicate, "truth", plan, point) for point in points],
-            [_formula(shows, "number", plan, point) for point in points] if shows else [],
-        )
+        shown = [_formula(shows, "number", plan, point) for point in points] if shows else []
+        size = _size(claim.size, cls([], shown), plan, f"{where}.size") if claim.size else None
+        return cls([_formula(predicate, "truth", plan, point) for point in points], shown, size)
 
     def holds(self, measured: Measured, constants: Mapping[str, float]) -> bool:
         """Whether it is true for one seed."""
@@ -108,6 +124,41 @@ class Claim:
         """The value to tell for one seed; None where none is defined."""
         values = (formula.number(measured, constants) for formula in self._shows)
         return max((value for value in values if value is not None), default=None)
+
+
+def measures_of(text: str) -> set[str]:
+    """The measures that an expression names, "arm.workload.measure"."""
+    return {".".join(path) for path in expression.parse(text, "").names if len(path) > 1}
+
+
+def corners(published: Published) -> Iterator[Measured]:
+    """The published numbers as those of one seed; where some are ranges, once with each of their ends."""
+    names = [name.split(".") for name in published]
+    ends = [value if isinstance(value, tuple) else (value,) for value in published.values()]
+    for values in itertools.product(*ends):
+        measured: dict[str, dict[str, dict[str, float]]] = {}
+        for (arm, workload, measure), value in zip(names, values, strict=True):
+            measured.setdefault(arm, {}).setdefault(workload, {})[measure] = value
+        yield measured
+
+
+def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
+    """What the published numbers make of what a claim shows; raise :class:`UsageError` if that is no size."""
+    if not spec.factor >= 1 or not spec.because:
+        raise UsageError(f"{where}: give a factor of at least 1, and say because of what it is not smaller")
+    for name in plan.judged.published:
+        if name.count(".") != 2:
+            raise UsageError(
+                f"experiment {plan.experiment!r}: published.{name}: is no measure: write arm.workload.measure"
+            )
+    values = [shown.shown(measured, {}) for measured in corners(plan.judged.published)]
+    sizes = [value for value in values if value is not None and value > 0]
+    if len(sizes) < len(values):
+        raise UsageError(
+            f"{where}: the published numbers make no number above 0 of what the claim shows: "
+            "add to the table [published] what is missing"
+        )
+    return Size(min(sizes), max(sizes), spec.factor, spec.because)
 
 
 def _series(plan: Plan, expressions: Sequence[Expression]) -> set[str]:

@@ -16,6 +16,7 @@ from qjump_mn.results.outcome import ArmSummary, Comparison
 
 COLOURS = {
     "REPRODUCED": "green",
+    "DIRECTION ONLY": "cyan",
     "PARTLY": "yellow",
     "NOT REPRODUCED": "red",
     "INVALID": "magenta",
@@ -90,6 +91,8 @@ def _verdicts(analysed: Analysed) -> Table:
         cell = Text(row.statement)
         if row.note:
             cell.append(f" ({row.note})", style="italic")
+        if published := wording.published(row):
+            cell.append(f"\n{published}")
         cell.append(f"\n{row.source} ({row.claim})", style="dim")
         table.add_row(Text(row.verdict, style=COLOURS[row.verdict]), wording.shown(row.shown), cell)
     return table

@@ -64,6 +64,8 @@ def _row(plan: Plan, name: str, by_seed: Mapping[int, claims.Measured]) -> Verdi
     held = tuple(seed for seed in checked if judged.holds(by_seed[seed], plan.constants))
     values = {seed: judged.shown(by_seed[seed], plan.constants) for seed in checked}
     defined = {seed: value for seed, value in values.items() if value is not None}
+    size = judged.size
+    is_size = size is None or all(size.is_met(value) for value in values.values())
     return VerdictRow(
         claim=name,
         statement=claim.statement,
@@ -71,19 +73,22 @@ def _row(plan: Plan, name: str, by_seed: Mapping[int, claims.Measured]) -> Verdi
         predicate=claim.predicate,
         shows=claim.shows,
         gate=claim.gate,
-        verdict=_verdict(held, checked),
+        verdict=_verdict(held, checked, is_size=is_size),
         shown=Spread.of(defined) if defined else None,
         held=held,
         checked=checked,
         note=_note(plan, needed, by_seed, checked),
+        published=(size.least, size.most) if size else None,
+        factor=size.factor if size else 1.0,
+        because=size.because if size else "",
     )
 
 
-def _verdict(held: tuple[int, ...], checked: tuple[int, ...]) -> Verdict:
+def _verdict(held: tuple[int, ...], checked: tuple[int, ...], *, is_size: bool) -> Verdict:
     if not checked:
         return "NOT RUN"
     if held == checked:
-        return "REPRODUCED"
+        return "REPRODUCED" if is_size else "DIRECTION ONLY"
     return "PARTLY" if held else "NOT REPRODUCED"
 
 

@@ -64,12 +64,21 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     label: str
 
 
+class SizeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How near a claim's number must come to the published one: by this ``factor`` at most, up or down, and
+    ``because`` says why that is."""
+
+    factor: float
+    because: str
+
+
 class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What was published, as a predicate over the arms' measures; see ``qjump_mn.analysis.claims`` for its
     language.
 
     A ``gate`` must hold for the run to be believed: where it fails, the run is INVALID. ``shows`` is an
-    expression printed beside it. Where they name a series instead of an arm, the claim is about each of its
+    expression printed beside it; with a ``size`` it is compared with what the experiment's published numbers
+    make of it. Where they name a series instead of an arm, the claim is about each of its
     arms whose ``x``, the sweep's value, fulfils ``where``; of the numbers shown it is the largest that is
     printed.
     """
@@ -80,6 +89,11 @@ class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     shows: str = ""
     where: str = ""
     gate: bool = False
+    size: SizeSpec | None = None
+
+
+Published = dict[str, float | tuple[float, float]]
+"""Published numbers by the measure that they are of, "arm.workload.measure"; two are a range."""
 
 
 class PanelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -163,5 +177,6 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     arms: dict[str, ArmSpec]
     sweeps: dict[str, SweepSpec] = {}
     claims: dict[str, ClaimSpec]
+    published: Published = {}
     figure: FigureSpec
     remarks: list[str] = []

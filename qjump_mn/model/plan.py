@@ -7,7 +7,7 @@ from typing import ClassVar
 import msgspec
 
 from qjump_mn.model import identity
-from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec
+from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Published
 from qjump_mn.model.scheme import Limiter, Presented, SchemePlan
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.registry import AnyPlan
@@ -124,10 +124,11 @@ class Shown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is said of the results: claims, and the constants that they may use."""
+    """What is said of the results: claims, the constants that they may use, and the published numbers."""
 
     claims: dict[str, ClaimSpec]
     constants: dict[str, float]
+    published: Published = {}
     not_run: tuple[ArmPlan, ...] = ()
     """The experiment's other arms, which nobody asked for: claims that need one are not judged."""
 

@@ -104,6 +104,7 @@ def plan(
         ),
         judged=Judged(
             claims=spec.claims,
+            published=spec.published,
             constants=_constants(network, arms, spec.figure.workload),
             not_run=tuple(arm for arm, runs in zip(arms, is_run, strict=True) if not runs),
         ),

@@ -15,7 +15,7 @@ from qjump_mn.results.manifest import write_atomically
 
 NAME = "verdicts.json"
 
-Verdict = Literal["REPRODUCED", "PARTLY", "NOT REPRODUCED", "INVALID", "NOT RUN"]
+Verdict = Literal["REPRODUCED", "DIRECTION ONLY", "PARTLY", "NOT REPRODUCED", "INVALID", "NOT RUN"]
 CheckStatus = Literal["pass", "fail", "unknown"]
 
 T_95 = {
@@ -106,7 +106,8 @@ class LinkLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A claim and what the run says to it. ``held`` are the seeds for which the predicate is true, of those
-    in ``checked``."""
+    in ``checked``. ``published`` are the least and the greatest that was published of what it shows, within
+    ``factor`` of which REPRODUCED asks it to be, for the reason ``because``."""
 
     claim: str
     statement: str
@@ -119,6 +120,9 @@ class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     held: tuple[int, ...]
     checked: tuple[int, ...]
     note: str
+    published: tuple[float, float] | None = None
+    factor: float = 1.0
+    because: str = ""
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
-from qjump_mn.results.outcome import ArmSummary, Comparison, Outcome, Spread
+from qjump_mn.results.outcome import ArmSummary, Comparison, Outcome, Spread, VerdictRow
 
 NONE = "\N{EN DASH}"
 
 MEANINGS = {
-    "REPRODUCED": "the claim holds for every seed",
+    "REPRODUCED": "the claim holds for every seed, and its number is of the published size, if there is one",
+    "DIRECTION ONLY": "the claim holds for every seed, but its number is not of the published size",
     "PARTLY": "the claim holds for some seeds, not for others",
     "NOT REPRODUCED": "the claim holds for no seed",
     "INVALID": "this run says nothing about the claim: a gate or a check of fidelity failed",
@@ -45,6 +46,15 @@ def shown(spread: Spread | None) -> str:
         return NONE
     median, least, greatest = number(spread.median), number(spread.minimum), number(spread.maximum)
     return median if least == greatest else f"{median} [{least}..{greatest}]"
+
+
+def published(row: VerdictRow) -> str:
+    """What was published of a claim's number, and how near it must come; "" where nothing was."""
+    if row.published is None:
+        return ""
+    least, most = map(number, row.published)
+    value = least if least == most else f"{least} to {most}"
+    return f"published: {value}, within a factor of {number(row.factor)}: {row.because}"
 
 
 HEADS = {

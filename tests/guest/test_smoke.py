@@ -36,7 +36,10 @@ def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
     manifest, found = run.manifest, outcome.read(run.path)
     assert all(record.status == "done" for record in manifest.trials.values())
     assert {row.claim for row in found.verdicts if row.verdict == "NOT REPRODUCED"} == refuted
-    assert {row.verdict for row in found.verdicts if row.claim not in refuted} == {"REPRODUCED"}
+    directions = DIRECTION_ONLY.get(experiment, set())
+    assert {row.claim for row in found.verdicts if row.verdict == "DIRECTION ONLY"} == directions
+    others = {row.verdict for row in found.verdicts if row.claim not in refuted | directions}
+    assert others == {"REPRODUCED"}
     assert (run.path / "report.html").stat().st_size > 50_000
     drawn = {
         run.path / name: FIGURE_BYTES[ending]
@@ -55,13 +58,21 @@ FIGURE_BYTES = {"png": 30_000, "svg": 25_000, "pdf": 10_000}
 
 
 NOT_REPRODUCED = {
-    "fig7": {"pause_ptp", "dctcp_job", "ecn"},
+    "fig7": {"dctcp_job"},
     "hadoop": {"c07", "c08", "c09"},
     "hadoop-codel": {"c11", "c12", "ece_enough"},
     "hadoop-sensitivity": {"gains"},
 }
 """Published claims that do not hold here, and why is said in the experiment's remarks; one that begins to
 hold must be told so too."""
+
+DIRECTION_ONLY = {
+    "fig3a": {"order"},
+    "fig3b": {"contended", "better"},
+    "fig3c": {"contended", "better"},
+    "fig5": {"disturbed", "offset", "memcached_better"},
+}
+"""Claims whose numbers are not of the published size at 10 Mb/s: docs/similarity.md says why."""
 
 
 @pytest.mark.parametrize("experiment", loading.names("experiments"))

@@ -1,0 +1,154 @@
+"""Published numbers: claims are compared with them on both sides, and may not ask for what they refute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from qjump_mn.analysis import claims, verdicts
+from qjump_mn.analysis.measures import TrialMeasures
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading, resolve
+from qjump_mn.model.experiment import ClaimSpec, Published, SizeSpec
+from qjump_mn.model.plan import Plan
+from qjump_mn.programs import registry
+from qjump_mn.results import wording
+from qjump_mn.results.outcome import VerdictRow
+
+PUBLISHED_RATE = "link.rate=10Gbit"
+EXPERIMENTS = [
+    name for name in loading.names("experiments") if resolve.plan(name, "smoke", []).judged.published
+]
+
+
+def at_the_published_rate(experiment: str) -> Plan:
+    return resolve.plan(experiment, "course", [PUBLISHED_RATE])
+
+
+def refuted(plan: Plan) -> Iterator[str]:
+    """The claims that the published numbers themselves would fail, of those that ask for nothing else."""
+    published = plan.judged.published
+    for name, spec in plan.claims.items():
+        claim = claims.Claim.of(plan, name)
+        measures = claims.measures_of(spec.predicate)
+        if (
+            measures
+            and measures <= set(published)
+            and not all(claim.holds(corner, plan.constants) for corner in claims.corners(published))
+        ):
+            yield name
+
+
+def test_some_experiments_have_published_numbers() -> None:
+    assert {"fig3a", "fig3b", "fig3c", "fig5"} <= set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_published_numbers_are_of_measures(experiment: str) -> None:
+    plan = resolve.plan(experiment, "course", [])
+    measures = {
+        f"{arm.name}.{workload.name}.{measure}"
+        for arm in plan.arms
+        for workload in arm.workloads
+        for measure in registry.headings(workload)
+    }
+    assert set(plan.judged.published) <= measures
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_no_claim_asks_for_what_was_not_published(experiment: str) -> None:
+    assert list(refuted(at_the_published_rate(experiment))) == []
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_published_number_is_used(experiment: str) -> None:
+    plan = resolve.plan(experiment, "course", [])
+    used = set[str]()
+    for spec in plan.claims.values():
+        used |= claims.measures_of(spec.predicate)
+        used |= claims.measures_of(spec.shows) if spec.shows else set()
+    assert set(plan.judged.published) - used == set()
+
+
+def test_a_claim_that_the_published_numbers_refute_is_found() -> None:
+    plan = at_the_published_rate("fig3b")
+    harder = msgspec.structs.replace(
+        plan.claims["better"], predicate="qjump.memcached.p99_ms <= contended.memcached.p99_ms / 5"
+    )
+    judged = msgspec.structs.replace(plan.judged, claims={**plan.claims, "better": harder})
+    assert list(refuted(msgspec.structs.replace(plan, judged=judged))) == ["better"]
+
+
+def plan_of(published: Published, **size: Any) -> Plan:
+    """One claim, that contended is above QJump, which shows their ratio."""
+    plan = resolve.plan("fig3a", "smoke", [], replicates=2)
+    claim = ClaimSpec(
+        statement="s", source="s", predicate="contended.ping.p50_ms > qjump.ping.p50_ms",
+        shows="contended.ping.p50_ms / qjump.ping.p50_ms",
+        size=SizeSpec(**{"factor": 2.0, "because": "of what", **size}),
+    )  # fmt: skip
+    judged = msgspec.structs.replace(plan.judged, claims={"claim": claim}, published=published)
+    return msgspec.structs.replace(plan, judged=judged)
+
+
+RATIO: Published = {"contended.ping.p50_ms": 0.9, "qjump.ping.p50_ms": 0.003}
+"""300."""
+
+
+def row_of(plan: Plan, *ratios: float) -> VerdictRow:
+    trials = [
+        TrialMeasures(arm, seed, {"ping": {"p50_ms": value}}, {})
+        for seed, ratio in enumerate(ratios, 1)
+        for arm, value in (("contended", ratio), ("qjump", 1.0))
+    ]
+    return verdicts.judge(plan, trials, [])[0]
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ((300, 300), "REPRODUCED"),
+        ((150, 600), "REPRODUCED"),
+        ((149, 300), "DIRECTION ONLY"),
+        ((300, 601), "DIRECTION ONLY"),
+        ((0.5, 300), "PARTLY"),
+        ((0.5, 0.4), "NOT REPRODUCED"),
+    ],
+)
+def test_a_size_has_two_sides(ratios: tuple[float, ...], verdict: str) -> None:
+    row = row_of(plan_of(RATIO), *ratios)
+    assert (row.verdict, row.factor) == (verdict, 2.0)
+    assert row.published == pytest.approx((300, 300))
+
+
+def test_a_range_has_the_ends_of_what_it_makes() -> None:
+    plan = plan_of({"contended.ping.p50_ms": (1.1, 1.5), "qjump.ping.p50_ms": 0.5})
+    assert row_of(plan, 1.2, 5.9).verdict == "REPRODUCED"
+    row = row_of(plan, 1.05, 6.1)
+    assert row.verdict == "DIRECTION ONLY" and row.published == pytest.approx((2.2, 3.0))
+    assert wording.published(row) == "published: 2.2 to 3, within a factor of 2: of what"
+
+
+def test_a_direction_is_no_failure() -> None:
+    assert verdicts.exit_code([row_of(plan_of(RATIO), 2, 2)], {}, []) == 0
+
+
+@pytest.mark.parametrize(
+    ("published", "size", "sentence"),
+    [
+        (RATIO, {"factor": 0.9}, "give a factor of at least 1"),
+        (RATIO, {"factor": float("nan")}, "give a factor of at least 1"),
+        (RATIO, {"because": ""}, "say because of what"),
+        ({"qjump.ping.p50_ms": 0.003}, {}, r"add to the table \[published\] what is missing"),
+        ({**RATIO, "contended.ping.p50_ms": -1.0}, {}, "make no number above 0"),
+        ({**RATIO, "contended": 1.0}, {}, "published.contended: is no measure: write arm.workload.measure"),
+    ],
+)
+def test_a_size_that_makes_no_sense_is_refused(
+    published: Published, size: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        claims.check(plan_of(published, **size))
