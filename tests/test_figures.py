@@ -119,7 +119,7 @@ def test_figures_show_every_arm_and_the_loss(run: RunDirectory, manifest: Manife
     assert {label.split(": ")[0] for shown in labels for label in shown} == set(arms.values())
     lost = {arms[name]: loss(run, name) for name in ("limiter_delay", "limiter_drop")}
     assert {label.split(": ")[0]: label.split(", ")[-1] for label in labels[1] if "lost" in label} == {
-        label: f"{share * 100:.1f} % lost" for label, share in lost.items()
+        label: f"{share * 100:.3g} % lost" for label, share in lost.items()
     }
 
 

@@ -61,7 +61,7 @@ class Curve(NamedTuple):
         """The arm in the legend, with the median (of the seeds, as in the table of arms) and the loss."""
         medians = [float(values[(len(values) - 1) // 2]) for values in self.values if len(values)]
         median = f"median {notes.ms(statistics.median(medians))}" if medians else "no reply"
-        return f"{self.arm.label}: {median}" + (f", {self.loss * 100:.1f} % lost" if self.loss else "")
+        return f"{self.arm.label}: {median}" + (f", {self.loss * 100:.3g} % lost" if self.loss else "")
 
 
 class Lines(NamedTuple):
