@@ -152,3 +152,12 @@ def test_a_size_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=sentence):
         claims.check(plan_of(published, **size))
+
+
+def test_a_size_is_of_measures_alone() -> None:
+    plan = plan_of(RATIO)
+    claim = plan.claims["claim"]
+    scaled = msgspec.structs.replace(claim, shows=f"{claim.shows} / frame_ms")
+    judged = msgspec.structs.replace(plan.judged, claims={"claim": scaled})
+    with pytest.raises(UsageError, match="make no number above 0"):
+        claims.check(msgspec.structs.replace(plan, judged=judged))

@@ -13,6 +13,7 @@ same expression makes of them.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -57,11 +58,14 @@ class Formula:
             if len(path) == 1:
                 return self._point.x if self._point and path == ("x",) else constants[path[0]]
             _, workload, measure = path
-            return measured[_arm_name(path, self._point)][workload][measure]
+            try:
+                return measured[_arm_name(path, self._point)][workload][measure]
+            except KeyError:
+                raise UndefinedError from None
 
         try:
             return self._expression.value(value_of)
-        except (UndefinedError, KeyError):  # a measure has no value, or is not among what was published
+        except UndefinedError:
             return None
 
 
@@ -151,7 +155,9 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
             raise UsageError(
                 f"experiment {plan.experiment!r}: published.{name}: is no measure: write arm.workload.measure"
             )
-    values = [shown.shown(measured, {}) for measured in corners(plan.judged.published)]
+    # Our constants are of our scale: nothing was published of them.
+    unknown = dict.fromkeys(plan.constants, math.nan)
+    values = [shown.shown(measured, unknown) for measured in corners(plan.judged.published)]
     sizes = [value for value in values if value is not None and value > 0]
     if len(sizes) < len(values):
         raise UsageError(
