@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import cache
+from qjump_mn import cache, remembered
 from qjump_mn.backends.simulated import SIMULATOR
 from qjump_mn.guest.store import GUEST
 from qjump_mn.remembered import VARIABLE
@@ -69,6 +69,15 @@ def _prune(kept: Path) -> None:
     last_used = sorted(kept.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in last_used[KEPT:]:
         shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A session with an empty store, which does nothing again."""
+    (tmp_path / "session/kept").mkdir(parents=True)
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "session"))
+    monkeypatch.setattr(remembered, "AGAIN", 0.0)
+    return tmp_path / "session"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,15 +25,6 @@ class Sum(msgspec.Struct, frozen=True):
 KIND = Kind("long sum", Sum, lambda outcome: [str(outcome.value)], lambda outcome: outcome.value >= 0)
 
 
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A session with an empty store, which does nothing again."""
-    (tmp_path / "session/kept").mkdir(parents=True)
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "session"))
-    monkeypatch.setattr(remembered, "AGAIN", 0.0)
-    return tmp_path / "session"
-
-
 def leaving(text: str, value: int = 3) -> Callable[[Path], Sum]:
     """Work that leaves a file with this text."""
 

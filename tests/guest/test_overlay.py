@@ -124,18 +124,17 @@ def test_the_same_sources_have_the_same_keys(checkout: Path, before: list[str], 
 
 @pytest.mark.parametrize(
     "patterns",
-    [f"{folder}/*.c" for folder in overlay.MODULE_FOLDERS] + [f"{EXECUTOR}/agent.py", "*/guest/init.sh"],
+    [
+        *(f"{folder}/*.c" for folder in overlay.MODULE_FOLDERS),
+        "kmod-patches/tc/*.c",
+        f"{EXECUTOR}/agent.py",
+        "*/guest/init.sh",
+    ],
 )
 def test_what_a_kernel_test_needs_changes_both(
     patterns: str, checkout: Path, before: list[str], changed: list[Path], tmp_path: Path
 ) -> None:
     assert differences(checkout, before, changed, patterns, tmp_path / "tree") == (True, True)
-
-
-def test_the_plugins_of_tc_change_both(
-    checkout: Path, before: list[str], changed: list[Path], tmp_path: Path
-) -> None:
-    assert differences(checkout, before, changed, "kmod-patches/tc/*.c", tmp_path / "tree") == (True, True)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 from qjump_mn import remembered
 from qjump_mn.errors import LostError
 from qjump_mn.guest import Image, Job, Result, Setup, Snapshot, run, store
-from qjump_mn.remembered import VARIABLE
 
 pytestmark = pytest.mark.guest
 
@@ -23,15 +22,6 @@ print(time.monotonic_ns())
 raise SystemExit(3)
 """
 JOB = Job(script=SCRIPT, seed=5)
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A session with an empty store, which runs nothing again."""
-    (tmp_path / "session/kept").mkdir(parents=True)
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "session"))
-    monkeypatch.setattr(remembered, "AGAIN", 0.0)
-    return tmp_path / "session"
 
 
 def logged(session: Path) -> list[str]:

@@ -20,7 +20,6 @@ from qjump_mn.errors import UsageError
 from qjump_mn.guest import simulator
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
-from qjump_mn.remembered import VARIABLE
 from tests.guest import trees
 
 pytestmark = pytest.mark.guest
@@ -41,15 +40,6 @@ print(json.dumps(files))
 def package() -> Path:
     trees.kernel_tree(None)
     return simulator.package(print)
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A session with an empty store, which runs nothing again."""
-    (tmp_path / "session/kept").mkdir(parents=True)
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "session"))
-    monkeypatch.setattr(remembered, "AGAIN", 0.0)
-    return tmp_path / "session"
 
 
 @pytest.fixture

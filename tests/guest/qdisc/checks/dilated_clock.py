@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rig import Receiver, Sender, build, enter, offloads_off, report, run, tc
+from rig import SO_TIMESTAMPNS, Receiver, Sender, build, enter, offloads_off, report, run, tc
 
 SLEEPS_NS = [100_000, 1_000_000, 10_000_000, 700_000_000]
 FRAME, FRAMES = 1518 - 4, 100
@@ -104,7 +104,7 @@ class Tap:
         enter(namespace)
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         self.socket.bind((f"{namespace}0", 3))  # of all protocols, else it sees nothing leave
-        self.socket.setsockopt(socket.SOL_SOCKET, 35, 1)
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.socket.setblocking(False)
 
     def frames(self) -> Iterator[tuple[int, bool, bytes]]:
