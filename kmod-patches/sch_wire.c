@@ -21,6 +21,8 @@
  * division with remainder), so there is no rounding error however long the
  * wire is busy; a frame is handed over at its time rounded up to a whole ns.
  *
+ * Jitter is drawn for each frame and added to its handing over: wire_jitter.h.
+ *
  * A qdisc grafted on class :1 takes the place of the queues and picks the next
  * frame. It does not tell when a frame it held became free to go: after it
  * had nothing to give, the next frame starts when it is taken. Frames on the
@@ -41,6 +43,9 @@
 
 #include "compat.h"
 #include "wire_sched.h"
+
+#define CREATE_TRACE_POINTS
+#include "wire_trace.h"
 
 #define WIRE_CLASS	1	/* minor number of the only class */
 
@@ -92,16 +97,23 @@ static int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 	return NET_XMIT_SUCCESS;
 }
 
-static void wire_start(struct wire_sched *q, struct sk_buff *skb, struct wire_time start)
+static void wire_start(struct wire_sched *q, struct net_device *dev, struct sk_buff *skb,
+		       struct wire_time start)
 {
-	struct wire_level *l = &q->queues.level[wire_classify(&q->params, skb)];
-	u32 len = wire_cb(skb)->len + WIRE_PREAMBLE + q->params.overhead;
+	struct wire_cb *cb = wire_cb(skb);
+	struct wire_level *l = &q->queues.level[cb->level];
+	u64 arrival = cb->time, begin = wire_ceil(start);
+	u32 len = cb->len + WIRE_PREAMBLE + q->params.overhead;
 
 	wire_stamp(&q->params, skb);
-	wire_cb(skb)->time = wire_occupy(q, start, len);
-	__qdisc_enqueue_tail(skb, &q->flight);
+	cb->time = wire_occupy(q, start, len);
+	if (q->params.quantiles)
+		cb->time = wire_jitter_add(&q->jitter, &q->params, skb, cb->time);
+	wire_flight_add(&q->flight, skb);
 	l->packets++;
 	l->bytes += len + WIRE_GAP;
+	l->max_wait = max(l->max_wait, begin - arrival);
+	trace_wire_frame(dev, cb->level, cb->len, arrival, begin, cb->time);
 }
 
 /* Start the control frame that is due, if it was by that time; false: none was. */
@@ -153,7 +165,11 @@ static struct sk_buff *wire_pick_child(struct Qdisc *sch, u64 now, struct wire_t
 	skb = q->child->dequeue(q->child);
 	q->child_held = !skb;
 	if (skb)
-		wire_cb(skb)->len = wire_frame_len(&q->params, skb);
+		*wire_cb(skb) = (struct wire_cb) {
+			.time = wire_ceil(*start),	/* when it came the child does not tell */
+			.level = wire_classify(&q->params, skb),
+			.len = wire_frame_len(&q->params, skb),
+		};
 	return skb;
 }
 
@@ -173,7 +189,7 @@ static void wire_advance(struct Qdisc *sch, u64 now)
 		else
 			return;
 		if (skb)
-			wire_start(q, skb, start);
+			wire_start(q, qdisc_dev(sch), skb, start);
 		else if (!q->pause.again)
 			return;
 	}
@@ -216,10 +232,14 @@ static struct sk_buff *wire_dequeue(struct Qdisc *sch)
 	struct sk_buff *skb;
 
 	wire_advance(sch, now);
-	if (q->flight.head) {
-		wake = wire_cb(q->flight.head)->time;
+	skb = wire_flight_next(&q->flight);
+	if (skb) {
+		wake = wire_cb(skb)->time;
 		if (wake <= now) {
-			skb = __qdisc_dequeue_head(&q->flight);
+			struct wire_level *l = &q->queues.level[wire_cb(skb)->level];
+
+			l->max_late = max(l->max_late, now - wake);
+			wire_flight_take(&q->flight, skb, qdisc_dev(sch));
 			qdisc_qstats_backlog_dec(sch, skb);
 			sch->q.qlen--;
 			qdisc_bstats_update(sch, skb);
@@ -255,6 +275,8 @@ static int wire_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		q->free = (struct wire_time) { .ns = wire_ceil(q->free) };
 	if (p.xoff != q->params.xoff || p.xon != q->params.xon)
 		wire_pause_change(&q->pause, qdisc_dev(sch), p.xoff, p.xon);
+	if (p.seed != q->params.seed || p.quantiles != q->params.quantiles)
+		prandom_seed_state(&q->jitter.rnd, p.seed);
 	q->params = p;
 	sch_tree_unlock(sch);
 	return 0;
@@ -283,7 +305,8 @@ static void wire_reset(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	wire_queues_purge(&q->queues, sch, now);
-	__qdisc_reset_queue(&q->flight);
+	wire_flight_purge(&q->flight);
+	memset(q->jitter.last, 0, sizeof(q->jitter.last));
 	qdisc_reset(q->child);
 	q->child_held = false;
 	wire_pause_reset(&q->pause, qdisc_dev(sch), now, &q->free);

@@ -22,7 +22,8 @@ struct wire_time {
 
 struct wire_cb {
 	u64	time;		/* ns; waiting: arrival, in flight: handing over */
-	u32	len;		/* bytes, L of sch_wire.c */
+	u32	level : 3;
+	u32	len : 29;	/* bytes, L of sch_wire.c */
 	u32	charged;	/* number of the wire on whose account it is; 0: none */
 };
 

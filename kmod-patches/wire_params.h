@@ -15,6 +15,8 @@
 #define WIRE_MIN_RATE	1000ULL			/* bit/s */
 #define WIRE_MAX_RATE	1000000000000ULL	/* bit/s */
 #define WIRE_MAX_DELAY	(10ULL * NSEC_PER_SEC)
+#define WIRE_MAX_JITTER	(4 * NSEC_PER_SEC)
+#define WIRE_QUANTILES	32
 #define WIRE_MAX_OVERHEAD 2048	/* bytes */
 
 static const struct nla_policy wire_policy[TCA_WIRE_MAX + 1] = {
@@ -26,6 +28,11 @@ static const struct nla_policy wire_policy[TCA_WIRE_MAX + 1] = {
 	[TCA_WIRE_ORPHAN]	= { .type = NLA_U32 },
 	[TCA_WIRE_XOFF]		= { .type = NLA_U32 },
 	[TCA_WIRE_XON]		= { .type = NLA_U32 },
+	[TCA_WIRE_JITTER]	= {
+		.type = NLA_BINARY,
+		.len = WIRE_QUANTILES * sizeof(struct tc_wire_quantile),
+	},
+	[TCA_WIRE_SEED]		= { .type = NLA_U64 },
 };
 
 struct wire_params {
@@ -37,7 +44,28 @@ struct wire_params {
 	u32	orphan;		/* 0 or 1 */
 	u32	xoff;		/* bytes; 0: no pauses */
 	u32	xon;		/* bytes */
+	u32	quantiles;	/* of jitter; 0: none */
+	struct tc_wire_quantile jitter[WIRE_QUANTILES];
+	u64	seed;		/* of jitter */
 };
+
+static inline int wire_params_check_jitter(const struct wire_params *p,
+					   struct netlink_ext_ack *extack)
+{
+	u32 i, last = p->quantiles - 1;
+
+	if (!p->quantiles)
+		return 0;
+	if (!last || p->jitter[0].share || p->jitter[last].share != U32_MAX)
+		return refuse(extack, "The quantiles of the jitter must go from 0 to 100 %");
+	for (i = 1; i <= last; i++)
+		if (p->jitter[i].share <= p->jitter[i - 1].share ||
+		    p->jitter[i].ns < p->jitter[i - 1].ns)
+			return refuse(extack, "The quantiles of the jitter must ascend");
+	if (p->jitter[last].ns > WIRE_MAX_JITTER)
+		return refuse(extack, "The jitter must not exceed 4 s");
+	return 0;
+}
 
 /* -EINVAL and the reason, or 0. */
 static inline int wire_params_check(const struct wire_params *p, struct netlink_ext_ack *extack)
@@ -59,7 +87,7 @@ static inline int wire_params_check(const struct wire_params *p, struct netlink_
 		return refuse(extack, "Orphan must be 0 or 1");
 	if (p->xon >= max(p->xoff, 1U))
 		return refuse(extack, "The threshold of resumes must be below that of pauses");
-	return 0;
+	return wire_params_check_jitter(p, extack);
 }
 
 static inline int wire_params_parse(struct wire_params *p, struct nlattr *opt,
@@ -87,6 +115,15 @@ static inline int wire_params_parse(struct wire_params *p, struct nlattr *opt,
 		p->xoff = nla_get_u32(tb[TCA_WIRE_XOFF]);
 	if (tb[TCA_WIRE_XON])
 		p->xon = nla_get_u32(tb[TCA_WIRE_XON]);
+	if (tb[TCA_WIRE_JITTER]) {
+		if (nla_len(tb[TCA_WIRE_JITTER]) % sizeof(p->jitter[0]))
+			return refuse_at(extack, tb[TCA_WIRE_JITTER],
+					 "A quantile of the jitter has 8 bytes");
+		p->quantiles = nla_len(tb[TCA_WIRE_JITTER]) / sizeof(p->jitter[0]);
+		nla_memcpy(p->jitter, tb[TCA_WIRE_JITTER], sizeof(p->jitter));
+	}
+	if (tb[TCA_WIRE_SEED])
+		p->seed = nla_get_u64(tb[TCA_WIRE_SEED]);
 	return wire_params_check(p, extack);
 }
 
@@ -102,7 +139,9 @@ static inline int wire_params_dump(const struct wire_params *p, struct sk_buff *
 	    nla_put_u64_64bit(skb, TCA_WIRE_DELAY, p->delay, TCA_WIRE_PAD) ||
 	    nla_put_u32(skb, TCA_WIRE_ORPHAN, p->orphan) ||
 	    nla_put_u32(skb, TCA_WIRE_XOFF, p->xoff) ||
-	    nla_put_u32(skb, TCA_WIRE_XON, p->xon))
+	    nla_put_u32(skb, TCA_WIRE_XON, p->xon) ||
+	    nla_put(skb, TCA_WIRE_JITTER, p->quantiles * sizeof(p->jitter[0]), p->jitter) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_SEED, p->seed, TCA_WIRE_PAD))
 		return -EMSGSIZE;
 	return nla_nest_end(skb, nest);
 }

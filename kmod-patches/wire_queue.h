@@ -19,6 +19,8 @@ struct wire_level {
 	u64	packets;	/* put on the wire */
 	u64	bytes;		/* put on the wire, preamble and gap included */
 	u64	drops;		/* packets */
+	u64	max_wait;	/* ns from arrival to start */
+	u64	max_late;	/* ns from when a frame was due to its handing over */
 };
 
 struct wire_queues {
@@ -37,7 +39,11 @@ static inline bool wire_queues_add(struct wire_queues *w, const struct wire_para
 		l->drops++;
 		return false;
 	}
-	*wire_cb(skb) = (struct wire_cb) { .time = ktime_get_ns(), .len = len };
+	*wire_cb(skb) = (struct wire_cb) {
+		.time = ktime_get_ns(),
+		.level = p,
+		.len = len,
+	};
 	__qdisc_enqueue_tail(skb, &l->queue);
 	__set_bit(p, &w->backlogged);
 	l->backlog += len;
@@ -115,6 +121,8 @@ static inline void wire_queues_dump(const struct wire_queues *w, struct tc_wire_
 			.qlen = l->queue.qlen,
 			.backlog = l->backlog,
 			.max_backlog = l->max_backlog,
+			.max_wait = l->max_wait,
+			.max_late = l->max_late,
 		};
 	}
 }

@@ -21,6 +21,8 @@ enum {
 	TCA_WIRE_ORPHAN,	/* u32, 1: release the sender's socket when the frame has left */
 	TCA_WIRE_XOFF,		/* u32, bytes that came in here and wait: pause; 0: never */
 	TCA_WIRE_XON,		/* u32, bytes, below XOFF: resume */
+	TCA_WIRE_JITTER,	/* struct tc_wire_quantile[], from 0 to 100 %; empty: none */
+	TCA_WIRE_SEED,		/* u64, of the jitter's random numbers */
 	__TCA_WIRE_MAX
 };
 
@@ -33,7 +35,12 @@ enum tc_wire_classify {
 	__TC_WIRE_CLASSIFY_MAX
 };
 
-#define TC_WIRE_XSTATS_VERSION	2
+struct tc_wire_quantile {
+	__u32	share;		/* of 2^32 - 1, ascending */
+	__u32	ns;		/* so large a share of frames takes no longer than this */
+};
+
+#define TC_WIRE_XSTATS_VERSION	3
 
 struct tc_wire_level_xstats {
 	__u64	packets;	/* put on the wire */
@@ -43,6 +50,8 @@ struct tc_wire_level_xstats {
 	__u32	backlog;	/* bytes of frames (with tag and FCS) waiting */
 	__u32	max_backlog;	/* high-water mark of backlog */
 	__u32	pad;
+	__u64	max_wait;	/* ns from arrival to start, of frames that waited in this queue */
+	__u64	max_late;	/* ns by which timers handed a frame over too late */
 };
 
 struct tc_wire_pause_xstats {

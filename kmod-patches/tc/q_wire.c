@@ -6,12 +6,54 @@
 
 static const char *const classifiers[] = { "pcp", "priority", "fifo" };
 
+#define QUANTILES	32	/* at most, as in the module */
+
 static void explain(void)
 {
 	fprintf(stderr,
 		"Usage: ... wire rate RATE [ limit BYTES ] [ classify pcp|priority|fifo ]\n"
 		"           [ overhead BYTES ] [ delay TIME ] [ orphan|noorphan ]\n"
-		"           [ pause XOFF XON ]\n");
+		"           [ pause XOFF XON ] [ jitter PERCENT:TIME,...|none [ seed N ] ]\n");
+}
+
+static int parse_quantile(const char *text, struct tc_wire_quantile *quantile)
+{
+	long double percent;
+	uint64_t ns;
+	char *end;
+
+	percent = strtold(text, &end);
+	if (end == text || *end != ':' || !(percent >= 0 && percent <= 100)) {
+		fprintf(stderr, "\"%s\" is no quantile; give PERCENT:TIME, as in 50:85us\n", text);
+		return -1;
+	}
+	if (unit_parse("jitter", time_units, UINT32_MAX, end + 1, &ns))
+		return -1;
+	*quantile = (struct tc_wire_quantile) { llroundl(percent / 100 * UINT32_MAX), ns };
+	return 0;
+}
+
+static int put_jitter(struct nlmsghdr *n, const char *arg)
+{
+	struct tc_wire_quantile quantile[QUANTILES];
+	char text[1024], *one, *at = text;
+	int count = 0;
+
+	if (!strcmp(arg, "none")) {
+		addattr_l(n, MSG_MAX, TCA_WIRE_JITTER, NULL, 0);
+		return 0;
+	}
+	snprintf(text, sizeof(text), "%s", arg);
+	while ((one = strsep(&at, ","))) {
+		if (count == QUANTILES) {
+			fprintf(stderr, "\"jitter\" takes %d quantiles at most\n", QUANTILES);
+			return -1;
+		}
+		if (parse_quantile(one, &quantile[count++]))
+			return -1;
+	}
+	addattr_l(n, MSG_MAX, TCA_WIRE_JITTER, quantile, count * sizeof(*quantile));
+	return 0;
 }
 
 static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
@@ -57,6 +99,13 @@ static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlms
 			if (parse_size(option, *argv, &size))
 				return -1;
 			put_u32(n, TCA_WIRE_XON, size);
+		} else if (!strcmp(option, "jitter")) {
+			if (put_jitter(n, *argv))
+				return -1;
+		} else if (!strcmp(option, "seed")) {
+			if (parse_number(option, *argv, &value))
+				return -1;
+			put_u64(n, TCA_WIRE_SEED, value);
 		} else if (!strcmp(option, "classify")) {
 			i = choose(option, classifiers, 3, *argv);
 			if (i < 0)
@@ -73,12 +122,38 @@ static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlms
 	return 0;
 }
 
+static void show_jitter(const struct rtattr *jitter, uint64_t seed)
+{
+	const struct tc_wire_quantile *quantile = RTA_DATA(jitter);
+	int i, count = RTA_PAYLOAD(jitter) / sizeof(*quantile);
+	char text[80], value[40];
+
+	if (!count)
+		return;
+	open_json_array(PRINT_JSON, "jitter");
+	for (i = 0; i < count; i++) {
+		open_json_object(NULL);
+		show_json("share", quantile[i].share);
+		show_json("ns", quantile[i].ns);
+		close_json_object();
+		snprintf(text, sizeof(text), "%s%.9Lg:%s", i ? "," : "jitter ",
+			 quantile[i].share * 100.0L / UINT32_MAX,
+			 format_time(value, quantile[i].ns));
+		show_text(text);
+	}
+	close_json_array(PRINT_JSON, NULL);
+	show_json("seed", seed);
+	snprintf(text, sizeof(text), " seed %llu ", (unsigned long long)seed);
+	show_text(text);
+}
+
 static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	static const uint8_t size[TCA_WIRE_MAX + 1] = {
 		[TCA_WIRE_RATE] = 8, [TCA_WIRE_LIMIT] = 4, [TCA_WIRE_CLASSIFY] = 4,
 		[TCA_WIRE_OVERHEAD] = 4, [TCA_WIRE_DELAY] = 8, [TCA_WIRE_ORPHAN] = 4,
-		[TCA_WIRE_XOFF] = 4, [TCA_WIRE_XON] = 4,
+		[TCA_WIRE_XOFF] = 4, [TCA_WIRE_XON] = 4, [TCA_WIRE_SEED] = 8,
+		[TCA_WIRE_JITTER] = sizeof(struct tc_wire_quantile),
 	};
 	struct rtattr *tb[TCA_WIRE_MAX + 1];
 	char text[80], value[40];
@@ -88,7 +163,7 @@ static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		return 0;
 	parse_options(tb, size, TCA_WIRE_MAX, opt);
 	for (type = 1; type <= TCA_WIRE_MAX; type++)
-		if (size[type] && !tb[type])
+		if (size[type] && !tb[type] && type != TCA_WIRE_JITTER)	/* empty: none */
 			return 0;
 	show_json("rate_bps", attr_u64(tb[TCA_WIRE_RATE]));
 	show_json("limit", attr_u32(tb[TCA_WIRE_LIMIT]));
@@ -112,6 +187,8 @@ static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 			 attr_u32(tb[TCA_WIRE_XON]));
 		show_text(text);
 	}
+	if (tb[TCA_WIRE_JITTER])
+		show_jitter(tb[TCA_WIRE_JITTER], attr_u64(tb[TCA_WIRE_SEED]));
 	return 0;
 }
 
@@ -138,8 +215,8 @@ static void show_pause(const struct tc_wire_pause_xstats *p)
 
 static int show_levels(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
 {
+	char text[256], wait[40], late[40];
 	struct tc_wire_xstats st;
-	char text[256];
 	int p;
 
 	if (!xstats || RTA_PAYLOAD(xstats) < sizeof(st))
@@ -159,12 +236,15 @@ static int show_levels(const struct qdisc_util *qu, FILE *f, struct rtattr *xsta
 		show_json("qlen", l->qlen);
 		show_json("backlog", l->backlog);
 		show_json("max_backlog", l->max_backlog);
+		show_json("max_wait_ns", l->max_wait);
+		show_json("max_late_ns", l->max_late);
 		close_json_object();
 		snprintf(text, sizeof(text),
-			 "%s level %d: sent %llu bytes %llu pkt (dropped %llu) backlog %ub %up max %ub",
+			 "%s level %d: sent %llu bytes %llu pkt (dropped %llu) backlog %ub %up max %ub wait %s late %s",
 			 p == TC_WIRE_LEVELS - 1 ? "" : "\n", p,
 			 (unsigned long long)l->bytes, (unsigned long long)l->packets,
-			 (unsigned long long)l->drops, l->backlog, l->qlen, l->max_backlog);
+			 (unsigned long long)l->drops, l->backlog, l->qlen, l->max_backlog,
+			 format_time(wait, l->max_wait), format_time(late, l->max_late));
 		show_text(text);
 	}
 	close_json_array(PRINT_JSON, NULL);

@@ -79,6 +79,13 @@ static inline int parse_size(const char *option, const char *arg, uint32_t *byte
 	return err;
 }
 
+static inline int parse_number(const char *option, const char *arg, uint64_t *number)
+{
+	static const struct unit none[] = { { "", 1 }, { NULL, 0 } };
+
+	return unit_parse(option, none, INT64_MAX, arg, number);
+}
+
 static inline const char *format_time(char buf[40], uint64_t ns)
 {
 	if (ns >= 1000000000)

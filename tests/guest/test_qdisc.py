@@ -24,6 +24,8 @@ QUICK = [
     ["wire_delay"],
     ["wire_orphan"],
     ["wire_stamps"],
+    ["wire_jitter"],
+    ["wire_tap"],
     ["qjump_priority"],
     ["qjump_refusals"],
     ["qjump_window", "root:7", "wire:3", "htb:0"],
@@ -140,8 +142,15 @@ def test_tail_drop_at_the_limit_of_each_level(guest: Guest) -> None:
     assert (values["backlog"], values["qlen"]) == (0, 0)
     on_wire = 1000 + 4 + 20
     level = {"qlen": 0, "backlog": 0, "max_backlog": 49 * 1004}
-    assert values["level0"] == level | {"level": 0, "packets": 50, "bytes": 50 * on_wire, "drops": 250}
-    assert values["level5"] == level | {"level": 5, "packets": 49, "bytes": 49 * on_wire, "drops": 0}
+    expected = {
+        "level0": level | {"level": 0, "packets": 50, "bytes": 50 * on_wire, "drops": 250},
+        "level5": level | {"level": 5, "packets": 49, "bytes": 49 * on_wire, "drops": 0},
+    }
+    for name, counts in expected.items():
+        # The last that came in waited for 49 others, to within the time that the sender took.
+        assert 0.9 * 49 * on_wire * 8000 < values[name].pop("max_wait_ns") <= 98 * on_wire * 8000
+        assert values[name].pop("max_late_ns") < THREAD_NS
+        assert values[name] == counts
     options = {
         "rate_bps": 1_000_000,
         "limit": 50_000,
@@ -162,6 +171,35 @@ def test_propagation_delays_and_keeps_several_frames_in_flight(guest: Guest, by:
 
 def test_a_shorter_delay_does_not_reorder(guest: Guest) -> None:
     assert guest.values("wire_delay")["ordered"] is True
+
+
+def test_jitter_is_drawn_from_its_quantiles(guest: Guest) -> None:
+    values = guest.values("wire_jitter")
+    took, drawn = values["took_ns"], values["drawn_ns"]
+    assert len(set(drawn)) == 200 and min(drawn) >= 1_000_000 and max(drawn) <= 8_000_000
+    assert sum(ns < 2_000_000 for ns in drawn) in range(80, 121)
+    off = sorted(abs(one - other) for one, other in zip(took, drawn, strict=True))
+    assert off[180] <= 5_000 and off[-1] <= 2 * THREAD_NS
+
+
+def test_jitter_keeps_the_order_of_a_flow_and_of_no_more(guest: Guest) -> None:
+    values = guest.values("wire_jitter")
+    assert values["kept"] == [list(range(40))] * 3
+    assert 10 < values["overtook"] < 110
+    assert values["again"] and values["plain"] and values["emptied"] == 0
+
+
+def test_the_tap_tells_of_every_frame_of_a_level(guest: Guest) -> None:
+    values = guest.values("wire_tap")
+    assert values["lines"] == 10 and values["lengths"] == [104] * 10
+    waits = []
+    for arrival, start, handover, received in values["frames"]:
+        assert handover - start == (8 + 104) * 800
+        assert 0 <= received - handover < THREAD_NS
+        waits.append(start - arrival)
+        assert 1538 * 800 - 100_000 < waits[-1] < 1538 * 800
+    assert values["level7"]["max_wait_ns"] == max(waits)
+    assert 0 < values["level7"]["max_late_ns"] < THREAD_NS
 
 
 def test_orphan_takes_frames_off_the_senders_account(guest: Guest) -> None:
