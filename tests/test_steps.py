@@ -106,7 +106,7 @@ def test_htb_switches_have_eight_queues_chosen_by_pcp() -> None:
 
 def test_tbf_serves_pcp_7_first() -> None:
     network = fig3a().network
-    shaping = registry.of("tbf").shape(network.link, "s1-eth1", on_switch=True)
+    shaping = registry.of("tbf").shape(network.link, "s1-eth1", on_switch=True, seed=1)
     assert any("flower vlan_prio 7 classid 10:1" in line for line in shaping.tc)
     assert shaping.ip[0] == "link add name i-s1-eth1 type ifb"
 
@@ -126,7 +126,7 @@ def test_a_treatment_says_how_all_of_it_is_taken_back(
     experiment: str, settings: tuple[str, ...], schemes: tuple[str, ...]
 ) -> None:
     for arm in plan(experiment, "smoke", list(settings), schemes=schemes).arms_run:
-        steps = tuple(treatment(arm))
+        steps = tuple(treatment(arm, 1))
         assert steps
         for step in steps:
             assert isinstance(step, Run) and step.undo is not None
@@ -162,7 +162,7 @@ def removals(lines: Sequence[str]) -> Iterator[str]:
 def test_what_is_saved_is_what_is_set() -> None:
     arm = arm_of(plan("fig3a", "smoke", [], schemes=("dctcp",)), "dctcp")
     setting = [
-        step for step in treatment(arm) if isinstance(step, Run) and step.argv == ("sysctl", "-qp", "-")
+        step for step in treatment(arm, 1) if isinstance(step, Run) and step.argv == ("sysctl", "-qp", "-")
     ]
     assert [step.node for step in setting] == list(arm.network.hosts)
     for step in setting:
@@ -195,7 +195,7 @@ def test_a_trial_treats_reads_back_serves_disturbs_measures_and_reads_again(expe
     for trial in plan(experiment, "smoke", [], replicates=1).trials():
         steps = trial_steps(trial)
         assert ORDER.fullmatch("".join(map(letter, steps)))
-        assert steps[: len(list(treatment(trial.arm)))] == tuple(treatment(trial.arm))
+        assert steps[: len(list(treatment(trial.arm, trial.seed)))] == tuple(treatment(trial.arm, trial.seed))
         assert [step.name for step in steps if isinstance(step, Mark)] == ["load"]
         started = [step.output for step in steps if isinstance(step, Start)]
         ended = [step.program for step in steps if isinstance(step, Finish | Stop)]
@@ -275,7 +275,7 @@ class Cable(LinkModel):
     name = "cable"
     modules = ("sch_netem",)
 
-    def shape(self, link, device, *, on_switch):
+    def shape(self, link, device, *, on_switch, seed):
         line = f"qdisc add dev {device} root handle 5: cable rate {link.rate_bps}bit"
         return Shaping((), (line,), (f"qdisc del dev {device} root",), ())
 """
@@ -301,7 +301,7 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
     ]
     assert loading_modules.argv[0] == "modprobe" and "sch_wire" not in loading_modules.argv
     arm = arm_of(resolved, "qjump")
-    lines = batches(tuple(treatment(arm)), "tc")
+    lines = batches(tuple(treatment(arm, 1)), "tc")
     rates = network.by_device()
     assert lines[""] == [
         f"qdisc add dev {device} root handle 5: cable rate {rates[device].rate_bps}bit"
@@ -312,7 +312,7 @@ def test_a_link_model_of_an_extension_shapes_the_links() -> None:
         assert " parent 5:1 handle 6: qjump epoch " in lines[host][1]
     # A model without priorities of its own is given them where no limiter has any.
     unlimited = msgspec.structs.replace(arm, qjump=None)
-    assert unlimited.uses_levels and "prio bands 8" in batches(tuple(treatment(unlimited)), "tc")["h1"][1]
+    assert unlimited.uses_levels and "prio bands 8" in batches(tuple(treatment(unlimited, 1)), "tc")["h1"][1]
 
 
 @pytest.mark.usefixtures("cable")

@@ -54,7 +54,8 @@ class LinkModel:
     ``modules`` are the kernel's that it needs. ``serves_levels``: a host's end serves the levels in strict
     priority by itself. ``has_port_queues``: below the root of a switch's end a scheme may put queues of its
     own. ``counts_levels``: its counters tell the levels apart. ``exact``: a frame takes its serialisation
-    time to the nanosecond, so that an idle round trip is a constant.
+    time to the nanosecond, so that an idle round trip is a constant. ``has_hosts``: what hosts take is part
+    of it.
     """
 
     name: ClassVar[str]
@@ -64,6 +65,7 @@ class LinkModel:
     has_pause: ClassVar[bool] = False
     releases_early: ClassVar[bool] = False
     exact: ClassVar[bool] = False
+    has_hosts: ClassVar[bool] = False
 
     def check(self, where: str, link: Link) -> None:
         """Raise :class:`UsageError` that begins with ``where`` for what this model cannot do."""
@@ -75,9 +77,14 @@ class LinkModel:
             raise UsageError(
                 f"{where}: xoff = {link.xoff_bytes}B is for links of model wire: {self.name} knows no pause"
             )
+        if link.told_hosts and not self.has_hosts:
+            raise UsageError(
+                f"{where}: host_time and host_jitter are for links of model wire: {self.name} has no hosts "
+                "that take time"
+            )
 
-    def shape(self, link: Link, device: str, *, on_switch: bool) -> Shaping:
-        """What makes ``device`` an end of ``link``."""
+    def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
+        """What makes ``device`` an end of ``link``; ``seed`` is of what is drawn here."""
         raise NotImplementedError
 
     def shapes(self, *, on_switch: bool) -> bool:

@@ -28,7 +28,7 @@ class Htb(LinkModel):
     name = "htb"
     modules = ("sch_htb", "sch_prio", "sch_netem", "sch_qjump")
 
-    def shape(self, link: Link, device: str, *, on_switch: bool) -> Shaping:
+    def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
         if on_switch:
             return NOTHING  # Open vSwitch shapes its ports itself: see `switches`
         lines = [

@@ -18,7 +18,7 @@ class Tbf(LinkModel):
     name = "tbf"
     modules = ("act_mirred", "cls_matchall", "sch_tbf", "sch_prio", "sch_netem", "ifb")
 
-    def shape(self, link: Link, device: str, *, on_switch: bool) -> Shaping:
+    def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
         full = theory.frame_bytes(link.mtu_bytes)
         headers = theory.PREAMBLE_BYTES + theory.FCS_BYTES + theory.VLAN_TAG_BYTES
         smallest = theory.MINIMUM_FRAME_BYTES + theory.AROUND_FRAME_BYTES

@@ -12,6 +12,10 @@ MARKS = ("marked", "ecn_mark", "ce_mark")
 """What RED and CoDel call the packets that they have marked."""
 
 
+_WHOLE = 2**32 - 1
+"""All draws, as the kernel writes shares of them."""
+
+
 class Wire(LinkModel):
     """sch_wire as root. Switch ports pause their link partners where the links have flow control, which every
     wire obeys."""
@@ -23,12 +27,15 @@ class Wire(LinkModel):
     has_pause = True
     releases_early = True
     exact = True
+    has_hosts = True
 
-    def shape(self, link: Link, device: str, *, on_switch: bool) -> Shaping:
+    def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
+        jitter = f" jitter {_text(link)} seed {seed}" if on_switch and link.host_jitter else ""
         pause = f" pause {link.xoff_bytes} {link.xon_bytes}" if on_switch and link.xoff_bytes else ""
         line = (
             f"qdisc add dev {device} root handle 5: wire rate {link.rate_bps}bit limit {link.buffer_bytes} "
-            f"classify pcp delay {link.delay_ns}ns {'orphan' if link.orphan else 'noorphan'}{pause}"
+            f"classify pcp delay {link.delay_ns + link.host_ns}ns "
+            f"{'orphan' if link.orphan else 'noorphan'}{pause}{jitter}"
         )
         return Shaping((), (line,), (f"qdisc del dev {device} root",), ())
 
@@ -40,11 +47,15 @@ class Wire(LinkModel):
         planned: dict[str, object] = {
             "rate_bps": link.rate_bps,
             "limit": link.buffer_bytes,
-            "delay_ns": link.delay_ns,
+            "delay_ns": link.delay_ns + link.host_ns,
         }
         planned |= {"classify": "pcp", "orphan": link.orphan}
         if on_switch and link.xoff_bytes:
             planned |= {"xoff": link.xoff_bytes, "xon": link.xon_bytes}
+        if on_switch and link.host_jitter:
+            planned["jitter"] = [
+                {"share": round(percent * _WHOLE / 100), "ns": ns} for percent, ns in link.host_jitter
+            ]
         return [
             f"its wire's {key} is {options.get(key)}, not {value}"
             for key, value in planned.items()
@@ -76,3 +87,8 @@ class Wire(LinkModel):
             )
             for level in root["levels"]
         }
+
+
+def _text(link: Link) -> str:
+    """A host's jitter, as tc has it."""
+    return ",".join(f"{percent:.7g}:{ns}ns" for percent, ns in link.host_jitter)

@@ -10,7 +10,7 @@ import msgspec
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.links import registry
-from qjump_mn.model.units import Duration, Rate, Size
+from qjump_mn.model.units import Duration, Quantiles, Rate, Size
 
 FASTEST_BPS = 4 * 10**11
 
@@ -33,6 +33,12 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     real network card; off shows what HTB and TBF do. ``xoff`` and ``xon`` are of Ethernet flow control
     (802.3x): a switch port pauses its link partner when so many bytes that came in through it wait in the
     switch, and resumes it when as few are left; 0 is off. Both are for model wire only.
+
+    ``host_time`` is what a host takes for each frame between its program and its link, each way, and
+    ``host_jitter`` what it takes more for what comes in, drawn for each frame with the trial's seed; frames
+    of one flow stay in order. On the way out nothing is drawn: it would come behind the host's limiter, and
+    spoil what that spaces. Both are for model wire, and are 0 unless an experiment says what hosts it means:
+    those of the emulation take next to nothing.
     """
 
     model: str
@@ -45,6 +51,8 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     orphan: bool = True
     xoff: Size = Size(0)
     xon: Size = Size(0)
+    host_time: Duration = Duration(0)
+    host_jitter: Quantiles = Quantiles()
 
 
 class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,6 +68,8 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     orphan: bool | None = None
     xoff: Size | None = None
     xon: Size | None = None
+    host_time: Duration | None = None
+    host_jitter: Quantiles | None = None
 
     def over(self, link: LinkSpec) -> LinkSpec:
         """``link`` with what is given here."""
@@ -94,7 +104,8 @@ class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A link in plain numbers: its ``model``, rate, what each level of a port before it holds, and its
-    propagation, one way. The others are as in :class:`LinkSpec`, 0 where a link is never paused."""
+    propagation, one way. The others are as in :class:`LinkSpec`, 0 where a link is never paused, and where
+    there is no host; ``host_jitter`` has (per cent, ns)."""
 
     model: str
     rate_bps: int
@@ -104,6 +115,16 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     orphan: bool
     xoff_bytes: int
     xon_bytes: int
+    host_ns: int = 0
+    host_jitter: tuple[tuple[float, int], ...] = ()
+
+    @property
+    def told_hosts(self) -> str:
+        """What its hosts take, in words; empty where that is nothing."""
+        if not self.host_ns and not self.host_jitter:
+            return ""
+        drawn = f", and in {Quantiles(self.host_jitter)} more" if self.host_jitter else ""
+        return f"hosts take {Duration(self.host_ns)} in and out{drawn}"
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -124,8 +145,15 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def skeleton(self) -> Network:
         """What must be the same for one machine state to serve: all but what a trial sets when it shapes the
         links."""
-        plain = msgspec.structs.replace(
-            self.link, rate_bps=10**7, buffer_bytes=10**5, delay_ns=0, orphan=True, xoff_bytes=0, xon_bytes=0
+        plain = Link(
+            model=self.link.model,
+            rate_bps=10**7,
+            buffer_bytes=10**5,
+            delay_ns=0,
+            mtu_bytes=self.link.mtu_bytes,
+            orphan=True,
+            xoff_bytes=0,
+            xon_bytes=0,
         )
         return msgspec.structs.replace(self, link=plain, trunk=plain)
 
@@ -230,10 +258,14 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         return tuple(itertools.pairwise(nodes))
 
     def speeds(self, source: str, destination: str) -> tuple[tuple[int, int], ...]:
-        """Rate in bit/s and delay in ns of each link from host ``source`` to host ``destination``."""
+        """Rate in bit/s and least delay in ns of each link from host ``source`` to host ``destination``, with
+        what these two take."""
         hosts = {source, destination}
-        links = (self.link if hosts & set(ends) else self.trunk for ends in self.path(source, destination))
-        return tuple((link.rate_bps, link.delay_ns) for link in links)
+        links = [self.link if hosts & set(ends) else self.trunk for ends in self.path(source, destination)]
+        least = [link.delay_ns + link.host_ns for link in links]
+        if self.link.host_jitter:
+            least[-1] += self.link.host_jitter[0][1]
+        return tuple((link.rate_bps, ns) for link, ns in zip(links, least, strict=True))
 
 
 def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
@@ -322,12 +354,16 @@ def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
         orphan=spec.orphan,
         xoff_bytes=int(spec.xoff),
         xon_bytes=int(spec.xon),
+        host_ns=int(spec.host_time),
+        host_jitter=spec.host_jitter.points,
     )
     trunk = msgspec.structs.replace(
         edge,
         rate_bps=int(spec.trunk_rate or spec.rate),
         buffer_bytes=int(spec.trunk_buffer or spec.buffer),
         delay_ns=int(spec.delay if spec.trunk_delay is None else spec.trunk_delay),
+        host_ns=0,
+        host_jitter=(),
     )
     return edge, trunk
 
@@ -345,6 +381,9 @@ def _check_link(where: str, prefix: str, link: Link) -> None:
     if link.delay_ns > 10**9:
         wrong = f"link.{prefix}delay = {Duration(link.delay_ns)}"
         raise UsageError(f"{where}: {wrong} is out of range: use at most 1s")
+    slowest = max([link.host_ns, *(ns for _, ns in link.host_jitter)])
+    if slowest > 10**9:
+        raise UsageError(f"{where}: a host that takes {Duration(slowest)} is out of range: use at most 1s")
     registry.of(link.model, f"{where}: link.model").check(where, link)
 
 

@@ -73,9 +73,61 @@ class Size(Quantity):
     sample = "1500B"
 
 
+class Quantiles:
+    """A time that is drawn: what so many per cent of the draws do not exceed, with straight lines between, as
+    text such as ``0:25us,50:85us,100:126us``; empty: none.
+
+    ``points`` are (per cent, ns), from 0 to 100.
+    """
+
+    __slots__ = ("points",)
+
+    MOST = 32
+    """Points."""
+
+    def __init__(self, points: tuple[tuple[float, int], ...] = ()) -> None:
+        self.points = points
+
+    @classmethod
+    def parse(cls, text: object) -> Self:
+        """Read ``text``; raise :class:`UsageError` unless it has such points, which ascend."""
+        if text == "":
+            return cls()
+        wrong = UsageError(
+            f"{text!r} is no distribution: write per cent and time, from 0 to 100 and ascending, such as "
+            "'0:25us,50:85us,100:126us'"
+        )
+        if not isinstance(text, str):
+            raise wrong
+        points = []
+        for point in text.split(","):
+            percent, colon, time = point.partition(":")
+            if not colon or not re.fullmatch(r"\s*[0-9]+(\.[0-9]{1,4})?\s*", percent):
+                raise wrong
+            points.append((float(percent), int(Duration.parse(time))))
+        shares, times = zip(*points, strict=True)
+        if (shares[0], shares[-1]) != (0, 100) or len(points) > cls.MOST:
+            raise wrong
+        if list(shares) != sorted(set(shares)) or list(times) != sorted(times):
+            raise wrong
+        return cls(tuple(points))
+
+    def __str__(self) -> str:
+        return ",".join(f"{percent:.7g}:{Duration(ns)}" for percent, ns in self.points)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantiles) and self.points == other.points
+
+    def __hash__(self) -> int:
+        return hash(self.points)
+
+
 def decode(kind: type, value: Any) -> Any:
     """``dec_hook`` for msgspec: read quantities from their text."""
-    if issubclass(kind, Quantity):
+    if issubclass(kind, Quantity | Quantiles):
         try:
             return kind.parse(value)
         except UsageError as error:  # msgspec adds the place to a ValueError, and to no other
@@ -85,6 +137,6 @@ def decode(kind: type, value: Any) -> Any:
 
 def encode(value: Any) -> Any:
     """``enc_hook`` for msgspec: write quantities as text that :func:`decode` reads back."""
-    if isinstance(value, Quantity):
+    if isinstance(value, Quantity | Quantiles):
         return str(value)
     raise NotImplementedError(type(value))

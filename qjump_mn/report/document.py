@@ -163,6 +163,7 @@ def _links(which: str, link: Link) -> list[tuple[str, str]]:
     delay = f", {link.delay_ns / 1e6:g} ms of propagation" if link.delay_ns else ""
     return [
         (f"links{which}", f"{link.rate_bps / 1e6:g} Mb/s, model {link.model}{delay}"),
+        *([("hosts", link.told_hosts)] if link.told_hosts else []),
         (
             f"buffer of a level and port{which}",
             f"{link.buffer_bytes} B, {link.buffer_bytes * 8e3 / link.rate_bps:.4g} ms",

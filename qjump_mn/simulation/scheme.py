@@ -116,8 +116,8 @@ def _linux(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjum
 
 
 def cable(link: Link) -> qjump_sim.Cable:
-    """A link as the simulator has it."""
-    return qjump_sim.Cable(rate=link.rate_bps, delay=link.delay_ns * qjump_sim.NS)
+    """A link as the simulator has it: what a host takes is the same for every frame."""
+    return qjump_sim.Cable(rate=link.rate_bps, delay=(link.delay_ns + link.host_ns) * qjump_sim.NS)
 
 
 def _limiter(where: str, limiter: QJumpPlan) -> qjump_sim.PerHost:

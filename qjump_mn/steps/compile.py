@@ -63,7 +63,7 @@ def trial_steps(trial: Trial) -> Steps:
     ]
     return (
         *clock.dilated(trial.arm),
-        *treatment(trial.arm),
+        *treatment(trial.arm, trial.seed),
         *readback.built(trial.arm),
         *_serve(pairs),
         Sleep(after_s=round(offset_s, 9)),

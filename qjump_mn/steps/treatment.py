@@ -5,6 +5,7 @@ One process does all that is to be done in a namespace with one program.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 
 from qjump_mn import theory
@@ -21,16 +22,17 @@ ALLOWED = "net.ipv4.tcp_allowed_congestion_control"
 SYSCTL = ("sysctl", "-qp", "-")
 
 
-def treatment(arm: ArmPlan) -> Iterator[AnyStep]:
-    """The steps; each says how it is undone."""
+def treatment(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
+    """The steps; each says how it is undone. ``seed`` is the trial's."""
     network, model = arm.network, registry.of(arm.network.model)
     links = network.by_device()
-    ends = {
-        MACHINE: [model.shape(links[device], device, on_switch=True) for device in network.switch_ports()]
-    }
-    ends |= {
-        host: [model.shape(links[f"{host}-eth0"], f"{host}-eth0", on_switch=False)] for host in network.hosts
-    }
+
+    def end(device: str, *, on_switch: bool) -> Shaping:
+        own = zlib.crc32(f"{seed} {device}".encode())
+        return model.shape(links[device], device, on_switch=on_switch, seed=own)
+
+    ends = {MACHINE: [end(device, on_switch=True) for device in network.switch_ports()]}
+    ends |= {host: [end(f"{host}-eth0", on_switch=False)] for host in network.hosts}
     yield from _congestion_control(arm.scheme)
     for node, shapings in ends.items():
         yield from _shape(node, shapings, _queues(arm, node))

@@ -51,7 +51,7 @@ def work(chosen: dict[str, ArmPlan]) -> list[dict[str, Any]]:
     """For each network what brings it up, and for each arm of it what treats it and reads it back."""
     networks: dict[Network, dict[str, Any]] = {}
     for name, arm in chosen.items():
-        steps = [*treatment.treatment(arm), *readback.built(arm)]
+        steps = [*treatment.treatment(arm, 1), *readback.built(arm)]
         networks.setdefault(arm.network.skeleton(), {})[name] = msgspec.to_builtins(steps)
     return [
         {"up": msgspec.to_builtins(bring_up(network)), "arms": arms} for network, arms in networks.items()

@@ -208,7 +208,7 @@ print("\\n".join(" ".join((line % ("tc", "h1-eth0")).split()) for line in bandwi
         tmp_path / "stderr"
     ).read_text()
     link = msgspec.structs.replace(fig3a().network.link, delay_ns=300_000)
-    lines = registry.of("htb").shape(link, "h1-eth0", on_switch=False).tc
+    lines = registry.of("htb").shape(link, "h1-eth0", on_switch=False, seed=1).tc
     assert (tmp_path / "stdout").read_text().splitlines() == [f"tc {line}" for line in lines]
 
 

@@ -52,7 +52,9 @@ def test_figure_3a_holds_with_the_papers_numbers(tmp_path: Path) -> None:
     found, said = run(tmp_path, "fig3a")
     held = verdicts(found)
     assert held["ratio"] == "REPRODUCED"
-    assert held.pop("order") == "DIRECTION ONLY", "two ports are full here, and one was where it was published"
+    assert held.pop("order") == "DIRECTION ONLY", (
+        "two ports are full here, and one was where it was published"
+    )
     assert set(held.values()) == {"REPRODUCED"}
     idle = outcome.read(found.path).arm("idle")
     assert idle is not None and idle.measures["ping"]["max_ms"].median == pytest.approx(

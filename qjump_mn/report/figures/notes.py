@@ -30,6 +30,7 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     epoch_text = " and ".join(f"{epoch / 1e6 * per_ms:g} {unit}" for epoch in epochs)
     epoch_text = f", epoch {epoch_text}" if epochs else ""
     clock = "simulated" if manifest.backend == "simulator" else _clock(manifest, arms)
+    hosts = f", {plan.network.link.told_hosts}" if plan.network.link.told_hosts else ""
     model = "" if manifest.backend == "simulator" else f" of model {plan.network.model}"
     frame_ms, idle_ms = plan.constants["frame_ms"], plan.constants.get(f"{plan.figure.workload}_analytic_ms")
     topologies = " and ".join(dict.fromkeys(arm.network.topology for arm in arms)) or plan.network.topology
@@ -37,7 +38,7 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     ratios += [f"epoch {epoch / 1e6 / frame_ms:.3g}" for epoch in epochs]
     ratios += [f"idle {idle_ms / frame_ms:.2g}"] if idle_ms else []
     return (
-        f"{clock}; {plan.network.told_links}{model}, topology {topologies}{epoch_text}; "
+        f"{clock}; {plan.network.told_links}{model}{hosts}, topology {topologies}{epoch_text}; "
         f"in full-size frames ({frame_ms * per_ms:.3g} {unit}): {', '.join(ratios)}"
     )
 

@@ -23,7 +23,7 @@ class Lossy(LinkModel):
     name = "lossy"
     modules = ("sch_netem",)
 
-    def shape(self, link: Link, device: str, *, on_switch: bool) -> Shaping:
+    def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
         line = (
             f"qdisc add dev {device} root handle 5: netem limit {_packets(link)} "
             f"delay {link.delay_ns}ns loss {LOSS_PERCENT}% seed {_seed(device)} "

@@ -2,6 +2,7 @@
 
 Arguments: the files. Reported: per case's id what is wrong with it, empty if nothing.
 """
+
 import json
 import re
 import string

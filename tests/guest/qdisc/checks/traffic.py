@@ -1,4 +1,5 @@
 """Traffic that several checks send: frames that straddle epochs, and a TCP flow that takes what it gets."""
+
 import contextlib
 import socket
 import threading

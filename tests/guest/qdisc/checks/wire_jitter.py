@@ -6,6 +6,7 @@ one sent earlier; `again`: the same seed gives the same order. `emptied`: a wire
 in order.
 Assert: |took_ns - drawn_ns| is a few us; flows are kept in order and overtake each other.
 """
+
 import contextlib
 import itertools
 import socket
@@ -24,13 +25,23 @@ def draws(seed: int, count: int) -> list[int]:
     """What prandom_seed_state() and prandom_u32_state() give, as shares between the quantiles."""
     x = (seed >> 32 ^ seed << 10 ^ seed) & MOST
     state = [x + least if x < least else x for least in (2, 8, 16, 128)]
-    turns = ((6, 13, 4294967294, 18), (2, 27, 4294967288, 2), (13, 21, 4294967280, 7), (3, 12, 4294967168, 13))
+    turns = (
+        (6, 13, 4294967294, 18),
+        (2, 27, 4294967288, 2),
+        (13, 21, 4294967280, 7),
+        (3, 12, 4294967168, 13),
+    )
     points = [(round(percent * MOST / 100), ns) for percent, ns in QUANTILES]
     found = []
     for _ in range(count):
-        state = [((s & c) << d & MOST) ^ (((s << a & MOST) ^ s) >> b) for s, (a, b, c, d) in zip(state, turns, strict=True)]
+        state = [
+            ((s & c) << d & MOST) ^ (((s << a & MOST) ^ s) >> b)
+            for s, (a, b, c, d) in zip(state, turns, strict=True)
+        ]
         share = state[0] ^ state[1] ^ state[2] ^ state[3]
-        (low, low_ns), (high, high_ns) = next(pair for pair in itertools.pairwise(points) if share <= pair[1][0])
+        (low, low_ns), (high, high_ns) = next(
+            pair for pair in itertools.pairwise(points) if share <= pair[1][0]
+        )
         found.append(low_ns + (share - low) * (high_ns - low_ns) // (high - low))
     return found
 
@@ -116,8 +127,11 @@ wire("jitter none")
 drain()  # what had arrived before
 rig.run(f"ip -n a neigh replace 10.9.0.2 lladdr {rig.address_of('b')} dev a0 nud permanent")
 rig.report(
-    took_ns=took, drawn_ns=draws(7, 200),
+    took_ns=took,
+    drawn_ns=draws(7, 200),
     kept=[[number for f, number in came if f == flow] for flow in range(FLOWS)],
     overtook=sum(any(sent_before(one, other) for one in came[:place]) for place, other in enumerate(came)),
-    again=orders[0] == orders[1], emptied=emptied, plain=burst() == [(f, n) for n in range(EACH) for f in range(FLOWS)],
+    again=orders[0] == orders[1],
+    emptied=emptied,
+    plain=burst() == [(f, n) for n in range(EACH) for f in range(FLOWS)],
 )

@@ -5,6 +5,7 @@ start, handover; ns since the first) and the kernel's stamp of its receipt; `lev
 Assert: ten events, none of level 0; start is when the bulk frame leaves the wire free, handover (8 + L) * 8 / R later; each is received then,
 within a few us; max_wait_ns is the largest start - arrival, max_late_ns within that of the receipts.
 """
+
 import re
 import time
 
@@ -32,11 +33,17 @@ for number in range(10):
 write("events/wire/wire_frame/enable", "0")
 with open(f"{TRACING}/trace") as file:
     text = file.read()
-events = [[int(x) for x in found] for found in re.findall(r"level=7 len=(\d+) arrival=(\d+) start=(\d+) handover=(\d+)", text)]
+events = [
+    [int(x) for x in found]
+    for found in re.findall(r"level=7 len=(\d+) arrival=(\d+) start=(\d+) handover=(\d+)", text)
+]
 urgent = [stamp - offset for stamp, number in receiver.take_all() if number % 2]
 first = events[0][1]
 rig.report(
-    lines=text.count("wire_frame:"), lengths=[event[0] for event in events],
-    frames=[[*(t - first for t in event[1:]), stamp - first] for event, stamp in zip(events, urgent, strict=True)],
+    lines=text.count("wire_frame:"),
+    lengths=[event[0] for event in events],
+    frames=[
+        [*(t - first for t in event[1:]), stamp - first] for event, stamp in zip(events, urgent, strict=True)
+    ],
     level7=rig.level("wire", 7),
 )
