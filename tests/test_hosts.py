@@ -33,7 +33,22 @@ def test_what_hosts_take_is_part_of_their_wires() -> None:
     least = [ns for _, ns in network.speeds("h1", "h12")]
     assert least == [40_000, *[1_000] * (len(least) - 2), 40_000]
     assert network.skeleton().link.host_ns == 0 and network.skeleton().link.host_jitter == ()
-    assert network.link.told_hosts == f"hosts take 40us in and out, and in 0:0ns{JITTER[5:]} more"
+    assert network.told_hosts == f"hosts take 40us in and out, and in 0:0ns{JITTER[5:]} more"
+
+
+def test_only_the_hosts_that_are_named_have_jitter() -> None:
+    settings = [f"link.host_jitter={JITTER}", 'link.host_jitter_at=["h3"]', "link.trunk_delay=1us"]
+    network = plan("fig3a", "smoke", settings).arms[0].network
+    wire = registry.of("wire")
+    drawn = {
+        node
+        for (_, port), (node, _) in network.ports()
+        if "jitter" in wire.shape(network.by_device()[port], port, on_switch=True, seed=1).tc[0]
+    }
+    assert drawn == {"h3"}
+    assert network.told_hosts.startswith("hosts take 0ns in and out, and in at h3 0:0ns,")
+    with pytest.raises(UsageError, match="there is no host 'h99'"):
+        plan("fig3a", "smoke", [f"link.host_jitter={JITTER}", 'link.host_jitter_at=["h99"]'])
 
 
 def test_the_least_of_the_jitter_is_part_of_the_least_way() -> None:

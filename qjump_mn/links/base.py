@@ -77,7 +77,7 @@ class LinkModel:
             raise UsageError(
                 f"{where}: xoff = {link.xoff_bytes}B is for links of model wire: {self.name} knows no pause"
             )
-        if link.told_hosts and not self.has_hosts:
+        if (link.host_ns or link.host_jitter) and not self.has_hosts:
             raise UsageError(
                 f"{where}: host_time and host_jitter are for links of model wire: {self.name} has no hosts "
                 "that take time"

@@ -35,10 +35,11 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     switch, and resumes it when as few are left; 0 is off. Both are for model wire only.
 
     ``host_time`` is what a host takes for each frame between its program and its link, each way, and
-    ``host_jitter`` what it takes more for what comes in, drawn for each frame with the trial's seed; frames
-    of one flow stay in order. On the way out nothing is drawn: it would come behind the host's limiter, and
-    spoil what that spaces. Both are for model wire, and are 0 unless an experiment says what hosts it means:
-    those of the emulation take next to nothing.
+    ``host_jitter`` what it takes more for what comes in, drawn for each frame with the trial's seed, at the
+    hosts of ``host_jitter_at``, or at all if that is empty; frames of one flow stay in order. On the way out
+    nothing is drawn: it would come behind the host's limiter, and spoil what that spaces. They are for model
+    wire, and are 0 unless an experiment says what hosts it means: those of the emulation take next to
+    nothing.
     """
 
     model: str
@@ -53,6 +54,7 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     xon: Size = Size(0)
     host_time: Duration = Duration(0)
     host_jitter: Quantiles = Quantiles()
+    host_jitter_at: tuple[str, ...] = ()
 
 
 class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,6 +72,7 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     xon: Size | None = None
     host_time: Duration | None = None
     host_jitter: Quantiles | None = None
+    host_jitter_at: tuple[str, ...] | None = None
 
     def over(self, link: LinkSpec) -> LinkSpec:
         """``link`` with what is given here."""
@@ -118,18 +121,11 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     host_ns: int = 0
     host_jitter: tuple[tuple[float, int], ...] = ()
 
-    @property
-    def told_hosts(self) -> str:
-        """What its hosts take, in words; empty where that is nothing."""
-        if not self.host_ns and not self.host_jitter:
-            return ""
-        drawn = f", and in {Quantiles(self.host_jitter)} more" if self.host_jitter else ""
-        return f"hosts take {Duration(self.host_ns)} in and out{drawn}"
-
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order;
-    a ``fabric`` has none. ``link`` is that of every host, ``trunk`` every one between switches."""
+    a ``fabric`` has none. ``link`` is that of every host, ``trunk`` every one between switches; hosts that
+    are not ``jittery`` take the same for every frame."""
 
     NOT_RUN: ClassVar = ("topology",)
 
@@ -140,6 +136,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     edges: tuple[tuple[str, str], ...]
     link: Link
     trunk: Link
+    jittery: tuple[str, ...] = ()
     fabric: FabricSpec | None = None
 
     def skeleton(self) -> Network:
@@ -155,7 +152,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             xoff_bytes=0,
             xon_bytes=0,
         )
-        return msgspec.structs.replace(self, link=plain, trunk=plain)
+        return msgspec.structs.replace(self, link=plain, trunk=plain, jittery=())
 
     @property
     def model(self) -> str:
@@ -164,8 +161,23 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def links(self) -> tuple[Link, ...]:
         """The link of each of ``edges``."""
-        switches = set(self.switches)
-        return tuple(self.trunk if below in switches else self.link for _, below in self.edges)
+        return tuple(self.link_of(below) for _, below in self.edges)
+
+    def link_of(self, below: str) -> Link:
+        """The link above a host or switch."""
+        if below in self.switches:
+            return self.trunk
+        jitter = self.link.host_jitter if below in self.jittery else ()
+        return msgspec.structs.replace(self.link, host_jitter=jitter)
+
+    @property
+    def told_hosts(self) -> str:
+        """What hosts take, in words; empty where that is nothing."""
+        if not self.link.host_ns and not self.jittery:
+            return ""
+        whose = "" if self.jittery == self.hosts else f" at {', '.join(self.jittery)}"
+        drawn = f", and in{whose} {Quantiles(self.link.host_jitter)} more" if self.jittery else ""
+        return f"hosts take {Duration(self.link.host_ns)} in and out{drawn}"
 
     @property
     def told_links(self) -> str:
@@ -263,7 +275,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         hosts = {source, destination}
         links = [self.link if hosts & set(ends) else self.trunk for ends in self.path(source, destination)]
         least = [link.delay_ns + link.host_ns for link in links]
-        if self.link.host_jitter:
+        if destination in self.jittery:
             least[-1] += self.link.host_jitter[0][1]
         return tuple((link.rate_bps, ns) for link, ns in zip(links, least, strict=True))
 
@@ -316,6 +328,11 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         trunk=trunk,
         fabric=spec.fabric,
     )
+    if strangers := set(link.host_jitter_at) - set(network.hosts):
+        raise UsageError(f"{where}: link.host_jitter_at: there is no host {min(strangers)!r}")
+    if edge.host_jitter:
+        at = tuple(host for host in network.hosts if not link.host_jitter_at or host in link.host_jitter_at)
+        network = msgspec.structs.replace(network, jittery=at)
     if spec.fabric is not None:
         _check_fabric(where, spec.fabric)
     if len(network.hosts) < 2:

@@ -153,6 +153,7 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
         ("topology", f"{net.topology}: {len(net.hosts)} hosts, {len(net.switches)} switches"),
         *_links("", net.link),
         *(_links(" between switches", net.trunk) if net.trunk != net.link else ()),
+        *([("hosts", net.told_hosts)] if net.told_hosts else []),
         ("MTU, VLAN", f"{net.mtu_bytes} B, VLAN {net.vlan}"),
         ("warm-up, measured", f"{plan.warmup_ns / 1e9:g} s, {plan.duration_ns / 1e9:g} s"),
         seeds,
@@ -163,7 +164,6 @@ def _links(which: str, link: Link) -> list[tuple[str, str]]:
     delay = f", {link.delay_ns / 1e6:g} ms of propagation" if link.delay_ns else ""
     return [
         (f"links{which}", f"{link.rate_bps / 1e6:g} Mb/s, model {link.model}{delay}"),
-        *([("hosts", link.told_hosts)] if link.told_hosts else []),
         (
             f"buffer of a level and port{which}",
             f"{link.buffer_bytes} B, {link.buffer_bytes * 8e3 / link.rate_bps:.4g} ms",

@@ -85,9 +85,9 @@ def placed(lines: Sequence[str], device: str) -> list[str]:
 
 def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
     """A scheme's tc lines for each switch port's interface."""
-    links = network.by_device()
+    trunks = {device for ends in network.ports() if ends[1][0] in network.switches for _, device in ends}
     return {
-        device: placed(scheme.switch_port if links[device] == network.link else scheme.trunk_port, device)
+        device: placed(scheme.trunk_port if device in trunks else scheme.switch_port, device)
         for device in network.switch_ports()
     }
 

@@ -93,7 +93,7 @@ def _idle_flows(data: Sequence[TrialTables]) -> Iterator[_IdleFlow]:
         arm = tables.trial.arm
         if arm.qjump is not None or len(arm.workloads) != 1 or not links.of(arm.network.model).exact:
             continue
-        if arm.network.link.host_jitter:
+        if arm.network.jittery:
             continue  # no two take the same
         for ping, flow, table in _pinged(tables):
             analytic_us = theory.ping_rtt_ns(ping.payload_bytes, arm.network.speeds(*flow.split(">"))) / 1e3
