@@ -107,10 +107,12 @@ def test_a_message_in_an_idle_network_is_known() -> None:
     [
         ("workloads.barrier.hosts=h3", "workloads.barrier.hosts: name two hosts or more, each once, not h3"),
         ("workloads.barrier.hosts=h3,h3", "name two hosts or more, each once"),
+        ("workloads.barrier.count=10", "give either an interval or a count of barriers without a pause"),
+        ("workloads.barrier.interval=0s", "give either an interval or a count of barriers without a pause"),
         ("workloads.barrier.hosts=h3,h99", "has no host 'h99'"),
         (
-            "workloads.barrier.interval=10us",
-            "workloads.barrier.interval: 10us is out of range: use 1ms to 10s",
+            "workloads.barrier.interval=10ns",
+            "workloads.barrier.interval: 10ns is out of range: use 1us to 10s",
         ),
     ],
 )

@@ -174,13 +174,18 @@ def test_no_two_programs_of_an_arm_write_one_file(name: str) -> None:
         (
             "fig11",
             'sweeps.epoch.values=["99us"]',
-            r"workloads\.urgent\.interval: fanin does not send more often than every 100 us: "
-            "use that, or --backend simulator",
+            r"workloads\.urgent\.interval: fanin does not send more often than every 100us: "
+            r"use that, or raise clock\.dilation",
+        ),
+        (
+            "fig3c",
+            "workloads.barrier.interval=750us",
+            r"workloads\.barrier\.interval: barrier does not send more often than every 1ms",
         ),
         (
             "fig7",
-            "workloads.ptp.interval=500ms",
-            r"workloads\.ptp\.interval: ptpd and ptp4l send a Sync every second: use --backend simulator",
+            "workloads.ptp.interval=300ms",
+            r"workloads\.ptp\.interval: ptpd and ptp4l send 1, 2, 4, \.\.\. or 128 Syncs a second: use 7812\.5us, ",
         ),
     ],
 )

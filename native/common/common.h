@@ -128,6 +128,8 @@ enum wake wait_for(struct waiter *waiter, int fd, short events, int64_t until_ns
 const char *address_text(const struct sockaddr_in *address);
 /* A TCP socket, non-blocking, without Nagle's delay, being connected; -1 with errno if that has failed already */
 int connect_to(const struct sockaddr_in *address);
+/* The next connection of a listener, likewise; -1 with errno */
+int accept_from(int listener);
 /* A socket's pending error, as after a non-blocking connect(); 0 if there is none */
 int socket_error(int fd);
 /* How many packets a socket's receive buffer had no room for */

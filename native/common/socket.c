@@ -38,6 +38,15 @@ int connect_to(const struct sockaddr_in *address)
 	return -1;
 }
 
+int accept_from(int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), one = 1;
+
+	if (fd >= 0)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return fd;
+}
+
 int socket_error(int fd)
 {
 	int error = 0;

@@ -139,7 +139,7 @@ static void serve_tcp(void)
 		serve_connection();
 		return;
 	}
-	run.connection = accept4(run.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	run.connection = accept_from(run.listener);
 	run.have = 0;
 	if (run.connection >= 0)
 		setsockopt(run.connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));

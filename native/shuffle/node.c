@@ -124,7 +124,7 @@ static void served_ready(struct endpoint *endpoint)
 static void listener_ready(struct endpoint *listener)
 {
 	struct node *node = listener->node;
-	int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = accept_from(listener->fd);
 
 	if (fd < 0)
 		return; /* gone again */

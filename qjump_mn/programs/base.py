@@ -11,6 +11,7 @@ import msgspec
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model.topology import Network
+from qjump_mn.model.units import Duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,6 +115,15 @@ class WorkloadPlan(
         of it, on a clock that is dilated by ``dilation``."""
         if self.ONLY_SIMULATED:
             raise UsageError(f"{where} is for the simulator: use --backend simulator")
+
+    def sends_every(self, where: str, interval_ns: int, least_ns: int, dilation: int) -> None:
+        """Raise :class:`UsageError` for an ``interval_ns`` shorter than what one processor keeps to,
+        ``least_ns`` on the machine's clock."""
+        if interval_ns < least_ns // dilation:
+            raise UsageError(
+                f"{where}.interval: {self.__struct_config__.tag} does not send more often than every "
+                f"{Duration(least_ns // dilation)}: use that, or raise clock.dilation"
+            )
 
     @property
     def longest_ns(self) -> int:

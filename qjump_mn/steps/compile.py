@@ -25,7 +25,7 @@ from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.programs.launch import Launch
 from qjump_mn.steps import clock, readback
-from qjump_mn.steps.treatment import treatment
+from qjump_mn.steps.treatment import known, treatment
 
 BACKGROUND_OFFSET_S = 0.1
 """What disturbs starts at a random instant of this length of the machine's time: another seed is another
@@ -49,9 +49,9 @@ Pairs = Sequence[tuple[WorkloadPlan, Launch]]
 
 
 def trial_steps(trial: Trial) -> Steps:
-    """Everything that a trial does on a network that is up: treat it, read it back, start what serves, what
-    disturbs and what measures, end all that, read the counters. The seed decides the instants at which
-    programs start."""
+    """Everything that a trial does on a network that is up: treat it, let its switches know the flows, read
+    it back, start what serves, what disturbs and what measures, end all that, read the counters. The seed
+    decides the instants at which programs start."""
     chance = random.Random(trial.seed)
     dilation = trial.arm.dilation
     offset_s = chance.uniform(0, BACKGROUND_OFFSET_S) / dilation
@@ -64,6 +64,7 @@ def trial_steps(trial: Trial) -> Steps:
     return (
         *clock.dilated(trial.arm),
         *treatment(trial.arm, trial.seed),
+        *known(trial.arm),
         *readback.built(trial.arm),
         *_serve(pairs),
         Sleep(after_s=round(offset_s, 9)),

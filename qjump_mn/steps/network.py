@@ -26,6 +26,13 @@ they are made."""
 MAC_AGING_S = 86400
 """Longer than any trial; Open vSwitch's default is 300 s."""
 
+FLOWS_KEPT_MS = 86_400_000
+"""How long Open vSwitch keeps a flow that nothing uses, and after what time it looks through all flows at the
+latest: by default every half second, which on one processor keeps everybody waiting for half a
+millisecond."""
+_KEPT = ("max-idle", "max-revalidator")
+_OVS = ("Open_vSwitch", ".")
+
 
 def bring_up(network: Network) -> Steps:
     """A network whose hosts can reach each other; nothing is shaped yet."""
@@ -68,6 +75,11 @@ def _ground(network: Network) -> Iterator[AnyStep]:
             f"for name in {ours}; do [ ! -e /sys/class/net/$name ] || {{ echo $name; exit 1; }}; done",
         ),
         refusal="another network on this machine has an interface of this name: take it down first (mn -c)",
+    )
+    yield Run(
+        argv=("ovs-vsctl", "set", *_OVS, *(f"other_config:{key}={FLOWS_KEPT_MS}" for key in _KEPT)),
+        saves=("ovs-vsctl", "get", *_OVS, "other_config"),
+        undo=Run(argv=("sh", "-c", f'ovs-vsctl set {" ".join(_OVS)} "other_config=$(cat)"')),
     )
     keys = (line.partition(" = ")[0] for line in LIMITS.splitlines())
     yield Run(

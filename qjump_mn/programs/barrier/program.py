@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
@@ -22,14 +24,17 @@ CONNECTING_NS = 10**9
 """How long the processes may take to find each other and agree on a beginning, through buffers that are full
 (measured: 0.5 s)."""
 
+LEAST_INTERVAL_NS = 10**6
+"""Of what one processor, which carries every process, keeps to."""
+
 MESSAGE_BYTES = 144
 """What timely 0.29 sends to each other process at a barrier (measured: 3 frames of 214 B, without FCS, from
 each of four hosts)."""
 
 
 class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="barrier"):
-    """A process on each of ``hosts``, and ``count`` barriers, one every ``interval_ns``; the ``flows`` are
-    every ordered pair of hosts."""
+    """A process on each of ``hosts``, and ``count`` barriers, one every ``interval_ns``, or where that
+    is 0 as soon as the last has ended; the ``flows`` are every ordered pair of hosts."""
 
     MEASURES: ClassVar = LATENCIES | {"sent": "barriers", "received": "passed"}
     ONE_WAY: ClassVar = True
@@ -37,6 +42,9 @@ class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
     hosts: tuple[str, ...]
     interval_ns: int
     count: int
+    lasts_ns: int
+    """All of them, at most."""
+    connecting_ns: int = CONNECTING_NS
 
     def constants(self, network: Network) -> dict[str, float]:
         """The last message over the longest way in an idle network: its host has sent all others before it.
@@ -50,30 +58,36 @@ class BarrierPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
             / 1e6
         }
 
+    def on_clock(self, dilation: int) -> Self:
+        return msgspec.structs.replace(self, connecting_ns=CONNECTING_NS // dilation)
+
+    def check_emulated(self, where: str, dilation: int) -> None:
+        if self.interval_ns:
+            self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS, dilation)
+
     @property
     def longest_ns(self) -> int:
-        return self.count * self.interval_ns + CONNECTING_NS
+        return self.lasts_ns + self.connecting_ns
 
     @property
     def phase_ns(self) -> int:
         return self.interval_ns
 
     def describe(self) -> str:
-        return (
-            f"barrier among {', '.join(self.hosts)}, one every {self.interval_ns / 1e6:g} ms, or when the "
-            "one before has ended"
-        )
+        every = f"one every {self.interval_ns / 1e6:g} ms, or " if self.interval_ns else ""
+        return f"barrier among {', '.join(self.hosts)}, {every}when the one before has ended"
 
 
 class Barrier(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="barrier", kw_only=True):
     """A process on each of ``hosts``; all meet at a barrier every ``interval``, or when the one before has
-    ended, if that is later.
+    ended, if that is later. Without an interval there are ``count``, which take the trial's duration at most.
 
-    A barrier's latency counts from when it was due.
+    A barrier's latency counts from when it was due; without an interval from when the process came.
     """
 
     hosts: list[str]
-    interval: Duration
+    interval: Duration = Duration(0)
+    count: int | None = None
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         if len(self.hosts) < 2 or len(set(self.hosts)) < len(self.hosts):
@@ -83,14 +97,21 @@ class Barrier(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="barrie
         return [(f"{where}.hosts", pair) for pair in itertools.permutations(self.hosts, 2)]
 
     def check(self, where: str, network: Network) -> None:
-        bounded(f"{where}.interval", self.interval, 10**6, 10**10, "1ms to 10s")
+        if (self.count is None) != bool(self.interval):
+            raise UsageError(f"{where}: give either an interval or a count of barriers without a pause")
+        if self.interval:
+            bounded(f"{where}.interval", self.interval, 10**3, 10**10, "1us to 10s")
+        else:
+            bounded(f"{where}.count", self.count or 0, 2, 10**6, "2 to 1000000")
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> BarrierPlan:
+        count = self.count or max(2, duration_ns // int(self.interval))
         return BarrierPlan(
             **common,
             hosts=tuple(self.hosts),
             interval_ns=int(self.interval),
-            count=max(2, duration_ns // int(self.interval)),
+            count=count,
+            lasts_ns=count * int(self.interval) or duration_ns,
         )
 
 
@@ -140,7 +161,9 @@ def columns(plan: BarrierPlan, trial: Trial, read: Read) -> dict[str, Sequence[A
         starts, ends = logged.columns["start_ns"], logged.columns["end_ns"]
         if len(starts) != plan.count:
             raise LostError(f"the process on {host} has passed {len(starts)} of {plan.count} barriers")
-        due = [int(logged.end["first_due_ns"]) + number * plan.interval_ns for number in range(plan.count)]
+        first_ns = int(logged.end["first_due_ns"])
+        due = [first_ns + number * plan.interval_ns for number in range(plan.count)]
+        due = due if plan.interval_ns else starts
         rows += [
             (host, number, due[number], starts[number], (ends[number] - due[number]) / 1e3)
             for number in range(plan.count)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from qjump_mn import theory
-from qjump_mn.errors import UsageError
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.programs import datagrams
@@ -58,12 +57,7 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         return len(self.flows) * self.streams * trial.duration_ns / self.interval_ns
 
     def check_emulated(self, where: str, dilation: int) -> None:
-        least_ns = LEAST_INTERVAL_NS // dilation
-        if self.interval_ns < least_ns:
-            raise UsageError(
-                f"{where}.interval: fanin does not send more often than every {least_ns / 1e3:g} us: "
-                "use that, or --backend simulator"
-            )
+        self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS, dilation)
 
     def describe(self) -> str:
         streams = f"{self.streams} stream{'s' if self.streams > 1 else ''} a flow"

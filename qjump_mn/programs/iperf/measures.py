@@ -17,7 +17,10 @@ from qjump_mn.results.tables import TrialFacts, TrialTables
 def values(table: pa.Table, plan: IperfPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """Goodput and offered load of all flows in Mb/s, and TCP's retransmissions. The simulator knows of TCP's
     streams what arrived, and no more."""
-    rates = {"goodput_mbps": sum(goodput_mbps(table, facts.window_s).values())}
+    goodput = goodput_mbps(table, facts.window_s)
+    if not goodput:
+        return {}  # the window is shorter than what iperf3 reports of
+    rates = {"goodput_mbps": sum(goodput.values())}
     sent = table.filter(pc.field("side") == "sender")
     if sent.num_rows:
         rates["offered_mbps"] = sum(goodput_mbps(table, facts.window_s, side="sender").values())
@@ -28,7 +31,8 @@ def values(table: pa.Table, plan: IperfPlan, trial: Trial, facts: TrialFacts) ->
 def goodput_mbps(table: pa.Table, window_s: tuple[float, float], side: str = "receiver") -> dict[str, float]:
     """What each flow's receiver got (its sender's sockets took, for ``side`` "sender") in a second, in Mb/s.
 
-    Only intervals that lie wholly inside the window count.
+    Only intervals that lie wholly inside the window count; without any nothing is known, and there is no
+    flow.
     """
     start, end = window_s
     rates: dict[str, float] = dict.fromkeys(table["flow"].unique().to_pylist(), 0.0)
@@ -40,6 +44,8 @@ def goodput_mbps(table: pa.Table, window_s: tuple[float, float], side: str = "re
                 received + row["bytes"],
                 seconds + row["end_s"] - row["start_s"],
             )
+    if not streams:
+        return {}
     for (flow, _), (received, seconds) in streams.items():
         rates[flow] += received * 8 / seconds / 1e6
     return rates

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from qjump_mn.model.plan import Trial
 
 
+LEAST_INTERVAL_NS = 10**6
+"""Of bursts that one processor sends in time."""
+
+
 class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="noise"):
     """Each flow sends ``burst`` datagrams that fill the MTU back to back in every ``interval_ns``, at a phase
     of its own."""
@@ -37,6 +41,9 @@ class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         """The interval in times that a full buffer takes to drain."""
         return {"drains": self.interval_ns * network.link.rate_bps / (network.link.buffer_bytes * 8e9)}
 
+    def check_emulated(self, where: str, dilation: int) -> None:
+        self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS, dilation)
+
     @property
     def busy(self) -> float:
         return 0.5
@@ -54,7 +61,7 @@ class Noise(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="noise", kw_o
 
     def check(self, where: str, network: Network) -> None:
         full = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.link.rate_bps)
-        bounded(f"{where}.interval", self.interval, 10**6, 6 * 10**10, "1ms to 60s")
+        bounded(f"{where}.interval", self.interval, 10**3, 6 * 10**10, "1us to 60s")
         most = int(self.interval) // full
         bounded(f"{where}.burst", self.burst, 1, most, f"1 to {most}, what the link carries in an interval")
 

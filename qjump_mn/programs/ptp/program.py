@@ -25,8 +25,8 @@ EVENT_BYTES = 44
 """Of the messages whose times are taken: Sync from the master, and a slave's Delay_Req."""
 
 
-SYNC_NS = theory.NS_PER_S
-"""Both programs are started with a Sync every second."""
+INTERVALS_NS = {theory.NS_PER_S >> -log: log for log in range(-7, 1)}
+"""Of Syncs, that both programs can have, by the logarithm that they take."""
 
 
 class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ptp"):
@@ -54,6 +54,11 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     interval_ns: int
 
     @property
+    def log_interval(self) -> int:
+        """The interval's binary logarithm, in seconds, as programs take it."""
+        return INTERVALS_NS[self.interval_ns]
+
+    @property
     def master(self) -> str:
         """The host whose clock the others follow."""
         return self.flows[0][1]
@@ -68,9 +73,10 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return theory.one_way_ns(frame, network.speeds(*flow))
 
     def check_emulated(self, where: str, dilation: int) -> None:
-        if self.interval_ns != SYNC_NS:
+        if self.interval_ns not in INTERVALS_NS:
             raise UsageError(
-                f"{where}.interval: ptpd and ptp4l send a Sync every second: use --backend simulator"
+                f"{where}.interval: ptpd and ptp4l send 1, 2, 4, ... or 128 Syncs a second: use "
+                f"{', '.join(str(Duration(ns)) for ns in INTERVALS_NS)}, or --backend simulator"
             )
 
     def describe(self) -> str:

@@ -69,9 +69,11 @@ def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
             "serve", host, argv, output_name(plan, host, "ptp4l"), says=says, ready_s=READY_S, itself=False
         )
 
-    yield ptp4l(plan.master, ("--serverOnly=1",), "assuming the grand master role")
+    pace = tuple(f"--{what}Interval={plan.log_interval}" for what in ("logSync", "logMinDelayReq"))
+    pace = pace if plan.log_interval else ()
+    yield ptp4l(plan.master, ("--serverOnly=1", *pace), "assuming the grand master role")
     for slave, _ in plan.flows:
-        yield ptp4l(slave, ("--clientOnly=1", f"--slave_event_monitor={slave}.pmc"), "master offset")
+        yield ptp4l(slave, ("--clientOnly=1", *pace, f"--slave_event_monitor={slave}.pmc"), "master offset")
         argv = (*INPUT, SUBSCRIBE, "pmc", "-u", "-b", "0", "-s", f"{slave}.ptp4l", "-i", f"{slave}.pmc")
         yield Launch(
             "serve",

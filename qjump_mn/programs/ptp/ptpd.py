@@ -24,8 +24,6 @@ READY_S = 30.0
 PTPD = ("env", "TZ=UTC0", "ptpd", "-C", "-L", "-E", "--clock:no_adjust=y", "--ptpengine:ip_mode=hybrid")
 SLAVE = (
     "-s",
-    "--ptpengine:log_sync_interval=0",
-    "--ptpengine:log_delayreq_interval=0",
     "--global:log_statistics=Y",
 )
 
@@ -67,10 +65,13 @@ def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
             preload=PRELOAD,
         )
 
-    yield ptpd(plan.master, (*PTPD, "-M", *device(plan.master)), "Now in state: PTP_LISTENING")
+    pace = tuple(f"--ptpengine:log_{what}_interval={plan.log_interval}" for what in ("sync", "delayreq"))
+    # A master's default is a second.
+    own = pace if plan.log_interval else ()
+    yield ptpd(plan.master, (*PTPD, "-M", *own, *device(plan.master)), "Now in state: PTP_LISTENING")
     for slave, _ in plan.flows:
         statistics = f"--global:statistics_file={output_name(plan, slave, 'csv')}"
-        yield ptpd(slave, (*PTPD, *SLAVE, statistics, *device(slave)), "Now in state: PTP_SLAVE")
+        yield ptpd(slave, (*PTPD, *SLAVE, *pace, statistics, *device(slave)), "Now in state: PTP_SLAVE")
 
 
 def samples(plan: PtpPlan, slave: str, read: Callable[[str], str]) -> list[Sample]:
