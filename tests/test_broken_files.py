@@ -84,7 +84,8 @@ def test_a_dry_run_refuses_what_a_run_refuses(before: str, after: str, sentence:
 
 
 PROGRAMS = (
-    "barrier, command, fanin, flows, iperf, mapreduce, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle"
+    "barrier, command, fanin, flows, iperf, mapreduce, memcached, memcaslap, noise, ping, ptp, q2pc, shuffle, "
+    "tap"
 )
 
 

@@ -50,6 +50,8 @@ class WorkloadPlan(
     BACKGROUND: ClassVar[bool] = False
     """Whether it is there to disturb the others: it begins before the warm-up and ends after the
     measurement."""
+    SENDS: ClassVar[bool] = True
+    """Whether any frame is its own; else it only looks at others'."""
     ONE_WAY: ClassVar[bool] = False
     """Whether its latencies are of messages that nobody answers; else they are there and back."""
 

@@ -37,6 +37,7 @@ OURS = (
     "ptp",
     "q2pc",
     "shuffle",
+    "tap",
 )
 """Each is ``qjump_mn.programs.NAME.program:PROGRAM``; a checkout that is not installed has no entry
 points."""

@@ -102,7 +102,7 @@ def _start(workload: WorkloadPlan, launch: Launch) -> Start:
         node=launch.host,
         argv=(*wrapper(workload, launch.preload), *launch.argv),
         output=launch.output,
-        shown=f"{launch.program} on {launch.host}",
+        shown=f"{launch.program} on {launch.host or 'the switches'}",
         itself=launch.itself,
         good=launch.good,
     )

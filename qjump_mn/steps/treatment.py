@@ -52,7 +52,7 @@ def known(arm: ArmPlan) -> Iterator[Run]:
     flows = dict.fromkeys(
         (source, destination, workload.level)
         for workload in arm.workloads
-        if not workload.BACKGROUND
+        if workload.SENDS and not workload.BACKGROUND
         for way in workload.flows
         for source, destination in (way, way[::-1])
     )

@@ -91,7 +91,8 @@ class _IdleFlow(NamedTuple):
 def _idle_flows(data: Sequence[TrialTables]) -> Iterator[_IdleFlow]:
     for tables in data:
         arm = tables.trial.arm
-        if arm.qjump is not None or len(arm.workloads) != 1 or not links.of(arm.network.model).exact:
+        senders = [workload for workload in arm.workloads if workload.SENDS]
+        if arm.qjump is not None or len(senders) != 1 or not links.of(arm.network.model).exact:
             continue
         if arm.network.jittery:
             continue  # no two take the same

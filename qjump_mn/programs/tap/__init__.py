@@ -1,0 +1,1 @@
+"""A tap on a switch's port."""

@@ -1,0 +1,140 @@
+"""A tap on a switch's port, as the hardware taps of the paper: when each frame of a flow came into the switch
+and when its last bit left it. It is the trace event of sch_wire, and sends nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from qjump_mn import theory
+from qjump_mn.errors import LostError, UsageError
+from qjump_mn.executor.steps import MACHINE
+from qjump_mn.model.topology import Network
+from qjump_mn.model.units import Size
+from qjump_mn.programs.base import LATENCIES, Flow, FlowSpec, Program, Read, WorkloadPlan, bounded
+from qjump_mn.programs.launch import Launch
+from qjump_mn.programs.text import transposed
+
+if TYPE_CHECKING:
+    from qjump_mn.model.plan import Trial
+
+BUFFER_KB = 65536
+"""Of the kernel's trace, which takes about 100 bytes a frame."""
+
+_SCRIPT = """set -e
+mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+mkdir -p {instance}
+cd {instance}
+echo {buffer} > buffer_size_kb
+echo > trace
+echo '{filter}' > events/wire/wire_frame/filter
+echo 1 > events/wire/wire_frame/enable
+end() {{
+    echo 0 > events/wire/wire_frame/enable
+    cat trace
+    cd /
+    rmdir {instance}
+    kill $!
+    exit 0
+}}
+trap end TERM
+sleep 86400 &
+wait
+"""
+
+
+class TapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="tap"):
+    """At the ports of switch ``at`` by which the flows leave it: every frame of ``frame_bytes``."""
+
+    MEASURES: ClassVar = LATENCIES | {"sent": "frames", "received": "frames"}
+    ONE_WAY: ClassVar = True
+    SENDS: ClassVar = False
+
+    at: str
+    frame_bytes: int
+
+    def ports(self, network: Network) -> dict[str, Flow]:
+        """The interface by which each flow leaves the switch."""
+        devices = {(above[0], below[0]): (above[1], below[1]) for above, below in network.ports()}
+        found = {}
+        for flow in self.flows:
+            way = next((way for way in network.path(*flow) if way[0] == self.at), None)
+            if way is not None:
+                found[devices[way][0] if way in devices else devices[way[::-1]][1]] = flow
+        return found
+
+    def constants(self, network: Network) -> dict[str, float]:
+        """A frame's own time on the link that it leaves by."""
+        return {"analytic_ms": theory.delivery_ns(self.frame_bytes, network.slowest_bps) / 1e6}
+
+    def describe(self) -> str:
+        return (
+            f"frames of {self.frame_bytes} B through {self.at}, from their last bit in to their last bit out"
+        )
+
+
+class Tap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="tap", kw_only=True):
+    """A tap at the switch ``at``, on the way of each flow: it sees the frames of IP packets of the length
+    ``packet``, whoever sent them, which other traffic there must not have."""
+
+    at: str
+    packet: Size
+
+    def check(self, where: str, network: Network) -> None:
+        bounded(f"{where}.packet", self.packet, 20, network.mtu_bytes, f"20B to {network.mtu_bytes}B")
+        if self.at not in network.switches:
+            raise UsageError(f"{where}.at: topology {network.topology!r} has no switch {self.at!r}")
+        if network.model != "wire":
+            raise UsageError(f"{where}: taps are for links of model wire, and these are {network.model}")
+        for _, flow in self.pairs(where):
+            if self.at not in {node for node, _ in network.path(*flow)}:
+                raise UsageError(f"{where}: {'>'.join(flow)} does not pass {self.at}")
+
+    def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> TapPlan:
+        return TapPlan(**common, at=self.at, frame_bytes=theory.frame_bytes(int(self.packet)))
+
+
+COLUMNS = {"flow": "string", "arrival_ns": "int64", "start_ns": "int64", "latency_us": "double"}
+"""A row for each frame that left: when its last bit was there and when its first one left, on the guest's
+monotonic clock; ``latency_us`` is from the former to its last bit on the link."""
+
+_FRAME = re.compile(r"wire_frame: dev=(\S+) level=\d+ len=\d+ arrival=(\d+) start=(\d+) handover=\d+$", re.M)
+_COUNTS = re.compile(r"entries-in-buffer/entries-written: (\d+)/(\d+)")
+
+
+def launches(plan: TapPlan, trial: Trial) -> Iterator[Launch]:
+    """A shell that has the kernel trace, and prints the trace when it is ended."""
+    devices = " || ".join(f'dev == "{device}"' for device in plan.ports(trial.network))
+    script = _SCRIPT.format(
+        instance=f"/sys/kernel/tracing/instances/qjump-mn-{plan.name}",
+        buffer=BUFFER_KB,
+        filter=f"len == {plan.frame_bytes} && ({devices})",
+    )
+    yield Launch("load", MACHINE, ("sh", "-c", script), f"{plan.name}.trace.txt", itself=False)
+
+
+def columns(plan: TapPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
+    """Every frame, by port and in the order of their starts."""
+    text = read(f"{plan.name}.trace.txt")
+    counts = _COUNTS.search(text)
+    if counts is None:
+        raise LostError(f"{plan.name}: the kernel's trace is not there: the tap was cut off")
+    if counts[1] != counts[2]:
+        raise LostError(f"{plan.name}: the kernel kept {counts[1]} of {counts[2]} events: tap fewer frames")
+    ports, links = plan.ports(trial.network), trial.network.by_device()
+    rows = []
+    for device, arrival, start in _FRAME.findall(text):
+        end_ns = int(start) + theory.delivery_ns(plan.frame_bytes, links[device].rate_bps)
+        rows.append((">".join(ports[device]), int(arrival), int(start), (end_ns - int(arrival)) / 1e3))
+    return transposed(rows, COLUMNS)
+
+
+PROGRAM = Program(
+    spec=Tap,
+    plan=TapPlan,
+    columns=COLUMNS,
+    launches=launches,
+    table=columns,
+    measures="qjump_mn.programs.tap.measures:MEASURES",
+)
