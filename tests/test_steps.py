@@ -35,7 +35,7 @@ from qjump_mn.programs import registry as programs
 from qjump_mn.steps import script
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
-from qjump_mn.steps.treatment import qjump, treatment
+from qjump_mn.steps.treatment import known, qjump, treatment
 from tests import distributions
 
 EMULATED = [name for name in loading.names("experiments") if "guest" in plan(name, "smoke", []).backends]
@@ -169,6 +169,28 @@ def test_what_is_saved_is_what_is_set() -> None:
         assert step.stdin == "net.ipv4.tcp_congestion_control = dctcp\nnet.ipv4.tcp_ecn = 1\n"
         assert step.saves == ("sysctl", "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_ecn")
         assert step.undo == Run(node=step.node, argv=("sysctl", "-qp", "-"))
+
+
+def test_the_switches_know_the_flows_of_what_is_measured_and_of_nothing_else() -> None:
+    resolved = plan("fig3a", "smoke", [])
+    h8, h10 = (resolved.network.addresses[host] for host in ("h8", "h10"))
+    steps = {step.node: step.argv for step in known(arm_of(resolved, "qjump"))}
+    assert steps == {
+        "h8": ("sh", "-c", f"qjau -p 6 -- ping -n -q -c 1 -w 5 {h10} >/dev/null || :"),
+        "h10": ("sh", "-c", f"qjau -p 6 -- ping -n -q -c 1 -w 5 {h8} >/dev/null || :"),
+    }
+    tapped = arm_of(plan("fig3a", "paper", []), "contended")
+    assert {step.node for step in known(tapped)} == {"h8", "h10"}
+
+
+def test_open_vswitch_gets_its_own_settings_back() -> None:
+    (keeps,) = [
+        step
+        for step in bring_up(plan("fig3a", "smoke", []).network)
+        if isinstance(step, Run) and "other_config:max-revalidator=86400000" in step.argv
+    ]
+    assert keeps.saves == ("ovs-vsctl", "get", "Open_vSwitch", ".", "other_config")
+    assert keeps.undo is not None and '"other_config=$(cat)"' in keeps.undo.argv[-1]
 
 
 # The order of a trial's steps.
