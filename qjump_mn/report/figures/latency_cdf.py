@@ -28,11 +28,13 @@ from .style import Figure, Floats
 BREAKS_ABOVE = 4.0
 """The axis is broken where an arm's least round trip is so many times the bound, with nothing in between."""
 
-
 MAIN_INCHES = 6.0
 """How tall the figure is whose legend has ``LEGEND_ROWS``."""
 
 LEGEND_ROWS, LEGEND_ROW_INCHES = 3, 0.2
+
+NEAR = 0.05
+"""Two lines' distance, as a share of the greater, below which their names would cover each other."""
 
 
 class Curve(NamedTuple):
@@ -299,7 +301,8 @@ def _tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) -> Non
 
 def _references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> None:
     """Upright lines with their names along them, ``height`` being where these are centred, in fractions of
-    the panel."""
+    the panel; on both sides of two that are near each other."""
+    near = lines.bound - lines.idle < NEAR * lines.bound
     for x, text in ((lines.idle, "analytic, idle"), (lines.bound, f"idle + {lines.ports:g} frames")):
         if not x or (x is not lines.idle and lines.bound == lines.idle):
             continue
@@ -308,10 +311,10 @@ def _references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> Non
             f"{text} {notes.ms(x)}",
             (x, height),
             xycoords=("data", "axes fraction"),
-            xytext=(-2.5, 0),
+            xytext=(2.5 if near and x is lines.bound else -2.5, 0),
             textcoords="offset points",
             rotation=90,
-            ha="right",
+            ha="left" if near and x is lines.bound else "right",
             va="center",
             fontsize=7,
             color=style.sheet().grey,
