@@ -225,7 +225,7 @@ def test_output_that_is_absent_or_empty_is_lost_with_program_and_host(
         folder.mkdir()
         with pytest.raises(LostError) as absent:
             tables.table(workload, one, folder)
-        whose = "" if workload.ONLY_SIMULATED else r"\S+ on h\d+: "
+        whose = "" if workload.ONLY_SIMULATED else r"\S+ on (?:h\d+|the switches): "
         said = re.fullmatch(
             rf"({whose}raw/(\S+)) cannot be read: no such file or directory", str(absent.value)
         )

@@ -38,7 +38,7 @@ def check(plan: Plan) -> None:
             for launch in registry.of(workload).launches(workload, trial):
                 if launch.output in written:
                     raise UsageError(
-                        f"{where}: {launch.program} on {launch.host}, of workloads.{workload.name}, would "
+                        f"{where}: {launch.shown}, of workloads.{workload.name}, would "
                         f"write the file of another, {launch.output}: "
                         f"give each of its flows from {launch.host} a workload of its own"
                     )

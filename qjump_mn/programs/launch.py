@@ -44,3 +44,8 @@ class Launch:
     def program(self) -> str:
         """The program's name, without what gives it an environment."""
         return next(word for word in self.argv if word != "env" and "=" not in word)
+
+    @property
+    def shown(self) -> str:
+        """What messages call it."""
+        return f"{self.program} on {self.host or 'the switches'}"

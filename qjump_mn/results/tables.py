@@ -129,11 +129,7 @@ def table(workload: WorkloadPlan, trial: Trial, raw: Path) -> pa.Table:
     # A program may write another file beside its output, of the same name but for the ending.
     launches = registry.of(workload).launches(workload, trial)
     whose = next(
-        (
-            f"{launch.program} on {launch.host}: "
-            for launch in launches
-            if Path(launch.output).stem == Path(last).stem
-        ),
+        (f"{launch.shown}: " for launch in launches if Path(launch.output).stem == Path(last).stem),
         "",
     )
     raise LostError(f"{whose}raw/{last}{why}")

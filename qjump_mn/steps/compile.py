@@ -102,7 +102,7 @@ def _start(workload: WorkloadPlan, launch: Launch) -> Start:
         node=launch.host,
         argv=(*wrapper(workload, launch.preload), *launch.argv),
         output=launch.output,
-        shown=f"{launch.program} on {launch.host or 'the switches'}",
+        shown=launch.shown,
         itself=launch.itself,
         good=launch.good,
     )
@@ -132,7 +132,7 @@ def _ready(launch: Launch) -> Wait | None:
         argv, lacks = ("test", "-e", launch.exists), f"has not made the file {launch.exists}"
     else:
         return None
-    shown = f"{launch.program} on {launch.host} {lacks}"
+    shown = f"{launch.shown} {lacks}"
     return Wait(argv=argv, node=node, program=launch.output, lacks=shown, deadline_s=launch.ready_s)
 
 
