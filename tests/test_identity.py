@@ -40,6 +40,7 @@ def plans() -> Iterator[Plan]:
     for name in loading.names("experiments"):
         yield resolve.plan(name, "smoke" if "smoke" in loading.presets(name) else "course", [])
     yield resolve.plan("fig3b", "memaslap", [])
+    yield resolve.plan("fig3a", "paper", [])
 
 
 def other(value: Any) -> Any:
