@@ -60,7 +60,8 @@ def test_a_script_comes_back_with_its_files_and_exit_code(
     assert result.exit_code == 3
     assert (tmp_path / "out/stdout").read_text() == "hello\n"
     assert (tmp_path / "out/a/b/c").read_bytes() == bytes(range(256)) * 8192
-    assert seen == ["half way"]
+    # On a busy machine it says, too, for which core it waits.
+    assert [line for line in seen if not line.startswith("waits for a core")] == ["half way"]
     assert 0 < result.virtual_s < 5
     assert set(result.sha256) == {"qemu", "kernel", "initrd", "snapshot", "job", "result"}
 
