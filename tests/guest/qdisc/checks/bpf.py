@@ -2,7 +2,6 @@
 
 The runner has put their objects into /tmp.
 """
-
 import contextlib
 import ctypes
 import struct
@@ -18,21 +17,12 @@ PINNED = "/run/bpf"  # not below /sys, which tc -n mounts anew
 class _Object:
     """An object file loaded with its constants: `struct rule` of level.h, the only thing in its .rodata."""
 
-    def __init__(
-        self, name: str, epoch_ns: int, budgets: dict[int, int], rate: int = 0, overhead: int = 0
-    ) -> None:
+    def __init__(self, name: str, epoch_ns: int, budgets: dict[int, int], rate: int = 0, overhead: int = 0) -> None:
         self.lib = ctypes.CDLL("libbpf.so.1", use_errno=True)
-        for function in (
-            "bpf_object__open_file",
-            "bpf_object__find_map_by_name",
-            "bpf_map__initial_value",
-            "bpf_object__find_program_by_name",
-            "bpf_map__attach_struct_ops",
-        ):
+        for function in ("bpf_object__open_file", "bpf_object__find_map_by_name", "bpf_map__initial_value",
+                         "bpf_object__find_program_by_name", "bpf_map__attach_struct_ops"):
             getattr(self.lib, function).restype = ctypes.c_void_p
-        self.object = ctypes.c_void_p(
-            self.some(self.lib.bpf_object__open_file(f"/tmp/{name}.o".encode(), None), f"open {name}")
-        )
+        self.object = ctypes.c_void_p(self.some(self.lib.bpf_object__open_file(f"/tmp/{name}.o".encode(), None), f"open {name}"))
         size = ctypes.c_size_t()
         constants = self.lib.bpf_map__initial_value(self.map(".rodata"), ctypes.byref(size))
         rule = struct.pack("QQI8I4x", epoch_ns, rate, overhead, *(budgets.get(p, 0) for p in range(LEVELS)))
@@ -46,14 +36,10 @@ class _Object:
         return pointer or sys.exit(f"{what}: errno {ctypes.get_errno()}")
 
     def map(self, name: str) -> ctypes.c_void_p:
-        return ctypes.c_void_p(
-            self.some(self.lib.bpf_object__find_map_by_name(self.object, name.encode()), name)
-        )
+        return ctypes.c_void_p(self.some(self.lib.bpf_object__find_map_by_name(self.object, name.encode()), name))
 
     def program(self, name: str) -> ctypes.c_void_p:
-        return ctypes.c_void_p(
-            self.some(self.lib.bpf_object__find_program_by_name(self.object, name.encode()), name)
-        )
+        return ctypes.c_void_p(self.some(self.lib.bpf_object__find_program_by_name(self.object, name.encode()), name))
 
 
 @contextlib.contextmanager
@@ -73,9 +59,7 @@ def edt(epoch_ns: int, budgets: dict[int, int]) -> Iterator[str]:
 def qdisc(epoch_ns: int, budgets: dict[int, int], rate: int = 0, overhead: int = 0) -> Iterator[str]:
     """The kind, for tc, of the queueing discipline with those budgets, while it is registered."""
     loaded = _Object("qdisc", epoch_ns, budgets, rate, overhead)
-    link = ctypes.c_void_p(
-        loaded.some(loaded.lib.bpf_map__attach_struct_ops(loaded.map("bpf_qjump")), "register")
-    )
+    link = ctypes.c_void_p(loaded.some(loaded.lib.bpf_map__attach_struct_ops(loaded.map("bpf_qjump")), "register"))
     yield "bpf_qjump"
     loaded.lib.bpf_link__destroy(link)
     loaded.lib.bpf_object__close(loaded.object)

@@ -2,7 +2,6 @@
 
 Times are ns of the network's clock.
 """
-
 import ctypes
 import itertools
 import select
@@ -131,7 +130,7 @@ def connected() -> tuple[socket.socket, socket.socket]:
 
 def payload(frame: bytes) -> int:
     """How many bytes of data a TCP segment carries."""
-    (total,) = struct.unpack("!H", frame[16:18])
+    total, = struct.unpack("!H", frame[16:18])
     return int(total - 20 - (frame[46] >> 4) * 4)
 
 

@@ -9,7 +9,6 @@ Reported per kind: how many sets were accepted and refused; the words of each re
 - after a refusal the dump is bytewise what it was;
 - what is dumped can be added to another device, and is dumped again bytewise.
 """
-
 import collections
 import errno
 import json
@@ -96,9 +95,7 @@ def flat(nodes: list[tuple[int, bytes]], level: int | None) -> dict[object, byte
 class Fuzz:
     """Sets for one kind of qdisc, and what came of them."""
 
-    def __init__(
-        self, kind: str, grammar: Grammar, draw: random.Random, kernel: Kernel, senders: list[rig.Sender]
-    ) -> None:
+    def __init__(self, kind: str, grammar: Grammar, draw: random.Random, kernel: Kernel, senders: list[rig.Sender]) -> None:
         self.kind, self.grammar, self.draw, self.kernel, self.senders = kind, grammar, draw, kernel, senders
         self.loaded, self.fresh, self.copy = (socket.if_nametoindex(name) for name in ("a0", "c0", "d0"))
         self.state: dict[int, bytes | None] = {self.loaded: None, self.fresh: None, self.copy: None}
@@ -144,14 +141,7 @@ class Fuzz:
         if code:
             self.words[words] += 1
             self.expect(after == before, "a refusal changed the options", name, flaw, nodes, words)
-            self.expect(
-                code in (errno.EINVAL, errno.ERANGE, errno.EOPNOTSUPP),
-                f"error {code}",
-                name,
-                flaw,
-                nodes,
-                words,
-            )
+            self.expect(code in (errno.EINVAL, errno.ERANGE, errno.EOPNOTSUPP), f"error {code}", name, flaw, nodes, words)
             self.expect(bool(flaw) or not made_new, "a sound set was refused", name, flaw, nodes, words)
             if name == "replace by another":
                 self.handle = HANDLE + OTHER - self.handle
@@ -162,28 +152,15 @@ class Fuzz:
             return
         level = self.grammar.numbers["TCA_QJUMP_LEVEL"] if self.kind == "qjump" else None
         asked, dumped = flat(decode(encode(nodes)), level), flat(decode(after), level)
-        self.expect(
-            asked.items() <= dumped.items(), "the dump is not what was asked", name, flaw, nodes, after.hex()
-        )
-        code, words = self.kernel.ask(
-            NEWQDISC, CREATE | EXCL, self.copy, HANDLE, message(self.kind, [(RAW, 0, after)])
-        )
+        self.expect(asked.items() <= dumped.items(), "the dump is not what was asked", name, flaw, nodes, after.hex())
+        code, words = self.kernel.ask(NEWQDISC, CREATE | EXCL, self.copy, HANDLE, message(self.kind, [(RAW, 0, after)]))
         again = self.state[self.copy] = self.kernel.options(self.copy, self.kind)
-        self.expect(
-            (code, again) == (0, after),
-            "the dump of the dump differs",
-            name,
-            flaw,
-            nodes,
-            f"{words} {after.hex()}",
-        )
+        self.expect((code, again) == (0, after), "the dump of the dump differs", name, flaw, nodes, f"{words} {after.hex()}")
         self.clear(self.copy)
 
     def expect(self, holds: bool, property_: str, name: str, flaw: str, nodes: list[Any], words: str) -> None:
         if not holds and len(self.wrong) < 20:
-            self.wrong.append(
-                {"property": property_, "operation": name, "flaw": flaw, "set": repr(nodes), "words": words}
-            )
+            self.wrong.append({"property": property_, "operation": name, "flaw": flaw, "set": repr(nodes), "words": words})
 
     def run(self, count: int) -> dict[str, object]:
         for number in range(count):

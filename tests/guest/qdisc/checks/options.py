@@ -4,7 +4,6 @@ A set is a list of nodes (type, flags, payload), the payload bytes or again such
 set is accepted by a fresh qdisc; a flaw makes a set that every qdisc must refuse. What a sound set does to a qdisc that has options
 already is not foretold.
 """
-
 import random
 import struct
 from collections.abc import Callable
@@ -81,11 +80,7 @@ class Grammar:
         return self.numbers[name], 0, struct.pack((fields or self.fields)[name][0], value)
 
     def chosen(self, fields: Fields, share: float) -> list[tuple[str, int]]:
-        return [
-            (name, self.draw.choice(values))
-            for name, (_, values, _) in fields.items()
-            if self.draw.random() < share
-        ]
+        return [(name, self.draw.choice(values)) for name, (_, values, _) in fields.items() if self.draw.random() < share]
 
     def sound(self) -> list[Node]:
         """A set that a fresh qdisc accepts, in any order; now and then with an attribute twice, of which the last counts."""
@@ -103,9 +98,7 @@ class Grammar:
                 values.pop("TCA_QJUMP_BASE", None)
             nodes += [self.level(i) for i in range(8) if self.draw.random() < 0.4]
             if self.draw.random() < 0.4:
-                nodes.append(
-                    (self.numbers["TCA_QJUMP_PRIOMAP"], 0, bytes(self.draw.randrange(8) for _ in range(16)))
-                )
+                nodes.append((self.numbers["TCA_QJUMP_PRIOMAP"], 0, bytes(self.draw.randrange(8) for _ in range(16))))
         nodes += [self.scalar(name, value) for name, value in values.items()]
         self.draw.shuffle(nodes)
         if self.draw.random() < 0.1:
@@ -115,21 +108,10 @@ class Grammar:
 
     def sound_2015(self) -> list[Node]:
         """Mode 2015 takes an epoch and budgets, nothing else."""
-        nodes = [
-            self.scalar("TCA_QJUMP_MODE", 2),
-            self.scalar("TCA_QJUMP_EPOCH", self.draw.choice(QJUMP["TCA_QJUMP_EPOCH"][1])),
-        ]
+        nodes = [self.scalar("TCA_QJUMP_MODE", 2), self.scalar("TCA_QJUMP_EPOCH", self.draw.choice(QJUMP["TCA_QJUMP_EPOCH"][1]))]
         for index in self.draw.sample(range(8), self.draw.randrange(9)):
-            budget = self.scalar(
-                "TCA_QJUMP_LEVEL_BUDGET", self.draw.choice(LEVEL["TCA_QJUMP_LEVEL_BUDGET"][1]), LEVEL
-            )
-            nodes.append(
-                (
-                    self.numbers["TCA_QJUMP_LEVEL"],
-                    NESTED,
-                    [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, struct.pack("I", index)), budget],
-                )
-            )
+            budget = self.scalar("TCA_QJUMP_LEVEL_BUDGET", self.draw.choice(LEVEL["TCA_QJUMP_LEVEL_BUDGET"][1]), LEVEL)
+            nodes.append((self.numbers["TCA_QJUMP_LEVEL"], NESTED, [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, struct.pack("I", index)), budget]))
         return nodes
 
     def level(self, index: int) -> Node:
@@ -141,26 +123,12 @@ class Grammar:
     def flawed(self) -> tuple[str, list[Node]]:
         """A set with one flaw, and the flaw's name."""
         flaws: list[Callable[[list[Node]], None]] = [
-            self.out_of_range,
-            self.wrong_length,
-            self.unknown_type,
-            self.scalar_as_nest,
-            self.trailing,
-            self.overlong,
+            self.out_of_range, self.wrong_length, self.unknown_type, self.scalar_as_nest, self.trailing, self.overlong,
         ]
         if self.kind == "qjump":
             flaws += [
-                self.level_flat,
-                self.level_nameless,
-                self.level_twice,
-                self.level_unknown,
-                self.level_absurd,
-                self.level_out_of_range,
-                self.level_wrong_length,
-                self.map_out_of_range,
-                self.map_wrong_length,
-                self.base_not_aligned,
-                self.budget_below_mpu,
+                self.level_flat, self.level_nameless, self.level_twice, self.level_unknown, self.level_absurd, self.level_out_of_range,
+                self.level_wrong_length, self.map_out_of_range, self.map_wrong_length, self.base_not_aligned, self.budget_below_mpu,
                 self.other_than_2015,
             ]
         else:
@@ -182,13 +150,7 @@ class Grammar:
         nodes.append((self.numbers[name], 0, self.draw.randbytes(size)))
 
     def unknown_type(self, nodes: list[Node]) -> None:
-        nodes.append(
-            (
-                self.draw.choice(self.unknown),
-                self.draw.choice([0, NESTED, NET_BYTEORDER]),
-                self.draw.randbytes(4),
-            )
-        )
+        nodes.append((self.draw.choice(self.unknown), self.draw.choice([0, NESTED, NET_BYTEORDER]), self.draw.randbytes(4)))
 
     def scalar_as_nest(self, nodes: list[Node]) -> None:
         name = self.draw.choice(list(self.fields))
@@ -209,13 +171,7 @@ class Grammar:
         nodes.append((kind, 0, inside))
 
     def level_nameless(self, nodes: list[Node]) -> None:
-        nodes.append(
-            (
-                self.numbers["TCA_QJUMP_LEVEL"],
-                NESTED,
-                [self.scalar(name, value, LEVEL) for name, value in self.chosen(LEVEL, 0.5)],
-            )
-        )
+        nodes.append((self.numbers["TCA_QJUMP_LEVEL"], NESTED, [self.scalar(name, value, LEVEL) for name, value in self.chosen(LEVEL, 0.5)]))
 
     def level_twice(self, nodes: list[Node]) -> None:
         index = self.draw.randrange(8)
@@ -228,9 +184,7 @@ class Grammar:
 
     def level_absurd(self, nodes: list[Node]) -> None:
         index = struct.pack("I", self.draw.choice([8, 255, U32]))
-        nodes.append(
-            (self.numbers["TCA_QJUMP_LEVEL"], NESTED, [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, index)])
-        )
+        nodes.append((self.numbers["TCA_QJUMP_LEVEL"], NESTED, [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, index)]))
 
     def level_out_of_range(self, nodes: list[Node]) -> None:
         kind, flags, inside = self.level(self.draw.randrange(8))
@@ -240,13 +194,7 @@ class Grammar:
 
     def level_wrong_length(self, nodes: list[Node]) -> None:
         kind, flags, inside = self.level(self.draw.randrange(8))
-        inside.append(
-            (
-                self.numbers[self.draw.choice(list(LEVEL))],
-                0,
-                self.draw.randbytes(self.draw.choice([0, 1, 3, 5, 8])),
-            )
-        )
+        inside.append((self.numbers[self.draw.choice(list(LEVEL))], 0, self.draw.randbytes(self.draw.choice([0, 1, 3, 5, 8]))))
         nodes.append((kind, flags, inside))
 
     def map_out_of_range(self, nodes: list[Node]) -> None:
@@ -266,16 +214,7 @@ class Grammar:
         nodes[:] = [node for node in nodes if node[0] != kind]
         nodes.append(self.scalar("TCA_QJUMP_MPU", 2048))
         index = struct.pack("I", self.draw.randrange(8))
-        nodes.append(
-            (
-                kind,
-                NESTED,
-                [
-                    (self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, index),
-                    self.scalar("TCA_QJUMP_LEVEL_BUDGET", 2047, LEVEL),
-                ],
-            )
-        )
+        nodes.append((kind, NESTED, [(self.numbers["TCA_QJUMP_LEVEL_INDEX"], 0, index), self.scalar("TCA_QJUMP_LEVEL_BUDGET", 2047, LEVEL)]))
 
     def thresholds_alike(self, nodes: list[Node]) -> None:
         value = self.draw.choice([1, 30000, U32])

@@ -12,7 +12,6 @@ the device takes packets of one frame only (gso_max_segs).
 instead of the HTB class and the wire it has a rate of its own, theirs.
 Assert: qjump and bpf qdisc never exceed 1 budget in either place and lose nothing; every other scheme exceeds it somewhere.
 """
-
 import contextlib
 import socket
 import sys
@@ -29,58 +28,31 @@ BULK_NS = (TCP_FRAME + 24) * 8 * 100
 PRIO = "prio bands 8 priomap 7 6 5 4 3 2 1 0 0 0 0 0 0 0 0 0"
 SCHEMES = {
     "qjump": ["qdisc add dev a0 {above} handle 6: qjump epoch 10ms level 4 {budget} limit 4mb packets 4000"],
-    "qjump, mode 2015": [
-        "qdisc add dev a0 {above} handle 6: qjump epoch 10ms mode 2015 bytes 100mb level 7 factor 1 level 0 factor 1 level 4 {budget}"
-    ],
-    "prio + tbf": [
-        f"qdisc add dev a0 {{above}} handle 6: {PRIO}",
-        "qdisc add dev a0 parent 6:4 tbf rate {rate}bit burst {budget} limit 4mb",
-    ],
-    "htb": [
-        "qdisc add dev a0 {above} handle 6: htb default 10",
-        "class add dev a0 parent 6: classid 6:1 htb rate 1gbit burst 15k",
-        *(
-            f"class add dev a0 parent 6:1 classid 6:1{p} htb prio {7 - p} rate 100kbit ceil 1gbit burst 2k cburst 2k"
-            for p in (0, 7)
-        ),
-        "class add dev a0 parent 6:1 classid 6:14 htb prio 3 rate {rate}bit burst {budget} cburst {budget}",
-        "qdisc add dev a0 parent 6:14 pfifo limit 4000",
-    ],
-    "clsact police + prio": [
-        "qdisc add dev a0 clsact",
-        "filter add dev a0 egress protocol all prio 1 handle 4 fw action police rate {rate}bit burst {budget} conform-exceed drop",
-        f"qdisc add dev a0 {{above}} handle 6: {PRIO}",
-    ],
-    "bpf times + prio, fq": [
-        "qdisc add dev a0 clsact",
-        "filter add dev a0 egress protocol all prio 1 {bpf}",
-        f"qdisc add dev a0 {{above}} handle 6: {PRIO}",
-        *(f"qdisc add dev a0 parent 6:{band} fq limit 4000 flow_limit 4000" for band in (1, 4)),
-    ],
+    "qjump, mode 2015": ["qdisc add dev a0 {above} handle 6: qjump epoch 10ms mode 2015 bytes 100mb level 7 factor 1 level 0 factor 1 level 4 {budget}"],
+    "prio + tbf": [f"qdisc add dev a0 {{above}} handle 6: {PRIO}", "qdisc add dev a0 parent 6:4 tbf rate {rate}bit burst {budget} limit 4mb"],
+    "htb": ["qdisc add dev a0 {above} handle 6: htb default 10",
+            "class add dev a0 parent 6: classid 6:1 htb rate 1gbit burst 15k",
+            *(f"class add dev a0 parent 6:1 classid 6:1{p} htb prio {7 - p} rate 100kbit ceil 1gbit burst 2k cburst 2k" for p in (0, 7)),
+            "class add dev a0 parent 6:1 classid 6:14 htb prio 3 rate {rate}bit burst {budget} cburst {budget}",
+            "qdisc add dev a0 parent 6:14 pfifo limit 4000"],
+    "clsact police + prio": ["qdisc add dev a0 clsact",
+                             "filter add dev a0 egress protocol all prio 1 handle 4 fw action police rate {rate}bit burst {budget} conform-exceed drop",
+                             f"qdisc add dev a0 {{above}} handle 6: {PRIO}"],
+    "bpf times + prio, fq": ["qdisc add dev a0 clsact",
+                             "filter add dev a0 egress protocol all prio 1 {bpf}",
+                             f"qdisc add dev a0 {{above}} handle 6: {PRIO}",
+                             *(f"qdisc add dev a0 parent 6:{band} fq limit 4000 flow_limit 4000" for band in (1, 4))],
     "bpf qdisc": ["qdisc add dev a0 {above} handle 6: {bpf}"],
 }
-BPF: dict[str, Callable[..., contextlib.AbstractContextManager[str]]] = {
-    "bpf times + prio, fq": bpf.edt,
-    "bpf qdisc": bpf.qdisc,
-}
+BPF: dict[str, Callable[..., contextlib.AbstractContextManager[str]]] = {"bpf times + prio, fq": bpf.edt, "bpf qdisc": bpf.qdisc}
 ABOVE = {
     "root": (["root"], []),
-    "htb": (
-        ["parent 5:1"],
-        [
-            "qdisc add dev a0 root handle 5: htb default 1",
-            "class add dev a0 parent 5: classid 5:1 htb rate 12mbit burst 15k",
-        ],
-    ),
+    "htb": (["parent 5:1"], ["qdisc add dev a0 root handle 5: htb default 1", "class add dev a0 parent 5: classid 5:1 htb rate 12mbit burst 15k"]),
     "wire": (["parent 5:1"], ["qdisc add dev a0 root handle 5: wire rate 10mbit limit 1mb"]),
 }
 
 
-OWN_RATE = {
-    "root": (0, 0),
-    "htb": (12_000_000, 0),
-    "wire": (10_000_000, 24),
-}  # for a root: bit/s, bytes of a frame besides its own
+OWN_RATE = {"root": (0, 0), "htb": (12_000_000, 0), "wire": (10_000_000, 24)}  # for a root: bit/s, bytes of a frame besides its own
 
 
 @contextlib.contextmanager
@@ -88,11 +60,7 @@ def scheme(name: str, place: str, frame: int, frames: int, level: int = LEVEL) -
     budget = frame * frames
     own = OWN_RATE[place] if name == "bpf qdisc" else ()
     (above,), commands = ABOVE["root" if own else place]
-    with (
-        BPF[name](round(EPOCH_S * 1e9), {level: budget}, *own)
-        if name in BPF
-        else contextlib.nullcontext() as program
-    ):
+    with BPF[name](round(EPOCH_S * 1e9), {level: budget}, *own) if name in BPF else contextlib.nullcontext() as program:
         for command in [*commands, *SCHEMES[name]]:
             rig.tc(command.format(above=above, budget=budget, rate=round(budget * 8 / EPOCH_S), bpf=program))
         yield
@@ -130,11 +98,7 @@ def window(name: str, place: str, level: int = LEVEL) -> tuple[float, int, int]:
     with scheme(name, place, SIZE, FRAMES, level):
         sent = traffic.straddle(sender(name, level), sender(name, 7) if place == "htb" else None, SIZE)
         stamps = [(t, SIZE) for t, n in receiver.take_all() if n]
-    return (
-        rig.most_in_window(stamps, round(EPOCH_S * 1e9) - 25_000) / (SIZE * FRAMES),
-        sent,
-        sent - len(stamps),
-    )
+    return rig.most_in_window(stamps, round(EPOCH_S * 1e9) - 25_000) / (SIZE * FRAMES), sent, sent - len(stamps)
 
 
 def urgent(name: str) -> int:
@@ -171,14 +135,8 @@ cases = {}
 for name in sys.argv[1:] or [name for name in SCHEMES if name != "bpf qdisc"]:
     most, sent, lost = window(name, "root")
     below, _, _ = window(name, "htb")
-    cases[name] = {
-        "most": most,
-        "below_htb": below,
-        "sent": sent,
-        "lost": lost,
-        "wait_ns": urgent(name),
-        "tcp": {str(frames): tcp(name, frames) for frames in (4, 16)},
-    }
+    cases[name] = {"most": most, "below_htb": below, "sent": sent, "lost": lost, "wait_ns": urgent(name),
+                   "tcp": {str(frames): tcp(name, frames) for frames in (4, 16)}}
 if "bpf times + prio, fq" in cases:
     cases["bpf times + prio, fq"]["most_level7"] = window("bpf times + prio, fq", "root", 7)[0]
 rig.run("ip -n a link set a0 gso_max_segs 1")

@@ -32,14 +32,8 @@ QDISCS: dict[str, tuple[int, list[str]]] = {
     "prio8_tbf_level0": (0, [PRIO, *(f"parent 1:{band} {TBF}" for band in range(1, 9))]),
     "qjump_unlimited": (7, ["root qjump epoch 10ms level 0 1mb"]),
     **{
-        f"qjump_{mode}_{kind}_{epoch}_level{p}": (
-            p,
-            [f"root qjump epoch {epoch} level {p} 100mb mode {mode} epochs {kind}"],
-        )
-        for mode, kinds, levels in (
-            ("delay", ("rolling", "first-packet", "aligned"), (0, 7)),
-            ("drop", ("rolling", "first-packet"), (0,)),
-        )
+        f"qjump_{mode}_{kind}_{epoch}_level{p}": (p, [f"root qjump epoch {epoch} level {p} 100mb mode {mode} epochs {kind}"])
+        for mode, kinds, levels in (("delay", ("rolling", "first-packet", "aligned"), (0, 7)), ("drop", ("rolling", "first-packet"), (0,)))
         for kind in kinds
         for epoch in ("10ms", "1us")
         for p in levels
@@ -58,11 +52,7 @@ PATHS = {
 }
 # name: (skb->priority, program of bpf.py, its budgets, tc commands). In epochs of 10 ms; before 6.16 there are no qdiscs in BPF.
 CLSACT = ["qdisc add dev cost0 clsact", "filter add dev cost0 egress protocol all prio 1 {bpf}"]
-PRIO_FQ = [
-    *CLSACT,
-    f"qdisc add dev cost0 {PRIO}",
-    *(f"qdisc add dev cost0 parent 1:{band} fq" for band in range(1, 9)),
-]
+PRIO_FQ = [*CLSACT, f"qdisc add dev cost0 {PRIO}", *(f"qdisc add dev cost0 parent 1:{band} fq" for band in range(1, 9))]
 EPOCH_NS, BUDGET = 10_000_000, 100_000_000
 BPF = {
     "bpf_times_fq_level0": (0, "edt", {0: BUDGET}, [*CLSACT, "qdisc add dev cost0 root fq"]),
@@ -127,13 +117,7 @@ rig.run("ip addr add 10.9.0.1/24 dev cost0")
 rig.run("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:01 dev cost0 nud permanent")
 pktgen("kpktgend_0", "rem_device_all", "add_device cost0")
 pktgen(
-    "cost0",
-    f"count {BURST}",
-    "pkt_size 60",
-    "delay 0",
-    "xmit_mode queue_xmit",
-    "dst 10.9.0.2",
-    "dst_mac 02:00:00:00:00:01",
+    "cost0", f"count {BURST}", "pkt_size 60", "delay 0", "xmit_mode queue_xmit", "dst 10.9.0.2", "dst_mac 02:00:00:00:00:01"
 )
 NOQUEUE = ["root noqueue"]
 base, udp_base = measure(NOQUEUE, 0), measure(NOQUEUE, 0, by_udp=True)
@@ -150,7 +134,5 @@ for name in [name for name in BPF if BPF[name][1] == "edt" or kernel >= (6, 16)]
     result["qdiscs"][name] = measure_bpf(name) - base
 result["udp"]["bpf_times_fq_level0"] = measure_bpf("bpf_times_fq_level0", by_udp=True) - udp_base
 rig.run("ip link del cost0")
-rounded = {
-    group: {name: round(value, 1) for name, value in figures.items()} for group, figures in result.items()
-}
+rounded = {group: {name: round(value, 1) for name, value in figures.items()} for group, figures in result.items()}
 rig.report(noqueue=round(base, 1), jit=jit, **rounded)

@@ -5,7 +5,6 @@ p2rate=3 p7rate=10, `told` that with `epoch 5ms level 6 3100` under the same par
 Assert: bare: epoch 2 ms, mode delay, budgets: level 7 1550, 6 unlimited, 5 4650, 0 15500 (pXrate is
 for priority 7 - X); told: epoch 5 ms, only level 6 is limited.
 """
-
 import rig
 
 rig.build()

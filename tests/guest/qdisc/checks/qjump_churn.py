@@ -6,7 +6,6 @@ and backlog for: qjump deleted, qjump replaced by another, qjump replaced by pfi
 at most the frame on it) and before is not; `removed` is true: both modules unload at the end.
 The kernel's log must be clean.
 """
-
 import time
 
 import rig
@@ -36,20 +35,15 @@ results["raised"] = {"held": held, "left": len(receiver.take_all())}
 rig.tc("qdisc del dev a0 root")
 
 parents = {}
-for name, options in (
-    ("htb", "default 1"),
-    ("prio", "bands 3 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"),
-    ("wire", "rate 10mbit"),
-):
+for name, options in (("htb", "default 1"),
+                      ("prio", "bands 3 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"),
+                      ("wire", "rate 10mbit")):
     rig.tc(f"qdisc add dev a0 root handle 5: {name} {options}")
     if name == "htb":
         rig.tc("class add dev a0 parent 5: classid 5:1 htb rate 100mbit quantum 1514")
     states = []
-    for change in (
-        "del dev a0 parent 5:1",
-        f"replace dev a0 parent 5:1 handle 7: {QJUMP}",
-        "replace dev a0 parent 5:1 handle 8: pfifo",
-    ):
+    for change in ("del dev a0 parent 5:1", f"replace dev a0 parent 5:1 handle 7: {QJUMP}",
+                   "replace dev a0 parent 5:1 handle 8: pfifo"):
         rig.tc(f"qdisc replace dev a0 parent 5:1 handle 6: {QJUMP}")
         fill()
         time.sleep(0.01)

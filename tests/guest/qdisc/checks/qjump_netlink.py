@@ -3,7 +3,6 @@
 `answers`: per case the error number and the sentence of the extended acknowledgement, and whether it points at an attribute.
 Assert: EINVAL or ERANGE, a sentence, and a pointer for each; `good` is taken; no qdisc is left behind.
 """
-
 import errno
 import json
 import socket
@@ -69,17 +68,13 @@ def send(options: bytes) -> dict[str, object]:
     netlink.send(struct.pack("IHHII", 16 + len(body), NEWQDISC, REQUEST_ACK_CREATE_EXCL, 1, 0) + body)
     answer = netlink.recv(65536)
     flags, error = struct.unpack_from("H", answer, 6)[0], struct.unpack_from("i", answer, 16)[0]
-    rest = answer[20 + (16 if flags & 0x100 else struct.unpack_from("I", answer, 20)[0]) :]
+    rest = answer[20 + (16 if flags & 0x100 else struct.unpack_from("I", answer, 20)[0]):]
     found = {}
     while len(rest) >= 4:
         length, kind = struct.unpack_from("HH", rest)
         found[kind & 0x3FFF] = rest[4:length]
-        rest = rest[(length + 3) & ~3 :]
-    return {
-        "error": errno.errorcode.get(-error, error),
-        "words": found.get(1, b"").rstrip(b"\0").decode(),
-        "points": 2 in found,
-    }
+        rest = rest[(length + 3) & ~3:]
+    return {"error": errno.errorcode.get(-error, error), "words": found.get(1, b"").rstrip(b"\0").decode(), "points": 2 in found}
 
 
 rig.build()

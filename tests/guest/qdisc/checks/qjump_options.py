@@ -5,7 +5,6 @@ With every tc that is here: the guest's, and that of Debian 12 (6.1) where /opt/
 Assert: equal. `changes`: options after each change of one qdisc. `factors`: budgets that factors stand for. `limits`: packets
 waiting in two levels with limits of their own.
 """
-
 import json
 import os
 import subprocess
@@ -25,18 +24,8 @@ CASES = [
     "",
 ]
 CHANGES = [
-    "level 3 3100",
-    "epoch 20ms",
-    "level 3 4000 limit 70000",
-    "packets 50",
-    "level 7 unlimited packets 60",
-    "limit auto",
-    "mode drop",
-    "mpu 84",
-    "mode 2015",
-    "level 2 2000",
-    "mode 2015 level 2 0",
-    "mode delay",
+    "level 3 3100", "epoch 20ms", "level 3 4000 limit 70000", "packets 50", "level 7 unlimited packets 60", "limit auto", "mode drop",
+    "mpu 84", "mode 2015", "level 2 2000", "mode 2015 level 2 0", "mode delay",
 ]
 
 
@@ -44,9 +33,7 @@ def tc(name: str, arguments: str) -> str:
     environment = os.environ | {"TC_LIB_DIR": "/usr/lib/x86_64-linux-gnu/tc"}
     if name == "bookworm":
         environment["LD_LIBRARY_PATH"] = "/opt/bookworm/lib"
-    done = subprocess.run(
-        [*TC[name], "-n", "a", *arguments.split()], capture_output=True, text=True, env=environment
-    )
+    done = subprocess.run([*TC[name], "-n", "a", *arguments.split()], capture_output=True, text=True, env=environment)
     if done.returncode:
         raise SystemExit(f"{name}: tc {arguments}: {done.stderr}")
     return done.stdout
@@ -77,17 +64,13 @@ changes = {}
 for change in CHANGES:
     rig.tc(f"qdisc change dev a0 root handle 6: qjump {change}")
     changes[change] = options("guest")
-rig.tc(
-    "qdisc replace dev a0 root handle 6: qjump epoch 1s level 4 1000 packets 5 level 3 1000 limit 3000 packets 8"
-)
+rig.tc("qdisc replace dev a0 root handle 6: qjump epoch 1s level 4 1000 packets 5 level 3 1000 limit 3000 packets 8")
 for p in (4, 3, 2):
     sender = rig.Sender(p)
     for number in range(20):
         sender.send(1000, number)
 limits = {p: [rig.level("qjump", p)[key] for key in ("packets", "qlen", "drops")] for p in (4, 3)}
 rig.tc("qdisc del dev a0 root")
-rig.tc(
-    "qdisc add dev a0 root handle 6: qjump epoch 10ms bytes 1001 level 0 factor 2.5 level 1 factor 0 level 2 factor 1 level 3 77"
-)
+rig.tc("qdisc add dev a0 root handle 6: qjump epoch 10ms bytes 1001 level 0 factor 2.5 level 1 factor 0 level 2 factor 1 level 3 77")
 factors = options("guest")["budgets"]
 rig.report(versions=versions, roundtrip=trips, changes=changes, limits=limits, factors=factors)

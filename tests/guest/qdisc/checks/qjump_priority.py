@@ -5,7 +5,6 @@ Levels 0 to 6 are kept full; level 7 has one packet a turn, T = 20 ms, budgets o
 Assert: the three `longest_waits_ns` as in wire_priority; arrived = sent; every level above 0 has sent; for levels 4 to
 6 packets <= 3 * (duration / T + 1), and at least 0.9 times that; `order`: the first frames of an idle burst leave by level.
 """
-
 import time
 
 import rig
@@ -15,10 +14,8 @@ rig.build()
 receiver = rig.Receiver()
 senders = [rig.Sender(p) for p in range(8)]
 rig.tc(f"qdisc add dev a0 root handle 5: wire rate {RATE}")
-rig.tc(
-    "qdisc add dev a0 parent 5:1 handle 6: qjump epoch 20ms limit 30000 "
-    + " ".join(f"level {p} {3 * 1514}" for p in range(4, 8))
-)
+rig.tc("qdisc add dev a0 parent 5:1 handle 6: qjump epoch 20ms limit 30000 "
+       + " ".join(f"level {p} {3 * 1514}" for p in range(4, 8)))
 for number in range(16):  # the first goes on the wire at once
     senders[number % 8].send(1514, number)
 order = [n % 8 for _, n in receiver.take_all()]
@@ -38,14 +35,6 @@ levels = rig.qdisc("qjump")["levels"]
 rig.tc("qdisc change dev a0 root handle 5: wire rate 1gbit")
 arrived = {n: t for t, n in receiver.take_all() if n}
 waits = sorted(arrived[n] - sent[n] - lone for n in arrived)
-rig.report(
-    bulk_ns=(1514 + 24) * 8 * 10**9 // RATE,
-    sent=len(sent),
-    arrived=len(arrived),
-    median_wait_ns=waits[len(waits) // 2],
-    longest_waits_ns=waits[-3:],
-    duration=duration,
-    epoch=EPOCH,
-    order=order,
-    packets={x["level"]: x["packets"] for x in levels},
-)
+rig.report(bulk_ns=(1514 + 24) * 8 * 10**9 // RATE, sent=len(sent), arrived=len(arrived),
+           median_wait_ns=waits[len(waits) // 2], longest_waits_ns=waits[-3:], duration=duration,
+           epoch=EPOCH, order=order, packets={x["level"]: x["packets"] for x in levels})

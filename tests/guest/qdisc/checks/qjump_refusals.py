@@ -4,71 +4,29 @@
 is not empty and has no "Unknown error"; `unchanged` is true for all; `narrow` is code 0 and begins
 with "Warning:"; `leftover` (a qdisc after refused adds) is false.
 """
-
 import json
 
 import rig
 
 QJUMP = [
-    "epoch 10ms level 7 63",
-    "level 7 1550",
-    "epoch 999ns level 7 1550",
-    "epoch 3601s level 7 1550",
-    "epoch 10 level 7 1550",
-    "epoch -1ms",
-    "epoch 10ms level 8 1550",
-    "epoch 10ms level 7 5gb",
-    "epoch 10ms level 7 1550 mode hold",
-    "epoch 10ms epochs sliding",
-    "epoch 10ms base 1s",
-    "epoch 10ms level 7 100 mpu 128",
-    "epoch 10ms overhead 2049",
-    "epoch 10ms mpu 2049",
-    "epoch 10ms limit 63",
-    "epoch 10ms level 7 1550 limit 63",
-    "epoch 10ms packets 0",
-    "epoch 10ms packets x",
-    "epoch 10ms colour red",
-    "epoch 10ms priomap 0 1 2 3 4 5 6 8 0 0 0 0 0 0 0 0",
-    "epoch 10ms priomap 0 1",
-    "epoch",
-    "epoch 10ms level 7 factor 1",
-    "epoch 10ms bytes 1550",
-    "epoch 10ms bytes 1550 level 7 factor -1",
-    "epoch 10ms bytes 1550 level 7 factor 0.0001",
-    "epoch 10ms bytes 1550 level 7 factor 0.04",
-    "epoch 10ms bytes 4gb level 7 factor 2",
-    "epoch 10ms level 7 1550 level 7 1550",
-    "epoch 10ms level 7",
-    "epoch 10ms level 7 limit 3000",
-    "epoch 10ms level 7 1550 packets",
-    "mode 2015",
-    "epoch 10ms mode 2015 level 7 unlimited",
-    "epoch 10ms mode 2015 level 7 63",
-    "epoch 10ms mode 2015 epochs rolling",
-    "epoch 10ms mode 2015 epochs aligned",
-    "epoch 10ms mode 2015 base 1s",
-    "epoch 10ms mode 2015 overhead 24",
-    "epoch 10ms mode 2015 mpu 64",
-    "epoch 10ms mode 2015 priomap 0 1 2 3 4 5 6 7 0 0 0 0 0 0 0 0",
-    "epoch 10ms mode 2015 limit 64kb",
-    "epoch 10ms mode 2015 packets 1000",
-    "epoch 10ms mode 2015 level 7 1550 packets 10",
+    "epoch 10ms level 7 63", "level 7 1550", "epoch 999ns level 7 1550", "epoch 3601s level 7 1550",
+    "epoch 10 level 7 1550", "epoch -1ms", "epoch 10ms level 8 1550", "epoch 10ms level 7 5gb",
+    "epoch 10ms level 7 1550 mode hold", "epoch 10ms epochs sliding", "epoch 10ms base 1s",
+    "epoch 10ms level 7 100 mpu 128", "epoch 10ms overhead 2049", "epoch 10ms mpu 2049",
+    "epoch 10ms limit 63", "epoch 10ms level 7 1550 limit 63", "epoch 10ms packets 0", "epoch 10ms packets x", "epoch 10ms colour red",
+    "epoch 10ms priomap 0 1 2 3 4 5 6 8 0 0 0 0 0 0 0 0", "epoch 10ms priomap 0 1", "epoch",
+    "epoch 10ms level 7 factor 1", "epoch 10ms bytes 1550", "epoch 10ms bytes 1550 level 7 factor -1",
+    "epoch 10ms bytes 1550 level 7 factor 0.0001", "epoch 10ms bytes 1550 level 7 factor 0.04", "epoch 10ms bytes 4gb level 7 factor 2",
+    "epoch 10ms level 7 1550 level 7 1550", "epoch 10ms level 7", "epoch 10ms level 7 limit 3000", "epoch 10ms level 7 1550 packets",
+    "mode 2015", "epoch 10ms mode 2015 level 7 unlimited", "epoch 10ms mode 2015 level 7 63", "epoch 10ms mode 2015 epochs rolling",
+    "epoch 10ms mode 2015 epochs aligned", "epoch 10ms mode 2015 base 1s", "epoch 10ms mode 2015 overhead 24",
+    "epoch 10ms mode 2015 mpu 64", "epoch 10ms mode 2015 priomap 0 1 2 3 4 5 6 7 0 0 0 0 0 0 0 0",
+    "epoch 10ms mode 2015 limit 64kb", "epoch 10ms mode 2015 packets 1000", "epoch 10ms mode 2015 level 7 1550 packets 10",
 ]
 WIRE = [
-    "",
-    "limit 1mb",
-    "rate 0",
-    "rate 999",
-    "rate 2tbit",
-    "rate 10mb",
-    "rate 10mbit limit 63",
-    "rate 10mbit classify dscp",
-    "rate 10mbit overhead 2049",
-    "rate 10mbit delay 11s",
-    "rate 10mbit delay 1",
-    "rate 10mbit colour red",
-    "rate",
+    "", "limit 1mb", "rate 0", "rate 999", "rate 2tbit", "rate 10mb", "rate 10mbit limit 63",
+    "rate 10mbit classify dscp", "rate 10mbit overhead 2049", "rate 10mbit delay 11s",
+    "rate 10mbit delay 1", "rate 10mbit colour red", "rate",
 ]
 
 
@@ -88,7 +46,8 @@ for kind, cases in (("qjump", QJUMP), ("wire", WIRE)):
         command = f"qdisc add dev a0 root handle 6: {kind} {case}"
         refused[command] = attempt(command)
 leftover = shown() != before
-for kind, good, cases in (("qjump", "epoch 5ms level 6 3100", QJUMP), ("wire", "rate 10mbit", WIRE)):
+for kind, good, cases in (("qjump", "epoch 5ms level 6 3100", QJUMP),
+                          ("wire", "rate 10mbit", WIRE)):
     rig.tc(f"qdisc add dev a0 root handle 6: {kind} {good}")
     before = shown()
     for case in cases:
@@ -110,9 +69,5 @@ for kind, good in (("qjump", "epoch 5ms level 6 3100"), ("wire", "rate 10mbit"))
     command = f"qdisc add dev a0 parent 1:1 {kind} {good}"
     refused[command] = attempt(command)
 rig.tc("qdisc del dev a0 root")
-rig.report(
-    refused=refused,
-    unchanged=unchanged,
-    leftover=leftover,
-    narrow=attempt("qdisc add dev a0 root handle 6: qjump epoch 1ms level 7 256"),
-)
+rig.report(refused=refused, unchanged=unchanged, leftover=leftover,
+           narrow=attempt("qdisc add dev a0 root handle 6: qjump epoch 1ms level 7 256"))

@@ -12,7 +12,6 @@ oversize; drop: segments, 10 and 9 of them.
 `htb`: 20 bursts of five in as many epochs of 10 ms while level 7 keeps an HTB class of 8 Mb/s busy. Assert: 2015: most >= 3
 budgets; delay (same set-up): most = the budget, and nothing is dropped.
 """
-
 import contextlib
 import socket
 import time
@@ -102,9 +101,7 @@ def gso(mode: str, budget: int) -> dict[str, int]:
 def htb(mode: str, bulk: str) -> dict[str, object]:
     rig.tc("qdisc add dev a0 root handle 5: htb default 1")
     rig.tc("class add dev a0 parent 5: classid 5:1 htb rate 8mbit burst 1600")
-    rig.tc(
-        f"qdisc add dev a0 parent 5:1 handle 6: qjump epoch 10ms mode {mode} level 5 {BUDGET} level 7 {bulk}"
-    )
+    rig.tc(f"qdisc add dev a0 parent 5:1 handle 6: qjump epoch 10ms mode {mode} level 5 {BUDGET} level 7 {bulk}")
     receiver.take_all()
     start = time.monotonic()
     passed = 0
@@ -116,12 +113,7 @@ def htb(mode: str, bulk: str) -> dict[str, object]:
     frames = [(stamp, SIZE) for stamp, number in receiver.take_all() if number]
     stats = rig.level("qjump", 5)
     rig.tc("qdisc del dev a0 root")
-    return {
-        "passed": passed,
-        "received": len(frames),
-        "most": rig.most_in_window(frames, 9_975_000),
-        "stats": stats,
-    }
+    return {"passed": passed, "received": len(frames), "most": rig.most_in_window(frames, 9_975_000), "stats": stats}
 
 
 rig.build()

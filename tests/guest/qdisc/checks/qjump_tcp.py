@@ -5,7 +5,6 @@ arguments say) at T = 10 ms, 5 s each, the first of them left out. Bytes are cou
 own statistics.
 Assert: 0.95 <= share <= 1.0025, one budget more in 4 s (budgets are whole numbers of frames).
 """
-
 import socket
 import sys
 import time
@@ -23,20 +22,15 @@ for offloads, segments in (("off", 1), ("on", 65535)):
     for n in "ab":
         rig.run(f"ip -n {n} link set {n}0 gso_max_segs {segments}")
     for frames in map(int, sys.argv[1:] or "1 2 4 8 16 32 65".split()):
-        rig.tc(f"qdisc replace dev a0 root handle 6: qjump epoch 10ms level 4 {frames * FRAME}")
+        rig.tc("qdisc replace dev a0 root handle 6: qjump epoch 10ms "
+               f"level 4 {frames * FRAME}")
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 4)
         measured = traffic.flood(connection, lambda: rig.level("qjump", 4)["bytes"])
         rate = frames * FRAME * 8 / EPOCH_S
-        cases.append(
-            {
-                "offloads": offloads,
-                "frames": frames,
-                "budget_bps": rate,
-                "share": measured * 8 / rate,
-                "stats": rig.level("qjump", 4),
-            }
-        )
+        cases.append({"offloads": offloads, "frames": frames, "budget_bps": rate,
+                      "share": measured * 8 / rate,
+                      "stats": rig.level("qjump", 4)})
         traffic.reset(connection)
         rig.tc("qdisc del dev a0 root")
         time.sleep(0.1)

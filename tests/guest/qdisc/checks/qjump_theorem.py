@@ -14,7 +14,6 @@ Arguments: n:packets:divisor, .... Per case: `waits`, every hundredth of the del
 time before the system call); `lone_ns`, the median of 20 such delays in the idle network; counts; `busy`, the share of time that the
 wires of the hosts (the least) and of the receiver's port were sending.
 """
-
 import heapq
 import json
 import random
@@ -71,11 +70,7 @@ Counters = dict[tuple[str, str], list[dict[str, int]]]
 def shown() -> tuple[int, Counters]:
     """When, and the levels of each device and kind of qdisc."""
     at = rig.now()
-    return at, {
-        (q["dev"], q["kind"]): q["levels"]
-        for q in json.loads(rig.tc("-j -s qdisc show").stdout)
-        if "levels" in q
-    }
+    return at, {(q["dev"], q["kind"]): q["levels"] for q in json.loads(rig.tc("-j -s qdisc show").stdout) if "levels" in q}
 
 
 def top(counters: Counters, name: str) -> int:
@@ -83,16 +78,12 @@ def top(counters: Counters, name: str) -> int:
     return sum(level.get(name, 0) for levels in counters.values() for level in levels if level["level"] == 7)
 
 
-def transmit(
-    hosts: list[Host], budget: int, packets: int, epoch: int, draw: random.Random, eager: bool
-) -> list[int]:
+def transmit(hosts: list[Host], budget: int, packets: int, epoch: int, draw: random.Random, eager: bool) -> list[int]:
     """Send them; the time of each by its number."""
     start = rig.now()
     due = [(start + draw.randrange(epoch), i) for i in range(len(hosts))]
     heapq.heapify(due)
-    sent = [0] * (
-        packets + 1
-    )  # a dict is copied when it grows: it made packets late, and 3 of 100,000 were held
+    sent = [0] * (packets + 1)  # a dict is copied when it grows: it made packets late, and 3 of 100,000 were held
     for number in range(1, packets + 1):
         when, i = due[0]
         wait = when - rig.now()
@@ -115,9 +106,7 @@ def case(hosts: list[Host], receiver: rig.Receiver, packets: int, divisor: int) 
     packet_ns = budget * 8 * 10**9 // RATE
     epoch = 2 * n * packet_ns // divisor
     for host in hosts:
-        rig.tc(
-            f"qdisc replace dev {host.device} parent 5:1 handle 6: qjump epoch {epoch}ns level 7 {budget} overhead {FRAMING} mpu 84"
-        )
+        rig.tc(f"qdisc replace dev {host.device} parent 5:1 handle 6: qjump epoch {epoch}ns level 7 {budget} overhead {FRAMING} mpu 84")
     alone = []
     for number in range(20):
         before = rig.now()
@@ -127,34 +116,18 @@ def case(hosts: list[Host], receiver: rig.Receiver, packets: int, divisor: int) 
         host.feed(rig.now())
     time.sleep(0.01)
     start, first = shown()
-    sent = transmit(
-        hosts, budget, packets, epoch, random.Random(f"{n} {packets} {divisor}"), eager=divisor > 1
-    )
+    sent = transmit(hosts, budget, packets, epoch, random.Random(f"{n} {packets} {divisor}"), eager=divisor > 1)
     end, last = shown()
     arrived = {number: stamp for stamp, number in receiver.take_all() if number}
-    used = {
-        device: sum(y["bytes"] - x["bytes"] for x, y in zip(levels, last[device, "wire"], strict=True))
-        * 8e9
-        / RATE
-        / (end - start)
-        for (device, kind), levels in first.items()
-        if kind == "wire"
-    }
+    used = {device: sum(y["bytes"] - x["bytes"] for x, y in zip(levels, last[device, "wire"], strict=True)) * 8e9 / RATE / (end - start)
+            for (device, kind), levels in first.items() if kind == "wire"}
     _, drained = shown()
     waits = sorted((stamp - sent[number] for number, stamp in arrived.items()), reverse=True)
     return {
-        "n": n,
-        "divisor": divisor,
-        "epoch_ns": epoch,
-        "packet_ns": packet_ns,
-        "sent": len(sent) - 1,
-        "arrived": len(arrived),
-        "waits": waits[::100],
-        "lone_ns": sorted(alone)[10],
-        "throttled": top(drained, "throttled") - top(first, "throttled"),
+        "n": n, "divisor": divisor, "epoch_ns": epoch, "packet_ns": packet_ns, "sent": len(sent) - 1, "arrived": len(arrived),
+        "waits": waits[::100], "lone_ns": sorted(alone)[10], "throttled": top(drained, "throttled") - top(first, "throttled"),
         "drops": top(drained, "drops") - top(first, "drops"),
-        "busy": {"host": min(used[host.device] for host in hosts), "receiver": used["a0"]},
-        "virtual_s": (end - start) / 1e9,
+        "busy": {"host": min(used[host.device] for host in hosts), "receiver": used["a0"]}, "virtual_s": (end - start) / 1e9,
     }
 
 
@@ -162,8 +135,4 @@ wanted = [tuple(map(int, argument.split(":"))) for argument in sys.argv[1:]]
 everyone = build(max(n for n, _, _ in wanted))
 taker = rig.Receiver()
 taker.socket.bind(("b0", rig.ETHERTYPE))
-rig.report(
-    bulk_ns=BULK_NS,
-    rate=RATE,
-    cases=[case(everyone[:n], taker, packets, divisor) for n, packets, divisor in wanted],
-)
+rig.report(bulk_ns=BULK_NS, rate=RATE, cases=[case(everyone[:n], taker, packets, divisor) for n, packets, divisor in wanted])

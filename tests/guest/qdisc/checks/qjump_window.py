@@ -12,7 +12,6 @@ Assert: rolling: most = budget wherever mode is delay, and for drop as root; fir
 most <= 2 * budget, and for aligned, delay, root it is 2 * budget exactly. drop, htb, level 0: most >
 budget (the defect of charging at enqueue). delay: nothing is dropped, received = sent.
 """
-
 import sys
 
 import rig
@@ -23,15 +22,11 @@ WINDOW_NS = EPOCH_NS - 25_000
 BUDGET = SIZE * FRAMES
 PARENTS = {
     "root": ["qdisc add dev a0 root handle 6: {}"],
-    "wire": [
-        "qdisc add dev a0 root handle 5: wire rate 100mbit limit 1mb",
-        "qdisc add dev a0 parent 5:1 handle 6: {}",
-    ],
-    "htb": [
-        "qdisc add dev a0 root handle 5: htb default 1",
-        "class add dev a0 parent 5: classid 5:1 htb rate 12mbit burst 15k",
-        "qdisc add dev a0 parent 5:1 handle 6: {}",
-    ],
+    "wire": ["qdisc add dev a0 root handle 5: wire rate 100mbit limit 1mb",
+             "qdisc add dev a0 parent 5:1 handle 6: {}"],
+    "htb": ["qdisc add dev a0 root handle 5: htb default 1",
+            "class add dev a0 parent 5: classid 5:1 htb rate 12mbit burst 15k",
+            "qdisc add dev a0 parent 5:1 handle 6: {}"],
 }
 
 
@@ -43,27 +38,16 @@ for parent, commands in PARENTS.items():
         for kind in ("rolling", "first-packet", "aligned"):
             for p in levels:
                 for command in commands:
-                    rig.tc(
-                        command.format(
-                            f"qjump epoch 10ms level {p} {BUDGET} mode {mode} "
-                            f"epochs {kind} limit 4mb packets 4000"
-                        )
-                    )
+                    rig.tc(command.format(f"qjump epoch 10ms level {p} {BUDGET} mode {mode} "
+                                          f"epochs {kind} limit 4mb packets 4000"))
                 bulk = rig.Sender(7 if p < 7 else 0) if parent == "htb" else None
                 sent = traffic.straddle(rig.Sender(p), bulk, SIZE)
                 stamps = [(t, SIZE) for t, n in receiver.take_all() if n]
-                cases.append(
-                    {
-                        "parent": parent,
-                        "mode": mode,
-                        "epochs": kind,
-                        "level": p,
-                        "sent": sent,
-                        "received": len(stamps),
-                        "most": rig.most_in_window(stamps, WINDOW_NS),
-                        "closest_ns": min(b[0] - a[0] for a, b in zip(stamps, stamps[FRAMES:], strict=False)),
-                        "stats": rig.level("qjump", p),
-                    }
-                )
+                cases.append({"parent": parent, "mode": mode, "epochs": kind, "level": p,
+                              "sent": sent, "received": len(stamps),
+                              "most": rig.most_in_window(stamps, WINDOW_NS),
+                              "closest_ns": min(b[0] - a[0] for a, b in
+                                                zip(stamps, stamps[FRAMES:], strict=False)),
+                              "stats": rig.level("qjump", p)})
                 rig.tc("qdisc del dev a0 root")
 rig.report(budget=BUDGET, cases=cases)

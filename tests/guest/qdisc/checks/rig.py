@@ -4,7 +4,6 @@ Standard library, `ip` and `tc` only; runs as root. Frames go from a0 (namespace
 (namespace b). Received frames are stamped by the kernel (SO_TIMESTAMPNS, ns). A frame carries
 its number in the first four bytes of its payload.
 """
-
 import atexit
 import ctypes
 import json
@@ -43,10 +42,8 @@ def build() -> None:
     for n in "ab":
         run(f"ip netns add {n}")
         atexit.register(run, f"ip netns del {n}", check=False)
-    run(
-        "ip link add a0 netns a numtxqueues 8 numrxqueues 8 type veth"
-        " peer name b0 netns b numtxqueues 8 numrxqueues 8"
-    )
+    run("ip link add a0 netns a numtxqueues 8 numrxqueues 8 type veth"
+        " peer name b0 netns b numtxqueues 8 numrxqueues 8")
     for n, address in (("a", "10.9.0.1/24"), ("b", "10.9.0.2/24")):
         run(f"ip -n {n} link set {n}0 addrgenmode none up")
         run(f"ip -n {n} link set lo up")
@@ -164,3 +161,4 @@ def report(**values: Any) -> None:
 
 def now() -> int:
     return time.clock_gettime_ns(time.CLOCK_REALTIME)
+

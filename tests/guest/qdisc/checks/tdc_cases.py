@@ -2,7 +2,6 @@
 
 Arguments: the files. Reported: per case's id what is wrong with it, empty if nothing.
 """
-
 import json
 import re
 import string

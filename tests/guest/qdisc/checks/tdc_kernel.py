@@ -5,7 +5,6 @@ is there: with one processor that is before the devices are. So its `ip` waits f
 
 Arguments: the files of cases. Reported: tdc's exit code, its result in TAP and the end of what it printed.
 """
-
 import subprocess
 import sys
 from pathlib import Path
@@ -29,20 +28,7 @@ for source in home.glob("tdc:*"):
 (work / "ip").write_text(PATIENT_IP)
 (work / "ip").chmod(0o755)
 (work / "tdc_config_local.py").write_text(f"EXTRA_NAMES = {{'IP': '{work}/ip'}}\n")
-argv = [
-    sys.executable,
-    "tdc.py",
-    "--format",
-    "tap",
-    "--outfile",
-    "result",
-    "--file",
-    *(str(home / name) for name in sys.argv[1:]),
-]
+argv = [sys.executable, "tdc.py", "--format", "tap", "--outfile", "result", "--file", *(str(home / name) for name in sys.argv[1:])]
 done = subprocess.run(argv, cwd=work, capture_output=True, text=True)
 result = work / "result"
-rig.report(
-    code=done.returncode,
-    tap=result.read_text() if result.exists() else "",
-    words=(done.stdout + done.stderr)[-5000:],
-)
+rig.report(code=done.returncode, tap=result.read_text() if result.exists() else "", words=(done.stdout + done.stderr)[-5000:])

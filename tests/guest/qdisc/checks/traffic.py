@@ -1,5 +1,4 @@
 """Traffic that several checks send: frames that straddle epochs, and a TCP flow that takes what it gets."""
-
 import contextlib
 import socket
 import threading

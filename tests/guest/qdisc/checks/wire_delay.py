@@ -5,7 +5,6 @@ Assert: wire delay 5 ms: |first_ns - 5e6| < 25000 and |gap_ns - 819200| < 50 (se
 flight at once); a netem child of 5 ms: the same within 20000 and 2000; a shorter delay set while
 frames are in flight does not reorder them (`ordered`).
 """
-
 import itertools
 
 import rig

@@ -4,7 +4,6 @@ Assert: delivered = 1 + floor(limit / L) = 50 (one on the wire, 49 waiting), dro
 max_backlog = 49 * 1004 = 49196, all of level 0; level 5 has a limit of its own: another 49 frames
 of priority 5 are all delivered; the text and the JSON of tc agree on the options.
 """
-
 import rig
 
 rig.build()
@@ -17,13 +16,6 @@ for number in range(49):
     other.send(1000, 1000 + number)
 numbers = [n for _, n in receiver.take_all()]
 shown = rig.qdisc("wire")
-rig.report(
-    delivered=sum(n < 1000 for n in numbers),
-    other=sum(n >= 1000 for n in numbers),
-    drops=shown["drops"],
-    level0=rig.level("wire", 0),
-    level5=rig.level("wire", 5),
-    backlog=shown["backlog"],
-    qlen=shown["qlen"],
-    options=shown["options"],
-)
+rig.report(delivered=sum(n < 1000 for n in numbers), other=sum(n >= 1000 for n in numbers),
+           drops=shown["drops"], level0=rig.level("wire", 0), level5=rig.level("wire", 5),
+           backlog=shown["backlog"], qlen=shown["qlen"], options=shown["options"])

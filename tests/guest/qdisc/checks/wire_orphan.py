@@ -6,7 +6,6 @@ socket's account and hold the sender back.
 Assert: with orphan slow_drops > 0 and slow_max_backlog near the limit; without slow_drops = 0, and
 accepted and slow_max_backlog are less than half of that (the socket's account: 60 kB).
 """
-
 import json
 import time
 
@@ -27,10 +26,8 @@ for mode in ("orphan", "noorphan"):
     end, accepted = time.monotonic() + 0.3, 0
     while time.monotonic() < end:
         accepted += sender.send(1514)
-    slow = next(q for q in json.loads(rig.tc("-j -s qdisc show dev b1", "b").stdout) if q["kind"] == "wire")
-    results[mode] = {
-        "accepted": accepted,
-        "slow_drops": slow["drops"],
-        "slow_max_backlog": slow["levels"][7]["max_backlog"],
-    }
+    slow = next(q for q in json.loads(rig.tc("-j -s qdisc show dev b1", "b").stdout)
+                if q["kind"] == "wire")
+    results[mode] = {"accepted": accepted, "slow_drops": slow["drops"],
+                     "slow_max_backlog": slow["levels"][7]["max_backlog"]}
 rig.report(**results)

@@ -18,7 +18,6 @@ Assert:
     That frame starts when the control frame has left; `late_ns` is by how much later.
 `both`: over a link between two switches both ends pause each other; all frames arrive.
 """
-
 import atexit
 import itertools
 import json
@@ -42,9 +41,7 @@ def mac(host: int) -> str:
 
 def wire(device: str, *options: str, rate: int = LINE) -> None:
     namespace = f"-n {device} " if device.startswith("h") else ""
-    rig.run(
-        f"tc {namespace}qdisc replace dev {device} root handle 5: wire rate {rate} limit 1mb {' '.join(options)}"
-    )
+    rig.run(f"tc {namespace}qdisc replace dev {device} root handle 5: wire rate {rate} limit 1mb {' '.join(options)}")
 
 
 def stats(device: str) -> dict[str, Any]:
@@ -83,11 +80,7 @@ class Port:
         rig.enter()
 
     def send(self, to: int, number: int) -> None:
-        self.socket.send(
-            (
-                bytes.fromhex(mac(to).replace(":", "")) + bytes(6) + struct.pack("!HI", rig.ETHERTYPE, number)
-            ).ljust(FRAME, b"\0")
-        )
+        self.socket.send((bytes.fromhex(mac(to).replace(":", "")) + bytes(6) + struct.pack("!HI", rig.ETHERTYPE, number)).ljust(FRAME, b"\0"))
 
     def take(self) -> list[tuple[int, int]]:
         frames: list[tuple[int, int]] = []
@@ -119,14 +112,9 @@ def lossless(options: str) -> dict[str, Any]:
         ports[f"h{host}"].send(4, host)
     time.sleep(1)
     came = [number for _, number in ports["h4"].take()]
-    return {
-        "arrived": len(came),
-        "drops": stats("s4")["drops"],
-        "half": [came[:300].count(host) for host in (1, 2, 3)],
-        "accounts": [pause(f"s{host}").get("ingress") for host in HOSTS],
-        "pauses": [pause(f"s{host}") for host in (1, 2, 3)],
-        "obeyed": [pause(f"h{host}") for host in (1, 2, 3)],
-    }
+    return {"arrived": len(came), "drops": stats("s4")["drops"], "half": [came[:300].count(host) for host in (1, 2, 3)],
+            "accounts": [pause(f"s{host}").get("ingress") for host in HOSTS], "pauses": [pause(f"s{host}") for host in (1, 2, 3)],
+            "obeyed": [pause(f"h{host}") for host in (1, 2, 3)]}
 
 
 def gap(busy: int = 0) -> dict[str, Any]:
@@ -140,13 +128,8 @@ def gap(busy: int = 0) -> dict[str, Any]:
     time.sleep(0.3)
     starts = [stamp for stamp, _ in tap.take()]
     others = [b - a for a, b in itertools.pairwise(stamp for stamp, _ in ports["h1"].take())]
-    return {
-        "arrived": len(ports["h4"].take()),
-        "gaps": [b - a for a, b in itertools.pairwise(starts)],
-        "sent": pause("s1"),
-        "obeyed": pause("h1"),
-        "others": others,
-    }
+    return {"arrived": len(ports["h4"].take()), "gaps": [b - a for a, b in itertools.pairwise(starts)], "sent": pause("s1"), "obeyed": pause("h1"),
+            "others": others}
 
 
 def blocking(options: str) -> dict[str, int]:
@@ -156,10 +139,7 @@ def blocking(options: str) -> dict[str, int]:
         for host in (2, 3):
             ports[f"h{host}"].send(4, 1000)
     time.sleep(0.4)
-    return {
-        "congested": sum(number < 1000 for _, number in ports["h4"].take()),
-        "free": len(ports["h5"].take()),
-    }
+    return {"congested": sum(number < 1000 for _, number in ports["h4"].take()), "free": len(ports["h5"].take())}
 
 
 def gone(*commands: str) -> dict[str, Any]:
@@ -174,12 +154,7 @@ def gone(*commands: str) -> dict[str, Any]:
     for number in range(30, 40):
         ports["h1"].send(4, number)
     time.sleep(1)
-    return {
-        "before": before,
-        "after": pause("h1"),
-        "arrived": len(ports["h4"].take()),
-        "account": pause("s1").get("ingress", 0),
-    }
+    return {"before": before, "after": pause("h1"), "arrived": len(ports["h4"].take()), "account": pause("s1").get("ingress", 0)}
 
 
 def held(urgent: bool) -> dict[str, Any]:
@@ -230,10 +205,7 @@ def both() -> dict[str, Any]:
         ports["h1"].send(3, number)
         ports["h2"].send(4, number)
     time.sleep(1)
-    return {
-        "arrived": [len(ports[host].take()) for host in ("h3", "h4")],
-        "pauses": [pause("s6"), pause("s7")],
-    }
+    return {"arrived": [len(ports[host].take()) for host in ("h3", "h4")], "pauses": [pause("s6"), pause("s7")]}
 
 
 rig.run("modprobe openvswitch")

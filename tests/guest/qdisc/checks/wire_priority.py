@@ -5,7 +5,6 @@ By PCP and by skb->priority; with classifier fifo as the counter-example. Rate 1
 Assert (pcp, priority): of the three `longest_waits_ns` the first <= bulk_ns + 25000 and >= 0.9 * bulk_ns
 (the phases did sweep), the last <= 1.5 * bulk_ns; every urgent frame arrives; fifo: median_wait_ns > 5 * bulk_ns, and some are dropped.
 """
-
 import time
 
 import rig
@@ -30,11 +29,6 @@ for classify in ("pcp", "priority", "fifo"):
         urgent.send(URGENT + tagged, number, tags[1])
     arrived = {n: t for t, n in receiver.take_all() if n}
     waits = sorted(arrived[n] - sent[n] - lone for n in arrived)
-    results[classify] = {
-        "sent": len(sent),
-        "arrived": len(arrived),
-        "lone_ns": lone,
-        "median_wait_ns": waits[len(waits) // 2],
-        "longest_waits_ns": waits[-3:],
-    }
+    results[classify] = {"sent": len(sent), "arrived": len(arrived), "lone_ns": lone,
+                         "median_wait_ns": waits[len(waits) // 2], "longest_waits_ns": waits[-3:]}
 rig.report(bulk_ns=(BULK + 24) * 8 * 10**9 // RATE, classify=results)

@@ -3,7 +3,6 @@
 The sender's own socket keeps the queue full (noorphan: it blocks). Arguments: rate:size, ....
 Assert: |ppm| < 100 (0.01 %) for each rate; measured here: below 1.
 """
-
 import sys
 import time
 
@@ -21,12 +20,6 @@ for case in sys.argv[1:] or ("10000000:1514", "7777777:577", "33333333:1514"):
     stamps = [t for t, _ in receiver.take_all()]
     seconds = (stamps[-1] - stamps[0]) / 1e9
     measured = (len(stamps) - 1) * (size + 24) * 8 / seconds
-    rates[rate] = {
-        "frames": len(stamps),
-        "size": size,
-        "seconds": seconds,
-        "measured_bps": measured,
-        "ppm": (measured / rate - 1) * 1e6,
-        "drops": rig.qdisc("wire")["drops"],
-    }
+    rates[rate] = {"frames": len(stamps), "size": size, "seconds": seconds, "measured_bps": measured,
+                   "ppm": (measured / rate - 1) * 1e6, "drops": rig.qdisc("wire")["drops"]}
 rig.report(rates=rates)

@@ -12,7 +12,6 @@ the grid, the others within 25000 ns;
 `lone_rest_ns` (system call and stamp) between 5000 and 15000, and for one size equal at all rates
 within 1000 ns.
 """
-
 import itertools
 
 import rig
@@ -40,16 +39,11 @@ for rate in (7_000_000, 10_000_000, 33_333_333, 100_000_000):
             before = rig.now()
             sender.send(size)
             alone.append(receiver.take_all(quiet=0.02)[0][0] - before)
-        cases.append(
-            {
-                "rate_bps": rate,
-                "size": size,
-                "expected_ns": expected,
-                "gaps": len(gaps),
-                "median_ns": gaps[len(gaps) // 2],
-                "off_ns": sorted(abs(phase - phases[len(phases) // 2]) for phase in phases),
-                "mean_ns": tens[len(tens) // 2] / 10,
-                "lone_rest_ns": sorted(alone)[2] - (frame + 8) * 8e9 / rate,
-            }
-        )
+        cases.append({
+            "rate_bps": rate, "size": size, "expected_ns": expected,
+            "gaps": len(gaps), "median_ns": gaps[len(gaps) // 2],
+            "off_ns": sorted(abs(phase - phases[len(phases) // 2]) for phase in phases),
+            "mean_ns": tens[len(tens) // 2] / 10,
+            "lone_rest_ns": sorted(alone)[2] - (frame + 8) * 8e9 / rate,
+        })
 rig.report(cases=cases)

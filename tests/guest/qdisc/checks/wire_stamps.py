@@ -6,7 +6,6 @@ Assert: each datagram has one stamp, by its number; alone it is `after_send_ns` 
 receiver's stamp is `on_wires_ns` after it, (8 + L) * 8 / R for each wire; behind the other frame it is `gap_ns` after that frame's own stamp,
 (L + 20) * 8 / R.
 """
-
 import socket
 import struct
 import time
@@ -73,10 +72,7 @@ for mode in ("orphan", "noorphan"):
         arrival(receiver)
     time.sleep(0.05)
     numbers, times = zip(*stamps(sender), strict=True)
-    results[mode] = {
-        "numbers": numbers,
-        "after_send_ns": [times[i] - sent[i] for i in range(3)],
-        "on_wires_ns": [came[i] - times[i] for i in range(3)],
-        "gap_ns": times[4] - times[3],
-    }
+    results[mode] = {"numbers": numbers, "after_send_ns": [times[i] - sent[i] for i in range(3)],
+                     "on_wires_ns": [came[i] - times[i] for i in range(3)],
+                     "gap_ns": times[4] - times[3]}
 rig.report(modes=results)
