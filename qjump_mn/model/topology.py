@@ -142,15 +142,16 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def skeleton(self) -> Network:
         """What must be the same for one machine state to serve: all but what a trial sets when it shapes the
         links."""
-        plain = Link(
-            model=self.link.model,
+        plain = msgspec.structs.replace(
+            self.link,
             rate_bps=10**7,
             buffer_bytes=10**5,
             delay_ns=0,
-            mtu_bytes=self.link.mtu_bytes,
             orphan=True,
             xoff_bytes=0,
             xon_bytes=0,
+            host_ns=0,
+            host_jitter=(),
         )
         return msgspec.structs.replace(self, link=plain, trunk=plain, jittery=())
 
@@ -230,6 +231,14 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             return node, f"{node}-eth{count[node]}"
 
         return tuple((port(above), port(below)) for above, below in self.edges)
+
+    def interfaces(self) -> dict[tuple[str, str], str]:
+        """The interface by which a node sends to its neighbour, by (node, neighbour)."""
+        return {
+            (source, destination): device
+            for above, below in self.ports()
+            for (source, device), (destination, _) in ((below, above), (above, below))
+        }
 
     def switch_ports(self) -> list[str]:
         """The interface of every switch port, in the order of the links."""

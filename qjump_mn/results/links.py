@@ -52,22 +52,21 @@ def table(
     switches, shapes, model = set(network.switches), network.by_device(), registry.of(network.model)
     readings: dict[str, tuple[list[Qdisc], list[Qdisc]]] = {}
     rows = []
-    for above, below in network.ports():
-        for (source, device), (destination, _) in ((below, above), (above, below)):
-            node = SWITCHES if source in switches else source
-            names = [counters_name(when, node) for when in (began, ended)]
-            if node not in readings:
-                readings[node] = (_reading(trial, names[0]), _reading(trial, names[1]))
-            try:
-                seconds = (read_ns[names[1]] - read_ns[names[0]]) / 1e9
-                first, last = (model.counts(_of(device, reading)) for reading in readings[node])
-                for level, count in last.items():
-                    carried = count.bytes - first[level].bytes
-                    share = carried * 8 / shapes[device].rate_bps / seconds
-                    lost, marked = count.drops - first[level].drops, count.marks - first[level].marks
-                    rows.append((source, destination, level, carried, share, lost, marked, count.most_bytes))
-            except (KeyError, ValueError, ZeroDivisionError):
-                raise LostError(f"{names[1]} does not tell what {device} has sent") from None
+    for (source, destination), device in network.interfaces().items():
+        node = SWITCHES if source in switches else source
+        names = [counters_name(when, node) for when in (began, ended)]
+        if node not in readings:
+            readings[node] = (_reading(trial, names[0]), _reading(trial, names[1]))
+        try:
+            seconds = (read_ns[names[1]] - read_ns[names[0]]) / 1e9
+            first, last = (model.counts(_of(device, reading)) for reading in readings[node])
+            for level, count in last.items():
+                carried = count.bytes - first[level].bytes
+                share = carried * 8 / shapes[device].rate_bps / seconds
+                lost, marked = count.drops - first[level].drops, count.marks - first[level].marks
+                rows.append((source, destination, level, carried, share, lost, marked, count.most_bytes))
+        except (KeyError, ValueError, ZeroDivisionError):
+            raise LostError(f"{names[1]} does not tell what {device} has sent") from None
     return pa.table(transposed(rows, dict.fromkeys(SCHEMA.names, "")), schema=SCHEMA)
 
 

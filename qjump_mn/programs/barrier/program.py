@@ -162,8 +162,8 @@ def columns(plan: BarrierPlan, trial: Trial, read: Read) -> dict[str, Sequence[A
         if len(starts) != plan.count:
             raise LostError(f"the process on {host} has passed {len(starts)} of {plan.count} barriers")
         first_ns = int(logged.end["first_due_ns"])
-        due = [first_ns + number * plan.interval_ns for number in range(plan.count)]
-        due = due if plan.interval_ns else starts
+        planned = [first_ns + number * plan.interval_ns for number in range(plan.count)]
+        due = planned if plan.interval_ns else starts
         rows += [
             (host, number, due[number], starts[number], (ends[number] - due[number]) / 1e3)
             for number in range(plan.count)

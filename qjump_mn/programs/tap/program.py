@@ -56,17 +56,15 @@ class TapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def ports(self, network: Network) -> dict[str, Flow]:
         """The interface by which each flow leaves the switch."""
-        devices = {(above[0], below[0]): (above[1], below[1]) for above, below in network.ports()}
-        found = {}
-        for flow in self.flows:
-            way = next((way for way in network.path(*flow) if way[0] == self.at), None)
-            if way is not None:
-                found[devices[way][0] if way in devices else devices[way[::-1]][1]] = flow
-        return found
+        interfaces = network.interfaces()
+        return {
+            interfaces[way]: flow for flow in self.flows for way in network.path(*flow) if way[0] == self.at
+        }
 
     def constants(self, network: Network) -> dict[str, float]:
-        """A frame's own time on the link that it leaves by."""
-        return {"analytic_ms": theory.delivery_ns(self.frame_bytes, network.slowest_bps) / 1e6}
+        """A frame's own time on the link that it leaves by, the slowest of them."""
+        slowest_bps = min(network.by_device()[device].rate_bps for device in self.ports(network))
+        return {"analytic_ms": theory.delivery_ns(self.frame_bytes, slowest_bps) / 1e6}
 
     def describe(self) -> str:
         return (
