@@ -106,11 +106,24 @@ fn scheme() -> impl Strategy<Value = Scheme> {
             scheme.transport.sack = sack;
             scheme.transport.delayed_ack = delay.map(|us| us * US);
             scheme.transport.handshake = handshake.map(|us| us * US);
+            scheme.transport.fixed_rto &= bears_fixed_rto(&scheme);
             // Doubled without end, a timeout makes a flow that is starved on purpose last for hours.
             scheme.transport.max_rto = 10 * MS;
             scheme
         },
     )
+}
+
+/// Whether a timeout that is never doubled comes to an end: it fills a queue without a limit faster than that empties,
+/// and can keep step with a limiter's epochs for ever.
+fn bears_fixed_rto(scheme: &Scheme) -> bool {
+    let is_limited = |queue: &Queue| match *queue {
+        Queue::Threshold { limit, .. } => limit != Limit::None,
+        Queue::Red(red) => red.limit != Limit::None,
+        Queue::CoDel(codel) => codel.limit != Limit::None,
+        _ => true,
+    };
+    matches!(scheme.limiter, Limiter::None) && is_limited(&scheme.queue) && scheme.host_queue.as_ref().is_none_or(is_limited)
 }
 
 fn fabric() -> impl Strategy<Value = LeafSpine> {
