@@ -15,8 +15,7 @@
 #define WIRE_MIN_RATE	1000ULL			/* bit/s */
 #define WIRE_MAX_RATE	1000000000000ULL	/* bit/s */
 #define WIRE_MAX_DELAY	(10ULL * NSEC_PER_SEC)
-#define WIRE_MAX_JITTER	(4 * NSEC_PER_SEC)
-#define WIRE_QUANTILES	32
+#define WIRE_MAX_JITTER	(4ULL * NSEC_PER_SEC)
 #define WIRE_MAX_OVERHEAD 2048	/* bytes */
 
 static const struct nla_policy wire_policy[TCA_WIRE_MAX + 1] = {
@@ -30,7 +29,7 @@ static const struct nla_policy wire_policy[TCA_WIRE_MAX + 1] = {
 	[TCA_WIRE_XON]		= { .type = NLA_U32 },
 	[TCA_WIRE_JITTER]	= {
 		.type = NLA_BINARY,
-		.len = WIRE_QUANTILES * sizeof(struct tc_wire_quantile),
+		.len = TC_WIRE_QUANTILES * sizeof(struct tc_wire_quantile),
 	},
 	[TCA_WIRE_SEED]		= { .type = NLA_U64 },
 };
@@ -45,7 +44,7 @@ struct wire_params {
 	u32	xoff;		/* bytes; 0: no pauses */
 	u32	xon;		/* bytes */
 	u32	quantiles;	/* of jitter; 0: none */
-	struct tc_wire_quantile jitter[WIRE_QUANTILES];
+	struct tc_wire_quantile jitter[TC_WIRE_QUANTILES];
 	u64	seed;		/* of jitter */
 };
 

@@ -126,21 +126,18 @@ def fan_in_bound_ns(hosts: int, streams: int, frame: int, full: int, links: Link
     receiver, Eq. 1 made exact.
 
     Holds while every stream sends one frame of ``frame`` bytes in an epoch no shorter than the result, at any
-    phase, and everything else is of lower levels, in frames of up to ``full`` bytes. At its own host a frame
-    waits for the other streams' and for one frame in transmission: that jitter lets as much more arrive at
-    the receiver's port, where all streams meet (n·P/R) and one frame may be in transmission too. Ports in
-    between, if there are any, carry no more than that: each adds a frame in transmission. Where ``links``
+    phase, and everything else is of lower levels, in frames of up to ``full`` bytes, 0 if there is nothing
+    else. At its own host a frame waits for the other streams' and for one frame in transmission: that jitter
+    lets as much more arrive at the receiver's port, where all streams meet (n·P/R, of which the last is the
+    frame itself) and one frame may be in transmission too. Ports in between, if there are any, carry no more
+    than that: each adds a frame in transmission. Where ``links``
     differ the frames wait for each other at the slowest.
     """
     slowest = min(rate_bps for rate_bps, _ in links)
     own, first = occupancy_ns(frame, slowest), links[0][0]
-    jitter = (streams - 1) * occupancy_ns(frame, first) + occupancy_ns(full, first)
-    return (
-        hosts * streams * own
-        + 2 * jitter
-        + sum(occupancy_ns(full, rate_bps) for rate_bps, _ in links[1:])
-        + one_way_ns(frame, links)
-    )
+    others = [occupancy_ns(full, rate_bps) if full else 0 for rate_bps, _ in links]
+    jitter = (streams - 1) * occupancy_ns(frame, first) + others[0]
+    return (hosts * streams - 1) * own + 2 * jitter + sum(others[1:]) + one_way_ns(frame, links)
 
 
 def transfer_ps(links: Links, data_bytes: int, ack_bytes: int) -> tuple[int, int]:

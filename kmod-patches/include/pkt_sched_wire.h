@@ -35,6 +35,8 @@ enum tc_wire_classify {
 	__TC_WIRE_CLASSIFY_MAX
 };
 
+#define TC_WIRE_QUANTILES	32	/* at most */
+
 struct tc_wire_quantile {
 	__u32	share;		/* of 2^32 - 1, ascending */
 	__u32	ns;		/* so large a share of frames takes no longer than this */

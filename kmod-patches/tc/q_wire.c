@@ -6,8 +6,6 @@
 
 static const char *const classifiers[] = { "pcp", "priority", "fifo" };
 
-#define QUANTILES	32	/* at most, as in the module */
-
 static void explain(void)
 {
 	fprintf(stderr,
@@ -35,7 +33,7 @@ static int parse_quantile(const char *text, struct tc_wire_quantile *quantile)
 
 static int put_jitter(struct nlmsghdr *n, const char *arg)
 {
-	struct tc_wire_quantile quantile[QUANTILES];
+	struct tc_wire_quantile quantile[TC_WIRE_QUANTILES];
 	char text[1024], *one, *at = text;
 	int count = 0;
 
@@ -45,8 +43,9 @@ static int put_jitter(struct nlmsghdr *n, const char *arg)
 	}
 	snprintf(text, sizeof(text), "%s", arg);
 	while ((one = strsep(&at, ","))) {
-		if (count == QUANTILES) {
-			fprintf(stderr, "\"jitter\" takes %d quantiles at most\n", QUANTILES);
+		if (count == TC_WIRE_QUANTILES) {
+			fprintf(stderr, "\"jitter\" takes %d quantiles at most\n",
+				TC_WIRE_QUANTILES);
 			return -1;
 		}
 		if (parse_quantile(one, &quantile[count++]))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * fanin send: K streams to one receiver. In every interval each stream sends one datagram, or a burst of N, at a phase
- * of its own that the seed decides; or one stream sends for as long as the run lasts (--flood).
+ * of its own that the seed decides, or all at one that is given; or one stream sends for as long as the run lasts
+ * (--flood).
  *
  * The times are absolute, so that lateness does not accumulate. What is due before the end is sent, however late, unless
  * the socket is full then: a queueing discipline that holds packets back fills it, and the sender sleeps until it has
@@ -23,9 +24,11 @@
 /* How long a flood waits after the kernel dropped a datagram of its: without, it would spin on a queue that drops. */
 #define FLOOD_PAUSE_NS 1000000
 
+#define DRAWN (-1) /* a phase that the seed decides */
+
 #define MOST_ROWS 4000000 /* of a log: 224 MB */
 
-enum { TO, INTERVAL, PAYLOAD, STREAMS, BURST, FLOOD, DURATION, SEED, OUTPUT };
+enum { TO, INTERVAL, PAYLOAD, STREAMS, BURST, FLOOD, PHASE, DURATION, SEED, OUTPUT };
 
 static struct sockaddr_in receiver;
 
@@ -36,6 +39,7 @@ static struct setting settings[] = {
 	[STREAMS] = { "streams", SETTING_NUMBER, 1, 1, 10000 },
 	[BURST] = { "burst", SETTING_NUMBER, 1, 1, 1000000 },
 	[FLOOD] = { "flood", SETTING_FLAG },
+	[PHASE] = { "phase", SETTING_NUMBER, DRAWN, 0, LONGEST_NS },
 	[DURATION] = { "duration", SETTING_NUMBER, 0, 1, LONGEST_NS, .required = true },
 	[SEED] = { "seed", SETTING_NUMBER, 1, 0, INT64_MAX },
 	[OUTPUT] = { "output", SETTING_OUTPUT },
@@ -50,6 +54,7 @@ static const char help[] =
 	"  --streams K        independent streams, each at a phase of its own in the interval (1)\n"
 	"  --burst N          datagrams back to back each time (1)\n"
 	"  --flood            as fast as the socket takes them, in one stream\n"
+	"  --phase NS         of all streams, from multiples of the interval on the machine's clock (drawn)\n"
 	"  --duration NS      of the run\n"
 	"  --seed N           decides the phases (1)\n"
 	"  --output FILE      for the log (standard output)\n"
@@ -95,6 +100,20 @@ static struct stream *make_streams(void)
 	}
 	qsort(streams, (size_t)settings[STREAMS].number, sizeof(*streams), by_phase);
 	return streams;
+}
+
+/*
+ * Moves all streams to the phase that is given. It counts from a multiple of the interval on the clock, so that senders
+ * with one interval send at the same moments wherever they run on the machine. The first of these is an interval away
+ * or more, for the run has yet to be prepared.
+ */
+static void set_phase(struct stream *streams, int64_t start_ns)
+{
+	const int64_t interval = settings[INTERVAL].number;
+	const int64_t phase_ns = 2 * interval - start_ns % interval + settings[PHASE].number;
+
+	for (int64_t i = 0; i < settings[STREAMS].number; i++)
+		streams[i].phase_ns = phase_ns;
 }
 
 /* False when a signal or the end of the run came first. */
@@ -216,10 +235,14 @@ static void send_streams(struct stream *streams, int64_t start_ns)
 
 static void check_settings(void)
 {
-	if (settings[FLOOD].number && (settings[INTERVAL].text || settings[STREAMS].text || settings[BURST].text))
-		refuse("--flood is one stream without end, leave out --interval, --streams and --burst");
+	if (settings[FLOOD].number && (settings[INTERVAL].text || settings[STREAMS].text || settings[BURST].text ||
+				       settings[PHASE].text))
+		refuse("--flood is one stream without end, leave out --interval, --streams, --burst and --phase");
 	if (!settings[FLOOD].number && !settings[INTERVAL].text)
 		refuse("--interval is missing, give it, or --flood");
+	if (settings[PHASE].number > settings[INTERVAL].number)
+		refuse("--phase is %lld, more than --interval, %lld", (long long)settings[PHASE].number,
+		       (long long)settings[INTERVAL].number);
 }
 
 int fanin_send(int argc, char **argv)
@@ -232,6 +255,9 @@ int fanin_send(int argc, char **argv)
 	if (settings[FLOOD].number)
 		settings[INTERVAL].number = settings[DURATION].number;
 	streams = make_streams();
+	start_ns = now_ns();
+	if (settings[PHASE].number != DRAWN)
+		set_phase(streams, start_ns);
 	if (!settings[FLOOD].number)
 		due = count_due(streams);
 	if (due > MOST_ROWS)
@@ -244,7 +270,8 @@ int fanin_send(int argc, char **argv)
 	waiter_open(&run.waiter);
 	table_allocate(&run.log, 7, (size_t)(due ? due : 1));
 
-	start_ns = now_ns();
+	if (settings[PHASE].number == DRAWN)
+		start_ns = now_ns(); /* the phases count from here */
 	run.end_ns = start_ns + settings[DURATION].number;
 	if (settings[FLOOD].number)
 		send_burst(&streams[0], start_ns, INT64_MAX);

@@ -3,6 +3,7 @@ plan holds it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -176,19 +177,30 @@ class FlowSpec(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def read_flows(flows: Sequence[str], where: str) -> list[tuple[str, Flow]]:
-    """The flows of texts such as "h8>h10", each with the entry that says so; raise :class:`UsageError` for
-    nonsense."""
+    """The flows of texts such as "h8>h10", or "h1..h6>h10" for one from each of six hosts, with the entry
+    that says so; raise :class:`UsageError` for nonsense."""
     pairs = []
     for text in flows:
         source, arrow, destination = (part.strip() for part in text.partition(">"))
-        if not arrow or source == destination:
-            raise UsageError(f"{where}.flows: {text!r} is no flow: write two hosts, such as 'h8>h10'")
-        pairs.append((f"{where}.flows", (source, destination)))
+        sources = _hosts(source)
+        if not arrow or not sources or destination in sources:
+            raise UsageError(
+                f"{where}.flows: {text!r} is no flow: write two hosts, such as 'h8>h10', or 'h1..h6>h10'"
+            )
+        pairs += [(f"{where}.flows", (host, destination)) for host in sources]
     if not pairs:
         raise UsageError(f"{where}.flows: no flows: give at least one, such as 'h8>h10'")
     if len({flow for _, flow in pairs}) < len(pairs):
         raise UsageError(f"{where}.flows: a flow is named twice: give each once")
     return pairs
+
+
+def _hosts(text: str) -> list[str]:
+    """h2, h3, h4 of "h2..h4", else the text."""
+    found = re.fullmatch(r"(\D+)(\d+)\.\.\1(\d+)", text)
+    if found is None:
+        return [text]
+    return [f"{found[1]}{number}" for number in range(int(found[2]), int(found[3]) + 1)]
 
 
 def bounded(where: str, value: float, least: float, most: float, shown: str) -> None:

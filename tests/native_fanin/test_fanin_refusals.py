@@ -23,8 +23,11 @@ PACED = [*TO, "--interval", "1000000", "--duration", "1000000"]
         (["send", *PACED, "--flood"], "leave out --interval"),
         (
             ["send", *TO, "--duration", "1", "--flood", "--burst", "2"],
-            "leave out --interval, --streams and --burst",
+            "leave out --interval, --streams, --burst and --phase",
         ),
+        (["send", *TO, "--duration", "1", "--flood", "--phase", "0"], "and --phase"),
+        (["send", *PACED, "--phase", "1000001"], "--phase is 1000001, more than --interval, 1000000"),
+        (["send", *PACED, "--phase", "-1"], "--phase is '-1', give a whole number from 0"),
         (
             ["send", *PACED, "--interval", "0"],
             "--interval is '0', give a whole number from 1 to 86400000000000",

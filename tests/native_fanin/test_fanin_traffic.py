@@ -45,7 +45,7 @@ def test_every_stream_sends_once_an_interval(fanin: Program) -> None:
     sent, received = exchange(fanin, "--streams", "3")
     assert sent.parameters == {
         "role": "send", "to": sent.parameters["to"], "interval": "5000000", "payload": "230", "streams": "3", "burst": "1",
-        "flood": "0", "duration": "50000000", "seed": "1",
+        "flood": "0", "phase": "-1", "duration": "50000000", "seed": "1",
     }  # fmt: skip
     due = sent.column("due_ns")
     assert len(due) == 30 and due == sorted(due)
@@ -79,6 +79,15 @@ def test_the_seed_decides_the_phases(fanin: Program) -> None:
     assert offsets(first) == offsets(again) != offsets(other)
     assert sorted(first.column("stream")) == list(range(8)) == sorted(other.column("stream"))
     assert len({phase for _, phase in offsets(first)}) == 8
+
+
+def test_a_phase_counts_from_the_clock(fanin: Program) -> None:
+    sent, received = exchange(fanin, "--streams", "2", "--phase", str(2 * MS))
+    due = sent.column("due_ns")
+    assert {time % (5 * MS) for time in due} == {2 * MS} and len(due) == 2 * len(set(due)) == sent.end["due"]
+    assert 5 * MS < due[0] - sent.end["start_ns"] <= 15 * MS
+    assert max(due) + 5 * MS >= sent.end["start_ns"] + 50 * MS, "the end is as far away as always"
+    assert len(received.rows) == len(due) == sent.end["sent"]
 
 
 def test_what_is_due_before_the_end_is_sent(fanin: Program) -> None:

@@ -16,11 +16,12 @@ from qjump_mn.results.tables import TrialFacts
 
 def values(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """The measures of all flows together; ``late_ms`` is how long after its time a sender was, at most,
-    ``bound_ms`` is the network's."""
+    ``bound_ms`` is the network's with what else is sent in the trial."""
+    alone = not any(other.SENDS for other in trial.arm.workloads if other.name != plan.name)
     late = pc.subtract(table["sent_ns"], table["due_ns"]).to_numpy()
     return of_latencies(table) | {
         "late_ms": float(np.max(late, initial=0)) / 1e6,
-        **plan.constants(trial.network),
+        "bound_ms": plan.bound_ms(trial.network, alone=alone),
     }
 
 

@@ -22,14 +22,15 @@ LEAST_INTERVAL_NS = 100_000
 
 
 class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="fanin"):
-    """Each of ``streams`` a flow sends one datagram of ``payload_bytes`` every ``interval_ns``, at a phase of
-    its own."""
+    """Each of ``streams`` a flow sends one datagram of ``payload_bytes`` every ``interval_ns``: at a phase of
+    its own, or all of every flow together, ``at_ns`` after the multiples of the interval on the clock."""
 
     MEASURES: ClassVar = {**LATENCIES, "late_ms": "latest start, ms", "bound_ms": "bound, ms"}
 
     interval_ns: int
     streams: int
     payload_bytes: int
+    at_ns: int | None = None
 
     @property
     def frame_bytes(self) -> int:
@@ -37,17 +38,19 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         return theory.frame_bytes(theory.UDP_HEADERS_BYTES + self.payload_bytes)
 
     def constants(self, network: Network) -> dict[str, float]:
-        """The latest that a datagram may arrive while the senders' epoch is long enough, and what the
-        receiver's port is asked to carry."""
-        full = theory.frame_bytes(network.mtu_bytes)
+        """The latest that a datagram may arrive while the senders' epoch is long enough, whatever else is
+        sent at lower levels."""
+        return {"bound_ms": self.bound_ms(network, alone=False)}
+
+    def bound_ms(self, network: Network, *, alone: bool) -> float:
+        """The same, or where nothing else is sent (``alone``)."""
+        full = 0 if alone else theory.frame_bytes(network.mtu_bytes)
         ways = (network.speeds(*flow) for flow in self.flows)
-        return {
-            "bound_ms": max(
-                theory.fan_in_bound_ns(len(self.flows), self.streams, self.frame_bytes, full, links)
-                for links in ways
-            )
-            / 1e6
-        }
+        bounds = (
+            theory.fan_in_bound_ns(len(self.flows), self.streams, self.frame_bytes, full, links)
+            for links in ways
+        )
+        return max(bounds) / 1e6
 
     @property
     def busy(self) -> float:
@@ -63,27 +66,37 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         streams = f"{self.streams} stream{'s' if self.streams > 1 else ''} a flow"
         return (
             f"fanin, {streams} of one {self.payload_bytes} B datagram every {self.interval_ns / 1e6:g} ms, "
-            "at random phases"
+            + ("at random phases" if self.at_ns is None else "all at once")
         )
 
 
 class Fanin(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="fanin", kw_only=True):
     """fanin: ``streams`` senders for each flow, all to one host, each with one datagram every ``interval``;
-    one-way times are exact."""
+    one-way times are exact.
+
+    ``phase`` is that of all of them, as worst cases have it, from multiples of the interval on the clock that
+    hosts share; it begins after up to two intervals. Without it each has a random one."""
 
     interval: Duration
     streams: int = 1
     payload: Size = Size(230)
+    phase: Duration | None = None
 
     def check(self, where: str, network: Network) -> None:
         bounded(f"{where}.interval", self.interval, 10**3, 10**10, "1us to 10s")
         bounded(f"{where}.streams", self.streams, 1, 64, "1 to 64")
+        if self.phase is not None:
+            bounded(f"{where}.phase", self.phase, 0, self.interval, f"0ns to {self.interval}")
         most = network.mtu_bytes - theory.UDP_HEADERS_BYTES
         bounded(f"{where}.payload", self.payload, 24, most, f"24B to {most}B")
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> FaninPlan:
         return FaninPlan(
-            **common, interval_ns=int(self.interval), streams=self.streams, payload_bytes=int(self.payload)
+            **common,
+            interval_ns=int(self.interval),
+            streams=self.streams,
+            payload_bytes=int(self.payload),
+            at_ns=None if self.phase is None else int(self.phase),
         )
 
 
@@ -113,6 +126,7 @@ def launches(plan: FaninPlan, trial: Trial) -> Iterator[Launch]:
         str(plan.streams),
         "--payload",
         str(plan.payload_bytes),
+        *(() if plan.at_ns is None else ("--phase", str(plan.at_ns))),
     )
     yield from datagrams.senders(plan, trial, "probe", streams, duration_ns=trial.duration_ns)
 

@@ -22,15 +22,22 @@ from qjump_sim import apps
 
 def _applications(plan: FaninPlan, stage: Stage) -> Apps:
     size, gap = wire_bytes(theory.UDP_HEADERS_BYTES + plan.payload_bytes), plan.interval_ns * qjump_sim.NS
-    count, chance = max(1, stage.trial.duration_ns // plan.interval_ns), stage.chance(plan.name)
+    count, chance = stage.trial.duration_ns // plan.interval_ns, stage.chance(plan.name)
+    skipped = 0 if plan.at_ns is None else 2
+
+    def first() -> int:
+        if plan.at_ns is None:
+            return stage.began + chance.randrange(gap)
+        return stage.began + skipped * gap - stage.began % gap + plan.at_ns * qjump_sim.NS
+
     return [
         apps.Datagrams(
             stage.numbers[source],
             stage.numbers[destination],
             size,
             gap,
-            count,
-            stage.began + chance.randrange(gap),
+            max(1, count - skipped),
+            first(),
             level(plan),
         )
         for source, destination in plan.flows
