@@ -69,7 +69,7 @@ def told(path: Path, *, keep: bool) -> str:
     """What the page says of a run; `keep` copies its pictures beside the page."""
     run = directory.existing(path)
     found, plan = outcome.read(run.path), run.manifest.plan
-    preset = [] if plan.preset == loading.DEFAULT_PRESET else ["--preset", plan.preset]
+    preset = [] if plan.preset == loading.usual_preset(plan.experiment) else ["--preset", plan.preset]
     pictures = []
     for drawing in found.drawings:
         picture = PICTURES / f"{plan.experiment}-{drawing.name}.png"

@@ -44,8 +44,8 @@ def main(arguments: list[str]) -> None:
 
 def table() -> str:
     """What a run ends with: its arms, as the terminal shows them."""
-    plan = resolve.plan(EXPERIMENT, loading.DEFAULT_PRESET, [])
-    values = reference_values(EXPERIMENT, loading.DEFAULT_PRESET)
+    preset = loading.usual_preset(EXPERIMENT)
+    plan, values = resolve.plan(EXPERIMENT, preset, []), reference_values(EXPERIMENT, preset)
     arms = [
         ArmSummary(
             name=arm.name,

@@ -41,7 +41,15 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 Experiment = Annotated[
     str, typer.Argument(help="the experiment's name, such as fig3a; see list", show_default=False)
 ]
-Preset = Annotated[str, typer.Option("--preset", "-p", help="how long and how loaded; see explain")]
+Preset = Annotated[
+    str,
+    typer.Option(
+        "--preset",
+        "-p",
+        help="how long and how loaded, else the experiment's usual one; see explain",
+        show_default=False,
+    ),
+]
 Settings = Annotated[
     list[str],
     typer.Option(
@@ -68,7 +76,7 @@ Scheduler = Annotated[
 @app.command()
 def run(
     experiment: Experiment,
-    preset: Preset = loading.DEFAULT_PRESET,
+    preset: Preset = "",
     settings: Settings = NO_SETTINGS,
     arms: Annotated[
         str,
@@ -123,6 +131,7 @@ def run(
 
     only, added = (tuple(names.replace(",", " ").split()) for names in (arms, schemes))
     name, cluster = loading.experiment_called(experiment), _cluster(engine, scheduler)
+    preset = preset or loading.usual_preset(name, backend)
     request = session.Request(
         name, preset, tuple(settings), seed, replicates, backend, cold, output, only, added, cluster
     )
@@ -188,7 +197,7 @@ def list_() -> None:
 @app.command()
 def explain(
     experiment: Experiment,
-    preset: Preset = loading.DEFAULT_PRESET,
+    preset: Preset = "",
     settings: Settings = NO_SETTINGS,
     as_json: Annotated[
         bool, typer.Option("--json", help="print the whole plan as JSON: what is run, shown and judged")
@@ -198,7 +207,8 @@ def explain(
     from qjump_mn import session
 
     say = session.explain_json if as_json else session.explain
-    say(loading.experiment_called(experiment), preset, settings, out)
+    name = loading.experiment_called(experiment)
+    say(name, preset or loading.usual_preset(name), settings, out)
 
 
 @app.command()

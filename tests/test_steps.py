@@ -171,6 +171,14 @@ def test_what_is_saved_is_what_is_set() -> None:
         assert step.undo == Run(node=step.node, argv=("sysctl", "-qp", "-"))
 
 
+def test_a_scheme_takes_the_tail_loss_probe_away() -> None:
+    arm = arm_of(plan("fig3b", "smoke", [], schemes=("linux34",)), "linux34")
+    texts = [
+        step.stdin for step in treatment(arm, 1) if isinstance(step, Run) and step.argv[:1] == ("sysctl",)
+    ]
+    assert texts == ["net.ipv4.tcp_early_retrans = 0\n"] * len(arm.network.hosts)
+
+
 def test_the_switches_know_the_flows_of_what_is_measured_and_of_nothing_else() -> None:
     resolved = plan("fig3a", "smoke", [])
     h8, h10 = (resolved.network.addresses[host] for host in ("h8", "h10"))

@@ -44,19 +44,22 @@ SINGULAR = {
 
 T = TypeVar("T")
 
-Points = dict[str, dict[str, dict[str, int | float | str | bool]]]
+Point = dict[str, int | float | str | bool | list[str]]
+Points = dict[str, dict[str, Point]]
 """``points[sweep][value]``: the settings that a value with a name stands for."""
 
 
 class _Named(msgspec.Struct, forbid_unknown_fields=True):
-    points: dict[str, dict[str, int | float | str | bool]]
+    points: dict[str, Point]
 
 
 class Summary(msgspec.Struct):
-    """An experiment in a list; ``also`` are second names: published figures that it stands for too."""
+    """An experiment in a list; ``also`` are second names: published figures that it stands for too.
+    ``usual_preset`` is run where none is asked for."""
 
     reproduces: str = ""
     also: tuple[str, ...] = ()
+    usual_preset: str = DEFAULT_PRESET
     presets: dict[str, dict[str, Any]] = {}
 
 
@@ -178,6 +181,12 @@ def presets(name: str) -> dict[str, str]:
     }
 
 
+def usual_preset(name: str, backend: str = "") -> str:
+    """The preset that is run where none is asked for: the experiment's ``usual_preset``, but "course" on a
+    ``backend`` that is asked for, whose clock may be another one."""
+    return DEFAULT_PRESET if backend else summary(name).usual_preset
+
+
 def experiment(
     name: str, preset: str, settings: list[str], schemes: Sequence[str] = ()
 ) -> tuple[ExperimentSpec, Points]:
@@ -189,7 +198,7 @@ def experiment(
     raw = read("experiments", name)
     where = f"experiment {name!r}"
     table = raw.pop("presets", {})
-    for told in ("also", "beside"):
+    for told in ("also", "beside", "usual_preset"):
         raw.pop(told, None)
     if not table:
         raise UsageError(f"{where} has no presets: give it a table [presets.{preset}]")
@@ -319,7 +328,7 @@ def _scheme_of(arm: Any) -> Any:
 
 
 def varied(
-    spec: ExperimentSpec, changes: Mapping[str, int | float | str | bool], where: str
+    spec: ExperimentSpec, changes: Mapping[str, int | float | str | bool | list[str]], where: str
 ) -> ExperimentSpec:
     """``spec`` with other values at some of its settings, as a sweep asks for; raise :class:`UsageError`
     where there is no such setting."""

@@ -23,6 +23,7 @@ from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, write_atomically
 from qjump_mn.results.outcome import Outcome, Spread
+from qjump_mn.steps.treatment import transport
 
 TEMPLATES = Path(__file__).parent / "templates"
 NOT_SPREAD = {"sent", "received", "min_ms", "p90_ms", "p999_ms", "mean_ms"}
@@ -203,12 +204,7 @@ def schemes(plan: Plan, *, simulated: bool) -> list[tuple[str, str, list[str]]]:
 
 def _set(arm: ArmPlan) -> list[str]:
     """What an arm's scheme set, as a shell or a link has it."""
-    done = (
-        []
-        if arm.scheme.congestion_control is None
-        else [f"tcp_congestion_control = {arm.scheme.congestion_control}"]
-    )
-    done += [] if arm.scheme.ecn is None else [f"tcp_ecn = {int(arm.scheme.ecn)}"]
+    done = [line.removeprefix("net.ipv4.") for line in transport(arm.scheme)]
     done += [f"switch port: tc {line}" for line in arm.scheme.switch_port]
     done += [
         f"port to another switch: tc {line}"

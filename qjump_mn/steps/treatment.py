@@ -119,6 +119,7 @@ def transport(scheme: SchemePlan) -> list[str]:
     values = {
         "net.ipv4.tcp_congestion_control": scheme.congestion_control,
         "net.ipv4.tcp_ecn": None if scheme.ecn is None else int(scheme.ecn),
+        "net.ipv4.tcp_early_retrans": None if scheme.tail_loss_probe is None else 3 * scheme.tail_loss_probe,
     }
     return [f"{key} = {value}" for key, value in values.items() if value is not None]
 

@@ -16,13 +16,13 @@ from qjump_mn.results.tables import TrialFacts
 
 def values(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """The measures of all flows together; ``late_ms`` is how long after its time a sender was, at most,
-    ``bound_ms`` is the network's with what else is sent in the trial."""
-    alone = not any(other.SENDS for other in trial.arm.workloads if other.name != plan.name)
+    ``bound_ms`` is the network's with what else is sent in the trial, unless that is of the same kind."""
+    others = [other for other in trial.arm.workloads if other.SENDS and other.name != plan.name]
     late = pc.subtract(table["sent_ns"], table["due_ns"]).to_numpy()
-    return of_latencies(table) | {
-        "late_ms": float(np.max(late, initial=0)) / 1e6,
-        "bound_ms": plan.bound_ms(trial.network, alone=alone),
-    }
+    numbers = of_latencies(table) | {"late_ms": float(np.max(late, initial=0)) / 1e6}
+    if not any(isinstance(other, FaninPlan) for other in others):
+        numbers["bound_ms"] = plan.bound_ms(trial.network, alone=not others)
+    return numbers
 
 
 def wire(table: pa.Table, plan: FaninPlan, trial: Trial) -> OnTheWire:

@@ -21,13 +21,20 @@ LEFT, RIGHT = 0.122, 0.975
 """Where panels begin and end, in widths of the figure."""
 
 
+MOST_EPOCHS = 2
+"""That are named one by one; of more, the least and the greatest."""
+
+
 def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     """Clock, link rate, topology and epochs of ``arms``, and what of it is the same at any rate: the ratios
     to a full-size frame's time."""
     plan = manifest.plan
     unit, per_ms = ("us", 1e3) if wording.fine(plan) else ("ms", 1)
     epochs = sorted({arm.qjump.epoch_ns for arm in arms if arm.qjump})
-    epoch_text = " and ".join(f"{epoch / 1e6 * per_ms:g} {unit}" for epoch in epochs)
+    joined = " and "
+    if len(epochs) > MOST_EPOCHS:
+        epochs, joined = [epochs[0], epochs[-1]], " to "
+    epoch_text = joined.join(f"{epoch / 1e6 * per_ms:g} {unit}" for epoch in epochs)
     epoch_text = f", epoch {epoch_text}" if epochs else ""
     clock = "simulated" if manifest.backend == "simulator" else _clock(manifest, arms)
     hosts = f", {plan.network.told_hosts}" if plan.network.told_hosts else ""
@@ -35,7 +42,8 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     frame_ms, idle_ms = plan.constants["frame_ms"], plan.constants.get(f"{plan.figure.workload}_analytic_ms")
     topologies = " and ".join(dict.fromkeys(arm.network.topology for arm in arms)) or plan.network.topology
     ratios = [f"buffer {plan.network.link.buffer_bytes / theory.frame_bytes(plan.network.mtu_bytes):.4g}"]
-    ratios += [f"epoch {epoch / 1e6 / frame_ms:.3g}" for epoch in epochs]
+    if epochs:
+        ratios.append("epoch " + joined.join(f"{epoch / 1e6 / frame_ms:.3g}" for epoch in epochs))
     ratios += [f"idle {idle_ms / frame_ms:.2g}"] if idle_ms else []
     return (
         f"{clock}; {plan.network.told_links}{model}{hosts}, topology {topologies}{epoch_text}; "
