@@ -22,10 +22,16 @@ PUBLISHED_RATE = "link.rate=10Gbit"
 EXPERIMENTS = [
     name for name in loading.names("experiments") if resolve.plan(name, "smoke", []).judged.published
 ]
+PRESETS = [
+    (name, preset)
+    for name in loading.names("experiments")
+    for preset in loading.presets(name)
+    if resolve.plan(name, preset, []).judged.published
+]
 
 
-def at_the_published_rate(experiment: str) -> Plan:
-    return resolve.plan(experiment, "course", [PUBLISHED_RATE])
+def at_the_published_rate(experiment: str, preset: str = "course") -> Plan:
+    return resolve.plan(experiment, preset, [PUBLISHED_RATE])
 
 
 def refuted(plan: Plan) -> Iterator[str]:
@@ -58,9 +64,9 @@ def test_published_numbers_are_of_measures(experiment: str) -> None:
     assert set(plan.judged.published) <= measures
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_no_claim_asks_for_what_was_not_published(experiment: str) -> None:
-    assert list(refuted(at_the_published_rate(experiment))) == []
+@pytest.mark.parametrize(("experiment", "preset"), PRESETS)
+def test_no_claim_asks_for_what_was_not_published(experiment: str, preset: str) -> None:
+    assert list(refuted(at_the_published_rate(experiment, preset))) == []
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)

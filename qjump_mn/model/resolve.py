@@ -170,7 +170,7 @@ def _places(where: str, values: Sequence[float | str], names: list[str]) -> list
 
 def _known(where: str, values: Sequence[float | str], names: list[str]) -> None:
     for value in values:
-        if names and value not in names:
+        if names and str(value) not in names:
             raise UsageError(f"{where}: there is no point {value!r}: {loading.nearest(str(value), names)}")
 
 

@@ -59,10 +59,11 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     ``limiter`` makes hosts limit their levels by the experiment's rates: sch_qjump in mode "delay", "drop" or
     "2015", or prio and "tbf". ``window`` caps the socket buffers of background workloads.
     ``congestion_control``, ``ecn`` and ``tail_loss_probe`` are TCP's, on every host. ``link`` changes every
-    link. ``host`` and ``switch_port`` are tc lines for every host's interface and every switch port, each without the word tc:
-    {dev} is the interface, {parent} the class below which they belong; {rate} (bit/s), {buffer}, {frame}
-    (bytes; a full one) and {mtu} are the link's. Any other field is a number, which is rounded: an expression
-    (:mod:`qjump_mn.model.expression`) with these names and those of ``parameters``, such as {0.07 * buffer}.
+    link. ``host`` and ``switch_port`` are tc lines for every host's interface and every switch port, each
+    without the word tc: {dev} is the interface, {parent} the class below which they belong; {rate} (bit/s),
+    {buffer}, {frame} (bytes; a full one) and {mtu} are the link's. Any other field is a number, which is
+    rounded: an expression (:mod:`qjump_mn.model.expression`) with these names and those of ``parameters``,
+    such as {0.07 * buffer}.
 
     ``simulator`` is what the simulator does instead; a scheme that is
     ``only_simulated`` has nothing else.
