@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,7 +68,7 @@ def show(request: Request, out: Console) -> int:
     slows down."""
     plan = request.plan("host")
     check(plan)
-    backend = _backend(plan, request.backend, cold=request.cold)
+    backend = registry.make(backend_name(plan, request.backend), cold=request.cold)
     if backend.name == "simulator":
         raise UsageError(
             "--dry-run prints the commands of an emulation, and the simulator runs none: see explain --json"
@@ -155,19 +155,34 @@ def _trial(plan: Plan) -> str:
 def run(request: Request, out: Console, argv: list[str]) -> int:
     """Run the plan and judge it; return the exit code."""
     plan = request.plan()
+    backend = checked(plan, request, out)
+    return carry_out(backend, begin(plan, backend, request, out, argv), plan, out)
+
+
+def checked(plan: Plan, request: Request, out: Console) -> Backend:
+    """The backend that is to run the plan; raise :class:`UsageError` for a plan that cannot be run there,
+    judged or drawn, or that takes too long."""
     check(plan)
-    backend = _remote(_backend(plan, request.backend, cold=request.cold), request.scheduler)
+    backend = _remote(
+        registry.make(backend_name(plan, request.backend), cold=request.cold), request.scheduler
+    )
     backend.check(plan, lambda line: out.print(line, markup=False))
+    if backend.name != "simulator":
+        _check_length(plan, backend)
+    return backend
+
+
+def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Sequence[str]) -> RunDirectory:
+    """Say what is about to run and make its run directory; ``argv`` is the command line that asks for it."""
     trials = f"{len(plan.arms_run)} arms x {len(plan.seeds)} seeds"
     what = f"{trials} on {plan.network.topology}, backend {backend.name}"
     builds = backend.name == "guest" and not is_built()
     first = ", after about 3 minutes to build the guest, this first time" if builds else ""
     out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
     if backend.name != "simulator":
-        _check_length(plan, backend)
-        out.print(f"about {_told(expected_s(plan, backend))}{first}", markup=False)
+        out.print(f"about {told(expected_s(plan, backend))}{first}", markup=False)
     now = datetime.datetime.now(datetime.UTC)
-    run_directory = directory.create(
+    return directory.create(
         request.out,
         plan,
         backend=backend.name,
@@ -178,7 +193,6 @@ def run(request: Request, out: Console, argv: list[str]) -> int:
         machine={},
         now=now,
     )
-    return _run(backend, run_directory, plan, out)
 
 
 def resume(path: Path, out: Console, scheduler: str = "") -> int:
@@ -195,7 +209,7 @@ def resume(path: Path, out: Console, scheduler: str = "") -> int:
             f"{run_directory.path}: its plan is not the one that was run, or of another version: run the "
             "experiment anew"
         )
-    backend = _remote(_backend(plan, manifest.backend, cold="--cold" in manifest.argv), scheduler)
+    backend = _remote(registry.make(backend_name(plan, manifest.backend), cold=manifest.is_cold), scheduler)
     backend.check(plan, lambda line: out.print(line, markup=False))
     left = sum(not run_directory.is_done(trial.name) for trial in plan.trials())
     out.print(
@@ -203,11 +217,11 @@ def resume(path: Path, out: Console, scheduler: str = "") -> int:
         "are left",
         markup=False,
     )
-    return _run(backend, run_directory, plan, out)
+    return carry_out(backend, run_directory, plan, out)
 
 
-def _run(backend: Backend, run_directory: RunDirectory, plan: Plan, out: Console) -> int:
-    """Run every trial that is not done, and judge all."""
+def carry_out(backend: Backend, run_directory: RunDirectory, plan: Plan, out: Console) -> int:
+    """Run every trial that is not done, and judge all; return the exit code."""
     with interrupts.resumable(run_directory.path):
         try:
             with run_directory.held(), backend:
@@ -324,12 +338,16 @@ def _check_length(plan: Plan, backend: Backend) -> None:
         )
 
 
-def _told(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+def told(seconds: float) -> str:
+    """A time that nobody knows exactly."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"
 
 
-def _backend(plan: Plan, name: str, *, cold: bool) -> Backend:
-    """The backend that was asked for, or else the usual one of the experiment."""
+def backend_name(plan: Plan, name: str = "") -> str:
+    """The backend that was asked for, or else the usual one of the experiment; raise :class:`UsageError` for
+    one that there is not, or that the experiment is not for."""
     _check_backends(plan)
     name = name or plan.backends[0]
     registry.check([name], "--backend")
@@ -338,7 +356,7 @@ def _backend(plan: Plan, name: str, *, cold: bool) -> Backend:
             f"experiment {plan.experiment!r} is not for the {name}: use --backend "
             f"{' or '.join(plan.backends)}"
         )
-    return registry.make(name, cold=cold)
+    return name
 
 
 def _check_backends(plan: Plan) -> None:

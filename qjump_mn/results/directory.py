@@ -165,16 +165,9 @@ def create(
 ) -> RunDirectory:
     """A new run directory below ``out``, with its manifest; ``now`` is an aware UTC time.
 
-    Raises :class:`UsageError` when ``out`` cannot be written and :class:`MachineError` when its disk has no
-    room.
+    Raises what :func:`make_room` raises.
     """
-    made = _make(out)
-    free = shutil.disk_usage(out).free
-    if free < needs_bytes:
-        raise MachineError(
-            f"no room for the results: {out} has {free >> 20} MiB of the {needs_bytes >> 20} MiB that a run "
-            "may take; use --out"
-        )
+    make_room(out, needs_bytes)
     path = _new_folder(out, f"{plan.experiment}-{now:%Y%m%dT%H%M%SZ}-{plan.hash[:12]}")
     run = RunDirectory(path)
     manifests.write(
@@ -194,9 +187,23 @@ def create(
         ),
     )
     _point_last_to(path)
-    for folder in (*made, path):
-        hand_over(folder)
+    hand_over(path)
     return run
+
+
+def make_room(out: Path, needs_bytes: int = NEEDS_BYTES) -> None:
+    """Make the folder ``out`` for run directories, if it is not there yet.
+
+    Raises :class:`UsageError` when it cannot be written and :class:`MachineError` when its disk has no room.
+    """
+    for folder in _make(out):
+        hand_over(folder)
+    free = shutil.disk_usage(out).free
+    if free < needs_bytes:
+        raise MachineError(
+            f"no room for the results: {out} has {free >> 20} MiB of the {needs_bytes >> 20} MiB that a run "
+            "may take; use --out"
+        )
 
 
 def existing(path: Path) -> RunDirectory:

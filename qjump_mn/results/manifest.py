@@ -71,6 +71,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     trials: dict[str, TrialRecord] = {}
     files: dict[str, str] = {}
 
+    @property
+    def is_cold(self) -> bool:
+        """Whether every trial boots a machine of its own."""
+        return "--cold" in self.argv
+
 
 def digest(files: Mapping[str, str]) -> str:
     """SHA-256 over the sorted lines "<sha256>  <path>", the form that sha256sum prints."""
