@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from qjump_mn.model.plan import ArmPlan, Plan
@@ -187,6 +188,12 @@ def flow(ends: tuple[str, str]) -> str:
 def percent(share: float) -> str:
     """A fraction as per cent; 0 is exactly none."""
     return "0" if share == 0 else f"{share * 100:.2g} %" if share < 0.1 else f"{share * 100:.1f} %"
+
+
+def verdicts(outcome: Outcome) -> str:
+    """How many claims have each verdict, in the order in which the verdicts first come."""
+    counts = Counter(row.verdict for row in outcome.verdicts)
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
 
 
 def fidelity(outcome: Outcome) -> str:
