@@ -31,6 +31,8 @@ class Interrupted(BaseException):
 
     run: Path | None = None
     """The run directory that goes on when it is resumed."""
+    repeats = False
+    """Whether the same command goes on with what is left."""
 
 
 @contextmanager
@@ -40,6 +42,17 @@ def resumable(run: Path) -> Iterator[None]:
         yield
     except Interrupted as interrupted:
         interrupted.run = run
+        raise
+
+
+@contextmanager
+def repeatable() -> Iterator[None]:
+    """After an interrupt within the block the same command goes on with what is left."""
+    try:
+        yield
+    except BaseException as error:
+        if interrupted := interruption(error):
+            interrupted.repeats = True
         raise
 
 
@@ -84,6 +97,8 @@ def end(interrupted: Interrupted) -> NoReturn:
         path = Path(os.path.relpath(interrupted.run))
         path = interrupted.run if ".." in path.parts else path
         sentence += f" The run is in {path}: `qjump-mn resume {shlex.quote(str(path))}` goes on."
+    if interrupted.repeats:
+        sentence += " The same command goes on with all experiments."
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     with suppress(OSError):

@@ -75,7 +75,13 @@ Scheduler = Annotated[
 
 @app.command()
 def run(
-    experiment: Experiment,
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="the experiment's name, such as fig3a, see list; or all: every one that has the preset",
+            show_default=False,
+        ),
+    ],
     preset: Preset = "",
     settings: Settings = NO_SETTINGS,
     arms: Annotated[
@@ -127,14 +133,17 @@ def run(
     ] = False,
 ) -> None:
     """Run an experiment: every arm with every seed; then figures, verdicts and report."""
-    from qjump_mn import session
+    from qjump_mn import campaign, session
 
     only, added = (tuple(names.replace(",", " ").split()) for names in (arms, schemes))
     name, cluster = loading.experiment_called(experiment), _cluster(engine, scheduler)
-    preset = preset or loading.usual_preset(name, backend)
+    if name != campaign.ALL:
+        preset = preset or loading.usual_preset(name, backend)
     request = session.Request(
         name, preset, tuple(settings), seed, replicates, backend, cold, output, only, added, cluster
     )
+    if name == campaign.ALL:
+        raise typer.Exit(campaign.run(request, out, dry_run=dry_run))
     raise typer.Exit(session.show(request, out) if dry_run else session.run(request, out, argv=sys.argv))
 
 

@@ -1,0 +1,244 @@
+"""``run all``: every experiment that has a preset, one after another. The same command goes on with what is
+left."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from qjump_mn import interrupts, session
+from qjump_mn.backends import registry
+from qjump_mn.errors import LostError, QJumpError, UsageError
+from qjump_mn.model import identity, loading
+from qjump_mn.model.plan import Plan
+from qjump_mn.results import directory, earlier, outcome, wording
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.earlier import EarlierRun
+from qjump_mn.results.outcome import Outcome
+from qjump_mn.session import Request
+
+ALL = "all"
+
+WHOLE = 1000
+"""The table at the end may have so many columns of text, whatever the terminal has: a path that is cut cannot
+be copied."""
+
+
+class Task(NamedTuple):
+    """What is to be done for an experiment: ``request`` asks for it alone, ``before`` is the newest run of
+    the same plan with its ``outcome``, if it is complete; ``expected_s`` is how long what is left takes, None
+    where that is not known."""
+
+    request: Request
+    plan: Plan
+    before: EarlierRun | None
+    outcome: Outcome | None
+    expected_s: float | None
+
+    @property
+    def how(self) -> Literal["found", "resumed", "run"]:
+        """What is done for it."""
+        if self.outcome is not None:
+            return "found"
+        return "run" if self.before is None else "resumed"
+
+
+class Result(NamedTuple):
+    """How a task ended; ``message`` is the sentence of its error, if it ended with one."""
+
+    task: Task
+    exit_code: int
+    message: str
+    run_directory: RunDirectory | None
+    wall_s: float
+
+
+def run(request: Request, out: Console, *, dry_run: bool = False) -> int:
+    """Run every experiment that has the preset of ``request``, or each with its usual one if that is empty;
+    its ``experiment`` is not read. Return the :func:`worst` exit code.
+
+    All plans, and the folder, are checked before the first one runs. A complete run is found again, another
+    one is resumed. An error of one experiment does not stop the others. Raises :class:`UsageError` for an
+    option that makes sense with one experiment only.
+    """
+    _refuse(
+        {
+            "-s": request.settings,
+            "--arms": request.arms,
+            "--scheme": request.schemes,
+            "--backend": request.backend,
+            "--dry-run": dry_run,
+        }
+    )
+    tasks = [
+        _task(request._replace(experiment=name, preset=preset), out)
+        for name, preset in _presets(request.preset).items()
+    ]
+    directory.make_room(request.out)
+    _announce(tasks, request.preset, out)
+    results = []
+    with interrupts.repeatable():
+        for number, task in enumerate(tasks, 1):
+            if task.outcome is None:
+                out.print(f"\n[{number}/{len(tasks)}] {task.plan.experiment}", markup=False)
+            results.append(_done(task, out))
+    out.print("")
+    table = _table(results)
+    table.width = out.measure(table, options=out.options.update_width(WHOLE)).maximum
+    out.print(table)
+    for result in results:
+        if result.message:
+            out.print(f"{result.task.plan.experiment}: {result.message}", markup=False)
+    return worst(result.exit_code for result in results)
+
+
+def worst(exit_codes: Iterable[int]) -> int:
+    """The greatest: 5 (lost) before 4 (invalid), 3 (this machine cannot), 2 (refused), 1 (a claim does not
+    hold) and 0."""
+    return max(exit_codes)
+
+
+def _refuse(options: Mapping[str, object]) -> None:
+    """Raise :class:`UsageError` if one of the options was given."""
+    given = [option for option, value in options.items() if value]
+    if given:
+        raise UsageError(f"{' and '.join(given)} cannot go with run {ALL}: name one experiment")
+
+
+def _presets(preset: str) -> dict[str, str]:
+    """The experiments that have the preset, or all of them if it is empty, each with the preset that it is
+    run with; raise :class:`UsageError` if none has it."""
+    names = loading.names("experiments")
+    if ALL in names:
+        raise UsageError(f"no experiment can be called {ALL!r}: give the file {ALL}.toml another name")
+    if not preset:
+        return {name: loading.usual_preset(name) for name in names}
+    known = {name: loading.summary(name).presets for name in names}
+    having = {name: preset for name in names if preset in known[name]}
+    if not having:
+        every = sorted({one for presets in known.values() for one in presets})
+        raise UsageError(f"no experiment has a preset {preset!r}: {loading.nearest(preset, every)}")
+    return having
+
+
+def _task(request: Request, out: Console) -> Task:
+    """What is to be done for the one experiment that ``request`` names; raise :class:`UsageError` for what
+    cannot be run."""
+    plan = request.plan()
+    backend_name = session.backend_name(plan)
+    # What boots no guest gives the same bits anyway.
+    request = request._replace(cold=request.cold and registry.make(backend_name).takes_cold)
+    before = next(
+        (
+            run
+            for run in earlier.newest_first(request.out, plan.experiment)
+            if run.manifest.plan_sha256 == plan.hash
+            and (run.manifest.backend, run.manifest.is_cold) == (backend_name, request.cold)
+        ),
+        None,
+    )
+    # Made again when its turn comes: a connection to a cluster would have to last for hours.
+    with session.checked(plan, request, out) as backend:
+        expected_s = None if backend_name == "simulator" else session.expected_s(plan, backend)
+    if before is None:
+        return Task(request, plan, None, None, expected_s)
+    if expected_s is not None or not before.left:
+        expected_s = (expected_s or 0.0) * before.left / len(plan.trials())
+    return Task(request, plan, before, before.outcome, expected_s)
+
+
+def _announce(tasks: list[Task], preset: str, out: Console) -> None:
+    """Say what will be done, and how long it takes as far as that is known."""
+    counts = {
+        word: sum(task.how == how for task in tasks)
+        for word, how in (("done already", "found"), ("to resume", "resumed"), ("to run", "run"))
+    }
+    counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    which = f"preset {preset}" if preset else "their usual presets"
+    out.print(f"experiments with {which}: {counted}", markup=False)
+    expected_s = sum(task.expected_s or 0.0 for task in tasks)
+    unknown = sum(task.expected_s is None for task in tasks)
+    times = [f"about {session.told(expected_s)}"] if expected_s else []
+    times += [f"the time of {unknown} in the simulator, which is not known beforehand"] if unknown else []
+    if times:
+        out.print(" and ".join(times), markup=False)
+
+
+def _done(task: Task, out: Console) -> Result:
+    """Do what is to be done for an experiment; an error is printed and becomes its result."""
+    request, plan = task.request, task.plan
+    run_directory = task.before.directory if task.before else None
+    if task.outcome is not None:
+        return Result(task, task.outcome.exit_code, "", run_directory, 0.0)
+    began, message = time.monotonic(), ""
+    try:
+        if run_directory is not None:
+            code = session.resume(run_directory.path, out, request.scheduler)
+        else:
+            backend = session.checked(plan, request, out)
+            run_directory = session.begin(plan, backend, request, out, _argv(request))
+            code = session.carry_out(backend, run_directory, plan, out)
+    except QJumpError as error:
+        if interrupts.interruption(error):
+            raise  # an error of the clean-up after Ctrl-C
+        code, message = error.exit_code, str(error)
+        print(f"qjump-mn: {message}", file=sys.stderr)
+    code = LostError.exit_code if code < 0 else code  # a signal ended the analysis
+    return Result(task, code, message, run_directory, time.monotonic() - began)
+
+
+def _argv(request: Request) -> list[str]:
+    """The command line that asks for this experiment alone, for its manifest and its report."""
+    argv = ["qjump-mn", "run", request.experiment, "--preset", request.preset]
+    if request.seed != 1:  # which is the usual one
+        argv += ["--seed", str(request.seed)]
+    if request.replicates is not None:
+        argv += ["--replicates", str(request.replicates)]
+    if request.cold:
+        argv.append("--cold")
+    if request.scheduler:
+        argv += ["--engine", "dask", "--scheduler", request.scheduler]
+    return [*argv, "--out", str(request.out)]
+
+
+def _table(results: Iterable[Result]) -> Table:
+    """A row for each experiment."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("experiment", "preset", "done", "exit code", "took", "verdicts", "run directory"):
+        table.add_column(heading)
+    for result in results:
+        task, run_directory = result.task, result.run_directory
+        table.add_row(
+            task.plan.experiment,
+            task.plan.preset,
+            _how(task),
+            str(result.exit_code),
+            session.told(result.wall_s) if result.wall_s else wording.NONE,
+            Text(_verdicts(result) or wording.NONE),
+            Text(str(task.request.out / run_directory.path.name) if run_directory else wording.NONE),
+        )
+    return table
+
+
+def _how(task: Task) -> str:
+    """What was done, and whether its verdicts are those of other claims than the experiment has now."""
+    if task.before and task.before.manifest.judged_sha256 != identity.sha256(task.plan.judged):
+        return f"{task.how}, judged by older claims"
+    return task.how
+
+
+def _verdicts(result: Result) -> str:
+    """How many claims have each verdict; nothing if the run was not judged, or not as it is now."""
+    if result.run_directory is None:
+        return ""
+    try:
+        found = outcome.read(result.run_directory.path)
+    except UsageError:
+        return ""
+    return wording.verdicts(found) if found.exit_code == result.exit_code else ""

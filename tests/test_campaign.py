@@ -1,0 +1,294 @@
+"""``run all`` on a made-up backend: what is run, resumed and found, what is refused, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from pathlib import Path
+from typing import Self
+
+import pytest
+from rich.console import Console
+
+from qjump_mn import campaign, interrupts, run, session
+from qjump_mn.backends import registry
+from qjump_mn.backends.protocol import Ended, Progress
+from qjump_mn.errors import LostError, MachineError, QJumpError, UsageError
+from qjump_mn.model import loading
+from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.results import directory, earlier, outcome
+from tests import synthetic, tiny
+from tests.test_broken_files import command
+
+EXIT_CODES = {"alpha": 0, "beta": 1, "gamma": 0}
+
+
+class Made:
+    """A backend whose trials take no time and leave nothing."""
+
+    clock = "virtual"
+    repeats_anywhere = True
+    parallel = 1
+    trials: list[str]
+    """Those that were run, of all backends of a test."""
+    broken: dict[str, BaseException]
+    """What the experiments raise when they are prepared."""
+
+    def __init__(self, name: str, *, cold: bool) -> None:
+        self.name, self.takes_cold = name, name == "guest"
+        assert self.takes_cold or not cold
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is interrupts.Interrupted:
+            raise LostError("the clean-up has failed")
+
+    def check(self, plan: Plan, progress: Progress) -> None: ...
+
+    def cost(self, trial: Trial) -> float:
+        return 0.0
+
+    def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
+        if plan.experiment in Made.broken:
+            raise Made.broken[plan.experiment]
+        return {"image": "0"}
+
+    def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
+        Made.trials.append(trial.name)
+        return Ended(0, "", 1.0, 0.1)
+
+    def stop(self) -> None: ...
+
+
+def judged(path: Path) -> int:
+    """Stands for the analysis: the exit code is that of the experiment, or 5 where trials are missing."""
+    found = directory.existing(path)
+    plan = found.manifest.plan
+    missing = {trial.name: "not run" for trial in plan.trials() if not found.is_done(trial.name)}
+    code = 5 if missing else EXIT_CODES[plan.experiment]
+    outcome.write(path, synthetic.outcome([], missing=missing, exit_code=code))
+    return code
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder with the three experiments; gamma is for the simulator."""
+    for name in EXIT_CODES:
+        tiny.write(tmp_path, name, backend="simulator" if name == "gamma" else "guest")
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    monkeypatch.setattr(registry, "make", lambda name, *, cold=False: Made(name, cold=cold))
+    monkeypatch.setattr(session, "analyse", judged)
+    monkeypatch.setattr(Made, "trials", [], raising=False)
+    monkeypatch.setattr(Made, "broken", {}, raising=False)
+    return tmp_path
+
+
+def called(folder: Path, *, seed: int = 1, cold: bool = False, preset: str = tiny.PRESET) -> tuple[int, str]:
+    """The exit code and what is printed."""
+    text = io.StringIO()
+    request = session.Request("all", preset, (), seed, None, "", cold, folder / "out")
+    return campaign.run(
+        request, Console(file=text, width=80, soft_wrap=True, highlight=False)
+    ), text.getvalue()
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """What was done for each experiment, and its exit code."""
+    table = text[text.rindex("\nexperiment ") :].splitlines()[2 : 2 + len(EXIT_CODES)]
+    return {line.split()[0]: line.split()[2:4] for line in table}
+
+
+def only(folder: Path, name: str) -> Path:
+    (path,) = folder.glob(f"out/{name}-*")
+    return path
+
+
+def test_what_is_done_is_found_again(folder: Path) -> None:
+    code, text = called(folder)
+    assert (code, rows(text)) == (1, {"alpha": ["run", "0"], "beta": ["run", "1"], "gamma": ["run", "0"]})
+    assert "experiments with preset tiny: 3 to run\nabout " in text
+    assert "and the time of 1 in the simulator, which is not known beforehand" in text
+    assert Made.trials == ["one/1", "one/2"] * 3
+    for name in EXIT_CODES:
+        assert str(folder / "out" / only(folder, name).name) in text, "whole, however narrow the terminal"
+    code, text = called(folder)
+    assert (code, rows(text)) == (
+        1,
+        {"alpha": ["found", "0"], "beta": ["found", "1"], "gamma": ["found", "0"]},
+    )
+    assert "experiments with preset tiny: 3 done already\n\n" in text and "about" not in text
+    assert len(Made.trials) == 6
+
+
+def test_what_is_incomplete_is_resumed(folder: Path) -> None:
+    called(folder)
+    Made.trials.clear()
+    (only(folder, "alpha") / "trials/one/2/DONE").unlink()
+    (only(folder, "beta") / outcome.NAME).unlink()
+    shutil.rmtree(only(folder, "gamma"))
+    _, text = called(folder)
+    assert rows(text) == {"alpha": ["resumed", "0"], "beta": ["resumed", "1"], "gamma": ["run", "0"]}
+    assert "1 of 2 trials are left" in text and "0 of 2 trials are left" in text
+    assert Made.trials == ["one/2", "one/1", "one/2"]
+
+
+def test_what_was_judged_before_its_last_trial_is_judged_again(folder: Path) -> None:
+    called(folder)
+    missing = synthetic.outcome([], missing={"one/2": "lost"}, exit_code=5)
+    outcome.write(only(folder, "alpha"), missing)
+    assert rows(called(folder)[1])["alpha"] == ["resumed", "0"]
+    assert not outcome.read(only(folder, "alpha")).missing
+
+
+def test_another_seed_and_a_cold_run_are_other_runs(folder: Path) -> None:
+    called(folder)
+    assert rows(called(folder, seed=2)[1])["alpha"] == ["run", "0"]
+    text = called(folder, cold=True)[1]
+    assert rows(text) == {"alpha": ["run", "0"], "beta": ["run", "1"], "gamma": ["found", "0"]}, (
+        "a simulator has nothing to boot"
+    )
+    assert set(rows(called(folder, cold=True)[1])) == set(EXIT_CODES)
+    runs = earlier.newest_first(folder / "out", "alpha")
+    assert sorted(run.manifest.is_cold for run in runs) == [False, False, True]
+    argv = ("qjump-mn", "run", "alpha", "--preset", "tiny")
+    assert {run.manifest.argv for run in runs} == {
+        (*argv, *more, "--out", str(folder / "out")) for more in ((), ("--seed", "2"), ("--cold",))
+    }
+
+
+def test_the_newest_run_decides(folder: Path) -> None:
+    called(folder)
+    whole = only(folder, "alpha")
+    shutil.copytree(whole, whole.with_name(f"{whole.name}-2"))
+    (whole.with_name(f"{whole.name}-2") / "trials/one/1/DONE").unlink()
+    assert rows(called(folder)[1])["alpha"] == ["resumed", "0"]
+
+
+def test_other_claims_are_told(folder: Path) -> None:
+    called(folder)
+    tiny.write(folder, "alpha", limit_ms=2.0, backend="guest")
+    text = called(folder)[1]
+    assert text.count("found, judged by older claims") == 1
+
+
+def test_an_error_of_one_does_not_stop_the_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Made.broken["alpha"] = MachineError("the disk is full: make room")
+    code, text = called(folder)
+    assert (code, rows(text)["alpha"], rows(text)["beta"]) == (3, ["run", "3"], ["run", "1"])
+    assert capsys.readouterr().err == "qjump-mn: the disk is full: make room\n"
+    assert text.endswith("\nalpha: the disk is full: make room\n")
+    Made.broken.clear()
+    code, text = called(folder)
+    assert (code, rows(text)["alpha"], rows(text)["beta"]) == (1, ["resumed", "0"], ["found", "1"])
+
+
+def test_an_analysis_that_a_signal_ended_is_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "analyse", lambda path: -9)
+    code, text = called(folder)
+    assert (code, rows(text)["beta"]) == (5, ["run", "5"])
+
+
+def test_an_interrupt_stops_all(folder: Path) -> None:
+    """Also where the clean-up ends with an error of its own."""
+    Made.broken["alpha"] = interrupts.Interrupted()
+    with pytest.raises(LostError) as ended:
+        called(folder)
+    interrupted = interrupts.interruption(ended.value)
+    assert interrupted is not None and interrupted.repeats
+    assert [path.name.partition("-")[0] for path in folder.glob("out/*-*")] == ["alpha"]
+
+
+def test_without_a_preset_each_has_its_usual_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in EXIT_CODES:
+        path = folder / f"experiments/{name}.toml"
+        usual = "tiny" if name == "beta" else "course"
+        text = path.read_text().replace("[presets.tiny]", f"[presets.{usual}]")
+        path.write_text(f'usual_preset = "{usual}"\n{text}')
+    monkeypatch.setattr(loading, "names", lambda kind: sorted(EXIT_CODES))
+    code, text = called(folder, preset="")
+    assert code == 1 and "experiments with their usual presets: 3 to run\n" in text
+    presets = [directory.existing(only(folder, name)).manifest.plan.preset for name in EXIT_CODES]
+    assert presets == ["course", "tiny", "course"]
+
+
+@pytest.mark.parametrize(
+    ("exit_codes", "worst"),
+    [([0, 0], 0), ([0, 1], 1), ([1, 2, 0], 2), ([3, 2, 1], 3), ([4, 3], 4), ([0, 5, 4], 5)],
+)
+def test_the_worst_exit_code_is_that_of_the_whole(exit_codes: list[int], worst: int) -> None:
+    assert campaign.worst(exit_codes) == worst
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ("one.ping.p50_ms <", "one.pign.p50_ms <", "'one.pign.p50_ms' names no workload"),
+        ('plot = "latency_cdf"', 'plot = "latency"', "there is no figure 'latency'"),
+        ("replicates = 2", 'replicates = 200\nduration = "3600s"', "experiment 'beta': it would take about"),
+        ('title = "', "title = ", "beta.toml is not valid TOML"),
+    ],
+)
+def test_nothing_starts_where_one_plan_makes_no_sense(
+    before: str, after: str, sentence: str, folder: Path
+) -> None:
+    path = folder / "experiments/beta.toml"
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after))
+    with pytest.raises(UsageError, match=sentence):
+        called(folder)
+    assert not (folder / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_found_before(folder: Path) -> None:
+    (folder / "out").write_text("")
+    with pytest.raises(UsageError, match="results cannot be written to"):
+        called(folder)
+
+
+def test_no_experiment_is_called_all(folder: Path) -> None:
+    tiny.write(folder, "all")
+    with pytest.raises(
+        UsageError, match=r"no experiment can be called 'all': give the file all\.toml another"
+    ):
+        called(folder)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-s", "duration=1s"], "-s cannot go with run all: name one experiment"),
+        (["--arms", "idle"], "--arms cannot go with run all"),
+        (["--scheme", "ecn"], "--scheme cannot go with run all"),
+        (["--backend", "guest"], "--backend cannot go with run all"),
+        (["--dry-run", "--arms", "idle"], "--arms and --dry-run cannot go with run all"),
+        (["--preset", "smok"], "no experiment has a preset 'smok': did you mean 'smoke'?"),
+        (["--engine", "dask"], "--engine dask and --scheduler go together"),
+    ],
+)
+def test_what_makes_no_sense_with_all_is_refused(options: list[str], sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(QJumpError, match=sentence.replace("?", r"\?")) as refusal:
+        run.app(["run", "all", *options, "--out", str(tmp_path / "out")], standalone_mode=False)
+    assert refusal.value.exit_code == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_refusal_is_one_sentence_and_exit_code_2() -> None:
+    done = command("all", "--dry-run")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "qjump-mn: --dry-run cannot go with run all: name one experiment\n"
+
+
+def test_runs_of_an_experiment_are_not_those_of_another_name(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor those that another version has made."""
+    tiny.write(folder, "alpha-beta", backend="guest")
+    monkeypatch.setitem(EXIT_CODES, "alpha-beta", 0)
+    called(folder)
+    (folder / "out/alpha-20200101T000000Z-000000000000").mkdir()
+    (folder / "out/alpha-20200101T000000Z-000000000000/manifest.json").write_text('{"schema": 1}')
+    (one,) = earlier.newest_first(folder / "out", "alpha")
+    assert one.manifest.plan.experiment == "alpha" and one.left == 0
+    assert earlier.newest_first(folder / "nothing", "alpha") == []
