@@ -2,20 +2,23 @@
 verdicts and the picture.
 
     python bench/figures.py [--preset smoke] [--out FOLDER] [EXPERIMENT ...] [--write]
+    python bench/figures.py --from FOLDER [EXPERIMENT ...] [--write]
 
 Without `--write` they go to standard output. Where experiments are named, the others' sections and pictures
-stay as they are. `--out` is where the run directories stay.
+stay as they are. `--out` is where the run directories stay. `--from` runs nothing: it takes the newest
+complete run of each experiment in a folder, such as `qjump-mn run all --out FOLDER` leaves them; the section
+of an experiment without one stays as it is.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -23,24 +26,37 @@ sys.path.insert(0, str(ROOT))
 
 from bench import marks
 from qjump_mn.model import loading
-from qjump_mn.results import directory, outcome
+from qjump_mn.results import directory, earlier, outcome, wording
+from qjump_mn.results.manifest import Manifest
 
 PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
+LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
+"""Options with a value that say where a run was and where it went, not what it was; and the preset, which is
+told first."""
 
 
 def main() -> None:
     """Run, and print or write."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("experiments", nargs="*")
-    arguments.add_argument("--preset", default="smoke")
+    arguments.add_argument("--preset")
     arguments.add_argument("--write", action="store_true")
     arguments.add_argument("--out", type=Path)
+    arguments.add_argument("--from", type=Path, dest="folder")
     asked = arguments.parse_args()
+    if asked.folder and (asked.preset or asked.out):
+        arguments.error("--from runs nothing: leave out --preset and --out")
     known = loading.names("experiments")
+    sections = dict(written())
     with tempfile.TemporaryDirectory() as scratch:
-        sections = dict(written())
         for name in asked.experiments or known:
-            sections[name] = section(name, asked.preset, asked.out or Path(scratch), keep=asked.write)
+            if not asked.folder:
+                out = asked.out or Path(scratch)
+                sections[name] = section(name, asked.preset or "smoke", out, keep=asked.write)
+            elif path := complete(asked.folder, name):
+                sections[name] = told(path, keep=asked.write)
+            else:
+                print(f"{name}: no complete run in {asked.folder}, its section stays", file=sys.stderr)
     text = "\n\n".join(sections[name] for name in known if name in sections)
     if asked.write:
         marks.write(PAGE, "figures", text)
@@ -65,27 +81,46 @@ def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
     return told(out / "last", keep=keep)
 
 
+def complete(folder: Path, name: str) -> Path | None:
+    """The newest run of an experiment in a folder of which every trial is done and judged."""
+    return next(
+        (run.directory.path for run in earlier.newest_first(folder, name) if run.outcome is not None), None
+    )
+
+
+def command(manifest: Manifest) -> str:
+    """What to type for a run: with the options that it had, for without them it may be another one, and with
+    its preset, for the usual one may become another."""
+    words = iter(manifest.argv[2 if manifest.argv[1:2] == ("run",) else 1 :])
+    options = []
+    for word in words:
+        if word in LEFT_OUT:
+            next(words)
+        elif not word.startswith(tuple(f"{option}=" for option in LEFT_OUT)):
+            options.append(word)
+    plan = manifest.plan
+    options = [word for word in options if loading.experiment_called(word) != plan.experiment]
+    return shlex.join(["qjump-mn", "run", plan.experiment, "--preset", plan.preset, *options])
+
+
 def told(path: Path, *, keep: bool) -> str:
     """What the page says of a run; `keep` copies its pictures beside the page."""
     run = directory.existing(path)
-    found, plan = outcome.read(run.path), run.manifest.plan
-    preset = [] if plan.preset == loading.usual_preset(plan.experiment) else ["--preset", plan.preset]
-    pictures = []
+    found, manifest = outcome.read(run.path), run.manifest
+    plan, pictures = manifest.plan, []
     for drawing in found.drawings:
         picture = PICTURES / f"{plan.experiment}-{drawing.name}.png"
         if keep:
             PICTURES.mkdir(exist_ok=True)
             shutil.copyfile(run.path / drawing.files["png"], picture)
         pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{drawing.caption}\n")
-    verdicts = Counter(row.verdict for row in found.verdicts)
     claims = "\n".join(f"| {row.verdict} | {row.statement} | {row.source} |" for row in found.verdicts)
     return "\n".join(
         [
             f"## {plan.experiment}: {plan.title}",
             "",
-            f"{plan.reproduces}. `{' '.join(['qjump-mn', 'run', plan.experiment, *preset])}`,"
-            f" exit code {found.exit_code}:"
-            f" {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}.",
+            f"{plan.reproduces}. `{command(manifest)}`,"
+            f" exit code {found.exit_code}: {wording.verdicts(found)}.",
             "",
             *pictures,
             "| verdict | claim | source |",

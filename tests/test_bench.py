@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from bench import marks, readme, simulator
+from bench import figures, marks, readme, simulator
+from qjump_mn.analysis import pipeline
+from tests import synthetic
 
 DOCUMENT = "# Head\n\n<!-- bench/cost begin -->\nold\n\nlines\n<!-- bench/cost end -->\n\ntail\n"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -91,3 +96,67 @@ def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(
 def test_the_readme_shows_the_reference_run() -> None:
     assert marks.read(DOCS.parent / "README.md", "readme") == f"```\n{readme.table()}\n```"
     assert marks.read(DOCS / "emulation.md", "links") == readme.links_table()
+
+
+PAGE = """# Every figure
+
+<!-- bench/figures begin -->
+## fig3a: an old title
+
+old
+
+## fig3b: another
+
+kept
+<!-- bench/figures end -->
+"""
+
+
+def test_the_page_of_figures_is_written_from_runs_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the newest complete one; an experiment without one keeps its section."""
+    runs, page = tmp_path / "runs", tmp_path / "figures.md"
+    run = synthetic.make(runs, only=["idle", "contended"])
+    pipeline.analyse(run.path)
+    newer = run.path.with_name(f"{run.path.name}-2")
+    shutil.copytree(run.path, newer)
+    (newer / "trials/idle/1/DONE").unlink()
+    page.write_text(PAGE)
+    monkeypatch.setattr(figures, "PAGE", page)
+    monkeypatch.setattr(figures, "PICTURES", tmp_path / "figures")
+    monkeypatch.setattr(sys, "argv", ["figures.py", "--write", "--from", str(runs)])
+    figures.main()
+    text = page.read_text()
+    assert text.startswith("# Every figure\n\n<!-- bench/figures begin -->\n## fig3a: ")
+    assert "an old title" not in text and "`qjump-mn run fig3a --preset smoke`, exit code " in text
+    assert text.endswith("\n\n## fig3b: another\n\nkept\n<!-- bench/figures end -->\n")
+    pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert pictures and all(f"](figures/{name})" in text for name in pictures)
+    told = capsys.readouterr().err
+    assert f"fig3b: no complete run in {runs}, its section stays\n" in told and "fig3a" not in told
+    assert figures.complete(runs, "fig3a") == run.path
+
+
+@pytest.mark.parametrize("options", [["--preset", "paper"], ["--out", "x"]])
+def test_runs_that_are_there_have_their_own_presets(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["figures.py", "--from", "results", *options])
+    with pytest.raises(SystemExit, match=r"^2$"):
+        figures.main()
+    assert "--from runs nothing: leave out --preset and --out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("run fig3a --preset smoke --out /tmp/x", ""),
+        ("fig3a -p smoke --out=x --replicates 2 --cold", " --replicates 2 --cold"),
+        ("run --engine dask --scheduler tcp://10.0.0.1:8786 -s duration=2s fig3a", " -s duration=2s"),
+    ],
+)
+def test_the_page_tells_the_command_of_the_run(words: str, told: str, tmp_path: Path) -> None:
+    manifest = synthetic.make(tmp_path, only=["idle"]).manifest
+    changed = msgspec.structs.replace(manifest, argv=("qjump-mn", *words.split()))
+    assert figures.command(changed) == f"qjump-mn run fig3a --preset smoke{told}"
