@@ -396,3 +396,12 @@ def test_a_bar_above_a_thousand_has_no_exponent() -> None:
         "1000",
         "1190",
     ]
+
+
+def test_what_spans_the_replicates_is_an_interval_of_three_to_five_seeds() -> None:
+    assert [notes.spans("band spans", range(many)) for many in (0, 1, 2, 6)] == [
+        "", "", " The band spans the replicates.", " The band spans the replicates."
+    ]  # fmt: skip
+    assert notes.spans("band spans", range(3)) == (
+        " The band spans the replicates: the 95 % bootstrap interval of the median over 3 seeds."
+    )

@@ -258,13 +258,23 @@ def test_every_verdict_is_explained(
         assert f"{verdict}: {wording.MEANINGS[verdict]}." in (tmp_path / name).read_text()
 
 
-def test_intervals_are_shown_from_five_seeds_on(analysed: pipeline.Analysed) -> None:
+def test_intervals_are_shown_with_what_varied(text: str, analysed: pipeline.Analysed) -> None:
     five = Spread.of({seed: float(seed) for seed in range(1, 6)})
     arms = tuple(
         msgspec.structs.replace(arm, measures={"ping": {"p50_ms": five}}) for arm in analysed.outcome.arms[:1]
     )
     rows = document.spread(analysed.manifest.plan, msgspec.structs.replace(analysed.outcome, arms=arms))
-    assert rows == [("ping alone", "ping", "median, ms", "1: 1; 2: 2; 3: 3; 4: 4; 5: 5", "1.037 to 4.963")]
+    assert rows == [("ping alone", "ping", "median, ms", "1: 1; 2: 2; 3: 3; 4: 4; 5: 5", "1 to 5")]
+    assert (
+        "2 replicates: seeds 1 to 2, which decide when programs start and what they draw. There are" in text
+    )
+    for many, sentence in (
+        (1, "One replicate: nothing says how far its values would spread."),
+        (4, "over seeds, by percentiles; of up to 5 seeds they are from the least to the greatest."),
+        (6, "over seeds, by percentiles."),
+    ):
+        plan = resolve.plan("fig3a", "smoke", [], replicates=many)
+        assert wording.intervals(plan).endswith(sentence)
 
 
 # Wording

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import datetime
 import hashlib
+import itertools
+import math
 import os
 import shutil
 import signal
 import stat
+import statistics
 import subprocess
 import sys
 import threading
@@ -24,7 +27,7 @@ import qjump_mn
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.programs.ping.program import PingPlan
-from qjump_mn.results import contents, directory, manifest, outcome, tables
+from qjump_mn.results import bootstrap, contents, directory, manifest, outcome, tables
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Spread
@@ -347,18 +350,39 @@ def test_outcome_is_read_back(tmp_path: Path) -> None:
 
 @settings(deadline=None)
 @given(st.dictionaries(st.integers(0, 1000), st.floats(-1e6, 1e6), min_size=1, max_size=40))
-def test_spread_is_ordered_and_has_an_interval_from_five_seeds_on(by_seed: dict[int, float]) -> None:
+def test_spread_is_ordered_and_has_an_interval_from_three_seeds_on(by_seed: dict[int, float]) -> None:
     spread = Spread.of(by_seed)
     assert spread.seeds == tuple(sorted(by_seed))
     assert spread.minimum <= spread.median <= spread.maximum
-    assert (spread.interval95 is None) == (len(by_seed) < 5)
+    assert (spread.interval95 is None) == (len(by_seed) < 3)
+    if spread.interval95:
+        low, high = spread.interval95
+        assert spread.minimum <= low <= spread.median <= high <= spread.maximum
 
 
-def test_interval_is_students() -> None:
-    # scipy.stats.t.interval(0.95, 4, loc=3, scale=scipy.stats.sem([1, 2, 3, 4, 5])) = (1.0368, 4.9632)
-    assert Spread.of({seed: float(seed) for seed in range(1, 6)}).interval95 == pytest.approx(
-        (1.0368, 4.9632), abs=1e-3
-    )
+def enumerated(values: list[float]) -> tuple[float, float]:
+    """The 2.5th and 97.5th percentile of the medians of all resamples, as the definition has it."""
+    drawn = itertools.product(values, repeat=len(values))
+    medians = sorted(statistics.median(resample) for resample in drawn)
+    tail = math.ceil(len(medians) / 40)
+    return medians[tail - 1], medians[-tail]
+
+
+@pytest.mark.parametrize("values", [[7.0, 1.0, 4.0], [2.0, 9.0, 3.0, 3.0], [5.0, 1.0, 8.0, 2.0, 11.0]])
+def test_an_interval_of_few_seeds_is_that_of_all_resamples(values: list[float]) -> None:
+    found = bootstrap.interval95(values)
+    assert found == enumerated(values) == (min(values), max(values))
+
+
+def test_an_interval_of_many_seeds_is_that_of_the_order_statistics() -> None:
+    # The median of a resample of seven is at most the k-th value if four of seven draws are: binomial.
+    def below(k: int) -> float:
+        return sum(math.comb(7, n) * (k / 7) ** n * (1 - k / 7) ** (7 - n) for n in range(4, 8))
+
+    assert below(1) < 0.025 < below(2)
+    values = [10.0, 70.0, 20.0, 60.0, 30.0, 50.0, 40.0]
+    assert bootstrap.interval95(values) == (20, 60)
+    assert bootstrap.interval95(range(1, 31)) == bootstrap.interval95(range(30, 0, -1)) == (10.5, 20.5)
 
 
 def test_an_old_run_can_be_moved(run: RunDirectory, tmp_path: Path) -> None:

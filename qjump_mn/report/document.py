@@ -74,6 +74,7 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "simulated_schemes": simulated.schemes(run, plan) if by_simulator else [],
         "packets": simulated.packets(run, plan) if by_simulator else None,
         "spread": spread(plan, outcome),
+        "intervals": wording.intervals(plan),
         "commands": commands(run, manifest),
         "trials": [(name, manifest.trials[name]) for name in sorted(manifest.trials)],
     }
@@ -252,8 +253,8 @@ def limiter(arm: ArmPlan) -> dict[str, Any]:
 
 
 def spread(plan: Plan, outcome: Outcome) -> list[tuple[str, str, str, str, str]]:
-    """Arm, workload, measure, the value of each seed, and the 95 % interval of the mean where there are seeds
-    enough."""
+    """Arm, workload, measure, the value of each seed, and the 95 % interval of the median where there are
+    seeds enough."""
     labels = {workload.name: registry.headings(workload) for arm in plan.arms for workload in arm.workloads}
     rows = []
     for arm in outcome.arms:

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from qjump_mn.errors import UsageError
+from qjump_mn.results import bootstrap
 from qjump_mn.results.manifest import write_atomically
 
 NAME = "verdicts.json"
@@ -18,25 +19,10 @@ NAME = "verdicts.json"
 Verdict = Literal["REPRODUCED", "DIRECTION ONLY", "PARTLY", "NOT REPRODUCED", "INVALID", "NOT RUN"]
 CheckStatus = Literal["pass", "fail", "unknown"]
 
-T_95 = {
-    4: 2.776,
-    5: 2.571,
-    6: 2.447,
-    7: 2.365,
-    8: 2.306,
-    9: 2.262,
-    10: 2.228,
-    15: 2.131,
-    20: 2.086,
-    30: 2.042,
-}
-"""Student's t, two-sided 95 %, by degrees of freedom; between two entries the smaller one's, which is the
-wider interval."""
-
 
 class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One number for each seed, and how they lie. ``interval95`` is Student's t interval of the mean, from
-    five seeds on."""
+    """One number for each seed, and how they lie. ``interval95`` is the 95 % bootstrap interval of the median
+    over the seeds, from three seeds on."""
 
     seeds: tuple[int, ...]
     values: tuple[float, ...]
@@ -50,7 +36,8 @@ class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The spread of at least one value."""
         seeds = tuple(sorted(by_seed))
         values = tuple(by_seed[seed] for seed in seeds)
-        return cls(seeds, values, min(values), statistics.median(values), max(values), _interval95(values))
+        interval = bootstrap.interval95(values)
+        return cls(seeds, values, min(values), statistics.median(values), max(values), interval)
 
     def over(self, base: Spread | None) -> Spread | None:
         """The ratios to ``base``, of the seeds that both have and no 0 to divide by; None if there is no such
@@ -217,14 +204,3 @@ def read(folder: Path) -> Outcome:
 def write(folder: Path, outcome: Outcome) -> None:
     """Replace the outcome of the run in ``folder`` at once."""
     write_atomically(folder / NAME, msgspec.json.format(msgspec.json.encode(outcome), indent=1) + b"\n")
-
-
-def _interval95(values: tuple[float, ...]) -> tuple[float, float] | None:
-    freedom = len(values) - 1
-    if freedom < min(T_95):
-        return None
-    half = (
-        T_95[max(entry for entry in T_95 if entry <= freedom)] * statistics.stdev(values) / len(values) ** 0.5
-    )
-    mean = statistics.fmean(values)
-    return (mean - half, mean + half)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
+from qjump_mn.results import bootstrap
 from qjump_mn.results.outcome import ArmSummary, Comparison, Outcome, Spread, VerdictRow
 
 NONE = "\N{EN DASH}"
@@ -56,6 +57,20 @@ def published(row: VerdictRow) -> str:
     least, most = map(number, row.published)
     value = least if least == most else f"{least} to {most}"
     return f"published: {value}, within a factor of {number(row.factor)}: {row.because}"
+
+
+def intervals(plan: Plan) -> str:
+    """What varies from seed to seed, and what the intervals are then."""
+    many = len(plan.seeds)
+    if many == 1:
+        return "One replicate: nothing says how far its values would spread."
+    seeds = f"{many} replicates: seeds {plan.seeds[0]} to {plan.seeds[-1]}"
+    varied = f"{seeds}, which decide when programs start and what they draw."
+    if many < bootstrap.LEAST:
+        return f"{varied} There are intervals from {bootstrap.LEAST} seeds on."
+    whole = f"; of up to {bootstrap.WHOLE} seeds they are from the least to the greatest"
+    how = "Intervals are 95 % bootstrap intervals of the median over seeds, by percentiles"
+    return f"{varied} {how}{whole if many <= bootstrap.WHOLE else ''}."
 
 
 HEADS = {

@@ -52,7 +52,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         f"{', '.join(_heading(plan, entry) for entry in panel.measures)}{notes.against(plan, panel)}"
         for panel in stack
     )
-    spread = " The whiskers span the replicates." if len(seeds) > 1 else ""
+    spread = notes.spans("whiskers span", seeds)
     return [
         Figure(
             plan.figure.plot,

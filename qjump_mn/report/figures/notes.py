@@ -11,7 +11,7 @@ from qjump_mn import theory
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
-from qjump_mn.results import wording
+from qjump_mn.results import bootstrap, wording
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
 
@@ -95,6 +95,17 @@ def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
     numbers = ",\N{NO-BREAK SPACE}".join(str(seed) for seed in sorted(seeds))
     plural = "s" if len(seeds) > 1 else ""
     return f"{len(seeds)} replicate{plural} (seed{plural} {numbers}){missing}"
+
+
+def spans(what: str, seeds: Collection[int]) -> str:
+    """A sentence about the marks that go from the least to the greatest of the replicates, around their
+    median; "" for one replicate."""
+    many = len(seeds)
+    if many < 2:
+        return ""
+    is_interval = bootstrap.LEAST <= many <= bootstrap.WHOLE
+    which = f": the 95 % bootstrap interval of the median over {many} seeds" if is_interval else ""
+    return f" The {what} the replicates{which}."
 
 
 def footer(figure: matplotlib.figure.Figure, manifest: Manifest, scale_text: str) -> None:

@@ -298,7 +298,7 @@ def _caption(manifest: Manifest, panels: list[tuple[PanelSpec, list[Line]]], sca
         if (bound := panel.bound)
     ]
     bound = f" Dashed: the bound, {', '.join(bounds)}." if bounds else ""
-    spread = " The band spans the replicates." if len(_seeds(panels)) > 1 else ""
+    spread = notes.spans("band spans", _seeds(panels))
     extent, knee = _extent(plan, panels), _knee(panels)
     saturating = next((lines[0].label for panel, lines in panels if panel.saturates), "")
     enough = (

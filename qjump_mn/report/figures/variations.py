@@ -71,7 +71,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         f"{' '.join(filter(None, [panel.title, panel.label]))}{notes.against(plan, panel)}"
         for panel in plan.figure.panels
     )
-    spread = " The lines span the replicates." if len(seeds) > 1 else ""
+    spread = notes.spans("lines span", seeds)
     return [
         Figure(
             plan.figure.plot,
