@@ -76,7 +76,8 @@ class GuestBackend:
             for network in dict.fromkeys(trial.network.skeleton() for trial in plan.trials()):
                 state = guest.snapshot(self._image, setup(network), progress, stop=self._stop)
                 self._snapshots[network] = state
-                facts[f"snapshot_{network.model}_sha256"] = state.sha256
+                # The first is that of the experiment; other topologies and perturbed runs have their own.
+                facts.setdefault(f"snapshot_{network.model}_sha256", state.sha256)
         return facts
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
