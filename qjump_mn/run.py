@@ -108,6 +108,14 @@ def run(
             help="how many seeds each arm runs with, instead of the preset's number", show_default=False
         ),
     ] = None,
+    perturb: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="run each arm N more times, each with one thing varied that should not matter; verdicts "
+            "tell what overturns them",
+        ),
+    ] = 0,
     backend: Annotated[
         str,
         typer.Option(
@@ -140,7 +148,18 @@ def run(
     if name != campaign.ALL:
         preset = preset or loading.usual_preset(name, backend)
     request = session.Request(
-        name, preset, tuple(settings), seed, replicates, backend, cold, output, only, added, cluster
+        name,
+        preset,
+        tuple(settings),
+        seed,
+        replicates,
+        backend,
+        cold,
+        output,
+        only,
+        added,
+        cluster,
+        perturb,
     )
     if name == campaign.ALL:
         raise typer.Exit(campaign.run(request, out, dry_run=dry_run))

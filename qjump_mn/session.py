@@ -48,6 +48,7 @@ class Request(NamedTuple):
     arms: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ()
     scheduler: str = ""
+    perturb: int = 0
 
     def plan(self, backend: str = "") -> Plan:
         """The plan, for another backend where one is given; raise :class:`UsageError` for what cannot be."""
@@ -60,6 +61,7 @@ class Request(NamedTuple):
             only=self.arms,
             schemes=self.schemes,
             backend=backend or self.backend,
+            perturb=self.perturb,
         )
 
 
@@ -174,7 +176,8 @@ def checked(plan: Plan, request: Request, out: Console) -> Backend:
 
 def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Sequence[str]) -> RunDirectory:
     """Say what is about to run and make its run directory; ``argv`` is the command line that asks for it."""
-    trials = f"{len(plan.arms_run)} arms x {len(plan.seeds)} seeds"
+    further = f" and {len(plan.perturbations)} perturbed runs" if plan.perturbations else ""
+    trials = f"{len(plan.arms_run)} arms x {len(plan.seeds)} seeds{further}"
     what = f"{trials} on {plan.network.topology}, backend {backend.name}"
     builds = backend.name == "guest" and not is_built()
     first = ", after about 3 minutes to build the guest, this first time" if builds else ""
@@ -324,7 +327,7 @@ def expected_s(plan: Plan, backend: Backend) -> float:
         return QUIET + faster * sum(workload.busy for workload in arm.workloads)
 
     arms_s = sum(FORK_S + virtual_s * cost(arm) for arm in plan.arms_run)
-    return arms_s * len(plan.seeds) / backend.parallel
+    return arms_s * (len(plan.seeds) + len(plan.perturbations)) / backend.parallel
 
 
 def _check_length(plan: Plan, backend: Backend) -> None:
@@ -334,7 +337,8 @@ def _check_length(plan: Plan, backend: Backend) -> None:
         shorter_s = (plan.warmup_ns + plan.duration_ns) / 1e9 * LONGEST_S / seconds
         raise UsageError(
             f"experiment {plan.experiment!r}: it would take about {seconds / 3600:.0f} hours: use a warmup "
-            f"and a duration of at most {shorter_s:.2g} s together, or fewer arms or replicates"
+            f"and a duration of at most {shorter_s:.2g} s together, or fewer arms, "
+            "replicates or perturbed runs"
         )
 
 

@@ -41,6 +41,7 @@ def plans() -> Iterator[Plan]:
         yield resolve.plan(name, "smoke" if "smoke" in loading.presets(name) else "course", [])
     yield resolve.plan("fig3b", "memaslap", [])
     yield resolve.plan("fig3a", "paper", [])
+    yield fig3a(only=["idle", "contended"], perturb=2)
 
 
 def other(value: Any) -> Any:
@@ -212,6 +213,7 @@ def test_a_trials_hash_is_of_its_arm_its_seed_and_its_times() -> None:
     assert {place for place, changed in changes(trial) if changed.hash == trial.hash} == {
         "ArmPlan.label", "ArmPlan.series", "ArmPlan.x", "Network.topology",
         "PingPlan.label", "SchemePlan.name", "SchemePlan.only_simulated",
+        "Trial.perturbation",
     }  # fmt: skip
 
 

@@ -34,12 +34,15 @@ def checks(
     run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables], missing: Mapping[str, str]
 ) -> tuple[Check, ...]:
     """Every check of a run; ``data`` are its trials with tables, ``missing`` the others with the reason."""
-    whole = (_complete(manifest.plan, missing), _untouched(run, manifest))
+    return (_complete(manifest.plan, missing), _untouched(run, manifest), *of_trials(run, manifest, data))
+
+
+def of_trials(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) -> tuple[Check, ...]:
+    """The checks that are about what trials left, of ``data`` alone."""
     if manifest.backend == "simulator":
-        return (*whole, _conserved(run, data))
+        return (_conserved(run, data),)
     ran = {registry.of(workload).name: workload for tables in data for workload in tables.trial.arm.workloads}
     return (
-        *whole,
         _as_built(run, manifest, data),
         _cpu(manifest, data),
         _wire(manifest, data),
@@ -73,10 +76,11 @@ def _untouched(run: RunDirectory, manifest: Manifest) -> Check:
 
 
 def _as_built(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) -> Check:
+    replicates = {trial.name for trial in manifest.plan.unperturbed.trials()}
     problems = [
         f"{name}: {record.message or 'not as planned'}"
         for name, record in manifest.trials.items()
-        if record.status == "invalid"
+        if record.status == "invalid" and name in replicates
     ]
     unread = [
         tables.trial.name for tables in data if not any((run.asbuilt(tables.trial.name) / "before").glob("*"))

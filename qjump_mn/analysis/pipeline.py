@@ -4,11 +4,13 @@ reports."""
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 
-from qjump_mn.analysis import beside, fidelity, loads, measures, sentences, verdicts
+from qjump_mn.analysis import beside, fidelity, loads, margins, measures, sentences, verdicts
 from qjump_mn.analysis.check import check
 from qjump_mn.errors import LostError, UsageError
+from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry
 from qjump_mn.report import document, drawing
 from qjump_mn.results import contents, directory, outcome, reference, tables
@@ -46,8 +48,10 @@ def analyse(path: Path) -> Analysed:
     check(plan)
     data, missing = read_trials(run, manifest)
     measured = [measures.measure(trial) for trial in data]
-    checks = fidelity.checks(run, manifest, data, missing)
-    rows = verdicts.judge(plan, measured, checks)
+    perturbed, missing_perturbed = _perturbed(run, manifest)
+    every_missing = missing | missing_perturbed
+    checks = fidelity.checks(run, manifest, data, every_missing)
+    rows = margins.told(plan, verdicts.judge(plan, measured, checks), perturbed)
     arms = measures.summarise(plan, measured)
     exit_code = verdicts.exit_code(rows, missing, checks)
     results = contents.results(run.path, manifest)
@@ -59,7 +63,7 @@ def analyse(path: Path) -> Analysed:
         arms=arms,
         verdicts=rows,
         checks=checks,
-        missing=missing,
+        missing=every_missing,
         drawings=drawing.draw(run, manifest, arms),
         exit_code=exit_code,
         links=loads.summarise(data),
@@ -73,9 +77,35 @@ def analyse(path: Path) -> Analysed:
 
 
 def read_trials(run: RunDirectory, manifest: Manifest) -> tuple[list[tables.TrialTables], dict[str, str]]:
-    """The tables of every trial that is done, and the reason for each other one of the plan."""
+    """The tables of every trial of a replicate that is done, and the reason for each other one."""
+    return _read(run, manifest, manifest.plan.unperturbed.trials())
+
+
+def _perturbed(run: RunDirectory, manifest: Manifest) -> tuple[list[margins.PerturbedRun], dict[str, str]]:
+    """What was measured in each perturbed run, and the reason for each trial of them without tables. One run
+    is read after the other: the tables of all may be too many."""
+    plan, runs, missing = manifest.plan, [], dict[str, str]()
+    files = contents.by_trial(manifest.files)
+    for number, perturbation in enumerate(plan.perturbations, 1):
+        data, reasons = _read(run, manifest, plan.perturbed(number))
+        missing |= reasons
+        found = margins.PerturbedRun(
+            number=number,
+            what=perturbation.what,
+            measured={trial.trial.arm.name: measures.measure(trial).values for trial in data},
+            constants=plan.judged.varied.get(perturbation.what, plan.constants),
+            says=margins.reached(plan, files, number)
+            and all(check.status != "fail" for check in fidelity.of_trials(run, manifest, data)),
+        )
+        runs.append(found)
+    return runs, missing
+
+
+def _read(
+    run: RunDirectory, manifest: Manifest, trials: Iterable[Trial]
+) -> tuple[list[tables.TrialTables], dict[str, str]]:
     data, missing = [], {}
-    for trial in manifest.plan.trials():
+    for trial in trials:
         record = manifest.trials.get(trial.name)
         if record is not None and record.status != "done":
             missing[trial.name] = f"{record.status}: {record.message or f'exit code {record.exit_code}'}"

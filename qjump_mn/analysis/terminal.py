@@ -91,8 +91,8 @@ def _verdicts(analysed: Analysed) -> Table:
         cell = Text(row.statement)
         if row.note:
             cell.append(f" ({row.note})", style="italic")
-        if published := wording.published(row):
-            cell.append(f"\n{published}")
+        for line in (wording.published(row), wording.perturbed(row)):
+            cell.append(f"\n{line}" if line else "")
         cell.append(f"\n{row.source} ({row.claim})", style="dim")
         table.add_row(Text(row.verdict, style=COLOURS[row.verdict]), wording.shown(row.shown), cell)
     return table

@@ -62,12 +62,17 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One arm with one seed: what a backend runs at a time, and what travels into the guest."""
+    """One arm with one seed: what a backend runs at a time, and what travels into the guest. ``perturbation``
+    is its number where it is of a perturbed run, from 1; it decides where the trial lies, and nothing of what
+    it does."""
+
+    NOT_RUN: ClassVar = ("perturbation",)
 
     arm: ArmPlan
     seed: int
     warmup_ns: int
     duration_ns: int
+    perturbation: int = 0
 
     @property
     def network(self) -> Network:
@@ -77,7 +82,8 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     @property
     def name(self) -> str:
         """Where the trial lies below ``trials/`` in the run directory."""
-        return f"{self.arm.name}/{self.seed}"
+        which = f"perturbed{self.perturbation}" if self.perturbation else f"{self.seed}"
+        return f"{self.arm.name}/{which}"
 
     @property
     def hash(self) -> str:
@@ -93,6 +99,14 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return -(-(self.warmup_ns + slowest_ns) // tail_ns) * tail_ns + tail_ns
 
 
+class Perturbation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A further run of every arm, with one thing otherwise that should not matter: ``what`` in words, and the
+    seed that it has."""
+
+    what: str
+    seed: int
+
+
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is run: all that decides results, and all that a plan's hash is made of. Times are in ns."""
 
@@ -101,6 +115,11 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     seeds: tuple[int, ...]
     arms: tuple[ArmPlan, ...]
     """Those that are run, in the experiment's order."""
+    perturbations: tuple[Perturbation, ...] = ()
+    """The perturbed runs, of which nothing but verdicts says anything."""
+    varied: dict[str, tuple[ArmPlan, ...]] = {}
+    """The arms of perturbed runs, in the order of their names, by what is varied; where nothing stands here,
+    the seed alone is another."""
 
 
 class Shown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -131,6 +150,8 @@ class Judged(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     published: Published = {}
     not_run: tuple[ArmPlan, ...] = ()
     """The experiment's other arms, which nobody asked for: claims that need one are not judged."""
+    varied: dict[str, dict[str, float]] = {}
+    """The constants of perturbed runs whose arms are varied, by what is varied."""
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -151,12 +172,40 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return identity.sha256(msgspec.structs.replace(self.run, arms=arms))
 
     def trials(self) -> tuple[Trial, ...]:
-        """Every trial, arm by arm within each seed, so that an interrupted run holds complete replicates."""
-        return tuple(
-            Trial(arm=arm, seed=seed, warmup_ns=self.warmup_ns, duration_ns=self.duration_ns)
-            for seed in self.seeds
-            for arm in self.arms_run
+        """Every trial, arm by arm within each seed, so that an interrupted run holds complete replicates;
+        last those of the perturbed runs."""
+        replicates = (self._trial(arm, seed) for seed in self.seeds for arm in self.arms_run)
+        numbers = range(1, len(self.perturbations) + 1)
+        return (*replicates, *(trial for number in numbers for trial in self.perturbed(number)))
+
+    def perturbed(self, number: int) -> tuple[Trial, ...]:
+        """The trials of a perturbed run, numbered from 1."""
+        perturbation = self.perturbations[number - 1]
+        arms = self.run.varied.get(perturbation.what, self.arms_run)
+        return tuple(self._trial(arm, perturbation.seed, number) for arm in arms)
+
+    def _trial(self, arm: ArmPlan, seed: int, perturbation: int = 0) -> Trial:
+        return Trial(
+            arm=arm,
+            seed=seed,
+            warmup_ns=self.warmup_ns,
+            duration_ns=self.duration_ns,
+            perturbation=perturbation,
         )
+
+    @property
+    def unperturbed(self) -> Plan:
+        """The plan without perturbed runs."""
+        return Plan(
+            run=msgspec.structs.replace(self.run, perturbations=(), varied={}),
+            shown=self.shown,
+            judged=msgspec.structs.replace(self.judged, varied={}),
+        )
+
+    @property
+    def perturbations(self) -> tuple[Perturbation, ...]:
+        """The perturbed runs."""
+        return self.run.perturbations
 
     @property
     def arms(self) -> tuple[ArmPlan, ...]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
-from qjump_mn.model import clock, loading
+from qjump_mn.model import clock, loading, perturbation
 from qjump_mn.model.experiment import ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import ArmPlan, Judged, Plan, QJumpPlan, Run, Shown
 from qjump_mn.model.scheme import Limiter, Presented, resolve_scheme
-from qjump_mn.model.topology import Network, resolve_network
+from qjump_mn.model.topology import LinkSpec, Network, resolve_network
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import Flow, WorkloadPlan, WorkloadSpec
 from qjump_mn.theory import LEVELS
@@ -27,6 +27,8 @@ NUMBER = r"([0-9.]+) ?([A-Za-z]*)"
 """A value of a sweep that is one, with its unit."""
 
 Flows = tuple[Flow, ...]
+Networks = Callable[[str, LinkSpec], Network]
+"""The network of a topology's name and its links."""
 
 
 def plan(
@@ -39,9 +41,10 @@ def plan(
     only: Sequence[str] = (),
     schemes: Sequence[str] = (),
     backend: str = "",
+    perturb: int = 0,
 ) -> Plan:
     """Resolve the experiment called ``name``, with an arm for each of ``schemes``; of its arms ``only`` are
-    run, or all, by ``backend``, or the experiment's first.
+    run, or all, by ``backend``, or the experiment's first; ``perturb`` more times with something varied.
 
     Raises :class:`UsageError` with the place of what cannot be.
     """
@@ -52,8 +55,9 @@ def plan(
     count = spec.replicates if replicates is None else replicates
     if count < 1:
         raise UsageError(f"{count} replicates make no run: ask for at least one")
-    if seed < 0 or seed + count > 2**31:
-        raise UsageError(f"seed {seed} is out of range: use 0 to {2**31 - count}")
+    perturbation.check(perturb)
+    if seed < 0 or seed + count + perturb > 2**31:
+        raise UsageError(f"seed {seed} is out of range: use 0 to {2**31 - count - perturb}")
     lasting = any(
         spec.workloads[key].LASTING
         for arm in spec.arms.values()
@@ -64,11 +68,12 @@ def plan(
         raise UsageError(f"{where}: a duration of {spec.duration} is out of range: use 1us to 3600s")
     if spec.warmup > 600 * 10**9:
         raise UsageError(f"{where}: a warmup of {spec.warmup} is out of range: use at most 600s")
-    network = resolve_network(spec.topology, loading.topology(spec.topology), spec.link)
     remarks = list(spec.remarks)
     if not spec.arms:
         raise UsageError(f"{where} has no arms: give it at least one")
-    arms = tuple(_arms(where, spec, network, remarks, points))
+    networks = _networks(perturbation.nothing)
+    network = networks(spec.topology, spec.link)
+    arms = tuple(_arms(where, spec, networks, remarks, points))
     _check_figure(where, spec, arms)
     if "links" in spec.workloads:
         raise UsageError(
@@ -79,12 +84,22 @@ def plan(
         if arm not in {name for one in arms for name in (one.name, one.series)}:
             raise UsageError(f"{where}: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
     is_run = [not only or arm.name in only or arm.series in only for arm in arms]
+    seeds, run = tuple(range(seed, seed + count)), tuple(itertools.compress(arms, is_run))
+
+    def varied(change: perturbation.Change) -> perturbation.Varied:
+        changed = tuple(_arms(where, spec, _networks(change), [], points))
+        constants = _constants(_networks(change)(spec.topology, spec.link), changed, spec.figure.workload)
+        return perturbation.Varied(tuple(itertools.compress(changed, is_run)), constants)
+
+    perturbed = perturbation.perturbed(perturb, seeds, run, spec.link, varied)
     return Plan(
         run=Run(
             warmup_ns=int(spec.warmup),
             duration_ns=int(spec.duration),
-            seeds=tuple(range(seed, seed + count)),
-            arms=tuple(itertools.compress(arms, is_run)),
+            seeds=seeds,
+            arms=run,
+            perturbations=perturbed.runs,
+            varied=perturbed.arms,
         ),
         shown=Shown(
             experiment=name,
@@ -94,7 +109,7 @@ def plan(
             question=spec.question,
             network=network,
             figure=spec.figure,
-            remarks=tuple(dict.fromkeys(remarks)),
+            remarks=tuple(dict.fromkeys([*remarks, *perturbed.remarks])),
             axes={key: sweep.label for key, sweep in spec.sweeps.items()},
             schemes={
                 key: Presented(label=scheme.label, about=scheme.about, look=scheme.look)
@@ -107,18 +122,27 @@ def plan(
             published=spec.published,
             constants=_constants(network, arms, spec.figure.workload),
             not_run=tuple(arm for arm, runs in zip(arms, is_run, strict=True) if not runs),
+            varied=perturbed.constants,
         ),
     )
 
 
+def _networks(change: perturbation.Change) -> Networks:
+    def network(topology: str, link: LinkSpec) -> Network:
+        return resolve_network(topology, *change(loading.topology(topology), link))
+
+    return network
+
+
 def _arms(
-    where: str, spec: ExperimentSpec, network: Network, remarks: list[str], points: loading.Points
+    where: str, spec: ExperimentSpec, networks: Networks, remarks: list[str], points: loading.Points
 ) -> Iterator[ArmPlan]:
     """Every arm; a series is one for each value of its sweep, of which those with ``points`` have names."""
+    network = networks(spec.topology, spec.link)
     flows = _all_flows(where, spec, network)
     for key, arm in spec.arms.items():
         if arm.sweep is None:
-            yield _arm(where, key, arm, spec, flows, network, remarks)
+            yield _arm(where, key, arm, spec, flows, network, networks, remarks)
             continue
         if arm.sweep not in spec.sweeps:
             raise UsageError(
@@ -137,11 +161,7 @@ def _arms(
             changed = loading.varied(spec, changes, f"{place}.points.{value}" if named else place)
             one = msgspec.structs.replace(arm, label=f"{arm.label}, {value}")
             same = (changed.topology, changed.link) == (spec.topology, spec.link)
-            here = (
-                network
-                if same
-                else resolve_network(changed.topology, loading.topology(changed.topology), changed.link)
-            )
+            here = network if same else networks(changed.topology, changed.link)
             made = _arm(
                 where,
                 f"{key}_{re.sub(r'[^A-Za-z0-9]', '_', str(value))}",
@@ -149,6 +169,7 @@ def _arms(
                 changed,
                 _all_flows(where, changed, here),
                 here,
+                networks,
                 remarks,
             )
             yield msgspec.structs.replace(made, series=key, x=x)
@@ -310,6 +331,7 @@ def _arm(
     experiment: ExperimentSpec,
     flows: dict[str, Flows],
     network: Network,
+    networks: Networks,
     remarks: list[str],
 ) -> ArmPlan:
     scheme = experiment.schemes[spec.scheme]
@@ -334,7 +356,7 @@ def _arm(
     if spec.link is not None:
         link = spec.link.over(link)
     if link != experiment.link:
-        network = resolve_network(experiment.topology, loading.topology(experiment.topology), link)
+        network = networks(experiment.topology, link)
     dilated = _dilated(where, experiment.clock, network, remarks)
     workloads = tuple(
         _workload(key, flows[key], experiment, scheme.levels, window).on_clock(dilated or 1)

@@ -37,7 +37,10 @@ class AsBuilt(NamedTuple):
 def summary(run: RunDirectory, plan: Plan) -> AsBuilt | None:
     """The network of the trial that says most, one with a limiter if there is any; None if nothing was read
     back."""
-    trials = sorted(plan.trials(), key=lambda trial: (trial.arm.qjump is None, len(trial.arm.workloads) < 2))
+    trials = sorted(
+        plan.unperturbed.trials(),
+        key=lambda trial: (trial.arm.qjump is None, len(trial.arm.workloads) < 2),
+    )
     for trial in trials:
         folder = run.asbuilt(trial.name) / "before"
         if run.is_done(trial.name) and folder.is_dir():

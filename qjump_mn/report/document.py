@@ -134,6 +134,7 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
         f"{len(plan.seeds)}: seed{'s' if len(plan.seeds) > 1 else ''} "
         f"{', '.join(str(seed) for seed in plan.seeds)}",
     )
+    runs = [seeds, *([("perturbed runs", wording.perturbations(plan))] if plan.perturbations else [])]
     if simulated:
         links = [
             (
@@ -150,7 +151,7 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
             )
         size = f"{len(net.hosts)} hosts, {len(net.switches)} switches"
         ends = f"{plan.duration_ns / 1e9:g} s" if plan.duration_ns else "until every flow has ended"
-        return [("topology", f"{net.topology}: {size}"), *links, ("simulated", ends), seeds]
+        return [("topology", f"{net.topology}: {size}"), *links, ("simulated", ends), *runs]
     return [
         ("topology", f"{net.topology}: {len(net.hosts)} hosts, {len(net.switches)} switches"),
         *_links("", net.link),
@@ -158,7 +159,7 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
         *([("hosts", net.told_hosts)] if net.told_hosts else []),
         ("MTU, VLAN", f"{net.mtu_bytes} B, VLAN {net.vlan}"),
         ("warm-up, measured", f"{plan.warmup_ns / 1e9:g} s, {plan.duration_ns / 1e9:g} s"),
-        seeds,
+        *runs,
     ]
 
 

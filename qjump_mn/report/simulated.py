@@ -23,7 +23,7 @@ class Packets(NamedTuple):
 def schemes(run: RunDirectory, plan: Plan) -> list[tuple[str, list[str]]]:
     """Label of each scheme that was simulated, and a line for each part of it as ``qjump_sim`` had it."""
     parts_of: dict[str, list[str]] = {}
-    for trial in plan.trials():
+    for trial in plan.unperturbed.trials():
         path = run.asbuilt(trial.name) / "scenario.json"
         label = plan.schemes[trial.arm.scheme.name].label
         if label not in parts_of and run.is_done(trial.name) and path.is_file():
@@ -55,7 +55,8 @@ def packets(run: RunDirectory, plan: Plan) -> Packets:
 
 
 def _counters(run: RunDirectory, plan: Plan, arm: ArmPlan) -> list[Counters]:
-    folders = [run.raw(trial.name) for trial in plan.trials() if trial.arm == arm and run.is_done(trial.name)]
+    trials = plan.unperturbed.trials()
+    folders = [run.raw(trial.name) for trial in trials if trial.arm == arm and run.is_done(trial.name)]
     return [counters.read(folder) for folder in folders if (folder / counters.NAME).is_file()]
 
 

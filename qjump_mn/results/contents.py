@@ -17,7 +17,8 @@ TRIALS, RAW, DATA, MARK = "trials", "raw", "data", "DONE"
 
 
 class Results(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Digests of the raw output on disk: of all done trials together, and of each by its name."""
+    """Digests of the raw output on disk: of all done trials together, and of each by its name; without those
+    of perturbed runs, which are no results of the experiment."""
 
     sha256: str
     trials: dict[str, str]
@@ -38,7 +39,7 @@ def results(root: Path, manifest: Manifest) -> Results:
     """The digests of the run in ``root``, in the form that sha256sum prints."""
     trials = {}
     everything: dict[str, str] = {}
-    for trial in manifest.plan.trials():
+    for trial in manifest.plan.unperturbed.trials():
         record = manifest.trials.get(trial.name)
         if record is not None and record.status == "done" and _mark(root, trial.name) is not None:
             raw = hashes(root, f"{trial.name}/{RAW}")
@@ -47,12 +48,22 @@ def results(root: Path, manifest: Manifest) -> Results:
     return Results(digest(everything), trials)
 
 
+def by_trial(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """SHA-256 of files by their paths, for each trial by its name."""
+    trials: dict[str, dict[str, str]] = {}
+    for path, sha in files.items():
+        # trials/<arm>/<seed>/<what the trial left>
+        trials.setdefault("/".join(path.split("/")[1:3]), {})[path] = sha
+    return trials
+
+
 def discrepancies(root: Path, manifest: Manifest) -> list[str]:
     """What files, manifest and marks do not agree in, a sentence each; none for a run that nobody touched.
 
     Trials without DONE are run again and read by nobody: what an interrupted one has left is no discrepancy.
     """
-    present, planned = hashes(root), [trial.name for trial in manifest.plan.trials()]
+    present, listed = by_trial(hashes(root)), by_trial(manifest.files)
+    planned = {trial.name: None for trial in manifest.plan.trials()}
     sentences = []
     for name in planned:
         mark, record = _mark(root, name), manifest.trials.get(name)
@@ -60,9 +71,10 @@ def discrepancies(root: Path, manifest: Manifest) -> list[str]:
             continue
         if record is None or record.status != "done":
             sentences.append(f"{TRIALS}/{name} has {MARK}, and the manifest does not say that it is done")
-        sentences += _of_trial(name, mark, _below(name, manifest.files), _below(name, present))
-    prefixes = tuple(f"{TRIALS}/{name}/" for name in planned)
-    strays = sorted(path for path in {**present, **manifest.files} if not path.startswith(prefixes))
+        sentences += _of_trial(name, mark, listed.get(name, {}), present.get(name, {}))
+    strays = sorted(
+        {path for trials in (present, listed) for name in trials.keys() - planned for path in trials[name]}
+    )
     return sentences + [f"{path} is of no trial of the plan" for path in strays]
 
 
@@ -77,10 +89,6 @@ def _of_trial(name: str, mark: str, listed: Mapping[str, str], present: Mapping[
             yield f"{path} {'is listed with another SHA-256' if as_marked else 'is not what the trial left'}"
     if mark not in (digest(listed), digest(present)):
         yield f"{TRIALS}/{name}/{MARK} has the digest of other files"
-
-
-def _below(name: str, files: Mapping[str, str]) -> dict[str, str]:
-    return {path: sha for path, sha in files.items() if path.startswith(f"{TRIALS}/{name}/")}
 
 
 def _mark(root: Path, name: str) -> str | None:

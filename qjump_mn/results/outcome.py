@@ -91,10 +91,21 @@ class LinkLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     most_bytes: int | None
 
 
+class Perturbed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the perturbed runs say to a claim: of so many that were ``planned`` the numbers of those in which
+    it was ``checked`` and ``held``, and what was varied in the first where it did not hold, ``broken_by``."""
+
+    planned: int
+    checked: tuple[int, ...]
+    held: tuple[int, ...]
+    broken_by: str = ""
+
+
 class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A claim and what the run says to it. ``held`` are the seeds for which the predicate is true, of those
     in ``checked``. ``published`` are the least and the greatest that was published of what it shows, within
-    ``factor`` of which REPRODUCED asks it to be, for the reason ``because``."""
+    ``factor`` of which REPRODUCED asks it to be, for the reason ``because``. ``perturbed`` is None where
+    there are no perturbed runs; the verdict is of the seeds alone."""
 
     claim: str
     statement: str
@@ -110,6 +121,7 @@ class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     published: tuple[float, float] | None = None
     factor: float = 1.0
     because: str = ""
+    perturbed: Perturbed | None = None
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

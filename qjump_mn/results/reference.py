@@ -60,7 +60,7 @@ def write(folder: Path, manifest: Manifest, outcome: Outcome, results: Results) 
 
     Raises :class:`UsageError` unless all of its trials are done, and the run is valid.
     """
-    plan = manifest.plan
+    plan = manifest.plan.unperturbed
     if outcome.exit_code == InvalidRunError.exit_code:
         raise UsageError("the run is not valid: run the experiment anew before it is a reference")
     if missing := _missing(manifest, results):
@@ -92,7 +92,8 @@ def sentence(manifest: Manifest, results: Results, path: Path | None, *, valid: 
 
 def _compared(manifest: Manifest, results: Results, path: Path) -> str:
     """How the results differ in the trials that were run alike in both."""
-    reference, trials = read(path), manifest.plan.trials()
+    reference, compared = read(path), manifest.plan.unperturbed
+    trials = compared.trials()
     expected = {name: trial.results_sha256 for name, trial in reference.trials.items()}
     hashes = {trial.name: trial.hash for trial in trials}
     alike = [name for name in expected if hashes.get(name) == reference.trials[name].run_sha256]
@@ -100,7 +101,7 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> str:
     if not alike:
         return f"not compared: the plan is not that of the reference run; {digest}"
     differing = [name for name in alike if expected[name] != results.trials[name]]
-    whole = manifest.plan.hash == reference.plan_sha256 and len(alike) == len(trials) == len(expected)
+    whole = compared.hash == reference.plan_sha256 and len(alike) == len(trials) == len(expected)
     if whole and not differing and results.sha256 != reference.results_sha256:
         raise UsageError(f"{path} contradicts itself: its digest is not that of its trials; make it anew")
     counts = f"this run has {len(trials)}, the reference run {len(expected)}"
@@ -133,6 +134,6 @@ def _first(names: Sequence[str]) -> str:
 
 def _missing(manifest: Manifest, results: Results) -> str:
     """How many trials are missing, in words; "" if none is."""
-    planned = len(manifest.plan.trials())
+    planned = len(manifest.plan.unperturbed.trials())
     missing = planned - len(results.trials)
     return f"{missing} of {planned} trials are missing" if missing else ""

@@ -73,6 +73,27 @@ def intervals(plan: Plan) -> str:
     return f"{varied} {how}{whole if many <= bootstrap.WHOLE else ''}."
 
 
+def perturbed(row: VerdictRow) -> str:
+    """In how many perturbed runs a claim holds, and what breaks it first; "" where there is none that could
+    tell."""
+    found = row.perturbed
+    if found is None or (row.verdict == "NOT RUN" and not found.checked):
+        return ""
+    silent = found.planned - len(found.checked)
+    untold = f" ({silent} of {found.planned} changed nothing or cannot be judged)" if silent else ""
+    broken = f"; first broken by: {found.broken_by}" if found.broken_by else ""
+    return f"holds in {len(found.held)} of {len(found.checked)} perturbed runs{untold}{broken}"
+
+
+def perturbations(plan: Plan) -> str:
+    """What is varied in the perturbed runs, each with the runs' numbers."""
+    numbers: dict[str, list[str]] = {}
+    for number, perturbation in enumerate(plan.perturbations, 1):
+        numbers.setdefault(perturbation.what, []).append(f"{number}")
+    kinds = "; ".join(f"{what} ({', '.join(which)})" for what, which in numbers.items())
+    return f"{len(plan.perturbations)}: {kinds}"
+
+
 HEADS = {
     "p50_ms": "median, ms",
     "p99_ms": "p99, ms",

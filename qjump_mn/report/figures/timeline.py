@@ -74,7 +74,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
 
 
 def _panel(run: RunDirectory, plan: Plan, arm: ArmSummary) -> Panel | None:
-    for trial in plan.trials():
+    for trial in plan.unperturbed.trials():
         if trial.arm.name == arm.name and run.is_done(trial.name):
             lines = [_line(run, trial, workload) for workload in trial.arm.workloads]
             return Panel(arm, trial.seed, tuple(line for line in lines if line is not None))

@@ -1,0 +1,92 @@
+"""How far verdicts are from their edge: what the claims say in perturbed runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from qjump_mn.analysis import claims
+from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.results import contents
+from qjump_mn.results.outcome import Perturbed, VerdictRow
+
+
+class PerturbedRun(NamedTuple):
+    """A perturbed run: its number, what was varied, what was measured, the constants of its network, and
+    whether it ``says`` anything: what was varied changed something, and its checks of fidelity passed."""
+
+    number: int
+    what: str
+    measured: claims.Measured
+    constants: Mapping[str, float]
+    says: bool
+
+
+Files = Mapping[str, Mapping[str, str]]
+"""SHA-256 of each file of each trial."""
+
+
+def reached(plan: Plan, files: Files, number: int) -> bool:
+    """Whether what was varied in a perturbed run changed any result: a scheme of the simulator may have a
+    buffer of its own, and not the link's."""
+    before = {trial.arm.name: trial.name for trial in _before(plan, number)}
+    return not before or any(
+        _raw(files, trial.name) != _raw(files, before[trial.arm.name]) for trial in plan.perturbed(number)
+    )
+
+
+def _before(plan: Plan, number: int) -> tuple[Trial, ...]:
+    """The trials from which those of a perturbed run differ in what is varied; none for another seed."""
+    run = plan.perturbations[number - 1]
+    if run.what not in plan.run.varied:
+        return ()
+    if run.seed in plan.seeds:
+        return tuple(trial for trial in plan.unperturbed.trials() if trial.seed == run.seed)
+    return plan.perturbed(1 + [one.seed for one in plan.perturbations].index(run.seed))
+
+
+def _raw(files: Files, name: str) -> set[tuple[str, str]]:
+    """The raw output of a trial: names with SHA-256."""
+    folder = f"{contents.TRIALS}/{name}/{contents.RAW}/"
+    return {
+        (path.removeprefix(folder), sha)
+        for path, sha in files.get(name, {}).items()
+        if path.startswith(folder)
+    }
+
+
+def told(plan: Plan, rows: tuple[VerdictRow, ...], runs: Sequence[PerturbedRun]) -> tuple[VerdictRow, ...]:
+    """``rows`` with what the perturbed runs of ``plan`` say to each claim; no verdict becomes another.
+
+    A run whose gate fails says nothing but that.
+    """
+    if not plan.perturbations:
+        return rows
+    judged = {name: claims.Claim.of(plan, name) for name in plan.claims}
+    gates = {name for name, claim in plan.claims.items() if claim.gate}
+    holds: dict[str, dict[int, bool]] = {name: {} for name in judged}
+    for run in runs:
+        if not run.says:
+            continue
+        found = {
+            name: claim.holds(run.measured, run.constants)
+            for name, claim in judged.items()
+            if set(claim.arms) <= set(run.measured)
+        }
+        is_valid = all(found.get(gate, True) for gate in gates)
+        for name, held in found.items():
+            if is_valid or name in gates:
+                holds[name][run.number] = held
+    whats = {run.number: run.what for run in runs}
+    return tuple(msgspec.structs.replace(row, perturbed=_perturbed(holds[row.claim], whats)) for row in rows)
+
+
+def _perturbed(holds: Mapping[int, bool], whats: Mapping[int, str]) -> Perturbed:
+    return Perturbed(
+        planned=len(whats),
+        checked=tuple(holds),
+        held=tuple(number for number, held in holds.items() if held),
+        broken_by=next((whats[number] for number, held in holds.items() if not held), ""),
+    )
