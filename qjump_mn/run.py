@@ -146,7 +146,8 @@ def run(
     only, added = (tuple(names.replace(",", " ").split()) for names in (arms, schemes))
     name, cluster = loading.experiment_called(experiment), _cluster(engine, scheduler)
     if name != campaign.ALL:
-        preset = preset or loading.usual_preset(name, backend)
+        # A script is for a machine whose clock nobody slows down, as the backend host.
+        preset = preset or loading.usual_preset(name, "host" if dry_run else backend)
     request = session.Request(
         name,
         preset,

@@ -158,9 +158,10 @@ def test_three_processes_that_ask_again_and_again_take_turns(slots: Path, only: 
 
 def test_threads_of_one_process_come_in_order(slots: Path, only: int) -> None:
     got: list[int] = []
+    told: list[str] = []
 
     def wait(index: int) -> None:
-        with core():
+        with core(lambda line: told.append(f"{index} {line}")):
             got.append(index)
 
     threads = [threading.Thread(target=wait, args=(index,)) for index in range(5)]
@@ -168,7 +169,8 @@ def test_threads_of_one_process_come_in_order(slots: Path, only: int) -> None:
         assert number == only
         for index, thread in enumerate(threads):
             thread.start()
-            until(lambda index=index: len(tickets(slots)) == index + 1)  # type: ignore[misc]
+            # It is told to wait: it has locked its ticket.
+            until(lambda index=index: any(line.startswith(str(index)) for line in told))  # type: ignore[misc]
     for thread in threads:
         thread.join(10)
     assert got == [0, 1, 2, 3, 4]

@@ -37,7 +37,7 @@ def test_what_hosts_take_is_part_of_their_wires() -> None:
 
 
 def test_only_the_hosts_that_are_named_have_jitter() -> None:
-    settings = [f"link.host_jitter={JITTER}", 'link.host_jitter_at=["h3"]', "link.trunk_delay=1us"]
+    settings = [f"link.host_jitter_of.h3={JITTER}", "link.trunk_delay=1us"]
     network = plan("fig3a", "smoke", settings).arms[0].network
     wire = registry.of("wire")
     drawn = {
@@ -48,7 +48,19 @@ def test_only_the_hosts_that_are_named_have_jitter() -> None:
     assert drawn == {"h3"}
     assert network.told_hosts.startswith("hosts take 0ns in and out, and in at h3 0:0ns,")
     with pytest.raises(UsageError, match="there is no host 'h99'"):
-        plan("fig3a", "smoke", [f"link.host_jitter={JITTER}", 'link.host_jitter_at=["h99"]'])
+        plan("fig3a", "smoke", [f"link.host_jitter_of.h99={JITTER}"])
+
+
+def test_a_host_may_draw_from_something_else() -> None:
+    settings = [f"link.host_jitter={JITTER}", "link.host_jitter_of.h3=0:3us,100:9us", "link.host_jitter_of.h4="]
+    network = plan("fig3a", "smoke", settings).arms[0].network
+    assert network.link_of("h3").host_jitter == ((0, 3_000), (100, 9_000))
+    assert network.link_of("h4").host_jitter == ()
+    assert network.link_of("h5").host_jitter == Quantiles.parse(JITTER).points
+    others = "h1, h2, h5, h6, h7, h8, h9, h10, h11, h12"
+    assert network.told_hosts == (
+        f"hosts take 0ns in and out, and in at {others} 0:0ns{JITTER[5:]} more, and in at h3 0:3us,100:9us more"
+    )
 
 
 def test_the_least_of_the_jitter_is_part_of_the_least_way() -> None:

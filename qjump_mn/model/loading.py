@@ -28,7 +28,7 @@ GROUP = "qjump_mn.data"
 topologies/."""
 
 DEFAULT_PRESET = "course"
-FREE = ("factors", "queue", "host_queue", "pause", "transport")
+FREE = ("factors", "host_jitter_of", "queue", "host_queue", "pause", "transport")
 """Tables that have what is put there; a backend knows what they may have."""
 
 MOST_NAMED = 24

@@ -35,11 +35,11 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     switch, and resumes it when as few are left; 0 is off. Both are for model wire only.
 
     ``host_time`` is what a host takes for each frame between its program and its link, each way, and
-    ``host_jitter`` what it takes more for what comes in, drawn for each frame with the trial's seed, at the
-    hosts of ``host_jitter_at``, or at all if that is empty; frames of one flow stay in order. On the way out
-    nothing is drawn: it would come behind the host's limiter, and spoil what that spaces. They are for model
-    wire, and are 0 unless an experiment says what hosts it means: those of the emulation take next to
-    nothing.
+    ``host_jitter`` what it takes more for what comes in, drawn for each frame with the trial's seed;
+    ``host_jitter_of`` has those hosts that draw from something else, or, as the only ones, draw at all. Frames
+    of one flow stay in order. On the way out nothing is drawn: it would come behind the host's limiter, and
+    spoil what that spaces. They are for model wire, and are 0 unless an experiment says what hosts it means:
+    those of the emulation take next to nothing.
     """
 
     model: str
@@ -54,7 +54,7 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     xon: Size = Size(0)
     host_time: Duration = Duration(0)
     host_jitter: Quantiles = Quantiles()
-    host_jitter_at: tuple[str, ...] = ()
+    host_jitter_of: dict[str, Quantiles] = {}
 
 
 class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,7 +72,7 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     xon: Size | None = None
     host_time: Duration | None = None
     host_jitter: Quantiles | None = None
-    host_jitter_at: tuple[str, ...] | None = None
+    host_jitter_of: dict[str, Quantiles] | None = None
 
     def over(self, link: LinkSpec) -> LinkSpec:
         """``link`` with what is given here."""
@@ -124,8 +124,8 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order;
-    a ``fabric`` has none. ``link`` is that of every host, ``trunk`` every one between switches; hosts that
-    are not ``jittery`` take the same for every frame."""
+    a ``fabric`` has none. ``link`` is that of every host, ``trunk`` every one between switches; ``jittery``
+    are the hosts that draw a part of their time, each with its (per cent, ns)."""
 
     NOT_RUN: ClassVar = ("topology",)
 
@@ -136,7 +136,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     edges: tuple[tuple[str, str], ...]
     link: Link
     trunk: Link
-    jittery: tuple[str, ...] = ()
+    jittery: tuple[tuple[str, tuple[tuple[float, int], ...]], ...] = ()
     fabric: FabricSpec | None = None
 
     def skeleton(self) -> Network:
@@ -151,7 +151,6 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             xoff_bytes=0,
             xon_bytes=0,
             host_ns=0,
-            host_jitter=(),
         )
         return msgspec.structs.replace(self, link=plain, trunk=plain, jittery=())
 
@@ -168,17 +167,21 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         """The link above a host or switch."""
         if below in self.switches:
             return self.trunk
-        jitter = self.link.host_jitter if below in self.jittery else ()
-        return msgspec.structs.replace(self.link, host_jitter=jitter)
+        return msgspec.structs.replace(self.link, host_jitter=dict(self.jittery).get(below, ()))
 
     @property
     def told_hosts(self) -> str:
         """What hosts take, in words; empty where that is nothing."""
         if not self.link.host_ns and not self.jittery:
             return ""
-        whose = "" if self.jittery == self.hosts else f" at {', '.join(self.jittery)}"
-        drawn = f", and in{whose} {Quantiles(self.link.host_jitter)} more" if self.jittery else ""
-        return f"hosts take {Duration(self.link.host_ns)} in and out{drawn}"
+        drawn: dict[tuple[tuple[float, int], ...], list[str]] = {}
+        for host, points in self.jittery:
+            drawn.setdefault(points, []).append(host)
+        more = (
+            f", and in{'' if len(at) == len(self.hosts) else ' at ' + ', '.join(at)} {Quantiles(points)} more"
+            for points, at in drawn.items()
+        )
+        return f"hosts take {Duration(self.link.host_ns)} in and out{''.join(more)}"
 
     @property
     def told_links(self) -> str:
@@ -284,8 +287,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         hosts = {source, destination}
         links = [self.link if hosts & set(ends) else self.trunk for ends in self.path(source, destination)]
         least = [link.delay_ns + link.host_ns for link in links]
-        if destination in self.jittery:
-            least[-1] += self.link.host_jitter[0][1]
+        if points := dict(self.jittery).get(destination):
+            least[-1] += points[0][1]
         return tuple((link.rate_bps, ns) for link, ns in zip(links, least, strict=True))
 
 
@@ -301,6 +304,7 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         raise UsageError(f"{where}: mtu {spec.mtu} is out of range: use 576B to 9000B")
     edge, trunk = _links(link, int(spec.mtu))
     _check_link(where, "", edge)
+    _check_host(where, edge)
     _check_link(where, "trunk_", trunk)
     seen: dict[str, str] = {}
     for switch, below in spec.switches.items():
@@ -337,11 +341,13 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         trunk=trunk,
         fabric=spec.fabric,
     )
-    if strangers := set(link.host_jitter_at) - set(network.hosts):
-        raise UsageError(f"{where}: link.host_jitter_at: there is no host {min(strangers)!r}")
-    if edge.host_jitter:
-        at = tuple(host for host in network.hosts if not link.host_jitter_at or host in link.host_jitter_at)
-        network = msgspec.structs.replace(network, jittery=at)
+    if strangers := set(link.host_jitter_of) - set(network.hosts):
+        raise UsageError(f"{where}: link.host_jitter_of: there is no host {min(strangers)!r}")
+    drawn = ((host, link.host_jitter_of.get(host, link.host_jitter).points) for host in network.hosts)
+    jittery = tuple((host, points) for host, points in drawn if points)
+    network = msgspec.structs.replace(network, jittery=jittery)
+    for host, _ in jittery:
+        _check_host(where, network.link_of(host))
     if spec.fabric is not None:
         _check_fabric(where, spec.fabric)
     if len(network.hosts) < 2:
@@ -381,7 +387,6 @@ def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
         xoff_bytes=int(spec.xoff),
         xon_bytes=int(spec.xon),
         host_ns=int(spec.host_time),
-        host_jitter=spec.host_jitter.points,
     )
     trunk = msgspec.structs.replace(
         edge,
@@ -389,7 +394,6 @@ def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
         buffer_bytes=int(spec.trunk_buffer or spec.buffer),
         delay_ns=int(spec.delay if spec.trunk_delay is None else spec.trunk_delay),
         host_ns=0,
-        host_jitter=(),
     )
     return edge, trunk
 
@@ -407,10 +411,15 @@ def _check_link(where: str, prefix: str, link: Link) -> None:
     if link.delay_ns > 10**9:
         wrong = f"link.{prefix}delay = {Duration(link.delay_ns)}"
         raise UsageError(f"{where}: {wrong} is out of range: use at most 1s")
+    registry.of(link.model, f"{where}: link.model").check(where, link)
+
+
+def _check_host(where: str, link: Link) -> None:
+    """Raise :class:`UsageError` for a host that cannot take what it shall."""
     slowest = max([link.host_ns, *(ns for _, ns in link.host_jitter)])
     if slowest > 10**9:
         raise UsageError(f"{where}: a host that takes {Duration(slowest)} is out of range: use at most 1s")
-    registry.of(link.model, f"{where}: link.model").check(where, link)
+    registry.of(link.model).check(where, link)
 
 
 def _check_fabric(where: str, spec: FabricSpec) -> None:

@@ -66,12 +66,15 @@ def launches(plan: PtpPlan, trial: Trial) -> Iterator[Launch]:
         )
 
     pace = tuple(f"--ptpengine:log_{what}_interval={plan.log_interval}" for what in ("sync", "delayreq"))
-    # A master's default is a second.
-    own = pace if plan.log_interval else ()
+    # A master's default is a second, and so is when a slave asks for the first time: until it is answered its
+    # offset is the whole way of a Sync.
+    own, asks = pace if plan.log_interval else (), pace
+    if plan.log_interval:
+        asks = (*pace, f"--ptpengine:log_delayreq_interval_initial={plan.log_interval}")
     yield ptpd(plan.master, (*PTPD, "-M", *own, *device(plan.master)), "Now in state: PTP_LISTENING")
     for slave, _ in plan.flows:
         statistics = f"--global:statistics_file={output_name(plan, slave, 'csv')}"
-        yield ptpd(slave, (*PTPD, *SLAVE, *pace, statistics, *device(slave)), "Now in state: PTP_SLAVE")
+        yield ptpd(slave, (*PTPD, *SLAVE, *asks, statistics, *device(slave)), "Now in state: PTP_SLAVE")
 
 
 def samples(plan: PtpPlan, slave: str, read: Callable[[str], str]) -> list[Sample]:
