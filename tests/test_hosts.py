@@ -52,7 +52,11 @@ def test_only_the_hosts_that_are_named_have_jitter() -> None:
 
 
 def test_a_host_may_draw_from_something_else() -> None:
-    settings = [f"link.host_jitter={JITTER}", "link.host_jitter_of.h3=0:3us,100:9us", "link.host_jitter_of.h4="]
+    settings = [
+        f"link.host_jitter={JITTER}",
+        "link.host_jitter_of.h3=0:3us,100:9us",
+        "link.host_jitter_of.h4=",
+    ]
     network = plan("fig3a", "smoke", settings).arms[0].network
     assert network.link_of("h3").host_jitter == ((0, 3_000), (100, 9_000))
     assert network.link_of("h4").host_jitter == ()

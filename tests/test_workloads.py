@@ -15,6 +15,8 @@ from qjump_mn.errors import LostError, UsageError
 from qjump_mn.executor.steps import Wait
 from qjump_mn.model import loading
 from qjump_mn.model.resolve import plan
+from qjump_mn.programs.base import read_flows
+from qjump_mn.programs.fanin import program as fanin
 from qjump_mn.programs.iperf import program as iperf
 from qjump_mn.programs.ping import program as ping
 from qjump_mn.steps import asbuilt
@@ -202,3 +204,39 @@ def test_two_senders_on_one_host_are_told_to_be_two_workloads() -> None:
         r"bursts-h6\.send\.txt",
     ):
         emulated.check(both)
+
+
+def test_flows_may_name_a_range_of_hosts() -> None:
+    found = read_flows(["h2..h4>h9", "h8>h10"], "here")
+    assert [flow for _, flow in found] == [("h2", "h9"), ("h3", "h9"), ("h4", "h9"), ("h8", "h10")]
+
+
+@pytest.mark.parametrize("flow", ["h4..h2>h9", "h2..h4>h3", "h2..h4"])
+def test_flows_that_cannot_be_are_refused(flow: str) -> None:
+    with pytest.raises(UsageError, match=r"here\.flows: 'h.* is no flow: write two hosts"):
+        read_flows([flow], "here")
+
+
+def test_a_range_beyond_the_network_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"workloads\.ping\.flows: .*'h13'"):
+        plan("fig3a", "smoke", ['workloads.ping.flows=["h11..h99999>h1"]'])
+
+
+def test_senders_of_a_phase_begin_at_it() -> None:
+    trial = next(trial for trial in plan("bound", "smoke", []).trials() if trial.arm.name == "aligned_3")
+    sent = [
+        launch.argv
+        for launch in fanin.PROGRAM.launches(trial.arm.workloads[0], trial)
+        if "send" in launch.argv
+    ]
+    assert len(sent) == 3
+    assert all(argv[argv.index("--phase") + 1] == "6168000" for argv in sent)
+
+
+def test_a_phase_that_would_begin_after_the_end_is_refused() -> None:
+    sentence = (
+        "workloads.urgent: with a phase it begins after up to two intervals of 296.064ms: measure for at "
+        "least 888.192ms"
+    )
+    with pytest.raises(UsageError, match=sentence):
+        plan("bound", "smoke", ["duration=500ms"])

@@ -36,10 +36,10 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``host_time`` is what a host takes for each frame between its program and its link, each way, and
     ``host_jitter`` what it takes more for what comes in, drawn for each frame with the trial's seed;
-    ``host_jitter_of`` has those hosts that draw from something else, or, as the only ones, draw at all. Frames
-    of one flow stay in order. On the way out nothing is drawn: it would come behind the host's limiter, and
-    spoil what that spaces. They are for model wire, and are 0 unless an experiment says what hosts it means:
-    those of the emulation take next to nothing.
+    ``host_jitter_of`` has those hosts that draw from something else, or, as the only ones, draw at all.
+    Frames of one flow stay in order. On the way out nothing is drawn: it would come behind the host's
+    limiter, and spoil what that spaces. They are for model wire, and are 0 unless an experiment says what
+    hosts it means: those of the emulation take next to nothing.
     """
 
     model: str

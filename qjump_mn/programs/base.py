@@ -197,7 +197,7 @@ def read_flows(flows: Sequence[str], where: str) -> list[tuple[str, Flow]]:
 
 def _hosts(text: str) -> list[str]:
     """h2, h3, h4 of "h2..h4", else the text."""
-    found = re.fullmatch(r"(\D+)(\d+)\.\.\1(\d+)", text)
+    found = re.fullmatch(r"(\D+)(\d{1,5})\.\.\1(\d{1,5})", text)
     if found is None:
         return [text]
     return [f"{found[1]}{number}" for number in range(int(found[2]), int(found[3]) + 1)]

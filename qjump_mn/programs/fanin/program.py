@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from qjump_mn import theory
+from qjump_mn.errors import UsageError
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.programs import datagrams
@@ -91,6 +92,11 @@ class Fanin(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="fanin", kw_o
         bounded(f"{where}.payload", self.payload, 24, most, f"24B to {most}B")
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> FaninPlan:
+        if self.phase is not None and duration_ns < 3 * self.interval:
+            raise UsageError(
+                f"workloads.{common['name']}: with a phase it begins after up to two intervals of "
+                f"{self.interval}: measure for at least {Duration(3 * self.interval)}"
+            )
         return FaninPlan(
             **common,
             interval_ns=int(self.interval),
