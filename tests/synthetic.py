@@ -193,6 +193,7 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
                         json.dumps(report, indent=1) + "\n"
                     )
     write_asbuilt(run.asbuilt(trial.name) / "before", trial)
+    write_waits(run.asbuilt(trial.name) / "ended", trial)
     window = [trial.warmup_ns / 1e9, (trial.warmup_ns + trial.duration_ns) / 1e9]
     facts = {
         "trial": msgspec.to_builtins(trial),
@@ -204,6 +205,20 @@ def write_trial(run: RunDirectory, trial: Trial) -> None:
         "notes": [],
     }
     (run.trial(trial.name) / "trial.json").write_text(json.dumps(facts, indent=1) + "\n")
+
+
+def write_waits(folder: Path, trial: Trial) -> None:
+    """What is read of the switches' levels at the end: a tenth of a frame's time each waited."""
+    folder.mkdir()
+    frame_ns = theory.occupancy_ns(theory.frame_bytes(1500), trial.network.link.rate_bps)
+    counted = {"packets": 50, "max_wait_ns": frame_ns // 10, "max_late_ns": 0}
+    levels = [{"level": level, **counted} for level in range(8)]
+    qdiscs = [
+        {"kind": "wire", "dev": device, "root": True, "levels": levels}
+        for (node, _), device in trial.network.interfaces().items()
+        if node in trial.network.switches
+    ]
+    (folder / "tc-switches.json").write_text(json.dumps(qdiscs) + "\n")
 
 
 def write_asbuilt(folder: Path, trial: Trial) -> None:

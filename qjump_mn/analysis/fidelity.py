@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
+from qjump_mn import guarantee
+from qjump_mn.errors import LostError
 from qjump_mn.links import registry as links
 from qjump_mn.model import identity
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
 from qjump_mn.results import contents, counters
+from qjump_mn.results import links as link_loads
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Check, CheckStatus
@@ -46,6 +49,7 @@ def of_trials(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]
         _as_built(run, manifest, data),
         _cpu(manifest, data),
         _wire(manifest, data),
+        *_bound(run, data),
         *(
             check
             for workload in ran.values()
@@ -178,3 +182,44 @@ def _wire(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
         text = "no latency over links of model wire of which the least is known"
         return Check(name="wire", status="unknown", text=text)
     return Check.of("wire", problems, f"none of {compared} latencies is shorter than what the wire takes")
+
+
+def _bound(run: RunDirectory, data: Sequence[TrialTables]) -> list[Check]:
+    """Every frame of a limited level, at every switch port, against :mod:`qjump_mn.guarantee`; none where no
+    level has a bound.
+
+    What the processor hands over late brings frames closer together by as much: that is allowed at each port
+    on the longest way.
+    """
+    arms = {tables.trial.arm.name: tables.trial.arm for tables in data}
+    guaranteed = {name: guarantee.waits_ns(arm) for name, arm in arms.items()}
+    problems, frames, nearest, told = [], 0, 0.0, ""
+    for tables in data:
+        trial, bounds = tables.trial, guaranteed[tables.trial.arm.name]
+        if not bounds:
+            continue
+        try:
+            waits = link_loads.waits(trial.arm.network, run.asbuilt(trial.name).parent)
+        except LostError as error:
+            problems.append(f"{trial.name}: {error}")
+            continue
+        late_ns = max((wait.late_ns for port, level in bounds if (wait := waits[port].get(level))), default=0)
+        flows = {flow for workload in trial.arm.workloads for flow in workload.flows}
+        allowed_ns = late_ns * max(len(trial.arm.network.path(*flow)) for flow in flows)
+        for (port, level), bound_ns in bounds.items():
+            wait, most_ns = waits[port].get(level), bound_ns + allowed_ns
+            if wait is None or not wait.frames:
+                continue
+            frames += wait.frames
+            where = (
+                f"{trial.name}: level {level} at {'>'.join(port)} waited {wait.longest_ns / 1e3:.5g} us, "
+                f"{most_ns / 1e3:.5g} is the most"
+            )
+            if wait.longest_ns > most_ns:
+                problems.append(where)
+            if wait.longest_ns >= nearest * most_ns:
+                nearest, told = wait.longest_ns / most_ns, where
+    if not problems and not frames:
+        return []
+    good = f"none of {frames} frames of limited levels waited longer at a switch than limits allow ({told})"
+    return [Check.of("bound", problems, good)]

@@ -48,6 +48,15 @@ class Count(NamedTuple):
     most_bytes: int | None
 
 
+class Wait(NamedTuple):
+    """Since a link's end was made, of one level: frames sent, the longest that one of them waited before its
+    own transmission, and by how much one was handed over late, in ns."""
+
+    frames: int
+    longest_ns: int
+    late_ns: int
+
+
 class LinkModel:
     """A model of a link; a subclass overrides what is otherwise.
 
@@ -102,6 +111,10 @@ class LinkModel:
         if root is None or root.get("kind") != self.name:
             return [f"its root qdisc is {root.get('kind') if root else 'missing'}, not {self.name}"]
         return []
+
+    def waits(self, qdiscs: Sequence[Qdisc]) -> dict[int, Wait]:
+        """How long frames waited at one end, by level; none where nobody counts."""
+        return {}
 
     def counts(self, qdiscs: Sequence[Qdisc]) -> dict[int | None, Count]:
         """What the qdiscs of an interface count, by level; None is all levels together. Raises KeyError or

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qjump_mn.links.base import Count, LinkModel, Qdisc, Shaping, root_of
+from qjump_mn.links.base import Count, LinkModel, Qdisc, Shaping, Wait, root_of
 from qjump_mn.model.topology import Link
 
 MARKS = ("marked", "ecn_mark", "ce_mark")
@@ -85,6 +85,15 @@ class Wire(LinkModel):
                 0,
                 None if limiter else level["max_backlog"],
             )
+            for level in root["levels"]
+        }
+
+    def waits(self, qdiscs: Sequence[Qdisc]) -> dict[int, Wait]:
+        root = root_of(qdiscs)
+        if root is None or root["kind"] != self.name:
+            return {}
+        return {
+            level["level"]: Wait(level["packets"], level["max_wait_ns"], level["max_late_ns"])
             for level in root["levels"]
         }
 

@@ -55,6 +55,8 @@ class WorkloadPlan(
     """Whether any frame is its own; else it only looks at others'."""
     ONE_WAY: ClassVar[bool] = False
     """Whether its latencies are of messages that nobody answers; else they are there and back."""
+    MULTICAST: ClassVar[bool] = False
+    """Whether its frames go to all hosts."""
 
     ONLY_SIMULATED: ClassVar[bool] = False
     """Whether only the simulator has it."""
@@ -85,6 +87,11 @@ class WorkloadPlan(
         """Hosts whose kernel answers echo requests for this workload, with the level of their replies:
         ("h10", 6); none without levels."""
         return ()
+
+    @property
+    def packet_bytes(self) -> int | None:
+        """The length of every IP packet of it; None where they differ."""
+        return None
 
     def constants(self, network: Network) -> dict[str, float]:
         """What is known of it before anything runs; claims may use each behind the workload's name:

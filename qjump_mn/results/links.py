@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from qjump_mn.errors import LostError
 from qjump_mn.links import registry
-from qjump_mn.links.base import Qdisc
+from qjump_mn.links.base import Qdisc, Wait
 from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.programs.text import transposed
 from qjump_mn.steps.readback import counters_name
@@ -68,6 +68,22 @@ def table(
         except (KeyError, ValueError, ZeroDivisionError):
             raise LostError(f"{names[1]} does not tell what {device} has sent") from None
     return pa.table(transposed(rows, dict.fromkeys(SCHEMA.names, "")), schema=SCHEMA)
+
+
+def waits(network: Network, trial: Path, ended: str = "ended") -> dict[tuple[str, str], dict[int, Wait]]:
+    """How long frames waited at each switch port, by (switch, neighbour) and level, from when it was set up
+    to the reading ``ended``; :class:`LostError` as :func:`table`."""
+    model, name = registry.of(network.model), counters_name(ended, SWITCHES)
+    reading, switches, found = _reading(trial, name), set(network.switches), {}
+    for link, device in network.interfaces().items():
+        if link[0] in switches:
+            try:
+                found[link] = model.waits(_of(device, reading))
+            except KeyError:
+                raise LostError(f"{name} does not tell how long frames waited at {device}") from None
+            if not _of(device, reading):
+                raise LostError(f"{name} does not tell of {device}")
+    return found
 
 
 def _reading(trial: Path, name: str) -> list[Qdisc]:

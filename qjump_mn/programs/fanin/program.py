@@ -34,9 +34,13 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     at_ns: int | None = None
 
     @property
+    def packet_bytes(self) -> int:
+        return theory.UDP_HEADERS_BYTES + self.payload_bytes
+
+    @property
     def frame_bytes(self) -> int:
         """The length of the frame of a datagram."""
-        return theory.frame_bytes(theory.UDP_HEADERS_BYTES + self.payload_bytes)
+        return theory.frame_bytes(self.packet_bytes)
 
     def constants(self, network: Network) -> dict[str, float]:
         """The latest that a datagram may arrive while the senders' epoch is long enough, whatever else is

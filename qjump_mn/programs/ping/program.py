@@ -86,7 +86,7 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def equations(self, network: Network, constants: Mapping[str, float]) -> list[tuple[str, str, str]]:
         links = network.speeds(*self.flows[0])
-        frame = theory.frame_bytes(theory.PING_HEADERS_BYTES + self.payload_bytes)
+        frame = theory.frame_bytes(self.packet_bytes)
         idle_ms = theory.ping_rtt_ns(self.payload_bytes, links) / 1e6
         busy_ports, frame_ms = constants.get("busy_ports", 0.0), constants["frame_ms"]
         terms = [
@@ -100,6 +100,10 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             ("round trip of the idle network", f"2 × {ways}", f"{idle_ms:g} ms"),
             ("bound of an urgent ping", bound, f"{idle_ms + busy_ports * frame_ms:.4g} ms"),
         ]
+
+    @property
+    def packet_bytes(self) -> int:
+        return theory.PING_HEADERS_BYTES + self.payload_bytes
 
     def packets(self, trial: Trial) -> float:
         return 2 * len(self.flows) * self.count

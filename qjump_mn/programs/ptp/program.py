@@ -49,6 +49,7 @@ class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         "offset_max_ms": "offset greatest, ms",
     }
     ONE_WAY: ClassVar = True
+    MULTICAST: ClassVar = True
 
     implementation: Implementation
     interval_ns: int

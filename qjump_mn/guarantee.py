@@ -1,0 +1,149 @@
+"""How long a frame of a limited level waits at a port, at most: the bound of the paper for any plan, port by
+port.
+
+A limiter in mode "delay" lets no host send more than a budget in an epoch, whatever its programs do. What a
+port may get in any time is then bounded by the hosts whose frames cross it, and so is the longest queue in
+front of it (network calculus with token buckets: R. L. Cruz, "A calculus for network delay, part I", IEEE
+Transactions on Information Theory 37(1), 1991). Equation 1 is the case of one port where all hosts meet; here
+frames that waited at one port come to the next one closer together, and each frame of another size, and each
+of a lower level in transmission, adds its time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from fractions import Fraction
+
+from qjump_mn import theory
+from qjump_mn.model.plan import ArmPlan, QJumpPlan
+from qjump_mn.model.topology import Network
+from qjump_mn.programs.base import WorkloadPlan
+
+Port = tuple[str, str]
+"""A directed link, (from, to): the port of the one by which it sends to the other."""
+
+LEAST_IP_BYTES = theory.TCP_HEADERS_BYTES
+"""No packet is shorter; what Ethernet adds to these is most in proportion to what a limiter charges."""
+
+
+def waits_ns(arm: ArmPlan) -> dict[tuple[Port, int], float]:
+    """The longest wait of a frame before its own transmission at each switch port that limited levels cross,
+    by (port, 802.1Q priority), in ns; a processor takes no time.
+
+    Left out is what has no bound: where a level that is as urgent has no limit, where budgets are more than
+    the link carries, and arms whose limiter is none or charges before packets wait.
+    """
+    if arm.qjump is None or arm.qjump.mode != "delay" or not arm.uses_levels or arm.scheme.switch_port:
+        return {}
+    calculus = _Calculus(arm.network, arm.qjump, arm.workloads)
+    hosts = set(arm.network.hosts)
+    found = {}
+    for level, senders in calculus.crossed.items():
+        for port in {port for ports in senders.values() for port in ports}:
+            if port[0] not in hosts and (wait := calculus.wait_ns(port, level)) is not None:
+                found[port, level] = float(wait)
+    return found
+
+
+class _Calculus:
+    """Waits, each computed once, without rounding: budgets may fill a link exactly.
+
+    ``crossed`` has, by level and host, the ports on all its ways, each with those before it; ``sizes`` the
+    lengths of a level's IP packets, or the least and the greatest.
+    """
+
+    def __init__(self, network: Network, qjump: QJumpPlan, workloads: tuple[WorkloadPlan, ...]) -> None:
+        self.network = network
+        self.qjump = qjump
+        self.crossed: dict[int, dict[str, dict[Port, tuple[Port, ...]]]] = {}
+        self.sizes: dict[int, set[int]] = {}
+        for workload in workloads:
+            if not workload.SENDS:
+                continue
+            sizes = {workload.packet_bytes} if workload.packet_bytes else {LEAST_IP_BYTES, network.mtu_bytes}
+            for level in workload.levels:
+                self.sizes.setdefault(level, set()).update(sizes)
+                senders = self.crossed.setdefault(level, {})
+                for source, destination in _ways(workload, network):
+                    path = network.path(source, destination)
+                    before = {port: path[:index] for index, port in enumerate(path)}
+                    senders.setdefault(source, {}).update(before)
+        self._waits: dict[tuple[Port, int], Fraction | None] = {}
+
+    def wait_ns(self, port: Port, level: int) -> Fraction | None:
+        """The longest wait there; None for no bound."""
+        key = port, level
+        if key not in self._waits:
+            self._waits[key] = self._wait_ns(port, level)
+        return self._waits[key]
+
+    def _wait_ns(self, port: Port, level: int) -> Fraction | None:
+        rate = self._bytes_per_ns(port)
+        # One of a lower level in transmission, and all that is as urgent but for the frame itself.
+        lower = [self._wire_bytes(other)[-1] for other in self.sizes if other < level]
+        burst = Fraction(max(lower, default=0) - self._wire_bytes(level)[0])
+        all_rates = higher = Fraction(0)
+        for other, senders in self.crossed.items():
+            if other < level:
+                continue
+            for ports in senders.values():
+                if port not in ports:
+                    continue
+                budget = self._budget_bytes(other)
+                late_ns = self._late_ns(ports[port], other)
+                if not budget or late_ns is None:
+                    return None
+                each = budget / self.qjump.epoch_ns
+                # Epochs that begin with the clock: one budget at the end of one, and the next at once.
+                burst += budget * (2 if self.qjump.epochs == "aligned" else 1) + each * late_ns
+                all_rates += each
+                higher += each if other > level else 0
+        return burst / (rate - higher) if all_rates <= rate else None
+
+    def _late_ns(self, before: tuple[Port, ...], level: int) -> Fraction | None:
+        """By how much two frames may come closer together on their way through the ports ``before``; the
+        first is the host's own, which charges what it sends."""
+        sizes = self._wire_bytes(level)
+        late_ns = sum(((sizes[-1] - sizes[0]) / self._bytes_per_ns(port) for port in before), Fraction(0))
+        for port in before[1:]:
+            wait_ns = self.wait_ns(port, level)
+            if wait_ns is None:
+                return None
+            late_ns += wait_ns
+        return late_ns
+
+    def _budget_bytes(self, level: int) -> Fraction:
+        """What a budget is on the wire, in the packets for which that is most; 0 for no limit."""
+        budget, sizes = self.qjump.budget_bytes[level], self.sizes[level]
+        return max(
+            (Fraction(budget // charged) if len(sizes) == 1 else Fraction(budget, charged)) * wire
+            for charged, wire in ((theory.ETHERNET_HEADER_BYTES + size, _wire_bytes(size)) for size in sizes)
+        )
+
+    def _wire_bytes(self, level: int) -> list[int]:
+        """What a level's packets keep a link for, in ascending order."""
+        return sorted(_wire_bytes(size) for size in self.sizes[level])
+
+    def _bytes_per_ns(self, port: Port) -> Fraction:
+        link = self.network.trunk if set(port) <= self._switches else self.network.link
+        return Fraction(link.rate_bps, 8 * theory.NS_PER_S)
+
+    @functools.cached_property
+    def _switches(self) -> set[str]:
+        return set(self.network.switches)
+
+
+def _wire_bytes(ip_bytes: int) -> int:
+    return theory.AROUND_FRAME_BYTES + theory.frame_bytes(ip_bytes)
+
+
+def _ways(workload: WorkloadPlan, network: Network) -> Iterator[tuple[str, str]]:
+    """Who may send frames to whom: both ways of each flow, for what is sent is answered or acknowledged; to
+    all hosts from all of its own where it is multicast."""
+    for source, destination in workload.flows:
+        yield source, destination
+        yield destination, source
+    if workload.MULTICAST:
+        for source in {host for flow in workload.flows for host in flow}:
+            yield from ((source, host) for host in network.hosts if host != source)
