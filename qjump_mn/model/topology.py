@@ -10,7 +10,7 @@ import msgspec
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.links import registry
-from qjump_mn.model.units import Duration, Quantiles, Rate, Size
+from qjump_mn.model.units import Duration, Quantiles, Rate, Size, told_rate
 
 FASTEST_BPS = 4 * 10**11
 
@@ -189,9 +189,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         between = (
             ""
             if self.trunk.rate_bps == self.link.rate_bps
-            else f" ({self.trunk.rate_bps / 1e6:g} between switches)"
+            else f" ({told_rate(self.trunk.rate_bps)} between switches)"
         )
-        return f"{self.link.rate_bps / 1e6:g} Mb/s{between} links"
+        return f"{told_rate(self.link.rate_bps)}{between} links"
 
     @property
     def slowest_bps(self) -> int:

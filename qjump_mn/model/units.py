@@ -73,6 +73,11 @@ class Size(Quantity):
     sample = "1500B"
 
 
+def told_rate(bps: float) -> str:
+    """A rate in a sentence: "10 Mb/s", "10 Gb/s"."""
+    return f"{bps / 1e9:.4g} Gb/s" if bps >= 1e9 else f"{bps / 1e6:.4g} Mb/s"
+
+
 class Quantiles:
     """A time that is drawn: what so many per cent of the draws do not exceed, with straight lines between, as
     text such as ``0:25us,50:85us,100:126us``; empty: none.

@@ -16,6 +16,7 @@ import markupsafe
 from qjump_mn import theory
 from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
 from qjump_mn.model.topology import Link
+from qjump_mn.model.units import told_rate
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.report import asbuilt, links, ratios, simulated
@@ -84,7 +85,7 @@ def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
     """What is computed beforehand: name, formula with its numbers, value. Simulated packets have the bytes on
     the wire that a scheme says."""
     hosts, rate, mtu = len(plan.network.hosts), plan.network.slowest_bps, plan.network.mtu_bytes
-    mbps, full = f"{rate / 1e6:g} Mb/s", theory.frame_bytes(mtu)
+    mbps, full = told_rate(rate), theory.frame_bytes(mtu)
     epoch = theory.network_epoch_ns(hosts, mtu, rate)
     rows = [
         (
@@ -112,7 +113,7 @@ def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
         (
             "TCP payload of a full link",
             f"{mbps} × {payload} / {wire}",
-            f"{theory.tcp_goodput_bps(mtu, rate) / 1e6:.4g} Mb/s",
+            told_rate(theory.tcp_goodput_bps(mtu, rate)),
         ),
     ]
     # One of each program: the formula is the same for the others.
@@ -166,7 +167,7 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
 def _links(which: str, link: Link) -> list[tuple[str, str]]:
     delay = f", {link.delay_ns / 1e6:g} ms of propagation" if link.delay_ns else ""
     return [
-        (f"links{which}", f"{link.rate_bps / 1e6:g} Mb/s, model {link.model}{delay}"),
+        (f"links{which}", f"{told_rate(link.rate_bps)}, model {link.model}{delay}"),
         (
             f"buffer of a level and port{which}",
             f"{link.buffer_bytes} B, {link.buffer_bytes * 8e3 / link.rate_bps:.4g} ms",

@@ -154,7 +154,9 @@ def _cell(measure: str, spread: Spread | None, *, in_us: bool) -> str:
         return percent(spread.median)
     if measure.endswith("_ms"):
         return time(spread.median * (1e3 if in_us else 1))
-    return f"{spread.median:.3f}" if measure.endswith("_mbps") else number(spread.median)
+    if measure.endswith("_mbps") and spread.median < 1000:
+        return f"{spread.median:.3f}"
+    return number(spread.median)
 
 
 def compared(comparison: Comparison) -> list[list[str]]:
