@@ -17,6 +17,8 @@ from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.guest import Image, Job, Snapshot, run, snapshots
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.machine import Stop, machine
+from qjump_mn.model.plan import Plan
+from qjump_mn.model.resolve import plan
 from qjump_mn.results.manifest import sha256_of
 from tests import facts
 from tests.guest.laboratory import Laboratory, fig3a
@@ -97,27 +99,40 @@ def test_a_snapshot_made_anew_is_the_same(image: Image, booted: Snapshot, tmp_pa
     assert booted.sha256 in (tmp_path / "facts.json").read_text()
 
 
+def loaded(rate: str) -> Plan:
+    """Figure 3a with links of 10 Mb/s; or on a clock that is dilated a thousandfold, cut short: 12,000
+    full-size frames a link."""
+    if rate == "10 Mb/s":
+        return fig3a()
+    return plan("fig3a", "paper", ["warmup=5ms", "duration=10ms"], replicates=1)
+
+
+@pytest.mark.parametrize("rate", ["10 Mb/s", "10 Gb/s"])
 @facts.of_the_guest
 def test_ten_forks_of_a_loaded_arm_beside_busy_loops_are_identical(
-    image: Image, laboratory: Laboratory
+    rate: str, image: Image, laboratory: Laboratory
 ) -> None:
-    resolved = fig3a()
+    resolved = loaded(rate)
 
     def fork(number: int) -> Path:
-        return laboratory.run(resolved, "contended", name=f"same-{number}")[1]
+        return laboratory.run(resolved, "contended", name=f"same-{resolved.hash[:8]}-{number}")[1]
 
     with busy_host(), ThreadPoolExecutor(laboratory.backend(resolved).parallel) as pool:
         folders = list(pool.map(fork, range(10)))
     assert len({tuple(files_of(folder).items()) for folder in folders}) == 1
 
 
+@pytest.mark.parametrize("rate", ["10 Mb/s", "10 Gb/s"])
 @pytest.mark.slow
 @facts.of_the_guest
-def test_a_cold_run_of_a_loaded_arm_is_identical_to_a_fork(image: Image, laboratory: Laboratory) -> None:
-    resolved = fig3a()
-    trial, fork = laboratory.run(resolved, "qjump", name="fork")
+def test_two_cold_runs_of_a_loaded_arm_are_identical_to_a_fork(
+    rate: str, image: Image, laboratory: Laboratory
+) -> None:
+    resolved = loaded(rate)
+    trial, fork = laboratory.run(resolved, "qjump", name=f"fork-{resolved.hash[:8]}")
     cold = GuestBackend(cold=True)
     cold.prepare(resolved, print)
-    out = laboratory.folder / "cold"
-    assert cold.run(trial, out, print).exit_code == 0
-    assert files_of(fork / "raw") == files_of(out / "raw")
+    for name in ("cold", "again"):
+        out = laboratory.folder / f"{name}-{resolved.hash[:8]}"
+        assert cold.run(trial, out, print).exit_code == 0
+        assert files_of(fork / "raw") == files_of(out / "raw")
