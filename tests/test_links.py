@@ -138,7 +138,7 @@ def test_a_reading_that_is_damaged_is_lost_and_named(tmp_path: Path) -> None:
 def test_the_report_has_the_busy_links_of_the_arms_that_tell(tmp_path: Path) -> None:
     run = synthetic.make(tmp_path)
     for name in ("began", "ended"):
-        shutil.copytree(GOLDEN / "asbuilt" / name, run.asbuilt(TRIAL.name) / name)
+        shutil.copytree(GOLDEN / "asbuilt" / name, run.asbuilt(TRIAL.name) / name, dirs_exist_ok=True)
     facts = run.trial(TRIAL.name) / "trial.json"
     facts.write_bytes(
         msgspec.json.encode({**msgspec.json.decode(facts.read_bytes()), "read_ns": FACTS.read_ns})

@@ -54,7 +54,12 @@ def test_it_stands_at_the_port_by_which_a_flow_leaves(at: str, flow: str, port: 
 def test_it_asks_for_the_frames_of_one_length_at_its_ports() -> None:
     of = trial()
     (launch,) = program.launches(tap(of), of)
-    assert launch.host == MACHINE and launch.phase == "load" and not launch.itself
+    assert (
+        launch.host == MACHINE
+        and launch.phase == "serve"
+        and launch.says in launch.argv[-1]
+        and not launch.itself
+    )
     assert """echo 'len == 106 && (dev == "s0-eth3")' > events/wire/wire_frame/filter""" in launch.argv[2]
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 BUFFER_KB = 65536
 """Of the kernel's trace, which takes about 100 bytes a frame."""
 
+READY = "the tap is in its place"
+
 _SCRIPT = """set -e
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 mkdir -p {instance}
@@ -39,6 +41,7 @@ end() {{
     exit 0
 }}
 trap end TERM
+echo {ready}
 sleep 86400 &
 wait
 """
@@ -102,14 +105,15 @@ _COUNTS = re.compile(r"entries-in-buffer/entries-written: (\d+)/(\d+)")
 
 
 def launches(plan: TapPlan, trial: Trial) -> Iterator[Launch]:
-    """A shell that has the kernel trace, and prints the trace when it is ended."""
+    """A shell that has the kernel trace before anything is sent, and prints the trace when it is ended."""
     devices = " || ".join(f'dev == "{device}"' for device in plan.ports(trial.network))
     script = _SCRIPT.format(
         instance=f"/sys/kernel/tracing/instances/qjump-mn-{plan.name}",
         buffer=BUFFER_KB,
+        ready=READY,
         filter=f"len == {plan.frame_bytes} && ({devices})",
     )
-    yield Launch("load", MACHINE, ("sh", "-c", script), f"{plan.name}.trace.txt", itself=False)
+    yield Launch("serve", MACHINE, ("sh", "-c", script), f"{plan.name}.trace.txt", says=READY, itself=False)
 
 
 def columns(plan: TapPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
