@@ -57,7 +57,7 @@ def test_it_asks_for_the_frames_of_one_length_at_its_ports() -> None:
     assert (
         launch.host == MACHINE
         and launch.phase == "serve"
-        and launch.says in launch.argv[-1]
+        and f"echo {launch.says}\n" in launch.argv[-1]
         and not launch.itself
     )
     assert """echo 'len == 106 && (dev == "s0-eth3")' > events/wire/wire_frame/filter""" in launch.argv[2]
