@@ -28,6 +28,7 @@ from bench import marks
 from qjump_mn.model import loading
 from qjump_mn.results import directory, earlier, outcome, wording
 from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import VerdictRow
 
 PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
 LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
@@ -114,7 +115,10 @@ def told(path: Path, *, keep: bool) -> str:
             PICTURES.mkdir(exist_ok=True)
             shutil.copyfile(run.path / drawing.files["png"], picture)
         pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{drawing.caption}\n")
-    claims = "\n".join(f"| {row.verdict} | {row.statement} | {row.source} |" for row in found.verdicts)
+    claims = "\n".join(
+        f"| {row.verdict} | {wording.shown(row.shown)} | {_published(row)} | {row.statement} | {row.source} |"
+        for row in found.verdicts
+    )
     return "\n".join(
         [
             f"## {plan.experiment}: {plan.title}",
@@ -123,11 +127,16 @@ def told(path: Path, *, keep: bool) -> str:
             f" exit code {found.exit_code}: {wording.verdicts(found)}.",
             "",
             *pictures,
-            "| verdict | claim | source |",
-            "|---|---|---|",
+            "| verdict | value | published | claim | source |",
+            "|---|---|---|---|---|",
             claims,
         ]
     )
+
+
+def _published(row: VerdictRow) -> str:
+    """What was published of a claim's value."""
+    return wording.published(row).removeprefix("published: ") or wording.NONE
 
 
 if __name__ == "__main__":
