@@ -13,9 +13,9 @@ from qjump_mn.programs.memcached.program import MemcachedPlan
 from qjump_mn.programs.statistics import milliseconds, of_latencies, percentile
 from qjump_mn.results.tables import TrialFacts
 
-BINS_S = (0.25, 2.5)
-"""Over which a drawing takes means: the paper's, or ten of them where an arm has fewer SETs than ``FEWEST``
-in one."""
+BINS_S = (0.025, 0.25, 2.5)
+"""Over which a drawing takes means: the paper's, the second, or a tenth or ten of them; the shortest in which
+an arm has so many SETs as ``FEWEST``."""
 FEWEST = 5
 
 MINIMUM_RTO_MS = 200.0

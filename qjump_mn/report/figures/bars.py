@@ -76,10 +76,11 @@ def _panel(
     for index, entry in enumerate(panel.measures):
         for place, arm in enumerate(arms):
             spread = panels.value(plan, panel, entry, arm.name, all_arms)
+            x = place + (index - (len(panel.measures) - 1) / 2) * width
             if spread is None:
                 axis.annotate(
                     "no value",
-                    (place, 0.02),
+                    (x, 0.02),
                     xycoords=("data", "axes fraction"),
                     ha="center",
                     fontsize=6.6,
@@ -87,7 +88,6 @@ def _panel(
                     color=style.sheet().grey,
                 )
                 continue
-            x = place + (index - (len(panel.measures) - 1) / 2) * width
             axis.bar(
                 x, spread.median, width * 0.92, color=looks[arm.name].colour, alpha=SHADES[index], zorder=3
             )
@@ -108,7 +108,7 @@ def _panel(
     axis.grid(axis="x", visible=False)
     if panel.log:
         axis.set_yscale("log")
-        style.logarithmic(axis.yaxis)
+        style.logarithmic(axis.yaxis, 1, 2, 5)
     if panel.relative_to:
         axis.axhline(1, color="#333333", linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=4)
     axis.margins(y=0.12)

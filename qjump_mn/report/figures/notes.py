@@ -44,7 +44,7 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     ratios = [f"buffer {plan.network.link.buffer_bytes / theory.frame_bytes(plan.network.mtu_bytes):.4g}"]
     if epochs:
         ratios.append("epoch " + joined.join(f"{epoch / 1e6 / frame_ms:.3g}" for epoch in epochs))
-    ratios += [f"idle {idle_ms / frame_ms:.2g}"] if idle_ms else []
+    ratios += [f"idle {_two(idle_ms / frame_ms)}"] if idle_ms else []
     return (
         f"{clock}; {plan.network.told_links}{model}{hosts}, topology {topologies}{epoch_text}; "
         f"in full-size frames ({frame_ms * per_ms:.3g} {unit}): {', '.join(ratios)}"
@@ -108,14 +108,25 @@ def spans(what: str, seeds: Collection[int]) -> str:
     return f" The {what} the replicates{which}."
 
 
+def _two(frames: float) -> str:
+    """Two digits that count, all before the point."""
+    return f"{frames:.2g}" if frames < 100 else f"{frames:.0f}"
+
+
+LINE_INCHES = 0.145
+"""Of a line of the footer."""
+
+
 def footer(figure: matplotlib.figure.Figure, manifest: Manifest, scale_text: str) -> None:
-    """What must not be lost when the picture travels without its caption."""
+    """What must not be lost when the picture travels without its caption. Three lines have room; the picture
+    is cut below what is more (:func:`~qjump_mn.report.figures.style.save`)."""
     plan = f"{manifest.plan.experiment}, preset {manifest.plan.preset}, plan {manifest.plan_sha256[:12]}"
-    text = f"{scale_text}. {plan}."
+    text = textwrap.fill(f"{scale_text}. {plan}.", 129, break_on_hyphens=False)
+    below_inches = max(0, text.count("\n") - 2) * LINE_INCHES
     figure.text(
         LEFT,
-        0.012,
-        textwrap.fill(text, 129, break_on_hyphens=False),
+        0.012 - below_inches / figure.get_figheight(),
+        text,
         fontsize=6.6,
         color=style.sheet().grey,
         va="bottom",

@@ -16,6 +16,7 @@ import matplotlib.ticker
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from matplotlib.transforms import Bbox
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, scheme
@@ -141,9 +142,13 @@ def save(drawn: Figure, folder: Path) -> dict[str, Path]:
     }
     files = {}
     with applied():
+        width, height = drawn.figure.get_size_inches()
+        lowest = drawn.figure.get_tightbbox().y0
+        # What stands below the figure is part of the picture.
+        cut = Bbox.from_extents(0, lowest - 0.05, width, height) if lowest < 0 else None
         for ending in FORMATS:
             files[ending] = folder / f"{drawn.name}.{ending}"
-            drawn.figure.savefig(files[ending], dpi=sheet().dpi, metadata=without[ending])
+            drawn.figure.savefig(files[ending], dpi=sheet().dpi, metadata=without[ending], bbox_inches=cut)
     return files
 
 

@@ -15,7 +15,7 @@ from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.programs.measured import Timeline, Whole
-from qjump_mn.results import tables
+from qjump_mn.results import tables, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
@@ -95,14 +95,21 @@ def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> 
     grid = figure.add_gridspec(
         len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.6 / inches, bottom=0.85 / inches, hspace=0.28
     )
+    unit, per_ms = _unit(plan)
     axes = grid.subplots(sharex=True, sharey=True, squeeze=False)[:, 0]
     for index, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
         for line in panel.lines:
-            _plot(axis, line.drawn, line.drawn.colour, line.drawn.label)
+            _plot(axis, line.drawn, line.drawn.colour, line.drawn.label, per_ms=per_ms)
         axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
         axis.set_title(f"{'abcdef'[index]}  {panel.arm.label}")
-        axis.set_title(_said(panel), loc="right", fontsize=7.2, fontweight="normal", color=style.sheet().grey)
-        axis.set_ylabel("ms")
+        axis.set_title(
+            _said(panel, fine=unit == "us"),
+            loc="right",
+            fontsize=7.2,
+            fontweight="normal",
+            color=style.sheet().grey,
+        )
+        axis.set_ylabel(unit)
     axes[-1].set_xlim(0, plan.duration_ns / 1e9)
     axes[-1].set_xlabel("time since the measurement began, s")
     handles = {
@@ -140,6 +147,7 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole) -> Figure:
     figure = matplotlib.figure.Figure(figsize=(7.2, 3.4))
     axis = figure.add_axes((LEFT, 0.25, RIGHT - LEFT, 0.6))
     looks = style.looks(plan)
+    unit, per_ms = _unit(plan)
     for panel in panels:
         for line in panel.lines:
             if line.drawn.whole == whole:
@@ -149,11 +157,12 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole) -> Figure:
                     looks[panel.arm.name].colour,
                     panel.arm.label,
                     looks[panel.arm.name].dashes,
+                    per_ms=per_ms,
                 )
     axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     axis.set_xlim(0, plan.duration_ns / 1e9)
     axis.set_xlabel("time since the measurement began, s")
-    axis.set_ylabel(whole.axis)
+    axis.set_ylabel(whole.axis.removesuffix("ms") + unit)
     figure.legend(loc="upper center", bbox_to_anchor=((LEFT + RIGHT) / 2, 1.0), ncols=3)
     scale = _scale(manifest, panels)
     notes.footer(figure, manifest, scale)
@@ -162,23 +171,42 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole) -> Figure:
     return Figure(f"{plan.figure.plot}_{whole.name}", f"{plan.title}: {whole.title}", text, figure)
 
 
+def _unit(plan: Plan) -> tuple[str, float]:
+    """The unit of what is drawn, and how many of it are a ms."""
+    return ("us", 1e3) if wording.fine(plan) else ("ms", 1.0)
+
+
 def _plot(
-    axis: matplotlib.axes.Axes, line: Timeline, colour: str, label: str, dashes: style.Dashes = "-"
+    axis: matplotlib.axes.Axes,
+    line: Timeline,
+    colour: str,
+    label: str,
+    dashes: style.Dashes = "-",
+    *,
+    per_ms: float,
 ) -> None:
     # A bin between two empty ones is seen as a point only.
     marker = "." if len(line.x) <= 60 or np.isnan(line.y).any() else ""
     axis.plot(
-        line.x, line.y, color=colour, linestyle=dashes, linewidth=1.1, marker=marker, label=label, zorder=3
+        line.x,
+        line.y * per_ms,
+        color=colour,
+        linestyle=dashes,
+        linewidth=1.1,
+        marker=marker,
+        label=label,
+        zorder=3,
     )
 
 
-def _said(panel: Panel) -> str:
+def _said(panel: Panel, *, fine: bool) -> str:
     """The numbers of a panel, in a line."""
     measures = panel.arm.measures
     lines = [line for line in panel.lines if line.drawn.measure in measures.get(line.workload.name, {})]
     return ", ".join(
-        line.drawn.words.format(notes.ms(measures[line.workload.name][line.drawn.measure].median))
+        line.drawn.words.format(f"{value * 1e3:.3g} us" if fine else notes.ms(value))
         for line in lines
+        for value in [measures[line.workload.name][line.drawn.measure].median]
     )
 
 
