@@ -46,7 +46,7 @@ def test_what_is_given_is_taken_and_said_with_its_reason() -> None:
     given, chosen = fig3a("clock.dilation=7"), fig3a("link.rate=1Gbit")
     assert {arm.dilation for arm in given.arms} == {7}
     assert [remark for remark in given.remarks if "dilated by 7 (as asked for)" in remark]
-    assert [remark for remark in chosen.remarks if "dilated by 100 (chosen for links of 1000 Mb/s)" in remark]
+    assert [remark for remark in chosen.remarks if "dilated by 100 (chosen for links of 1 Gb/s)" in remark]
     assert not [remark for remark in fig3a().remarks if "dilated" in remark]
 
 

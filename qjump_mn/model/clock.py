@@ -6,6 +6,7 @@ import msgspec
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model.topology import Network
+from qjump_mn.model.units import told_rate
 
 MOST = 4000
 """The kernel's module (kmod-clock/dilate.c) takes no more."""
@@ -48,7 +49,7 @@ def dilation(where: str, spec: ClockSpec, network: Network) -> int | None:
 
 def remark(dilation: int, network: Network, *, given: bool) -> str:
     """What was chosen, and why, in a sentence."""
-    why = "as asked for" if given else f"chosen for links of {network.link.rate_bps / 1e6:g} Mb/s"
+    why = "as asked for" if given else f"chosen for links of {told_rate(network.link.rate_bps)}"
     return (
         f"The guest's clock is dilated by {dilation} ({why}): an instruction takes {1000 / dilation:g} ps, "
         "and what the processor does takes so much less of the network's time."

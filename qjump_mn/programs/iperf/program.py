@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model.topology import Network
-from qjump_mn.model.units import Rate
+from qjump_mn.model.units import Rate, told_rate
 from qjump_mn.programs.base import FlowSpec, Program, Read, WorkloadPlan
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import transposed
@@ -46,7 +46,7 @@ class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     def describe(self) -> str:
         many = f"{self.streams} {{}} stream{'s' if self.streams > 1 else ''} a flow"
         if self.udp_rate_bps is not None:
-            return f"iperf3, {many.format('UDP')} of {self.udp_rate_bps / 1e6:g} Mb/s"
+            return f"iperf3, {many.format('UDP')} of {told_rate(self.udp_rate_bps)}"
         return f"iperf3, {many.format('TCP')}" + (
             f", {self.congestion_control}" if self.congestion_control else ""
         )

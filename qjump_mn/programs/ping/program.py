@@ -12,7 +12,7 @@ import msgspec
 from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model.topology import Network
-from qjump_mn.model.units import Duration, Size
+from qjump_mn.model.units import Duration, Size, told_rate
 from qjump_mn.programs.base import LATENCIES, FlowSpec, Program, Read, WorkloadPlan
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.text import log, transposed
@@ -90,7 +90,7 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         idle_ms = theory.ping_rtt_ns(self.payload_bytes, links) / 1e6
         busy_ports, frame_ms = constants.get("busy_ports", 0.0), constants["frame_ms"]
         terms = [
-            f"{count} links × ((8 + {frame}) B × 8 / {rate_bps / 1e6:g} Mb/s"
+            f"{count} links × ((8 + {frame}) B × 8 / {told_rate(rate_bps)}"
             + (f" + {delay_ns / 1e6:g} ms)" if delay_ns else ")")
             for (rate_bps, delay_ns), count in Counter(links).items()
         ]
