@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qjump_mn.analysis.check import check
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, units
 from qjump_mn.model.plan import Plan, Trial
@@ -28,7 +29,9 @@ def test_every_preset_of_every_experiment_resolves(name: str) -> None:
     assert {"smoke", "course", "paper"} <= set(presets)
     for preset, about in presets.items():
         assert about
-        assert plan(name, preset, []).trials()
+        resolved = plan(name, preset, [])
+        check(resolved)  # as `run` does
+        assert resolved.trials()
 
 
 @pytest.mark.parametrize("name", loading.names("topologies"))
