@@ -11,7 +11,6 @@ of a lower level in transmission, adds its time.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -54,7 +53,6 @@ class _Calculus:
     """
 
     def __init__(self, network: Network, qjump: QJumpPlan, workloads: tuple[WorkloadPlan, ...]) -> None:
-        self.network = network
         self.qjump = qjump
         self.crossed: dict[int, dict[str, dict[Port, tuple[Port, ...]]]] = {}
         self.sizes: dict[int, set[int]] = {}
@@ -69,6 +67,11 @@ class _Calculus:
                     path = network.path(source, destination)
                     before = {port: path[:index] for index, port in enumerate(path)}
                     senders.setdefault(source, {}).update(before)
+        shapes = network.by_device()
+        self._bytes_per_ns = {
+            port: Fraction(shapes[device].rate_bps, 8 * theory.NS_PER_S)
+            for port, device in network.interfaces().items()
+        }
         self._waits: dict[tuple[Port, int], Fraction | None] = {}
 
     def wait_ns(self, port: Port, level: int) -> Fraction | None:
@@ -79,33 +82,32 @@ class _Calculus:
         return self._waits[key]
 
     def _wait_ns(self, port: Port, level: int) -> Fraction | None:
-        rate = self._bytes_per_ns(port)
+        rate = self._bytes_per_ns[port]
         # One of a lower level in transmission, and all that is as urgent but for the frame itself.
         lower = [self._wire_bytes(other)[-1] for other in self.sizes if other < level]
         burst = Fraction(max(lower, default=0) - self._wire_bytes(level)[0])
         all_rates = higher = Fraction(0)
         for other, senders in self.crossed.items():
-            if other < level:
+            crossing = [ports[port] for ports in senders.values() if port in ports]
+            if other < level or not crossing:
                 continue
-            for ports in senders.values():
-                if port not in ports:
-                    continue
-                budget = self._budget_bytes(other)
-                late_ns = self._late_ns(ports[port], other)
-                if not budget or late_ns is None:
+            if not (budget := self._budget_bytes(other)):
+                return None
+            each = budget / self.qjump.epoch_ns
+            for before in crossing:
+                if (late_ns := self._late_ns(before, other)) is None:
                     return None
-                each = budget / self.qjump.epoch_ns
                 # Epochs that begin with the clock: one budget at the end of one, and the next at once.
                 burst += budget * (2 if self.qjump.epochs == "aligned" else 1) + each * late_ns
-                all_rates += each
-                higher += each if other > level else 0
+            all_rates += each * len(crossing)
+            higher += each * len(crossing) if other > level else 0
         return burst / (rate - higher) if all_rates <= rate else None
 
     def _late_ns(self, before: tuple[Port, ...], level: int) -> Fraction | None:
         """By how much two frames may come closer together on their way through the ports ``before``; the
         first is the host's own, which charges what it sends."""
         sizes = self._wire_bytes(level)
-        late_ns = sum(((sizes[-1] - sizes[0]) / self._bytes_per_ns(port) for port in before), Fraction(0))
+        late_ns = sum(((sizes[-1] - sizes[0]) / self._bytes_per_ns[port] for port in before), Fraction(0))
         for port in before[1:]:
             wait_ns = self.wait_ns(port, level)
             if wait_ns is None:
@@ -124,14 +126,6 @@ class _Calculus:
     def _wire_bytes(self, level: int) -> list[int]:
         """What a level's packets keep a link for, in ascending order."""
         return sorted(_wire_bytes(size) for size in self.sizes[level])
-
-    def _bytes_per_ns(self, port: Port) -> Fraction:
-        link = self.network.trunk if set(port) <= self._switches else self.network.link
-        return Fraction(link.rate_bps, 8 * theory.NS_PER_S)
-
-    @functools.cached_property
-    def _switches(self) -> set[str]:
-        return set(self.network.switches)
 
 
 def _wire_bytes(ip_bytes: int) -> int:

@@ -304,7 +304,6 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         raise UsageError(f"{where}: mtu {spec.mtu} is out of range: use 576B to 9000B")
     edge, trunk = _links(link, int(spec.mtu))
     _check_link(where, "", edge)
-    _check_host(where, edge)
     _check_link(where, "trunk_", trunk)
     seen: dict[str, str] = {}
     for switch, below in spec.switches.items():
@@ -346,8 +345,8 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
     drawn = ((host, link.host_jitter_of.get(host, link.host_jitter).points) for host in network.hosts)
     jittery = tuple((host, points) for host, points in drawn if points)
     network = msgspec.structs.replace(network, jittery=jittery)
-    for host, _ in jittery:
-        _check_host(where, network.link_of(host))
+    for points in {points for _, points in jittery}:
+        _check_link(where, "", msgspec.structs.replace(edge, host_jitter=points))
     if spec.fabric is not None:
         _check_fabric(where, spec.fabric)
     if len(network.hosts) < 2:
@@ -411,15 +410,10 @@ def _check_link(where: str, prefix: str, link: Link) -> None:
     if link.delay_ns > 10**9:
         wrong = f"link.{prefix}delay = {Duration(link.delay_ns)}"
         raise UsageError(f"{where}: {wrong} is out of range: use at most 1s")
-    registry.of(link.model, f"{where}: link.model").check(where, link)
-
-
-def _check_host(where: str, link: Link) -> None:
-    """Raise :class:`UsageError` for a host that cannot take what it shall."""
     slowest = max([link.host_ns, *(ns for _, ns in link.host_jitter)])
     if slowest > 10**9:
         raise UsageError(f"{where}: a host that takes {Duration(slowest)} is out of range: use at most 1s")
-    registry.of(link.model).check(where, link)
+    registry.of(link.model, f"{where}: link.model").check(where, link)
 
 
 def _check_fabric(where: str, spec: FabricSpec) -> None:

@@ -76,13 +76,14 @@ def waits(network: Network, trial: Path, ended: str = "ended") -> dict[tuple[str
     model, name = registry.of(network.model), counters_name(ended, SWITCHES)
     reading, switches, found = _reading(trial, name), set(network.switches), {}
     for link, device in network.interfaces().items():
-        if link[0] in switches:
-            try:
-                found[link] = model.waits(_of(device, reading))
-            except KeyError:
-                raise LostError(f"{name} does not tell how long frames waited at {device}") from None
-            if not _of(device, reading):
-                raise LostError(f"{name} does not tell of {device}")
+        if link[0] not in switches:
+            continue
+        if not (qdiscs := _of(device, reading)):
+            raise LostError(f"{name} does not tell of {device}")
+        try:
+            found[link] = model.waits(qdiscs)
+        except KeyError:
+            raise LostError(f"{name} does not tell how long frames waited at {device}") from None
     return found
 
 
