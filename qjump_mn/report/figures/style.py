@@ -143,8 +143,8 @@ def save(drawn: Figure, folder: Path) -> dict[str, Path]:
     files = {}
     with applied():
         width, height = drawn.figure.get_size_inches()
-        lowest = drawn.figure.get_tightbbox().y0
-        # What stands below the figure is part of the picture.
+        # A footer that stands below the figure is part of the picture.
+        lowest = min((text.get_position()[1] for text in drawn.figure.texts), default=0) * height
         cut = Bbox.from_extents(0, lowest - 0.05, width, height) if lowest < 0 else None
         for ending in FORMATS:
             files[ending] = folder / f"{drawn.name}.{ending}"

@@ -221,11 +221,15 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
         style.logarithmic(axis.yaxis, 1.0, 2.0, 5.0)
     else:
         axis.set_ylim(bottom=0)
-    has_times = panel.label.endswith(" ms")
     axis.set_ylabel(
-        panel.label.removesuffix("ms") + style.times(axis.yaxis, plan) if has_times else panel.label
+        panel.label.removesuffix("ms") + style.times(axis.yaxis, plan) if _has_times(panel) else panel.label
     )
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
+
+
+def _has_times(panel: PanelSpec) -> bool:
+    """Whether the panel's values are times; those are in ms."""
+    return panel.label.endswith(" ms")
 
 
 def _bound(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> None:
@@ -242,7 +246,9 @@ def _bound(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Seque
         value = plan.constants[panel.bound]
         axis.axhline(value, **look)
         axis.annotate(
-            f"bound {value * 1e3:.4g} us" if wording.fine(plan) else f"bound {value:.4g}",
+            f"bound {value * 1e3:.4g} us"
+            if _has_times(panel) and wording.fine(plan)
+            else f"bound {value:.4g}",
             (1, value),
             xycoords=("axes fraction", "data"),
             xytext=(-3, 3),

@@ -95,21 +95,20 @@ def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> 
     grid = figure.add_gridspec(
         len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.6 / inches, bottom=0.85 / inches, hspace=0.28
     )
-    unit, per_ms = _unit(plan)
     axes = grid.subplots(sharex=True, sharey=True, squeeze=False)[:, 0]
     for index, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
         for line in panel.lines:
-            _plot(axis, line.drawn, line.drawn.colour, line.drawn.label, per_ms=per_ms)
+            _plot(axis, line.drawn, line.drawn.colour, line.drawn.label)
         axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
         axis.set_title(f"{'abcdef'[index]}  {panel.arm.label}")
         axis.set_title(
-            _said(panel, fine=unit == "us"),
+            _said(panel, fine=wording.fine(plan)),
             loc="right",
             fontsize=7.2,
             fontweight="normal",
             color=style.sheet().grey,
         )
-        axis.set_ylabel(unit)
+        axis.set_ylabel(style.times(axis.yaxis, plan))
     axes[-1].set_xlim(0, plan.duration_ns / 1e9)
     axes[-1].set_xlabel("time since the measurement began, s")
     handles = {
@@ -147,7 +146,6 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole) -> Figure:
     figure = matplotlib.figure.Figure(figsize=(7.2, 3.4))
     axis = figure.add_axes((LEFT, 0.25, RIGHT - LEFT, 0.6))
     looks = style.looks(plan)
-    unit, per_ms = _unit(plan)
     for panel in panels:
         for line in panel.lines:
             if line.drawn.whole == whole:
@@ -157,12 +155,11 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole) -> Figure:
                     looks[panel.arm.name].colour,
                     panel.arm.label,
                     looks[panel.arm.name].dashes,
-                    per_ms=per_ms,
                 )
     axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     axis.set_xlim(0, plan.duration_ns / 1e9)
     axis.set_xlabel("time since the measurement began, s")
-    axis.set_ylabel(whole.axis.removesuffix("ms") + unit)
+    axis.set_ylabel(whole.axis.removesuffix("ms") + style.times(axis.yaxis, plan))
     figure.legend(loc="upper center", bbox_to_anchor=((LEFT + RIGHT) / 2, 1.0), ncols=3)
     scale = _scale(manifest, panels)
     notes.footer(figure, manifest, scale)
@@ -171,31 +168,13 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole) -> Figure:
     return Figure(f"{plan.figure.plot}_{whole.name}", f"{plan.title}: {whole.title}", text, figure)
 
 
-def _unit(plan: Plan) -> tuple[str, float]:
-    """The unit of what is drawn, and how many of it are a ms."""
-    return ("us", 1e3) if wording.fine(plan) else ("ms", 1.0)
-
-
 def _plot(
-    axis: matplotlib.axes.Axes,
-    line: Timeline,
-    colour: str,
-    label: str,
-    dashes: style.Dashes = "-",
-    *,
-    per_ms: float,
+    axis: matplotlib.axes.Axes, line: Timeline, colour: str, label: str, dashes: style.Dashes = "-"
 ) -> None:
     # A bin between two empty ones is seen as a point only.
     marker = "." if len(line.x) <= 60 or np.isnan(line.y).any() else ""
     axis.plot(
-        line.x,
-        line.y * per_ms,
-        color=colour,
-        linestyle=dashes,
-        linewidth=1.1,
-        marker=marker,
-        label=label,
-        zorder=3,
+        line.x, line.y, color=colour, linestyle=dashes, linewidth=1.1, marker=marker, label=label, zorder=3
     )
 
 
