@@ -28,7 +28,6 @@ from bench import marks
 from qjump_mn.model import loading
 from qjump_mn.results import directory, earlier, outcome, wording
 from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import VerdictRow
 
 PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
 LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
@@ -115,10 +114,11 @@ def told(path: Path, *, keep: bool) -> str:
             PICTURES.mkdir(exist_ok=True)
             shutil.copyfile(run.path / drawing.files["png"], picture)
         pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{drawing.caption}\n")
-    claims = "\n".join(
-        f"| {row.verdict} | {wording.shown(row.shown)} | {_published(row)} | {row.statement} | {row.source} |"
+    rows = (
+        [row.verdict, wording.shown(row.shown), wording.size(row), row.statement, row.source]
         for row in found.verdicts
     )
+    claims = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return "\n".join(
         [
             f"## {plan.experiment}: {plan.title}",
@@ -132,11 +132,6 @@ def told(path: Path, *, keep: bool) -> str:
             claims,
         ]
     )
-
-
-def _published(row: VerdictRow) -> str:
-    """What was published of a claim's value."""
-    return wording.published(row).removeprefix("published: ") or wording.NONE
 
 
 if __name__ == "__main__":

@@ -325,7 +325,7 @@ def expected_s(plan: Plan, backend: Backend) -> float:
         # By the frame; where links are fast and the clock is not dilated, several are handled at a time. On a
         # dilated clock the kernel's own timers are few, and programs wait for each other as long as ever.
         rates = arm.network.link.rate_bps / 1e7
-        faster: float = 0.4 * rates if arm.dilation > 100 else rates**0.85
+        faster: float = max(1.0, 0.4 * rates) if arm.dilated else rates**0.85
         return QUIET + faster * sum(workload.busy for workload in arm.workloads)
 
     arms_s = sum(FORK_S + virtual_s * cost(arm) for arm in plan.arms_run)

@@ -51,12 +51,18 @@ def shown(spread: Spread | None) -> str:
 
 
 def published(row: VerdictRow) -> str:
-    """What was published of a claim's number, and how near it must come; "" where nothing was."""
+    """What was published of a claim's number, and how near it must come, in a line of its own; "" where
+    nothing was."""
+    return f"published: {size(row)}" if row.published else ""
+
+
+def size(row: VerdictRow) -> str:
+    """The same for a column that is called so."""
     if row.published is None:
-        return ""
+        return NONE
     least, most = map(number, row.published)
     value = least if least == most else f"{least} to {most}"
-    return f"published: {value}, within a factor of {number(row.factor)}: {row.because}"
+    return f"{value}, within a factor of {number(row.factor)}: {row.because}"
 
 
 def intervals(plan: Plan) -> str:
