@@ -22,6 +22,7 @@
 #include "compat.h"
 #include "epoch.h"
 #include "qjump_params.h"
+#include "split.h"
 
 struct qjump_level {
 	unsigned long bit;		/* bit p for level p */
@@ -123,36 +124,12 @@ static int qjump_enqueue_cost(struct sk_buff *skb, struct Qdisc *sch, struct qju
 	return qjump_append(skb, sch, l);
 }
 
-/* As tbf_segment(): our parents counted one packet, tell them of the others. */
-static int qjump_segment(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
-			 struct sk_buff **to_free)
+static int qjump_enqueue_segment(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
-	netdev_features_t features = netif_skb_features(skb) & ~NETIF_F_GSO_MASK;
 	struct qjump_sched *q = qdisc_priv(sch);
-	unsigned int whole = qdisc_pkt_len(skb), len = 0, seg_len;
-	struct sk_buff *segs, *next;
-	int n = 0;
+	struct qjump_level *l = &q->level[qjump_classify(&q->params, skb)];
 
-	segs = skb_gso_segment(skb, features);
-	if (IS_ERR_OR_NULL(segs))
-		return qjump_drop(skb, sch, l, to_free);
-	skb_list_walk_safe(segs, segs, next) {
-		skb_mark_not_on_list(segs);
-		seg_len = segs->len;
-		compat_set_pkt_len(segs, seg_len);
-		if (qjump_enqueue_cost(segs, sch, l, qjump_cost(&q->params, segs), to_free) ==
-		    NET_XMIT_SUCCESS) {
-			n++;
-			len += seg_len;
-		}
-	}
-	if (!n) {
-		kfree_skb(skb);
-		return NET_XMIT_DROP;
-	}
-	qdisc_tree_reduce_backlog(sch, 1 - n, whole - len);
-	consume_skb(skb);
-	return NET_XMIT_SUCCESS;
+	return qjump_enqueue_cost(skb, sch, l, qjump_cost(&q->params, skb), to_free);
 }
 
 static noinline int qjump_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch,
@@ -160,11 +137,15 @@ static noinline int qjump_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch,
 {
 	struct qjump_sched *q = qdisc_priv(sch);
 	u32 cost = qjump_cost(&q->params, skb);
+	int n;
 
-	if (q->params.mode != TC_QJUMP_2015 &&
-	    (q->params.mpu || cost > l->budget / QJUMP_SPLIT))
-		return qjump_segment(skb, sch, l, to_free);
-	return qjump_enqueue_cost(skb, sch, l, cost, to_free);
+	if (q->params.mode == TC_QJUMP_2015 ||
+	    (!q->params.mpu && cost <= l->budget / QJUMP_SPLIT))
+		return qjump_enqueue_cost(skb, sch, l, cost, to_free);
+	n = split_gso(skb, sch, qjump_enqueue_segment, to_free);
+	if (n < 0)
+		return qjump_drop(skb, sch, l, to_free);
+	return n ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
 }
 
 static noinline int qjump_enqueue_limited(struct sk_buff *skb, struct Qdisc *sch,

@@ -28,8 +28,8 @@
  * had nothing to give, the next frame starts when it is taken. Frames on the
  * wire are part of this qdisc's backlog, not of a level's.
  *
- * A GSO packet counts as the frames it stands for, sent back to back, and is
- * handed over after the last one.
+ * A GSO packet is split when it comes: frames of a higher level pass between
+ * those that it stands for, as with a network card that has a queue for each.
  *
  * With orphan (default) a frame that has left is taken off its socket's
  * account, as a NIC's completion does. Without, the sender of a packet that is
@@ -42,6 +42,7 @@
 #include <linux/skbuff.h>
 
 #include "compat.h"
+#include "split.h"
 #include "wire_sched.h"
 
 #define CREATE_TRACE_POINTS
@@ -84,7 +85,7 @@ static int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 	return NET_XMIT_SUCCESS;
 }
 
-static int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+static int wire_enqueue_frame(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 
@@ -95,6 +96,23 @@ static int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 	qdisc_qstats_backlog_inc(sch, skb);
 	sch->q.qlen++;
 	return NET_XMIT_SUCCESS;
+}
+
+static noinline int wire_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch,
+				     struct sk_buff **to_free)
+{
+	int n = split_gso(skb, sch, wire_enqueue_frame, to_free);
+
+	if (n < 0)
+		return qdisc_drop(skb, sch, to_free);
+	return n ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+}
+
+static int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	if (unlikely(skb_is_gso(skb)))
+		return wire_enqueue_gso(skb, sch, to_free);
+	return wire_enqueue_frame(skb, sch, to_free);
 }
 
 static void wire_start(struct wire_sched *q, struct net_device *dev, struct sk_buff *skb,
@@ -168,7 +186,7 @@ static struct sk_buff *wire_pick_child(struct Qdisc *sch, u64 now, struct wire_t
 		*wire_cb(skb) = (struct wire_cb) {
 			.time = wire_ceil(*start),	/* when it came the child does not tell */
 			.level = wire_classify(&q->params, skb),
-			.len = wire_frame_len(&q->params, skb),
+			.len = wire_frame_len(skb),
 		};
 	return skb;
 }

@@ -34,16 +34,10 @@ static inline struct wire_cb *wire_cb(const struct sk_buff *skb)
 }
 
 /* Bytes from the first of the frame to the last of its FCS. */
-static inline u32 wire_frame_len(const struct wire_params *p, const struct sk_buff *skb)
+static inline u32 wire_frame_len(const struct sk_buff *skb)
 {
 	u32 trailer = ETH_FCS_LEN + (skb_vlan_tag_present(skb) ? VLAN_HLEN : 0);
 
-	if (unlikely(skb_is_gso(skb))) {
-		u32 n = max_t(u32, skb_shinfo(skb)->gso_segs, 1);
-
-		return qdisc_pkt_len(skb) + n * trailer +
-		       (n - 1) * (WIRE_PREAMBLE + WIRE_GAP + p->overhead);
-	}
 	return max_t(u32, skb->len + trailer, ETH_ZLEN + ETH_FCS_LEN);
 }
 

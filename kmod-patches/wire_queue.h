@@ -32,7 +32,7 @@ struct wire_queues {
 static inline bool wire_queues_add(struct wire_queues *w, const struct wire_params *params,
 				   struct Qdisc *sch, struct sk_buff *skb)
 {
-	u32 p = wire_classify(params, skb), len = wire_frame_len(params, skb);
+	u32 p = wire_classify(params, skb), len = wire_frame_len(skb);
 	struct wire_level *l = &w->level[p];
 
 	if (unlikely(len > params->limit || l->backlog > params->limit - len)) {

@@ -171,12 +171,29 @@ def test_what_is_saved_is_what_is_set() -> None:
         assert step.undo == Run(node=step.node, argv=("sysctl", "-qp", "-"))
 
 
-def test_a_scheme_takes_the_tail_loss_probe_away() -> None:
-    arm = arm_of(plan("fig3b", "smoke", [], schemes=("linux34",)), "linux34")
-    texts = [
-        step.stdin for step in treatment(arm, 1) if isinstance(step, Run) and step.argv[:1] == ("sysctl",)
+def test_an_experiment_changes_tcp_and_an_arm_changes_it_back() -> None:
+    resolved = plan("fig3b", "smoke", ["tcp.tail_loss_probe=false", "arms.qjump.tcp.tail_loss_probe=true"])
+    for name, value in (("contended", 0), ("qjump", 3)):
+        arm = arm_of(resolved, name)
+        texts = [
+            step.stdin for step in treatment(arm, 1) if isinstance(step, Run) and step.argv[:1] == ("sysctl",)
+        ]
+        assert texts == [f"net.ipv4.tcp_early_retrans = {value}\n"] * len(arm.network.hosts)
+    assert resolved.tcp.told == "TCP without a tail-loss probe"
+
+
+def test_segmentation_offload_is_for_links_that_cut_frames() -> None:
+    resolved = plan("fig3b", "smoke", ["tcp.segmentation_offload=true"])
+    steps = [
+        step
+        for step in treatment(arm_of(resolved, "idle"), 1)
+        if isinstance(step, Run) and "ethtool" in step.argv[-1]
     ]
-    assert texts == ["net.ipv4.tcp_early_retrans = 0\n"] * len(arm.network.hosts)
+    assert [step.node for step in steps] == list(resolved.network.hosts)
+    assert steps[0].argv[-1] == "ethtool -K h1-eth0 tso on gso on; ethtool -K h1-eth0.2 tso on gso on"
+    assert steps[0].undo is not None and steps[0].undo.argv[-1] == steps[0].argv[-1].replace(" on", " off")
+    with pytest.raises(UsageError, match=r"tcp\.segmentation_offload: only links of model wire .* model htb"):
+        plan("fig3b", "smoke", ["tcp.segmentation_offload=true", "link.model=htb"])
 
 
 def test_the_switches_know_the_flows_of_what_is_measured_and_of_nothing_else() -> None:

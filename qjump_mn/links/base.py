@@ -64,7 +64,7 @@ class LinkModel:
     priority by itself. ``has_port_queues``: below the root of a switch's end a scheme may put queues of its
     own. ``counts_levels``: its counters tell the levels apart. ``exact``: a frame takes its serialisation
     time to the nanosecond, so that an idle round trip is a constant. ``has_hosts``: what hosts take is part
-    of it.
+    of it. ``cuts_segments``: what TCP hands down for a card with segmentation offload becomes frames.
     """
 
     name: ClassVar[str]
@@ -75,6 +75,7 @@ class LinkModel:
     releases_early: ClassVar[bool] = False
     exact: ClassVar[bool] = False
     has_hosts: ClassVar[bool] = False
+    cuts_segments: ClassVar[bool] = False
 
     def check(self, where: str, link: Link) -> None:
         """Raise :class:`UsageError` that begins with ``where`` for what this model cannot do."""

@@ -28,6 +28,7 @@ class Wire(LinkModel):
     releases_early = True
     exact = True
     has_hosts = True
+    cuts_segments = True
 
     def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
         jitter = f" jitter {_text(link)} seed {seed}" if on_switch and link.host_jitter else ""

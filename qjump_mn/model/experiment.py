@@ -8,6 +8,7 @@ import msgspec
 
 from qjump_mn.model.clock import ClockSpec
 from qjump_mn.model.scheme import SchemeSpec
+from qjump_mn.model.tcp import Tcp
 from qjump_mn.model.topology import LinkChange, LinkSpec
 from qjump_mn.model.units import Duration, Size
 from qjump_mn.programs.registry import AnySpec
@@ -37,8 +38,8 @@ class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """One treatment: ``scheme`` names a file of schemes/.
 
     ``qjump`` names one of the experiment's limiters, for a scheme that limits; without it that is the first.
-    ``window`` and ``link`` are in the place of the scheme's, if they are given. With ``sweep`` it stands for
-    a series of arms, one for each value of that sweep.
+    ``window`` and ``link`` are in the place of the scheme's, ``tcp`` in that of the experiment's, if they are
+    given. With ``sweep`` it stands for a series of arms, one for each value of that sweep.
     """
 
     label: str
@@ -47,6 +48,7 @@ class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     qjump: str | None = None
     window: Size | None = None
     link: LinkChange | None = None
+    tcp: Tcp = Tcp()
     sweep: str | None = None
 
 
@@ -166,6 +168,7 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     topology: str
     link: LinkSpec
     clock: ClockSpec = ClockSpec()
+    tcp: Tcp = Tcp()
     warmup: Duration = Duration(0)
     duration: Duration = Duration(0)
     replicates: int

@@ -9,6 +9,7 @@ import msgspec
 from qjump_mn.model import identity
 from qjump_mn.model.experiment import ClaimSpec, EpochMode, FigureSpec, Published
 from qjump_mn.model.scheme import Limiter, Presented, SchemePlan
+from qjump_mn.model.tcp import Tcp
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.registry import AnyPlan
 
@@ -51,6 +52,7 @@ class ArmPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     uses_levels: bool
     qjump: QJumpPlan | None
     workloads: tuple[AnyPlan, ...]
+    tcp: Tcp = Tcp()
     dilated: int | None = None
     series: str = ""
     x: float | None = None
@@ -132,6 +134,8 @@ class Shown(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     question: str
     network: Network
     """The experiment's own, of which reports and constants are; every arm has the one that it runs on."""
+    tcp: Tcp = Tcp()
+    """The experiment's own likewise."""
     figure: FigureSpec
     remarks: tuple[str, ...]
     axes: dict[str, str] = {}
@@ -261,6 +265,11 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def network(self) -> Network:
         """The experiment's own network; an arm may have another."""
         return self.shown.network
+
+    @property
+    def tcp(self) -> Tcp:
+        """The experiment's own TCP; an arm may have another."""
+        return self.shown.tcp
 
     @property
     def figure(self) -> FigureSpec:

@@ -108,6 +108,7 @@ def plan(
             reproduces=spec.reproduces,
             question=spec.question,
             network=network,
+            tcp=spec.tcp,
             figure=spec.figure,
             remarks=tuple(dict.fromkeys([*remarks, *perturbed.remarks])),
             axes={key: sweep.label for key, sweep in spec.sweeps.items()},
@@ -372,6 +373,8 @@ def _arm(
                     f"{where}: {what} would have level {used}, of which its limiter lets nothing pass in "
                     f"mode 2015: give it a factor for level {used}"
                 )
+    tcp = spec.tcp.over(experiment.tcp)
+    tcp.check(where, network)
     treatment = resolve_scheme(f"scheme {spec.scheme!r}", spec.scheme, scheme, network)
     return ArmPlan(
         name=name,
@@ -381,6 +384,7 @@ def _arm(
         uses_levels=scheme.levels,
         qjump=limiter,
         workloads=workloads,
+        tcp=tcp,
         dilated=dilated,
     )
 

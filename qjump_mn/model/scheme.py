@@ -58,8 +58,8 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     ``levels`` marks every workload with its level, which switches and hosts serve in strict priority.
     ``limiter`` makes hosts limit their levels by the experiment's rates: sch_qjump in mode "delay", "drop" or
     "2015", or prio and "tbf". ``window`` caps the socket buffers of background workloads.
-    ``congestion_control``, ``ecn`` and ``tail_loss_probe`` are TCP's, on every host. ``link`` changes every
-    link. ``host`` and ``switch_port`` are tc lines for every host's interface and every switch port, each
+    ``congestion_control`` and ``ecn`` are TCP's, on every host. ``link`` changes every link. ``host`` and
+    ``switch_port`` are tc lines for every host's interface and every switch port, each
     without the word tc: {dev} is the interface, {parent} the class below which they belong; {rate} (bit/s),
     {buffer}, {frame} (bytes; a full one) and {mtu} are the link's. Any other field is a number, which is
     rounded: an expression (:mod:`qjump_mn.model.expression`) with these names and those of ``parameters``,
@@ -77,7 +77,6 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     window: Size | None = None
     congestion_control: str | None = None
     ecn: bool | None = None
-    tail_loss_probe: bool | None = None
     link: LinkChange = LinkChange()
     parameters: dict[str, float] = {}
     host: tuple[str, ...] = ()
@@ -95,7 +94,6 @@ class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     name: str
     congestion_control: str | None = None
     ecn: bool | None = None
-    tail_loss_probe: bool | None = None
     host: tuple[str, ...] = ()
     switch_port: tuple[str, ...] = ()
     trunk_port: tuple[str, ...] = ()
@@ -152,7 +150,6 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         name=name,
         congestion_control=spec.congestion_control,
         ecn=spec.ecn,
-        tail_loss_probe=spec.tail_loss_probe,
         host=filled("host", spec.host, network.link),
         switch_port=filled("switch_port", spec.switch_port, network.link),
         trunk_port=filled("switch_port", spec.switch_port, network.trunk),

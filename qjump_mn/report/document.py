@@ -157,7 +157,7 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
         ("topology", f"{net.topology}: {len(net.hosts)} hosts, {len(net.switches)} switches"),
         *_links("", net.link),
         *(_links(" between switches", net.trunk) if net.trunk != net.link else ()),
-        *([("hosts", net.told_hosts)] if net.told_hosts else []),
+        *((name, told) for name, told in (("hosts", net.told_hosts), ("TCP", plan.tcp.told)) if told),
         ("MTU, VLAN", f"{net.mtu_bytes} B, VLAN {net.vlan}"),
         ("warm-up, measured", f"{plan.warmup_ns / 1e9:g} s, {plan.duration_ns / 1e9:g} s"),
         *runs,
@@ -207,7 +207,7 @@ def schemes(plan: Plan, *, simulated: bool) -> list[tuple[str, str, list[str]]]:
 
 def _set(arm: ArmPlan) -> list[str]:
     """What an arm's scheme set, as a shell or a link has it."""
-    done = [line.removeprefix("net.ipv4.") for line in transport(arm.scheme)]
+    done = [line.removeprefix("net.ipv4.") for line in transport(arm)]
     done += [f"switch port: tc {line}" for line in arm.scheme.switch_port]
     done += [
         f"port to another switch: tc {line}"

@@ -15,7 +15,8 @@ from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.steps.treatment import placed, port_queues, transport
 from qjump_mn.theory import LEVELS
 
-OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
+SEGMENTATION = ("tcp-segmentation-offload", "generic-segmentation-offload")
+OFFLOADS = (*SEGMENTATION, "generic-receive-offload")
 
 
 def differences(folder: Path, arm: ArmPlan) -> list[str]:
@@ -53,7 +54,8 @@ def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
         ]
         sentences += _transport_differences(folder, arm, node)
     offloads = folder / f"ethtool-{node}.txt"
-    return sentences + (_offload_differences(offloads.read_text()) if offloads.exists() else [])
+    on = () if on_switch or not arm.tcp.segmentation_offload else SEGMENTATION
+    return sentences + (_offload_differences(offloads.read_text(), on) if offloads.exists() else [])
 
 
 def _qdisc_differences(qdiscs: Sequence[Qdisc], device: str, arm: ArmPlan, *, on_switch: bool) -> list[str]:
@@ -68,7 +70,7 @@ def _qdisc_differences(qdiscs: Sequence[Qdisc], device: str, arm: ArmPlan, *, on
 
 
 def _transport_differences(folder: Path, arm: ArmPlan, host: str) -> list[str]:
-    planned = transport(arm.scheme)
+    planned = transport(arm)
     read = (folder / f"tcp-{host}.txt").read_text().splitlines() if planned else []
     return [f"{host}: its TCP has not {line}" for line in planned if line not in read]
 
@@ -146,10 +148,12 @@ def _limiter_differences(qdiscs: Sequence[Qdisc], arm: ArmPlan) -> list[str]:
     return wrong
 
 
-def _offload_differences(text: str) -> list[str]:
-    on = []
+def _offload_differences(text: str, on: Sequence[str]) -> list[str]:
+    """Of the offloads those in ``on`` are on, and no others."""
+    wrong = []
     for device, features in re.findall(r"Device (\S+):\n(.*?)(?=\nDevice |\Z)", text, re.DOTALL):
         for name in OFFLOADS:
-            if not re.search(rf"^\s*{name}: off", features, re.MULTILINE):
-                on.append(f"{device}: {name} is on")
-    return on
+            planned, other = ("on", "off") if name in on else ("off", "on")
+            if not re.search(rf"^\s*{name}: {planned}", features, re.MULTILINE):
+                wrong.append(f"{device}: {name} is {other}")
+    return wrong

@@ -17,7 +17,7 @@ def built(arm: ArmPlan) -> Iterator[Read]:
     """ip-NODE.json, ethtool-NODE.txt, tc-NODE.json, ovs.txt and flows-SWITCH.txt; tcp-HOST.txt if the arm
     changes TCP."""
     network = arm.network
-    keys = tuple(line.partition(" = ")[0] for line in transport(arm.scheme))
+    keys = tuple(line.partition(" = ")[0] for line in transport(arm))
     for node, name in _nodes(network):
         devices = network.switch_ports() if node == MACHINE else [f"{node}-eth0", network.vlan_device(node)]
         offloads = "; ".join(f"echo 'Device {device}:'; ethtool -k {device}" for device in devices)

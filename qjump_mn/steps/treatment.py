@@ -20,6 +20,8 @@ from qjump_mn.theory import LEVELS
 ICMP_ECHO_REPLY = 0
 ALLOWED = "net.ipv4.tcp_allowed_congestion_control"
 SYSCTL = ("sysctl", "-qp", "-")
+LINUX_TSO_RTT_LOG = 9
+"""As Linux has it: a packet for a near host may be as long as it can."""
 
 
 def treatment(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
@@ -38,7 +40,9 @@ def treatment(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
         yield from _shape(node, shapings, _queues(arm, node))
     yield from model.switches(network)
     for host in network.hosts:
-        yield from _transport(host, arm.scheme)
+        yield from _transport(host, arm)
+        if arm.tcp.segmentation_offload:
+            yield _segmentation_offload(host, network)
     for host, level in dict(reply for workload in arm.workloads for reply in workload.echo_replies).items():
         yield _mark_echo_replies(host, network.vlan_device(host), level)
 
@@ -114,12 +118,14 @@ def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
     }
 
 
-def transport(scheme: SchemePlan) -> list[str]:
-    """What a scheme asks of a host's TCP, as sysctl has it: "key = value"."""
+def transport(arm: ArmPlan) -> list[str]:
+    """What an arm asks of a host's TCP, as sysctl has it: "key = value"."""
+    scheme, tcp = arm.scheme, arm.tcp
     values = {
         "net.ipv4.tcp_congestion_control": scheme.congestion_control,
         "net.ipv4.tcp_ecn": None if scheme.ecn is None else int(scheme.ecn),
-        "net.ipv4.tcp_early_retrans": None if scheme.tail_loss_probe is None else 3 * scheme.tail_loss_probe,
+        "net.ipv4.tcp_early_retrans": None if tcp.tail_loss_probe is None else 3 * tcp.tail_loss_probe,
+        "net.ipv4.tcp_tso_rtt_log": LINUX_TSO_RTT_LOG if tcp.segmentation_offload else None,
     }
     return [f"{key} = {value}" for key, value in values.items() if value is not None]
 
@@ -138,10 +144,23 @@ def _congestion_control(scheme: SchemePlan) -> Iterator[Run]:
     )
 
 
-def _transport(host: str, scheme: SchemePlan) -> Iterator[Run]:
-    if lines := transport(scheme):
+def _transport(host: str, arm: ArmPlan) -> Iterator[Run]:
+    if lines := transport(arm):
         saves = ("sysctl", *(line.partition(" = ")[0] for line in lines))
         yield Run(node=host, argv=SYSCTL, stdin=_text(lines), saves=saves, undo=Run(node=host, argv=SYSCTL))
+
+
+def _segmentation_offload(host: str, network: Network) -> Run:
+    """Packets of up to 64 kB from TCP down to the host's wire, which cuts them."""
+    turned = (
+        "; ".join(
+            f"ethtool -K {device} tso {state} gso {state}"
+            for device in (f"{host}-eth0", network.vlan_device(host))
+        )
+        for state in ("on", "off")
+    )
+    on, off = (("sh", "-e", "-c", lines) for lines in turned)
+    return Run(node=host, argv=on, undo=Run(node=host, argv=off))
 
 
 def host_priorities(device: str, network: Network) -> list[str]:

@@ -25,6 +25,7 @@ QUICK = [
     ["wire_orphan"],
     ["wire_stamps"],
     ["wire_jitter"],
+    ["wire_gso"],
     ["wire_tap"],
     ["qjump_priority"],
     ["qjump_refusals"],
@@ -187,6 +188,28 @@ def test_jitter_keeps_the_order_of_a_flow_and_of_no_more(guest: Guest) -> None:
     assert values["kept"] == [list(range(40))] * 3
     assert 10 < values["overtook"] < 110
     assert values["plain"] and values["emptied"] == 0
+
+
+def test_jitter_keeps_udp_of_a_pair_of_hosts_in_order(guest: Guest) -> None:
+    # As a card's receive queues do, whatever the ports: ptpd drops a Sync that its Follow_Up has overtaken.
+    assert guest.values("wire_jitter")["overtook_udp"] == 0
+
+
+def test_a_gso_packet_is_split_into_its_frames(guest: Guest) -> None:
+    values = guest.values("wire_gso")
+    assert values["handed_over"] == {"pfifo": [28_042], "wire": [1442] * 20}
+    assert values["received"] == [1400] * 20
+    assert max(abs(gap - 1) for gap in values["gaps"]) < 0.05
+
+
+def test_an_urgent_frame_passes_between_those_of_a_gso_packet(guest: Guest) -> None:
+    assert guest.values("wire_gso")["urgent"] == 1
+
+
+def test_a_full_level_drops_frames_of_a_gso_packet_and_keeps_the_others(guest: Guest) -> None:
+    values = guest.values("wire_gso")
+    assert values["full"] == {"received": 5, "drops": 15} and values["child"] == 20
+    assert values["left"] == [[0, 0], [0, 0]]
 
 
 def test_the_same_seed_jitters_the_same(guest: Guest) -> None:

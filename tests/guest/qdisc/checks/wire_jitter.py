@@ -1,10 +1,11 @@
-"""Jitter: UDP datagrams through a wire of 1 Gb/s whose jitter is 0:1ms,50:2ms,99:5ms,100:8ms, seed 7.
+"""Jitter: TCP segments through a wire of 1 Gb/s whose jitter is 0:1ms,50:2ms,99:5ms,100:8ms, seed 7.
 
-`took_ns`: 200 datagrams sent alone, less the least that one takes without jitter; `drawn_ns` is what the kernel's generator gives from that
-seed, computed here. Then 3 flows of 40 datagrams back to back: `kept`, in what order each flow's came, and `overtook`, how many came before
-one sent earlier; `again_ns`: by how much they come at other times, since the first was sent, with the same seed again. `emptied`: a wire with frames in flight is replaced; `plain`: without jitter,
-in order.
-Assert: |took_ns - drawn_ns| and `again_ns` are a few us; flows are kept in order and overtake each other.
+They are sent and read by raw sockets; their checksum is wrong, so that no TCP answers.
+`took_ns`: 200 segments sent alone, less the least that one takes without jitter; `drawn_ns` is what the kernel's generator gives from that
+seed, computed here. Then 3 flows of 40 segments back to back: `kept`, in what order each flow's came, and `overtook`, how many came before
+one sent earlier; `again_ns`: by how much they come at other times, since the first was sent, with the same seed again. `overtook_udp`: the same with
+UDP datagrams from 3 ports. `emptied`: a wire with frames in flight is replaced; `plain`: without jitter, in order.
+Assert: |took_ns - drawn_ns| and `again_ns` are a few us; flows are kept in order and overtake each other, unless they are UDP's.
 """
 
 import contextlib
@@ -46,97 +47,108 @@ def draws(seed: int, count: int) -> list[int]:
     return found
 
 
+class Flows:
+    """Senders of one protocol in namespace a, from a port each, and their receiver in b."""
+
+    def __init__(self, protocol: int) -> None:
+        self.protocol = protocol
+        rig.enter("b")
+        self.receiver = self._socket()
+        self.receiver.settimeout(5)
+        self.receiver.setsockopt(socket.SOL_SOCKET, rig.SO_TIMESTAMPNS, 1)
+        rig.enter("a")
+        self.socket = self._socket()
+        self.socket.connect(("10.9.0.2", 0))
+
+    def _socket(self) -> socket.socket:
+        return socket.socket(socket.AF_INET, socket.SOCK_RAW, self.protocol)
+
+    def send(self, flow: int, number: int) -> None:
+        rest = bytes(16) if self.protocol == socket.IPPROTO_TCP else struct.pack("!HH", 16, 1)
+        self.socket.send(struct.pack("!HH", 1000 + flow, 9) + rest + struct.pack("!II", flow, number))
+
+    def arrivals(self, count: int) -> list[tuple[int, int, int]]:
+        """Flow, number and the kernel's stamp of so many, as they come."""
+        found = []
+        for _ in range(count):
+            data, extra, _, _ = self.receiver.recvmsg(2000, 64)
+            seconds, ns = struct.unpack("qq", extra[0][2][:16])
+            found.append((*struct.unpack("!II", data[-8:]), seconds * 10**9 + ns))
+        return found
+
+    def alone(self, count: int) -> list[int]:
+        took = []
+        for number in range(count):
+            before = rig.now()
+            self.send(0, number)
+            took.append(self.arrivals(1)[0][2] - before)
+            time.sleep(0.001)
+        return took
+
+    def send_all(self) -> None:
+        for number in range(EACH):
+            for flow in range(FLOWS):
+                self.send(flow, number)
+
+    def burst(self) -> dict[tuple[int, int], int]:
+        """When each came since the first was sent, in the order of their coming."""
+        began = rig.now()
+        self.send_all()
+        return {(flow, number): ns - began for flow, number, ns in self.arrivals(FLOWS * EACH)}
+
+    def drain(self) -> None:
+        self.receiver.settimeout(0.02)
+        with contextlib.suppress(TimeoutError):
+            while True:
+                self.receiver.recv(2000)
+        self.receiver.settimeout(5)
+
+
 def wire(options: str) -> None:
     rig.tc(f"qdisc replace dev a0 root handle 5: wire rate 1gbit {options}")
-
-
-def arrivals(count: int) -> list[tuple[int, int, int]]:
-    """Flow, number and the kernel's stamp of so many datagrams, as they come."""
-    found = []
-    for _ in range(count):
-        data, extra, _, _ = receiver.recvmsg(2000, 64)
-        seconds, ns = struct.unpack("qq", extra[0][2][:16])
-        found.append((*struct.unpack("!II", data[:8]), seconds * 10**9 + ns))
-    return found
-
-
-def alone(count: int) -> list[int]:
-    took = []
-    for number in range(count):
-        before = rig.now()
-        senders[0].send(struct.pack("!II", 0, number))
-        took.append(arrivals(1)[0][2] - before)
-        time.sleep(0.001)
-    return took
-
-
-def send_all() -> None:
-    for number in range(EACH):
-        for flow, sender in enumerate(senders):
-            sender.send(struct.pack("!II", flow, number))
-
-
-def burst() -> dict[tuple[int, int], int]:
-    """When each came since the first was sent, in the order of their coming."""
-    began = rig.now()
-    send_all()
-    return {(flow, number): ns - began for flow, number, ns in arrivals(FLOWS * EACH)}
-
-
-def drain() -> None:
-    receiver.settimeout(0.02)
-    with contextlib.suppress(TimeoutError):
-        while True:
-            receiver.recv(2000)
-    receiver.settimeout(5)
 
 
 def sent_before(later: tuple[int, int], earlier: tuple[int, int]) -> bool:
     return (later[1], later[0]) > (earlier[1], earlier[0])
 
 
+def overtakers(burst: dict[tuple[int, int], int]) -> int:
+    came = list(burst)
+    return sum(any(sent_before(one, other) for one in came[:place]) for place, other in enumerate(came))
+
+
 rig.build()
-rig.enter("b")
-receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-receiver.bind(("10.9.0.2", 9))
-receiver.settimeout(5)
-receiver.setsockopt(socket.SOL_SOCKET, rig.SO_TIMESTAMPNS, 1)
-rig.enter("a")
-senders = []
-for flow in range(FLOWS):
-    senders.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-    senders[-1].bind(("10.9.0.1", 1000 + flow))
-    senders[-1].connect(("10.9.0.2", 9))
+tcp, udp = Flows(socket.IPPROTO_TCP), Flows(socket.IPPROTO_UDP)
 wire("")
-alone(5)  # warm up
-least = min(alone(20))
+tcp.alone(5)  # warm up
+least = min(tcp.alone(20))
 rig.tc("qdisc del dev a0 root")
 wire(f"{JITTER} seed 7")
-took = [ns - least for ns in alone(200)]
+took = [ns - least for ns in tcp.alone(200)]
 bursts = []
-for _ in range(2):
+for flows in (tcp, tcp, udp):
     rig.tc("qdisc del dev a0 root")
     wire(f"{JITTER} seed 7")
-    bursts.append(burst())
-first, second = bursts
-came = list(first)
-for sender in senders:
-    sender.send(bytes(8))
+    bursts.append(flows.burst())
+first, second, of_udp = bursts
+for flow in range(FLOWS):
+    tcp.send(flow, 0)
 rig.tc("qdisc del dev a0 root")  # with frames in flight
 wire(f"{JITTER} seed 7")
-send_all()
+tcp.send_all()
 rig.run("ip -n a link set a0 down")  # resets it, with frames in flight
 rig.run("ip -n a link set a0 up")
 emptied = rig.qdisc("wire")["qlen"]
 wire("jitter none")
-drain()  # what had arrived before
+tcp.drain()  # what had arrived before
 rig.run(f"ip -n a neigh replace 10.9.0.2 lladdr {rig.address_of('b')} dev a0 nud permanent")
 rig.report(
     took_ns=took,
     drawn_ns=draws(7, 200),
-    kept=[[number for f, number in came if f == flow] for flow in range(FLOWS)],
-    overtook=sum(any(sent_before(one, other) for one in came[:place]) for place, other in enumerate(came)),
-    again_ns=[abs(second[datagram] - ns) for datagram, ns in first.items()],
+    kept=[[number for f, number in first if f == flow] for flow in range(FLOWS)],
+    overtook=overtakers(first),
+    overtook_udp=overtakers(of_udp),
+    again_ns=[abs(second[segment] - ns) for segment, ns in first.items()],
     emptied=emptied,
-    plain=list(burst()) == [(f, n) for n in range(EACH) for f in range(FLOWS)],
+    plain=list(tcp.burst()) == [(f, n) for n in range(EACH) for f in range(FLOWS)],
 )

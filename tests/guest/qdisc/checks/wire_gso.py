@@ -1,0 +1,86 @@
+"""GSO: one packet of 20 UDP datagrams of 1400 B through a wire of 10 Mb/s.
+
+`handed_over`, the lengths that leave a0, by what stands at its root: `pfifo` lets the packet through whole, or this check proves nothing.
+`wire`: what is received, and by how many frames' times each came after the one before; `urgent`: the place at which a datagram of level 7
+came that was sent right behind the packet; `full`: into queues of five frames, the datagrams received, and the level's drops; `child`: the datagrams
+that come through a pfifo below the wire; `left`: what waits at the end, packets and bytes.
+"""
+
+import contextlib
+import itertools
+import socket
+import time
+
+import rig
+
+SEGMENTS, SIZE = 20, 1400
+FRAME = SIZE + 8 + 20 + 14
+UDP_SEGMENT = 103
+FRAME_NS = (FRAME + 4 + 20) * 8e9 / 10e6
+
+
+def sender(priority: int) -> socket.socket:
+    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, priority)
+    made.connect(("10.9.0.2", 9))
+    return made
+
+
+def everything(source: socket.socket, quiet_s: float = 0.1) -> list[tuple[int, int]]:
+    """When each datagram or frame came, in ns, and its length; until nothing has come for so long."""
+    found = []
+    source.settimeout(quiet_s)
+    with contextlib.suppress(TimeoutError):
+        while True:
+            length = len(source.recv(1 << 16))
+            found.append((time.monotonic_ns(), length))
+    return found
+
+
+def send_packet() -> list[tuple[int, int]]:
+    bulk.send(bytes(SEGMENTS * SIZE))
+    return everything(receiver)
+
+
+def root(line: str) -> None:
+    rig.tc(f"qdisc replace dev a0 root handle 5: {line}")
+
+
+rig.build()
+rig.enter("b")
+receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+receiver.setsockopt(socket.SOL_SOCKET, rig.SO_RCVBUFFORCE, 1 << 24)
+receiver.bind(("10.9.0.2", 9))
+rig.enter("a")
+watcher = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+watcher.bind(("a0", 3))
+bulk, urgent = sender(0), sender(7)
+bulk.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, SIZE)
+
+handed_over = {}
+for kind, line in (("pfifo", "pfifo"), ("wire", "wire rate 10mbit classify priority")):
+    root(line)
+    came = send_packet()
+    handed_over[kind] = [length for _, length in everything(watcher)]
+gaps = [(after - before) / FRAME_NS for (before, _), (after, _) in itertools.pairwise(came)]
+
+bulk.send(bytes(SEGMENTS * SIZE))
+urgent.send(b"now")
+place = [length for _, length in everything(receiver)].index(3)
+
+root(f"wire rate 10mbit classify priority limit {5 * (FRAME + 4)}")
+before = rig.level("wire", 0)["drops"]
+kept = len(send_packet())
+full = {"received": kept, "drops": rig.level("wire", 0)["drops"] - before}
+
+rig.tc("qdisc add dev a0 parent 5:1 handle 6: pfifo limit 100")
+child = len(send_packet())
+rig.report(
+    handed_over=handed_over,
+    received=[length for _, length in came],
+    gaps=gaps,
+    urgent=place,
+    full=full,
+    child=child,
+    left=[[state["qlen"], state["backlog"]] for state in map(rig.qdisc, ("wire", "pfifo"))],
+)
