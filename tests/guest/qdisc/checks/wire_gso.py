@@ -43,7 +43,8 @@ def send_packet() -> list[tuple[int, int]]:
 
 
 def root(line: str) -> None:
-    rig.tc(f"qdisc replace dev a0 root handle 5: {line}")
+    rig.tc("qdisc del dev a0 root", check=False)
+    rig.tc(f"qdisc add dev a0 root handle 5: {line}")
 
 
 rig.build()
@@ -69,9 +70,7 @@ urgent.send(b"now")
 place = [length for _, length in everything(receiver)].index(3)
 
 root(f"wire rate 10mbit classify priority limit {5 * (FRAME + 4)}")
-before = rig.level("wire", 0)["drops"]
-kept = len(send_packet())
-full = {"received": kept, "drops": rig.level("wire", 0)["drops"] - before}
+full = {"received": len(send_packet()), "drops": rig.level("wire", 0)["drops"]}
 
 rig.tc("qdisc add dev a0 parent 5:1 handle 6: pfifo limit 100")
 child = len(send_packet())
