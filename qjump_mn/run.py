@@ -19,11 +19,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from qjump_mn import __version__
+from qjump_mn import __version__, machine
 from qjump_mn.errors import QJumpError, UsageError
 from qjump_mn.model import loading
 
-VERBS = ("run", "resume", "list", "explain", "report", "doctor", "clean")
+VERBS = ("run", "resume", "list", "explain", "report", "doctor", "machine", "clean")
 
 app = typer.Typer(
     add_completion=False,
@@ -37,6 +37,8 @@ app = typer.Typer(
 )
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+app.add_typer(machine.app, name="machine")
 
 Experiment = Annotated[
     str, typer.Argument(help="the experiment's name, such as fig3a; see list", show_default=False)

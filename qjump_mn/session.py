@@ -22,7 +22,7 @@ from qjump_mn.backends.execute import execute
 from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import InvalidRunError, UsageError
 from qjump_mn.guest.cores import WAITS
-from qjump_mn.guest.leash import leashed
+from qjump_mn.leash import leashed
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.results import directory, wording

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from qjump_mn import cache, remembered
-from qjump_mn.guest import Image, build, crates, store
-from qjump_mn.guest.build import Recipe
-from qjump_mn.guest.toolbox import Tree
+from qjump_mn.guest import Image, store
 from qjump_mn.remembered import VARIABLE, Kind
+from qjump_mn.toolbox import Tree, build, crates
+from qjump_mn.toolbox.build import Recipe
 
 Test = Callable[..., None]
 

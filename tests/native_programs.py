@@ -20,7 +20,7 @@ from typing import Self
 
 import pytest
 
-from qjump_mn.guest import build
+from qjump_mn.toolbox import build
 
 NATIVE = Path(__file__).resolve().parent.parent / "native"
 WAIT_S = 60

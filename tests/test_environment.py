@@ -239,7 +239,7 @@ def test_an_installed_wheel_has_its_experiments(tmp_path: Path) -> None:
         "topologies/paper12.toml",
         "kmod-patches/sch_qjump.c",
         "native/app-util/libqjau.c",
-        "guest/packages.lock",
+        "toolbox/locks/toolbox.lock",
     }
     wanted |= {
         "native/barrier/Cargo.lock",

@@ -17,18 +17,18 @@ import msgspec
 import pytest
 
 import qjump_mn
-from qjump_mn import guest
+from qjump_mn import guest, toolbox
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.executor import steps
-from qjump_mn.guest import Job, build, overlay, toolbox
-from qjump_mn.guest.cpio import Node
+from qjump_mn.guest import Job
 from qjump_mn.guest.job import encode_job
-from qjump_mn.guest.toolbox import Tree
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.steps import openvswitch
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
+from qjump_mn.toolbox import Tree, build, overlay
+from qjump_mn.toolbox.cpio import Node
 
 PACKAGE = Path(qjump_mn.__file__).parent
 EXECUTOR = PACKAGE / "executor"
@@ -151,7 +151,7 @@ def test_the_executor_imports_nothing_of_the_package_but_itself(source: Path) ->
 
 
 def test_a_comment_goes_into_the_guest_from_the_executor_alone(tmp_path: Path) -> None:
-    if not toolbox.is_built():
+    if toolbox.found() is None:
         pytest.skip("the toolbox, whose Python compiles the executor, is not built")
     tree = toolbox.toolbox()
     now = fingerprint(tree)

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from qjump_mn import scratch
-from qjump_mn.guest import simulator
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.machine import _tagged
 from qjump_mn.processes import is_alive, tag
 from qjump_mn.results import directory
+from qjump_mn.toolbox import simulator
 from tests import synthetic
 from tests.guest import trees
 

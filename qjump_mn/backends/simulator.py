@@ -18,9 +18,9 @@ from qjump_mn.backends import simulated
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.backends.simulated import Said
 from qjump_mn.errors import LostError, QJumpError, UsageError
-from qjump_mn.guest import simulator
-from qjump_mn.guest.leash import leashed
+from qjump_mn.leash import leashed
 from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.toolbox import simulator
 
 
 class SimulatorBackend:

@@ -19,15 +19,16 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from qjump_mn import cache, scratch
+from qjump_mn import cache, scratch, toolbox
 from qjump_mn.errors import LostError, QJumpError, UsageError
-from qjump_mn.guest import debug, overlay, snapshots, store, toolbox
+from qjump_mn.guest import snapshots, store
 from qjump_mn.guest.cores import core
-from qjump_mn.guest.cpio import Node
-from qjump_mn.guest.image import initramfs
 from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Snapshot, encode_job, encode_setup
 from qjump_mn.guest.machine import Files, Machine, Stop, end_orphans, machine, qemu_argv
 from qjump_mn.guest.result import Trailer, unpack
+from qjump_mn.toolbox import debug, overlay
+from qjump_mn.toolbox.cpio import Node
+from qjump_mn.toolbox.image import initramfs
 
 __all__ = [
     "Image",
@@ -51,24 +52,26 @@ def prepare(
     progress: Progress = lambda line: None,
     *,
     extra: Mapping[str, bytes | Path] | None = None,
-    kernel_suite: str | None = None,
+    other_kernel: str | None = None,
     bare: bool = False,
 ) -> Image:
     """Build, or find in the cache, everything that a guest needs: tree, kernel modules, programs, initramfs.
 
-    `extra` are more files for the guest, by names relative to /. For tests: `kernel_suite` takes the kernel
-    of another Debian suite ("bookworm": 6.1, "trixie-backports": 7.x) or, as "debug", the one that debug.py
-    builds, and a `bare` image is without our programs and can run scripts only (overlay.py). Building needs
-    root, using what root built does not. Raises MachineError with what is missing.
+    `extra` are more files for the guest, by names relative to /. For tests: `other_kernel` takes a kernel
+    that is locked ("6.1", "7") or, as "debug", the one that debug.py builds, and a `bare` image is without
+    our programs and can run scripts only (overlay.py). Building needs root, using what root built does not.
+    Raises MachineError with what is missing.
     """
     tree = toolbox.toolbox(progress)
-    match kernel_suite:
+    if differences := toolbox.differences(tree):
+        progress(f"not the machine of the reference runs: {toolbox.summary(differences)}")
+    match other_kernel:
         case None:
             kernel = tree
         case debug.SUITE:
             kernel = debug.kernel_tree(progress)
         case suite:
-            kernel = toolbox.kernel_tree(suite, progress)
+            kernel = toolbox.made(f"kernel-{suite}", progress)
     own = overlay.nodes(tree, kernel, bare=bare, progress=progress)
     own |= {name: Node.file(content) for name, content in (extra or {}).items()}
     initrd = initramfs(tree, kernel, own, progress)
@@ -174,7 +177,7 @@ def _keep(image: Image, snapshot: Snapshot | None) -> None:
 def check() -> str:
     """Why the guest does not work on this machine, in a sentence; empty when it boots and runs a job (15 s).
     Builds no toolbox."""
-    if not toolbox.is_built():
+    if toolbox.found() is None:
         return "the guest is not built yet"
     try:
         with scratch.folder() as folder:

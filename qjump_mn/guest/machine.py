@@ -18,8 +18,8 @@ from pathlib import Path
 from qjump_mn.errors import LostError, MachineError
 from qjump_mn.guest.cores import StoppedError
 from qjump_mn.guest.job import Image, Progress
-from qjump_mn.guest.leash import leashed
 from qjump_mn.guest.qmp import Qmp
+from qjump_mn.leash import leashed
 from qjump_mn.processes import is_alive, tag
 
 TAG = "QJUMP_MN_RUN"

@@ -15,7 +15,7 @@ from qjump_mn import cache, remembered
 from qjump_mn.guest.job import Image, Job, Result, Setup, Snapshot, encode_job, encode_setup
 from qjump_mn.remembered import Kind
 
-_SOURCES = ("__init__", "job", "leash", "machine", "qmp", "result", "snapshots", "store")
+_SOURCES = ("__init__", "job", "machine", "qmp", "result", "snapshots", "store")
 """The modules of this package on which a result depends. What runs in the guest is in the image's hashes."""
 
 _P = ParamSpec("_P")

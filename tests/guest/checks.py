@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qjump_mn.guest import Image, Job, Setup, build, prepare, run, toolbox
-from qjump_mn.guest.selection import MODULES
+from qjump_mn import toolbox
+from qjump_mn.guest import Image, Job, Setup, prepare, run
+from qjump_mn.toolbox import build
+from qjump_mn.toolbox.selection import MODULES
 from tests.guest import trees
 
 QDISC = Path(__file__).parent / "qdisc"
-SUITES = {"6.12": None, "6.1": "bookworm", "7": "trixie-backports"}
+SUITES = {"6.12": None, "6.1": "6.1", "7": "7"}
 COST = ["qdisc_cost"]
 COMPARED = {"6.12": ["qdisc_compare"], "7": ["qdisc_compare", "bpf qdisc"]}
 WITH_BPF = {"qdisc_cost", "qdisc_compare"}
@@ -69,10 +71,10 @@ def kernel_image(kernel: str) -> Image:
     suite = SUITES[kernel]
     usr = trees.kernel_tree(suite).root / "usr"
     extra: dict[str, bytes | Path] = {}
-    if suite == "bookworm":
+    if suite == "6.1":
         folder = {True: usr, False: usr / "lib/x86_64-linux-gnu"}
         extra = {name: (folder["/" in path] / path).resolve() for name, path in OTHER_TC.items()}
-    return prepare(print, extra=extra, kernel_suite=suite, bare=True)
+    return prepare(print, extra=extra, other_kernel=suite, bare=True)
 
 
 def outside(image: Image, name: str) -> bytes:
@@ -104,7 +106,7 @@ def job_of(checks: list[list[str]], data: dict[str, bytes], virtual_deadline_s: 
 
 def bpf_programs() -> dict[str, bytes]:
     """The objects of tests/guest/qdisc/bpf by their names."""
-    tree = trees.needed(toolbox.bpf_tools)
+    tree = trees.needed(lambda progress: toolbox.made("bpf", progress))
     made = build.built(tree, "BPF programs", build.Recipe(QDISC / "bpf", _BPF), print)
     return {path.name: path.read_bytes() for path in made.iterdir()}
 

@@ -23,19 +23,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from qjump_mn import cache
+from qjump_mn import cache, toolbox
 from qjump_mn.errors import MachineError
-from qjump_mn.guest import Image, Job, Setup, cpio, debian, overlay, run, selection, toolbox
-from qjump_mn.guest.cpio import Node
+from qjump_mn.guest import Image, Job, Setup, run
+from qjump_mn.toolbox import cpio, debian, overlay, selection
+from qjump_mn.toolbox.cpio import Node
 from tests.guest import trees
 from tests.guest.checks import kernel_image
 
 pytestmark = [pytest.mark.guest, pytest.mark.timeout(3600)]
 
 SOURCE = Path(__file__).parents[2] / "kmod-patches"
-SUITES = {"6.12": "trixie", "6.1": "bookworm"}
-# What a machine has that the package is installed on, and the headers of another kernel, which comes later.
-ASK = ["dkms", "iproute2", "linux-headers-amd64", "linux-headers-cloud-amd64", "linux-image-amd64", "python3"]
+# Their locks ask for what a machine has that the package is installed on, and for the headers of another
+# kernel, which comes later.
+KERNELS = ("6.12", "6.1")
 # As much as the tree twice, for it is unpacked into memory, and a compiler.
 MEMORY_MB = 3072
 NOT_IN_GUEST = (
@@ -171,7 +172,7 @@ def everything(tree: toolbox.Tree) -> Iterator[tuple[str, Node]]:
 
 
 def guest_image(image: Image, kernel: str, packages: list[Path], initrd: Path) -> Image:
-    tree = Debian(toolbox.make_tree(SUITES[kernel], ASK, "", print).root)
+    tree = Debian(toolbox.made(f"dkms-{kernel}", print).root)
     nodes = dict(everything(tree)) | {name: Node.folder() for name in NOT_IN_GUEST}
     nodes |= overlay.first_programs()
     nodes |= {f"root/dkms/{path.name}": Node.file(path) for path in packages}
@@ -181,7 +182,7 @@ def guest_image(image: Image, kernel: str, packages: list[Path], initrd: Path) -
     return msgspec.structs.replace(image, kernel=tree.kernel, initrd=initrd, sha256=sha256)
 
 
-@pytest.fixture(scope="module", params=SUITES)
+@pytest.fixture(scope="module", params=KERNELS)
 def life(
     request: pytest.FixtureRequest,
     package: Path,

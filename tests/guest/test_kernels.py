@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from qjump_mn.guest import Image, Setup, debug, prepare, run
+from qjump_mn.guest import Image, Setup, prepare, run
+from qjump_mn.toolbox import debug
 from tests.guest import test_qdisc as quick
 from tests.guest import test_qdisc_pause as pause
 from tests.guest.checks import Guest, job_of
@@ -57,7 +58,7 @@ for name, check in (vars(quick) | vars(pause)).items():
 def image(request: pytest.FixtureRequest) -> Image:
     if "slow" not in request.config.option.markexpr:
         pytest.skip("the debug kernel is for `pytest -m slow`")
-    return prepare(print, kernel_suite=debug.SUITE, bare=True)
+    return prepare(print, other_kernel=debug.SUITE, bare=True)
 
 
 def measured(image: Image, checks: list[list[str]], data: dict[str, bytes], folder: Path) -> Guest:

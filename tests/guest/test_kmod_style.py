@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import cache
-from qjump_mn.guest import toolbox
-from qjump_mn.guest.build import Recipe
-from qjump_mn.guest.toolbox import Tree
+from qjump_mn import cache, toolbox
+from qjump_mn.toolbox import Tree
+from qjump_mn.toolbox.build import Recipe
 from tests import facts
 from tests.guest import trees
 from tests.guest.checks import SUITES

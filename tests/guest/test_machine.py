@@ -17,7 +17,7 @@ import pytest
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.guest import Image, Job, Setup, Snapshot, run, snapshots
 from qjump_mn.guest.machine import TAG, orphans
-from qjump_mn.guest.selection import MODULES
+from qjump_mn.toolbox.selection import MODULES
 from tests.guest.strangers import Stranger
 
 pytestmark = [pytest.mark.guest, pytest.mark.fresh]

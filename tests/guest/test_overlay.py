@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from qjump_mn import cache, environment
-from qjump_mn.guest import build, cpio, image, overlay
-from qjump_mn.guest.build import Recipe
-from qjump_mn.guest.cpio import Node
-from qjump_mn.guest.toolbox import Tree
+from qjump_mn.toolbox import Tree, build, cpio, image, overlay
+from qjump_mn.toolbox.build import Recipe
+from qjump_mn.toolbox.cpio import Node
 
 NOT_COPIED = shutil.ignore_patterns(
     ".*", "__pycache__", "build", "target", "docs", "tests", "results", "*.egg-info"
@@ -74,7 +73,7 @@ def keys_of(checkout: Path, folder: Path) -> list[str]:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     imported, *made = done.stdout.split()
-    assert imported == str(checkout / "qjump_mn/guest/overlay.py")
+    assert imported == str(checkout / "qjump_mn/toolbox/overlay.py")
     return made
 
 

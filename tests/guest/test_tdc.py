@@ -7,25 +7,20 @@ tdc comes out of Debian's package of the kernel's source, and only into the cach
 from __future__ import annotations
 
 import json
-import lzma
 import re
-import subprocess
-import tarfile
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from qjump_mn import cache
+from qjump_mn import toolbox
 from qjump_mn.errors import MachineError
-from qjump_mn.guest import Job, Setup, run, toolbox
+from qjump_mn.guest import Job, Setup, run
 from tests.guest.checks import EXPECTED_LOG, QDISC, SUITES, Guest, kernel_image
 
 CASES = Path(__file__).parents[2] / "kmod-patches/tdc"
 FILES = ["qjump.json", "wire.json"]
-SOURCE = "linux-source-6.12"
 PLACE = "tools/testing/selftests/tc-testing/"
 PARTS = [
     "tdc.py",
@@ -49,36 +44,9 @@ def cases(name: str) -> list[dict[str, Any]]:
 
 
 def runner() -> dict[str, str]:
-    """tdc's files by their names in the job; from the cache, or unpacked now out of the package (150 MB, a
-    minute)."""
-
-    def build(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            root = Path(scratch, "root")
-            argv = [
-                "mmdebstrap",
-                "--variant=extract",
-                f"--include={SOURCE}",
-                "trixie",
-                str(root),
-                *toolbox.mirrors("trixie"),
-            ]
-            done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-            if done.returncode:
-                raise MachineError(f"the package {SOURCE} cannot be had:\n{done.stderr[-2000:]}")
-            with (
-                lzma.open(root / f"usr/src/{SOURCE}.tar.xz") as packed,
-                tarfile.open(fileobj=packed, mode="r|") as archive,
-            ):
-                for member in archive:
-                    _, _, name = member.name.partition(f"/{PLACE}")
-                    if name in PARTS:
-                        data = archive.extractfile(member)
-                        assert data is not None
-                        (folder / name.replace("/", ":")).write_bytes(data.read())
-
-    folder = cache.artefact("tdc", cache.hash_of(SOURCE, *PARTS), build, needs_bytes=2 << 30)
-    return {f"tdc:{name}": (folder / name).read_text() for name in (part.replace("/", ":") for part in PARTS)}
+    """tdc's files by their names in the job."""
+    folder = toolbox.kernel_source([f"{PLACE}{name}" for name in PARTS], print) / PLACE
+    return {f"tdc:{name.replace('/', ':')}": (folder / name).read_text() for name in PARTS}
 
 
 @pytest.fixture(scope="module", params=SUITES)
@@ -97,7 +65,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             files |= runner()
             checks.append(["tdc_kernel", *FILES])
             absent = ""
-        except (MachineError, FileNotFoundError) as error:
+        except MachineError as error:
             absent = str(error)
     files["plan.json"] = json.dumps({"checks": checks, "data": {}, "others": ["dummy"]})
     job = Job(script=(QDISC / "runner.py").read_text(), files=files, virtual_deadline_s=600)

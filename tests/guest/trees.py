@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
+from qjump_mn import toolbox
 from qjump_mn.errors import MachineError
-from qjump_mn.guest import toolbox
-from qjump_mn.guest.toolbox import Tree
+from qjump_mn.toolbox import Tree
 
 
 def needed(make: Callable[[Callable[[str], None]], Tree]) -> Tree:
@@ -24,7 +24,7 @@ def needed(make: Callable[[Callable[[str], None]], Tree]) -> Tree:
 
 
 def kernel_tree(suite: str | None) -> Tree:
-    """The tree with the kernel of a suite, or of the guest itself."""
+    """The tree with another kernel that is locked, or with the guest's own."""
     return needed(
-        lambda progress: toolbox.kernel_tree(suite, progress) if suite else toolbox.toolbox(progress)
+        lambda progress: toolbox.made(f"kernel-{suite}", progress) if suite else toolbox.toolbox(progress)
     )

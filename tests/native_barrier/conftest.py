@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qjump_mn.guest import build
-from qjump_mn.guest.toolbox import Tree
+from qjump_mn.toolbox import Tree, build
 from tests.guest import trees
 from tests.native_barrier.barrier import Program
 

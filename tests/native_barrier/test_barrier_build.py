@@ -8,8 +8,7 @@ import pytest
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
-from qjump_mn.guest import build, crates
-from qjump_mn.guest.toolbox import Tree
+from qjump_mn.toolbox import Tree, build, crates
 from tests import facts
 
 pytestmark = pytest.mark.guest

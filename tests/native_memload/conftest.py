@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn.guest import toolbox
+from qjump_mn import toolbox
 from tests.native_programs import BUILDS, Program, Running, free_port
 
 
@@ -22,7 +22,7 @@ def memload(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture(scope="session")
 def memcached_program() -> list[str]:
     """The toolbox's memcached, which is the guest's; the host's if there is no toolbox yet."""
-    if toolbox.is_built():
+    if toolbox.found():
         return toolbox.toolbox().program("usr/bin/memcached")
     path = shutil.which("memcached")
     if not path:

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from qjump_mn.guest import simulator
 from qjump_mn.results import contents, directory
+from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.simulator.short import TRIALS, command, figure_9
 

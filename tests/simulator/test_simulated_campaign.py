@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn.guest import simulator
 from qjump_mn.results import directory, outcome
+from qjump_mn.toolbox import simulator
 from tests import tiny
 from tests.guest import trees
 from tests.simulator.short import command

@@ -19,10 +19,10 @@ import pytest
 from qjump_mn import cache
 from qjump_mn.analysis import fidelity, pipeline
 from qjump_mn.backends import simulated
-from qjump_mn.guest import simulator
 from qjump_mn.model import resolve
 from qjump_mn.results import counters, directory, outcome
 from qjump_mn.results.directory import RunDirectory
+from qjump_mn.toolbox import simulator
 from tests import facts
 from tests.guest import trees
 from tests.simulator.short import ARMS, TRIALS, command, figure_9

@@ -17,11 +17,11 @@ import pytest
 
 from qjump_mn import theory
 from qjump_mn.analysis import measures
-from qjump_mn.guest import simulator
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import tables
 from qjump_mn.results.tables import TrialFacts, TrialTables
+from qjump_mn.toolbox import simulator
 from tests.guest import trees
 
 pytestmark = pytest.mark.guest

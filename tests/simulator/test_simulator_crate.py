@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn.guest import build, simulator
-from qjump_mn.guest.build import Recipe
-from qjump_mn.guest.toolbox import Tree
+from qjump_mn.toolbox import Tree, build, simulator
+from qjump_mn.toolbox.build import Recipe
 from tests import facts
 from tests.guest import trees
 

@@ -17,9 +17,9 @@ from qjump_mn.backends import simulated
 from qjump_mn.backends.protocol import Ended
 from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.errors import UsageError
-from qjump_mn.guest import simulator
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
+from qjump_mn.toolbox import simulator
 from tests.guest import trees
 
 pytestmark = pytest.mark.guest

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn.guest import simulator
 from qjump_mn.results import directory, outcome
 from qjump_mn.results.directory import RunDirectory
+from qjump_mn.toolbox import simulator
 from tests.guest import trees
 from tests.simulator.short import command
 

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from qjump_mn import cache
-from qjump_mn.guest.toolbox import Tree, bootstrap
+from qjump_mn.toolbox import lock as locks
+from qjump_mn.toolbox import making
+from qjump_mn.toolbox.tree import Tree
 
 SUITE = "debug"
 """Its name where a kernel's suite is asked for."""
@@ -22,7 +24,6 @@ MEMORY_MB = 2048
 quarantine."""
 
 CONFIG = Path(__file__).with_name("debug.config")
-_ASK = "linux-source gcc-14 libc6-dev make flex bison bc libelf-dev libssl-dev xz-utils kmod".split()
 _NEEDS_BYTES = 6 << 30
 
 # In the tree, beside debug.config. What is left of the source is what modules from outside are built with.
@@ -54,10 +55,11 @@ def kernel_tree(progress: Callable[[str], None] = lambda line: None) -> Tree:
     """A tree with the debug kernel and what modules for it are built with, from the cache or built now.
     Raises as `toolbox` does."""
     config = CONFIG.read_bytes()
-    key = cache.hash_of(config, _BUILD, *_ASK)
+    lock = locks.read(SUITE)
+    key = cache.hash_of(config, _BUILD, lock.identity)
 
     def build(folder: Path) -> None:
-        bootstrap(folder / "root", "trixie", _ASK, progress)
+        making.locked(lock, folder / "root", progress)
         progress("building the debug kernel, about 15 minutes on two idle cores")
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             Path(scratch, CONFIG.name).write_bytes(config)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import qjump_mn
-from qjump_mn.guest import build
-from qjump_mn.guest.cpio import Node
-from qjump_mn.guest.image import python_package
-from qjump_mn.guest.toolbox import Tree
+from qjump_mn.toolbox import build
+from qjump_mn.toolbox.cpio import Node
+from qjump_mn.toolbox.image import python_package
+from qjump_mn.toolbox.tree import Tree
 
 MODULE_FOLDERS = ("kmod-patches", "kmod-clock")
 """The folders of the checkout with kernel modules: every image has them all."""

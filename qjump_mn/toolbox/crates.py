@@ -16,7 +16,7 @@ from pathlib import Path
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
-from qjump_mn.guest.toolbox import Tree
+from qjump_mn.toolbox.tree import Tree
 
 LOCK = "Cargo.lock"
 MANIFEST = "Cargo.toml"

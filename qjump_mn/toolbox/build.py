@@ -15,10 +15,10 @@ from pathlib import Path
 import qjump_mn
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
-from qjump_mn.guest import crates
-from qjump_mn.guest.cpio import Node
-from qjump_mn.guest.selection import dropped_in
-from qjump_mn.guest.toolbox import Tree
+from qjump_mn.toolbox import crates
+from qjump_mn.toolbox.cpio import Node
+from qjump_mn.toolbox.selection import dropped_in
+from qjump_mn.toolbox.tree import Tree
 
 SOURCES = ("*.c", "*.h", "*.rs", "Cargo.toml", "Cargo.lock", "Makefile", "*.mk", "Kbuild", "*.[18]")
 """What is read of a folder of sources."""

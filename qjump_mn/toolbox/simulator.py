@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from qjump_mn.guest import build
-from qjump_mn.guest.build import Recipe, folder
-from qjump_mn.guest.toolbox import toolbox
+from qjump_mn.toolbox import build, toolbox
+from qjump_mn.toolbox.build import Recipe, folder
 
 # Without a Python in the toolbox; PyO3 then leaves Python's symbols to the interpreter that loads the module.
 _MODULE = """

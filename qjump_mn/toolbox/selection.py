@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from qjump_mn.errors import MachineError
-from qjump_mn.guest.cpio import Node
-from qjump_mn.guest.toolbox import Tree
+from qjump_mn.toolbox.cpio import Node
+from qjump_mn.toolbox.tree import Tree
 
-# What the guest holds; a program for a new workload is one word here and one line in packages.lock.
+# What the guest holds; a program for a new workload is one word here and one line in locks/toolbox.lock.
 PACKAGES = (
     "base-files bash coreutils dash ethtool grep hostname iperf3 iproute2 iputils-ping kmod libc-bin "
     "libmemcached-tools linuxptp mawk "
@@ -141,7 +141,8 @@ def _closure(tree: Tree) -> set[str]:
     for name in todo:
         if name not in needs:
             raise MachineError(
-                f"the toolbox has no package {name}: add `ask {name}` to packages.lock and rewrite the lock"
+                f"the toolbox has no package {name}: add `ask {name}` to locks/toolbox.lock and run "
+                "`qjump-mn machine lock toolbox`"
             )
     while todo:
         name = todo.pop()

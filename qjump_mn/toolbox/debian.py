@@ -1,4 +1,4 @@
-"""The Debian package of the kernel modules and tc plugins: `python -m qjump_mn.guest package [FOLDER]` puts
+"""The Debian package of the kernel modules and tc plugins: `qjump-mn machine package [FOLDER]` puts
 it into the folder.
 
 What is in it says kmod-patches/debian. It is built in a tree of its own, not in the toolbox, whose packages
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from qjump_mn.guest import build, toolbox
+from qjump_mn import toolbox
+from qjump_mn.toolbox import build
 
-# The oldest Debian that runs our modules: what is linked against its libc runs on every later one.
-_SUITE = "bookworm"
-_ASK = ["build-essential", "debhelper", "dh-dkms"]
+# Of the oldest Debian that runs our modules: what is linked against its libc runs on every later one.
+_LOCK = "debian-package"
 
 _SOURCES = (
     *build.SOURCES, "dkms.conf", "debian/changelog", "debian/control", "debian/copyright",
@@ -58,5 +58,5 @@ def package_of(source: Path, folder: Path, progress: Callable[[str], None] = lam
 
 
 def tree(progress: Callable[[str], None] = lambda line: None) -> toolbox.Tree:
-    """Where the package is built. Raises as `toolbox.toolbox` does."""
-    return toolbox.make_tree(_SUITE, _ASK, "", progress)
+    """Where the package is built. Raises as `toolbox.made` does."""
+    return toolbox.made(_LOCK, progress)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from qjump_mn import cache, scratch
 from qjump_mn.errors import MachineError
-from qjump_mn.guest import cpio, selection
-from qjump_mn.guest.cpio import Node
-from qjump_mn.guest.toolbox import Tree
+from qjump_mn.toolbox import cpio, selection
+from qjump_mn.toolbox.cpio import Node
+from qjump_mn.toolbox.tree import Tree
 
 _BASE_NEEDS_BYTES = 300 << 20
 _IMAGE_NEEDS_BYTES = 200 << 20

@@ -1,0 +1,155 @@
+"""Debian trees: the toolbox, which holds QEMU, the compilers and everything the guest is made of, and others
+that tests need.
+
+Results depend on the exact QEMU, kernel, compiler and programs, so none of them comes from the host. Each
+tree is made of the packages of its lock (lock.py) by mmdebstrap; 54 s and 1.2 GB here. Where a locked package
+can be had nowhere any more, or with ``newest``, the toolbox is made of what the mirror has now: that is
+another machine, kept under another key, which every run says. `qjump-mn machine lock` rewrites the locks.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from qjump_mn import cache
+from qjump_mn.toolbox import lock as locks
+from qjump_mn.toolbox import making
+from qjump_mn.toolbox.lock import Lock
+from qjump_mn.toolbox.packages import GoneError
+from qjump_mn.toolbox.tree import Tree
+
+__all__ = [
+    "NAME",
+    "Tree",
+    "differences",
+    "found",
+    "kernel_source",
+    "made",
+    "newest",
+    "style_tools",
+    "summary",
+    "toolbox",
+]
+
+Progress = Callable[[str], None]
+
+NAME = "toolbox"
+"""The lock of the toolbox."""
+
+_RECIPE = "4"  # counts up when what is made of one lock changes
+_NEEDS_BYTES = 2500 << 20  # 1.2 GB of tree beside 0.4 GB of packages while it is made, and some air
+_CHECKPATCH = ("scripts/checkpatch.pl", "scripts/spelling.txt", "scripts/const_structs.checkpatch")
+
+
+def toolbox(progress: Progress = lambda line: None) -> Tree:
+    """The toolbox, from the cache or made now: the locked one, else one of what the mirror has.
+
+    Raises MachineError with what making it needs.
+    """
+    tree = found()
+    if tree is not None:
+        return tree
+    try:
+        return made(NAME, progress)
+    except GoneError as error:
+        progress(f"{error}: takes what the mirror has now, which is another machine")
+        return newest(progress)
+
+
+def found() -> Tree | None:
+    """The toolbox in the cache, the locked one if both are there."""
+    lock = locks.read(NAME)
+    for key in (_key(lock), _key_of_newest(lock)):
+        if path := cache.find("toolbox", key):
+            return Tree(path / "root")
+    return None
+
+
+def newest(progress: Progress = lambda line: None) -> Tree:
+    """A toolbox of what the mirror has now. Raises as :func:`toolbox` does."""
+    lock = locks.read(NAME)
+    return Tree(_kept(lock, _key_of_newest(lock), making.newest, progress))
+
+
+def made(name: str, progress: Progress = lambda line: None) -> Tree:
+    """The tree of a lock, from the cache or made now. Raises GoneError where its packages can be had nowhere,
+    and as :func:`toolbox` does."""
+    lock = locks.read(name)
+    return Tree(_kept(lock, _key(lock), making.locked, progress))
+
+
+def style_tools(progress: Progress = lambda line: None) -> Tree:
+    """A tree with what judges sources and manual pages: the kernel's scripts/checkpatch.pl, at its top, and
+    groff; for tests.
+
+    Its packages are unpacked and not installed: programs run by `Tree.program`. Raises as :func:`made` does.
+    """
+    lock, scripts = locks.read("style"), kernel_source(_CHECKPATCH, progress)
+
+    def make(lock: Lock, root: Path, progress: Progress) -> None:
+        making.locked(lock, root, progress)
+        shutil.copytree(scripts, root, dirs_exist_ok=True)
+
+    return Tree(_kept(lock, cache.hash_of(_key(lock), scripts.parent.name), make, progress))
+
+
+def kernel_source(names: Sequence[str], progress: Progress = lambda line: None) -> Path:
+    """A folder with these files of the source of the guest's kernel, for tests; 150 MB are fetched for it
+    once. Raises as :func:`made` does."""
+    lock = locks.read("source")
+
+    def build(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            making.locked(lock, Path(scratch, "root"), progress)
+            (archive,) = Path(scratch, "root").glob("usr/src/linux-source-*.tar.xz")
+            with tarfile.open(archive, "r|xz") as members:
+                for member in members:
+                    name = member.name.partition("/")[2]
+                    if name in names and (content := members.extractfile(member)):
+                        path = folder / "source" / name
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        path.write_bytes(content.read())
+
+    key = cache.hash_of(_key(lock), *names)
+    return cache.artefact("source", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "source"
+
+
+def differences(tree: Tree) -> list[str]:
+    """How the tree differs from the toolbox's lock, a sentence for each package; empty when it is the
+    reference."""
+    locked = {one.package.name: one.package.version for one in locks.read(NAME).have}
+    built = {package.name: package.version for package in tree.packages}
+    sentences = []
+    for name in sorted(locked.keys() | built.keys()):
+        if name not in built:
+            sentences.append(f"{name} is absent, the reference has {locked[name]}")
+        elif name not in locked:
+            sentences.append(f"{name} is {built[name]}, the reference has none")
+        elif built[name] != locked[name]:
+            sentences.append(f"{name} is {built[name]}, the reference has {locked[name]}")
+    return sentences
+
+
+def summary(differences: Sequence[str]) -> str:
+    """Differences in a few words."""
+    more = f", and {len(differences) - 1} more" if len(differences) > 1 else ""
+    return f"{differences[0]}{more}"
+
+
+def _kept(lock: Lock, key: str, make: Callable[[Lock, Path, Progress], None], progress: Progress) -> Path:
+    def build(folder: Path) -> None:
+        make(lock, folder / "root", progress)
+
+    return cache.artefact("toolbox", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "root"
+
+
+def _key(lock: Lock) -> str:
+    return cache.hash_of(_RECIPE, lock.identity)
+
+
+def _key_of_newest(lock: Lock) -> str:
+    return cache.hash_of("newest", _key(lock))

@@ -1,0 +1,119 @@
+"""A lock: all Debian packages that a tree is made of, each by the hash of its file.
+
+A file of locks/ has one word and its value a line: `suite`, the release; `variant`, mmdebstrap's (`extract`
+installs nothing); `time`, when a mirror had all of it, as the archive of old packages writes times; `ask`, a
+package that is wanted; `have`, one that is there then: name, version, architecture, bytes and SHA-256 of its
+file, and the file's path, of which the first folder says which of Debian's archives it is from.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from qjump_mn.errors import MachineError
+
+FOLDER = Path(__file__).with_name("locks")
+_HEAD = "# Made by `qjump-mn machine lock`; only `suite`, `variant` and `ask` are written by hand.\n"
+
+
+@dataclass(frozen=True)
+class Package:
+    """An installed or locked package."""
+
+    name: str
+    version: str
+    architecture: str
+
+
+@dataclass(frozen=True)
+class Locked:
+    """A locked package and its file: `size_bytes` long, with the hash `sha256`, at `path` of the archives."""
+
+    package: Package
+    size_bytes: int
+    sha256: str
+    path: str
+
+    @property
+    def archive(self) -> str:
+        """Which of Debian's archives it is from: "debian" or "debian-security"."""
+        return self.path.partition("/")[0]
+
+    @property
+    def in_archive(self) -> str:
+        """Its path there."""
+        return self.path.partition("/")[2]
+
+
+@dataclass(frozen=True)
+class Lock:
+    """What a file of locks/ says."""
+
+    name: str
+    suite: str
+    variant: str
+    time: str
+    ask: tuple[str, ...]
+    have: tuple[Locked, ...]
+
+    @property
+    def day(self) -> str:
+        """When a mirror had all of it, such as 2026-11-23."""
+        return f"{self.time[:4]}-{self.time[4:6]}-{self.time[6:8]}"
+
+    @property
+    def identity(self) -> str:
+        """Of what is made of it, whatever the time at which a mirror had it."""
+        have = (f"{one.package.name} {one.package.version} {one.sha256}" for one in self.have)
+        return "\n".join((self.suite, self.variant, *self.ask, *have))
+
+    @property
+    def text(self) -> str:
+        """The file."""
+        lines = [f"suite {self.suite}", f"variant {self.variant}", f"time {self.time}"]
+        lines += [f"ask {name}" for name in self.ask]
+        for one in self.have:
+            package = f"{one.package.name} {one.package.version} {one.package.architecture}"
+            lines.append(f"have {package} {one.size_bytes} {one.sha256} {one.path}")
+        return _HEAD + "\n".join(lines) + "\n"
+
+
+def names() -> list[str]:
+    """The names of all locks."""
+    return sorted(path.stem for path in FOLDER.glob("*.lock"))
+
+
+def path_of(name: str) -> Path:
+    """Where a lock lies."""
+    return FOLDER / f"{name}.lock"
+
+
+def read(name: str) -> Lock:
+    """The lock of that name. Raises MachineError for a line that is none of a lock's."""
+    path = path_of(name)
+    single = {"suite": "", "variant": "minbase", "time": ""}
+    ask: list[str] = []
+    have: list[Locked] = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        match line.partition("#")[0].split():
+            case []:
+                pass
+            case [("suite" | "variant" | "time") as key, value]:
+                single[key] = value
+            case ["ask", value]:
+                ask.append(value)
+            case ["have", *package, size, sha256, place] if len(package) == 3 and _is_file(
+                size, sha256, place
+            ):
+                have.append(Locked(Package(*package), int(size), sha256, place))
+            case _:
+                raise MachineError(f"{path}:{number}: this is no line of a lock: {line[:80]}")
+    return Lock(name, single["suite"], single["variant"], single["time"], tuple(ask), tuple(have))
+
+
+def _is_file(size: str, sha256: str, place: str) -> bool:
+    """Whether these name a file below an archive, and none elsewhere."""
+    is_below = re.fullmatch(r"[a-z-]+(/[A-Za-z0-9_.+~%:-]+)+\.deb", place) and ".." not in place.split("/")
+    return size.isdecimal() and bool(re.fullmatch(r"[0-9a-f]{64}", sha256)) and bool(is_below)

@@ -1,0 +1,87 @@
+"""How a tree is made: of exactly what its lock says, or of what the mirror has now."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from qjump_mn.errors import MachineError
+from qjump_mn.leash import leashed
+from qjump_mn.toolbox import mirrors, packages
+from qjump_mn.toolbox.lock import Lock
+from qjump_mn.toolbox.tree import host_program
+
+# Left out of every tree: nothing reads them, and the last one keeps the kernel's package from making an
+# initramfs (8 s).
+_NOT_UNPACKED = (
+    "/usr/share/man/*",
+    "/usr/share/locale/*",
+    "/usr/share/info/*",
+    "/usr/share/doc/*",
+    "/etc/kernel/postinst.d/*",
+)
+
+
+def locked(lock: Lock, root: Path, progress: Callable[[str], None]) -> None:
+    """Make the tree ``root`` of the lock's packages. Raises GoneError where one of them can be had nowhere,
+    and MachineError with what making a tree needs."""
+    _check()
+    files = root.with_name("packages")
+    packages.gather(lock, files, progress)
+    # They are the ones of the lock by their hashes: who signed a list of them does not count any more.
+    _mmdebstrap(lock, root, [f"deb [trusted=yes] copy:{files} ./"], progress)
+    shutil.rmtree(files)
+
+
+def newest(lock: Lock, root: Path, progress: Callable[[str], None], *more: str) -> None:
+    """Make the tree ``root`` of what the mirror has now of the packages that the lock asks for. Raises as
+    :func:`locked` does."""
+    _check()
+    _mmdebstrap(lock, root, mirrors.lines(lock.suite), progress, *more)
+
+
+def _check() -> None:
+    if platform.machine() != "x86_64":
+        raise MachineError(
+            f"the guest is an x86_64 machine and its QEMU runs on one; this is {platform.machine()}"
+        )
+    if os.geteuid() != 0:
+        raise MachineError("the machine must be built once by root: run `sudo qjump-mn machine build`")
+
+
+def _mmdebstrap(
+    lock: Lock, root: Path, sources: list[str], progress: Callable[[str], None], *more: str
+) -> None:
+    """Make the tree, in namespaces of its own: killed, it leaves neither a mount in the cache nor a
+    process."""
+    argv = [host_program("mmdebstrap"), f"--variant={lock.variant}"]
+    argv += ['--aptopt=APT::Install-Recommends "false"', f"--include={','.join(lock.ask)}", *more]
+    argv += [f"--dpkgopt=path-exclude={pattern}" for pattern in _NOT_UNPACKED]
+    argv += [lock.suite.removesuffix(mirrors.BACKPORTS), str(root), *sources]
+    isolated = ["--mount", "--propagation", "private", "--pid", "--mount-proc", "--fork", "--kill-child"]
+    progress(f"unpacking Debian {lock.suite} for {lock.name}, about a minute")
+    lines: list[str] = []
+    with subprocess.Popen(
+        leashed([host_program("unshare"), *isolated, *argv]),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line.rstrip())
+            if line.startswith("I: "):
+                progress(f"{lock.name}: {line[3:].strip()}")
+    if process.returncode:
+        tail = "\n".join(lines[-15:])
+        raise MachineError(
+            f"mmdebstrap could not make the tree {lock.name!r}; is a Debian mirror reachable "
+            f"(QJUMP_MN_MIRROR)?\n{tail}"
+        )
+    (root / "build").mkdir(exist_ok=True)

@@ -1,0 +1,57 @@
+"""Where Debian's packages come from: the mirrors that this machine uses, and the archive of old ones."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+
+BACKPORTS = "-backports"
+"""Such a suite holds a few packages only and is used together with the release that it is for."""
+
+ARCHIVE = "https://snapshot.debian.org/archive"
+"""Every package that Debian ever had, by the time at which it had it; $QJUMP_MN_ARCHIVE instead, or nothing
+where that is empty."""
+
+_OWN = "http://deb.debian.org"
+"""mmdebstrap's own, where neither this machine nor its user names a mirror."""
+
+
+def lines(suite: str) -> list[str]:
+    """mmdebstrap's mirror arguments: $QJUMP_MN_MIRROR (URIs or whole `deb` lines, one a line), else those
+    that a Debian host uses itself, else none, which is mmdebstrap's own default."""
+    chosen = os.environ.get("QJUMP_MN_MIRROR")
+    if chosen:
+        return [line.strip() for line in chosen.splitlines() if line.strip()]
+    apt = shutil.which("apt-get")
+    if not apt:
+        return []
+    # The format is apt's own; Origin tells Debian from its derivatives and from third parties.
+    target_format = ["--format", "$(ORIGIN) $(CODENAME) $(COMPONENT) $(REPO_URI)", "Created-By: Packages"]
+    listed = subprocess.run(
+        [apt, "indextargets", *target_format], capture_output=True, text=True, errors="replace"
+    ).stdout
+    release = suite.removesuffix(BACKPORTS)
+    mirrors: dict[str, None] = {}
+    for line in listed.splitlines():
+        match line.split(" ", 3):
+            case ["Debian", codename, "main", uri]:
+                base, dash, pocket = codename.partition("-")
+                if base and pocket in ("", "updates", "security"):
+                    mirrors[f"deb {uri} {release}{dash}{pocket} main"] = None
+                if not pocket and suite != release:
+                    mirrors[f"deb {uri} {suite} main"] = None
+    return list(mirrors) if any(line.endswith(f" {release} main") for line in mirrors) else []
+
+
+def addresses(suite: str) -> list[str]:
+    """The addresses of the mirrors, each once and without a slash at its end."""
+    found = [match[0].rstrip("/") for line in lines(suite) if (match := re.search(r"[a-z]+:/\S+", line))]
+    found = [re.sub(r"^copy:", "file:", address) for address in found]  # apt's word for files that it copies
+    return list(dict.fromkeys(found)) or [f"{_OWN}/debian", f"{_OWN}/debian-security"]
+
+
+def archive() -> str:
+    """The address of the archive of old packages, without a slash at its end; empty for none."""
+    return os.environ.get("QJUMP_MN_ARCHIVE", ARCHIVE).rstrip("/")

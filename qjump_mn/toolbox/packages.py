@@ -1,0 +1,129 @@
+"""The files of locked packages: had by their hash from a mirror, or from the archive of old ones."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import subprocess
+import threading
+import urllib.request
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from qjump_mn import cache
+from qjump_mn.errors import MachineError
+from qjump_mn.toolbox import mirrors
+from qjump_mn.toolbox.lock import Lock, Locked
+from qjump_mn.toolbox.tree import host_program
+
+_AT_ONCE = 8
+_TIMEOUT_S = 30.0
+_CHUNK_BYTES = 1 << 20
+_NOT_THERE = (OSError, http.client.HTTPException, ValueError)
+
+
+class GoneError(MachineError):
+    """Packages of a lock that can be had nowhere."""
+
+    def __init__(self, lock: Lock, gone: Sequence[Locked]) -> None:
+        first = gone[0].package
+        number = f"{len(gone)} of {len(lock.have)}"
+        super().__init__(
+            f"{number} packages of the lock {lock.name!r} can be had nowhere as they are locked, such as "
+            f"{first.name} {first.version}"
+        )
+
+
+def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> None:
+    """Put the file of every package of the lock into ``folder``, with the list of them that apt reads.
+
+    Each is looked for at the mirrors, then in the archive of old packages by the lock's time. Raises
+    GoneError if one is at none of them with its hash, and OSError where it cannot be written.
+    """
+    folder.mkdir()
+    total_mb = sum(one.size_bytes for one in lock.have) >> 20
+    progress(f"getting {len(lock.have)} packages as they are locked, {total_mb} MB")
+    sources = [_places(lock, one) for one in lock.have]
+    stop = threading.Event()
+    pairs = list(zip(lock.have, sources, strict=True))
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        asked = [pool.submit(_had, one, places, folder, stop) for one, places in pairs]
+        try:
+            had = [future.result() for future in asked]
+        except BaseException:
+            stop.set()
+            raise
+    gone = [one for one, where in zip(lock.have, had, strict=True) if where is None]
+    if gone:
+        raise GoneError(lock, gone)
+    old = sum(where == "archive" for where in had)
+    if old:
+        progress(f"{old} of them from the archive of old packages")
+    index(folder, lock.suite.removesuffix(mirrors.BACKPORTS))
+
+
+def index(folder: Path, release: str) -> None:
+    """Make a repository of a release of Debian of the package files below the folder: apt's line for it is
+    `deb [trusted=yes] copy:FOLDER ./`. mmdebstrap takes a release's essential packages by the release's
+    name."""
+    stanzas = "\n".join(_stanza(folder, path) for path in sorted(folder.rglob("*.deb")))
+    (folder / "Packages").write_text(stanzas)
+    sha256, size = cache.hash_of_file(folder / "Packages"), (folder / "Packages").stat().st_size
+    (folder / "Release").write_text(f"Codename: {release}\nSHA256:\n {sha256} {size} Packages\n")
+
+
+def file_name(one: Locked) -> str:
+    """What a package's file is called in the folder."""
+    return one.path.rpartition("/")[2]
+
+
+def _places(lock: Lock, one: Locked) -> list[tuple[str, str]]:
+    """Where a file may be: ("mirror" or "archive", address)."""
+    bases = mirrors.addresses(lock.suite)
+    # First the mirror of its own archive: the other answers that it has no such file.
+    bases.sort(key=lambda base: not base.endswith(f"/{one.archive}"))
+    places = [("mirror", f"{base}/{one.in_archive}") for base in bases]
+    if mirrors.archive() and lock.time:
+        places.append(("archive", f"{mirrors.archive()}/{one.archive}/{lock.time}/{one.in_archive}"))
+    return places
+
+
+def _had(one: Locked, places: Sequence[tuple[str, str]], folder: Path, stop: threading.Event) -> str | None:
+    """From what kind of place the file was had; None if from none."""
+    target = folder / file_name(one)
+    for kind, address in places:
+        if _fetched(address, target, one, stop):
+            return kind
+    target.unlink(missing_ok=True)
+    return None
+
+
+def _fetched(address: str, target: Path, one: Locked, stop: threading.Event) -> bool:
+    """Whether what is at the address is the file, which is written as far as it is long; a mirror may fail
+    in any way."""
+    digest, left = hashlib.sha256(), one.size_bytes
+    try:
+        answer = urllib.request.urlopen(address, timeout=_TIMEOUT_S)
+    except _NOT_THERE:
+        return False
+    with answer, target.open("wb") as file:
+        while left and not stop.is_set():
+            try:
+                data = answer.read(min(left, _CHUNK_BYTES))
+            except _NOT_THERE:
+                return False
+            if not data:
+                return False
+            digest.update(data)
+            file.write(data)
+            left -= len(data)
+    return digest.hexdigest() == one.sha256
+
+
+def _stanza(folder: Path, path: Path) -> str:
+    fields = subprocess.run(
+        [host_program("dpkg-deb"), "--field", str(path)], capture_output=True, text=True, check=True
+    ).stdout
+    place = f"Filename: ./{path.relative_to(folder)}\nSize: {path.stat().st_size}"
+    return f"{fields.strip()}\n{place}\nSHA256: {cache.hash_of_file(path)}\n"

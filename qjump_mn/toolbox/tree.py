@@ -1,0 +1,141 @@
+"""An unpacked Debian system, and programs that are run in it or from it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from qjump_mn import cache
+from qjump_mn.errors import MachineError
+from qjump_mn.leash import leashed
+from qjump_mn.toolbox.lock import Package
+
+_LIBRARIES = "usr/lib/x86_64-linux-gnu"
+_ENVIRONMENT = {
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    "LC_ALL": "C.UTF-8",
+    "HOME": "/root",
+    "SOURCE_DATE_EPOCH": "1700000000",
+}
+
+
+@dataclass(frozen=True)
+class Tree:
+    """An unpacked Debian system. `root` is its top folder, `built` a hash of what was built in it and is in
+    no package."""
+
+    root: Path
+    built: str = ""
+
+    @cached_property
+    def packages(self) -> list[Package]:
+        """Every installed package, by name."""
+        status = (self.root / "var/lib/dpkg/status").read_text()
+        fields = [
+            dict(re.findall(r"^(Package|Version|Architecture): (.*)$", stanza, re.M))
+            for stanza in status.split("\n\n")
+        ]
+        packages = [Package(one["Package"], one["Version"], one["Architecture"]) for one in fields if one]
+        return sorted(packages, key=lambda package: package.name)
+
+    @cached_property
+    def packages_sha256(self) -> str:
+        """One hash for the exact set of packages, and for what was built beside them."""
+        return cache.hash_of(
+            *(f"{one.name}={one.version}:{one.architecture}" for one in self.packages),
+            *filter(None, [self.built]),
+        )
+
+    @cached_property
+    def kernel_release(self) -> str:
+        """The release of the one kernel in it, such as 6.12.107+deb13-amd64. Raises MachineError when there
+        is none."""
+        releases = sorted(
+            path.name for path in (self.root / "usr/lib/modules").glob("*") if (path / "modules.dep").exists()
+        )
+        if not releases:
+            raise MachineError(f"{self.root} holds no kernel: remove it with `clean` and build again")
+        return releases[-1]
+
+    @property
+    def kernel(self) -> Path:
+        """The kernel's bzImage."""
+        return self.root / "boot" / f"vmlinuz-{self.kernel_release}"
+
+    def program(self, path: str, *arguments: str) -> list[str]:
+        """The command line that runs a program of the tree from outside, on any distribution and without
+        root.
+
+        The tree's own loader and libraries are used and nothing of the host's; the program's children would
+        be the host's.
+        """
+        loader = str(self.root / "usr/lib64/ld-linux-x86-64.so.2")
+        return [
+            loader,
+            "--inhibit-cache",
+            "--library-path",
+            str(self.root / _LIBRARIES),
+            str(self.root / path),
+            *arguments,
+        ]
+
+    def run(
+        self,
+        argv: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        online: bool = False,
+    ) -> str:
+        """Run a program inside the tree, with `folder` as its working folder /build; returns what it printed.
+
+        As root by chroot in a mount namespace of its own, so that nothing stays mounted whatever happens;
+        without root in a user namespace. `environment` is added to a fixed one; `online` lets it find names
+        as the host does. Raises MachineError with the program's last lines when it fails.
+        """
+        # objtool of 7.x reads its stack limit in /proc.
+        mounts = 'mount --bind "$1" "$2/build" && mount --rbind /proc "$2/proc"'
+        if online:  # the tree's own file is a copy from when it was built
+            mounts += ' && mount --bind /etc/resolv.conf "$2/etc/resolv.conf"'
+        script = (
+            mounts
+            + ' && cd / && tree=$2 && shift 2 && exec chroot "$tree" sh -c \'cd /build && exec "$@"\' sh "$@"'
+        )
+        who = [] if os.geteuid() == 0 else ["--map-root-user"]
+        unshare = [
+            host_program("unshare"),
+            *who,
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            script,
+            "sh",
+        ]
+        done = subprocess.run(
+            leashed([*unshare, str(folder), str(self.root), *argv]),
+            env={**_ENVIRONMENT, **(environment or {})},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace",
+        )  # fmt: skip
+        if done.returncode:
+            tail = "\n".join(done.stdout.strip().splitlines()[-15:])
+            raise MachineError(
+                f"in the toolbox, `{' '.join(argv)}` failed with status {done.returncode}:\n{tail}"
+            )
+        return done.stdout
+
+
+def host_program(name: str) -> str:
+    """The path of a program of this machine. Raises MachineError where it is not installed."""
+    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if not path:
+        raise MachineError(f"{name} is not installed: run `sudo ./bootstrap`, or `apt-get install {name}`")
+    return path
