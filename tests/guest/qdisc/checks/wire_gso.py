@@ -9,7 +9,7 @@ that come through a pfifo below the wire; `left`: what waits at the end, packets
 import contextlib
 import itertools
 import socket
-import time
+import struct
 
 import rig
 
@@ -27,13 +27,14 @@ def sender(priority: int) -> socket.socket:
 
 
 def everything(source: socket.socket, quiet_s: float = 0.1) -> list[tuple[int, int]]:
-    """When each datagram or frame came, in ns, and its length; until nothing has come for so long."""
+    """The kernel's stamp of each datagram or frame, in ns, and its length; until nothing has come for so long."""
     found = []
     source.settimeout(quiet_s)
     with contextlib.suppress(TimeoutError):
         while True:
-            length = len(source.recv(1 << 16))
-            found.append((time.monotonic_ns(), length))
+            data, extra, _, _ = source.recvmsg(1 << 16, 64)
+            seconds, ns = struct.unpack("qq", extra[0][2][:16])
+            found.append((seconds * 10**9 + ns, len(data)))
     return found
 
 
@@ -51,9 +52,11 @@ rig.build()
 rig.enter("b")
 receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 receiver.setsockopt(socket.SOL_SOCKET, rig.SO_RCVBUFFORCE, 1 << 24)
+receiver.setsockopt(socket.SOL_SOCKET, rig.SO_TIMESTAMPNS, 1)
 receiver.bind(("10.9.0.2", 9))
 rig.enter("a")
 watcher = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+watcher.setsockopt(socket.SOL_SOCKET, rig.SO_TIMESTAMPNS, 1)
 watcher.bind(("a0", 3))
 bulk, urgent = sender(0), sender(7)
 bulk.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, SIZE)
@@ -62,7 +65,7 @@ handed_over = {}
 for kind, line in (("pfifo", "pfifo"), ("wire", "wire rate 10mbit classify priority")):
     root(line)
     came = send_packet()
-    handed_over[kind] = [length for _, length in everything(watcher)]
+    handed_over[kind] = [length for _, length in everything(watcher) if length > SIZE]
 gaps = [(after - before) / FRAME_NS for (before, _), (after, _) in itertools.pairwise(came)]
 
 bulk.send(bytes(SEGMENTS * SIZE))
