@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import socket
 import subprocess
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +22,11 @@ from qjump_mn.toolbox.tree import host_program
 _AT_ONCE = 8
 _TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 20
-_NOT_THERE = (OSError, http.client.HTTPException, ValueError)
+_PAUSES_S = (0.0, 0.5, 2.0)
+"""Before each attempt: a busy mirror may refuse one."""
+
+_NOT_THERE = (400, 403, 404, 410)
+_FAILURES = (OSError, http.client.HTTPException)
 
 
 class GoneError(MachineError):
@@ -44,7 +50,8 @@ def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> None:
     folder.mkdir()
     total_mb = sum(one.size_bytes for one in lock.have) >> 20
     progress(f"getting {len(lock.have)} packages as they are locked, {total_mb} MB")
-    sources = [_places(lock, one) for one in lock.have]
+    bases = mirrors.addresses(lock.suite)
+    sources = [_places(lock, one, bases) for one in lock.have]
     stop = threading.Event()
     pairs = list(zip(lock.have, sources, strict=True))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -78,11 +85,10 @@ def file_name(one: Locked) -> str:
     return one.path.rpartition("/")[2]
 
 
-def _places(lock: Lock, one: Locked) -> list[tuple[str, str]]:
+def _places(lock: Lock, one: Locked, bases: Sequence[str]) -> list[tuple[str, str]]:
     """Where a file may be: ("mirror" or "archive", address)."""
-    bases = mirrors.addresses(lock.suite)
     # First the mirror of its own archive: the other answers that it has no such file.
-    bases.sort(key=lambda base: not base.endswith(f"/{one.archive}"))
+    bases = sorted(bases, key=lambda base: not base.endswith(f"/{one.archive}"))
     places = [("mirror", f"{base}/{one.in_archive}") for base in bases]
     if mirrors.archive() and lock.time:
         places.append(("archive", f"{mirrors.archive()}/{one.archive}/{lock.time}/{one.in_archive}"))
@@ -93,28 +99,37 @@ def _had(one: Locked, places: Sequence[tuple[str, str]], folder: Path, stop: thr
     """From what kind of place the file was had; None if from none."""
     target = folder / file_name(one)
     for kind, address in places:
-        if _fetched(address, target, one, stop):
-            return kind
+        for pause_s in _PAUSES_S:
+            if stop.wait(pause_s):
+                return None
+            is_there = _fetched(address, target, one)
+            if is_there:
+                return kind
+            if is_there is False:
+                break
     target.unlink(missing_ok=True)
     return None
 
 
-def _fetched(address: str, target: Path, one: Locked, stop: threading.Event) -> bool:
-    """Whether what is at the address is the file, which is written as far as it is long; a mirror may fail
-    in any way."""
+def _fetched(address: str, target: Path, one: Locked) -> bool | None:
+    """Whether the file is at the address, and then it is written; None where the answer is none."""
     digest, left = hashlib.sha256(), one.size_bytes
     try:
         answer = urllib.request.urlopen(address, timeout=_TIMEOUT_S)
-    except _NOT_THERE:
-        return False
+    except urllib.error.HTTPError as error:
+        return False if error.code in _NOT_THERE else None
+    except urllib.error.URLError as error:
+        return False if isinstance(error.reason, socket.gaierror | FileNotFoundError) else None
+    except _FAILURES:
+        return None
     with answer, target.open("wb") as file:
-        while left and not stop.is_set():
+        while left:
             try:
                 data = answer.read(min(left, _CHUNK_BYTES))
-            except _NOT_THERE:
-                return False
+            except _FAILURES:
+                return None
             if not data:
-                return False
+                return None
             digest.update(data)
             file.write(data)
             left -= len(data)
