@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import matplotlib.figure
 import msgspec
@@ -35,7 +34,7 @@ from qjump_mn.report.figures import (
 )
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
-from tests import distributions, synthetic
+from tests import distributions, pictures, synthetic
 
 ROOT = Path(qjump_mn.__file__).parents[1]
 
@@ -148,26 +147,7 @@ def test_no_text_leaves_the_picture(run: RunDirectory) -> None:
     figures = latency_cdf.draw(run, run.manifest, [])
     assert figures
     for drawn in figures:
-        with style.applied():
-            drawn.figure.draw_without_rendering()
-        texts = [
-            *drawn.figure.texts,
-            *(text for legend in drawn.figure.legends for text in legend.get_texts()),
-        ]
-        axes: Any  # of their titles, the texts are private
-        for axes in drawn.figure.axes:
-            texts += [axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title, *axes.texts]
-            texts += [
-                label
-                for axis in (axes.xaxis, axes.yaxis)
-                for tick in axis._update_ticks()
-                for label in (tick.label1,)
-            ]
-        for text in texts:
-            if text.get_visible() and text.get_text():
-                box = text.get_window_extent()
-                assert drawn.figure.bbox.x0 <= box.x0 <= box.x1 <= drawn.figure.bbox.x1, text
-                assert drawn.figure.bbox.y0 <= box.y0 <= box.y1 <= drawn.figure.bbox.y1, text
+        pictures.assert_texts_inside(drawn)
 
 
 def test_curves_that_are_close_need_no_break(run: RunDirectory, manifest: Manifest) -> None:

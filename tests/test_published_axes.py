@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib.figure
 import msgspec
 import numpy as np
 import pyarrow as pa
@@ -18,12 +19,12 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
-from qjump_mn.report.figures import bars, behind, latency_cdf, published, style, sweep, timeline
+from qjump_mn.report.figures import axes, bars, behind, latency_cdf, published, style, sweep, timeline
 from qjump_mn.report.figures.style import Figure
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import ArmSummary, Spread
-from tests import synthetic
+from tests import pictures, synthetic
 
 BEGAN_NS, BEGAN_UTC_NS = 10**11, 1767225700 * 10**9
 AT_PUBLISHED_RATE = [
@@ -70,6 +71,13 @@ def hollow(axis: Any) -> list[tuple[float, float]]:
     ]
 
 
+def checked(figures: list[Figure]) -> list[Figure]:
+    """Figures that are whole."""
+    for figure in figures:
+        pictures.assert_texts_inside(figure)
+    return figures
+
+
 # Distribution functions.
 
 
@@ -83,7 +91,7 @@ def latencies(tmp_path: Path, plan: Plan, by_arm: Mapping[str, Sequence[float]])
             table = pa.table({"latency_us": pa.array(by_arm[trial.arm.name], pa.float64())})
             pq.write_table(table, run.data(trial.name) / f"{plan.figure.workload}.parquet")
             run.finish(trial.name, TrialRecord(status="done", exit_code=0))
-    return latency_cdf.draw(run, run.manifest, [])
+    return checked(latency_cdf.draw(run, run.manifest, []))
 
 
 SWITCH = {"idle": [0.1] * 10, "contended": [1000.0 + k for k in range(10)], "qjump": [0.9] * 10}
@@ -188,7 +196,8 @@ def drawn_timeline(tmp_path: Path, offset_us: float, set_us: float) -> list[Figu
     run = synthetic.create(tmp_path, plan)
     write_timeline(run, offset_us, set_us)
     measured = {"ptp": {"offset_rms_ms": 0.02}, "memcached": {"set_mean_ms": 0.45}}
-    return timeline.draw(run, run.manifest, summaries(plan, dict.fromkeys(plan.figure.arms, measured)))
+    arms = summaries(plan, dict.fromkeys(plan.figure.arms, measured))
+    return checked(timeline.draw(run, run.manifest, arms))
 
 
 def test_figures_5_and_1a_have_the_published_axes_of_values(tmp_path: Path) -> None:
@@ -252,8 +261,7 @@ def summaries(plan: Plan, by_arm: Mapping[str, Mapping[str, Mapping[str, float]]
 
 def drawn(tmp_path: Path, plan: Plan, arms: Sequence[ArmSummary], module: Any) -> Figure:
     run = synthetic.create(tmp_path, plan)
-    (figure,) = module.draw(run, run.manifest, arms)
-    assert isinstance(figure, Figure)
+    (figure,) = checked(module.draw(run, run.manifest, arms))
     return figure
 
 
@@ -333,6 +341,27 @@ def test_figure_7_ends_at_3_and_labels_what_is_above(tmp_path: Path) -> None:
     (label,) = (text for text in axis.texts if "\N{UPWARDS ARROW}" in text.get_text())
     assert label.get_text() == "\N{UPWARDS ARROW} 5.3" and label.xy[1] == 3
     assert "Not published as numbers (QJump (NSDI'15), Figure 7): all of it." in figure.caption
+
+
+def test_of_several_seeds_the_one_beyond_the_axis_is_told() -> None:
+    spread = Spread.of({1: 2.0, 2: 2.5, 3: 4.0})
+    axis = matplotlib.figure.Figure().add_subplot()
+    bars._bar(axis, 0, spread, {"width": 1}, 1, 3.0, ())
+    (label,) = axis.texts
+    assert label.get_text() == "\N{UPWARDS ARROW} 2.5 (to 4)"
+    assert drawn_axis_of_figure_11(Spread.of({1: 0.01, 2: 0.02, 3: 1.3})) == (
+        (0, 0.03),
+        "\N{UPWARDS ARROW}\n1300",
+    )
+
+
+def drawn_axis_of_figure_11(spread: Spread) -> tuple[tuple[float, float], str]:
+    """The axis of values, and what is written at the only point."""
+    found = behind.of(at_paper("fig11"))
+    assert found is not None
+    axis = matplotlib.figure.Figure().add_subplot()
+    axes.as_published(axis, "time", [("max", [(1.0, spread)])], found, 0, times=True)
+    return axis.get_ylim(), axis.texts[-1].get_text()
 
 
 def test_table_1_has_dots_where_numbers_were_published_and_says_where_not(tmp_path: Path) -> None:

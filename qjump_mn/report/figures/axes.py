@@ -18,6 +18,8 @@ from .behind import TIMES, Behind
 from .published import Band, Panel, Range
 from .style import Floats
 
+SIDE = 0.1
+"""So near to a side, in widths of a panel, what is told of a point stands within."""
 DECADES = 1e4
 """A logarithmic axis that is longer has ticks at the powers of ten alone."""
 
@@ -107,32 +109,40 @@ def draw_bands(axis: matplotlib.axes.Axes, bands: Iterable[Band], *, times: bool
 
 
 def tell_outside(
-    axis: matplotlib.axes.Axes, points: Sequence[tuple[float, str, float]], drawn: Range, per_unit: float
+    axis: matplotlib.axes.Axes,
+    points: Sequence[tuple[float, str, float]],
+    drawn: Range,
+    per_unit: float,
+    top: float = 0.985,
 ) -> None:
-    """At each x, what has a value outside ``drawn``, the panel's axis: ``points`` are x, name and value,
-    which is told ``per_unit`` times as large."""
+    """At each x, what has a value outside ``drawn``, the panel's axis, at its lower end or from ``top``, in
+    heights of the panel, on: ``points`` are x, name and value, which is told ``per_unit`` times as large."""
     above: dict[float, list[str]] = {}
     below: dict[float, list[str]] = {}
     for x, name, value in points:
         if not drawn[0] <= value <= drawn[1]:
             told = f"{name} {wording.number(value * per_unit)}".strip()
             (above if value > drawn[1] else below).setdefault(x, []).append(told)
-    for texts, height, side, arrow in (
-        (above, 0.985, "top", "\N{UPWARDS ARROW}"),
-        (below, 0.015, "bottom", "\N{DOWNWARDS ARROW}"),
-    ):
-        for x, lines in texts.items():
-            axis.annotate(
-                "\n".join([arrow, *lines] if texts is above else [*lines, arrow]),
-                (x, height),
-                xycoords=("data", "axes fraction"),
-                ha="center",
-                va=side,
-                fontsize=6.6,
-                linespacing=1.1,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
-                zorder=20,
-            )
+    for x, lines in above.items():
+        _tell(axis, x, top, ["\N{UPWARDS ARROW}", *lines])
+    for x, lines in below.items():
+        _tell(axis, x, 0.015, [*lines, "\N{DOWNWARDS ARROW}"])
+
+
+def _tell(axis: matplotlib.axes.Axes, x: float, height: float, lines: list[str]) -> None:
+    """Write ``lines`` at an end of the panel, and none of them beside it."""
+    along, _ = axis.transAxes.inverted().transform(axis.transData.transform((x, axis.get_ylim()[1])))
+    axis.annotate(
+        "\n".join(lines),
+        (x, height),
+        xycoords=("data", "axes fraction"),
+        ha="left" if along < SIDE else "right" if along > 1 - SIDE else "center",
+        va="top" if height > 0.5 else "bottom",
+        fontsize=6.6,
+        linespacing=1.1,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+        zorder=20,
+    )
 
 
 def extreme(x: Floats, y: Floats, drawn: Range) -> list[tuple[float, str, float]]:

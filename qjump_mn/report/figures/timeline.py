@@ -32,7 +32,8 @@ RANGE_ALPHA = 0.13
 """How strong a published range is behind the lines."""
 
 
-SAID: dict[str, Any] = {"fontsize": 7.2, "color": "#5a5a5a"}
+BELOW_SAID = 0.8
+"""Where a panel is free below its numbers, in its heights."""
 
 
 class Line(NamedTuple):
@@ -116,13 +117,14 @@ def _stacked(
         axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
         axis.set_title(f"{'abcdef'[index]}  {panel.arm.label}")
         said = _said(panel, published, fine=wording.fine(plan))
+        look: dict[str, Any] = {"fontsize": 7.2, "color": style.sheet().grey}
         if published:  # then it is long, and the published axis leaves room
-            axis.text(0.99, 0.94, said, transform=axis.transAxes, ha="right", va="top", **SAID)
+            axis.text(0.99, 0.94, said, transform=axis.transAxes, ha="right", va="top", **look)
         else:
-            axis.set_title(said, loc="right", fontweight="normal", **SAID)
+            axis.set_title(said, loc="right", fontweight="normal", **look)
         axis.set_ylabel(style.times(axis.yaxis, plan))
-    longer = _as_published(list(axes), [[line.drawn for line in panel.lines] for panel in panels], published)
     axes[-1].set_xlim(0, plan.duration_ns / 1e9)
+    longer = _as_published(list(axes), [[line.drawn for line in panel.lines] for panel in panels], published)
     axes[-1].set_xlabel(_time_axis(published))
     handles = {
         line.get_label(): line
@@ -174,8 +176,8 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole, published: Beh
     for label, (look, drawn) in lines.items():
         _plot(axis, drawn, look.colour, label, look.dashes)
     axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
-    longer = _as_published([axis], [[drawn for _, drawn in lines.values()]], published)
     axis.set_xlim(0, plan.duration_ns / 1e9)
+    longer = _as_published([axis], [[drawn for _, drawn in lines.values()]], published)
     axis.set_xlabel(_time_axis(published))
     axis.set_ylabel(whole.axis.removesuffix("ms") + style.times(axis.yaxis, plan))
     figure.legend(loc="upper center", bbox_to_anchor=((LEFT + RIGHT) / 2, 1.0), ncols=3)
@@ -206,7 +208,7 @@ def _as_published(
     (low, high), longer = published_axes.apply(axes[0], panel, every, "values", times=True)
     for axis, each in zip(axes, lines, strict=True):
         outside = [point for line in each for point in published_axes.extreme(line.x, line.y, (low, high))]
-        published_axes.tell_outside(axis, outside, (low, high), TIMES)
+        published_axes.tell_outside(axis, outside, (low, high), TIMES, BELOW_SAID)
     return longer
 
 
