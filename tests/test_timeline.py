@@ -16,10 +16,10 @@ from qjump_mn.analysis import measures, pipeline
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.memcached.measures import means
-from qjump_mn.report.figures import style, timeline
+from qjump_mn.report.figures import timeline
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
-from tests import synthetic
+from tests import pictures, synthetic
 
 BEGAN_NS, BEGAN_UTC_NS = 10**11, 1767225700 * 10**9
 SETS_PER_S = 40
@@ -136,26 +136,7 @@ def test_no_text_leaves_the_picture(run: RunDirectory) -> None:
     for drawn in timeline.draw(
         run, manifest, measures.summarise(manifest.plan, [measures.measure(one) for one in data])
     ):
-        with style.applied():
-            drawn.figure.draw_without_rendering()
-        texts = [
-            *drawn.figure.texts,
-            *(text for legend in drawn.figure.legends for text in legend.get_texts()),
-        ]
-        axis: Any
-        for axis in drawn.figure.axes:
-            texts += [axis.xaxis.label, axis.yaxis.label, axis._left_title, axis._right_title]
-            titles = [
-                title.get_window_extent()
-                for title in (axis._left_title, axis._right_title)
-                if title.get_text()
-            ]
-            assert len(titles) < 2 or titles[0].x1 < titles[1].x0
-        for text in texts:
-            if text.get_visible() and text.get_text():
-                box = text.get_window_extent()
-                assert drawn.figure.bbox.x0 <= box.x0 <= box.x1 <= drawn.figure.bbox.x1, text
-                assert drawn.figure.bbox.y0 <= box.y0 <= box.y1 <= drawn.figure.bbox.y1, text
+        pictures.assert_texts_inside(drawn)
 
 
 def test_a_bin_without_a_value_is_a_gap() -> None:

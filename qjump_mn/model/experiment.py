@@ -139,6 +139,10 @@ class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     ``table`` are the measures, "workload.measure", that the table of arms has; without it those are the
     latencies and the bulk goodput. ``sentences`` stand below that table.
+
+    ``published`` names files of plots/published, one for each picture that was published, in the order in
+    which ours are drawn: a run at their rate has their axes, and what is in the table [published] behind its
+    data.
     """
 
     plot: str

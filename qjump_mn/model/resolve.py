@@ -500,13 +500,13 @@ def _constants(network: Network, arms: tuple[ArmPlan, ...], shown: str) -> dict[
     ]
     for arm in arms:
         for workload in arm.workloads:
+            for name, value in workload.constants(network).items():
+                constants.setdefault(f"{workload.name}_{name}", value)
             if not workload.BACKGROUND and workload.flows:
                 ports = max(
                     busy_ports(network, flow, bulk, one_way=workload.ONE_WAY) for flow in workload.flows
                 )
                 constants.setdefault(f"{workload.name}_busy_ports", float(ports))
-            for name, value in workload.constants(network).items():
-                constants.setdefault(f"{workload.name}_{name}", value)
             constants |= workload.arm_constants(arm)
     if f"{shown}_busy_ports" in constants:
         constants["busy_ports"] = constants[f"{shown}_busy_ports"]

@@ -65,9 +65,10 @@ class TapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         }
 
     def constants(self, network: Network) -> dict[str, float]:
-        """A frame's own time on the link that it leaves by, the slowest of them."""
+        """A frame's own time on the link that it leaves by, the slowest of them; and the one port in which it
+        waits between the two taps, whatever the rest of its way."""
         slowest_bps = min(network.by_device()[device].rate_bps for device in self.ports(network))
-        return {"analytic_ms": theory.delivery_ns(self.frame_bytes, slowest_bps) / 1e6}
+        return {"analytic_ms": theory.delivery_ns(self.frame_bytes, slowest_bps) / 1e6, "busy_ports": 1.0}
 
     def describe(self) -> str:
         return (

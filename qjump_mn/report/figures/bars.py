@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import matplotlib.artist
 import matplotlib.axes
 import matplotlib.figure
 import matplotlib.patches
@@ -14,9 +17,11 @@ from qjump_mn.model.plan import Plan
 from qjump_mn.results import panels
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import ArmSummary
+from qjump_mn.results.outcome import ArmSummary, Spread
 
-from . import notes, style
+from . import axes as published_axes
+from . import behind, notes, style
+from .behind import TIMES, Behind
 from .notes import LEFT, RIGHT
 from .style import Figure
 
@@ -32,7 +37,8 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     shown = [by_name[name] for name in plan.figure.arms if name in by_name and by_name[name].done]
     if not shown:
         return []
-    stack = plan.figure.panels
+    stack, published = plan.figure.panels, behind.of(plan)
+    longer = ""
     with style.applied():
         inches = PANEL_INCHES * len(stack) + 1.1
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
@@ -41,8 +47,10 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         )
         for index, panel in enumerate(stack):
             axis = figure.add_subplot(grid[index, 0])
-            _panel(axis, plan, panel, shown, by_name)
-            axis.set_title("abcdef"[index] if len(stack) > 1 else "", loc="left")
+            longer += _panel(axis, plan, panel, shown, by_name, published, index)
+            letter = "abcdef"[index] if len(stack) > 1 else ""
+            title = [letter, published.title(index) if published else ""]
+            axis.set_title("  ".join(filter(None, title)), loc="left")
         seeds = notes.seeds(shown)
         drawn = [arm for arm in plan.arms if arm.name in plan.figure.arms]
         scale = f"{notes.scale(manifest, drawn)}; {notes.replicates(seeds)}"
@@ -53,12 +61,13 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         for panel in stack
     )
     spread = notes.spans("whiskers span", seeds)
+    told = f" {_published(published, shown)}{longer}" if published else ""
     return [
         Figure(
             plan.figure.plot,
             plan.title,
             f"{panel_texts}, for {', '.join(arm.label for arm in shown)}, preset {plan.preset}: "
-            f"{scale}.{spread}",
+            f"{scale}.{spread}{told}",
             figure,
         )
     ]
@@ -70,63 +79,120 @@ def _panel(
     panel: PanelSpec,
     arms: Sequence[ArmSummary],
     all_arms: Mapping[str, ArmSummary],
-) -> None:
-    looks = style.looks(plan)
-    width = 0.8 / len(panel.measures)
-    for index, entry in enumerate(panel.measures):
-        for place, arm in enumerate(arms):
-            spread = panels.value(plan, panel, entry, arm.name, all_arms)
-            x = place + (index - (len(panel.measures) - 1) / 2) * width
-            if spread is None:
-                axis.annotate(
-                    "no value",
-                    (x, 0.02),
-                    xycoords=("data", "axes fraction"),
-                    ha="center",
-                    fontsize=6.6,
-                    rotation=90,
-                    color=style.sheet().grey,
-                )
-                continue
-            axis.bar(
-                x, spread.median, width * 0.92, color=looks[arm.name].colour, alpha=SHADES[index], zorder=3
-            )
-            if len(spread.values) > 1:
-                axis.vlines(x, spread.minimum, spread.maximum, color="#333333", linewidth=0.9, zorder=4)
-            axis.annotate(
-                _number(spread.median),
-                (x, spread.maximum),
-                xytext=(0, 2),
-                textcoords="offset points",
-                ha="center",
-                va="bottom",
-                fontsize=6.8,
-                zorder=5,
-            )
-    axis.set_xticks(np.arange(len(arms)), [arm.label for arm in arms])
-    axis.set_ylabel(panel.label)
-    axis.grid(axis="x", visible=False)
-    if panel.log:
+    published: Behind | None,
+    index: int,
+) -> str:
+    """Draw the panel; return sentences about how its axis differs from the published one."""
+    times = panel.label.endswith(", ms")
+    bars = {
+        (arm.name, entry): panels.value(plan, panel, entry, arm.name, all_arms)
+        for entry in panel.measures
+        for arm in arms
+    }
+    here, drawn, longer = published.panel(index) if published else None, None, ""
+    if here:
+        lines = [
+            np.array([spread.median for arm in arms if (spread := bars[arm.name, entry])])
+            for entry in panel.measures
+        ]
+        drawn, longer = published_axes.apply(axis, here, lines, panel.label.removesuffix(", ms"), times=times)
+    if here.log if here else panel.log:
         axis.set_yscale("log")
         style.logarithmic(axis.yaxis, 1, 2, 5)
+    unit = style.times(axis.yaxis, plan) if times else ""
+    looks, width = style.looks(plan), 0.8 / len(panel.measures)
+    for shade, entry in enumerate(panel.measures):
+        for place, arm in enumerate(arms):
+            known = published.values.get(f"{arm.name}.{entry}", ()) if published else ()
+            _bar(
+                axis,
+                place + (shade - (len(panel.measures) - 1) / 2) * width,
+                bars[arm.name, entry],
+                {"width": width * 0.92, "color": looks[arm.name].colour, "alpha": SHADES[shade]},
+                TIMES if unit == "us" else 1,
+                drawn[1] if drawn else math.inf,
+                known,
+            )
+    axis.set_xticks(np.arange(len(arms)), [arm.label for arm in arms])
+    axis.set_ylabel(panel.label.removesuffix("ms") + unit if times else panel.label)
+    axis.grid(axis="x", visible=False)
     if panel.relative_to:
         axis.axhline(1, color="#333333", linewidth=0.9, linestyle=(0, (1, 1.2)), zorder=4)
-    axis.margins(y=0.12)
+    if here is None:
+        axis.margins(y=0.12)
+    marked = published and any(f"{arm}.{entry}" in published.values for arm, entry in bars)
+    _legend(axis, plan, panel, [style.published_handle("published")] if marked else [])
+    return longer
+
+
+def _bar(
+    axis: matplotlib.axes.Axes,
+    x: float,
+    spread: Spread | None,
+    look: dict[str, Any],
+    per_unit: float,
+    top: float,
+    known: tuple[float, ...],
+) -> None:
+    """A bar with its number, also where it goes beyond the ``top`` of the axis; and the ``known`` published
+    ones."""
+    if spread is None:
+        axis.annotate(
+            "no value",
+            (x, 0.02),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            fontsize=6.6,
+            rotation=90,
+            color=style.sheet().grey,
+        )
+        return
+    axis.bar(x, spread.median, **look, zorder=3)
+    several = len(spread.values) > 1
+    if several:
+        axis.vlines(x, spread.minimum, spread.maximum, color="#333333", linewidth=0.9, zorder=4)
+    axis.plot([x] * len(known), known, color="#333333", **style.HOLLOW, zorder=6)
+    told = _number(spread.median * per_unit)
+    if spread.maximum > top:
+        until = f" (to {_number(spread.maximum * per_unit)})" if several else ""
+        told = f"\N{UPWARDS ARROW} {told}{until}"
+    axis.annotate(
+        told,
+        (x, min(spread.maximum, top)),
+        xytext=(0, 6 if known else 2),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=6.8,
+        zorder=5,
+    )
+
+
+def _legend(
+    axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, more: Sequence[matplotlib.artist.Artist]
+) -> None:
+    """What the shades of a panel with several measures are, and ``more``."""
     if len(panel.measures) > 1:
-        shaded = zip(panel.measures, SHADES, strict=False)
-        handles = [
+        shades = [
             matplotlib.patches.Patch(facecolor="#333333", alpha=shade, label=_heading(plan, entry))
-            for entry, shade in shaded
+            for entry, shade in zip(panel.measures, SHADES, strict=False)
         ]
         axis.legend(
-            handles=handles,
+            handles=[*shades, *more],
             loc="lower right",
             bbox_to_anchor=(1.0, 1.0),
-            ncols=len(handles),
+            ncols=len(shades) + len(more),
             fontsize=7.2,
             handlelength=1.2,
             borderpad=0.2,
         )
+
+
+def _published(published: Behind, arms: Sequence[ArmSummary]) -> str:
+    """The caption's sentences about what was published."""
+    entries = [entry for panel in published.plan.figure.panels for entry in panel.measures]
+    series = {arm.label: [f"{arm.name}.{entry}" for entry in entries] for arm in arms}
+    return published.told(series, "Hollow dots")
 
 
 def _number(value: float) -> str:

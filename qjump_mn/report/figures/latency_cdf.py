@@ -3,27 +3,26 @@ contended arms begin."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import matplotlib.axes
 import matplotlib.figure
 import matplotlib.lines
 import matplotlib.ticker
 import numpy as np
-import pyarrow.parquet as pq
 
-from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.programs import registry
-from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.model.plan import Plan
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
 
-from . import notes, published, style
+from . import behind, notes, style
+from .behind import TIMES, Behind
+from .curves import Curve, Lines, draw_curve, draw_references, draw_tail, of_arm, reference_lines
+from .marks import QUANTILES, draw_break, draw_outside, draw_published, published_handles
 from .notes import LEFT, RIGHT
-from .style import Figure, Floats
+from .published import Range
+from .style import Figure
 
 BREAKS_ABOVE = 4.0
 """The axis is broken where an arm's least round trip is so many times the bound, with nothing in between."""
@@ -33,52 +32,14 @@ MAIN_INCHES = 6.0
 
 LEGEND_ROWS, LEGEND_ROW_INCHES = 3, 0.2
 
-NEAR = 0.05
-"""Two lines' distance, as a share of the greater, below which their names would cover each other."""
-
-
-class Curve(NamedTuple):
-    """One arm: the latencies in ms of each seed that has data, and how many requests that seed sent; of the
-    figure's workload or the arm's own."""
-
-    arm: ArmPlan
-    workload: WorkloadPlan
-    seeds: tuple[int, ...]
-    values: tuple[Floats, ...]
-    sent: tuple[int, ...]
-    look: style.Look
-
-    @property
-    def pooled(self) -> Floats:
-        """All seeds' latencies, ascending."""
-        return np.sort(np.concatenate(self.values))
-
-    @property
-    def loss(self) -> float:
-        """Fraction of all requests without a reply."""
-        return 1 - len(self.pooled) / sum(self.sent)
-
-    @property
-    def label(self) -> str:
-        """The arm in the legend, with the median (of the seeds, as in the table of arms) and the loss."""
-        medians = [float(values[(len(values) - 1) // 2]) for values in self.values if len(values)]
-        median = f"median {notes.ms(statistics.median(medians))}" if medians else "no reply"
-        return f"{self.arm.label}: {median}" + (f", {self.loss * 100:.3g} % lost" if self.loss else "")
-
-
-class Lines(NamedTuple):
-    """Where the reference lines are, in ms."""
-
-    idle: float
-    bound: float
-    ports: float
+STRETCHED = "Panel b stretches the upper end, one line a replicate."
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
     """The figure of the experiment and, if there are other arms with the workload, one of those; nothing
     where there is no data."""
     plan = manifest.plan
-    curves = {arm.name: curve for arm in plan.arms if (curve := _curve(run, plan, arm)) is not None}
+    curves = {arm.name: curve for arm in plan.arms if (curve := of_arm(run, plan, arm)) is not None}
     main = [curves[name] for name in plan.figure.arms if name in curves]
     others = [curve for name, curve in curves.items() if name not in plan.figure.arms]
     figures = []
@@ -92,59 +53,39 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     return figures
 
 
-def _curve(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
-    workload = min(
-        (one for one in arm.workloads if not one.BACKGROUND),
-        key=lambda one: one.name != plan.figure.workload,
-        default=None,
-    )
-    if workload is None:
-        return None
-    seeds, values, sent = [], [], []
-    for seed in plan.seeds:
-        path = run.data(f"{arm.name}/{seed}") / f"{workload.name}.parquet"
-        if path.is_file() and run.is_done(f"{arm.name}/{seed}"):
-            table = registry.measures(workload).requests(pq.read_table(path))
-            seeds.append(seed)
-            values.append(np.sort(table["latency_us"].drop_null().to_numpy() / 1e3))
-            sent.append(table.num_rows)
-    return (
-        Curve(
-            arm, workload, tuple(seeds), tuple(values), tuple(sent), style.looks(plan)[arm.series or arm.name]
-        )
-        if seeds
-        else None
-    )
-
-
 def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figure:
-    plan = manifest.plan
-    lines = _lines(plan)
-    inches = MAIN_INCHES + LEGEND_ROW_INCHES * max(0, -(-len(curves) // 2) - LEGEND_ROWS)
+    plan, published = manifest.plan, behind.of(manifest.plan)
+    lines = reference_lines(plan)
+    handles = [
+        *_handles(curves),
+        *(published_handles(published) if published and published.scale == 1 else []),
+    ]
+    inches = MAIN_INCHES + LEGEND_ROW_INCHES * max(0, -(-len(handles) // 2) - LEGEND_ROWS)
     figure = matplotlib.figure.Figure(figsize=(7.2, inches))
-    near, far = _sides(curves, lines)
+    parts = _parts(curves, lines, published)
     up = MAIN_INCHES / inches  # a longer legend makes the figure taller, not the panels smaller
     grid = figure.add_gridspec(
         1, 2, left=LEFT, right=RIGHT, top=0.845 * up, bottom=0.51 * up, wspace=0.05, width_ratios=[1.25, 1.0]
     )
-    left = figure.add_subplot(grid[0, 0] if far else grid[0, :])
-    left.set_xlim(0, near)
+    left = figure.add_subplot(grid[0, 0] if len(parts) > 1 else grid[0, :])
     panels = [left]
-    if far:
+    if len(parts) > 1:
         right = figure.add_subplot(grid[0, 1], sharey=left)
-        right.set_xlim(*far)
         right.tick_params(labelleft=False, left=False)
         right.spines["left"].set_visible(False)
-        _mark_break(left, right)
+        draw_break(left, right)
         panels.append(right)
-    for panel in panels:
+    for panel, part in zip(panels, parts, strict=True):
+        panel.set_xlim(*part)
         unit = style.times(panel.xaxis, plan)
         for index, curve in enumerate(curves):
-            _step(panel, curve, index)
+            draw_curve(panel, curve, index)
     _fractions(left)
-    _references(left, lines, height=0.60)
-    behind = _published(panels, plan)
-    left.set_title("a  All arms" + (", on a broken axis" if far else ""))
+    draw_references(left, lines, height=0.60)
+    if published:
+        draw_published(panels, published)
+        draw_outside(panels[-1], parts, curves, unit)
+    left.set_title("a  All arms" + (", on a broken axis" if len(parts) > 1 else ""))
     figure.text(
         (LEFT + RIGHT) / 2,
         0.455 * up,
@@ -153,21 +94,59 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
         va="center",
         fontsize=8.5,
     )
-    _legend(figure, curves, top=0.995)
+    _legend(figure, handles, top=0.995)
     if detail:
         tail = figure.add_axes((LEFT, 0.15 * up, RIGHT - LEFT, 0.235 * up))
-        _tail(tail, detail, lines)
+        _tail(tail, detail, lines, published, (parts[0][0], parts[-1][1]))
+        without = ", without the contended arms" if len(detail) < len(curves) else ""
+        name = f"b  The tail{without}"
+        tail.set_title(f"{name} {published.title(1)}".rstrip() if published else name)
         tail.set_xlabel(f"{plan.figure.quantity}, {style.times(tail.xaxis, plan)}")
-        tail.set_title("b  The tail" + (", without the contended arms" if len(detail) < len(curves) else ""))
     notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves)}")
-    return Figure(
-        plan.figure.plot, plan.title, _caption(manifest, curves, lines, behind, tail=bool(detail)), figure
+    told = [_published(published, curves, parts)] if published else []
+    if detail:
+        zoomed = published and published.panel(1)
+        told.insert(0, "Panel b is the upper end of panel a." if zoomed else STRETCHED)
+    return Figure(plan.figure.plot, plan.title, _caption(manifest, curves, lines, " ".join(told)), figure)
+
+
+def _tail(
+    panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines, published: Behind | None, xs: Range
+) -> None:
+    """The upper end of the curves: as published, a part of the axis of fractions; or on a logarithmic one."""
+    zoomed = published.panel(1) if published else None
+    if published is None or zoomed is None:
+        draw_tail(panel, curves, lines)
+        return
+    panel.set_xlim(*xs)
+    panel.set_ylim(*zoomed.y)
+    for index, curve in enumerate(curves):
+        draw_curve(panel, curve, index)
+    _percents(panel)
+    draw_published([panel], published)
+
+
+def _published(published: Behind, curves: list[Curve], parts: tuple[Range, ...]) -> str:
+    """The caption's sentences about what was published."""
+    workload = published.plan.figure.workload
+    told = published.told(
+        {
+            curve.arm.label: [f"{curve.arm.name}.{workload}.{measure}" for measure in QUANTILES]
+            for curve in curves
+        },
+        "Hollow dots",
     )
+    ends = published.x.parts
+    if not ends:
+        return told
+    axis = " and ".join(f"{low:g} to {high:g}" for low, high in ends)
+    longer = behind.widened("The axis", ends[-1], (ends[-1][0], parts[-1][1] * TIMES))
+    return f"Axis as published, {axis} us.{longer} {told}"
 
 
 def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
     plan = manifest.plan
-    lines = _lines(plan)
+    lines = reference_lines(plan)
     figure = matplotlib.figure.Figure(figsize=(7.2, 4.0))
     panel = figure.add_axes((LEFT, 0.205, RIGHT - LEFT, 0.555))
     filled = [curve.pooled for curve in curves if len(curve.pooled)]
@@ -177,231 +156,50 @@ def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
     panel.set_xlim(0.62 * shortest, 1.4 * longest)
     style.logarithmic(panel.xaxis, 1.0, 2.0, 5.0)
     for index, curve in enumerate(curves):
-        _step(panel, curve, index)
+        draw_curve(panel, curve, index)
     _fractions(panel)
     panel.set_xlabel(f"{plan.figure.quantity}, {style.times(panel.xaxis, plan)} (logarithmic)")
     panel.set_title("The other arms")
-    _references(panel, lines, height=0.75)
-    _legend(figure, curves, top=0.99)
+    draw_references(panel, lines, height=0.75)
+    _legend(figure, _handles(curves), top=0.99)
     notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves)}")
     return Figure(
         f"{plan.figure.plot}_others",
         f"{plan.title}: the other arms",
-        _caption(manifest, curves, lines, "", tail=False),
+        _caption(manifest, curves, lines, ""),
         figure,
     )
 
 
 def _fractions(panel: matplotlib.axes.Axes) -> None:
     panel.set_ylim(0, 1.025)
+    _percents(panel)
+
+
+def _percents(panel: matplotlib.axes.Axes) -> None:
     panel.set_ylabel("fraction of requests")
     panel.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, decimals=0, symbol=" %"))
 
 
-def _lines(plan: Plan) -> Lines:
-    """The round trip of an idle network, and the most that a frame in transmission on every busy port
-    adds."""
-    idle = plan.constants.get(f"{plan.figure.workload}_analytic_ms", 0.0)
-    ports = plan.constants.get("busy_ports", 0.0)
-    return Lines(idle, idle and idle + ports * plan.constants.get("frame_ms", 0.0), ports)
-
-
-def _sides(curves: Sequence[Curve], lines: Lines) -> tuple[float, tuple[float, float] | None]:
-    """Where the left part ends and from where to where the right part goes, if the curves fall in two
-    groups."""
+def _parts(curves: Sequence[Curve], lines: Lines, published: Behind | None) -> tuple[Range, ...]:
+    """From where to where the axis goes, in ms, in two parts if it is broken: as published, or where the
+    curves fall in two groups."""
     filled = [curve.pooled for curve in curves if len(curve.pooled)]
+    if published and published.x.parts:
+        *before, last = ((low / TIMES, high / TIMES) for low, high in published.x.parts)
+        longest = behind.limits((before[0][0] if before else last[0], last[1]), filled)[1]
+        return (*before, (last[0], longest))
     near = [values for values in filled if values[len(values) // 2] < lines.bound * BREAKS_ABOVE]
     far = [values for values in filled if values[len(values) // 2] >= lines.bound * BREAKS_ABOVE]
     everything = max(float(values[-1]) for values in filled) * 1.05 if filled else 1.0
     if not near or not far:
-        return max(everything, lines.bound * 1.1), None
+        return ((0, max(everything, lines.bound * 1.1)),)
     # A single straggler (the first ping) must not push the break away: the tail panel shows it.
     end = max(lines.bound * 1.12, *(float(np.quantile(values, 0.999)) * 1.08 for values in near))
-    return end, (end, max(everything, end * 2))
+    return ((0, end), (end, max(everything, end * 2)))
 
 
-def _step(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
-    look = curve.look
-    x, y = style.cdf(curve.pooled, sum(curve.sent))
-    if not len(x):
-        return
-    keep = style.thinned(len(x))
-    steps, heights = np.concatenate([[x[0]], x[keep], [1e9]]), np.concatenate([[0], y[keep], [y[-1]]])
-    # What ends just left of this part of the axis would be seen along its edge.
-    left = max(0, int(np.searchsorted(steps, panel.get_xlim()[0], side="right")) - 1)
-    panel.step(steps[left:], heights[left:], where="post", color=look.colour, linestyle=look.dashes, zorder=3)
-    if len(curve.seeds) > 1:
-        _band(panel, curve, look.colour)
-    # A few markers, where they fall into this part of the axis: they survive a photocopier. Neighbours have
-    # theirs at other heights.
-    shares = np.array([0.1, 0.3, 0.5, 0.7, 0.9]) + 0.03 * (index % 4)
-    at = np.unique(np.clip((shares * len(x)).astype(int), 0, len(x) - 1))
-    low, high = panel.get_xlim()
-    at = at[(x[at] >= low) & (x[at] <= high)]
-    panel.plot(
-        x[at],
-        y[at],
-        linestyle="none",
-        marker=look.marker,
-        color=look.colour,
-        markeredgecolor="white",
-        markeredgewidth=0.5,
-        zorder=4,
-    )
-
-
-def _band(panel: matplotlib.axes.Axes, curve: Curve, colour: str) -> None:
-    """Between the least and the greatest round trip that the seeds have at each fraction."""
-    least = min(len(values) / sent for values, sent in zip(curve.values, curve.sent, strict=True))
-    if not least:
-        return
-    fractions = np.linspace(0, least, 400)
-    at = np.array(
-        [
-            values[np.clip(np.ceil(fractions * sent).astype(int) - 1, 0, len(values) - 1)]
-            for values, sent in zip(curve.values, curve.sent, strict=True)
-        ]
-    )
-    panel.fill_betweenx(
-        fractions, at.min(axis=0), at.max(axis=0), color=colour, alpha=0.22, linewidth=0, zorder=2
-    )
-
-
-def _tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) -> None:
-    """The fraction of requests that took longer, on a logarithmic scale, upside down: up is "all of them"."""
-    for curve in curves:
-        look = curve.look
-        for values, sent in zip(curve.values, curve.sent, strict=True):
-            if len(values):
-                keep = style.thinned(len(values))
-                longer = 1 - (np.arange(1, len(values) + 1) - 0.5)[keep] / sent
-                alone = len(curve.seeds) == 1
-                panel.step(
-                    values[keep],
-                    longer,
-                    where="post",
-                    color=look.colour,
-                    linestyle=look.dashes,
-                    linewidth=1.7 if alone else 0.9,
-                    zorder=3,
-                )
-    fewest = min(0.4 / max(sent for curve in curves for sent in curve.sent), 5e-3)
-    panel.set_yscale("log")
-    panel.set_ylim(1.15, fewest)
-    ticks = [share for share in (1, 0.5, 0.1, 0.01, 0.001, 0.0001) if share >= fewest]
-    panel.set_yticks(ticks, ["0 %", *(f"{100 * (1 - share):g} %" for share in ticks[1:])])
-    panel.minorticks_off()
-    panel.set_xlim(
-        0,
-        max([lines.bound * 1.12, *(float(curve.pooled[-1]) * 1.08 for curve in curves if len(curve.pooled))]),
-    )
-    panel.set_ylabel("fraction of requests")
-    _references(panel, lines, height=0.60)
-
-
-def _references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> None:
-    """Upright lines with their names along them, ``height`` being where these are centred, in fractions of
-    the panel; on both sides of two that are near each other."""
-    near = lines.bound - lines.idle < NEAR * lines.bound
-    for x, text in ((lines.idle, "analytic, idle"), (lines.bound, f"idle + {lines.ports:g} frames")):
-        if not x or (x is not lines.idle and lines.bound == lines.idle):
-            continue
-        panel.axvline(x, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)
-        panel.annotate(
-            f"{text} {notes.ms(x)}",
-            (x, height),
-            xycoords=("data", "axes fraction"),
-            xytext=(2.5 if near and x is lines.bound else -2.5, 0),
-            textcoords="offset points",
-            rotation=90,
-            ha="left" if near and x is lines.bound else "right",
-            va="center",
-            fontsize=7,
-            color=style.sheet().grey,
-        )
-
-
-def _published(panels: list[matplotlib.axes.Axes], plan: Plan) -> str:
-    """The published medians, scaled by the ratio of link rates, behind the curves; return the sentence for
-    the caption."""
-    looks, sentences = style.looks(plan), []
-    for name in plan.figure.published:
-        values = published.read(name)
-        scale = values.rate_mbps / (plan.network.link.rate_bps / 1e6)
-        medians = []
-        for median in values.medians:
-            x = median.us / 1e3 * scale
-            look = looks.get(median.arm)  # somebody's experiment may name its arms otherwise
-            _published_median(
-                panels,
-                x,
-                look.colour if look else style.sheet().grey,
-                "published" if scale == 1 else "published, scaled",
-            )
-            here = "" if scale == 1 else f" ({notes.ms(x)} here)"
-            medians.append(f"{median.us:g} us{here} for {median.label}")
-        stretched = "" if scale == 1 else f", stretched by the ratio of the link rates, {scale:g}"
-        sentences.append(
-            f"Behind, in outline: {values.title}, medians of {', '.join(medians)}{stretched}; they are "
-            f"{values.measured}, so that orders of magnitude may be compared and no more. {values.source}."
-        )
-    return " ".join(sentences)
-
-
-def _published_median(panels: list[matplotlib.axes.Axes], x: float, colour: str, label: str) -> None:
-    for panel in panels:
-        low, high = panel.get_xlim()
-        if low <= x <= high:
-            panel.axvline(x, color=colour, linewidth=6, alpha=0.13, zorder=0)
-            panel.plot(
-                [x],
-                [0.5],
-                marker="o",
-                markersize=8,
-                markerfacecolor="white",
-                markeredgecolor=colour,
-                markeredgewidth=1.3,
-                zorder=5,
-            )
-            panel.annotate(
-                label.replace(", ", ",\n"),
-                (x, 0.5),
-                xytext=(8, -2),
-                textcoords="offset points",
-                ha="left",
-                va="center",
-                fontsize=7,
-                color=colour,
-                zorder=6,
-            )
-            return
-    panels[-1].text(
-        0.52,
-        0.5,
-        f"{label}:\n{notes.ms(x)} \N{RIGHTWARDS ARROW}",
-        transform=panels[-1].transAxes,
-        ha="center",
-        va="center",
-        fontsize=7,
-        color=colour,
-        zorder=6,
-    )
-
-
-def _mark_break(left: matplotlib.axes.Axes, right: matplotlib.axes.Axes) -> None:
-    look: dict[str, Any] = {
-        "marker": [(-0.6, -1), (0.6, 1)],
-        "markersize": 8,
-        "linestyle": "none",
-        "color": "#444444",
-        "mew": 0.9,
-        "clip_on": False,
-    }
-    left.plot([1], [0], transform=left.transAxes, **look)
-    right.plot([0], [0], transform=right.transAxes, **look)
-
-
-def _legend(figure: matplotlib.figure.Figure, curves: list[Curve], top: float) -> None:
+def _handles(curves: list[Curve]) -> list[matplotlib.lines.Line2D]:
     handles = []
     for curve in curves:
         look = curve.look
@@ -410,6 +208,10 @@ def _legend(figure: matplotlib.figure.Figure, curves: list[Curve], top: float) -
         )
         line.set(markeredgecolor="white", markeredgewidth=0.5)
         handles.append(line)
+    return handles
+
+
+def _legend(figure: matplotlib.figure.Figure, handles: list[matplotlib.lines.Line2D], top: float) -> None:
     figure.legend(
         handles=handles,
         loc="upper left",
@@ -432,9 +234,8 @@ def _replicates(curves: list[Curve]) -> str:
     return f"{notes.replicates(seeds, incomplete)}, {many} requests each"
 
 
-def _caption(manifest: Manifest, curves: list[Curve], lines: Lines, behind: str, *, tail: bool) -> str:
+def _caption(manifest: Manifest, curves: list[Curve], lines: Lines, more: str) -> str:
     plan = manifest.plan
-    below = "Panel b stretches the upper end, one line a replicate. " if tail else ""
     what = "; ".join(
         dict.fromkeys(f"{curve.workload.label} ({curve.workload.describe()})" for curve in curves)
     )
@@ -447,7 +248,7 @@ def _caption(manifest: Manifest, curves: list[Curve], lines: Lines, behind: str,
     return (
         f"{plan.figure.quantity.capitalize()} of {what}, preset {plan.preset}: {_scale(manifest, curves)}; "
         f"{_replicates(curves)}.{ends}{spread} "
-        f"{_told(plan, lines)}{below}{behind}"
+        f"{_told(plan, lines)}{more}"
     ).strip()
 
 
@@ -455,10 +256,9 @@ def _told(plan: Plan, lines: Lines) -> str:
     """What the dashed lines are."""
     if not lines.idle:
         return ""
-    ports = plan.constants.get("busy_ports", 0.0)
+    ports = f"each of {lines.ports:g} busy ports" if lines.ports != 1 else "one busy port"
     return (
         f"Dashed: the analytic {plan.figure.quantity} of the idle network, {notes.ms(lines.idle)}, and with "
         "one full-size frame "
-        f"({notes.ms(plan.constants.get('frame_ms', 0.0))}) on each of {ports:g} busy ports more, "
-        f"{notes.ms(lines.bound)}. "
+        f"({notes.ms(plan.constants.get('frame_ms', 0.0))}) on {ports} more, {notes.ms(lines.bound)}. "
     )

@@ -1,33 +1,114 @@
-"""Published values, from plots/published/."""
+"""What was published of a figure, from plots/published/: its axes, what its authors drew beside the data, and
+where that is from. Its numbers are the experiment's, in the table [published]."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import msgspec
 
-from qjump_mn.model import loading
+from qjump_mn.errors import UsageError
+from qjump_mn.model import expression, loading
+from qjump_mn.model.units import Rate
 
 KIND = "plots/published"
 
+Range = tuple[float, float]
 
-class Median(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A published median in us, and the arm of the experiment that stands for it."""
 
-    arm: str
+class Across(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The axis of all panels: from where to where it goes, in two ``parts`` if it was broken; without any it
+    is as long as the data.
+
+    In a sweep it has ``of``, an expression of the sweep's value ``x``, with ``label`` for its name.
+    """
+
+    parts: tuple[Range, ...] = ()
+    log: bool = False
+    of: str = "x"
+    label: str = ""
+
+
+class Band(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A range on the axis ``x`` or ``y`` with its ``label``; a line where its ends are one value. In a
+    timeline it is of one ``arm`` and ``workload``."""
+
     label: str
-    us: float
+    x: Range | None = None
+    y: Range | None = None
+    arm: str = ""
+    workload: str = ""
 
 
-class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Values at ``rate_mbps``; ``measured`` says between what, ``ratio`` is that of the medians."""
+class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A panel's own axis, with a tick each ``step`` from its least, what lies behind its lines, and the
+    measures that are ``crosses`` instead of a line."""
+
+    y: Range
+    log: bool = False
+    step: float | None = None
+    bands: tuple[Band, ...] = ()
+    crosses: tuple[str, ...] = ()
+
+
+class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A published figure, with links of ``rate``: ``source`` says where its numbers are from and how they
+    were read, ``measured`` between what. A run at another rate has nothing of it, unless it ``stretches``,
+    for the network alone decides its times: then these are stretched by the ratio of the rates.
+
+    Axes of times are in us, others in what they show. ``panels`` are in the order in which ours has them;
+    those of ours that are left over were not published. ``words`` are what was said in the place of a number
+    of the experiment's table [published], by its name there.
+    """
 
     title: str
     source: str
-    measured: str
-    rate_mbps: float
-    ratio: float
-    medians: tuple[Median, ...]
+    measured: str = ""
+    rate: Rate
+    stretches: bool = False
+    x: Across = Across()
+    panels: tuple[Panel, ...] = ()
+    words: dict[str, str] = {}
 
 
 def read(name: str) -> Published:
-    """The published values called ``name``; raise :class:`UsageError` if there are none that fit."""
-    return loading.convert(loading.read(KIND, name), Published, f"published figure {name!r}")
+    """The published figure called ``name``; raise :class:`UsageError` if there is none that fits."""
+    where = f"published figure {name!r}"
+    figure = loading.convert(loading.read(KIND, name), Published, where)
+    if len(figure.x.parts) > 2:
+        raise UsageError(f"{where}: x.parts: an axis is broken once at most: give one part or two")
+    for left, right in pairwise(figure.x.parts):
+        if right[0] < left[1]:
+            raise UsageError(f"{where}: x.parts: the second part begins within the first")
+    for part in figure.x.parts:
+        _check(f"{where}: x.parts", part, log=figure.x.log)
+    position(figure, 1.0, where)
+    for place, panel in ((f"{where}: panels[{index}]", panel) for index, panel in enumerate(figure.panels)):
+        _check(f"{place}.y", panel.y, log=panel.log)
+        for band in panel.bands:
+            if (band.x is None) == (band.y is None):
+                raise UsageError(f"{place}.bands: {band.label!r} lies on one axis: give it x or y")
+            if any(low > high for low, high in filter(None, (band.x, band.y))):
+                raise UsageError(f"{place}.bands: {band.label!r}: put the lesser end first")
+    return figure
+
+
+def position(figure: Published, x: float, where: str = "") -> float:
+    """Where the value ``x`` of a sweep is on the figure's axis."""
+    found = expression.parse(figure.x.of, f"{where}: x.of")
+    found.check("number", _known)
+    return float(found.value(lambda _: x))
+
+
+def _known(path: expression.Path) -> expression.Kind:
+    if path != ("x",):
+        raise expression.UnknownNameError("is not known: x is the sweep's value")
+    return "number"
+
+
+def _check(where: str, ends: Range, *, log: bool) -> None:
+    low, high = ends
+    if low >= high:
+        raise UsageError(f"{where}: {low:g} to {high:g} is no range: put the lesser end first")
+    if log and low <= 0:
+        raise UsageError(f"{where}: a logarithmic axis has no {low:g}: begin above 0")

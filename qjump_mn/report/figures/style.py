@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import matplotlib as mpl
 import matplotlib.axis
 import matplotlib.figure
+import matplotlib.lines
 import matplotlib.ticker
 import msgspec
 import numpy as np
@@ -78,6 +79,15 @@ DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1,
 """For the measures of one series."""
 
 
+HOLLOW: dict[str, Any] = {
+    "marker": "o",
+    "markersize": 8,
+    "markerfacecolor": "white",
+    "markeredgewidth": 1.3,
+}
+"""What a published number looks like."""
+
+
 class Figure(NamedTuple):
     """A figure before it is saved; ``caption`` is plain text and stands alone."""
 
@@ -85,6 +95,11 @@ class Figure(NamedTuple):
     title: str
     caption: str
     figure: matplotlib.figure.Figure
+
+
+def published_handle(label: str) -> matplotlib.lines.Line2D:
+    """The legend's entry for published numbers."""
+    return matplotlib.lines.Line2D([], [], linestyle="none", color=sheet().grey, label=label, **HOLLOW)
 
 
 def looks(plan: Plan) -> dict[str, Look]:
@@ -165,7 +180,7 @@ def times(axis: matplotlib.axis.Axis, plan: Plan) -> str:
     """The unit in which the times along an axis are told, whose numbers are in ms."""
     if not wording.fine(plan):
         return "ms"
-    axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value * 1e3:.6g}"))
+    axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value * 1e3:.8g}"))
     return "us"
 
 

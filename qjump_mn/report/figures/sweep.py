@@ -17,8 +17,11 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, Spread
 
-from . import notes, style
+from . import axes as published_axes
+from . import behind, notes, style
+from .behind import Behind
 from .notes import LEFT, RIGHT
+from .published import Panel
 from .style import Figure
 
 PANEL_INCHES = 2.5
@@ -41,8 +44,10 @@ class Line(NamedTuple):
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
     """The figure of the experiment; nothing where there is no data."""
-    plan = manifest.plan
-    panels = [(panel, lines) for panel in plan.figure.panels if (lines := _lines(plan, panel, arms))]
+    plan, published = manifest.plan, behind.of(manifest.plan)
+    panels = [
+        (panel, lines) for panel in plan.figure.panels if (lines := _lines(plan, panel, arms, published))
+    ]
     if not panels:
         return []
     shown = [arm for arm in plan.arms_run if (arm.series or arm.name) in plan.figure.arms]
@@ -67,22 +72,31 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
             wspace=0.3,
         )
         every = grid.subplots(sharex=True, squeeze=False)
-        axes = []
+        axes, longer = [], ""
         for column, stack in enumerate(columns):
             for axis, index in zip(every[:, column], stack, strict=False):
                 panel, drawn = panels[index]
-                _panel(axis, plan, panel, drawn)
-                _bound(axis, plan, panel, arms)
+                place = plan.figure.panels.index(panel)  # those without data are not drawn
+                _panel(axis, plan, panel, drawn, published.panel(place) if published else None)
+                _bound(axis, plan, panel, arms, published)
+                if published:
+                    longer += published_axes.as_published(
+                        axis,
+                        panel.label.removesuffix(", ms"),
+                        [(line.label, line.points) for line in drawn],
+                        published,
+                        place,
+                        times=_has_times(panel),
+                    )
                 if not over:
                     _legend(axis, len(drawn), above=above)
                 axis.set_title(
-                    "  ".join(filter(None, ["abcdefghijkl"[index] if len(panels) > 1 else "", panel.title])),
-                    loc="left",
+                    _title(panel, index, len(panels), published.title(place) if published else ""), loc="left"
                 )
                 axes.append(axis)
             for axis in every[len(stack) :, column]:
                 axis.set_axis_off()
-            every[len(stack) - 1, column].set_xlabel(_axis(plan))
+            every[len(stack) - 1, column].set_xlabel(_axis(plan, published))
             every[len(stack) - 1, column].tick_params(labelbottom=True)
         if over:
             every[0, 0].legend(
@@ -103,7 +117,8 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
             )
         scale = f"{notes.scale(manifest, shown)}; {notes.replicates(_seeds(panels))}"
         notes.footer(figure, manifest, scale)
-    return [Figure(plan.figure.plot, plan.title, _caption(manifest, panels, scale), figure)]
+    told = _published(published, panels) + longer if published else ""
+    return [Figure(plan.figure.plot, plan.title, _caption(manifest, panels, scale, published) + told, figure)]
 
 
 def _columns(panels: list[tuple[PanelSpec, list[Line]]]) -> list[list[int]]:
@@ -114,8 +129,15 @@ def _columns(panels: list[tuple[PanelSpec, list[Line]]]) -> list[list[int]]:
     return [by_column[column] for column in sorted(by_column)]
 
 
-def _axis(plan: Plan) -> str:
-    """What is varied; sweeps of one parameter say so once."""
+def _title(panel: PanelSpec, index: int, panels: int, published: str) -> str:
+    letter = "abcdefghijkl"[index] if panels > 1 else ""
+    return "  ".join(filter(None, [letter, panel.title, published]))
+
+
+def _axis(plan: Plan, published: Behind | None = None) -> str:
+    """What is varied, or what was published for it; sweeps of one parameter say so once."""
+    if published and published.x.label:
+        return published.x.label
     return "; ".join(dict.fromkeys(plan.axes.values()))
 
 
@@ -127,14 +149,14 @@ def _knee(panels: list[tuple[PanelSpec, list[Line]]]) -> float | None:
     return next((x for x, spread in points if spread.median >= (1 - GAIN) * most), None)
 
 
-def _lines(plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> list[Line]:
+def _lines(plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary], published: Behind | None) -> list[Line]:
     by_name = {arm.name: arm for arm in arms}
     lines = []
     for series in panel.arms or plan.figure.arms:
         members = values.series(plan, series)
         for entry in panel.measures:
             workload, measure = entry.split(".")
-            points = _points(plan, panel, members, by_name, entry)
+            points = _points(plan, panel, members, by_name, entry, published)
             if points:
                 lines.append(
                     Line(series, measure, _label(plan, members[0], workload, measure, panel), points)
@@ -143,7 +165,12 @@ def _lines(plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> list[Lin
 
 
 def _points(
-    plan: Plan, panel: PanelSpec, members: list[ArmPlan], by_name: dict[str, ArmSummary], entry: str
+    plan: Plan,
+    panel: PanelSpec,
+    members: list[ArmPlan],
+    by_name: dict[str, ArmSummary],
+    entry: str,
+    published: Behind | None,
 ) -> tuple[tuple[float, Spread], ...]:
     points = []
     for arm in members:
@@ -154,8 +181,8 @@ def _points(
                 if arm.x is not None
                 else sorted({other.x for other in plan.arms_run if other.x is not None})
             )
-            points += [(x, spread) for x in xs]
-    return tuple(points)
+            points += [(published.place(x) if published else x, spread) for x in xs]
+    return tuple(sorted(points, key=lambda point: point[0]))
 
 
 def _label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpec) -> str:
@@ -173,7 +200,9 @@ def _measures(panel: PanelSpec) -> set[str]:
     return {entry.split(".")[1] for entry in panel.measures}
 
 
-def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line]) -> None:
+def _panel(
+    axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list[Line], published: Panel | None
+) -> None:
     # Where one series has several measures, these are what is told apart by colour.
     several = len(plan.figure.arms) > 1
     looks = style.looks(plan) if several else style.unlike([line.measure for line in lines])
@@ -191,10 +220,7 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
             xs,
             medians,
             color=look.colour,
-            linestyle=dashes,
-            marker=look.marker,
-            mec="white",
-            mew=0.5,
+            **_stroke(look, dashes, crosses=published is not None and line.measure in published.crosses),
             label=line.label,
             zorder=3 + index,
         )
@@ -216,7 +242,7 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
     elif plan.figure.log_x:
         axis.set_xscale("log")
         style.logarithmic(axis.xaxis, 1.0, 2.0, 5.0)
-    if panel.log:
+    if published.log if published else panel.log:
         axis.set_yscale("log")
         style.logarithmic(axis.yaxis, 1.0, 2.0, 5.0)
     else:
@@ -227,12 +253,32 @@ def _panel(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, lines: list
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
 
 
+def _stroke(look: style.Look, dashes: style.Dashes, *, crosses: bool) -> dict[str, Any]:
+    if crosses:
+        return {"linestyle": "none", "marker": "x", "mew": 1.4}
+    return {"linestyle": dashes, "marker": look.marker, "mec": "white", "mew": 0.5}
+
+
+def _published(published: Behind, panels: list[tuple[PanelSpec, list[Line]]]) -> str:
+    """The caption's sentences about what was published."""
+    labels = {line.label: () for _, lines in panels for line in lines}
+    bands = dict.fromkeys(band.label for here in published.figure.panels for band in here.bands)
+    grey = f" Grey, as published: {', '.join(bands)}." if bands else ""
+    return f"{grey} {published.told(labels, '')}"
+
+
 def _has_times(panel: PanelSpec) -> bool:
     """Whether the panel's values are times; those are in ms."""
     return panel.label.endswith(" ms")
 
 
-def _bound(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary]) -> None:
+def _bound(
+    axis: matplotlib.axes.Axes,
+    plan: Plan,
+    panel: PanelSpec,
+    arms: Sequence[ArmSummary],
+    published: Behind | None,
+) -> None:
     """What the panel's values must not exceed: a constant across it, or a measure of a series, by x."""
     if not panel.bound:
         return
@@ -258,7 +304,8 @@ def _bound(axis: matplotlib.axes.Axes, plan: Plan, panel: PanelSpec, arms: Seque
         )
         return
     series, _, entry = panel.bound.partition(".")
-    points = _points(plan, panel, values.series(plan, series), {arm.name: arm for arm in arms}, entry)
+    by_name = {arm.name: arm for arm in arms}
+    points = _points(plan, panel, values.series(plan, series), by_name, entry, published)
     if points:
         axis.plot([x for x, _ in points], [spread.median for _, spread in points], **look)
         axis.annotate(
@@ -293,7 +340,12 @@ def _seeds(panels: list[tuple[PanelSpec, list[Line]]]) -> set[int]:
     }
 
 
-def _caption(manifest: Manifest, panels: list[tuple[PanelSpec, list[Line]]], scale: str) -> str:
+def _caption(
+    manifest: Manifest,
+    panels: list[tuple[PanelSpec, list[Line]]],
+    scale: str,
+    published: Behind | None,
+) -> str:
     plan = manifest.plan
     alike: dict[str, dict[str, None]] = {}  # panels with the same lines are told together
     for panel, lines in panels:
@@ -317,7 +369,8 @@ def _caption(manifest: Manifest, panels: list[tuple[PanelSpec, list[Line]]], sca
         else ""
     )
     return (
-        f"{panel_texts}, against {_axis(plan)}{extent}, preset {plan.preset}: {scale}.{bound}{enough}{spread}"
+        f"{panel_texts}, against {_axis(plan, published)}{extent}, preset {plan.preset}: {scale}."
+        f"{bound}{enough}{spread}"
     )
 
 

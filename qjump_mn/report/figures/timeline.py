@@ -4,10 +4,11 @@ Figure 5; and the offsets of all in one."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib.axes
 import matplotlib.figure
+import matplotlib.patches
 import numpy as np
 import pyarrow.parquet as pq
 
@@ -20,11 +21,19 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
 
-from . import notes, style
+from . import axes as published_axes
+from . import behind, notes, style
+from .behind import TIMES, Behind
 from .notes import LEFT, RIGHT
 from .style import Figure
 
 PANEL_INCHES = 1.75
+RANGE_ALPHA = 0.13
+"""How strong a published range is behind the lines."""
+
+
+BELOW_SAID = 0.8
+"""Where a panel is free below its numbers, in its heights."""
 
 
 class Line(NamedTuple):
@@ -56,7 +65,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     figures = []
     with style.applied():
         if shown:
-            figures.append(_stacked(manifest, shown, plan.figure.plot, plan.title))
+            figures.append(_stacked(manifest, shown, plan.figure.plot, plan.title, behind.of(plan)))
         if detail and len(detail) < len(shown):
             figures.append(
                 _stacked(
@@ -64,12 +73,14 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
                     detail,
                     f"{plan.figure.plot}_detail",
                     f"{plan.title}: without the contended arms",
+                    None,
                 )
             )
-        for whole in dict.fromkeys(
+        wholes = dict.fromkeys(
             line.drawn.whole for panel in shown for line in panel.lines if line.drawn.whole
-        ):
-            figures.append(_whole(manifest, shown, whole))
+        )
+        for number, whole in enumerate(wholes, 1):
+            figures.append(_whole(manifest, shown, whole, behind.of(plan, number)))
     return figures
 
 
@@ -88,7 +99,9 @@ def _line(run: RunDirectory, trial: Trial, workload: WorkloadPlan) -> Line | Non
     return Line(workload, timeline(pq.read_table(path), workload, trial, tables.facts(run, trial)))
 
 
-def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> Figure:
+def _stacked(
+    manifest: Manifest, panels: list[Panel], name: str, title: str, published: Behind | None
+) -> Figure:
     plan = manifest.plan
     inches = PANEL_INCHES * len(panels) + 1.5
     figure = matplotlib.figure.Figure(figsize=(7.2, inches))
@@ -99,29 +112,36 @@ def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> 
     for index, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
         for line in panel.lines:
             _plot(axis, line.drawn, line.drawn.colour, line.drawn.label)
+        if published:
+            _ranges(axis, panel, published)
         axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
         axis.set_title(f"{'abcdef'[index]}  {panel.arm.label}")
-        axis.set_title(
-            _said(panel, fine=wording.fine(plan)),
-            loc="right",
-            fontsize=7.2,
-            fontweight="normal",
-            color=style.sheet().grey,
-        )
+        said = _said(panel, published, fine=wording.fine(plan))
+        look: dict[str, Any] = {"fontsize": 7.2, "color": style.sheet().grey}
+        if published:  # then it is long, and the published axis leaves room
+            axis.text(0.99, 0.94, said, transform=axis.transAxes, ha="right", va="top", **look)
+        else:
+            axis.set_title(said, loc="right", fontweight="normal", **look)
         axis.set_ylabel(style.times(axis.yaxis, plan))
     axes[-1].set_xlim(0, plan.duration_ns / 1e9)
-    axes[-1].set_xlabel("time since the measurement began, s")
+    longer = _as_published(list(axes), [[line.drawn for line in panel.lines] for panel in panels], published)
+    axes[-1].set_xlabel(_time_axis(published))
     handles = {
         line.get_label(): line
         for axis in axes
         for line in axis.lines
         if not str(line.get_label()).startswith("_")
     }
+    ranges = _range_handles(published)
     figure.legend(
-        handles=list(handles.values()), loc="upper center", bbox_to_anchor=((LEFT + RIGHT) / 2, 1.0), ncols=2
+        handles=[*handles.values(), *ranges],
+        loc="upper center",
+        bbox_to_anchor=((LEFT + RIGHT) / 2, 1.0),
+        ncols=2 + len(ranges),
     )
     scale = _scale(manifest, panels)
     notes.footer(figure, manifest, scale)
+    told = f" {_told(published, panels)}{longer}" if published else ""
     what = "; ".join(
         dict.fromkeys(
             f"{line.workload.label} ({line.workload.describe()})" for panel in panels for line in panel.lines
@@ -136,36 +156,91 @@ def _stacked(manifest: Manifest, panels: list[Panel], name: str, title: str) -> 
     return Figure(
         name,
         title,
-        f"{text}{gaps} All panels have the same axes; the numbers above them are those of all replicates.",
+        f"{text}{gaps} All panels have the same axes; the numbers {'in' if published else 'above'} them are "
+        f"those of all replicates.{told}",
         figure,
     )
 
 
-def _whole(manifest: Manifest, panels: list[Panel], whole: Whole) -> Figure:
+def _whole(manifest: Manifest, panels: list[Panel], whole: Whole, published: Behind | None) -> Figure:
     plan = manifest.plan
     figure = matplotlib.figure.Figure(figsize=(7.2, 3.4))
     axis = figure.add_axes((LEFT, 0.25, RIGHT - LEFT, 0.6))
     looks = style.looks(plan)
-    for panel in panels:
-        for line in panel.lines:
-            if line.drawn.whole == whole:
-                _plot(
-                    axis,
-                    line.drawn,
-                    looks[panel.arm.name].colour,
-                    panel.arm.label,
-                    looks[panel.arm.name].dashes,
-                )
+    lines = {
+        panel.arm.label: (looks[panel.arm.name], line.drawn)
+        for panel in panels
+        for line in panel.lines
+        if line.drawn.whole == whole
+    }
+    for label, (look, drawn) in lines.items():
+        _plot(axis, drawn, look.colour, label, look.dashes)
     axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     axis.set_xlim(0, plan.duration_ns / 1e9)
-    axis.set_xlabel("time since the measurement began, s")
+    longer = _as_published([axis], [[drawn for _, drawn in lines.values()]], published)
+    axis.set_xlabel(_time_axis(published))
     axis.set_ylabel(whole.axis.removesuffix("ms") + style.times(axis.yaxis, plan))
     figure.legend(loc="upper center", bbox_to_anchor=((LEFT + RIGHT) / 2, 1.0), ncols=3)
     scale = _scale(manifest, panels)
     notes.footer(figure, manifest, scale)
     arms = ", ".join(panel.arm.label for panel in panels)
     text = f"{whole.title} for {arms}, {whole.source}, preset {plan.preset}: {scale}."
+    text += f" {published.told(dict.fromkeys(lines, ()), '')}{longer}" if published else ""
     return Figure(f"{plan.figure.plot}_{whole.name}", f"{plan.title}: {whole.title}", text, figure)
+
+
+def _time_axis(published: Behind | None) -> str:
+    """The name of the axis of time, of which ours shows less than was published."""
+    name = "time since the measurement began, s"
+    parts = published.x.parts if published else ()
+    return f"{name} (an excerpt: published {parts[0][0]:g} to {parts[0][1]:g} s)" if parts else name
+
+
+def _as_published(
+    axes: Sequence[matplotlib.axes.Axes], lines: list[list[Timeline]], published: Behind | None
+) -> str:
+    """Give the panels, which share it, the published axis of values; what it leaves out of each panel's lines
+    is told there, and how it differs from the published one in the sentence returned."""
+    panel = published.panel(0) if published else None
+    if panel is None:
+        return ""
+    every = [line.y for each in lines for line in each]
+    (low, high), longer = published_axes.apply(axes[0], panel, every, "values", times=True)
+    for axis, each in zip(axes, lines, strict=True):
+        outside = [point for line in each for point in published_axes.extreme(line.x, line.y, (low, high))]
+        published_axes.tell_outside(axis, outside, (low, high), TIMES, BELOW_SAID)
+    return longer
+
+
+def _ranges(axis: matplotlib.axes.Axes, panel: Panel, published: Behind) -> None:
+    """The published ranges of an arm's lines, behind them in their colours."""
+    here = published.panel(0)
+    for band in here.bands if here else ():
+        for line in panel.lines:
+            if (band.arm, band.workload) == (panel.arm.name, line.workload.name) and band.y:
+                low, high = (end / TIMES for end in band.y)
+                axis.axhspan(low, high, color=line.drawn.colour, alpha=RANGE_ALPHA, linewidth=0, zorder=0)
+
+
+def _range_handles(published: Behind | None) -> list[matplotlib.patches.Patch]:
+    """The legend's entries for published ranges, one for each label."""
+    here = published.panel(0) if published else None
+    grey = style.sheet().grey
+    return [
+        matplotlib.patches.Patch(facecolor=grey, alpha=2 * RANGE_ALPHA, label=label)
+        for label in dict.fromkeys(band.label for band in (here.bands if here else ()))
+    ]
+
+
+def _told(published: Behind, panels: list[Panel]) -> str:
+    """The caption's sentences about what was published."""
+    series = {
+        panel.arm.label: [
+            f"{panel.arm.name}.{line.workload.name}.{line.drawn.measure}" for line in panel.lines
+        ]
+        for panel in panels
+    }
+    return published.told(series, "In each panel, as published")
 
 
 def _plot(
@@ -178,15 +253,19 @@ def _plot(
     )
 
 
-def _said(panel: Panel, *, fine: bool) -> str:
-    """The numbers of a panel, in a line."""
-    measures = panel.arm.measures
-    lines = [line for line in panel.lines if line.drawn.measure in measures.get(line.workload.name, {})]
-    return ", ".join(
-        line.drawn.words.format(f"{value * 1e3:.3g} us" if fine else notes.ms(value))
-        for line in lines
-        for value in [measures[line.workload.name][line.drawn.measure].median]
-    )
+def _said(panel: Panel, published: Behind | None, *, fine: bool) -> str:
+    """The numbers of a panel, in a line, each with the published one if there is one."""
+    texts = []
+    for line in panel.lines:
+        spread = panel.arm.measures.get(line.workload.name, {}).get(line.drawn.measure)
+        if spread is not None:
+            value = f"{spread.median * 1e3:.3g} us" if fine else notes.ms(spread.median)
+            entry = f"{panel.arm.name}.{line.workload.name}.{line.drawn.measure}"
+            known = published.values.get(entry) if published else None
+            texts.append(
+                line.drawn.words.format(f"{value} (published {known[0] * TIMES:g})" if known else value)
+            )
+    return ", ".join(texts)
 
 
 def _scale(manifest: Manifest, panels: list[Panel]) -> str:

@@ -1,0 +1,157 @@
+"""Published axes on panels whose y axis has values: how far they go, what lies behind the lines, and what
+they leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import matplotlib.axes
+import matplotlib.ticker
+import numpy as np
+
+from qjump_mn.results import wording
+from qjump_mn.results.outcome import Spread
+
+from . import behind, style
+from .behind import TIMES, Behind
+from .published import Band, Panel, Range
+from .style import Floats
+
+SIDE = 0.1
+"""So near to a side, in widths of a panel, what is told of a point stands within."""
+DECADES = 1e4
+"""A logarithmic axis that is longer has ticks at the powers of ten alone."""
+
+
+def ends(panel: Panel, *, times: bool) -> Range:
+    """The published axis in the units of ours: ``times`` are in ms."""
+    return (panel.y[0] / TIMES, panel.y[1] / TIMES) if times else panel.y
+
+
+def apply(
+    axis: matplotlib.axes.Axes, panel: Panel, lines: Iterable[Floats], name: str, *, times: bool
+) -> tuple[Range, str]:
+    """Give ``axis`` the published one of ``panel``, widened where ``lines`` ask for it; from where to where
+    it goes, and a sentence about it, by its ``name``, where it is not the published one."""
+    published, per_unit = ends(panel, times=times), TIMES if times else 1
+    low, high = behind.limits(published, lines)
+    if panel.step:
+        step = panel.step / per_unit
+        axis.set_yticks(np.arange(published[0], high + step / 2, step))
+    axis.set_ylim(low, high)
+    longer = behind.widened(f"The axis of {name}", panel.y, (low * per_unit, high * per_unit))
+    return (low, high), longer
+
+
+def as_published(
+    axis: matplotlib.axes.Axes,
+    name: str,
+    lines: Sequence[tuple[str, Sequence[tuple[float, Spread]]]],
+    published: Behind,
+    index: int,
+    *,
+    times: bool,
+) -> str:
+    """Give a sweep's panel its published axes, after its ``lines``, label and points, were drawn; what they
+    leave out is told in it, and how they differ from the published ones in the sentences returned."""
+    sentences = _across(axis, [x for _, points in lines for x, _ in points], published)
+    panel = published.panel(index)
+    if panel is None:
+        for artist in axis.lines:
+            artist.set_clip_on(False)
+        return "" if index else sentences
+    draw_bands(axis, panel.bands, times=times)
+    medians = [np.array([spread.median for _, spread in points]) for _, points in lines]
+    drawn, longer = apply(axis, panel, medians, name, times=times)
+    if panel.log and drawn[1] / drawn[0] > DECADES:
+        axis.yaxis.set_major_locator(matplotlib.ticker.LogLocator())
+    for artist, y in zip(axis.lines, medians, strict=False):
+        artist.set_clip_on(bool(np.any((y < drawn[0]) | (y > drawn[1]))))  # a marker at the end stays whole
+    farthest = [
+        (x, label if len(lines) > 1 else "", spread.maximum if spread.maximum > drawn[1] else spread.minimum)
+        for label, points in lines
+        for x, spread in points
+    ]
+    tell_outside(axis, farthest, drawn, TIMES if times else 1)
+    return longer if index else sentences + longer
+
+
+def _across(axis: matplotlib.axes.Axes, xs: Sequence[float], published: Behind) -> str:
+    """Give a sweep's panel the published axis of its parameter, long enough for all that was run."""
+    if not published.x.parts:
+        return ""
+    low, high = published.x.parts[0]
+    wide = min(low, *xs), max(high, *xs)
+    if published.x.log:
+        axis.set_xscale("log")
+        style.logarithmic(axis.xaxis, 1.0, 2.0, 5.0)
+    axis.set_xlim(*wide)
+    return behind.widened("The axis below", (low, high), wide)
+
+
+def draw_bands(axis: matplotlib.axes.Axes, bands: Iterable[Band], *, times: bool) -> None:
+    """Bands and lines behind the data in grey, each with its label; those along x have it above the panel."""
+    grey = style.sheet().grey
+    line: dict[str, Any] = {"color": grey, "linewidth": 1.1, "linestyle": (0, (1, 1.2)), "zorder": 1}
+    area: dict[str, Any] = {"color": grey, "alpha": 0.13, "linewidth": 0, "zorder": 0}
+    text: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "color": grey, "va": "bottom"}
+    for band in bands:
+        if band.x is not None:
+            low, high = band.x
+            axis.axvspan(low, high, **area) if low < high else axis.axvline(low, **line)
+            middle = ((low + high) / 2, 1)
+            axis.annotate(band.label, middle, (0, 2), xycoords=("data", "axes fraction"), ha="center", **text)
+        elif band.y is not None:
+            low, high = (end / TIMES for end in band.y) if times else band.y
+            axis.axhspan(low, high, **area) if low < high else axis.axhline(low, **line)
+            axis.annotate(band.label, (0.01, high), (0, 2), xycoords=("axes fraction", "data"), **text)
+
+
+def tell_outside(
+    axis: matplotlib.axes.Axes,
+    points: Sequence[tuple[float, str, float]],
+    drawn: Range,
+    per_unit: float,
+    top: float = 0.985,
+) -> None:
+    """At each x, what has a value outside ``drawn``, the panel's axis, at its lower end or from ``top``, in
+    heights of the panel, on: ``points`` are x, name and value, which is told ``per_unit`` times as large."""
+    above: dict[float, list[str]] = {}
+    below: dict[float, list[str]] = {}
+    for x, name, value in points:
+        if not drawn[0] <= value <= drawn[1]:
+            told = f"{name} {wording.number(value * per_unit)}".strip()
+            (above if value > drawn[1] else below).setdefault(x, []).append(told)
+    for x, lines in above.items():
+        _tell(axis, x, top, ["\N{UPWARDS ARROW}", *lines])
+    for x, lines in below.items():
+        _tell(axis, x, 0.015, [*lines, "\N{DOWNWARDS ARROW}"])
+
+
+def _tell(axis: matplotlib.axes.Axes, x: float, height: float, lines: list[str]) -> None:
+    """Write ``lines`` at an end of the panel, and none of them beside it."""
+    along, _ = axis.transAxes.inverted().transform(axis.transData.transform((x, axis.get_ylim()[1])))
+    axis.annotate(
+        "\n".join(lines),
+        (x, height),
+        xycoords=("data", "axes fraction"),
+        ha="left" if along < SIDE else "right" if along > 1 - SIDE else "center",
+        va="top" if height > 0.5 else "bottom",
+        fontsize=6.6,
+        linespacing=1.1,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+        zorder=20,
+    )
+
+
+def extreme(x: Floats, y: Floats, drawn: Range) -> list[tuple[float, str, float]]:
+    """Of a line, the point farthest above ``drawn`` and the one farthest below, with how many are there, as
+    :func:`tell_outside` takes them."""
+    found = []
+    for outside, farthest in ((y > drawn[1], np.nanargmax), (y < drawn[0], np.nanargmin)):
+        many = int(np.count_nonzero(outside))
+        if many:
+            at = int(farthest(y))
+            found.append((float(x[at]), f"{many} outside, to" if many > 1 else "", float(y[at])))
+    return found

@@ -1,0 +1,125 @@
+"""What is drawn behind a plan's data: published axes and numbers, at the scale of the plan; and what captions
+say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from qjump_mn.model.plan import Plan
+from qjump_mn.report.figures import notes, published
+from qjump_mn.report.figures.published import Across, Panel, Published, Range
+from qjump_mn.report.figures.style import Floats
+from qjump_mn.results import wording
+
+TIMES = 1e3
+"""Published times are in us, ours in ms."""
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A published ``figure``, for a plan whose links are so many times slower as ``scale`` says: then times
+    are stretched, and the axes are the plan's own.
+
+    ``values`` are the published numbers, or ranges, by "arm.workload.measure", without those that stand for
+    words.
+    """
+
+    figure: Published
+    plan: Plan
+    scale: float
+    values: Mapping[str, Range]
+
+    @property
+    def x(self) -> Across:
+        """The axis of all panels."""
+        return self.figure.x if self.scale == 1 else Across()
+
+    def panel(self, index: int) -> Panel | None:
+        """The published panel in the place of ours; None where ours was not published."""
+        return self.figure.panels[index] if self.scale == 1 and index < len(self.figure.panels) else None
+
+    def place(self, x: float) -> float:
+        """Where the value ``x`` of a sweep is on its axis."""
+        return published.position(self.figure, x) if self.scale == 1 else x
+
+    def title(self, index: int) -> str:
+        """What stands above a panel of ours that was not published, where others were."""
+        return "(not published)" if self.scale == 1 and 0 < len(self.figure.panels) <= index else ""
+
+    def told(self, series: Mapping[str, Collection[str]], marks: str) -> str:
+        """Sentences for the caption: which numbers ``marks`` show, what was said in words, and for which of
+        the ``series``, labels with the names of their numbers, nothing was published."""
+        numbers, words, missing = [], [], []
+        for label, entries in series.items():
+            known = [self._number(entry) for entry in entries if entry in self.values]
+            said = [self.figure.words[entry] for entry in entries if entry in self.figure.words]
+            numbers += [f"{label}: {', '.join(known)}"] if known else []
+            words += [f"{label}: {text}" for text in said]
+            missing += [] if known or said else [label]
+        stretched = f", stretched by the ratio of the link rates, {self.scale:g}" if self.scale != 1 else ""
+        sentences = []
+        if numbers:
+            sentences.append(f"{marks}: {self.figure.title}, {'; '.join(numbers)}{stretched}.")
+        if self.figure.measured:
+            apart = ", so that orders of magnitude may be compared and no more" if self.scale != 1 else ""
+            sentences.append(f"Published values are {self.figure.measured}{apart}.")
+        if words:
+            sentences.append(f"Published in words: {'; '.join(words)}.")
+        if missing and self.scale == 1:
+            which = "all of it" if len(missing) == len(series) else ", ".join(missing)
+            sentences.append(f"Not published as numbers ({self.figure.title}): {which}.")
+        return " ".join([*sentences, f"{self.figure.source}."])
+
+    def _number(self, entry: str) -> str:
+        low, high = self.values[entry]
+        heading = notes.heading(self.plan, entry.partition(".")[2], named=False)
+        if not is_time(entry):
+            return f"{heading} {' to '.join(f'{end:g}' for end in sorted({low, high}))}"
+        as_is = " to ".join(f"{end / self.scale * TIMES:g}" for end in sorted({low, high}))
+        here = "" if self.scale == 1 else f" ({notes.ms(low)} here)"
+        return f"{heading} {as_is} us{here}"
+
+
+def is_time(measure: str) -> bool:
+    """Whether a measure's values are times; those are in ms."""
+    return measure.endswith("_ms")
+
+
+def of(plan: Plan, picture: int = 0) -> Behind | None:
+    """What was published of a plan's ``picture``; None where the figure names nothing for it, or nothing
+    that could be drawn at the plan's rate."""
+    if picture >= len(plan.figure.published):
+        return None
+    figure = published.read(plan.figure.published[picture])
+    scale = int(figure.rate) / plan.network.link.rate_bps
+    if scale != 1 and not figure.stretches:
+        return None
+    values = {}
+    for entry, value in plan.judged.published.items():
+        if entry not in figure.words:
+            low, high = value if isinstance(value, tuple) else (value, value)
+            stretch = scale if is_time(entry) else 1
+            values[entry] = (low * stretch, high * stretch)
+    return Behind(figure, plan, scale, values)
+
+
+def limits(ends: Range, lines: Iterable[Floats]) -> Range:
+    """A published axis, widened so that it hides of no line half or more; what is still outside is told where
+    it leaves the axis."""
+    low, high = ends
+    for line in lines:
+        values = line[np.isfinite(line)]
+        if len(values) and 2 * np.count_nonzero((values < ends[0]) | (values > ends[1])) >= len(values):
+            low, high = min(low, float(values.min())), max(high, float(values.max()) * 1.05)
+    return low, high
+
+
+def widened(what: str, ends: Range, drawn: Range) -> str:
+    """A sentence about an axis that is longer than the published one; "" where it is not."""
+    if ends == drawn:
+        return ""
+    ours, theirs = (f"from {wording.number(low)} to {wording.number(high)}" for low, high in (drawn, ends))
+    return f" {what} is {ours}, the published one {theirs}."

@@ -1,0 +1,131 @@
+"""Marks on distribution functions: published quantiles, what an axis leaves out, and where it is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.axes
+import matplotlib.lines
+import numpy as np
+
+from qjump_mn.report.figures import notes, style
+from qjump_mn.report.figures.behind import Behind
+from qjump_mn.report.figures.curves import Curve
+from qjump_mn.report.figures.published import Range
+from qjump_mn.results import wording
+
+QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99}
+"""The heights at which a distribution function has published measures."""
+
+TOP = 0.8
+"""Above it a mark's name stands below the mark."""
+
+
+def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind) -> None:
+    """The published quantiles of the figure's workload as hollow dots, on the one of ``panels`` where each
+    falls, and as bands behind the curves, in the colours of their arms; all share a vertical axis."""
+    looks = style.looks(behind.plan)
+    name = "published" if behind.scale == 1 else "published, scaled"
+    for entry, (low, high) in behind.values.items():
+        arm, workload, measure = entry.split(".")
+        if workload != behind.plan.figure.workload or measure not in QUANTILES:
+            continue
+        look = looks.get(arm)  # somebody's experiment may name its arms otherwise
+        colour = look.colour if look else style.sheet().grey
+        _quantile(panels, (low, high), QUANTILES[measure], colour, name)
+
+
+def _quantile(
+    panels: Sequence[matplotlib.axes.Axes], xs: Range, share: float, colour: str, name: str
+) -> None:
+    bottom, top = panels[0].get_ylim()
+    if not bottom <= share <= top:
+        return
+    for panel in panels:
+        least, most = panel.get_xlim()
+        if least <= xs[0] and xs[1] <= most:
+            if xs[0] == xs[1]:
+                panel.axvline(xs[0], color=colour, linewidth=6, alpha=0.13, zorder=0)
+            else:
+                panel.axvspan(*xs, color=colour, linewidth=0, alpha=0.13, zorder=0)
+            ends = sorted(set(xs))
+            panel.plot(ends, [share] * len(ends), linestyle="-", color=colour, **style.HOLLOW, zorder=5)
+            panel.annotate(
+                name.replace(", ", ",\n"),
+                (xs[1], share),
+                xytext=(8, -2) if (share - bottom) / (top - bottom) < TOP else (3, -11),
+                textcoords="offset points",
+                ha="left",
+                va="center",
+                fontsize=7,
+                color=colour,
+                zorder=6,
+            )
+            return
+    panels[-1].text(
+        0.52,
+        0.5,
+        f"{name}:\n{notes.ms(xs[0])} \N{RIGHTWARDS ARROW}",
+        transform=panels[-1].transAxes,
+        ha="center",
+        va="center",
+        fontsize=7,
+        color=colour,
+        zorder=6,
+    )
+
+
+def published_handles(behind: Behind) -> list[matplotlib.lines.Line2D]:
+    """The legend's entry for published quantiles, if there are any."""
+    workload = behind.plan.figure.workload
+    there = {entry.split(".")[2] for entry in behind.values if entry.split(".")[1] == workload}
+    headings = [
+        notes.heading(behind.plan, f"{workload}.{measure}", named=False)
+        for measure in QUANTILES
+        if measure in there
+    ]
+    return [style.published_handle(f"hollow: published {', '.join(headings)}")] if headings else []
+
+
+def draw_outside(
+    panel: matplotlib.axes.Axes, parts: Sequence[Range], curves: Sequence[Curve], unit: str
+) -> None:
+    """For each curve that an axis of ``parts`` does not show whole: how much of it, and up to where."""
+    per_ms = 1e3 if unit == "us" else 1
+    row = 0
+    for curve in curves:
+        values = curve.pooled
+        inside = np.zeros(len(values), dtype=bool)
+        for low, high in parts:
+            inside |= (values >= low) & (values <= high)
+        if inside.all():
+            continue
+        share = np.count_nonzero(~inside) / sum(curve.sent)
+        text = f"{share * 100:.2g} % outside, to {wording.number(values[~inside][-1] * per_ms)} {unit}"
+        panel.text(
+            0.985,
+            0.04 + 0.075 * row,
+            text,
+            transform=panel.transAxes,
+            ha="right",
+            fontsize=7,
+            color=curve.look.colour,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+            zorder=7,
+        )
+        row += 1
+
+
+def draw_break(left: matplotlib.axes.Axes, right: matplotlib.axes.Axes) -> None:
+    """The two strokes between the parts of a broken axis."""
+    look: dict[str, Any] = {
+        "marker": [(-0.6, -1), (0.6, 1)],
+        "markersize": 8,
+        "linestyle": "none",
+        "color": "#444444",
+        "mew": 0.9,
+        "clip_on": False,
+    }
+    left.plot([1], [0], transform=left.transAxes, **look)
+    right.plot([0], [0], transform=right.transAxes, **look)
