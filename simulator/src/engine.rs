@@ -7,6 +7,7 @@ use crate::apps::net::Apps;
 use crate::emitter::Emitter;
 use crate::error::{Error, Result};
 use crate::flow::Flow;
+use crate::jitter::Jitter;
 use crate::limiter::{HostLimiter, Limiter};
 use crate::link::{Links, Node, Offered};
 use crate::outcome::FlowResult;
@@ -27,11 +28,13 @@ use crate::workload::{check_source, Workload};
 pub(crate) const INDEX: u32 = 29;
 pub(crate) const ARRIVE: u32 = 0;
 const RELEASE: u32 = 1 << INDEX;
-pub(crate) const DEPART: u32 = 2 << INDEX;
-pub(crate) const TIMER: u32 = 3 << INDEX;
-pub(crate) const START: u32 = 4 << INDEX;
+/// A host that has drawn how long it takes hands a packet over. It is the last kind of which the index is a packet's handle.
+pub(crate) const HAND_OVER: u32 = 2 << INDEX;
+pub(crate) const DEPART: u32 = 3 << INDEX;
+pub(crate) const TIMER: u32 = 4 << INDEX;
+pub(crate) const START: u32 = 5 << INDEX;
 /// Of a source's datagram; above the number of sources of an application's event.
-pub(crate) const EMIT: u32 = 5 << INDEX;
+pub(crate) const EMIT: u32 = 6 << INDEX;
 
 /// So many events ahead packets are fetched: 10 % less time a hop on 10,000 hosts, no other on 144.
 const SOON: usize = 8;
@@ -46,6 +49,7 @@ pub struct Simulation {
     pub(crate) links: Links,
     routes: Routes,
     host_limiter: Option<HostLimiter>,
+    pub(crate) jitter: Option<Jitter>,
     pub(crate) flows: Vec<Flow>,
     /// Slots of flows that have ended and left nothing behind.
     pub(crate) free_slots: Vec<u32>,
@@ -94,6 +98,7 @@ impl Simulation {
                 Limiter::PerHost(rule) => Some(HostLimiter::new(rule, topology.hosts())),
                 _ => None,
             },
+            jitter: Jitter::new(topology, seed),
             flows: Vec::new(),
             free_slots: Vec::new(),
             records: Vec::with_capacity(records.len()),
@@ -152,6 +157,7 @@ impl Simulation {
                 ARRIVE => self.arrive(index),
                 DEPART => self.depart(index),
                 RELEASE => self.release(index),
+                HAND_OVER => self.deliver(index),
                 TIMER => self.timer(index),
                 START => self.start_flows(),
                 _ if index < self.sources() => self.emit(index),
@@ -205,7 +211,8 @@ impl Simulation {
                 let link = self.routes.next(switch, to, || path_key(flows, flow, kind));
                 self.offer(link, handle);
             }
-            Node::Host(_) => self.deliver(handle),
+            Node::Host(_) if self.jitter.is_none() => self.deliver(handle),
+            Node::Host(host) => self.take_in(host, handle),
         }
     }
 
@@ -280,7 +287,7 @@ impl Simulation {
         self.pool.remove(handle);
     }
 
-    fn deliver(&mut self, handle: u32) {
+    pub(crate) fn deliver(&mut self, handle: u32) {
         let packet = *self.pool.get(handle);
         self.tally.delivered[packet.kind as usize] += 1;
         match packet.kind {
