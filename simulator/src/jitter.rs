@@ -110,9 +110,10 @@ impl Jitter {
 }
 
 impl Simulation {
-    /// A packet has arrived at a host of a network of which some draw. Not inlined, for networks of which none does.
+    /// A packet has arrived at a host of a network of which some draw; returns whether this one has it at once. Not inlined, for networks
+    /// of which none does.
     #[inline(never)]
-    pub(crate) fn take_in(&mut self, host: u32, handle: u32) {
+    pub(crate) fn take_in(&mut self, host: u32, handle: u32) -> bool {
         let packet = self.pool.get(handle);
         let stream = match packet.kind {
             Kind::Datagram => Stream::Datagrams(self.sender(packet)),
@@ -122,8 +123,9 @@ impl Simulation {
             Some(host) => {
                 let at = host.hand_over(stream, self.now);
                 self.wheel.push(at, HAND_OVER | handle);
+                false
             }
-            None => self.deliver(handle),
+            None => true,
         }
     }
 }
