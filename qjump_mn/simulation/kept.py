@@ -18,12 +18,6 @@ from qjump_mn.simulation.scenario import Staged
 def check(plan: Plan) -> None:
     """Raise :class:`UsageError` for a trial that the simulator cannot run; none is run for longer than its
     first instant."""
-    for arm in plan.arms_run:
-        if arm.network.jittery:
-            raise UsageError(
-                f"{arm.name}: link.host_jitter is for the emulation: with --backend simulator a host takes "
-                "the same for every frame: leave it out with -s link.host_jitter="
-            )
     for trial in plan.trials()[: len(plan.arms_run)]:  # another seed changes nothing of that
         _run(dataclasses.replace(Staged(trial).scenario, stop=0), trial)
 

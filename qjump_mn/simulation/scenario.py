@@ -11,18 +11,25 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.simulation.scheme import cable, scheme
+from qjump_mn.simulation.scheme import cable, quantiles, scheme
 from qjump_mn.simulation.stage import Rows, Simulated, Stage
 
 
 def topology(network: Network) -> qjump_sim.LeafSpine | qjump_sim.Tree:
-    """The network."""
+    """The network, with what its hosts draw."""
     fabric = network.fabric
+    drawn = [(host, quantiles(points)) for host, points in network.jittery]
     if fabric is None:
         cables = [(*edge, cable(link)) for edge, link in zip(network.edges, network.links(), strict=True)]
-        return qjump_sim.Tree(switches=network.switches, hosts=network.hosts, cables=cables)
+        return qjump_sim.Tree(switches=network.switches, hosts=network.hosts, cables=cables, jitter=drawn)
+    numbered = {host: number for number, host in enumerate(network.hosts)}
     return qjump_sim.LeafSpine(
-        fabric.racks, fabric.hosts_per_rack, fabric.spines, cable(network.link), cable(network.trunk)
+        fabric.racks,
+        fabric.hosts_per_rack,
+        fabric.spines,
+        cable(network.link),
+        cable(network.trunk),
+        [(numbered[host], by) for host, by in drawn],
     )
 
 

@@ -116,8 +116,13 @@ def _linux(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjum
 
 
 def cable(link: Link) -> qjump_sim.Cable:
-    """A link as the simulator has it: what a host takes is the same for every frame."""
+    """A link as the simulator has it, with what a host takes for every frame."""
     return qjump_sim.Cable(rate=link.rate_bps, delay=(link.delay_ns + link.host_ns) * qjump_sim.NS)
+
+
+def quantiles(points: tuple[tuple[float, int], ...]) -> qjump_sim.Quantiles:
+    """What a host draws, from (per cent, ns)."""
+    return qjump_sim.Quantiles([(percent, ns * qjump_sim.NS) for percent, ns in points])
 
 
 def _limiter(where: str, limiter: QJumpPlan) -> qjump_sim.PerHost:

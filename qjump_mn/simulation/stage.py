@@ -103,7 +103,8 @@ class Simulated:
     """A program in the simulator, both ways: a workload's plan as applications, and what these yield as rows.
 
     Rows are in the order of the program's columns. ``flows`` is for traffic that the simulator draws itself,
-    of which it has one. Hosts take no time: a latency is what the network and the host's limiter made it.
+    of which it has one. Stacks take no time: a latency is what the network, the links' hosts and the host's
+    limiter made it.
     """
 
     apps: Callable[[Any, Stage], Apps]

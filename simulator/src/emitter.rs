@@ -17,6 +17,11 @@ pub(crate) struct Emitter {
 }
 
 impl Emitter {
+    /// The host that sends.
+    pub fn sender(&self) -> u32 {
+        self.source.src
+    }
+
     /// One of its datagrams was delivered.
     #[inline]
     pub fn took(&mut self, delay: Ps, bytes: u16) {

@@ -97,7 +97,7 @@ pub struct Counters {
     pub early: ByKind,
     /// Dropped by a limiter.
     pub limited: ByKind,
-    /// In limiters, queues and on links when the run stopped, counted there: sent = delivered + full + pushed out + early +
+    /// In limiters, queues, on links and in hosts that take them in when the run stopped, counted there: sent = delivered + full + pushed out + early +
     /// limited + in flight.
     pub in_flight: u64,
     /// How often a switch's port asked the other end of its cable to pause.

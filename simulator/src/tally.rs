@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a simulation counts, and what comes out of it.
 
-use crate::engine::{Simulation, DEPART};
+use crate::engine::{Simulation, HAND_OVER, INDEX};
 use crate::outcome::{ByKind, Counters, Latency, Outcome};
 use crate::packet::KINDS;
 
@@ -26,7 +26,7 @@ impl Simulation {
     /// What has come out so far.
     pub fn outcome(&self) -> Outcome {
         let tally = &self.tally;
-        let packets = |what: &u32| *what < DEPART;
+        let packets = |what: &u32| what >> INDEX <= HAND_OVER >> INDEX;
         let counters = Counters {
             sent: ByKind::of(&tally.sent),
             delivered: ByKind::of(&tally.delivered),

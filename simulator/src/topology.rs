@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
+use crate::jitter::Quantiles;
 use crate::time::{ps_per_byte, Ps};
 
 /// A cable: the same rate and delay in both directions.
@@ -58,6 +59,8 @@ pub struct Topology {
     /// Switches that are joined, sorted.
     pub(crate) trunks: Vec<(u32, u32, Cable)>,
     pub(crate) shape: Shape,
+    /// By host, of those that draw.
+    pub(crate) jitter: BTreeMap<u32, Quantiles>,
     names: BTreeMap<String, u32>,
 }
 
@@ -99,6 +102,7 @@ impl Topology {
             hosts: (0..hosts as u32).map(|host| (host / of.hosts_per_rack, of.edge)).collect(),
             trunks,
             shape: Shape::LeafSpine { racks: of.racks, spines: of.spines },
+            jitter: BTreeMap::new(),
             names: BTreeMap::new(),
         })
     }
@@ -111,6 +115,21 @@ impl Topology {
     /// Number of the host that a tree calls so.
     pub fn host(&self, name: &str) -> Option<u32> {
         self.names.get(name).copied()
+    }
+
+    /// A host takes, beyond its cable's delay, what is drawn from `quantiles` for each packet that comes in; packets of one flow stay
+    /// in order.
+    ///
+    /// # Errors
+    /// There is no such host, or it draws already.
+    pub fn set_jitter(&mut self, host: u32, quantiles: Quantiles) -> Result<()> {
+        if host >= self.hosts() {
+            return Err(Error::new(format!("there is no host {host} among {}", self.hosts())));
+        }
+        match self.jitter.insert(host, quantiles) {
+            None => Ok(()),
+            Some(_) => Err(Error::new(format!("host {host} has quantiles already"))),
+        }
     }
 
     /// Picoseconds per byte of the slowest host's cable, on which loads and levels are reckoned.
@@ -204,7 +223,7 @@ impl Tree {
         trunks.sort_unstable();
         check_tree(switches.len(), &trunks)?;
         let hosts = hosts.into_iter().flatten().collect();
-        Ok(Topology { switches: switches.len() as u32, hosts, trunks, shape: Shape::Tree, names })
+        Ok(Topology { switches: switches.len() as u32, hosts, trunks, shape: Shape::Tree, jitter: BTreeMap::new(), names })
     }
 }
 

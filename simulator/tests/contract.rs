@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! One seed, one result, and no packet is lost without a reason.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use qjump_sim::{
     Bytes, Cable, CoDel, Congestion, Counters, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Mode, Outcome, Pause,
-    PerHost, Profile, Protection, Queue, Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Topology, Transport,
-    Tree, Workload, MS, NS, S, US,
+    PerHost, Profile, Protection, Quantiles, Queue, Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Topology,
+    Transport, Tree, Workload, MS, NS, S, US,
 };
 
 fn protection() -> impl Strategy<Value = Protection> {
@@ -162,6 +164,15 @@ fn sources() -> impl Strategy<Value = Vec<Source>> {
     prop::collection::vec(source, 0..5)
 }
 
+/// By host.
+fn jitter() -> impl Strategy<Value = BTreeMap<u32, Quantiles>> {
+    let quantiles = (0u64..20, 0u64..40, 1u32..100).prop_map(|(least, more, percent)| {
+        let points = [(0.0, least * US), (percent.into(), least * US), (100.0, (least + more) * US)];
+        Quantiles::new(&points).unwrap()
+    });
+    prop::collection::btree_map(0u32..6, quantiles, 0..4)
+}
+
 /// Ends drawn for 12 hosts, brought to as many as there are, and apart.
 fn ends(src: u32, over: u32, hosts: u32) -> (u32, u32) {
     let src = src % hosts;
@@ -179,10 +190,13 @@ proptest! {
     /// At every stop; at the end nothing is in flight, every flow has finished and every packet has been received.
     #[test]
     fn packets_are_conserved(
-        scheme in scheme(), fabric in fabric(), mut flows in flows(), mut sources in sources(), seed: u64,
+        scheme in scheme(), fabric in fabric(), mut flows in flows(), mut sources in sources(), jitter in jitter(), seed: u64,
     ) {
-        let topology = Topology::leaf_spine(&fabric).unwrap();
+        let mut topology = Topology::leaf_spine(&fabric).unwrap();
         let hosts = topology.hosts();
+        for (host, quantiles) in jitter.into_iter().filter(|(host, _)| *host < hosts) {
+            topology.set_jitter(host, quantiles).unwrap();
+        }
         for flow in &mut flows {
             (flow.src, flow.dst) = ends(flow.src, flow.dst, hosts);
         }
@@ -354,6 +368,12 @@ fn wrong_input_is_told() {
     assert_eq!(wide(65_536, 129), format!("a network of 129 spines and 8454144 cables to them {most}"));
     assert_eq!(wide(2, 65_536), format!("a network of 65536 spines and 131072 cables to them {most}"));
     assert_eq!(wide(u32::MAX, u32::MAX), "a network of 4294967295 hosts is larger than 65536, the most");
+    let mut drawing = tree("i", "s").unwrap();
+    let quantiles = Quantiles::new(&[(0.0, 0), (100.0, US)]).unwrap();
+    let mut drawn_at = |host| drawing.set_jitter(host, quantiles.clone()).err().map(|error| error.to_string());
+    assert_eq!(drawn_at(0), None);
+    assert_eq!(drawn_at(0).unwrap(), "host 0 has quantiles already");
+    assert_eq!(drawn_at(2).unwrap(), "there is no host 2 among 2");
     let parse = |text: &str| Flows::parse(text).unwrap_err().to_string();
     assert_eq!(parse("0.1 0 1 6\n0.2 0 x 6"), "line 2: not seconds, source, destination and packets: 0.2 0 x 6");
     let topology = tree("i", "s").unwrap();

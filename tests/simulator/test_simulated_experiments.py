@@ -422,10 +422,6 @@ def test_what_is_otherwise_is_so_in_every_scheme_that_has_it(tmp_path: Path) -> 
         (("fig9", "--backend", "guest"), "experiment 'fig9' is not for the guest: use --backend simulator"),
         (("fig3a", "--backend", "moon"), "there is no backend 'moon'"),
         (("fig9", "--cold"), "--cold boots a guest for every trial"),
-        (
-            ("fig3a", "--preset", "10g", "-s", "link.host_jitter=0:1us,100:2us"),
-            "a host takes the same for every frame: leave it out with -s link.host_jitter=",
-        ),
     ],
 )
 def test_a_backend_that_does_not_fit_is_refused(

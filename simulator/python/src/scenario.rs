@@ -4,8 +4,8 @@
 use pyo3::prelude::*;
 use qjump_sim::{
     Budgets, Bytes, Cable, CoDel, Congestion, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Mode, Pause, PerHost,
-    Profile, Protection, Queue, Rank, Reading, Red, Routing, Scenario, Scheme, Sizes, Source, Topology, Transport, Tree,
-    Workload,
+    Profile, Protection, Quantiles, Queue, Rank, Reading, Red, Routing, Scenario, Scheme, Sizes, Source, Topology, Transport,
+    Tree, Workload,
 };
 
 use crate::apps::apps;
@@ -27,7 +27,10 @@ pub fn scenario(object: &Bound<'_, PyAny>) -> PyResult<Scenario> {
 
 pub fn topology(part: &Part) -> PyResult<Topology> {
     match part.class()?.as_str() {
-        "LeafSpine" => Topology::leaf_spine(&leaf_spine(part)?).map_err(|e| part.refused(&e)),
+        "LeafSpine" => {
+            let topology = Topology::leaf_spine(&leaf_spine(part)?).map_err(|e| part.refused(&e))?;
+            with_jitter(topology, part, |host, _| host.whole())
+        }
         "Tree" => tree(part),
         _ => Err(part.is_not("a LeafSpine or a Tree")),
     }
@@ -60,7 +63,35 @@ pub fn tree(part: &Part) -> PyResult<Topology> {
         };
         tree = tree.cable(&one.text()?, &other.text()?, cable(by)?);
     }
-    tree.build().map_err(|e| part.refused(&e))
+    let topology = tree.build().map_err(|e| part.refused(&e))?;
+    with_jitter(topology, part, |host, topology| {
+        let name = host.text()?;
+        topology.host(&name).ok_or_else(|| host.wrong(&format!("there is no host {name}")))
+    })
+}
+
+/// With what hosts draw; `number` reads whom a topology means by a host.
+fn with_jitter(mut topology: Topology, part: &Part, number: impl Fn(&Part, &Topology) -> PyResult<u32>) -> PyResult<Topology> {
+    for drawing in part.get("jitter")?.items()? {
+        let [host, by] = &drawing.items()?[..] else {
+            return Err(drawing.is_not("a host and its Quantiles"));
+        };
+        let host = number(host, &topology)?;
+        topology.set_jitter(host, quantiles(by)?).map_err(|e| drawing.refused(&e))?;
+    }
+    Ok(topology)
+}
+
+fn quantiles(part: &Part) -> PyResult<Quantiles> {
+    if part.class()? != "Quantiles" {
+        return Err(part.is_not("a Quantiles"));
+    }
+    let point = |point: &Part| match &point.items()?[..] {
+        [percent, time] => Ok((percent.real()?, time.duration()?)),
+        _ => Err(point.is_not("a percentage and a time")),
+    };
+    let points = part.get("points")?.items()?.iter().map(point).collect::<PyResult<Vec<_>>>()?;
+    Quantiles::new(&points).map_err(|e| part.refused(&e))
 }
 
 pub fn cable(part: &Part) -> PyResult<Cable> {

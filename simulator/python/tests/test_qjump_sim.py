@@ -33,6 +33,7 @@ from qjump_sim import (
     PerHost,
     Poisson,
     Profile,
+    Quantiles,
     Red,
     Reno,
     S,
@@ -46,6 +47,7 @@ from qjump_sim import (
     Tree,
     run,
 )
+from qjump_sim.apps import Ping, PingResult
 
 NAMES = ("tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper")
 # The digests that the simulator's tests/contract.rs pins: one seed, one result, in Rust and in Python.
@@ -241,6 +243,20 @@ def test_trees_number_hosts_by_name() -> None:
     assert outcome.fct.tolist() == [19_264_000, one_way + (40 * 800 + 2_700_000) + 2 * 40 * 8000]
 
 
+def test_hosts_may_draw_how_long_they_take() -> None:
+    always, drawn = Quantiles([(0, 7 * US), (100, 7 * US)]), Quantiles([(0, US), (12.5, 2 * US), (100.0, 9 * US)])
+    cables = [(host, "s", FIG9.edge) for host in "ab"]
+    ping = Ping(0, 1, bytes=100, gap=100 * US, count=2_000)
+    idle = 4 * (100 * 800 + 2_700_000)
+    for topology in (replace(FIG9, jitter=[(0, always), (1, drawn)]), Tree(["s"], ["b", "a"], cables, [("b", drawn), ("a", always)])):
+        (pings,) = run(Scenario(topology, "tcp", apps=[ping])).apps
+        assert isinstance(pings, PingResult)
+        more = pings.latency - idle - 7 * US
+        assert more.min() >= US and 8 * US < more.max() <= 9 * US
+        # 2,000 draws: six standard deviations of a share are 0.045 at most.
+        assert abs((more <= 2 * US).mean() - 0.125) < 0.045 and abs((more <= 5.5 * US).mean() - 0.5625) < 0.067
+
+
 def test_own_sizes_and_lists_are_read(tmp_path: Path) -> None:
     sizes = tmp_path / "sizes"
     sizes.write_text("# packets share\n3 0\n\n3 1.0\n")
@@ -291,6 +307,7 @@ def test_wrong_columns_are_told(column: str, values: ArrayLike, sentence: str) -
 
 TCP = Scheme.named("tcp", FIG9)
 SIX = Flows([0], [0], [1], [6])
+QUANTILES = Quantiles([(0, 0), (100, US)])
 
 
 @pytest.mark.parametrize(
@@ -308,6 +325,17 @@ SIX = Flows([0], [0], [1], [6])
         (Scenario(replace(FIG9, edge=Cable(10**10, -1)), "tcp", SIX), "topology.edge.delay: -1 is not a whole number of ps from 0 to"),
         (Scenario(Tree(["s"], ["h"], [("h", "t", FIG9.edge)]), "tcp", SIX), "topology: cable h--t: there is no node t"),
         (Scenario(Tree(["s"], ["h"], [("h", "s")]), "tcp", SIX), "topology.cables[0]: ('h', 's') is not two names and a Cable"),  # type: ignore[list-item]
+        (Scenario(replace(FIG9, jitter=[(144, QUANTILES)]), "tcp", SIX), "topology.jitter[0]: there is no host 144 among 144"),
+        (Scenario(replace(FIG9, jitter=[(0, QUANTILES), (0, QUANTILES)]), "tcp", SIX), "topology.jitter[1]: host 0 has quantiles already"),
+        (Scenario(replace(FIG9, jitter=[("h", QUANTILES)]), "tcp", SIX), "topology.jitter[0][0]: 'h' is not a whole number from 0 to"),  # type: ignore[list-item]
+        (Scenario(replace(FIG9, jitter=[0]), "tcp", SIX), "topology.jitter[0]: 0 is not a sequence"),  # type: ignore[list-item]
+        (Scenario(replace(FIG9, jitter=[(0,)]), "tcp", SIX), "topology.jitter[0]: (0,) is not a host and its Quantiles"),  # type: ignore[list-item]
+        (Scenario(replace(FIG9, jitter=[(0, US)]), "tcp", SIX), "topology.jitter[0][1]: 1000000 is not a Quantiles"),  # type: ignore[list-item]
+        (Scenario(Tree(["s"], ["h"], [("h", "s", FIG9.edge)], [("i", QUANTILES)]), "tcp", SIX), "topology.jitter[0][0]: there is no host i"),
+        (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 1), (100, -1)]))]), "tcp", SIX), "topology.jitter[0][1].points[1][1]: -1 is not a whole"),
+        (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 1), (100,)]))]), "tcp", SIX), "topology.jitter[0][1].points[1]: (100,) is not a percentage"),  # type: ignore[list-item]
+        (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 1), (99, 2)]))]), "tcp", SIX), "topology.jitter[0][1]: quantiles do not go from 0 to 100 %"),
+        (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 2), (100, 1)]))]), "tcp", SIX), "topology.jitter[0][1]: quantiles do not ascend"),
         (Scenario("fig9", "tcp", SIX), "topology: 'fig9' is not a LeafSpine or a Tree"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, queue=DropTail(9000, 6)), SIX), "scheme.queue: a limit is in bytes or in packets, not in both"),
         (Scenario(FIG9, replace(TCP, queue=DropTail(-1)), SIX), "scheme.queue.bytes: -1 is not a whole number from 0 to 18446744073709551615"),

@@ -52,6 +52,15 @@ impl<T: Copy> Slots<T> {
     }
 }
 
+/// A one-way connection for datagrams, with a path of its own.
+#[derive(Debug)]
+struct Channel {
+    app: u32,
+    /// The application's number of it.
+    number: u32,
+    from: u32,
+}
+
 /// All applications of a simulation, with what is still to be told to them.
 #[derive(Debug)]
 pub(crate) struct Apps {
@@ -61,8 +70,8 @@ pub(crate) struct Apps {
     events: Slots<(u32, Event)>,
     /// The applications' flows under way, with their tokens.
     flows: Slots<(u32, u32)>,
-    /// Of the applications' datagrams: one-way connections, each with a path of its own, and whose they are.
-    channels: Vec<(u32, u32)>,
+    /// Of the applications' datagrams.
+    channels: Vec<Channel>,
     /// Next key of a path.
     keys: u32,
 }
@@ -115,11 +124,11 @@ impl Net<'_> {
         self.sim.tell(at, self.app, Event::Timer(token));
     }
 
-    /// One-way connections for datagrams; returns the number of the first.
-    pub fn channels(&mut self, count: u32) -> u32 {
-        let channels = &mut self.sim.apps.channels;
+    /// One-way connections for datagrams, by the host that sends; returns the number of the first.
+    pub fn channels(&mut self, senders: impl IntoIterator<Item = u32>) -> u32 {
+        let (app, channels) = (self.app, &mut self.sim.apps.channels);
         let first = channels.len() as u32;
-        channels.extend((0..count).map(|channel| (self.app, channel)));
+        channels.extend((0..).zip(senders).map(|(number, from)| Channel { app, number, from }));
         first
     }
 
@@ -131,7 +140,7 @@ impl Net<'_> {
     }
 
     /// Hands over a datagram; returns when the host's limiter lets it go, or now if it drops it.
-    pub fn datagram(&mut self, channel: u32, from: u32, to: u32, level: u8, bytes: u16, token: u32) -> Ps {
+    pub fn datagram(&mut self, channel: u32, to: u32, level: u8, bytes: u16, token: u32) -> Ps {
         let sim = &mut *self.sim;
         sim.tally.sent[Kind::Datagram as usize] += 1;
         let handle = sim.pool.add(Packet {
@@ -147,6 +156,7 @@ impl Net<'_> {
             marked: false,
             ect: false,
         });
+        let from = sim.apps.channels[channel as usize].from;
         sim.admit(from as u16, level, handle)
     }
 
@@ -241,10 +251,18 @@ impl Simulation {
         self.tell(self.now, app, Event::Acknowledged { token, packets });
     }
 
+    /// The host that has sent a datagram.
+    pub(crate) fn sender(&self, datagram: &Packet) -> u32 {
+        match datagram.flow.checked_sub(self.sources()) {
+            Some(channel) => self.apps.channels[channel as usize].from,
+            None => self.sources[datagram.flow as usize].sender(),
+        }
+    }
+
     /// An application's datagram has come to its end: it has arrived, or was dropped.
     #[cold]
     pub(crate) fn datagram_ended(&mut self, packet: &Packet, arrived: bool) {
-        let (app, channel) = self.apps.channels[(packet.flow - self.sources()) as usize];
+        let Channel { app, number: channel, .. } = self.apps.channels[(packet.flow - self.sources()) as usize];
         let event = if arrived { Event::Arrived { channel, token: packet.stamp } } else { Event::Dropped(packet.stamp) };
         self.tell(self.now, app, event);
     }

@@ -73,7 +73,7 @@ impl Pinging {
     fn start(spec: Ping, answered: bool, net: &mut Net) -> Self {
         let mut rng = net.stream(0);
         net.wake(spec.first + spec.gap.first(&mut rng), SEND);
-        let channel = net.channels(1 + u32::from(answered));
+        let channel = net.channels([spec.src].into_iter().chain(answered.then_some(spec.dst)));
         Pinging { spec, answered, rng, channel, results: Latencies::default() }
     }
 
@@ -91,17 +91,17 @@ impl Pinging {
     }
 
     fn request(&mut self, net: &mut Net) {
-        let Ping { src, dst, level, bytes, .. } = self.spec;
+        let Ping { dst, level, bytes, .. } = self.spec;
         let number = self.results.begin(net.now());
-        net.datagram(self.channel + REQUEST, src, dst, level, bytes, number);
+        net.datagram(self.channel + REQUEST, dst, level, bytes, number);
         if number + 1 < self.spec.count {
             net.wake(net.now() + self.spec.gap.next(&mut self.rng), SEND);
         }
     }
 
     fn answer(&mut self, request: u32, net: &mut Net) {
-        let Ping { src, dst, level, bytes, .. } = self.spec;
-        net.datagram(self.channel + ANSWER, dst, src, level, bytes, request);
+        let Ping { src, level, bytes, .. } = self.spec;
+        net.datagram(self.channel + ANSWER, src, level, bytes, request);
     }
 
     pub fn results(&self) -> Latencies {

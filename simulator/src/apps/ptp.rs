@@ -99,7 +99,8 @@ impl Clocks {
             net.wake(spec.first + phase as Ps, slave);
         }
         let left = vec![spec.count; spec.slaves.len()];
-        Clocks { spec, channel: net.channels(2 * slaves), left, stamps: Vec::new(), results: PtpResult::default() }
+        let channel = net.channels(spec.slaves.iter().flat_map(|&slave| [spec.master, slave]));
+        Clocks { spec, channel, left, stamps: Vec::new(), results: PtpResult::default() }
     }
 
     pub fn act(&mut self, event: Event, net: &mut Net) {
@@ -130,15 +131,15 @@ impl Clocks {
     }
 
     fn to_slave(&self, exchange: u32, what: u32, net: &mut Net) -> Ps {
-        let Ptp { master, ref slaves, level, bytes, .. } = self.spec;
+        let Ptp { ref slaves, level, bytes, .. } = self.spec;
         let slave = self.results.slaves[exchange as usize];
-        net.datagram(self.channel + 2 * slave, master, slaves[slave as usize], level, bytes, exchange << 2 | what)
+        net.datagram(self.channel + 2 * slave, slaves[slave as usize], level, bytes, exchange << 2 | what)
     }
 
     fn to_master(&self, exchange: u32, what: u32, net: &mut Net) -> Ps {
-        let Ptp { master, ref slaves, level, bytes, .. } = self.spec;
+        let Ptp { master, level, bytes, .. } = self.spec;
         let slave = self.results.slaves[exchange as usize];
-        net.datagram(self.channel + 2 * slave + 1, slaves[slave as usize], master, level, bytes, exchange << 2 | what)
+        net.datagram(self.channel + 2 * slave + 1, master, level, bytes, exchange << 2 | what)
     }
 
     fn arrived(&mut self, exchange: u32, what: u32, net: &mut Net) {

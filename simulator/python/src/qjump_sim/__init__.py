@@ -16,7 +16,7 @@ machine. What cannot be simulated is a ValueError: one sentence that begins with
 from __future__ import annotations
 
 from qjump_sim import _native
-from qjump_sim.network import Cable, LeafSpine, Tree
+from qjump_sim.network import Cable, LeafSpine, Quantiles, Tree
 from qjump_sim.outcome import ByKind, Counters, Latency, Outcome, Port, Region, Regions, SourceResult
 from qjump_sim.scenario import Scenario, run
 from qjump_sim.scheme import (
@@ -54,6 +54,6 @@ FIG9: LeafSpine = _native.fig9()
 
 __all__ = [
     "FIG9", "MS", "NS", "US", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dctcp", "DropTail", "Ecn", "Flows", "Latency",
-    "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Poisson", "Port", "Priority", "Profile", "Red",
-    "Region", "Regions", "Reno", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Threshold", "Time", "Transport", "Tree", "run",
+    "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Poisson", "Port", "Priority", "Profile", "Quantiles",
+    "Red", "Region", "Regions", "Reno", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Threshold", "Time", "Transport", "Tree", "run",
 ]  # fmt: skip

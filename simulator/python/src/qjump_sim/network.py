@@ -21,10 +21,22 @@ class Cable:
 
 
 @dataclass(frozen=True)
+class Quantiles:
+    """A distribution of times that a host takes beyond its cable's delay for what comes in, drawn for each packet.
+
+    `points` of per cent, from 0 to 100, and ps, at most 1,000 s: so many of the draws do not exceed it. Between two of them on a straight line.
+    Packets of one flow stay in order, and may overtake others: TCP's are told apart by connection, datagrams by the pair of hosts.
+    """
+
+    points: Sequence[tuple[float, int]]
+
+
+@dataclass(frozen=True)
 class LeafSpine:
     """`racks` of `hosts_per_rack`, each rack's switch joined to each of the `spines`. Host i is in rack i // hosts_per_rack.
 
-    `edge` is the cable of a host, `uplink` the one between a rack's switch and a spine. At most 65,536 hosts.
+    `edge` is the cable of a host, `uplink` the one between a rack's switch and a spine. `jitter`: hosts by number, with what they draw. At most
+    65,536 hosts.
     """
 
     racks: int
@@ -32,15 +44,20 @@ class LeafSpine:
     spines: int
     edge: Cable
     uplink: Cable
+    jitter: Sequence[tuple[int, Quantiles]] = ()
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Switches and hosts with names, in any order; `cables` join two of them by name. A host has one cable, and there is no loop."""
+    """Switches and hosts with names, in any order; `cables` join two of them by name. A host has one cable, and there is no loop.
+
+    `jitter`: hosts by name, with what they draw.
+    """
 
     switches: Sequence[str]
     hosts: Sequence[str]
     cables: Sequence[tuple[str, str, Cable]]
+    jitter: Sequence[tuple[str, Quantiles]] = ()
 
     def numbers(self) -> dict[str, int]:
         """The number of each host, by its name: 0, 1, ... in the order of the names. Raises ValueError for what is no tree."""
