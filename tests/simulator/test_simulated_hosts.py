@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from qjump_mn import theory
-from qjump_mn.guest import simulator
 from qjump_mn.links import registry
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.topology import Network
 from qjump_mn.results import tables
+from qjump_mn.toolbox import simulator
 from tests.guest import trees
 
 pytestmark = pytest.mark.guest
