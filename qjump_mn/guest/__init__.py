@@ -14,21 +14,17 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
-from qjump_mn import cache, scratch, toolbox
-from qjump_mn.errors import LostError, QJumpError, UsageError
+from qjump_mn import cache, scratch
+from qjump_mn.errors import LostError, UsageError
 from qjump_mn.guest import snapshots, store
 from qjump_mn.guest.cores import core
+from qjump_mn.guest.images import prepare
 from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Snapshot, encode_job, encode_setup
 from qjump_mn.guest.machine import Files, Machine, Stop, end_orphans, machine, qemu_argv
 from qjump_mn.guest.result import Trailer, unpack
-from qjump_mn.toolbox import debug, overlay
-from qjump_mn.toolbox.cpio import Node
-from qjump_mn.toolbox.image import initramfs
 
 __all__ = [
     "Image",
@@ -38,7 +34,6 @@ __all__ = [
     "Setup",
     "Snapshot",
     "Stop",
-    "check",
     "end_orphans",
     "prepare",
     "run",
@@ -46,36 +41,6 @@ __all__ = [
 ]
 
 MEMORY_MB = 1024
-
-
-def prepare(
-    progress: Progress = lambda line: None,
-    *,
-    extra: Mapping[str, bytes | Path] | None = None,
-    other_kernel: str | None = None,
-    bare: bool = False,
-) -> Image:
-    """Build, or find in the cache, everything that a guest needs: tree, kernel modules, programs, initramfs.
-
-    `extra` are more files for the guest, by names relative to /. For tests: `other_kernel` takes a kernel
-    that is locked ("6.1", "7") or, as "debug", the one that debug.py builds, and a `bare` image is without
-    our programs and can run scripts only (overlay.py). Building needs root, using what root built does not.
-    Raises MachineError with what is missing.
-    """
-    tree = toolbox.toolbox(progress)
-    if differences := toolbox.differences(tree):
-        progress(f"not the machine of the reference runs: {toolbox.summary(differences)}")
-    match other_kernel:
-        case None:
-            kernel = tree
-        case debug.SUITE:
-            kernel = debug.kernel_tree(progress)
-        case suite:
-            kernel = toolbox.made(f"kernel-{suite}", progress)
-    own = overlay.nodes(tree, kernel, bare=bare, progress=progress)
-    own |= {name: Node.file(content) for name, content in (extra or {}).items()}
-    initrd = initramfs(tree, kernel, own, progress)
-    return _described(tree, kernel, initrd)
 
 
 def snapshot(
@@ -172,39 +137,3 @@ def _keep(image: Image, snapshot: Snapshot | None) -> None:
     """Keep what a run starts from in the cache, whatever else is pruned."""
     for path in (image.initrd.parent, *([snapshot.path] if snapshot else [])):
         cache.used(path)
-
-
-def check() -> str:
-    """Why the guest does not work on this machine, in a sentence; empty when it boots and runs a job (15 s).
-    Builds no toolbox."""
-    if toolbox.found() is None:
-        return "the guest is not built yet"
-    try:
-        with scratch.folder() as folder:
-            result = run(prepare(), Job(script="print('hello')"), Path(folder), wall_deadline_s=300)
-            stdout = Path(folder, "stdout").read_text()
-    except QJumpError as error:
-        return str(error)
-    return (
-        ""
-        if result.exit_code == 0 and stdout == "hello\n"
-        else f"a job in the guest ended with exit code {result.exit_code}"
-    )
-
-
-def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path) -> Image:
-    qemu = "usr/bin/qemu-system-x86_64"
-    version = subprocess.run(
-        tree.program(qemu, "--version"), capture_output=True, text=True, check=True
-    ).stdout
-    sha256 = {"qemu": tree.root / qemu, "kernel": kernel.kernel, "initrd": initrd}
-    return Image(
-        tree=tree.root,
-        kernel=kernel.kernel,
-        initrd=initrd,
-        sha256={name: cache.hash_of_file(path) for name, path in sha256.items()},
-        qemu_version=version.splitlines()[0].removeprefix("QEMU emulator version "),
-        packages=[f"{package.name}={package.version}" for package in tree.packages],
-        packages_sha256=tree.packages_sha256,
-        differences=toolbox.differences(tree),
-    )

@@ -1,0 +1,61 @@
+"""The image that a guest starts from: a tree's QEMU and kernel, and an initramfs of ours."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from qjump_mn import cache, toolbox
+from qjump_mn.guest.job import Image, Progress
+from qjump_mn.toolbox import debug, overlay
+from qjump_mn.toolbox.cpio import Node
+from qjump_mn.toolbox.image import initramfs
+
+
+def prepare(
+    progress: Progress = lambda line: None,
+    *,
+    extra: Mapping[str, bytes | Path] | None = None,
+    other_kernel: str | None = None,
+    bare: bool = False,
+) -> Image:
+    """Build, or find in the cache, everything that a guest needs: tree, kernel modules, programs, initramfs.
+
+    `extra` are more files for the guest, by names relative to /. For tests: `other_kernel` takes a kernel
+    that is locked ("6.1", "7") or, as "debug", the one that debug.py builds, and a `bare` image is without
+    our programs and can run scripts only (overlay.py). Building needs root, using what root built does not.
+    Raises MachineError with what is missing.
+    """
+    tree = toolbox.toolbox(progress)
+    if differences := toolbox.differences(tree):
+        progress(f"not the machine of the reference runs: {toolbox.summary(differences)}")
+    match other_kernel:
+        case None:
+            kernel = tree
+        case debug.SUITE:
+            kernel = debug.kernel_tree(progress)
+        case suite:
+            kernel = toolbox.made(f"kernel-{suite}", progress)
+    own = overlay.nodes(tree, kernel, bare=bare, progress=progress)
+    own |= {name: Node.file(content) for name, content in (extra or {}).items()}
+    initrd = initramfs(tree, kernel, own, progress)
+    return _described(tree, kernel, initrd)
+
+
+def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path) -> Image:
+    qemu = "usr/bin/qemu-system-x86_64"
+    version = subprocess.run(
+        tree.program(qemu, "--version"), capture_output=True, text=True, check=True
+    ).stdout
+    sha256 = {"qemu": tree.root / qemu, "kernel": kernel.kernel, "initrd": initrd}
+    return Image(
+        tree=tree.root,
+        kernel=kernel.kernel,
+        initrd=initrd,
+        sha256={name: cache.hash_of_file(path) for name, path in sha256.items()},
+        qemu_version=version.splitlines()[0].removeprefix("QEMU emulator version "),
+        packages=[f"{package.name}={package.version}" for package in tree.packages],
+        packages_sha256=tree.packages_sha256,
+        differences=toolbox.differences(tree),
+    )
