@@ -14,6 +14,7 @@ import matplotlib.ticker
 import numpy as np
 import pyarrow.parquet as pq
 
+from qjump_mn.model import ports
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
@@ -71,7 +72,7 @@ class Lines(NamedTuple):
 
     idle: float
     bound: float
-    ports: float
+    frames: float
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
@@ -199,11 +200,10 @@ def _fractions(panel: matplotlib.axes.Axes) -> None:
 
 
 def _lines(plan: Plan) -> Lines:
-    """The round trip of an idle network, and the most that a frame in transmission on every busy port
-    adds."""
+    """The round trip of an idle network, and the most that frames in transmission on its way add."""
     idle = plan.constants.get(f"{plan.figure.workload}_analytic_ms", 0.0)
-    ports = plan.constants.get("busy_ports", 0.0)
-    return Lines(idle, idle and idle + ports * plan.constants.get("frame_ms", 0.0), ports)
+    wait = plan.constants.get("wait_ms", 0.0)
+    return Lines(idle, idle and idle + wait, wait / plan.constants["frame_ms"])
 
 
 def _sides(curves: Sequence[Curve], lines: Lines) -> tuple[float, tuple[float, float] | None]:
@@ -303,7 +303,7 @@ def _references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> Non
     """Upright lines with their names along them, ``height`` being where these are centred, in fractions of
     the panel; on both sides of two that are near each other."""
     near = lines.bound - lines.idle < NEAR * lines.bound
-    for x, text in ((lines.idle, "analytic, idle"), (lines.bound, f"idle + {lines.ports:g} frames")):
+    for x, text in ((lines.idle, "analytic, idle"), (lines.bound, f"idle + {lines.frames:.3g} frames")):
         if not x or (x is not lines.idle and lines.bound == lines.idle):
             continue
         panel.axvline(x, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)
@@ -455,10 +455,7 @@ def _told(plan: Plan, lines: Lines) -> str:
     """What the dashed lines are."""
     if not lines.idle:
         return ""
-    ports = plan.constants.get("busy_ports", 0.0)
     return (
         f"Dashed: the analytic {plan.figure.quantity} of the idle network, {notes.ms(lines.idle)}, and with "
-        "one full-size frame "
-        f"({notes.ms(plan.constants.get('frame_ms', 0.0))}) on each of {ports:g} busy ports more, "
-        f"{notes.ms(lines.bound)}. "
+        f"{ports.told(plan.constants, plan.figure.workload)}, {notes.ms(lines.bound)}. "
     )
