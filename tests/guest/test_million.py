@@ -11,17 +11,22 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from qjump_mn import guarantee
+from qjump_mn.model import ports
+from qjump_mn.model.plan import Trial
 from qjump_mn.results import directory, links, outcome
+from qjump_mn.results.directory import RunDirectory
 
 pytestmark = [pytest.mark.guest, pytest.mark.smoke]
 
-SENDERS, INTERVAL_NS = 9, 4_000
-"""One packet each, every 4 us."""
+FULL_NS = 1_233.6
+"""Of a full-size frame."""
 
 EXPERIMENT = """
 title = "Urgent packets by the million"
@@ -29,25 +34,33 @@ reproduces = "QJump (NSDI'15), Equations 1 and 2"
 question = "Does any of them wait for longer than its bound?"
 topology = "paper12"
 warmup = "200us"
-duration = "5ms"
+duration = "2500us"
 replicates = 1
 link = { rate = "10Gbit" }
 
 [workloads.urgent]
 program = "fanin"
-label = "one packet an epoch from each of nine hosts"
+label = "one packet an epoch from each of nine hosts, at random phases"
 level = 7
 flows = ["h1..h9>h10"]
 interval = "4us"
 
-# 90 of the 100 frames that a host's link carries in an interval. Two such flows meet at each switch's way up and at s0>s3.
+[workloads.together]
+program = "fanin"
+label = "the same, all at once"
+level = 7
+flows = ["h1..h9>h10"]
+interval = "4us"
+phase = "0ns"
+
+# 60 of the 100 frames that a host's link carries in an interval. Two such flows meet at each switch's way up and at s0>s3.
 [workloads.bulk]
 program = "noise"
 label = "full-size datagrams"
 level = 0
 flows = ["h7>h1", "h2>h9", "h3>h11", "h8>h12", "h11>h10"]
 interval = "123360ns"
-burst = 90
+burst = 60
 
 # Of 258 B with Ethernet's header, 300 B on the wire: nine of them are 2.16 us.
 [qjump.shortest]
@@ -55,59 +68,86 @@ budget_packet = "272B"
 epoch = "2160ns"
 factors = { 7 = 1 }
 
-[arms.beside]
-label = "beside bulk"
+[arms.random]
+label = "at random phases"
 workloads = ["urgent", "bulk"]
+scheme = "qjump"
+qjump = "shortest"
+
+[arms.at_once]
+label = "all at once"
+workloads = ["together", "bulk"]
 scheme = "qjump"
 qjump = "shortest"
 
 [figure]
 plot = "latency_cdf"
 workload = "urgent"
-arms = ["beside"]
+arms = ["random"]
 
 [claims.no_loss]
 statement = "None is lost"
 source = "NSDI'15: guaranteed delivery at factor 1"
-predicate = "beside.urgent.loss == 0"
-shows = "beside.urgent.loss"
+predicate = "random.urgent.loss == 0 and at_once.together.loss == 0"
+shows = "random.urgent.loss + at_once.together.loss"
+
+[presets.daily]
+about = "a hundredth"
+
+[presets.nightly]
+about = "a million, in ten trials of 113,000"
+duration = "50ms"
+replicates = 5
 """
 
 
-def check(folder: Path, duration_ms: int, trials: int) -> None:
-    """Run so many trials, and compare every frame of each."""
+def check(folder: Path, preset: str, least: int) -> None:
+    """Run a preset, in which so many packets are sent, and compare every frame of each trial."""
     (folder / "experiments").mkdir()
     (folder / "experiments/million.toml").write_text(EXPERIMENT)
-    settings = ["-s", f"duration={duration_ms}ms", "--replicates", str(trials)]
-    argv = [sys.executable, "-m", "qjump_mn.run", "million", "--out", "runs", *settings]
+    argv = [sys.executable, "-m", "qjump_mn.run", "million", "--preset", preset, "--out", "runs"]
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     run = directory.existing(folder / "runs/last")
-    sent = trials * SENDERS * (duration_ms * 10**6 // INTERVAL_NS)
+    trials = run.manifest.plan.trials()
+    sent = {trial.name: _sent(run, trial) for trial in trials}
+    assert sum(sent.values()) >= least
     found = outcome.read(run.path)
     (told,) = (one for one in found.checks if one.name == "bound")
     assert told.status == "pass", told.text
-    # Each crosses two switch ports at least, and those are counted from the trial's beginning.
+    # Each crosses three switch ports, and every frame of them is counted.
     frames = re.search(r"none of (\d+) frames", told.text)
     assert frames is not None
-    assert int(frames[1]) >= 2 * sent
-    # Were they far from their bounds, or the ports idle, this would say little.
-    for trial in run.manifest.plan.trials():
+    assert int(frames[1]) >= 3 * sum(sent.values())
+    nearest: Counter[ports.Port] = Counter()
+    for trial in trials:
         bounds = guarantee.waits_ns(trial.arm)
         crossed = {port for port, _ in bounds}
         assert crossed == {("s1", "s0"), ("s2", "s0"), ("s0", "s3"), ("s3", "h10")}
         waits = links.waits(trial.arm.network, run.asbuilt(trial.name).parent)
         for (port, level), bound_ns in bounds.items():
-            assert waits[port][level].frames >= sent / trials / 3
-            assert waits[port][level].longest_ns > bound_ns / 4, port
-            assert waits[port][0].longest_ns > 50_000, f"{port}: bulk never waited long"
+            assert waits[port][level].frames >= sent[trial.name] / 4
+            # Without the allowance for what the processor hands over late, which the run's own check has.
+            assert waits[port][level].longest_ns <= bound_ns, port
+            nearest[port] = max(nearest[port], waits[port][level].longest_ns)
+            assert waits[port][0].longest_ns > 20 * FULL_NS, f"{port} was not full"
+    # Had none of them met a frame of bulk that had just begun, this would say little.
+    assert min(nearest.values()) > 0.95 * FULL_NS
+    assert nearest["s1", "s0"] > 0.9 * 2433.6, "six packets and that frame"
+
+
+def _sent(run: RunDirectory, trial: Trial) -> int:
+    """How many urgent packets were sent."""
+    (urgent,) = (workload for workload in trial.arm.workloads if not workload.BACKGROUND)
+    rows: int = pq.read_metadata(run.data(trial.name) / f"{urgent.name}.parquet").num_rows
+    return rows
 
 
 def test_none_of_ten_thousand_urgent_packets_waits_longer_than_its_bound(tmp_path: Path) -> None:
-    check(tmp_path, 5, 1)
+    check(tmp_path, "daily", 11_000)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(4 * 3600)
 def test_none_of_a_million_urgent_packets_waits_longer_than_its_bound(tmp_path: Path) -> None:
-    check(tmp_path, 50, 9)
+    check(tmp_path, "nightly", 10**6)

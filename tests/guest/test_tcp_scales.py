@@ -8,6 +8,8 @@ through a link of half the rate whose port holds four frames, so that the longer
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +31,8 @@ FRAME_MS = 1.2336
 LEAST_RTO_MS, TICK_MS = 200.0, 4.0
 """TCP's least retransmission timeout, and the kernel's tick (250 Hz), in which it counts its timers: the same
 at both rates."""
-HELD_BYTES = 152_200
-"""A port's buffer, 100 full-size frames."""
+FULL_BYTES, HELD_BYTES = 1522, 152_200
+"""A full-size frame, and a port's buffer of 100."""
 
 EXPERIMENT = r"""
 title = "TCP at two scales"
@@ -245,7 +247,7 @@ def test_without_a_window_the_host_holds_a_millisecond_of_the_link_and_that_does
     """TCP small queues let a socket have 1 ms of its rate below it, two frames at least."""
     slow, fast = (arms["free", faster].host_queue() for faster in (SLOW, FAST))
     assert slow["drops"] == 0
-    assert slow["max_backlog"] < 20 * 1514
+    assert slow["max_backlog"] < 20 * FULL_BYTES
     # Of 810 frames the host's own buffer holds 100.
     assert fast["drops"] > 0
     assert fast["max_backlog"] == HELD_BYTES
@@ -281,10 +283,15 @@ def test_a_timeout_idles_the_link_for_200_ms_at_both_rates(name: str, faster: in
         assert 0 < rest < 2 * one.segments + 20
 
 
+def _repaired(slow: dict[int, Transfer], fast: dict[int, Transfer]) -> list[int]:
+    """Those that lost packets, and at neither rate waited for a timeout."""
+    return [n for n in slow if n > 7 and max(slow[n].took_ms, fast[n].took_ms) < LEAST_RTO_MS]
+
+
 @pytest.mark.parametrize("name", ["lossy", "probing"])
 def test_what_is_repaired_without_a_timeout_takes_as_many_frames_but_for_a_few(name: str, arms: Arms) -> None:
     slow, fast = (arms[name, faster].transfers() for faster in (SLOW, FAST))
-    repaired = [n for n in slow if n > 7 and max(slow[n].took_ms, fast[n].took_ms) < LEAST_RTO_MS]
+    repaired = _repaired(slow, fast)
     assert len(repaired) == 33
     apart = [abs(slow[n].took - fast[n].took) for n in repaired]
     assert max(apart) < 9
@@ -305,3 +312,46 @@ def test_a_tail_loss_probe_is_sooner_than_a_transfers_end_only_at_10_mb_a_second
     slow, fast = (arms["probing", faster].transfers().values() for faster in (SLOW, FAST))
     assert sum(one.probes for one in slow) >= 20
     assert sum(one.probes for one in fast) <= 3
+
+
+def told(arms: Arms) -> list[str]:
+    """What docs/similarity.md tells: rows of its table, and a sentence."""
+
+    def row(what: str, value: Callable[[int], str], why: str) -> str:
+        return f"| {what} | {value(SLOW)} | {value(FAST)} | {why} |"
+
+    def rate(name: str) -> Callable[[int], str]:
+        return lambda faster: f"{1000 * arms[name, faster].rate:.0f}"
+
+    def took(segments: int, digits: int) -> Callable[[int], str]:
+        return lambda faster: f"{lossy[faster][segments].took:.{digits}f}"
+
+    def timeouts(faster: int) -> str:
+        least = LEAST_RTO_MS / arms["lossy", faster].frame_ms
+        return f"{sum(one.timeouts for one in lossy[faster].values())} of {least:,.0f} frames and more"
+
+    def held(faster: int) -> str:
+        queue = arms["free", faster].host_queue()
+        return f"{queue['max_backlog'] / FULL_BYTES:.0f} frames, {queue['drops']} lost"
+
+    def probes(faster: int) -> str:
+        return str(sum(one.probes for one in arms["probing", faster].transfers().values()))
+
+    lossy = {faster: arms["lossy", faster].transfers() for faster in (SLOW, FAST)}
+    apart = [abs(lossy[SLOW][n].took - lossy[FAST][n].took) for n in _repaired(lossy[SLOW], lossy[FAST])]
+    return [
+        row("window of 6 kB: frames in the time of 1000", rate("window"), "no timer takes part"),
+        row("window of 15.5 kB: frames in the time of 1000", rate("wide"), "no timer takes part"),
+        row("a transfer of 7 segments, none lost, in frames", took(7, 2), "no timer takes part"),
+        row("timeouts in 40 transfers", timeouts, "the least is 200 ms"),
+        row("9 segments, one of the last lost, in frames", took(9, 1), "RACK's timer counts ticks of 4 ms"),
+        row("tail-loss probes in 40 transfers", probes, "their timer counts ticks"),
+        row("most in the host's own queue, no window", held, "TCP small queues: 1 ms of the link"),
+        f"Of {len(apart)} other transfers that lose packets {sum(frames < 0.6 for frames in apart)} take as many "
+        f"frames within 0.6, and none differs by more than {max(apart):.1f}.",
+    ]
+
+
+def test_the_page_tells_these_numbers(arms: Arms) -> None:
+    page = " ".join((Path(__file__).parents[2] / "docs/similarity.md").read_text().split())
+    assert [text for text in told(arms) if text not in page] == []
