@@ -6,21 +6,21 @@ port may get in any time is then bounded by the hosts whose frames cross it, and
 front of it (network calculus with token buckets: R. L. Cruz, "A calculus for network delay, part I", IEEE
 Transactions on Information Theory 37(1), 1991). Equation 1 is the case of one port where all hosts meet; here
 frames that waited at one port come to the next one closer together, and each frame of another size, and each
-of a lower level in transmission, adds its time.
+of a lower level in transmission, adds its time. Of lower levels each port is allowed the longest
+frame that there is, for a switch may flood; the bound of a lone urgent packet (:mod:`qjump_mn.model.ports`)
+counts what the plan sends there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 
 from qjump_mn import theory
+from qjump_mn.model import ports
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
+from qjump_mn.model.ports import Port
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.base import WorkloadPlan
-
-Port = tuple[str, str]
-"""A directed link, (from, to): the port of the one by which it sends to the other."""
 
 LEAST_IP_BYTES = theory.TCP_HEADERS_BYTES
 """No packet is shorter; what Ethernet adds to these is most in proportion to what a limiter charges."""
@@ -39,7 +39,7 @@ def waits_ns(arm: ArmPlan) -> dict[tuple[Port, int], float]:
     hosts = set(arm.network.hosts)
     found = {}
     for level, senders in calculus.crossed.items():
-        for port in {port for ports in senders.values() for port in ports}:
+        for port in {port for crossed in senders.values() for port in crossed}:
             if port[0] not in hosts and (wait := calculus.wait_ns(port, level)) is not None:
                 found[port, level] = float(wait)
     return found
@@ -63,7 +63,7 @@ class _Calculus:
             for level in workload.levels:
                 self.sizes.setdefault(level, set()).update(sizes)
                 senders = self.crossed.setdefault(level, {})
-                for source, destination in _ways(workload, network):
+                for (source, destination), _ in ports.ways(workload, network):
                     path = network.path(source, destination)
                     before = {port: path[:index] for index, port in enumerate(path)}
                     senders.setdefault(source, {}).update(before)
@@ -88,7 +88,7 @@ class _Calculus:
         burst = Fraction(max(lower, default=0) - self._wire_bytes(level)[0])
         all_rates = higher = Fraction(0)
         for other, senders in self.crossed.items():
-            crossing = [ports[port] for ports in senders.values() if port in ports]
+            crossing = [crossed[port] for crossed in senders.values() if port in crossed]
             if other < level or not crossing:
                 continue
             if not (budget := self._budget_bytes(other)):
@@ -120,24 +120,11 @@ class _Calculus:
         budget, sizes = self.qjump.budget_bytes[level], self.sizes[level]
         return max(
             (Fraction(budget // charged) if len(sizes) == 1 else Fraction(budget, charged)) * wire
-            for charged, wire in ((theory.ETHERNET_HEADER_BYTES + size, _wire_bytes(size)) for size in sizes)
+            for charged, wire in (
+                (theory.ETHERNET_HEADER_BYTES + size, theory.wire_bytes(size)) for size in sizes
+            )
         )
 
     def _wire_bytes(self, level: int) -> list[int]:
         """What a level's packets keep a link for, in ascending order."""
-        return sorted(_wire_bytes(size) for size in self.sizes[level])
-
-
-def _wire_bytes(ip_bytes: int) -> int:
-    return theory.AROUND_FRAME_BYTES + theory.frame_bytes(ip_bytes)
-
-
-def _ways(workload: WorkloadPlan, network: Network) -> Iterator[tuple[str, str]]:
-    """Who may send frames to whom: both ways of each flow, for what is sent is answered or acknowledged; to
-    all hosts from all of its own where it is multicast."""
-    for source, destination in workload.flows:
-        yield source, destination
-        yield destination, source
-    if workload.MULTICAST:
-        for source in {host for flow in workload.flows for host in flow}:
-            yield from ((source, host) for host in network.hosts if host != source)
+        return sorted(theory.wire_bytes(size) for size in self.sizes[level])

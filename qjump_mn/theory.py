@@ -24,10 +24,15 @@ UDP_HEADER_BYTES = 8
 TCP_HEADER_BYTES = 32
 """With the timestamp option, which Linux sends by default."""
 
+TCP_LONGEST_HEADER_BYTES = 60
+"""With all options that fit: the timestamp and three blocks of selective acknowledgement (RFC 2018)."""
+
 PING_HEADERS_BYTES = IP_HEADER_BYTES + ICMP_HEADER_BYTES
 UDP_HEADERS_BYTES = IP_HEADER_BYTES + UDP_HEADER_BYTES
 TCP_HEADERS_BYTES = IP_HEADER_BYTES + TCP_HEADER_BYTES
 """What an IP packet has beside the payload."""
+ACK_BYTES = IP_HEADER_BYTES + TCP_LONGEST_HEADER_BYTES
+"""The longest IP packet that only acknowledges."""
 AROUND_FRAME_BYTES = PREAMBLE_BYTES + INTERFRAME_GAP_BYTES
 """What a frame keeps a link busy with beside itself."""
 TAG_TO_GAP_BYTES = VLAN_TAG_BYTES + FCS_BYTES + AROUND_FRAME_BYTES
@@ -71,6 +76,12 @@ def frame_bytes(ip_bytes: int) -> int:
     return max(MINIMUM_FRAME_BYTES, ETHERNET_HEADER_BYTES + VLAN_TAG_BYTES + ip_bytes + FCS_BYTES)
 
 
+def wire_bytes(ip_bytes: int) -> int:
+    """What the tagged frame of an IP packet of ``ip_bytes`` keeps a link for, in bytes: with preamble and
+    inter-frame gap."""
+    return AROUND_FRAME_BYTES + frame_bytes(ip_bytes)
+
+
 def delivery_ns(frame: int, rate_bps: int) -> int:
     """From the first bit of the preamble to the last bit of a frame of ``frame`` bytes."""
     return (PREAMBLE_BYTES + frame) * 8 * NS_PER_S // rate_bps
@@ -99,8 +110,7 @@ def ping_rtt_ns(payload_bytes: int, links: Links) -> int:
 def tcp_goodput_bps(mtu_bytes: int, rate_bps: int) -> float:
     """Payload rate of full-size TCP segments that fill a link."""
     payload = mtu_bytes - TCP_HEADERS_BYTES
-    wire = AROUND_FRAME_BYTES + frame_bytes(mtu_bytes)
-    return rate_bps * payload / wire
+    return rate_bps * payload / wire_bytes(mtu_bytes)
 
 
 def full_queue_delay_ns(packets: int, epoch_ns: int, packets_per_epoch: int = 1) -> int:

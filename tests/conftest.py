@@ -40,6 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run everything afresh: take no result that an earlier session kept",
     )
+    parser.addoption("--nightly", action="store_true", help="run those that take hours too")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -88,7 +89,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """For workers: the longest first, so that none is left with one at the end."""
+    """What takes hours is for those who ask for it. For workers: the longest first, so that none is left with
+    one at the end."""
+    if not config.getoption("--nightly"):
+        for item in items:
+            if item.get_closest_marker("nightly"):
+                item.add_marker(pytest.mark.skip(reason="it takes hours: sudo ./bootstrap test --nightly"))
     if hasattr(config, "workerinput"):
         items.sort(
             key=lambda item: (not item.get_closest_marker("smoke"), not item.get_closest_marker("guest"))

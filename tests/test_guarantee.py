@@ -13,6 +13,7 @@ import pytest
 from qjump_mn import guarantee, theory
 from qjump_mn.analysis import fidelity
 from qjump_mn.model.plan import ArmPlan, Trial
+from qjump_mn.model.ports import Port
 from qjump_mn.model.resolve import plan
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import Check
@@ -26,7 +27,7 @@ def trial(name: str, experiment: str = "bound", preset: str = "course", *setting
     return next(one for one in plan(experiment, preset, list(settings)).trials() if one.arm.name == name)
 
 
-def waits(name: str, *settings: str) -> dict[tuple[guarantee.Port, int], float]:
+def waits(name: str, *settings: str) -> dict[tuple[Port, int], float]:
     return guarantee.waits_ns(trial(name, "bound", "course", *settings).arm)
 
 

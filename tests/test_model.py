@@ -13,7 +13,7 @@ from qjump_mn.analysis.check import check
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, units
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.resolve import busy_ports, plan
+from qjump_mn.model.resolve import plan
 from qjump_mn.model.topology import resolve_network
 from qjump_mn.programs.iperf.program import IperfPlan
 from qjump_mn.programs.ping.program import PingPlan
@@ -78,13 +78,6 @@ def test_a_window_is_only_for_the_workloads_it_names() -> None:
         PingPlan: None,
         IperfPlan: 15500,
     }
-
-
-def test_busy_ports_are_those_shared_with_bulk_in_its_direction() -> None:
-    network = fig3a().network
-    assert busy_ports(network, ("h8", "h10"), [("h7", "h10")]) == 3
-    assert busy_ports(network, ("h8", "h10"), [("h10", "h7")]) == 3
-    assert busy_ports(network, ("h8", "h10"), [("h1", "h2")]) == 0
 
 
 def test_what_the_limiter_does_is_computed_beforehand() -> None:

@@ -19,8 +19,15 @@ CHOICES = (1, 10, 100, 1000)
 """What is chosen from: the least that leaves the processor's share of a frame what it is at 10 Mb/s."""
 
 
+PROCESSOR_NS = 120_000
+"""Allowed for the one processor on an urgent packet's way there and back, on its own clock: it takes 45 us of
+an idle round trip of eight links, the most that the fidelity check of such lets pass is this."""
+
 BACKEND = "guest"
 """The one that has such a clock; for any other a dilation has no meaning, and none is planned."""
+
+TIMELESS = "simulator"
+"""The one whose hosts and switches take no time."""
 
 
 class ClockSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -45,6 +52,11 @@ def dilation(where: str, spec: ClockSpec, network: Network) -> int | None:
         fastest_bps = max(network.link.rate_bps, network.trunk.rate_bps)
         chosen = next((choice for choice in CHOICES if choice * PLAIN_BPS >= fastest_bps), CHOICES[-1])
     return None if chosen == 1 else chosen
+
+
+def processor_ns(backend: str, dilation: int) -> int:
+    """What is allowed for the processor on an urgent packet's way, in the network's time."""
+    return 0 if backend == TIMELESS else PROCESSOR_NS // dilation
 
 
 def remark(dilation: int, network: Network, *, given: bool) -> str:

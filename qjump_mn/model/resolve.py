@@ -8,21 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from qjump_mn import theory
 from qjump_mn.errors import UsageError
-from qjump_mn.model import clock, loading, perturbation
-from qjump_mn.model.experiment import ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
-from qjump_mn.model.plan import ArmPlan, Judged, Plan, QJumpPlan, Run, Shown
-from qjump_mn.model.scheme import Limiter, Presented, resolve_scheme
+from qjump_mn.model import clock, known, limiter, loading, perturbation
+from qjump_mn.model.experiment import ArmSpec, ExperimentSpec
+from qjump_mn.model.plan import ArmPlan, Judged, Plan, Run, Shown
+from qjump_mn.model.scheme import Presented, resolve_scheme
 from qjump_mn.model.topology import LinkSpec, Network, resolve_network
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import Flow, WorkloadPlan, WorkloadSpec
-from qjump_mn.theory import LEVELS
 
-MAX_FACTOR_BYTES = 2**31 - 1
 FIRST_PORT = 5201
-LONG_EPOCHS = 2
-"""An epoch that is so many times longer than Eq. 2 asks for is a mistake rather than caution."""
 NUMBER = r"([0-9.]+) ?([A-Za-z]*)"
 """A value of a sweep that is one, with its unit."""
 
@@ -49,7 +44,8 @@ def plan(
     Raises :class:`UsageError` with the place of what cannot be.
     """
     spec, points = loading.experiment(name, preset, settings, schemes)
-    if (backend or next(iter(spec.backends), "")) != clock.BACKEND:
+    backend = backend or next(iter(spec.backends), "")
+    if backend != clock.BACKEND:
         spec = msgspec.structs.replace(spec, clock=clock.NONE)
     where = f"experiment {name!r}"
     count = spec.replicates if replicates is None else replicates
@@ -88,7 +84,8 @@ def plan(
 
     def varied(change: perturbation.Change) -> perturbation.Varied:
         changed = tuple(_arms(where, spec, _networks(change), [], points))
-        constants = _constants(_networks(change)(spec.topology, spec.link), changed, spec.figure.workload)
+        own = _networks(change)(spec.topology, spec.link)
+        constants = known.constants(own, changed, spec.figure.workload, backend)
         return perturbation.Varied(tuple(itertools.compress(changed, is_run)), constants)
 
     perturbed = perturbation.perturbed(perturb, seeds, run, spec.link, varied)
@@ -121,7 +118,7 @@ def plan(
         judged=Judged(
             claims=spec.claims,
             published=spec.published,
-            constants=_constants(network, arms, spec.figure.workload),
+            constants=known.constants(network, arms, spec.figure.workload, backend),
             not_run=tuple(arm for arm, runs in zip(arms, is_run, strict=True) if not runs),
             varied=perturbed.constants,
         ),
@@ -220,85 +217,9 @@ def _all_flows(where: str, spec: ExperimentSpec, network: Network) -> dict[str, 
     }
 
 
-def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remarks: list[str]) -> QJumpPlan:
-    hosts = len(network.hosts) if spec.hosts is None else spec.hosts
-    if hosts < 1 or spec.packet < 1:
-        raise UsageError(
-            f"{where}: an epoch needs at least one host and one byte, not {hosts} and {spec.packet}"
-        )
-    equation = theory.network_epoch_ns(hosts, int(spec.packet), network.slowest_bps)
-    epoch = equation if spec.epoch is None else int(spec.epoch)
-    if not 1_000 <= epoch <= 10**11:
-        raise UsageError(f"{where}: an epoch of {epoch / 1000:g} us is out of range: use 1us to 100s")
-    if not 1 <= spec.limit_packets <= 100_000:
-        raise UsageError(f"{where}: limit_packets = {spec.limit_packets} is out of range: use 1 to 100000")
-    budgets = [0] * len(LEVELS)
-    for text, factor in spec.factors.items():
-        level = _level(f"{where}.factors", text)
-        budget = round(factor * spec.budget_packet)
-        if factor <= 0 or budget > MAX_FACTOR_BYTES:
-            raise UsageError(
-                f"{where}.factors.{level}: a factor of {factor:g} is out of range: leave the level out for "
-                "unlimited"
-            )
-        if budget < theory.MINIMUM_FRAME_BYTES:
-            raise UsageError(
-                f"{where}.factors.{level}: a budget of {budget} bytes per epoch is below the smallest frame "
-                f"({theory.MINIMUM_FRAME_BYTES} bytes): nothing could ever be sent; raise the factor or "
-                "budget_packet"
-            )
-        budgets[level] = budget
-    name = where.rpartition(".")[2]
-    if spec.budget_packet != spec.packet:
-        remarks.append(
-            f"Limiter {name!r}: a factor counts {int(spec.budget_packet)} B per epoch, while the epoch of "
-            f"{epoch / 1e6:g} ms is "
-            + (f"Eq. 2 with P = {int(spec.packet)} B, n = {hosts}." if spec.epoch is None else "given.")
-        )
-    if epoch < equation:
-        remarks.append(
-            f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is shorter than Eq. 2 asks for n = {hosts} "
-            f"({equation / 1e6:g} ms): no bound is guaranteed."
-        )
-    if epoch >= LONG_EPOCHS * equation:
-        share, budget = (
-            theory.host_rate_bps(int(spec.packet), equation),
-            theory.host_rate_bps(int(spec.budget_packet), epoch),
-        )
-        remarks.append(
-            f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is {epoch / equation:.3g} times as long as "
-            f"Eq. 2 asks for n = {hosts}: factor 1 is "
-            f"{budget / 1e3:.3g} kb/s, {share / budget:.3g} times less than Eq. 3's share, {share / 1e3:.3g} "
-            "kb/s. Levels meet this limit, not the network."
-        )
-    if mode == "2015" and spec.epochs == "aligned":
-        raise UsageError(f"{where}: epochs of mode 2015 start with the first packet: leave `epochs` out")
-    epochs: EpochMode = "first-packet" if mode == "2015" else spec.epochs
-    limiter = QJumpPlan(
-        epoch_ns=epoch,
-        budget_bytes=tuple(budgets),
-        mode=mode,
-        epochs=epochs,
-        limit_packets=spec.limit_packets,
-    )
-    blocked = [str(level) for level in LEVELS if limiter.blocks(level)]
-    if blocked:
-        remarks.append(
-            f"Limiter {name!r}: nothing of level {', '.join(blocked)} passes, for in mode 2015 a level "
-            "without a factor has no budget."
-        )
-    return limiter
-
-
-def _level(where: str, text: str) -> int:
-    if text not in {str(level) for level in LEVELS}:
-        raise UsageError(f"{where}: {text!r} is no level: an 802.1Q priority is 0 to 7, 7 the most urgent")
-    return int(text)
-
-
 def _flows(where: str, workload: WorkloadSpec, network: Network) -> Flows:
     """The flows of a workload, of which everything else is checked too."""
-    _level(f"{where}.level", str(workload.level))
+    limiter.level(f"{where}.level", str(workload.level))
     pairs = [
         (place, flow)
         for place, (source, destination) in workload.pairs(where)
@@ -336,7 +257,7 @@ def _arm(
     remarks: list[str],
 ) -> ArmPlan:
     scheme = experiment.schemes[spec.scheme]
-    limiter = _arms_limiter(where, name, spec, experiment, network, remarks)
+    limited = limiter.of_arm(where, name, spec, experiment, network, remarks)
     where = f"{where}: arms.{name}"
     if not name.isidentifier():
         raise UsageError(f"{where}: {name!r} is no name for an arm: use letters, digits and underscores")
@@ -363,12 +284,12 @@ def _arm(
         _workload(key, flows[key], experiment, scheme.levels, window).on_clock(dilated or 1)
         for key in spec.workloads
     )
-    if limiter:
+    if limited:
         for used, what in [
             (0, "frames without a level"),
             *((level, workload.name) for workload in workloads for level in sorted(workload.levels)),
         ]:
-            if limiter.blocks(used):
+            if limited.blocks(used):
                 raise UsageError(
                     f"{where}: {what} would have level {used}, of which its limiter lets nothing pass in "
                     f"mode 2015: give it a factor for level {used}"
@@ -382,7 +303,7 @@ def _arm(
         network=network,
         scheme=treatment,
         uses_levels=scheme.levels,
-        qjump=limiter,
+        qjump=limited,
         workloads=workloads,
         tcp=tcp,
         dilated=dilated,
@@ -394,33 +315,6 @@ def _dilated(where: str, spec: clock.ClockSpec, network: Network, remarks: list[
     if dilated is not None:
         remarks.append(clock.remark(dilated, network, given=spec.dilation is not None))
     return dilated
-
-
-def _arms_limiter(
-    where: str, name: str, arm: ArmSpec, experiment: ExperimentSpec, network: Network, remarks: list[str]
-) -> QJumpPlan | None:
-    """The limiter that an arm names, or else the first, in the mode that its scheme has; None if its scheme
-    has none."""
-    mode = experiment.schemes[arm.scheme].limiter
-    limiters = experiment.qjump
-    if mode is None:
-        if arm.qjump is not None:
-            raise UsageError(
-                f"{where}: arms.{name}: qjump = {arm.qjump!r} is for schemes that limit, and {arm.scheme!r} "
-                "does not"
-            )
-        return None
-    if not limiters:
-        raise UsageError(
-            f"{where}: arms.{name}: scheme {arm.scheme!r} limits, and the experiment has no limiter: give it "
-            "a table [qjump.NAME]"
-        )
-    key = next(iter(limiters)) if arm.qjump is None else arm.qjump
-    if key not in limiters:
-        raise UsageError(
-            f"{where}: arms.{name}: there is no limiter qjump.{key}: {loading.nearest(key, list(limiters))}"
-        )
-    return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, remarks)
 
 
 def _workload(
@@ -470,44 +364,3 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
             raise UsageError(
                 f"{where}: figure: no arm has {entry!r}: {loading.nearest(entry, sorted(measures))}"
             )
-
-
-def busy_ports(
-    network: Network, urgent: tuple[str, str], bulk: list[tuple[str, str]], *, one_way: bool = False
-) -> int:
-    """How many links on the way of ``urgent``, there and (unless ``one_way``) back, carry a bulk flow's data
-    in the same direction."""
-    carried = {link for source, destination in bulk for link in network.path(source, destination)}
-    source, destination = urgent
-    back = () if one_way else network.path(destination, source)
-    return len(carried & {*network.path(source, destination), *back})
-
-
-def _constants(network: Network, arms: tuple[ArmPlan, ...], shown: str) -> dict[str, float]:
-    """What is known before anything runs, of the experiment's own topology; claims may use each by its name.
-    ``busy_ports`` are those of the workload ``shown`` by the figure."""
-    full = theory.frame_bytes(network.mtu_bytes)
-    constants: dict[str, float] = {
-        "hosts": float(len(network.hosts)),
-        "rate_mbps": network.link.rate_bps / 1e6,
-        "frame_ms": theory.occupancy_ns(full, network.slowest_bps) / 1e6,
-        "buffer_ms": network.link.buffer_bytes * 8e3 / network.link.rate_bps,
-        "link_goodput_mbps": theory.tcp_goodput_bps(network.mtu_bytes, network.link.rate_bps) / 1e6,
-    }
-    arms = tuple(arm for arm in arms if arm.network.topology == network.topology)
-    bulk = [
-        flow for arm in arms for workload in arm.workloads if workload.BACKGROUND for flow in workload.flows
-    ]
-    for arm in arms:
-        for workload in arm.workloads:
-            for name, value in workload.constants(network).items():
-                constants.setdefault(f"{workload.name}_{name}", value)
-            if not workload.BACKGROUND and workload.flows:
-                ports = max(
-                    busy_ports(network, flow, bulk, one_way=workload.ONE_WAY) for flow in workload.flows
-                )
-                constants.setdefault(f"{workload.name}_busy_ports", float(ports))
-            constants |= workload.arm_constants(arm)
-    if f"{shown}_busy_ports" in constants:
-        constants["busy_ports"] = constants[f"{shown}_busy_ports"]
-    return constants

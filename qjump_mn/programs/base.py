@@ -93,6 +93,17 @@ class WorkloadPlan(
         """The length of every IP packet of it; None where they differ."""
         return None
 
+    @property
+    def conversations(self) -> tuple[Flow, ...]:
+        """Who sends to whom, and is answered: the flows, and what a program has beside what is measured."""
+        return self.flows
+
+    @property
+    def answer_bytes(self) -> int | None:
+        """The longest IP packet that goes back on a flow while it is measured: 0 for none, None for one as
+        long as what goes there."""
+        return None
+
     def constants(self, network: Network) -> dict[str, float]:
         """What is known of it before anything runs; claims may use each behind the workload's name:
         ``ping_analytic_ms``."""

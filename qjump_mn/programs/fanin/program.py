@@ -58,6 +58,10 @@ class FaninPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         return max(bounds) / 1e6
 
     @property
+    def answer_bytes(self) -> int:
+        return 0
+
+    @property
     def busy(self) -> float:
         return 1.5
 

@@ -33,6 +33,10 @@ class IperfPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     udp_rate_bps: int | None
 
     @property
+    def answer_bytes(self) -> int:
+        return theory.ACK_BYTES if self.udp_rate_bps is None else 0
+
+    @property
     def busy(self) -> float:
         return 0.7
 

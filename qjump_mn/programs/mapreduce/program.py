@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
@@ -49,6 +50,10 @@ class MapReducePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
     parallel_copies: int
     map_mean_ns: int
     reduce_mean_ns: int
+
+    @property
+    def answer_bytes(self) -> int:
+        return theory.ACK_BYTES
 
     def packets(self, trial: Trial) -> float:
         return self.maps * self.map_bytes / trial.network.mtu_bytes

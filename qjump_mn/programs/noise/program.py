@@ -45,6 +45,10 @@ class NoisePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         self.sends_every(where, self.interval_ns, LEAST_INTERVAL_NS, dilation)
 
     @property
+    def answer_bytes(self) -> int:
+        return 0
+
+    @property
     def busy(self) -> float:
         return 0.5
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.links import registry as links
+from qjump_mn.model.clock import PROCESSOR_NS
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measured import Measures, OnTheWire, by_flow
 from qjump_mn.programs.ping.program import PingPlan
@@ -18,7 +19,7 @@ from qjump_mn.programs.statistics import of_latencies, percentile
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
 
-CPU_TERM_US = (20.0, 120.0)
+CPU_TERM_US = (20.0, PROCESSOR_NS / 1e3)
 """What the guest's CPU adds to an idle round trip over switches of kernel code, on the machine's clock;
 prototypes had 49 to 50 us."""
 

@@ -11,6 +11,7 @@ import msgspec
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
+from qjump_mn.model import ports
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size, told_rate
 from qjump_mn.programs.base import LATENCIES, FlowSpec, Program, Read, WorkloadPlan
@@ -88,17 +89,18 @@ class PingPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         links = network.speeds(*self.flows[0])
         frame = theory.frame_bytes(self.packet_bytes)
         idle_ms = theory.ping_rtt_ns(self.payload_bytes, links) / 1e6
-        busy_ports, frame_ms = constants.get("busy_ports", 0.0), constants["frame_ms"]
+        wait_ms, processor_ms = constants.get(f"{self.name}_wait_ms", 0.0), constants["processor_ms"]
         terms = [
             f"{count} links × ((8 + {frame}) B × 8 / {told_rate(rate_bps)}"
             + (f" + {delay_ns / 1e6:g} ms)" if delay_ns else ")")
             for (rate_bps, delay_ns), count in Counter(links).items()
         ]
         ways = terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
-        bound = f"the idle round trip + {busy_ports:g} busy ports × a full-size frame"
+        bound = f"the idle round trip + what may be in transmission: {ports.told(constants, self.name)}"
         return [
             ("round trip of the idle network", f"2 × {ways}", f"{idle_ms:g} ms"),
-            ("bound of an urgent ping", bound, f"{idle_ms + busy_ports * frame_ms:.4g} ms"),
+            ("bound of an urgent ping", bound, f"{idle_ms + wait_ms:.4g} ms"),
+            ("allowed for the processor", "beside the bound, there and back", f"{processor_ms:g} ms"),
         ]
 
     @property

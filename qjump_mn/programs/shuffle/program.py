@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration, Size
@@ -39,6 +40,16 @@ class ShufflePlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only
     parallel: int
     map_ns: int
     jitter: float
+
+    @property
+    def conversations(self) -> tuple[Flow, ...]:
+        """The master distributes and gathers."""
+        masters = (pair for worker in self.workers for pair in ((self.master, worker), (worker, self.master)))
+        return (*self.flows, *masters)
+
+    @property
+    def answer_bytes(self) -> int:
+        return theory.ACK_BYTES
 
     @property
     def busy(self) -> float:

@@ -68,7 +68,13 @@ class TapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """A frame's own time on the link that it leaves by, the slowest of them; and the one port in which it
         waits between the two taps, whatever the rest of its way."""
         slowest_bps = min(network.by_device()[device].rate_bps for device in self.ports(network))
-        return {"analytic_ms": theory.delivery_ns(self.frame_bytes, slowest_bps) / 1e6, "busy_ports": 1.0}
+        full = theory.frame_bytes(network.mtu_bytes)
+        return {
+            "analytic_ms": theory.delivery_ns(self.frame_bytes, slowest_bps) / 1e6,
+            "busy_ports": 1.0,
+            "ack_ports": 0.0,
+            "wait_ms": theory.occupancy_ns(full, slowest_bps) / 1e6,
+        }
 
     def describe(self) -> str:
         return (

@@ -58,7 +58,7 @@ class Lines(NamedTuple):
 
     idle: float
     bound: float
-    ports: float
+    frames: float
 
 
 def of_arm(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
@@ -88,11 +88,10 @@ def of_arm(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
 
 
 def reference_lines(plan: Plan) -> Lines:
-    """The round trip of an idle network, and the most that a frame in transmission on every busy port
-    adds."""
+    """The round trip of an idle network, and the most that frames in transmission on its way add."""
     idle = plan.constants.get(f"{plan.figure.workload}_analytic_ms", 0.0)
-    ports = plan.constants.get("busy_ports", 0.0)
-    return Lines(idle, idle and idle + ports * plan.constants.get("frame_ms", 0.0), ports)
+    wait = plan.constants.get("wait_ms", 0.0)
+    return Lines(idle, idle and idle + wait, wait / plan.constants["frame_ms"])
 
 
 def draw_curve(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
@@ -179,7 +178,7 @@ def draw_references(panel: matplotlib.axes.Axes, lines: Lines, height: float) ->
     """Upright lines with their names along them, ``height`` being where these are centred, in fractions of
     the panel; on both sides of two that are near each other."""
     near = lines.bound - lines.idle < NEAR * lines.bound
-    for x, text in ((lines.idle, "analytic, idle"), (lines.bound, f"idle + {_frames(lines.ports)}")):
+    for x, text in ((lines.idle, "analytic, idle"), (lines.bound, f"idle + {_frames(lines.frames)}")):
         if not x or (x is not lines.idle and lines.bound == lines.idle):
             continue
         panel.axvline(x, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)
@@ -200,4 +199,4 @@ def draw_references(panel: matplotlib.axes.Axes, lines: Lines, height: float) ->
 
 
 def _frames(number: float) -> str:
-    return f"{number:g} frame{'s' if number != 1 else ''}"
+    return f"{number:.3g} frame{'s' if number != 1 else ''}"

@@ -11,6 +11,7 @@ import matplotlib.lines
 import matplotlib.ticker
 import numpy as np
 
+from qjump_mn.model import ports
 from qjump_mn.model.plan import Plan
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
@@ -256,9 +257,7 @@ def _told(plan: Plan, lines: Lines) -> str:
     """What the dashed lines are."""
     if not lines.idle:
         return ""
-    ports = f"each of {lines.ports:g} busy ports" if lines.ports != 1 else "one busy port"
     return (
         f"Dashed: the analytic {plan.figure.quantity} of the idle network, {notes.ms(lines.idle)}, and with "
-        "one full-size frame "
-        f"({notes.ms(plan.constants.get('frame_ms', 0.0))}) on {ports} more, {notes.ms(lines.bound)}. "
+        f"{ports.told(plan.constants, plan.figure.workload)}, {notes.ms(lines.bound)}. "
     )

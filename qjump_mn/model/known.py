@@ -1,0 +1,39 @@
+"""What is known of an experiment before anything runs, which claims may use by name."""
+
+from __future__ import annotations
+
+from qjump_mn import theory
+from qjump_mn.model import clock, ports
+from qjump_mn.model.plan import ArmPlan
+from qjump_mn.model.topology import Network
+
+
+def constants(network: Network, arms: tuple[ArmPlan, ...], shown: str, backend: str) -> dict[str, float]:
+    """What is known before anything runs, of the experiment's own topology; claims may use each by its name.
+    What an urgent packet may meet is that of the workload ``shown`` by the figure where it has no name
+    before it, such as ``busy_ports``; ``processor_ms`` is allowed for the processor on its way."""
+    full = theory.frame_bytes(network.mtu_bytes)
+    constants: dict[str, float] = {
+        "hosts": float(len(network.hosts)),
+        "rate_mbps": network.link.rate_bps / 1e6,
+        "frame_ms": theory.occupancy_ns(full, network.slowest_bps) / 1e6,
+        "buffer_ms": network.link.buffer_bytes * 8e3 / network.link.rate_bps,
+        "link_goodput_mbps": theory.tcp_goodput_bps(network.mtu_bytes, network.link.rate_bps) / 1e6,
+    }
+    arms = tuple(arm for arm in arms if arm.network.topology == network.topology)
+    allowed_ns = (clock.processor_ns(backend, arm.dilation) for arm in arms)
+    constants["processor_ms"] = max(allowed_ns, default=0) / 1e6
+    bulk = ports.longest(
+        (workload for arm in arms for workload in arm.workloads if workload.BACKGROUND), network
+    )
+    for arm in arms:
+        for workload in arm.workloads:
+            own = workload.constants(network)
+            if not workload.BACKGROUND and workload.flows:
+                own = ports.met(workload, bulk, network).constants() | own
+            for name, value in own.items():
+                constants.setdefault(f"{workload.name}_{name}", value)
+                if workload.name == shown and name in ports.NAMES:
+                    constants.setdefault(name, value)
+            constants |= workload.arm_constants(arm)
+    return constants

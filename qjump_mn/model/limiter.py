@@ -1,0 +1,119 @@
+"""The limiter that an arm of an experiment has: its epoch, and each level's budget in it."""
+
+from __future__ import annotations
+
+from qjump_mn import theory
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading
+from qjump_mn.model.experiment import ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
+from qjump_mn.model.plan import QJumpPlan
+from qjump_mn.model.scheme import Limiter
+from qjump_mn.model.topology import Network
+from qjump_mn.theory import LEVELS
+
+MAX_FACTOR_BYTES = 2**31 - 1
+LONG_EPOCHS = 2
+"""An epoch that is so many times longer than Eq. 2 asks for is a mistake rather than caution."""
+
+
+def of_arm(
+    where: str, name: str, arm: ArmSpec, experiment: ExperimentSpec, network: Network, remarks: list[str]
+) -> QJumpPlan | None:
+    """The limiter that an arm names, or else the first, in the mode that its scheme has; None if its scheme
+    has none. What a reader should know of it goes into ``remarks``."""
+    mode = experiment.schemes[arm.scheme].limiter
+    limiters = experiment.qjump
+    if mode is None:
+        if arm.qjump is not None:
+            raise UsageError(
+                f"{where}: arms.{name}: qjump = {arm.qjump!r} is for schemes that limit, and {arm.scheme!r} "
+                "does not"
+            )
+        return None
+    if not limiters:
+        raise UsageError(
+            f"{where}: arms.{name}: scheme {arm.scheme!r} limits, and the experiment has no limiter: give it "
+            "a table [qjump.NAME]"
+        )
+    key = next(iter(limiters)) if arm.qjump is None else arm.qjump
+    if key not in limiters:
+        raise UsageError(
+            f"{where}: arms.{name}: there is no limiter qjump.{key}: {loading.nearest(key, list(limiters))}"
+        )
+    return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, remarks)
+
+
+def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remarks: list[str]) -> QJumpPlan:
+    hosts = len(network.hosts) if spec.hosts is None else spec.hosts
+    if hosts < 1 or spec.packet < 1:
+        raise UsageError(
+            f"{where}: an epoch needs at least one host and one byte, not {hosts} and {spec.packet}"
+        )
+    equation = theory.network_epoch_ns(hosts, int(spec.packet), network.slowest_bps)
+    epoch = equation if spec.epoch is None else int(spec.epoch)
+    if not 1_000 <= epoch <= 10**11:
+        raise UsageError(f"{where}: an epoch of {epoch / 1000:g} us is out of range: use 1us to 100s")
+    if not 1 <= spec.limit_packets <= 100_000:
+        raise UsageError(f"{where}: limit_packets = {spec.limit_packets} is out of range: use 1 to 100000")
+    budgets = [0] * len(LEVELS)
+    for text, factor in spec.factors.items():
+        number = level(f"{where}.factors", text)
+        budget = round(factor * spec.budget_packet)
+        if factor <= 0 or budget > MAX_FACTOR_BYTES:
+            raise UsageError(
+                f"{where}.factors.{number}: a factor of {factor:g} is out of range: leave the level out for "
+                "unlimited"
+            )
+        if budget < theory.MINIMUM_FRAME_BYTES:
+            raise UsageError(
+                f"{where}.factors.{number}: a budget of {budget} bytes per epoch is below the smallest frame "
+                f"({theory.MINIMUM_FRAME_BYTES} bytes): nothing could ever be sent; raise the factor or "
+                "budget_packet"
+            )
+        budgets[number] = budget
+    name = where.rpartition(".")[2]
+    if spec.budget_packet != spec.packet:
+        remarks.append(
+            f"Limiter {name!r}: a factor counts {int(spec.budget_packet)} B per epoch, while the epoch of "
+            f"{epoch / 1e6:g} ms is "
+            + (f"Eq. 2 with P = {int(spec.packet)} B, n = {hosts}." if spec.epoch is None else "given.")
+        )
+    if epoch < equation:
+        remarks.append(
+            f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is shorter than Eq. 2 asks for n = {hosts} "
+            f"({equation / 1e6:g} ms): no bound is guaranteed."
+        )
+    if epoch >= LONG_EPOCHS * equation:
+        share, budget = (
+            theory.host_rate_bps(int(spec.packet), equation),
+            theory.host_rate_bps(int(spec.budget_packet), epoch),
+        )
+        remarks.append(
+            f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is {epoch / equation:.3g} times as long as "
+            f"Eq. 2 asks for n = {hosts}: factor 1 is "
+            f"{budget / 1e3:.3g} kb/s, {share / budget:.3g} times less than Eq. 3's share, {share / 1e3:.3g} "
+            "kb/s. Levels meet this limit, not the network."
+        )
+    if mode == "2015" and spec.epochs == "aligned":
+        raise UsageError(f"{where}: epochs of mode 2015 start with the first packet: leave `epochs` out")
+    epochs: EpochMode = "first-packet" if mode == "2015" else spec.epochs
+    limiter = QJumpPlan(
+        epoch_ns=epoch,
+        budget_bytes=tuple(budgets),
+        mode=mode,
+        epochs=epochs,
+        limit_packets=spec.limit_packets,
+    )
+    blocked = [str(one) for one in LEVELS if limiter.blocks(one)]
+    if blocked:
+        remarks.append(
+            f"Limiter {name!r}: nothing of level {', '.join(blocked)} passes, for in mode 2015 a level "
+            "without a factor has no budget."
+        )
+    return limiter
+
+
+def level(where: str, text: str) -> int:
+    if text not in {str(one) for one in LEVELS}:
+        raise UsageError(f"{where}: {text!r} is no level: an 802.1Q priority is 0 to 7, 7 the most urgent")
+    return int(text)

@@ -1,0 +1,357 @@
+"""TCP at 10 Mb/s on the machine's own clock, and at 10 Gb/s on one that is dilated a thousandfold: what is the
+same in full-size frames, and which timers of the kernel are behind what is not.
+
+A bulk flow of iperf3 with a window and one without; and transfers of 4 to 43 segments, one after the other,
+through a link of half the rate whose port holds four frames, so that the longer ones lose packets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from qjump_mn import theory
+from qjump_mn.model.resolve import plan
+from qjump_mn.programs.tap.program import TapPlan
+from qjump_mn.results import tables
+from tests.guest.laboratory import Laboratory
+
+pytestmark = [pytest.mark.guest, pytest.mark.smoke]
+
+SLOW, FAST = 1, 1000
+"""How many times the rate is that of 10 Mb/s."""
+FRAME_MS = 1.2336
+"""Of a full-size frame at 10 Mb/s."""
+LEAST_RTO_MS, TICK_MS = 200.0, 4.0
+"""TCP's least retransmission timeout, and the kernel's tick (250 Hz), in which it counts its timers: the same
+at both rates."""
+FULL_BYTES, HELD_BYTES = 1522, 152_200
+"""A full-size frame, and a port's buffer of 100."""
+
+EXPERIMENT = r"""
+title = "TCP at two scales"
+reproduces = "none: a test"
+question = "Which differences are left?"
+topology = "paper12"
+warmup = "100ms"
+duration = "4s"
+replicates = 1
+link = { rate = "10Mbit", buffer = "152200B" }
+
+[workloads.bulk]
+program = "iperf"
+label = "bulk"
+level = 0
+flows = ["h7>h10"]
+
+[workloads.data]
+program = "tap"
+label = "at s2"
+level = 0
+flows = ["h7>h10"]
+at = "s2"
+packet = "1500B"
+
+[workloads.sink]
+program = "command"
+label = "sink"
+level = 0
+role = "serve"
+hosts = ["h10"]
+ready.listens = "tcp:{port}"
+command = ["python3", "-c", '''
+import socket
+server = socket.create_server(("", {port}))
+while True:
+    one, _ = server.accept()
+    while one.recv(1 << 16):
+        pass
+    one.close()
+''']
+
+# From the first byte to the end that the other side answers with; 5401 is the port of the sink, the third of the workloads.
+[workloads.transfers]
+program = "command"
+label = "transfers"
+level = 0
+role = "measure"
+hosts = ["h7"]
+longest = "60s"
+command = ["python3", "-c", '''
+import json, socket, time
+from pathlib import Path
+
+def counters():
+    rows = [line.split()[1:] for line in Path("/proc/net/netstat").read_text().splitlines() if "TcpExt" in line]
+    return dict(zip(rows[0], map(int, rows[1])))
+
+Path("/proc/sys/net/ipv4/tcp_no_metrics_save").write_text("1")
+done = []
+for segments in range(4, 44):
+    before = counters()
+    one = socket.create_connection(("10.0.0.10", 5401))
+    time.sleep({warmup_s})
+    began_ns = time.monotonic_ns()
+    one.sendall(bytes(1448 * segments))
+    one.shutdown(socket.SHUT_WR)
+    one.recv(1)
+    took_ns = time.monotonic_ns() - began_ns
+    one.close()
+    after = counters()
+    counted = [after[key] - before[key] for key in ("TCPTimeouts", "TCPLossProbes")]
+    done.append([segments, began_ns, took_ns, *counted])
+    time.sleep({warmup_s})
+print(json.dumps(done))
+''']
+numbers.count.json = "[*][0]"
+
+[arms.window]
+label = "window"
+workloads = ["bulk", "data"]
+window = "6000B"
+
+[arms.wide]
+label = "wide"
+workloads = ["bulk", "data"]
+window = "15500B"
+
+[arms.free]
+label = "free"
+workloads = ["bulk", "data"]
+
+[arms.lossy]
+label = "losses"
+workloads = ["sink", "transfers", "data"]
+tcp = { tail_loss_probe = false }
+link = { trunk_rate = "5Mbit", trunk_buffer = "6088B" }
+
+[arms.probing]
+label = "losses, tail-loss probe"
+workloads = ["sink", "transfers", "data"]
+link = { trunk_rate = "5Mbit", trunk_buffer = "6088B" }
+
+[figure]
+plot = "latency_cdf"
+workload = "data"
+arms = ["window"]
+
+[claims.there]
+statement = "A frame takes time"
+source = "a test"
+predicate = "window.data.p50_ms > 0"
+shows = "window.data.p50_ms"
+
+[presets.slow]
+about = "10 Mb/s"
+
+[presets.fast]
+about = "10 Gb/s"
+link.rate = "10Gbit"
+warmup = "100us"
+duration = "4ms"
+arms.lossy.link.trunk_rate = "5Gbit"
+arms.probing.link.trunk_rate = "5Gbit"
+"""
+
+
+class Transfer(NamedTuple):
+    """One transfer; times are in frames, TCP's timers in ms."""
+
+    segments: int
+    began_ms: float
+    took: float
+    took_ms: float
+    timeouts: int
+    probes: int
+
+
+class Arm:
+    """What an arm left at one of the two rates."""
+
+    def __init__(self, laboratory: Laboratory, name: str, faster: int) -> None:
+        preset = "slow" if faster == SLOW else "fast"
+        trial, self.out = laboratory.run(plan("tcp", preset, []), name, name=f"tcp-{preset}-{name}")
+        self.frame_ms = FRAME_MS / faster
+        assert trial.arm.dilation == faster
+        tap = next(workload for workload in trial.arm.workloads if isinstance(workload, TapPlan))
+        table = tables.table(tap, trial, self.out / "raw")
+        sent_ns = np.array(table["arrival_ns"].to_pylist()) - theory.delivery_ns(
+            theory.frame_bytes(1500), trial.network.link.rate_bps
+        )
+        self.sent_ms: npt.NDArray[np.float64] = sent_ns / 1e6
+        """When each full-size frame left its host; those that were lost at the port are not among them."""
+
+    @property
+    def rate(self) -> float:
+        """Frames a frame's time, from the first to the last."""
+        return (len(self.sent_ms) - 1) / float(self.sent_ms[-1] - self.sent_ms[0]) * self.frame_ms
+
+    def sent_within(self, transfer: Transfer) -> npt.NDArray[np.float64]:
+        """When the full-size frames of a transfer left, in ms."""
+        ended_ms = transfer.began_ms + transfer.took_ms
+        return self.sent_ms[(self.sent_ms >= transfer.began_ms) & (self.sent_ms <= ended_ms)]
+
+    def host_queue(self) -> dict[str, Any]:
+        """What tc says of the sender's own interface."""
+        read = json.loads((self.out / "asbuilt/ended/tc-h7.json").read_text())
+        (level,) = (
+            level for root in read if root["kind"] == "wire" for level in root["levels"] if level["packets"]
+        )
+        return dict(level)
+
+    def transfers(self) -> dict[int, Transfer]:
+        """By their numbers of segments."""
+        rows = json.loads((self.out / "raw/transfers-h7.command.txt").read_text())
+        return {
+            segments: Transfer(
+                segments, began / 1e6, took / 1e6 / self.frame_ms, took / 1e6, timeouts, probes
+            )
+            for segments, began, took, timeouts, probes in rows
+        }
+
+
+Arms = dict[tuple[str, int], Arm]
+
+
+@pytest.fixture(scope="module")
+def arms(laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Arms:
+    folder = tmp_path_factory.mktemp("tcp")
+    (folder / "experiments").mkdir()
+    (folder / "experiments/tcp.toml").write_text(EXPERIMENT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return {
+            (name, faster): Arm(laboratory, name, faster)
+            for name in ("window", "wide", "free", "lossy", "probing")
+            for faster in (SLOW, FAST)
+        }
+
+
+@pytest.mark.parametrize(("name", "rate"), [("window", 0.535), ("wide", 0.999)])
+def test_with_a_window_and_without_losses_as_many_frames_leave(name: str, rate: float, arms: Arms) -> None:
+    slow, fast = arms[name, SLOW], arms[name, FAST]
+    assert min(len(slow.sent_ms), len(fast.sent_ms)) > 1500
+    assert slow.rate == pytest.approx(rate, abs=0.002)
+    assert fast.rate == pytest.approx(slow.rate, rel=0.003)
+
+
+def test_without_a_window_the_host_holds_a_millisecond_of_the_link_and_that_does_not_scale(
+    arms: Arms,
+) -> None:
+    """TCP small queues let a socket have 1 ms of its rate below it, two frames at least."""
+    slow, fast = (arms["free", faster].host_queue() for faster in (SLOW, FAST))
+    assert slow["drops"] == 0
+    assert slow["max_backlog"] < 20 * FULL_BYTES
+    # Of 810 frames the host's own buffer holds 100.
+    assert fast["drops"] > 0
+    assert fast["max_backlog"] == HELD_BYTES
+
+
+@pytest.mark.parametrize("name", ["lossy", "probing"])
+def test_a_transfer_without_losses_takes_as_many_frames(name: str, arms: Arms) -> None:
+    slow, fast = (arms[name, faster].transfers() for faster in (SLOW, FAST))
+    for segments in (4, 5, 6, 7):
+        assert fast[segments].took == pytest.approx(slow[segments].took, abs=0.02)
+        # The segments on the slow link and on three fast ones, and the end's way back.
+        assert 2 * segments + 3 < fast[segments].took < 2 * segments + 6
+
+
+@pytest.mark.parametrize("name", ["lossy", "probing"])
+@pytest.mark.parametrize("faster", [SLOW, FAST])
+def test_a_timeout_idles_the_link_for_200_ms_at_both_rates(name: str, faster: int, arms: Arms) -> None:
+    """162 frames at 10 Mb/s, 162,000 at 10 Gb/s."""
+    arm = arms[name, faster]
+    transfers = list(arm.transfers().values())
+    # A probe of the last packet in flight waits for the least timeout too.
+    waits = [one for one in transfers if one.took_ms >= LEAST_RTO_MS]
+    assert len(waits) == 2
+    if name == "lossy":
+        assert sum(one.timeouts for one in transfers) == len(waits)
+        assert all(one.timeouts == 1 for one in waits)
+    for one in waits:
+        # The last to go may be the small frame that ends the connection.
+        idle_ms = float(np.diff([*arm.sent_within(one), one.began_ms + one.took_ms]).max())
+        # A round trip behind the port's queue and ticks are added to the least timeout.
+        assert 0 <= idle_ms - LEAST_RTO_MS <= 2 * (one.segments + 8) * arm.frame_ms + 3 * TICK_MS
+        rest = (one.took_ms - idle_ms) / arm.frame_ms
+        assert 0 < rest < 2 * one.segments + 20
+
+
+def _repaired(slow: dict[int, Transfer], fast: dict[int, Transfer]) -> list[int]:
+    """Those that lost packets, and at neither rate waited for a timeout."""
+    return [n for n in slow if n > 7 and max(slow[n].took_ms, fast[n].took_ms) < LEAST_RTO_MS]
+
+
+@pytest.mark.parametrize("name", ["lossy", "probing"])
+def test_what_is_repaired_without_a_timeout_takes_as_many_frames_but_for_a_few(name: str, arms: Arms) -> None:
+    slow, fast = (arms[name, faster].transfers() for faster in (SLOW, FAST))
+    repaired = _repaired(slow, fast)
+    assert len(repaired) == 33
+    apart = [abs(slow[n].took - fast[n].took) for n in repaired]
+    assert max(apart) < 9
+    assert sum(frames < 0.6 for frames in apart) >= 20
+
+
+def test_the_shortest_repairs_wait_for_a_tick_at_10_mb_a_second(arms: Arms) -> None:
+    """RACK's timer counts ticks, of 3 frames at 10 Mb/s; at 10 Gb/s, where a tick is 3,242, nothing waits
+    for one."""
+    slow, fast = (arms["lossy", faster].transfers() for faster in (SLOW, FAST))
+    for n in range(9, 13):
+        assert 3 < slow[n].took - fast[n].took < 7
+        assert min(arms["lossy", SLOW].sent_within(slow[n])[-2:] % TICK_MS) < 0.05
+
+
+def test_a_tail_loss_probe_is_sooner_than_a_transfers_end_only_at_10_mb_a_second(arms: Arms) -> None:
+    """Its timer counts ticks too."""
+    slow, fast = (arms["probing", faster].transfers().values() for faster in (SLOW, FAST))
+    assert sum(one.probes for one in slow) >= 20
+    assert sum(one.probes for one in fast) <= 3
+
+
+def told(arms: Arms) -> list[str]:
+    """What docs/similarity.md tells: rows of its table, and a sentence."""
+
+    def row(what: str, value: Callable[[int], str], why: str) -> str:
+        return f"| {what} | {value(SLOW)} | {value(FAST)} | {why} |"
+
+    def rate(name: str) -> Callable[[int], str]:
+        return lambda faster: f"{1000 * arms[name, faster].rate:.0f}"
+
+    def took(segments: int, digits: int) -> Callable[[int], str]:
+        return lambda faster: f"{lossy[faster][segments].took:.{digits}f}"
+
+    def timeouts(faster: int) -> str:
+        least = LEAST_RTO_MS / arms["lossy", faster].frame_ms
+        return f"{sum(one.timeouts for one in lossy[faster].values())} of {least:,.0f} frames and more"
+
+    def held(faster: int) -> str:
+        queue = arms["free", faster].host_queue()
+        return f"{queue['max_backlog'] / FULL_BYTES:.0f} frames, {queue['drops']} lost"
+
+    def probes(faster: int) -> str:
+        return str(sum(one.probes for one in arms["probing", faster].transfers().values()))
+
+    lossy = {faster: arms["lossy", faster].transfers() for faster in (SLOW, FAST)}
+    apart = [abs(lossy[SLOW][n].took - lossy[FAST][n].took) for n in _repaired(lossy[SLOW], lossy[FAST])]
+    return [
+        row("window of 6 kB: frames in the time of 1000", rate("window"), "no timer takes part"),
+        row("window of 15.5 kB: frames in the time of 1000", rate("wide"), "no timer takes part"),
+        row("a transfer of 7 segments, none lost, in frames", took(7, 2), "no timer takes part"),
+        row("timeouts in 40 transfers", timeouts, "the least is 200 ms"),
+        row("9 segments, one of the last lost, in frames", took(9, 1), "RACK's timer counts ticks of 4 ms"),
+        row("tail-loss probes in 40 transfers", probes, "their timer counts ticks"),
+        row("most in the host's own queue, no window", held, "TCP small queues: 1 ms of the link"),
+        f"Of {len(apart)} other transfers that lose packets {sum(frames < 0.6 for frames in apart)} take as many "
+        f"frames within 0.6, and none differs by more than {max(apart):.1f}.",
+    ]
+
+
+def test_the_page_tells_these_numbers(arms: Arms) -> None:
+    page = " ".join((Path(__file__).parents[2] / "docs/similarity.md").read_text().split())
+    assert [text for text in told(arms) if text not in page] == []
