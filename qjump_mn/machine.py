@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+
+from qjump_mn import cache
+from qjump_mn.errors import UsageError
 
 app = typer.Typer(
     help="Show, build and renew the machine that experiments run in: QEMU, kernel and programs.",
@@ -16,6 +21,8 @@ app = typer.Typer(
 )
 _out = Console(highlight=False, soft_wrap=True)
 _MOST_DIFFERENCES = 20
+MACHINE = "machine"
+"""The lock of the machine file, beside those of Debian's packages."""
 
 
 @app.callback()
@@ -25,20 +32,31 @@ def status(context: typer.Context) -> None:
         return
     from qjump_mn import toolbox
     from qjump_mn.toolbox import lock as locks
+    from qjump_mn.toolbox import machines
 
-    lock = locks.read(toolbox.NAME)
-    _say(f"reference  {len(lock.have)} packages of Debian {lock.suite}, as they were on {lock.day}")
+    packages, reference = locks.read(toolbox.NAME), machines.read()
+    _say(f"reference  {reference.sha256}, {reference.size_bytes >> 20} MB")
+    _say(f"           {len(packages.have)} packages of Debian {packages.suite}, of {packages.day}")
+    others = machines.differences(reference)
+    _list("checkout   its sources are the reference's", "checkout   its sources are others:", others)
+    if folder := machines.found():
+        _say(f"here       the reference, in {folder}")
+        return
     tree = toolbox.found()
     if tree is None:
         _say("here       nothing yet: run  sudo qjump-mn machine build")
         return
-    _say(f"here       Linux {tree.kernel_release}, {len(tree.packages)} packages in {tree.root}")
-    differences = toolbox.differences(tree)
-    _say("           the reference" if not differences else "           another machine:")
-    for sentence in differences[:_MOST_DIFFERENCES]:
-        _say(f"           {sentence}")
-    if len(differences) > _MOST_DIFFERENCES:
-        _say(f"           and {len(differences) - _MOST_DIFFERENCES} more")
+    _say(f"here       made of packages, in {tree.root}; Linux {tree.kernel_release}")
+    _list("           the reference's packages", "           other packages:", toolbox.differences(tree))
+
+
+def _list(none: str, heading: str, sentences: list[str]) -> None:
+    """The sentences below their heading, as many as can be read at once."""
+    _say(heading if sentences else none)
+    for sentence in sentences[:_MOST_DIFFERENCES]:
+        _say(f"             {sentence}")
+    if len(sentences) > _MOST_DIFFERENCES:
+        _say(f"             and {len(sentences) - _MOST_DIFFERENCES} more")
 
 
 @app.command()
@@ -63,6 +81,26 @@ def build(
 
 
 @app.command()
+def export(file: Annotated[Path, typer.Argument(help="the file to write", show_default=False)]) -> None:
+    """Write the machine into one file, with which another computer needs neither root nor a mirror."""
+    _export(file)
+    _say(f"{file}: {file.stat().st_size >> 20} MB, SHA-256 {cache.hash_of_file(file)}")
+
+
+@app.command("import")
+def import_(
+    place: Annotated[str, typer.Argument(metavar="FILE|URL", help="a machine file", show_default=False)],
+) -> None:
+    """Take the machine of this checkout from a file."""
+    from qjump_mn.toolbox import machines
+
+    if differences := machines.differences(machines.read()):
+        raise UsageError(f"this checkout's machine is not the reference: {differences[0]} is another one")
+    machines.taken(place, _say)
+    _say("the machine is that of the reference runs")
+
+
+@app.command()
 def lock(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="of the locks; else all")
@@ -72,16 +110,22 @@ def lock(
 
     The references are those of another machine then: they are made anew by the runs that they are of.
     """
+    from qjump_mn import toolbox
     from qjump_mn.toolbox import lock as locks
-    from qjump_mn.toolbox import renewal
+    from qjump_mn.toolbox import machines, renewal
 
     known = locks.names()
     for name in names or known:
-        if name not in known:
-            raise typer.BadParameter(f"there is no lock {name!r}: there are {', '.join(known)}")
+        if name not in (*known, MACHINE):
+            raise UsageError(f"there is no lock {name!r}: there are {', '.join((*known, MACHINE))}")
     for name in names or known:
-        made = renewal.renewed(name, _say)
-        _say(f"{name}: {len(made.have)} packages")
+        if name != MACHINE:
+            made = renewal.renewed(name, _say)
+            _say(f"{name}: {len(made.have)} packages")
+    if not names or {MACHINE, toolbox.NAME} & set(names):
+        with tempfile.TemporaryDirectory() as folder:
+            _export(Path(folder, "machine"))
+            _say(f"machine: {machines.name_reference(Path(folder, 'machine')).sha256}")
 
 
 @app.command("debug-kernel")
@@ -99,6 +143,30 @@ def package(folder: Annotated[Path, typer.Argument(help="where it is put")] = Pa
     from qjump_mn.toolbox import debian
 
     _say(str(shutil.copy(debian.package(_say), folder)))
+
+
+def _export(file: Path) -> None:
+    """Write the machine file of what the locks and the sources make; it is there whole or not at all."""
+    from qjump_mn import toolbox
+    from qjump_mn.guest import images
+    from qjump_mn.toolbox import machine_file, simulator
+
+    tree = toolbox.made(toolbox.NAME, _say)
+    image = images.built(_say)
+    parts = machine_file.parts(tree, image.kernel, image.initrd, simulator.package(_say))
+    facts = machine_file.Facts(
+        packages=image.packages,
+        packages_sha256=image.packages_sha256,
+        qemu_version=image.qemu_version,
+        files={name: cache.hash_of_file(path) for name, path in parts.items()},
+    )
+    _say("writing the machine file, a minute")
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        machine_file.write(parts, facts, tree, temporary)
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _say(line: str) -> None:

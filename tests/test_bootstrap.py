@@ -135,6 +135,30 @@ def test_it_finds_its_checkout_however_it_is_called(machine: Machine, called: st
     assert checkouts.said(output)["path"][0] == str(machine.checkout)
 
 
+@pytest.mark.parametrize("where", ["named", "in the checkout", "beside the checkout", "taken before"])
+def test_with_a_machine_file_nothing_of_a_mirror_is_missing(machine: Machine, where: str) -> None:
+    name = "0" * 64
+    (machine.checkout / "qjump_mn/toolbox").mkdir(exist_ok=True)
+    (machine.checkout / "qjump_mn/toolbox/machine.lock").write_text(
+        f'{{\n "sha256": "{name}",\n "x": 1\n}}\n'
+    )
+    machine.lack("mmdebstrap")
+    variables = {}
+    match where:
+        case "named":
+            variables["QJUMP_MN_MACHINE"] = "https://somewhere/machine"
+        case "in the checkout":
+            (machine.checkout / "qjump-mn-machine-1.tar.xz").touch()
+        case "beside the checkout":
+            (machine.checkout.parent / "qjump-mn-machine.tar.xz").touch()
+        case _:
+            (machine.cache / "machine" / name).mkdir(parents=True)
+    code, output, messages = machine.run("fig3a", **variables)
+    assert (code, messages, machine.apt_calls()) == (0, "", [])
+    assert checkouts.said(output)["argv"] == ["fig3a"]
+    assert "mmdebstrap" in machine.run("test", **variables)[2]  # tests build everything
+
+
 def test_what_is_missing_is_installed_without_a_question(machine: Machine) -> None:
     machine.lack("mmdebstrap")
     code, output, messages = machine.run("fig3a")

@@ -20,7 +20,7 @@ from qjump_mn.backends.simulated import Said
 from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.leash import leashed
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.toolbox import simulator
+from qjump_mn.toolbox import machines
 
 
 class SimulatorBackend:
@@ -45,7 +45,7 @@ class SimulatorBackend:
 
     def check(self, plan: Plan, progress: Progress) -> None:
         """Compile the simulator if need be; raise :class:`UsageError` for a trial that it cannot run."""
-        self._package = simulator.package(progress)
+        self._package = machines.simulator_package(progress)
         said = self._said(msgspec.json.encode(plan))
         if said.exit_code == UsageError.exit_code:
             raise UsageError(f"experiment {plan.experiment!r}: {said.message}")

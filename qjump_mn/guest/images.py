@@ -8,9 +8,10 @@ from pathlib import Path
 
 from qjump_mn import cache, toolbox
 from qjump_mn.guest.job import Image, Progress
-from qjump_mn.toolbox import debug, overlay
+from qjump_mn.toolbox import debug, machine_file, machines, overlay
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.image import initramfs
+from qjump_mn.toolbox.machine_file import INITRD, KERNEL, TREE
 
 
 def prepare(
@@ -20,13 +21,27 @@ def prepare(
     other_kernel: str | None = None,
     bare: bool = False,
 ) -> Image:
-    """Build, or find in the cache, everything that a guest needs: tree, kernel modules, programs, initramfs.
+    """Everything that a guest needs: the reference machine, or tree, kernel modules, programs and initramfs,
+    built now or found in the cache.
 
     `extra` are more files for the guest, by names relative to /. For tests: `other_kernel` takes a kernel
     that is locked ("6.1", "7") or, as "debug", the one that debug.py builds, and a `bare` image is without
     our programs and can run scripts only (overlay.py). Building needs root, using what root built does not.
     Raises MachineError with what is missing.
     """
+    if not (extra or other_kernel or bare) and (machine := machines.reference(progress)):
+        return _of_machine(machine)
+    return built(progress, extra=extra, other_kernel=other_kernel, bare=bare)
+
+
+def built(
+    progress: Progress = lambda line: None,
+    *,
+    extra: Mapping[str, bytes | Path] | None = None,
+    other_kernel: str | None = None,
+    bare: bool = False,
+) -> Image:
+    """The same from Debian's packages and our sources, whatever machine there is."""
     tree = toolbox.toolbox(progress)
     if differences := toolbox.differences(tree):
         progress(f"not the machine of the reference runs: {toolbox.summary(differences)}")
@@ -41,6 +56,21 @@ def prepare(
     own |= {name: Node.file(content) for name, content in (extra or {}).items()}
     initrd = initramfs(tree, kernel, own, progress)
     return _described(tree, kernel, initrd)
+
+
+def _of_machine(folder: Path) -> Image:
+    facts = machines.facts(folder)
+    hashes = {"qemu": f"{TREE}/{machine_file.QEMU}", "kernel": KERNEL, "initrd": INITRD}
+    return Image(
+        tree=folder / TREE,
+        kernel=folder / KERNEL,
+        initrd=folder / INITRD,
+        sha256={name: facts.files[member] for name, member in hashes.items()},
+        qemu_version=facts.qemu_version,
+        packages=facts.packages,
+        packages_sha256=facts.packages_sha256,
+        differences=[],
+    )
 
 
 def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path) -> Image:

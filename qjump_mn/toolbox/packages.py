@@ -22,7 +22,7 @@ from qjump_mn.toolbox.tree import host_program
 _AT_ONCE = 8
 _TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 20
-_PAUSES_S = (0.0, 0.5, 2.0)
+_PAUSES_S = (0.0, 0.5, 2.0, 8.0)
 """Before each attempt: a busy mirror may refuse one."""
 
 _NOT_THERE = (400, 403, 404, 410)
@@ -119,7 +119,7 @@ def _fetched(address: str, target: Path, one: Locked) -> bool | None:
     except urllib.error.HTTPError as error:
         return False if error.code in _NOT_THERE else None
     except urllib.error.URLError as error:
-        return False if isinstance(error.reason, socket.gaierror | FileNotFoundError) else None
+        return False if _is_final(error.reason) else None
     except _FAILURES:
         return None
     with answer, target.open("wb") as file:
@@ -134,6 +134,12 @@ def _fetched(address: str, target: Path, one: Locked) -> bool | None:
             file.write(data)
             left -= len(data)
     return digest.hexdigest() == one.sha256
+
+
+def _is_final(reason: object) -> bool:
+    """Whether asking again is of no use: there is no such file, or no such host."""
+    is_unknown = isinstance(reason, socket.gaierror) and reason.errno == socket.EAI_NONAME
+    return is_unknown or isinstance(reason, FileNotFoundError)
 
 
 def _stanza(folder: Path, path: Path) -> str:

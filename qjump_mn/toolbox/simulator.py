@@ -35,6 +35,9 @@ _SOURCES = (
 def package(progress: Callable[[str], None] = lambda line: None) -> Path:
     """The folder from which Python imports `qjump_sim`, from the cache or built now. Raises MachineError as
     the toolbox does, and with the compiler's words."""
-    return build.built(
-        toolbox(progress), "the simulator", Recipe(folder("simulator"), _MODULE, _SOURCES), progress
-    )
+    return build.built(toolbox(progress), "the simulator", recipe(), progress)
+
+
+def recipe() -> Recipe:
+    """How it is built."""
+    return Recipe(folder("simulator"), _MODULE, _SOURCES)

@@ -1,0 +1,153 @@
+"""The machine as one file: QEMU with its libraries and firmware, kernel, initramfs and simulator.
+
+It is a tar archive, compressed by the toolbox's own xz, whose members stand in the order of their names and
+have neither times nor owners: the same machine is the same file, bit for bit. `machine.json` comes first and
+has the hash of every other member.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import re
+import subprocess
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+import msgspec
+
+from qjump_mn import cache
+from qjump_mn.errors import MachineError
+from qjump_mn.toolbox.tree import Tree
+
+TREE, KERNEL, INITRD, SIMULATOR = "tree", "kernel", "initrd", "simulator"
+"""What the members lie in, or are."""
+
+FACTS = "machine.json"
+QEMU = "usr/bin/qemu-system-x86_64"
+_LOADER = "usr/lib64/ld-linux-x86-64.so.2"
+_LIBRARIES = "usr/lib/x86_64-linux-gnu"
+_FIRMWARE = (
+    "usr/share/seabios/bios-256k.bin",
+    "usr/share/qemu/kvmvapic.bin",
+    "usr/share/qemu/linuxboot_dma.bin",
+)
+"""What QEMU loads of the machine that we ask for, beside what it has in itself."""
+
+_MOST_BYTES = 1 << 30
+"""Of one member: whoever says more is no machine of ours."""
+
+_COMPRESS = """
+import lzma, shutil, sys
+with lzma.open(sys.stdout.buffer, "w") as file:
+    shutil.copyfileobj(sys.stdin.buffer, file)
+"""
+
+
+class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is said of a machine in itself: Debian's ``packages``, name=version, that it is made of, and the
+    SHA-256 of each of its ``files``."""
+
+    packages: list[str]
+    packages_sha256: str
+    qemu_version: str
+    files: dict[str, str]
+
+
+def parts(tree: Tree, kernel: Path, initrd: Path, simulator: Path) -> dict[str, Path]:
+    """The files of a machine by the names of its members. QEMU's libraries are those that its loader
+    names."""
+    *loader, program = tree.program(QEMU)
+    listed = subprocess.run([*loader, "--list", program], capture_output=True, text=True, check=True).stdout
+    libraries = re.findall(r"^\s*(\S+) => (/\S+)", listed, re.MULTILINE)
+    found = {f"{TREE}/{name}": tree.root / name for name in (QEMU, _LOADER, *_FIRMWARE)}
+    found |= {f"{TREE}/{_LIBRARIES}/{name}": Path(path) for name, path in libraries}
+    found |= {KERNEL: kernel, INITRD: initrd}
+    for path in simulator.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            found[f"{SIMULATOR}/{path.relative_to(simulator)}"] = path
+    return found
+
+
+def write(found: Mapping[str, Path], facts: Facts, tree: Tree, target: Path) -> None:
+    """Write the machine file of these parts. Raises OSError where there is no room."""
+    (interpreter,) = (tree.root / "usr/bin").glob("python3.[0-9][0-9]")
+    argv = tree.program(f"usr/bin/{interpreter.name}", "-I", "-S", "-c", _COMPRESS)
+    environment = {"PYTHONHOME": str(tree.root / "usr")}
+    with target.open("wb") as file:
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=file, env=environment) as process:
+            assert process.stdin is not None
+            with tarfile.open(fileobj=process.stdin, mode="w|", format=tarfile.USTAR_FORMAT) as archive:
+                text = msgspec.json.format(msgspec.json.encode(facts, order="sorted"), indent=1)
+                archive.addfile(_member(FACTS, len(text)), io.BytesIO(text))
+                for name in sorted(found):
+                    path = found[name]
+                    executable = path.stat().st_mode & 0o100
+                    with path.open("rb") as content:
+                        archive.addfile(_member(name, path.stat().st_size, bool(executable)), content)
+            process.stdin.close()
+        if process.returncode:
+            raise MachineError(
+                f"{target} could not be written: its compressor ended with {process.returncode}"
+            )
+
+
+def unpack(path: Path, folder: Path) -> Facts:
+    """Unpack a machine file into an empty folder; what it says of itself. Raises MachineError where it is
+    none, is cut short or has members that it must not have, and OSError where it cannot be written."""
+    facts = None
+    try:
+        with lzma.open(path) as file, tarfile.open(fileobj=cast(IO[bytes], file), mode="r|") as archive:
+            for member in archive:
+                content = archive.extractfile(member) if _is_allowed(member) else None
+                if content is None:
+                    raise MachineError(f"{path}: {member.name!r} has no place in a machine file")
+                if facts is None:
+                    if member.name != FACTS:
+                        raise MachineError(f"{path} is no machine file: it does not begin with {FACTS}")
+                    facts = msgspec.json.decode(content.read(), type=Facts)
+                    continue
+                if member.name not in facts.files:
+                    raise MachineError(f"{path}: {FACTS} does not tell of {member.name!r}")
+                _extract(content, folder / member.name, executable=bool(member.mode & 0o100))
+    except (lzma.LZMAError, tarfile.TarError, EOFError, msgspec.MsgspecError) as error:
+        raise MachineError(f"{path} is no whole machine file: {error}") from error
+    if facts is None:
+        raise MachineError(f"{path} is no machine file: it is empty")
+    if wrong := damaged(folder, facts):
+        raise MachineError(f"{path}: {wrong[0]}")
+    return facts
+
+
+def damaged(folder: Path, facts: Facts) -> list[str]:
+    """How an unpacked machine differs from what is said of it, a sentence for each file."""
+    sentences = []
+    for name, sha256 in sorted(facts.files.items()):
+        path = folder / name
+        if not path.is_file():
+            sentences.append(f"{name} is missing")
+        elif cache.hash_of_file(path) != sha256:
+            sentences.append(f"{name} is damaged")
+    return sentences
+
+
+def _member(name: str, size: int, executable: bool = False) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = size, 0o755 if executable else 0o644
+    return member
+
+
+def _is_allowed(member: tarfile.TarInfo) -> bool:
+    path = PurePosixPath(member.name)
+    is_inside = not path.is_absolute() and ".." not in path.parts and path.as_posix() == member.name
+    return member.isreg() and is_inside and member.size <= _MOST_BYTES
+
+
+def _extract(content: IO[bytes], path: Path, *, executable: bool) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        while data := content.read(1 << 20):
+            file.write(data)
+    path.chmod(0o755 if executable else 0o644)

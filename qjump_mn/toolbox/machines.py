@@ -1,0 +1,186 @@
+"""The reference machine by its name, which is the hash of its file; and where that may come from.
+
+machine.lock says the name, what Debian's packages and our sources were when it was made, and where the file
+may be had. Where these are otherwise now, the machine is another one, and is made of packages.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+import qjump_mn
+from qjump_mn import cache, toolbox
+from qjump_mn.errors import MachineError
+from qjump_mn.toolbox import build, cpio, image, machine_file, overlay, selection, simulator
+from qjump_mn.toolbox import lock as locks
+from qjump_mn.toolbox.machine_file import FACTS, Facts
+
+LOCK = Path(__file__).with_name("machine.lock")
+VARIABLE = "QJUMP_MN_MACHINE"
+"""A machine file, or its address."""
+
+BESIDE = "qjump-mn-machine*.tar.xz"
+"""What a machine file is called that lies in the checkout, or beside it."""
+
+_PACKAGES = "Debian's packages"
+_NEEDS_BYTES = 300 << 20
+_TIMEOUT_S = 30.0
+_CHUNK_BYTES = 1 << 20
+Progress = Callable[[str], None]
+
+
+class MachineLock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``made_of`` has the hash of each of our sources, and of the lock of Debian's packages; ``places`` are
+    addresses of the file."""
+
+    sha256: str
+    size_bytes: int
+    made_of: dict[str, str]
+    places: tuple[str, ...] = ()
+
+
+def read() -> MachineLock:
+    """What machine.lock says. Raises MachineError where it cannot be read."""
+    try:
+        return msgspec.json.decode(LOCK.read_bytes(), type=MachineLock)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise MachineError(f"{LOCK} cannot be read: {error}") from error
+
+
+def made_of() -> dict[str, str]:
+    """The hashes of what a machine is made of now."""
+    package = Path(qjump_mn.__file__).parent
+    recipes = [build.Recipe(build.folder(name), "") for name in overlay.MODULE_FOLDERS]
+    recipes += [build.program(path.parent.name) for path in build.folder("native").glob("*/Makefile")]
+    recipes.append(simulator.recipe())
+    found = {
+        f"{recipe.source.name}/{path.relative_to(recipe.source)}": cache.hash_of_file(path)
+        for recipe in recipes
+        for path in recipe.sources()
+    }
+    travels = [package / "guest/init.sh", *sorted((package / "executor").glob("*.py"))]
+    found |= {str(path.relative_to(package)): cache.hash_of_file(path) for path in travels}
+    for module in (build, cpio, image, overlay, selection, simulator):
+        name = Path(str(module.__file__))
+        found[str(name.relative_to(package))] = cache.hash_of_code(name)
+    return {**found, _PACKAGES: cache.hash_of(locks.read("toolbox").identity)}
+
+
+def differences(lock: MachineLock) -> list[str]:
+    """What the checkout's machine is made of otherwise than the reference, by name."""
+    now = made_of()
+    then = lock.made_of
+    return sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
+
+
+def reference(progress: Progress = lambda line: None) -> Path | None:
+    """The unpacked reference machine: from the cache, or from a file if one is named or nothing has been made
+    of packages yet; None where it is none of these. Raises MachineError as :func:`given` does."""
+    wants_file = bool(os.environ.get(VARIABLE)) or toolbox.found() is None
+    return found() or (given(progress) if wants_file else None)
+
+
+def simulator_package(progress: Progress = lambda line: None) -> Path:
+    """The folder from which Python imports `qjump_sim`: the reference machine's, else one built now. Raises
+    MachineError as :func:`reference` and `simulator.package` do."""
+    machine = reference(progress)
+    return machine / machine_file.SIMULATOR if machine else simulator.package(progress)
+
+
+def found() -> Path | None:
+    """The unpacked reference machine, if it is in the cache and is this checkout's."""
+    lock = read()
+    path = cache.find("machine", lock.sha256)
+    return path if path and not differences(lock) else None
+
+
+def given(progress: Progress = lambda line: None) -> Path | None:
+    """The reference machine from a file, unpacked into the cache now; None if there is no file, or the
+    checkout's machine is another one.
+
+    Raises MachineError for a file in $QJUMP_MN_MACHINE that is not it.
+    """
+    lock = read()
+    if differences(lock):
+        return None
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        return taken(chosen, progress)
+    for place in (*_beside(), *lock.places):
+        try:
+            return taken(place, progress)
+        except MachineError as error:
+            progress(str(error))
+    return None
+
+
+def taken(place: str, progress: Progress = lambda line: None) -> Path:
+    """The reference machine out of the file at a path or an address, in the cache. Raises MachineError for
+    any other file."""
+    lock = read()
+
+    def fill(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            path = _fetched(place, Path(scratch, "file"), lock, progress) if "://" in place else Path(place)
+            _check(path, place, lock)
+            facts = machine_file.unpack(path, folder)
+        (folder / FACTS).write_bytes(msgspec.json.encode(facts))
+
+    progress(f"takes the machine from {place}")
+    return cache.artefact("machine", lock.sha256, fill, needs_bytes=_NEEDS_BYTES, progress=progress)
+
+
+def facts(folder: Path) -> Facts:
+    """What an unpacked machine says of itself. Raises MachineError where it says nothing."""
+    try:
+        return msgspec.json.decode((folder / FACTS).read_bytes(), type=Facts)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise MachineError(f"{folder} is damaged: remove it") from error
+
+
+def name_reference(path: Path) -> MachineLock:
+    """Write machine.lock: the file is the reference machine, made of what there is now."""
+    places = read().places if LOCK.exists() else ()
+    lock = MachineLock(
+        sha256=cache.hash_of_file(path), size_bytes=path.stat().st_size, made_of=made_of(), places=places
+    )
+    LOCK.write_bytes(msgspec.json.format(msgspec.json.encode(lock, order="sorted"), indent=1) + b"\n")
+    return lock
+
+
+def _beside() -> Iterator[str]:
+    checkout = Path(qjump_mn.__file__).parents[1]
+    for folder in (checkout, checkout.parent):
+        yield from map(str, sorted(folder.glob(BESIDE)))
+
+
+def _check(path: Path, place: str, lock: MachineLock) -> None:
+    try:
+        sha256 = cache.hash_of_file(path)
+    except OSError as error:
+        raise MachineError(f"{place} cannot be read: {(error.strerror or str(error)).lower()}") from error
+    if sha256 != lock.sha256:
+        raise MachineError(
+            f"{place} is not the machine of this checkout: its SHA-256 is {sha256[:12]}…, "
+            f"not {lock.sha256[:12]}…"
+        )
+
+
+def _fetched(place: str, target: Path, lock: MachineLock, progress: Progress) -> Path:
+    progress(f"fetching the machine, {lock.size_bytes >> 20} MB")
+    try:
+        with urllib.request.urlopen(place, timeout=_TIMEOUT_S) as answer, target.open("wb") as file:
+            left = lock.size_bytes + 1  # whatever more there is, it is not the file
+            while left and (data := answer.read(min(left, _CHUNK_BYTES))):
+                file.write(data)
+                left -= len(data)
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        raise MachineError(f"{place} cannot be had: {error}") from error
+    return target

@@ -1,0 +1,197 @@
+"""The machine as one file: written, unpacked, and files that are none. Its parts are small ones of ours, but
+for the toolbox's own Python, which compresses it."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import random
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from qjump_mn import cache, toolbox
+from qjump_mn.errors import MachineError
+from qjump_mn.toolbox import Tree, machine_file, machines
+from qjump_mn.toolbox.machine_file import FACTS, Facts
+
+
+@pytest.fixture(scope="module")
+def tree() -> Tree:
+    found = toolbox.found()
+    if found is None:
+        pytest.skip("the toolbox is not built")
+    return found
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> dict[str, Path]:
+    """Members and their files."""
+    found = {}
+    for name, mode in (("kernel", 0o600), ("initrd", 0o644), ("tree/usr/bin/qemu-system-x86_64", 0o711)):
+        path = tmp_path / "parts" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(random.Random(name).randbytes(5000))
+        path.chmod(mode)
+        found[name] = path
+    return found
+
+
+def facts_of(parts: dict[str, Path]) -> Facts:
+    files = {name: cache.hash_of_file(path) for name, path in parts.items()}
+    return Facts(packages=["a=1"], packages_sha256="f", qemu_version="10.0", files=files)
+
+
+@pytest.fixture
+def written(tree: Tree, parts: dict[str, Path], tmp_path: Path) -> Path:
+    path = tmp_path / "machine.tar.xz"
+    machine_file.write(parts, facts_of(parts), tree, path)
+    return path
+
+
+def test_a_machine_file_is_unpacked_to_what_it_was_made_of(
+    written: Path, parts: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "unpacked"
+    assert machine_file.unpack(written, folder) == facts_of(parts)
+    for name, path in parts.items():
+        assert (folder / name).read_bytes() == path.read_bytes()
+        assert bool((folder / name).stat().st_mode & 0o100) == name.endswith("x86_64")
+
+
+def test_the_same_parts_are_the_same_file(
+    written: Path, tree: Tree, parts: dict[str, Path], tmp_path: Path
+) -> None:
+    again = {name: tmp_path / "again" / path.name for name, path in reversed(parts.items())}
+    (tmp_path / "again").mkdir()
+    for name, path in again.items():
+        path.write_bytes(parts[name].read_bytes())
+        path.chmod(0o755 if name.endswith("x86_64") else 0o640)
+    machine_file.write(again, facts_of(again), tree, tmp_path / "second")
+    assert (tmp_path / "second").read_bytes() == written.read_bytes()
+
+
+def archive(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    with lzma.open(path, "wb") as file, tarfile.open(fileobj=file, mode="w|") as made:
+        for member, content in members:
+            member.size = len(content)
+            made.addfile(member, io.BytesIO(content))
+    return path
+
+
+def facts_member(**files: str) -> tuple[tarfile.TarInfo, bytes]:
+    facts = Facts(packages=[], packages_sha256="", qemu_version="", files=files)
+    return tarfile.TarInfo(FACTS), msgspec.json.encode(facts)
+
+
+def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member
+
+
+@pytest.mark.parametrize(
+    ("member", "sentence"),
+    [
+        (tarfile.TarInfo("../escaped"), "'../escaped' has no place in a machine file"),
+        (tarfile.TarInfo("/escaped"), "'/escaped' has no place"),
+        (tarfile.TarInfo("tree/../../escaped"), "'tree/../../escaped' has no place"),
+        (link("tree", "/etc", tarfile.SYMTYPE), "'tree' has no place"),
+        (link("kernel", "/etc/passwd", tarfile.LNKTYPE), "'kernel' has no place"),
+        (link("kernel", "", tarfile.FIFOTYPE), "'kernel' has no place"),
+        (tarfile.TarInfo("unheard"), "machine.json does not tell of 'unheard'"),
+    ],
+)
+def test_a_member_that_must_not_be_is_refused(member: tarfile.TarInfo, sentence: str, tmp_path: Path) -> None:
+    path = archive(tmp_path / "odd", facts_member(kernel="0"), (member, b""))
+    with pytest.raises(MachineError, match=sentence):
+        machine_file.unpack(path, tmp_path / "below/unpacked")
+    assert not list(tmp_path.rglob("escaped"))
+
+
+def test_a_file_that_is_no_machine_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("a text\n")
+    with pytest.raises(MachineError, match="text is no whole machine file"):
+        machine_file.unpack(tmp_path / "text", tmp_path / "unpacked")
+    with pytest.raises(MachineError, match="is no machine file: it is empty"):
+        machine_file.unpack(archive(tmp_path / "none"), tmp_path / "unpacked")
+    with pytest.raises(MachineError, match=r"it does not begin with machine\.json"):
+        machine_file.unpack(
+            archive(tmp_path / "other", (tarfile.TarInfo("kernel"), b"")), tmp_path / "unpacked"
+        )
+
+
+def test_members_that_are_missing_or_others_are_named(tmp_path: Path) -> None:
+    path = archive(tmp_path / "short", facts_member(kernel="0", initrd="0"), (tarfile.TarInfo("initrd"), b""))
+    with pytest.raises(MachineError, match="short: initrd is damaged"):
+        machine_file.unpack(path, tmp_path / "unpacked")
+
+
+def cut(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def flipped(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+@pytest.fixture
+def reference(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file is the reference machine, and nothing is in the cache."""
+    monkeypatch.setattr(machines, "LOCK", tmp_path / "machine.lock")
+    monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path / "cache"))
+    machines.name_reference(written)
+    return written
+
+
+def test_the_reference_is_taken_from_the_file_that_is_named(
+    reference: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert machines.found() is None and machines.reference() is None
+    monkeypatch.setenv(machines.VARIABLE, str(reference))
+    said: list[str] = []
+    folder = machines.reference(said.append)
+    assert folder is not None and said == [f"takes the machine from {reference}"]
+    assert (folder / "kernel").stat().st_size == 5000 and machines.facts(folder).qemu_version == "10.0"
+    monkeypatch.delenv(machines.VARIABLE)
+    assert machines.found() == machines.reference() == folder
+
+
+def test_an_address_is_a_place_too(reference: Path) -> None:
+    assert machines.taken(f"file://{reference}") == machines.found()
+
+
+@pytest.mark.parametrize("damage", [cut, flipped, lambda data: data + b"?"])
+def test_any_other_file_is_refused(reference: Path, damage: Callable[[bytes], bytes]) -> None:
+    reference.write_bytes(damage(reference.read_bytes()))
+    for place in (str(reference), f"file://{reference}"):
+        with pytest.raises(MachineError, match=r"is not the machine of this checkout: its SHA-256 is "):
+            machines.taken(place)
+    assert machines.found() is None
+
+
+def test_a_file_that_is_not_there_is_named(reference: Path) -> None:
+    for place in ("/nowhere/machine", "file:///nowhere/machine"):
+        with pytest.raises(MachineError, match=r"^(file://)?/nowhere/machine can(not| not) be (read|had): "):
+            machines.taken(place)
+
+
+def test_other_sources_make_another_machine(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machines.taken(str(reference))
+    lock = machines.read()
+    name = "kmod-patches/sch_wire.c"
+    assert name in lock.made_of and not machines.differences(lock)
+    changed = {**machines.made_of(), name: "0" * 64}
+    monkeypatch.setattr(machines, "made_of", lambda: changed)
+    assert machines.differences(lock) == [name]
+    assert machines.found() is None and machines.given() is None
+
+
+def test_the_reference_machine_is_made_of_this_checkout() -> None:
+    lock = machines.read()
+    assert machines.differences(lock) == []
+    assert lock.size_bytes < 100 << 20
