@@ -87,6 +87,7 @@ impl Host {
     }
 }
 
+/// So many flows are remembered in any case.
 const FEW: usize = 64;
 
 /// Random numbers of hosts are streams from here on, those of links before.

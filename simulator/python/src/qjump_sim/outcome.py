@@ -54,7 +54,7 @@ class Counters(TypedDict):
     limited: ByKind
     """Dropped by a limiter."""
     in_flight: int
-    """In limiters, queues and on links when the run stopped."""
+    """In limiters, queues, on links and in hosts that take them in when the run stopped."""
     pauses: int
     """How often a switch's port asked the other end of its cable to pause."""
     hops: int
