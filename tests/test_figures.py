@@ -183,7 +183,7 @@ def test_the_caption_stands_alone(run: RunDirectory, manifest: Manifest) -> None
             "2 replicates (seeds 1,\xa02)",
             " requests each",
             "0.730 ms",
-            "4.43 ms",
+            "4.72 ms",
             "preset smoke",
         ):
             assert part in figure.caption, part

@@ -299,7 +299,7 @@ def test_what_is_repaired_without_a_timeout_takes_as_many_frames_but_for_a_few(n
 
 
 def test_the_shortest_repairs_wait_for_a_tick_at_10_mb_a_second(arms: Arms) -> None:
-    """RACK's timer counts ticks, of 3 frames at 10 Mb/s; at 10 Gb/s, where a tick is 3,242, nothing waits
+    """RACK's timer counts ticks, of 3 frames at 10 Mb/s; at 10 Gb/s, where a tick is 3,243, nothing waits
     for one."""
     slow, fast = (arms["lossy", faster].transfers() for faster in (SLOW, FAST))
     for n in range(9, 13):
