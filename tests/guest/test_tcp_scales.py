@@ -28,9 +28,9 @@ SLOW, FAST = 1, 1000
 """How many times the rate is that of 10 Mb/s."""
 FRAME_MS = 1.2336
 """Of a full-size frame at 10 Mb/s."""
-LEAST_RTO_MS, TICK_MS = 200.0, 4.0
-"""TCP's least retransmission timeout, and the kernel's tick (250 Hz), in which it counts its timers: the same
-at both rates."""
+LEAST_RTO_MS, LEAST_DELAYED_MS, TICK_MS = 200.0, 40.0, 4.0
+"""TCP's least retransmission timeout, its least delay of an acknowledgement, and the kernel's tick (250 Hz), in
+which it counts its timers: the same at both rates."""
 FULL_BYTES, HELD_BYTES = 1522, 152_200
 """A full-size frame, and a port's buffer of 100."""
 
@@ -111,6 +111,45 @@ print(json.dumps(done))
 ''']
 numbers.count.json = "[*][0]"
 
+# Reads two bytes, and answers with one.
+[workloads.answerer]
+program = "command"
+label = "answers"
+level = 0
+role = "serve"
+hosts = ["h10"]
+ready.listens = "tcp:{port}"
+command = ["python3", "-c", '''
+import socket
+server = socket.create_server(("", {port}))
+while True:
+    one, _ = server.accept()
+    while one.recv(1) and one.recv(1):
+        one.sendall(b"c")
+''']
+
+# The second byte is held (Nagle) until the first is acknowledged, and that is delayed; 5601 is the port of the answerer.
+[workloads.questions]
+program = "command"
+label = "questions of two writes"
+level = 0
+role = "measure"
+hosts = ["h7"]
+longest = "60s"
+command = ["python3", "-c", '''
+import json, socket, time
+one = socket.create_connection(("10.0.0.10", 5601))
+took = []
+for _ in range(20):
+    began_ns = time.monotonic_ns()
+    one.sendall(b"a")
+    one.sendall(b"b")
+    one.recv(1)
+    took.append(time.monotonic_ns() - began_ns)
+print(json.dumps(took))
+''']
+numbers.took.json = "[*]"
+
 [arms.window]
 label = "window"
 workloads = ["bulk", "data"]
@@ -135,6 +174,10 @@ link = { trunk_rate = "5Mbit", trunk_buffer = "6088B" }
 label = "losses, tail-loss probe"
 workloads = ["sink", "transfers", "data"]
 link = { trunk_rate = "5Mbit", trunk_buffer = "6088B" }
+
+[arms.delayed]
+label = "acknowledgements that are delayed"
+workloads = ["answerer", "questions", "data"]
 
 [figure]
 plot = "latency_cdf"
@@ -205,6 +248,10 @@ class Arm:
         )
         return dict(level)
 
+    def questions_ms(self) -> npt.NDArray[np.float64]:
+        """How long each of the questions took, in ms."""
+        return np.array(json.loads((self.out / "raw/questions-h7.command.txt").read_text())) / 1e6
+
     def transfers(self) -> dict[int, Transfer]:
         """By their numbers of segments."""
         rows = json.loads((self.out / "raw/transfers-h7.command.txt").read_text())
@@ -228,7 +275,7 @@ def arms(laboratory: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Ar
         patch.chdir(folder)
         return {
             (name, faster): Arm(laboratory, name, faster)
-            for name in ("window", "wide", "free", "lossy", "probing")
+            for name in ("window", "wide", "free", "lossy", "probing", "delayed")
             for faster in (SLOW, FAST)
         }
 
@@ -299,7 +346,7 @@ def test_what_is_repaired_without_a_timeout_takes_as_many_frames_but_for_a_few(n
 
 
 def test_the_shortest_repairs_wait_for_a_tick_at_10_mb_a_second(arms: Arms) -> None:
-    """RACK's timer counts ticks, of 3 frames at 10 Mb/s; at 10 Gb/s, where a tick is 3,242, nothing waits
+    """RACK's timer counts ticks, of 3 frames at 10 Mb/s; at 10 Gb/s, where a tick is 3,243, nothing waits
     for one."""
     slow, fast = (arms["lossy", faster].transfers() for faster in (SLOW, FAST))
     for n in range(9, 13):
@@ -312,6 +359,14 @@ def test_a_tail_loss_probe_is_sooner_than_a_transfers_end_only_at_10_mb_a_second
     slow, fast = (arms["probing", faster].transfers().values() for faster in (SLOW, FAST))
     assert sum(one.probes for one in slow) >= 20
     assert sum(one.probes for one in fast) <= 3
+
+
+@pytest.mark.parametrize("faster", [SLOW, FAST])
+def test_a_delayed_acknowledgement_takes_40_ms_at_both_rates(faster: int, arms: Arms) -> None:
+    arm = arms["delayed", faster]
+    median_ms = float(np.median(arm.questions_ms()))
+    # Two round trips of the smallest frames, and ticks.
+    assert 0 <= median_ms - LEAST_DELAYED_MS <= 2 * arm.frame_ms + 2 * TICK_MS
 
 
 def told(arms: Arms) -> list[str]:
@@ -330,6 +385,9 @@ def told(arms: Arms) -> list[str]:
         least = LEAST_RTO_MS / arms["lossy", faster].frame_ms
         return f"{sum(one.timeouts for one in lossy[faster].values())} of {least:,.0f} frames and more"
 
+    def question(faster: int) -> str:
+        return f"{np.median(arms['delayed', faster].questions_ms()) / arms['delayed', faster].frame_ms:,.0f}"
+
     def held(faster: int) -> str:
         queue = arms["free", faster].host_queue()
         return f"{queue['max_backlog'] / FULL_BYTES:.0f} frames, {queue['drops']} lost"
@@ -344,6 +402,7 @@ def told(arms: Arms) -> list[str]:
         row("window of 15.5 kB: frames in the time of 1000", rate("wide"), "no timer takes part"),
         row("a transfer of 7 segments, none lost, in frames", took(7, 2), "no timer takes part"),
         row("timeouts in 40 transfers", timeouts, "the least is 200 ms"),
+        row("a question of two small writes, in frames", question, "a delayed acknowledgement: 40 ms"),
         row("9 segments, one of the last lost, in frames", took(9, 1), "RACK's timer counts ticks of 4 ms"),
         row("tail-loss probes in 40 transfers", probes, "their timer counts ticks"),
         row("most in the host's own queue, no window", held, "TCP small queues: 1 ms of the link"),
