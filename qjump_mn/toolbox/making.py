@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from qjump_mn.errors import MachineError
@@ -32,7 +33,9 @@ def locked(lock: Lock, root: Path, progress: Callable[[str], None]) -> None:
     _check()
     files = root.with_name("packages")
     packages.gather(lock, files, progress)
-    # They are the ones of the lock by their hashes: who signed a list of them does not count any more.
+    # They are the ones of the lock by their hashes: who signed a list of them does not count any more, nor
+    # from which suite one was asked for.
+    lock = replace(lock, ask=tuple(name.partition("/")[0] for name in lock.ask))
     _mmdebstrap(lock, root, [f"deb [trusted=yes] copy:{files} ./"], progress)
     shutil.rmtree(files)
 
