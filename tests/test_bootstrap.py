@@ -143,20 +143,18 @@ def test_with_a_machine_file_nothing_of_a_mirror_is_missing(machine: Machine, wh
         f'{{\n "sha256": "{name}",\n "x": 1\n}}\n'
     )
     machine.lack("mmdebstrap")
-    variables = {}
+    named = "https://somewhere/machine" if where == "named" else ""
     match where:
-        case "named":
-            variables["QJUMP_MN_MACHINE"] = "https://somewhere/machine"
         case "in the checkout":
             (machine.checkout / "qjump-mn-machine-1.tar.xz").touch()
         case "beside the checkout":
             (machine.checkout.parent / "qjump-mn-machine.tar.xz").touch()
-        case _:
+        case "taken before":
             (machine.cache / "machine" / name).mkdir(parents=True)
-    code, output, messages = machine.run("fig3a", **variables)
+    code, output, messages = machine.run("fig3a", QJUMP_MN_MACHINE=named)
     assert (code, messages, machine.apt_calls()) == (0, "", [])
     assert checkouts.said(output)["argv"] == ["fig3a"]
-    assert "mmdebstrap" in machine.run("test", **variables)[2]  # tests build everything
+    assert "mmdebstrap" in machine.run("test", QJUMP_MN_MACHINE=named)[2]  # tests build everything
 
 
 def test_what_is_missing_is_installed_without_a_question(machine: Machine) -> None:

@@ -119,7 +119,7 @@ def test_every_field_that_is_run_makes_another_hash_and_a_name_does_not() -> Non
                 tried.add(place)
                 same = msgspec.structs.replace(plan, run=changed).hash == plan.hash
                 assert same == not_run(place), f"{place} of {plan.experiment}"
-    nested = {"ArmPlan.network", "ArmPlan.scheme", "Network.link", "Network.trunk"}
+    nested = {"ArmPlan.network", "ArmPlan.scheme", "ArmPlan.tcp", "Network.link", "Network.trunk"}
     every = {f"{name}.{field}" for name, cls in RUN_STRUCTS.items() for field in cls.__struct_fields__}
     assert every - nested <= tried, f"no experiment has {every - nested - tried}"
 

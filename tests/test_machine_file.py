@@ -52,6 +52,20 @@ def written(tree: Tree, parts: dict[str, Path], tmp_path: Path) -> Path:
     return path
 
 
+def test_a_machine_has_the_loader_and_the_libraries_that_qemu_asks_for(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "module.py").touch()
+    found = machine_file.parts(tree, tree.kernel, tree.kernel, tmp_path)
+    assert all(Path(name).as_posix() == name and path.is_file() for name, path in found.items())
+    folders = {str(Path(name).parent) for name in found}
+    assert {"tree/usr/bin", "tree/usr/lib64", "tree/usr/lib/x86_64-linux-gnu", "simulator"} <= folders
+    assert {
+        "tree/usr/lib/x86_64-linux-gnu/libc.so.6",
+        "kernel",
+        "initrd",
+        "simulator/module.py",
+    } <= found.keys()
+
+
 def test_a_machine_file_is_unpacked_to_what_it_was_made_of(
     written: Path, parts: dict[str, Path], tmp_path: Path
 ) -> None:

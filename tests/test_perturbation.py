@@ -131,7 +131,7 @@ def test_one_machine_state_serves_all_but_shorter_packets() -> None:
 
 
 def test_a_link_whose_first_ns_would_add_a_queue_keeps_none() -> None:
-    plan = planned("fig3a", "htb2015", perturb=9)
+    plan = planned("fig3a", "smoke", "link.model=htb", perturb=9)
     assert {one.what for one in plan.perturbations} == {SEED, "buffer + 2 %", "buffer - 2 %", PACKETS}
     mixed = planned("links", "smoke", perturb=4)
     delays = {

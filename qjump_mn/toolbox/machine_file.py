@@ -61,7 +61,8 @@ def parts(tree: Tree, kernel: Path, initrd: Path, simulator: Path) -> dict[str, 
     names."""
     *loader, program = tree.program(QEMU)
     listed = subprocess.run([*loader, "--list", program], capture_output=True, text=True, check=True).stdout
-    libraries = re.findall(r"^\s*(\S+) => (/\S+)", listed, re.MULTILINE)
+    # The loader, which lies elsewhere, is in the list by its path.
+    libraries = re.findall(r"^\s*([^/\s]+) => (/\S+)", listed, re.MULTILINE)
     found = {f"{TREE}/{name}": tree.root / name for name in (QEMU, _LOADER, *_FIRMWARE)}
     found |= {f"{TREE}/{_LIBRARIES}/{name}": Path(path) for name, path in libraries}
     found |= {KERNEL: kernel, INITRD: initrd}

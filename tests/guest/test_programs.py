@@ -99,8 +99,11 @@ def test_ptpd_measures_the_time_on_the_wire(out: Path, name: str) -> None:
     down_us = [float(row[15]) * 1e6 for row in rows if row[8].strip() == "S"]
     assert len(up_us) >= 5 and len(down_us) >= 5
     wire_us = (8 + 14 + 4 + 20 + 8 + 44 + 4) * 8 / 10
-    assert min(up_us) == pytest.approx(wire_us, abs=10)
-    assert min(down_us) == pytest.approx(wire_us, abs=10)
+    # Without stamps of the device a message's time of sending is that of a copy which ptpd receives: a thread
+    # of the kernel may delay it by 20 us.
+    tolerance_us = 10 if name == "stamps" else 30
+    assert min(up_us) == pytest.approx(wire_us, abs=tolerance_us)
+    assert min(down_us) == pytest.approx(wire_us, abs=tolerance_us)
     if name == "stamps":
         assert max(down_us) > 50_000, (
             "its messages waited behind the flood, and their send times are from before that"

@@ -215,7 +215,7 @@ def test_a_full_level_drops_frames_of_a_gso_packet_and_keeps_the_others(guest: G
 def test_the_same_seed_jitters_the_same(guest: Guest) -> None:
     # To within what the threads held the sender up; another draw would be milliseconds away.
     again = guest.values("wire_jitter")["again_ns"]
-    assert len(again) == 120 and max(again) <= 4 * THREAD_NS
+    assert len(again) == 120 and max(again) <= 10 * THREAD_NS
 
 
 def test_the_tap_tells_of_every_frame_of_a_level(guest: Guest) -> None:
