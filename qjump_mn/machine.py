@@ -147,12 +147,11 @@ def package(folder: Annotated[Path, typer.Argument(help="where it is put")] = Pa
 
 def _export(file: Path) -> None:
     """Write the machine file of what the locks and the sources make; it is there whole or not at all."""
-    from qjump_mn import toolbox
-    from qjump_mn.guest import images
+    from qjump_mn import guest, toolbox
     from qjump_mn.toolbox import machine_file, simulator
 
     tree = toolbox.made(toolbox.NAME, _say)
-    image = images.built(_say)
+    image = guest.prepare(_say, of_packages=True)
     parts = machine_file.parts(tree, image.kernel, image.initrd, simulator.package(_say))
     facts = machine_file.Facts(
         packages=image.packages,

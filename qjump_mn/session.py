@@ -29,6 +29,7 @@ from qjump_mn.results import directory, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Git
 from qjump_mn.steps import script
+from qjump_mn.toolbox import machines
 
 WAITS_AGAIN_S = 5.0
 """After a line about waiting for a core, no other one for so long."""
@@ -302,8 +303,10 @@ def analyse(path: Path) -> int:
 
 
 def is_built() -> bool:
-    """Whether the guest's toolbox is in the cache, which takes longest to build."""
-    return any(entry.kind == "toolbox" for entry in cache.entries())
+    """Whether a machine, or the toolbox, which takes longest to build, is in the cache or comes from a
+    file."""
+    is_named = bool(os.environ.get(machines.VARIABLE))
+    return is_named or any(entry.kind in ("machine", "toolbox") for entry in cache.entries())
 
 
 FORK_S, QUIET = 4, 0.25

@@ -20,6 +20,7 @@ def prepare(
     extra: Mapping[str, bytes | Path] | None = None,
     other_kernel: str | None = None,
     bare: bool = False,
+    of_packages: bool = False,
 ) -> Image:
     """Everything that a guest needs: the reference machine, or tree, kernel modules, programs and initramfs,
     built now or found in the cache.
@@ -27,21 +28,11 @@ def prepare(
     `extra` are more files for the guest, by names relative to /. For tests: `other_kernel` takes a kernel
     that is locked ("6.1", "7") or, as "debug", the one that debug.py builds, and a `bare` image is without
     our programs and can run scripts only (overlay.py). Building needs root, using what root built does not.
-    Raises MachineError with what is missing.
+    With ``of_packages`` it is made of packages whatever machine there is. Raises MachineError with what is
+    missing.
     """
-    if not (extra or other_kernel or bare) and (machine := machines.reference(progress)):
+    if not (extra or other_kernel or bare or of_packages) and (machine := machines.reference(progress)):
         return _of_machine(machine)
-    return built(progress, extra=extra, other_kernel=other_kernel, bare=bare)
-
-
-def built(
-    progress: Progress = lambda line: None,
-    *,
-    extra: Mapping[str, bytes | Path] | None = None,
-    other_kernel: str | None = None,
-    bare: bool = False,
-) -> Image:
-    """The same from Debian's packages and our sources, whatever machine there is."""
     tree = toolbox.toolbox(progress)
     if differences := toolbox.differences(tree):
         progress(f"not the machine of the reference runs: {toolbox.summary(differences)}")
