@@ -14,9 +14,6 @@ ARCHIVE = "https://snapshot.debian.org/archive"
 """Every package that Debian ever had, by the time at which it had it; $QJUMP_MN_ARCHIVE instead, or nothing
 where that is empty."""
 
-_OWN = "http://deb.debian.org"
-"""mmdebstrap's own, where neither this machine nor its user names a mirror."""
-
 
 def lines(suite: str) -> list[str]:
     """mmdebstrap's mirror arguments: $QJUMP_MN_MIRROR (URIs or whole `deb` lines, one a line), else those
@@ -46,10 +43,11 @@ def lines(suite: str) -> list[str]:
 
 
 def addresses(suite: str) -> list[str]:
-    """The addresses of the mirrors, each once and without a slash at its end."""
+    """The addresses of the mirrors, each once and without a slash at its end; none where neither this machine
+    nor its user names one."""
     found = [match[0].rstrip("/") for line in lines(suite) if (match := re.search(r"[a-z]+:/\S+", line))]
     found = [re.sub(r"^copy:", "file:", address) for address in found]  # apt's word for files that it copies
-    return list(dict.fromkeys(found)) or [f"{_OWN}/debian", f"{_OWN}/debian-security"]
+    return list(dict.fromkeys(found))
 
 
 def archive() -> str:
