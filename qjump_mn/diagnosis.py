@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import cache, guest, scratch, toolbox
+from qjump_mn import cache, guest, scratch
 from qjump_mn.errors import MachineError, QJumpError
+from qjump_mn.toolbox import machines
 
 
 class Finding(NamedTuple):
@@ -64,16 +65,12 @@ def _findings() -> Iterator[Finding]:
             rights = "" if os.access(root, os.W_OK) else ", read only for this user"
             yield Finding(
                 "cache",
-                free >= 3 or _built(),
+                free >= 3 or machines.is_at_hand(),
                 f"{root}, {free} GiB free{rights}",
                 "make room: the first build takes 3 GiB",
             )
     yield _guest()
     yield from _host()
-
-
-def _built() -> bool:
-    return any(entry.kind == "toolbox" for entry in cache.entries())
 
 
 def _guest() -> Finding:
@@ -89,7 +86,7 @@ def _guest() -> Finding:
 def _boot() -> str:
     """Why no guest runs on this machine, in a sentence; empty when one boots and runs a job (15 s). Builds
     no toolbox."""
-    if toolbox.found() is None:
+    if not machines.is_at_hand():
         return "the guest is not built yet"
     with scratch.folder() as folder:
         job = guest.Job(script="print('hello')")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 from rich.console import Console
 
-from qjump_mn import __version__, cache, interrupts, scratch
+from qjump_mn import __version__, interrupts, scratch
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
 from qjump_mn.backends.execute import execute
@@ -180,7 +180,7 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Se
     further = f" and {len(plan.perturbations)} perturbed runs" if plan.perturbations else ""
     trials = f"{len(plan.arms_run)} arms x {len(plan.seeds)} seeds{further}"
     what = f"{trials} on {plan.network.topology}, backend {backend.name}"
-    builds = backend.name == "guest" and not is_built()
+    builds = backend.name == "guest" and not machines.is_at_hand()
     first = ", after about 3 minutes to build the guest, this first time" if builds else ""
     out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
     if backend.name != "simulator":
@@ -300,13 +300,6 @@ def analyse(path: Path) -> int:
         os.chown(folder, int(user), int(group))
         environment = {**os.environ, "MPLCONFIGDIR": folder, "HOME": folder}
         return subprocess.run(argv, check=False, start_new_session=True, env=environment, **rights).returncode
-
-
-def is_built() -> bool:
-    """Whether a machine, or the toolbox, which takes longest to build, is in the cache or comes from a
-    file."""
-    is_named = bool(os.environ.get(machines.VARIABLE))
-    return is_named or any(entry.kind in ("machine", "toolbox") for entry in cache.entries())
 
 
 FORK_S, QUIET = 4, 0.25

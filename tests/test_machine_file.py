@@ -165,14 +165,15 @@ def reference(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_reference_is_taken_from_the_file_that_is_named(
     reference: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert machines.found() is None and machines.reference() is None
+    assert machines.found() is None and machines.reference() is None and not machines.is_at_hand()
     monkeypatch.setenv(machines.VARIABLE, str(reference))
+    assert machines.is_at_hand()
     said: list[str] = []
     folder = machines.reference(said.append)
     assert folder is not None and said == [f"takes the machine from {reference}"]
     assert (folder / "kernel").stat().st_size == 5000 and machines.facts(folder).qemu_version == "10.0"
     monkeypatch.delenv(machines.VARIABLE)
-    assert machines.found() == machines.reference() == folder
+    assert machines.found() == machines.reference() == folder and machines.is_at_hand()
 
 
 def test_an_address_is_a_place_too(reference: Path) -> None:

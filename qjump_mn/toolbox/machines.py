@@ -87,6 +87,12 @@ def reference(progress: Progress = lambda line: None) -> Path | None:
     return found() or (given(progress) if wants_file else None)
 
 
+def is_at_hand() -> bool:
+    """Whether there is a machine, or the toolbox, which takes longest to build, or a file to take it from."""
+    is_given = bool(os.environ.get(VARIABLE)) or any(_beside())
+    return is_given or toolbox.found() is not None or found() is not None
+
+
 def simulator_package(progress: Progress = lambda line: None) -> Path:
     """The folder from which Python imports `qjump_sim`: the reference machine's, else one built now. Raises
     MachineError as :func:`reference` and `simulator.package` do."""
