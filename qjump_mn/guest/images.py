@@ -8,10 +8,10 @@ from pathlib import Path
 
 from qjump_mn import cache, toolbox
 from qjump_mn.guest.job import Image, Progress
-from qjump_mn.toolbox import debug, machine_file, machines, overlay
+from qjump_mn.toolbox import debug, machines, overlay
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.image import initramfs
-from qjump_mn.toolbox.machine_file import INITRD, KERNEL, TREE
+from qjump_mn.toolbox.machine_file import INITRD, KERNEL, QEMU, TREE
 
 
 def prepare(
@@ -34,7 +34,8 @@ def prepare(
     if not (extra or other_kernel or bare or of_packages) and (machine := machines.reference(progress)):
         return _of_machine(machine)
     tree = toolbox.toolbox(progress)
-    if differences := toolbox.differences(tree):
+    differences = toolbox.differences(tree)
+    if differences:
         progress(f"not the machine of the reference runs: {toolbox.summary(differences)}")
     match other_kernel:
         case None:
@@ -46,12 +47,12 @@ def prepare(
     own = overlay.nodes(tree, kernel, bare=bare, progress=progress)
     own |= {name: Node.file(content) for name, content in (extra or {}).items()}
     initrd = initramfs(tree, kernel, own, progress)
-    return _described(tree, kernel, initrd)
+    return _described(tree, kernel, initrd, differences)
 
 
 def _of_machine(folder: Path) -> Image:
     facts = machines.facts(folder)
-    hashes = {"qemu": f"{TREE}/{machine_file.QEMU}", "kernel": KERNEL, "initrd": INITRD}
+    hashes = {"qemu": f"{TREE}/{QEMU}", "kernel": KERNEL, "initrd": INITRD}
     return Image(
         tree=folder / TREE,
         kernel=folder / KERNEL,
@@ -64,12 +65,11 @@ def _of_machine(folder: Path) -> Image:
     )
 
 
-def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path) -> Image:
-    qemu = "usr/bin/qemu-system-x86_64"
+def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path, differences: list[str]) -> Image:
     version = subprocess.run(
-        tree.program(qemu, "--version"), capture_output=True, text=True, check=True
+        tree.program(QEMU, "--version"), capture_output=True, text=True, check=True
     ).stdout
-    sha256 = {"qemu": tree.root / qemu, "kernel": kernel.kernel, "initrd": initrd}
+    sha256 = {"qemu": tree.root / QEMU, "kernel": kernel.kernel, "initrd": initrd}
     return Image(
         tree=tree.root,
         kernel=kernel.kernel,
@@ -78,5 +78,5 @@ def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path) -> Image:
         qemu_version=version.splitlines()[0].removeprefix("QEMU emulator version "),
         packages=[f"{package.name}={package.version}" for package in tree.packages],
         packages_sha256=tree.packages_sha256,
-        differences=toolbox.differences(tree),
+        differences=differences,
     )

@@ -114,6 +114,7 @@ def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remar
 
 
 def level(where: str, text: str) -> int:
+    """The level that ``text`` is; raise :class:`UsageError` that begins with ``where`` if it is none."""
     if text not in {str(one) for one in LEVELS}:
         raise UsageError(f"{where}: {text!r} is no level: an 802.1Q priority is 0 to 7, 7 the most urgent")
     return int(text)

@@ -6,6 +6,7 @@ import msgspec
 
 from qjump_mn.errors import UsageError
 from qjump_mn.links import registry
+from qjump_mn.model import changes
 from qjump_mn.model.topology import Network
 
 
@@ -40,7 +41,4 @@ class Tcp(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     def over(self, other: Tcp) -> Tcp:
         """``other`` with what is given here."""
-        changes = {
-            name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None
-        }
-        return msgspec.structs.replace(other, **changes)
+        return changes.over(self, other)

@@ -10,6 +10,7 @@ import msgspec
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.links import registry
+from qjump_mn.model import changes
 from qjump_mn.model.units import Duration, Quantiles, Rate, Size, told_rate
 
 FASTEST_BPS = 4 * 10**11
@@ -76,10 +77,7 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def over(self, link: LinkSpec) -> LinkSpec:
         """``link`` with what is given here."""
-        changes = {
-            name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None
-        }
-        return msgspec.structs.replace(link, **changes)
+        return changes.over(self, link)
 
 
 class FabricSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -152,15 +152,13 @@ def _transport(host: str, arm: ArmPlan) -> Iterator[Run]:
 
 def _segmentation_offload(host: str, network: Network) -> Run:
     """Packets of up to 64 kB from TCP down to the host's wire, which cuts them."""
-    turned = (
-        "; ".join(
-            f"ethtool -K {device} tso {state} gso {state}"
-            for device in (f"{host}-eth0", network.vlan_device(host))
-        )
-        for state in ("on", "off")
-    )
-    on, off = (("sh", "-e", "-c", lines) for lines in turned)
-    return Run(node=host, argv=on, undo=Run(node=host, argv=off))
+    devices = (f"{host}-eth0", network.vlan_device(host))
+
+    def turn(state: str) -> tuple[str, ...]:
+        lines = (f"ethtool -K {device} tso {state} gso {state}" for device in devices)
+        return ("sh", "-e", "-c", "; ".join(lines))
+
+    return Run(node=host, argv=turn("on"), undo=Run(node=host, argv=turn("off")))
 
 
 def host_priorities(device: str, network: Network) -> list[str]:

@@ -20,15 +20,13 @@ import msgspec
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
-from qjump_mn.toolbox.tree import Tree
+from qjump_mn.toolbox.tree import LIBRARIES, LOADER, Tree
 
 TREE, KERNEL, INITRD, SIMULATOR = "tree", "kernel", "initrd", "simulator"
 """What the members lie in, or are."""
 
 FACTS = "machine.json"
 QEMU = "usr/bin/qemu-system-x86_64"
-_LOADER = "usr/lib64/ld-linux-x86-64.so.2"
-_LIBRARIES = "usr/lib/x86_64-linux-gnu"
 _FIRMWARE = (
     "usr/share/seabios/bios-256k.bin",
     "usr/share/qemu/kvmvapic.bin",
@@ -63,8 +61,8 @@ def parts(tree: Tree, kernel: Path, initrd: Path, simulator: Path) -> dict[str, 
     listed = subprocess.run([*loader, "--list", program], capture_output=True, text=True, check=True).stdout
     # The loader, which lies elsewhere, is in the list by its path.
     libraries = re.findall(r"^\s*([^/\s]+) => (/\S+)", listed, re.MULTILINE)
-    found = {f"{TREE}/{name}": tree.root / name for name in (QEMU, _LOADER, *_FIRMWARE)}
-    found |= {f"{TREE}/{_LIBRARIES}/{name}": Path(path) for name, path in libraries}
+    found = {f"{TREE}/{name}": tree.root / name for name in (QEMU, LOADER, *_FIRMWARE)}
+    found |= {f"{TREE}/{LIBRARIES}/{name}": Path(path) for name, path in libraries}
     found |= {KERNEL: kernel, INITRD: initrd}
     for path in simulator.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:

@@ -51,11 +51,9 @@ def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> None:
     total_mb = sum(one.size_bytes for one in lock.have) >> 20
     progress(f"getting {len(lock.have)} packages as they are locked, {total_mb} MB")
     bases = mirrors.addresses(lock.suite)
-    sources = [_places(lock, one, bases) for one in lock.have]
     stop = threading.Event()
-    pairs = list(zip(lock.have, sources, strict=True))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        asked = [pool.submit(_had, one, places, folder, stop) for one, places in pairs]
+        asked = [pool.submit(_had, one, _places(lock, one, bases), folder, stop) for one in lock.have]
         try:
             had = [future.result() for future in asked]
         except BaseException:

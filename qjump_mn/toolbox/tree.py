@@ -16,7 +16,10 @@ from qjump_mn.errors import MachineError
 from qjump_mn.leash import leashed
 from qjump_mn.toolbox.lock import Package
 
-_LIBRARIES = "usr/lib/x86_64-linux-gnu"
+LOADER = "usr/lib64/ld-linux-x86-64.so.2"
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
+"""Where a tree has what every program of it is started by, and what they load."""
+
 _ENVIRONMENT = {
     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
     "LC_ALL": "C.UTF-8",
@@ -75,12 +78,12 @@ class Tree:
         The tree's own loader and libraries are used and nothing of the host's; the program's children would
         be the host's.
         """
-        loader = str(self.root / "usr/lib64/ld-linux-x86-64.so.2")
+        loader = str(self.root / LOADER)
         return [
             loader,
             "--inhibit-cache",
             "--library-path",
-            str(self.root / _LIBRARIES),
+            str(self.root / LIBRARIES),
             str(self.root / path),
             *arguments,
         ]
