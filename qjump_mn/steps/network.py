@@ -151,12 +151,16 @@ def _static_arp(host: str, network: Network) -> Run:
 def _learn(network: Network) -> Iterator[AnyStep]:
     """Let every switch hear every host once, so that no frame of a trial is flooded.
 
-    A flow whose first packet finds its destination unknown is flooded until Open vSwitch revalidates it, up
-    to half a second.
+    A flow whose first packet finds its destination unknown stays flooded, for flows are kept. A ping is heard
+    by the switches on its way alone, once its destination is known: so each host pings one host of every
+    switch that has any.
     """
-    hosts = network.hosts
-    for host, following in zip(hosts, (*hosts[1:], hosts[0]), strict=True):
-        yield Run(node=host, argv=("ping", "-n", "-q", "-c", "1", "-W", "5", network.addresses[following]))
+    first = {switch: below for switch, below in reversed(network.edges) if below in network.hosts}
+    for host in network.hosts:
+        others = (other for other in network.hosts if other != host)
+        told = {first_host if first_host != host else next(others) for first_host in first.values()}
+        lines = [f"ping -n -q -c 1 -W 5 {network.addresses[other]}" for other in sorted(told)]
+        yield Run(node=host, argv=("sh", "-e", "-c", "\n".join(lines)))
     for switch in network.switches:
         yield Run(argv=("ovs-vsctl", "set", "bridge", switch, f"other_config:mac-aging-time={MAC_AGING_S}"))
     yield Run(argv=("ovs-appctl", "revalidator/purge"))
