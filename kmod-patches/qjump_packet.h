@@ -137,15 +137,13 @@ static noinline int qjump_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch,
 {
 	struct qjump_sched *q = qdisc_priv(sch);
 	u32 cost = qjump_cost(&q->params, skb);
-	int n;
+	int ret;
 
 	if (q->params.mode == TC_QJUMP_2015 ||
 	    (!q->params.mpu && cost <= l->budget / QJUMP_SPLIT))
 		return qjump_enqueue_cost(skb, sch, l, cost, to_free);
-	n = split_gso(skb, sch, qjump_enqueue_segment, to_free);
-	if (n < 0)
-		return qjump_drop(skb, sch, l, to_free);
-	return n ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+	ret = split_gso(skb, sch, qjump_enqueue_segment, to_free);
+	return ret < 0 ? qjump_drop(skb, sch, l, to_free) : ret;
 }
 
 static noinline int qjump_enqueue_limited(struct sk_buff *skb, struct Qdisc *sch,

@@ -101,11 +101,9 @@ static int wire_enqueue_frame(struct sk_buff *skb, struct Qdisc *sch, struct sk_
 static noinline int wire_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch,
 				     struct sk_buff **to_free)
 {
-	int n = split_gso(skb, sch, wire_enqueue_frame, to_free);
+	int ret = split_gso(skb, sch, wire_enqueue_frame, to_free);
 
-	if (n < 0)
-		return qdisc_drop(skb, sch, to_free);
-	return n ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+	return ret < 0 ? qdisc_drop(skb, sch, to_free) : ret;
 }
 
 static int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)

@@ -11,8 +11,8 @@
 
 /*
  * As tbf_segment(): give each segment to enqueue(), and tell our parents, who
- * counted one packet, of the others. How many were queued; the packet is gone
- * then. -EINVAL: it can't be split, and is still there.
+ * counted one packet, of the others. The packet is gone then, also when none
+ * was queued (NET_XMIT_DROP). -EINVAL: it can't be split, and is still there.
  */
 static __always_inline int split_gso(struct sk_buff *skb, struct Qdisc *sch,
 				     int (*enqueue)(struct sk_buff *skb, struct Qdisc *sch,
@@ -38,11 +38,11 @@ static __always_inline int split_gso(struct sk_buff *skb, struct Qdisc *sch,
 	}
 	if (!n) {
 		kfree_skb(skb);
-		return 0;
+		return NET_XMIT_DROP;
 	}
 	qdisc_tree_reduce_backlog(sch, 1 - n, whole - len);
 	consume_skb(skb);
-	return n;
+	return NET_XMIT_SUCCESS;
 }
 
 #endif

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from qjump_mn import theory
-from qjump_mn.guest import Image, Job, Snapshot, run
+from qjump_mn.guest import Image, Job, Snapshot, prepare, run
 from qjump_mn.links import registry
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.resolve import plan
@@ -127,6 +127,38 @@ def test_the_share_of_a_link_between_switches_is_of_its_own_rate(laboratory: Lab
         share[row["source"], row["destination"]] += row["share"]
     assert share["s0", "s3"] == pytest.approx(1, abs=0.01)
     assert sum(share["s3", host] for host in ("h10", "h11", "h12")) == pytest.approx(0.8, abs=0.01)
+
+
+@pytest.mark.parametrize("experiment", ["fig3a", "table1", "fig11"])
+def test_every_switch_knows_every_host_beforehand(
+    laboratory: Laboratory, tmp_path: Path, experiment: str
+) -> None:
+    resolved = plan(experiment, "smoke", [])
+    backend, network = laboratory.backend(resolved), resolved.trials()[0].network
+    script = "; ".join(f"ovs-appctl fdb/show {switch}" for switch in network.switches)
+    job = Job(script=f"import subprocess; print(subprocess.run({script!r}, shell=True, check=True))")
+    state = backend._snapshots[network.skeleton()]
+    assert run(prepare(print), job, tmp_path, snapshot=state).exit_code == 0
+    rows = [line.split() for line in (tmp_path / "stdout").read_text().splitlines()]
+    tagged = [row[2] for row in rows if len(row) == 4 and row[1] == str(network.vlan)]
+    assert len(tagged) == len(network.switches) * len(network.hosts)
+    assert len(set(tagged)) == len(network.hosts)
+
+
+@pytest.mark.parametrize(("source", "destination"), [("h7", "h12"), ("h1", "h9"), ("h12", "h7")])
+def test_a_hosts_link_carries_the_frames_of_its_own_flows_alone(
+    laboratory: Laboratory, source: str, destination: str
+) -> None:
+    trial, out = laboratory.run(fig3a(f"workloads.bulk.flows={source}>{destination}"), "contended")
+    facts = msgspec.json.decode((out / "trial.json").read_bytes(), type=tables.TrialFacts)
+    assert facts.read_ns is not None
+    carried = dict.fromkeys(trial.network.hosts, 0)
+    for row in links.table(trial.network, out, facts.read_ns).to_pylist():
+        if row["destination"] in carried:
+            carried[row["destination"]] += row["bytes"]
+    assert carried[destination] > 1e6
+    asked = {source, destination, "h8", "h10"}
+    assert {host: bytes_ for host, bytes_ in carried.items() if bytes_ and host not in asked} == {}
 
 
 def test_frames_carry_the_level_as_pcp_in_both_directions(laboratory: Laboratory) -> None:
