@@ -23,7 +23,7 @@ from qjump_mn import __version__, machine
 from qjump_mn.errors import QJumpError, UsageError
 from qjump_mn.model import loading
 
-VERBS = ("run", "resume", "list", "explain", "report", "doctor", "machine", "clean")
+VERBS = ("run", "resume", "list", "explain", "report", "verify", "doctor", "machine", "clean")
 
 app = typer.Typer(
     add_completion=False,
@@ -145,7 +145,7 @@ def run(
     """Run an experiment: every arm with every seed; then figures, verdicts and report."""
     from qjump_mn import campaign, session
 
-    only, added = (tuple(names.replace(",", " ").split()) for names in (arms, schemes))
+    only, added = _names(arms), _names(schemes)
     name, cluster = loading.experiment_called(experiment), _cluster(engine, scheduler)
     if name != campaign.ALL:
         # A script is for a machine whose clock nobody slows down, as the backend host.
@@ -167,6 +167,11 @@ def run(
     if name == campaign.ALL:
         raise typer.Exit(campaign.run(request, out, dry_run=dry_run))
     raise typer.Exit(session.show(request, out) if dry_run else session.run(request, out, argv=sys.argv))
+
+
+def _names(words: str) -> tuple[str, ...]:
+    """The names in a list with commas."""
+    return tuple(words.replace(",", " ").split())
 
 
 @app.command()
@@ -235,9 +240,9 @@ def explain(
     ] = False,
 ) -> None:
     """Say what an experiment asks, with which arms, parameters and claims."""
-    from qjump_mn import session
+    from qjump_mn import explanation
 
-    say = session.explain_json if as_json else session.explain
+    say = explanation.explain_json if as_json else explanation.explain
     name = loading.experiment_called(experiment)
     say(name, preset or loading.usual_preset(name), settings, out)
 
@@ -252,6 +257,24 @@ def report(
     from qjump_mn import session
 
     raise typer.Exit(session.analyse(directory))
+
+
+@app.command()
+def verify(
+    directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path(
+        "results/last"
+    ),
+    arms: Annotated[
+        str, typer.Option(metavar="ARM,ARM", help="the trials of these arms only", show_default=False)
+    ] = "",
+    sample: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="N trials, drawn at random", show_default=False)
+    ] = None,
+) -> None:
+    """Run the trials of a run again here, and say whether they leave the same files."""
+    from qjump_mn import verification
+
+    raise typer.Exit(verification.verify(directory, out, arms=_names(arms), sample=sample or 0))
 
 
 @app.command()

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 from rich.console import Console
 
 from qjump_mn import __version__, interrupts, scratch
@@ -23,9 +22,9 @@ from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import InvalidRunError, UsageError
 from qjump_mn.guest.cores import WAITS
 from qjump_mn.leash import leashed
-from qjump_mn.model import loading, resolve
+from qjump_mn.model import resolve
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
-from qjump_mn.results import directory, wording
+from qjump_mn.results import directory
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Git
 from qjump_mn.steps import script
@@ -82,79 +81,6 @@ def show(request: Request, out: Console) -> int:
     return 0
 
 
-def explain(experiment: str, preset: str, settings: list[str], out: Console) -> None:
-    """Say in words what an experiment asks and does."""
-    plan = resolve.plan(experiment, preset, settings)
-    _check_backends(plan)
-    lines = [
-        f"{plan.experiment}: {plan.title}",
-        f"reproduces: {plan.reproduces}",
-        "",
-        plan.question,
-        "",
-        f"network: {_network(plan)}",
-        f"trial: {_trial(plan)}; seeds {', '.join(map(str, plan.seeds))}",
-        f"backends: {', '.join(plan.backends)}",
-        "",
-        "presets:",
-        *(
-            f"  {'*' if name == preset else ' '} {name}: {about}"
-            for name, about in loading.presets(experiment).items()
-        ),
-        "",
-        "arms:",
-    ]
-    listed = set()
-    for arm in plan.arms:
-        limits = ""
-        if arm.qjump is not None:
-            budgets = ", ".join(
-                f"level {level}: {arm.qjump.budget_bytes[level]} B"
-                for level in range(7, -1, -1)
-                if arm.qjump.budget_bytes[level]
-            )
-            limits = f"; limiter, {arm.qjump.mode}, epoch {arm.qjump.epoch_ns / 1e6:g} ms ({budgets})"
-        runs = ", ".join(f"{workload.label} at level {workload.level}" for workload in arm.workloads)
-        name, label = arm.name, arm.label
-        if wording.same_limits(plan.arms, arm.series):
-            xs = [f"{one.x:g}" for one in plan.arms if one.series == arm.series and one.x is not None]
-            name, label = arm.series, f"{wording.series_label(arm)}; {', '.join(xs)}"
-        if name not in listed:
-            lines.append(f"  {name} ({label}): {runs}; scheme {arm.scheme.name}{limits}")
-        listed.add(name)
-    lines += ["", "claims:"]
-    for name, claim in plan.claims.items():
-        lines += [
-            f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: {claim.statement}",
-            f"    {claim.predicate}",
-        ]
-    lines += ["", *plan.remarks]
-    for line in lines:
-        out.print(line, markup=False)
-
-
-def explain_json(experiment: str, preset: str, settings: list[str], out: Console) -> None:
-    """Print the plan as JSON: what is run, shown and judged."""
-    plan = resolve.plan(experiment, preset, settings)
-    out.print(msgspec.json.format(msgspec.json.encode(plan), indent=1).decode(), markup=False)
-
-
-def _network(plan: Plan) -> str:
-    network = plan.network
-    links = f"{network.topology}, {len(network.hosts)} hosts, {network.told_links}"
-    return (
-        links
-        if plan.backends[0] == "simulator"
-        else f"{links} (model {network.model}), {network.link.buffer_bytes} B of buffer per level and port"
-    )
-
-
-def _trial(plan: Plan) -> str:
-    if not plan.duration_ns:
-        return "until all of its flows have ended"
-    return f"{plan.warmup_ns / 1e9:g} s of warm-up, {plan.duration_ns / 1e9:g} s measured"
-
-
 def run(request: Request, out: Console, argv: list[str]) -> int:
     """Run the plan and judge it; return the exit code."""
     plan = request.plan()
@@ -206,15 +132,8 @@ def resume(path: Path, out: Console, scheduler: str = "") -> int:
     image.
     """
     run_directory = directory.existing(path)
-    manifest = run_directory.manifest
-    plan = manifest.plan
-    if plan.hash != manifest.plan_sha256:
-        raise UsageError(
-            f"{run_directory.path}: its plan is not the one that was run, or of another version: run the "
-            "experiment anew"
-        )
-    backend = _remote(registry.make(backend_name(plan, manifest.backend), cold=manifest.is_cold), scheduler)
-    backend.check(plan, lambda line: out.print(line, markup=False))
+    backend = backend_of(run_directory, out, scheduler)
+    plan = run_directory.manifest.plan
     left = sum(not run_directory.is_done(trial.name) for trial in plan.trials())
     out.print(
         f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {left} of {len(plan.trials())} trials "
@@ -224,19 +143,36 @@ def resume(path: Path, out: Console, scheduler: str = "") -> int:
     return carry_out(backend, run_directory, plan, out)
 
 
+def backend_of(run_directory: RunDirectory, out: Console, scheduler: str = "") -> Backend:
+    """The backend that runs the plan of an earlier run again; raise :class:`UsageError` where that is not the
+    plan that was run."""
+    manifest = run_directory.manifest
+    plan = manifest.plan
+    if plan.hash != manifest.plan_sha256:
+        raise UsageError(
+            f"{run_directory.path}: its plan is not the one that was run, or of another version: run the "
+            "experiment anew"
+        )
+    backend = _remote(registry.make(backend_name(plan, manifest.backend), cold=manifest.is_cold), scheduler)
+    backend.check(plan, lambda line: out.print(line, markup=False))
+    return backend
+
+
 def carry_out(backend: Backend, run_directory: RunDirectory, plan: Plan, out: Console) -> int:
     """Run every trial that is not done, and judge all; return the exit code."""
     with interrupts.resumable(run_directory.path):
         try:
             with run_directory.held(), backend:
-                _run_trials(backend, run_directory, plan, out)
+                trials = [trial for trial in plan.trials() if not run_directory.is_done(trial.name)]
+                run_trials(backend, run_directory, trials, out)
         finally:
             directory.hand_over(run_directory.path)
         return analyse(run_directory.path)
 
 
-def _run_trials(backend: Backend, run_directory: RunDirectory, plan: Plan, out: Console) -> None:
-    trials = [trial for trial in plan.trials() if not run_directory.is_done(trial.name)]
+def run_trials(backend: Backend, run_directory: RunDirectory, trials: Sequence[Trial], out: Console) -> None:
+    """Run the trials, and say of each when it starts, waits and ends. Raises :class:`UsageError` where others
+    of the run were done with another image."""
     whole = sum(backend.cost(trial) or 1.0 for trial in trials)
     began = time.monotonic()
     ready, spent, waits_told = 0, 0.0, -WAITS_AGAIN_S
@@ -260,11 +196,11 @@ def _run_trials(backend: Backend, run_directory: RunDirectory, plan: Plan, out: 
         left = f", {left_s:.0f} s left" if ready < len(trials) else ""
         tell(f"[{ready}/{len(trials)}] {trial.name}: {_how(how)}{left}")
 
-    machine = backend.prepare(plan, tell)
+    machine = backend.prepare(run_directory.manifest.plan, tell)
     _check_same(run_directory, machine)
     run_directory.enter_machine(machine)
     started = time.monotonic()
-    execute(backend, plan, run_directory, progress, ended)
+    execute(backend, trials, run_directory, progress, ended)
 
 
 def _how(ended: Ended) -> str:
@@ -350,7 +286,7 @@ def told(seconds: float) -> str:
 def backend_name(plan: Plan, name: str = "") -> str:
     """The backend that was asked for, or else the usual one of the experiment; raise :class:`UsageError` for
     one that there is not, or that the experiment is not for."""
-    _check_backends(plan)
+    check_backends(plan)
     name = name or plan.backends[0]
     registry.check([name], "--backend")
     if name not in plan.backends:
@@ -361,7 +297,7 @@ def backend_name(plan: Plan, name: str = "") -> str:
     return name
 
 
-def _check_backends(plan: Plan) -> None:
+def check_backends(plan: Plan) -> None:
     """Raise :class:`UsageError` where the experiment names no backend, or one that there is not."""
     where = f"experiment {plan.experiment!r}: backends"
     if not plan.backends:

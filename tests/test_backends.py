@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import qjump_mn
-from qjump_mn import session
+from qjump_mn import explanation, session
 from qjump_mn.backends import registry
 from qjump_mn.errors import UsageError
 from tests import distributions
@@ -105,4 +105,4 @@ def test_an_experiment_names_backends_that_there_are(
     with pytest.raises(UsageError, match=re.escape(sentence)):
         show(request_of("mine", backend="host"))
     with pytest.raises(UsageError, match=re.escape(sentence)):
-        session.explain("mine", "smoke", [], Console(file=io.StringIO()))
+        explanation.explain("mine", "smoke", [], Console(file=io.StringIO()))

@@ -1,14 +1,14 @@
-"""Every trial of a plan on a backend, into a run directory; one that is lost does not lose the others."""
+"""Trials on a backend, into a run directory; one that is lost does not lose the others."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import InvalidRunError
-from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.model.plan import Trial
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 
@@ -17,9 +17,13 @@ Reporter = Callable[[Trial, str], None]
 
 
 def execute(
-    backend: Backend, plan: Plan, run: RunDirectory, began: Reporter, ended: Callable[[Trial, Ended], None]
+    backend: Backend,
+    trials: Iterable[Trial],
+    run: RunDirectory,
+    began: Reporter,
+    ended: Callable[[Trial, Ended], None],
 ) -> None:
-    """Run every trial of ``plan`` that is not done, ``backend.parallel`` at a time, the longest first.
+    """Run the ``trials``, ``backend.parallel`` at a time, the longest first.
 
     ``ended`` is called from this thread. Whatever is raised here, an interrupt too, ends the trials that run,
     and none starts any more.
@@ -32,9 +36,8 @@ def execute(
     waiting: dict[Future[Ended], Trial] = {}
     with ThreadPoolExecutor(backend.parallel, thread_name_prefix="trial") as pool:
         try:
-            for trial in sorted(plan.trials(), key=backend.cost, reverse=True):
-                if not run.is_done(trial.name):
-                    waiting[pool.submit(one, trial)] = trial
+            for trial in sorted(trials, key=backend.cost, reverse=True):
+                waiting[pool.submit(one, trial)] = trial
             while waiting:
                 for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                     trial = waiting.pop(future)
