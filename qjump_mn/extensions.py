@@ -12,9 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from qjump_mn.errors import UsageError
+
+_PREFIX = "qjump_mn."
 
 
 def entries(group: str, ours: Collection[str] = ()) -> dict[str, EntryPoint]:
@@ -38,6 +42,18 @@ def entries(group: str, ours: Collection[str] = ()) -> dict[str, EntryPoint]:
 def every(group: str) -> list[EntryPoint]:
     """All entry points of ``group``, whatever their names, in an order that no file system decides."""
     return sorted(entry_points(group=group), key=lambda entry: (entry.name, owner(entry)))
+
+
+def packages() -> dict[str, Path]:
+    """The folder of each package that adds something to a group of ours, by its distribution and name."""
+    found = {}
+    for group in sorted(entry_points().groups):
+        for entry in every(group) if group.startswith(_PREFIX) else ():
+            package = entry.module.partition(".")[0]
+            spec = find_spec(package)
+            if spec is not None and spec.submodule_search_locations:
+                found[f"{owner(entry)}/{package}"] = Path(spec.submodule_search_locations[0])
+    return found
 
 
 def load(group: str, name: str) -> Any:

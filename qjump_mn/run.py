@@ -19,11 +19,23 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from qjump_mn import __version__, machine
+from qjump_mn import __version__, cache, machine
 from qjump_mn.errors import QJumpError, UsageError
 from qjump_mn.model import loading
 
-VERBS = ("run", "resume", "list", "explain", "report", "verify", "doctor", "machine", "clean")
+VERBS = (
+    "run",
+    "resume",
+    "list",
+    "explain",
+    "report",
+    "verify",
+    "bundle",
+    "check",
+    "doctor",
+    "machine",
+    "clean",
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -62,6 +74,13 @@ Settings = Annotated[
     ),
 ]
 NO_SETTINGS: list[str] = []
+TheseArms = Annotated[
+    str,
+    typer.Option("--arms", metavar="ARM,ARM", help="run the trials of these arms only", show_default=False),
+]
+Sample = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="run N trials, drawn at random", show_default=False)
+]
 Engine = Annotated[
     str, typer.Option(help="local: trials on this machine's cores; dask: on the workers of a cluster")
 ]
@@ -264,17 +283,51 @@ def verify(
     directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path(
         "results/last"
     ),
-    arms: Annotated[
-        str, typer.Option(metavar="ARM,ARM", help="the trials of these arms only", show_default=False)
-    ] = "",
-    sample: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="N trials, drawn at random", show_default=False)
-    ] = None,
+    arms: TheseArms = "",
+    sample: Sample = None,
 ) -> None:
     """Run the trials of a run again here, and say whether they leave the same files."""
     from qjump_mn import verification
 
     raise typer.Exit(verification.verify(directory, out, arms=_names(arms), sample=sample or 0))
+
+
+@app.command()
+def bundle(
+    directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path(
+        "results/last"
+    ),
+    output: Annotated[
+        Path | None, typer.Option("--out", help="the file to write, else its name here", show_default=False)
+    ] = None,
+) -> None:
+    """Write a run into one file, which somebody else can check."""
+    from qjump_mn.bundle import writing
+
+    made = writing.write(directory, output)
+    out.print(
+        f"{made}: {made.stat().st_size / 2**20:.1f} MiB, SHA-256 {cache.hash_of_file(made)}", markup=False
+    )
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="a bundle", show_default=False)],
+    assignment: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="the TOML file of what was to be run", show_default=False),
+    ] = None,
+    rerun: Annotated[bool, typer.Option("--rerun", help="run its trials again, too: the only proof")] = False,
+    arms: TheseArms = "",
+    sample: Sample = None,
+) -> None:
+    """Say whether a bundle is untouched, as assigned, and says what its raw files say."""
+    from qjump_mn.bundle import checking
+
+    if (arms or sample) and not rerun:
+        raise UsageError("--arms and --sample say what is run again: they go with --rerun")
+    code = checking.check(file, out, assigned=assignment, again=rerun, arms=_names(arms), sample=sample or 0)
+    raise typer.Exit(code)
 
 
 @app.command()

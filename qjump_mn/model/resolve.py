@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import clock, known, limiter, loading, perturbation
+from qjump_mn.model import clock, filenames, known, limiter, loading, perturbation
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec
 from qjump_mn.model.plan import ArmPlan, Judged, Plan, Run, Shown
 from qjump_mn.model.scheme import Presented, resolve_scheme
@@ -67,6 +67,7 @@ def plan(
     remarks = list(spec.remarks)
     if not spec.arms:
         raise UsageError(f"{where} has no arms: give it at least one")
+    filenames.check(where, name, *spec.arms, *spec.workloads)
     networks = _networks(perturbation.nothing)
     network = networks(spec.topology, spec.link)
     arms = tuple(_arms(where, spec, networks, remarks, points))

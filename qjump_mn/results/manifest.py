@@ -4,6 +4,7 @@ every file it left."""
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import tempfile
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from qjump_mn.errors import UsageError
+from qjump_mn.model import filenames
 from qjump_mn.model.plan import Plan
 
 NAME = "manifest.json"
@@ -107,9 +109,19 @@ def read(folder: Path) -> Manifest:
             f"{path} has schema {outline.schema}, this qjump-mn reads schema {SCHEMA}: use {outline.maker}"
         )
     try:
-        return msgspec.json.decode(content, type=Manifest)
+        manifest = msgspec.json.decode(content, type=Manifest)
     except msgspec.DecodeError as error:
         raise UsageError(f"{path} is no manifest of this version: {error}: use {outline.maker}") from None
+    _check_names(path, manifest.plan)
+    return manifest
+
+
+def _check_names(path: Path, plan: Plan) -> None:
+    """Raise :class:`UsageError` for a name that would lead out of the run's folder: a run may be a
+    stranger's."""
+    arms = itertools.chain(plan.run.arms, *plan.run.varied.values())
+    of_arms = (name for arm in arms for name in (arm.name, *(workload.name for workload in arm.workloads)))
+    filenames.check(f"{path}", plan.experiment, plan.preset, *dict.fromkeys(of_arms))
 
 
 def write(folder: Path, manifest: Manifest) -> None:

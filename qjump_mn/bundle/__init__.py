@@ -1,0 +1,1 @@
+"""A bundle: one run in one file that somebody else can check."""

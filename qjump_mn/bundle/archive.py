@@ -1,0 +1,185 @@
+"""A bundle as a zip file: written alike each time, and read as what it is, a stranger's file.
+
+Whatever an archive may say, nothing is made outside of the folder that it is opened into, no more is made
+than a bundle may have, and of kinds of files there is one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+
+from qjump_mn.errors import UsageError
+from qjump_mn.results import contents, manifest, outcome
+
+SUMS = "SHA256SUMS"
+"""Of every other file, in the form that ``sha256sum -c`` reads."""
+
+OWN = "own"
+"""The folder of the user's own files that a run was made with."""
+
+FILES = (
+    manifest.NAME,
+    outcome.NAME,
+    "report.html",
+    "report.md",
+    "log.jsonl",
+    "CITATION.cff",
+    "ro-crate-metadata.json",
+    SUMS,
+)
+FOLDERS = (contents.TRIALS, "fig", OWN)
+
+MOST_BYTES = 2 << 30
+"""Of all files together: the largest run of ours leaves 60 MB."""
+MOST_FILES = 100_000
+MOST_NAME = 300
+"""Letters of a path."""
+
+_PART = re.compile(r"[A-Za-z0-9_=+@%,~-][A-Za-z0-9_.=+@%,~ -]*")
+_BLOCK_BYTES = 1 << 20
+_FIRST = (1980, 1, 1, 0, 0, 0)
+"""The oldest time that a zip file can tell: bundles of one run are one file, whenever they are made."""
+
+
+class BundleError(UsageError):
+    """The file is no bundle, or not as it was written: what is wrong, in a sentence."""
+
+
+def write(path: Path, files: Mapping[str, Path | bytes]) -> None:
+    """Write ``files``, by their names in it, and their hashes, into the bundle ``path``: it is there whole or
+    not at all. Raises :class:`UsageError` where it cannot be written, or a name is none that a bundle may
+    have."""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None
+    try:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+            sums = []
+            for name in sorted(files):
+                _check_name(path, name)
+                given = files[name]
+                content = given if isinstance(given, bytes) else given.read_bytes()
+                sums.append(f"{sha256(content).hexdigest()}  {name}\n")
+                made.writestr(_entry(name), content, compresslevel=9)
+            made.writestr(_entry(SUMS), "".join(sums))
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        os.unlink(temporary)
+        raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, _FIRST)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.create_system = 3  # Unix, wherever it is made
+    entry.external_attr = (stat.S_IFREG | 0o644) << 16
+    return entry
+
+
+def opened(path: Path, folder: Path) -> None:
+    """Unpack the bundle ``path`` into the empty ``folder``. Raises :class:`BundleError` for a file that is no
+    bundle as :func:`write` makes it; what was unpacked until then is the caller's to remove."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+            _check(path, entries)
+            for entry in entries:
+                _unpack(path, archive, entry, folder)
+    except FileNotFoundError:
+        raise BundleError(f"there is no bundle {path}") from None
+    except BundleError:
+        raise
+    except OSError as error:
+        if error.errno is not None:
+            raise BundleError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise _damaged(path, error) from None
+    except Exception as error:  # zipfile and zlib raise ten kinds of errors for what is no zip file
+        raise _damaged(path, error) from None
+    _check_sums(path, folder)
+
+
+def _damaged(path: Path, error: Exception) -> BundleError:
+    return BundleError(f"{path} is no bundle, or a damaged one: {str(error) or type(error).__name__}")
+
+
+def _check(path: Path, entries: list[zipfile.ZipInfo]) -> None:
+    """Raise :class:`BundleError` for what no bundle has, before anything is unpacked."""
+    if len(entries) > MOST_FILES:
+        raise BundleError(f"{path} has {len(entries)} files, a bundle has {MOST_FILES} at most")
+    if (size := sum(entry.file_size for entry in entries)) > MOST_BYTES:
+        raise BundleError(f"{path} would unpack to {size >> 20} MiB, {MOST_BYTES >> 20} are the most")
+    seen: set[str] = set()
+    parents: set[str] = set()
+    for entry in entries:
+        name = entry.orig_filename
+        _check_name(path, name)
+        kind = stat.S_IFMT(entry.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG):
+            raise BundleError(f"{path}: {name!r} is no plain file")
+        if entry.flag_bits & 1:
+            raise BundleError(f"{path}: {name!r} is encrypted")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise BundleError(f"{path}: {name!r} is packed in a way that no bundle has")
+        same = name.lower()  # on some disks the same file
+        if same in seen:
+            raise BundleError(f"{path} has {name!r} twice")
+        seen.add(same)
+        parents.update(str(parent).lower() for parent in PurePosixPath(name).parents)
+    if both := seen & parents:
+        raise BundleError(f"{path}: {min(both)!r} is a file and a folder")
+
+
+def _check_name(path: Path, name: str) -> None:
+    parts = name.split("/")
+    known = name in FILES if len(parts) == 1 else parts[0] in FOLDERS
+    if len(name) > MOST_NAME or not all(_PART.fullmatch(part) for part in parts) or not known:
+        shown = name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}…"
+        raise BundleError(f"{path}: {shown!r} is no name of a bundle's file")
+
+
+def _unpack(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path) -> None:
+    """One file, not a byte longer than it says."""
+    target, left = folder / entry.orig_filename, entry.file_size
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with archive.open(entry) as source, target.open("xb") as file:
+        while data := source.read(_BLOCK_BYTES):
+            left -= len(data)
+            if left < 0:
+                break
+            file.write(data)
+    if left:
+        raise BundleError(f"{path}: {entry.orig_filename!r} has another size than it says")
+
+
+def _check_sums(path: Path, folder: Path) -> None:
+    """Raise :class:`BundleError` unless the hashes are those of the files, each of them."""
+    there = {file.relative_to(folder).as_posix(): file for file in _files(folder)}
+    if there.pop(SUMS, None) is None:
+        raise BundleError(f"{path} has no {SUMS}: it is no bundle, or a part of one")
+    listed: dict[str, str] = {}
+    for line in (folder / SUMS).read_text(errors="replace").splitlines():
+        digest, _, name = line.partition("  ")
+        listed[name] = digest
+    for name in sorted({*listed, *there}):
+        if name not in there:
+            raise BundleError(f"{path}: {name} is gone")
+        if name not in listed:
+            raise BundleError(f"{path}: {name} was added to it")
+        if manifest.sha256_of(there[name]) != listed[name]:
+            raise BundleError(f"{path}: {name} was changed")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (file for file in folder.rglob("*") if file.is_file())

@@ -1,0 +1,133 @@
+"""What a course asks its students to run: a file that a bundle's plan is compared with.
+
+::
+
+    experiment = "fig3a"
+    preset = "course"
+    settings = ["workloads.ping.payload=100B"]
+    free = ["link.buffer", "seed"]
+
+The plan of a bundle must be the one that these give. ``free`` names the settings that a student chooses: what
+the bundle's command line has for them is taken, and everything else must be as assigned.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer.main
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading, resolve
+from qjump_mn.model.plan import Plan
+from qjump_mn.results.manifest import Manifest
+
+NUMBERS = ("seed", "replicates", "perturb")
+"""Options that ``free`` may name beside settings."""
+
+
+class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The words are those of ``run``'s options."""
+
+    experiment: str
+    preset: str = ""
+    settings: tuple[str, ...] = ()
+    arms: tuple[str, ...] = ()
+    schemes: tuple[str, ...] = ()
+    seed: int = 1
+    replicates: int | None = None
+    perturb: int = 0
+    backend: str = ""
+    free: tuple[str, ...] = ()
+
+
+def read(path: Path) -> Assignment:
+    """The assignment in a TOML file; raise :class:`UsageError` if it is none."""
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text()), Assignment)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"assignment {path} cannot be read: {reason}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise UsageError(f"assignment {path}: {error}") from None
+
+
+def differences(assigned: Assignment, manifest: Manifest) -> list[str]:
+    """What a run's plan has otherwise than the assignment asks for, a line each; none where it is the same.
+
+    Raises :class:`UsageError` for an assignment that makes no plan.
+    """
+    given = _asked(manifest.argv)
+    chosen = [one for one in given.get("settings") or () if _key(one) in assigned.free]
+    numbers = {
+        name: given[name] if name in assigned.free and name in given else getattr(assigned, name)
+        for name in NUMBERS
+    }
+    name = loading.experiment_called(assigned.experiment)
+    expected = resolve.plan(
+        name,
+        assigned.preset or loading.usual_preset(name, assigned.backend),
+        [*assigned.settings, *chosen],
+        only=assigned.arms,
+        schemes=assigned.schemes,
+        backend=assigned.backend,
+        **numbers,
+    )
+    found = manifest.plan
+    if (found.hash, found.judged) == (expected.hash, expected.judged):
+        return []
+    return list(_compared(_parts(expected), _parts(found)))
+
+
+def _asked(argv: Sequence[str]) -> dict[str, Any]:
+    """The options of a run's command line; none where it is not one."""
+    from qjump_mn import run
+
+    command = typer.main.get_command(run.app)
+    words = run.arguments([word for word in argv[1:] if word != "--debug"])
+    if words[:1] != ["run"]:
+        return {}
+    of_run = command.get_command(None, "run")  # type: ignore[attr-defined]
+    params: dict[str, Any] = of_run.make_context("run", words[1:], resilient_parsing=True).params
+    return {key: value for key, value in params.items() if value is not None}
+
+
+def _key(setting: str) -> str:
+    return setting.partition("=")[0].strip()
+
+
+def _parts(plan: Plan) -> dict[str, Any]:
+    """What is compared of a plan: all that is run and judged."""
+    return {**msgspec.to_builtins(plan.run), **msgspec.to_builtins(plan.judged)}
+
+
+def _compared(expected: Any, found: Any, path: str = "") -> Iterator[str]:
+    """A line for each leaf that is not the same."""
+    expected, found = _by_name(expected), _by_name(found)
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in dict.fromkeys([*expected, *found]):
+            yield from _compared(expected.get(key), found.get(key), f"{path}.{key}" if path else str(key))
+    elif expected != found:
+        yield f"{path} is {_shown(found)}, assigned is {_shown(expected)}"
+
+
+def _by_name(value: Any) -> Any:
+    """Things with names as a table of them: their order and number tell little."""
+    if (
+        isinstance(value, list | tuple)
+        and value
+        and all(isinstance(one, dict) and "name" in one for one in value)
+    ):
+        return {one["name"]: one for one in value}
+    return value
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 60 else f"{text[:59]}…"

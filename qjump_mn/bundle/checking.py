@@ -1,0 +1,150 @@
+"""``check``: what can be said of a bundle that somebody hands in.
+
+It is a stranger's file. Nothing in it is executed but in a guest, and only if it is run again; what reads the
+programs' output has limits, and what is printed has no control characters.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from qjump_mn import scratch, verification
+from qjump_mn.bundle import archive, assignment
+from qjump_mn.errors import InvalidRunError, LostError, UsageError
+from qjump_mn.leash import leashed
+from qjump_mn.results import contents, manifest, outcome, wording
+from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import Outcome
+
+MOST_SHOWN = 20
+MEMORY_BYTES = 4 << 30
+TIME_S = 900
+"""What judging a run may take: 15 s and 1 GiB for the largest of ours."""
+
+
+def check(
+    path: Path,
+    out: Console,
+    *,
+    assigned: Path | None = None,
+    again: bool = False,
+    arms: Sequence[str] = (),
+    sample: int = 0,
+) -> int:
+    """Say whether the bundle ``path`` is as it was made, is of the plan that was ``assigned``, and says what
+    its raw files say; ``again`` runs its trials here, as :func:`verification.verify` does with ``arms`` and
+    ``sample``.
+
+    Returns 0 where all is well, 4 for a run that cannot be believed, 5 where a trial was lost that was run
+    again, and 1 for anything else. Raises :class:`UsageError` for what is no bundle, and for an assignment
+    that makes no plan.
+    """
+    asked = assignment.read(assigned) if assigned else None
+    with scratch.folder() as folder:
+        run = Path(folder, "run")
+        run.mkdir()
+        archive.opened(path, run)
+        told, codes = manifest.read(run), []
+        out.print(_about(told), markup=False)
+        codes.append(_untouched(run, told, out))
+        if asked is not None:
+            codes.append(_as_assigned(asked, told, out))
+        codes.append(_judged_alike(run, out))
+        if again:
+            codes.append(verification.verify(run, out, arms=arms, sample=sample))
+        else:
+            out.print("not run again: only  --rerun  proves that the files are a run's", markup=False)
+    code = max(codes)
+    out.print("all is well" if not code else "not all is well: see above", markup=False)
+    return code
+
+
+def _about(told: Manifest) -> str:
+    version = told.versions.get("qjump-mn", "unknown")
+    text = (
+        f"{told.plan.experiment}, preset {told.plan.preset}, seeds {', '.join(map(str, told.plan.seeds))}; "
+        f"run on {told.started_utc} by qjump-mn {version} on machine "
+        f"{told.machine.get('image', 'none')[:12]}, backend {told.backend}: {' '.join(told.argv)}"
+    )
+    return plain(text)
+
+
+def plain(text: str) -> str:
+    """A stranger's words without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _untouched(run: Path, told: Manifest, out: Console) -> int:
+    problems = contents.discrepancies(run, told)
+    if told.plan.hash != told.plan_sha256:
+        problems.insert(0, "the plan is not the one that was run")
+    count = len(told.files)
+    return _said(out, f"files: all {count} are those of the manifest", "files", problems)
+
+
+def _as_assigned(asked: assignment.Assignment, told: Manifest, out: Console) -> int:
+    return _said(out, "plan: as assigned", "plan", assignment.differences(asked, told))
+
+
+def _said(out: Console, good: str, what: str, problems: Sequence[str]) -> int:
+    """Print what is good, or the problems; the exit code."""
+    if not problems:
+        out.print(good, markup=False)
+        return 0
+    for problem in problems[:MOST_SHOWN]:
+        out.print(plain(f"{what}: {problem}"), markup=False)
+    if len(problems) > MOST_SHOWN:
+        out.print(f"{what}: and {len(problems) - MOST_SHOWN} more", markup=False)
+    return 1
+
+
+def _judged_alike(run: Path, out: Console) -> int:
+    """Judge the run from its raw files, and compare with what the bundle says."""
+    try:
+        said: Outcome | None = outcome.read(run)
+    except UsageError:
+        said = None
+    _analyse(run)
+    judged = outcome.read(run)
+    table = {row.claim: row for row in (said.verdicts if said else ())}
+    problems = [] if said else ["the bundle has no verdicts that can be read"]
+    for row in judged.verdicts:
+        out.print(Text(plain(f"  {row.verdict}  {wording.shown(row.shown)}  {row.statement} ({row.claim})")))
+        if said and (row.claim not in table or table[row.claim].verdict != row.verdict):
+            theirs = table[row.claim].verdict if row.claim in table else "nothing"
+            problems.append(f"{row.claim} is {row.verdict}, the bundle says {theirs}")
+    if said and said.arms != judged.arms:
+        problems.append("the measures of the bundle are not those of its raw files")
+    code = _said(
+        out, "verdicts: judged again from the raw files, they are the bundle's", "verdicts", problems
+    )
+    failed = [check for check in judged.checks if check.status == "fail"]
+    for one in failed:
+        out.print(plain(f"fidelity: {one.name}: {one.text}"), markup=False)
+    return code if judged.believable else InvalidRunError.exit_code
+
+
+def _analyse(run: Path) -> None:
+    """Judge the run in a process of its own, with an end to its memory and its time."""
+    (run / outcome.NAME).unlink(missing_ok=True)
+    process = subprocess.Popen(
+        leashed([sys.executable, "-m", "qjump_mn.analysis", str(run)]),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with process:
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (TIME_S, TIME_S))
+        _, errors = process.communicate()
+    if not (run / outcome.NAME).is_file():
+        last = errors.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {process.returncode}"]
+        raise LostError(plain(f"the run cannot be judged: {last[0].removeprefix('qjump-mn: ')}"))
