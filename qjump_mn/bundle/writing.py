@@ -51,7 +51,8 @@ def _own(plan: Plan) -> Iterator[tuple[str, Path]]:
         "schemes": {arm.scheme.name for arm in plan.run.arms},
     }
     for kind, names in wanted.items():
-        *users, _ours = loading.folders(kind)
+        *folders, ours = loading.folders(kind)
+        users = [folder for folder in folders if folder.resolve() != ours.resolve()]
         for name in sorted(names):
             file = next(
                 (folder / f"{name}.toml" for folder in users if (folder / f"{name}.toml").is_file()), None

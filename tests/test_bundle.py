@@ -1,0 +1,333 @@
+"""``bundle`` and ``check``: written alike each time, read as a stranger's file, and checked for what it is."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import shutil
+import stat
+import subprocess
+import zipfile
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from qjump_mn.analysis import pipeline
+from qjump_mn.bundle import archive, assignment, checking, writing
+from qjump_mn.bundle.archive import BundleError
+from qjump_mn.errors import UsageError
+from qjump_mn.results import manifest, outcome
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import TrialRecord
+from tests import synthetic
+
+FILES: dict[str, Path | bytes] = {
+    "manifest.json": b'{"schema": 2}\n' * 20,
+    "trials/idle/1/raw/ping.txt": b"64 bytes from 10.0.0.10: icmp_seq=1 ttl=64 time=8.77 ms\n" * 50,
+    "trials/idle/1/DONE": b"0123456789abcdef\n",
+    "own/experiments/mine.toml": b'title = "mine"\n',
+}
+MUTATED = 10_000
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    """A run of two arms that was judged."""
+    run = synthetic.make(tmp_path_factory.mktemp("judged"), only=["idle", "contended"])
+    pipeline.analyse(run.path)
+    return run
+
+
+@pytest.fixture
+def run(judged: RunDirectory, tmp_path: Path) -> RunDirectory:
+    """A copy of it that may be changed."""
+    return RunDirectory(shutil.copytree(judged.path, tmp_path / judged.path.name))
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """A small one of made-up files."""
+    archive.write(tmp_path / "small.zip", FILES)
+    return tmp_path / "small.zip"
+
+
+def unpacked(path: Path, folder: Path) -> dict[str, bytes]:
+    folder.mkdir()
+    archive.opened(path, folder)
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()
+    }
+
+
+def checked(path: Path, assigned: Path | None = None) -> tuple[int, str]:
+    text = io.StringIO()
+    code = checking.check(path, Console(file=text, width=400), assigned=assigned)
+    return code, text.getvalue()
+
+
+def test_a_bundle_is_the_same_file_whenever_it_is_written(run: RunDirectory, tmp_path: Path) -> None:
+    one, other = (writing.write(run.path, tmp_path / name) for name in ("one.zip", "other.zip"))
+    assert one.read_bytes() == other.read_bytes()
+    there = unpacked(one, tmp_path / "there")
+    assert {"manifest.json", "verdicts.json", "report.html", "CITATION.cff"} <= there.keys()
+    assert not [name for name in there if "/data/" in name]
+    assert there["trials/idle/1/DONE"] == (run.trial("idle/1") / "DONE").read_bytes()
+    sums = subprocess.run(["sha256sum", "--strict", "-c", "SHA256SUMS"], cwd=tmp_path / "there", check=False)
+    assert sums.returncode == 0
+
+
+def test_a_bundle_says_what_it_is(run: RunDirectory, tmp_path: Path) -> None:
+    there = unpacked(writing.write(run.path, tmp_path / "one.zip"), tmp_path / "there")
+    crate = {entry["@id"]: entry for entry in json.loads(there["ro-crate-metadata.json"])["@graph"]}
+    listed = {entry["@id"] for entry in crate["./"]["hasPart"]}
+    assert listed == {name for name in there if name not in ("ro-crate-metadata.json", "SHA256SUMS")}
+    assert all(crate[name]["@type"] == "File" for name in listed)
+    assert crate["#run"]["name"] == "qjump-mn run fig3a --preset smoke"
+    citation = json.loads(there["CITATION.cff"])
+    assert (citation["cff-version"], citation["type"]) == ("1.2.0", "dataset")
+    assert citation["identifiers"][0]["value"] == synthetic.results(run).sha256
+
+
+def test_a_users_own_experiment_goes_with_its_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: RunDirectory
+) -> None:
+    own = tmp_path / "experiments/fig3a.toml"
+    own.parent.mkdir()
+    own.write_text("# mine\n")
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    there = unpacked(writing.write(run.path, tmp_path / "one.zip"), tmp_path / "there")
+    assert there["own/experiments/fig3a.toml"] == b"# mine\n"
+    assert [name for name in there if name.startswith("own/")] == ["own/experiments/fig3a.toml"]
+
+
+def test_a_run_that_was_changed_or_not_judged_is_not_bundled(run: RunDirectory, tmp_path: Path) -> None:
+    (run.path / outcome.NAME).rename(tmp_path / outcome.NAME)
+    with pytest.raises(UsageError, match=r"has no verdicts.json: run  qjump-mn report"):
+        writing.write(run.path, tmp_path / "one.zip")
+    (tmp_path / outcome.NAME).rename(run.path / outcome.NAME)
+    (run.raw("idle/1") / "more.txt").write_text("more")
+    with pytest.raises(UsageError, match=r"not as its trials left it: trials/idle/1/raw/more.txt is not li"):
+        writing.write(run.path, tmp_path / "one.zip")
+    assert not (tmp_path / "one.zip").exists()
+
+
+def test_what_is_handed_in_is_judged_again(run: RunDirectory, tmp_path: Path) -> None:
+    code, text = checked(writing.write(run.path, tmp_path / "one.zip"))
+    assert f"files: all {len(run.manifest.files)} are those of the manifest\n" in text
+    assert "verdicts: judged again from the raw files, they are the bundle's\n" in text
+    assert "not run again: only  --rerun  proves that the files are a run's\n" in text
+    assert (code, text.splitlines()[-1]) == (0, "all is well")
+
+
+def test_other_raw_files_with_a_mended_manifest_give_other_verdicts(
+    run: RunDirectory, tmp_path: Path
+) -> None:
+    for file in run.raw("contended/1").glob("ping*"):
+        file.write_bytes((run.raw("idle/1") / file.name).read_bytes())
+    run.finish("contended/1", TrialRecord(status="done", exit_code=0))
+    code, text = checked(writing.write(run.path, tmp_path / "one.zip"))
+    assert "verdicts: contended is INVALID, the bundle says " in text or "NOT REPRODUCED, the bundle" in text
+    assert "verdicts: the measures of the bundle are not those of its raw files\n" in text
+    assert (code > 0, text.splitlines()[-1]) == (True, "not all is well: see above")
+
+
+def test_another_plan_than_assigned_is_told(run: RunDirectory, tmp_path: Path) -> None:
+    path, assigned = writing.write(run.path, tmp_path / "one.zip"), tmp_path / "assigned.toml"
+    asked = 'experiment = "fig3a"\npreset = "smoke"\narms = ["idle", "contended"]\n'
+
+    def differences(more: str, *options: str) -> list[str]:
+        assigned.write_text(asked + more)
+        told = manifest.read(run.path)
+        told = msgspec.structs.replace(told, argv=(*told.argv, *options))
+        return assignment.differences(assignment.read(assigned), told)
+
+    assert differences("") == []
+    other = 'settings = ["workloads.ping.payload=57B"]'
+    assert "arms.idle.workloads.ping.payload_bytes is 56, assigned is 57" in differences(other)
+    # Freely chosen, and what the command line says was chosen is what was run.
+    free = other + '\nfree = ["workloads.ping.payload", "seed"]'
+    assert differences(free, "-s", "workloads.ping.payload=56B", "--seed", "1") == []
+    assert differences(free, "-s", "workloads.ping.payload=58B") != []
+    assert differences("", "-s", "workloads.ping.payload=58B") == []  # what was run counts
+    assert differences('free = ["seed"]', "--seed", "2") == ["seeds is [1], assigned is [2]"]
+    assigned.write_text(asked + other)
+    code, text = checked(path, assigned)
+    assert code == 1
+    assert "plan: arms.idle.workloads.ping.payload_bytes is 56, assigned is 57\n" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("experiment", "assignment .*: Expected '='"),
+        ("preset = 'smoke'", "missing required field `experiment`"),
+        ("experiment = 'fig3a'\nfre = 1", "unknown field `fre`"),
+        ("experiment = 'fig4z'", "'fig4z'"),
+        ("experiment = 'fig3a'\npreset = 'smoek'", "did you mean 'smoke'"),
+    ],
+)
+def test_an_assignment_that_makes_no_plan_is_refused(
+    judged: RunDirectory, tmp_path: Path, text: str, told: str
+) -> None:
+    path = tmp_path / "assigned.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=told):
+        assignment.differences(assignment.read(path), judged.manifest)
+
+
+def evil(path: Path, *entries: tuple[str, bytes], mode: int = stat.S_IFREG | 0o644) -> Path:
+    """A zip file with these entries, and sums that agree."""
+    sums = "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in entries)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in (*entries, (archive.SUMS, sums.encode())):
+            entry = zipfile.ZipInfo("x")
+            entry.filename, entry.external_attr, entry.compress_type = name, mode << 16, zipfile.ZIP_DEFLATED
+            made.writestr(entry, content)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["../out"], "is no name of a bundle's file"),
+        (["trials/../../out"], "is no name of a bundle's file"),
+        (["/etc/out"], "is no name of a bundle's file"),
+        (["trials//out"], "is no name of a bundle's file"),
+        (["trials/./out"], "is no name of a bundle's file"),
+        (["trials\\..\\out"], "is no name of a bundle's file"),
+        (["trials/out/"], "is no name of a bundle's file"),
+        (["trials/a\nb"], "is no name of a bundle's file"),
+        (["trials/\u202eout"], "is no name of a bundle's file"),
+        (["trials/.hidden"], "is no name of a bundle's file"),
+        (["trials/" + "x" * 300], "is no name of a bundle's file"),
+        (["other.txt"], "is no name of a bundle's file"),
+        (["other/file"], "is no name of a bundle's file"),
+        (["trials/a", "trials/a"], "has 'trials/a' twice"),
+        (["trials/a", "trials/A"], "has 'trials/A' twice"),
+        (["trials/a", "trials/a/b"], "'trials/a' is a file and a folder"),
+    ],
+)
+def test_names_that_no_bundle_has_are_refused(tmp_path: Path, names: list[str], told: str) -> None:
+    path = evil(tmp_path / "evil.zip", *((name, b"x") for name in names))
+    (tmp_path / "inside").mkdir()
+    with pytest.raises(BundleError) as raised:
+        unpacked(path, tmp_path / "inside/there")
+    assert told in str(raised.value)
+    assert sorted(file.name for file in tmp_path.rglob("*")) == ["evil.zip", "inside", "there"]
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFDIR, stat.S_IFIFO, stat.S_IFCHR])
+def test_what_is_no_plain_file_is_refused(tmp_path: Path, kind: int) -> None:
+    path = evil(tmp_path / "evil.zip", ("trials/a", b"/etc/passwd"), mode=kind | 0o777)
+    with pytest.raises(BundleError, match="'trials/a' is no plain file"):
+        unpacked(path, tmp_path / "there")
+
+
+def test_more_than_a_bundle_may_have_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = evil(tmp_path / "bomb.zip", *((f"trials/{index}", bytes(10**6)) for index in range(5)))
+    assert path.stat().st_size < 10_000
+    monkeypatch.setattr(archive, "MOST_BYTES", 4 << 20)
+    with pytest.raises(BundleError, match="would unpack to 4 MiB, 4 are the most"):
+        unpacked(path, tmp_path / "there")
+    monkeypatch.setattr(archive, "MOST_FILES", 5)
+    with pytest.raises(BundleError, match="has 6 files, a bundle has 5 at most"):
+        unpacked(path, tmp_path / "more")
+
+
+def test_a_file_that_is_longer_than_it_says_is_cut(tmp_path: Path) -> None:
+    path = evil(tmp_path / "liar.zip", ("trials/a", bytes(10**6)))
+    content = path.read_bytes()
+    size = (10**6).to_bytes(4, "little")
+    assert content.count(size) == 2
+    path.write_bytes(content.replace(size, (10).to_bytes(4, "little")))
+    with pytest.raises(BundleError):
+        unpacked(path, tmp_path / "there")
+    assert sum(file.stat().st_size for file in (tmp_path / "there").rglob("*") if file.is_file()) <= 10
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda there: there.pop(archive.SUMS), "has no SHA256SUMS"),
+        (lambda there: there.pop("trials/idle/1/DONE"), "trials/idle/1/DONE is gone"),
+        (lambda there: there.update({"trials/more": b"x"}), "trials/more was added to it"),
+        (lambda there: there.update({"manifest.json": b"{}"}), "manifest.json was changed"),
+    ],
+)
+def test_a_bundle_that_was_packed_anew_is_told(
+    bundle: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None], told: str
+) -> None:
+    there = unpacked(bundle, tmp_path / "there")
+    change(there)
+    with zipfile.ZipFile(tmp_path / "anew.zip", "w") as made:
+        for name, content in there.items():
+            made.writestr(name, content)
+    with pytest.raises(BundleError, match=told):
+        unpacked(tmp_path / "anew.zip", tmp_path / "anew")
+
+
+def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
+    for name, content in {"empty": b"", "text": b"hello", "half": b"PK\x03\x04" + bytes(40)}.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(BundleError, match="is no bundle, or a damaged one"):
+            unpacked(tmp_path / name, tmp_path / f"{name}.there")
+    with pytest.raises(BundleError, match="there is no bundle"):
+        archive.opened(tmp_path / "none", tmp_path)
+    with pytest.raises(BundleError, match="cannot be read: is a directory"):
+        archive.opened(tmp_path, tmp_path)
+
+
+def mutated(content: bytes, chance: random.Random) -> bytes:
+    """The content with one to four changes of the kinds that a file may suffer or an enemy make."""
+    data = bytearray(content)
+    for _ in range(chance.randint(1, 4)):
+        at, length = chance.randrange(len(data)), chance.randint(1, 40)
+        kind = chance.randrange(6)
+        if kind == 0:
+            data[at] ^= 1 << chance.randrange(8)
+        elif kind == 1:
+            data[at : at + length] = chance.randbytes(length)
+        elif kind == 2:
+            del data[at : at + length]
+        elif kind == 3:
+            data[at:at] = chance.randbytes(length)
+        elif kind == 4:
+            there = chance.randrange(len(data))
+            data[at : at + length] = data[there : there + length]
+        else:  # the directory at the end, where sizes and places stand
+            at = max(0, len(data) - chance.randint(1, 400))
+            data[at : at + 4] = chance.choice((b"\xff\xff\xff\xff", bytes(4), b"\x00\x00\x00\x80"))
+        if not data:
+            data += b"x"
+    return bytes(data)
+
+
+def test_mutated_bundles_are_refused_or_the_same(bundle: Path, tmp_path: Path) -> None:
+    chance, content = random.Random(1), bundle.read_bytes()
+    whole = unpacked(bundle, tmp_path / "whole")
+    path, there, refused = tmp_path / "mutated.zip", tmp_path / "there", 0
+    before = set(os.listdir(tmp_path)) | {path.name}
+    for _ in range(MUTATED):
+        path.write_bytes(mutated(content, chance))
+        try:
+            assert unpacked(path, there) == whole  # the changes were where nothing is read
+        except BundleError:
+            refused += 1
+        shutil.rmtree(there)
+        assert set(os.listdir(tmp_path)) == before
+    assert refused > 0.8 * MUTATED
+
+
+def test_a_manifest_whose_names_lead_out_is_refused(run: RunDirectory) -> None:
+    text = (run.path / manifest.NAME).read_text()
+    for name in ("../../out", "/tmp/out", "a/b", "", "..", "a\\nb"):
+        (run.path / manifest.NAME).write_text(text.replace('"name": "idle"', f'"name": "{name}"'))
+        with pytest.raises(UsageError, match="is no name: use letters"):
+            manifest.read(run.path)
