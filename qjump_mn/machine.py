@@ -23,6 +23,8 @@ _out = Console(highlight=False, soft_wrap=True)
 _MOST_DIFFERENCES = 20
 MACHINE = "machine"
 """The lock of the machine file, beside those of Debian's packages."""
+REFERENCES = "references"
+"""The reference runs, which are of one machine each."""
 
 
 @app.callback()
@@ -106,26 +108,27 @@ def lock(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="of the locks; else all")
     ] = None,
 ) -> None:
-    """Rewrite the locks: what they ask for, as the mirrors have it now; needs root.
-
-    The references are those of another machine then: they are made anew by the runs that they are of.
-    """
-    from qjump_mn import toolbox
+    """Rewrite the locks: what they ask for, as the mirrors have it now, the machine, and the reference runs;
+    needs root."""
+    from qjump_mn import references, toolbox
     from qjump_mn.toolbox import lock as locks
     from qjump_mn.toolbox import machines, renewal
 
     known = locks.names()
     for name in names or known:
-        if name not in (*known, MACHINE):
-            raise UsageError(f"there is no lock {name!r}: there are {', '.join((*known, MACHINE))}")
+        if name not in (*known, MACHINE, REFERENCES):
+            every = ", ".join((*known, MACHINE, REFERENCES))
+            raise UsageError(f"there is no lock {name!r}: there are {every}")
     for name in names or known:
-        if name != MACHINE:
+        if name not in (MACHINE, REFERENCES):
             made = renewal.renewed(name, _say)
             _say(f"{name}: {len(made.have)} packages")
     if not names or {MACHINE, toolbox.NAME} & set(names):
         with tempfile.TemporaryDirectory() as folder:
             _export(Path(folder, "machine"))
             _say(f"machine: {machines.name_reference(Path(folder, 'machine')).sha256}")
+    if not names or REFERENCES in names:
+        references.renew(references.ours(), _say)
 
 
 @app.command("debug-kernel")

@@ -58,7 +58,7 @@ FIGURE_BYTES = {"png": 30_000, "svg": 25_000, "pdf": 10_000}
 
 
 NOT_REPRODUCED = {
-    "fig7": {"dctcp_job", "ecn", "pause_ptp"},
+    "fig7": {"dctcp_job", "pause_ptp"},
     "hadoop": {"c07", "c08", "c09"},
     "hadoop-codel": {"c11", "c12", "ece_enough"},
     "hadoop-sensitivity": {"gains"},
