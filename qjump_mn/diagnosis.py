@@ -14,7 +14,7 @@ from rich.console import Console
 
 from qjump_mn import cache, guest, scratch
 from qjump_mn.errors import MachineError, QJumpError
-from qjump_mn.toolbox import machines
+from qjump_mn.toolbox import machines, making
 
 
 class Finding(NamedTuple):
@@ -79,7 +79,10 @@ def _guest() -> Finding:
     except QJumpError as error:
         problem = str(error)
     return Finding(
-        "guest", not problem, problem or "boots and runs a job", "run  sudo ./bootstrap  in the checkout"
+        "guest",
+        not problem,
+        problem or "boots and runs a job",
+        making.refusal() or "run  sudo ./bootstrap  in the checkout",
     )
 
 

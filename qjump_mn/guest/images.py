@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,6 +63,7 @@ def _of_machine(folder: Path) -> Image:
         packages=facts.packages,
         packages_sha256=facts.packages_sha256,
         differences=[],
+        identity=machines.read().image,
     )
 
 
@@ -69,14 +71,20 @@ def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path, differenc
     version = subprocess.run(
         tree.program(QEMU, "--version"), capture_output=True, text=True, check=True
     ).stdout
-    sha256 = {"qemu": tree.root / QEMU, "kernel": kernel.kernel, "initrd": initrd}
+    files = {"qemu": tree.root / QEMU, "kernel": kernel.kernel, "initrd": initrd}
+    hashes = {name: cache.hash_of_file(path) for name, path in files.items()}
     return Image(
         tree=tree.root,
         kernel=kernel.kernel,
         initrd=initrd,
-        sha256={name: cache.hash_of_file(path) for name, path in sha256.items()},
+        sha256=hashes,
         qemu_version=version.splitlines()[0].removeprefix("QEMU emulator version "),
         packages=[f"{package.name}={package.version}" for package in tree.packages],
         packages_sha256=tree.packages_sha256,
         differences=differences,
+        identity=_identity(hashes),
     )
+
+
+def _identity(sha256: Mapping[str, str]) -> str:
+    return hashlib.sha256("".join(sorted(sha256.values())).encode()).hexdigest()

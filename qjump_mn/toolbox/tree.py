@@ -14,11 +14,9 @@ from pathlib import Path
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
 from qjump_mn.leash import leashed
+from qjump_mn.toolbox import processors
 from qjump_mn.toolbox.lock import Package
-
-LOADER = "usr/lib64/ld-linux-x86-64.so.2"
-LIBRARIES = "usr/lib/x86_64-linux-gnu"
-"""Where a tree has what every program of it is started by, and what they load."""
+from qjump_mn.toolbox.processors import Processor
 
 _ENVIRONMENT = {
     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
@@ -45,7 +43,7 @@ class Tree:
             for stanza in status.split("\n\n")
         ]
         packages = [Package(one["Package"], one["Version"], one["Architecture"]) for one in fields if one]
-        return sorted(packages, key=lambda package: package.name)
+        return sorted(packages, key=lambda package: (package.name, package.architecture))
 
     @cached_property
     def packages_sha256(self) -> str:
@@ -71,6 +69,11 @@ class Tree:
         """The kernel's bzImage."""
         return self.root / "boot" / f"vmlinuz-{self.kernel_release}"
 
+    @cached_property
+    def processor(self) -> Processor:
+        """The processor that its programs are for."""
+        return processors.of_tree(self.root)
+
     def program(self, path: str, *arguments: str) -> list[str]:
         """The command line that runs a program of the tree from outside, on any distribution and without
         root.
@@ -78,12 +81,11 @@ class Tree:
         The tree's own loader and libraries are used and nothing of the host's; the program's children would
         be the host's.
         """
-        loader = str(self.root / LOADER)
         return [
-            loader,
+            str(self.root / self.processor.loader),
             "--inhibit-cache",
             "--library-path",
-            str(self.root / LIBRARIES),
+            str(self.root / self.processor.libraries),
             str(self.root / path),
             *arguments,
         ]
