@@ -4,9 +4,10 @@ times may allow for."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measured import Floats
@@ -16,6 +17,9 @@ LATEST_US = 5000.0
 """On the machine's clock, of 99 wake-ups of a hundred, or all but two. Where there is time to spare a program
 waits for the tick of the kernel's scheduler (4 ms) at most: 5.2 ms was the latest of all wake-ups of
 150 trials at 10 Mb/s. Where programs queued for it, at 100 Mb/s, it was 10 ms for one of a hundred."""
+
+FEW, SHARE = 2, 0.01
+"""Of wake-ups, that may be later."""
 
 STEADY, SURE = 0.4, 4.0
 """From which on sends follow the latencies: times that were multiplied by 0.7, or by 1.7, and a slope of so
@@ -39,6 +43,14 @@ def outside(what: str, first_ns: int, last_ns: int, facts: TrialFacts) -> Iterat
 def latest_ns(trial: Trial) -> float:
     """How late a program may get the processor, on the network's clock."""
     return LATEST_US * 1e3 / trial.arm.dilation
+
+
+def pauses(pause_ns: npt.NDArray[Any], most_ns: float) -> npt.NDArray[np.bool_]:
+    """Which pauses cannot be: those below 0, and those above ``most_ns`` where they are more than the few for
+    which a program may wait longer for the processor."""
+    late = pause_ns > most_ns
+    few = np.count_nonzero(late) <= max(FEW, SHARE * len(pause_ns))
+    return (pause_ns < 0) | (late & (not few))
 
 
 def process_ns(facts: TrialFacts) -> float | None:

@@ -32,7 +32,7 @@ def agrees(said: Said) -> Iterator[str]:
         )
         before = passed[host][:-1]
         pause_ns = came[host][1:] - (np.maximum(before, due[host][1:]) if plan.interval_ns else before)
-        wrong = (pause_ns < 0) | (pause_ns > most_ns)
+        wrong = pace.pauses(pause_ns, most_ns)
         if np.any(wrong):
             worst = int(np.argmax(np.where(wrong, np.abs(pause_ns), -1)))
             yield (

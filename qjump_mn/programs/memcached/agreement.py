@@ -65,7 +65,7 @@ def _queue(rows: Columns, plan: MemcachedPlan, latest_ns: float) -> Iterator[str
     begun = np.searchsorted(np.sort(sent), at_ns, side="left")
     ended = np.searchsorted(np.sort(done[done > 0]), at_ns, side="right")
     free = begun - ended < plan.connections
-    if np.any(free):
+    if np.count_nonzero(free) > max(pace.FEW, pace.SHARE * len(due)):
         first = late[int(np.argmax(free))]
         yield (
             f"{np.count_nonzero(free)} requests waited while a connection was free, such as one for "

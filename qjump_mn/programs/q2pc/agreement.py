@@ -28,8 +28,8 @@ def agrees(said: Said) -> Iterator[str]:
     pause_ns = start[1:] - np.maximum(end[:-1], start[:-1] + plan.interval_ns)
     # Who is past its interval begins the next one at the very instant at which the last one ended.
     late_ns = pace.latest_ns(said.trial) if said.virtual else np.inf
-    most_ns = np.where(end[:-1] >= start[:-1] + plan.interval_ns, 0.0, late_ns)
-    wrong = (pause_ns < 0) | (pause_ns > most_ns)
+    at_once = end[:-1] >= start[:-1] + plan.interval_ns
+    wrong = pace.pauses(pause_ns, late_ns) | (at_once & (pause_ns > 0))
     if np.any(wrong):
         first = int(np.argmax(wrong))
         yield (

@@ -22,7 +22,7 @@ def agrees(said: Said) -> Iterator[str]:
     copies = said.table.filter(pc.field("step") != "round")
     start, end = (rounds[name].to_numpy() for name in ("start_ns", "end_ns"))
     pause_ns = start[1:] - end[:-1]
-    if np.any(wrong := (pause_ns < 0) | (pause_ns > late_ns)):
+    if np.any(wrong := pace.pauses(pause_ns, late_ns)):
         yield (
             f"{np.count_nonzero(wrong)} of {len(pause_ns)} rounds did not begin when the one before had "
             f"ended, such as one that began {pause_ns[int(np.argmax(wrong))] / 1e6:.4g} ms later"
@@ -56,18 +56,16 @@ def _computes_ns(plan: ShufflePlan) -> float:
 def _in_rounds(rounds: pa.Table, copies: pa.Table, late_ns: float) -> Iterator[str]:
     of = copies["round"].to_numpy()
     start, end = (copies[name].to_numpy() for name in ("start_ns", "end_ns"))
-    for row in rounds.to_pylist():
-        mine = of == row["round"]
-        if not np.any(mine):
-            continue
-        first_ns, last_ns = int(start[mine].min()), int(end[mine].max())
-        if first_ns < row["start_ns"] or last_ns > row["end_ns"]:
-            yield f"round {row['round']} has a copy that began before it, or ended after it"
-        elif row["end_ns"] - last_ns > late_ns:
-            yield (
-                f"round {row['round']} ended {(row['end_ns'] - last_ns) / 1e6:.4g} ms after the last of its "
-                "copies, with which it ends"
-            )
+    rows = [row for row in rounds.to_pylist() if np.any(of == row["round"])]
+    before_ns = np.array([start[of == row["round"]].min() - row["start_ns"] for row in rows])
+    after_ns = np.array([row["end_ns"] - end[of == row["round"]].max() for row in rows])
+    if outside := int(np.count_nonzero((before_ns < 0) | (after_ns < 0))):
+        yield f"{outside} rounds have a copy that began before them, or ended after them"
+    elif np.any(wrong := pace.pauses(after_ns, late_ns)):
+        yield (
+            f"{np.count_nonzero(wrong)} of {len(rows)} rounds did not end with the last of their copies, such as "
+            f"one that ended {after_ns[int(np.argmax(wrong))] / 1e6:.4g} ms later"
+        )
 
 
 def moved(said: Said) -> Iterator[Moved]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.programs.measured import Crossed, Said
 from qjump_mn.programs.tap.program import TapPlan, trace_name
 
@@ -46,8 +47,20 @@ def agrees(said: Said) -> Iterator[str]:
 
 
 def crossed(plan: TapPlan, trial: Trial) -> dict[str, Crossed]:
-    """The port by which each flow leaves the switch."""
-    ways = {">".join(flow): trial.network.path(*flow) for flow in plan.flows}
-    return {
-        flow: tuple((port, plan.level) for port in way if port[0] == plan.at) for flow, way in ways.items()
-    }
+    """The port by which each flow leaves the switch, at the level of who sends such frames on that flow."""
+    found = {}
+    for flow in plan.flows:
+        levels = {
+            other.level
+            for other in trial.arm.workloads
+            if other.SENDS and flow in other.flows and _frame_bytes(other) == plan.frame_bytes
+        }
+        if len(levels) == 1:
+            (level,) = levels
+            ports = (port for port in trial.network.path(*flow) if port[0] == plan.at)
+            found[">".join(flow)] = tuple((port, level) for port in ports)
+    return found
+
+
+def _frame_bytes(workload: WorkloadPlan) -> int | None:
+    return None if workload.packet_bytes is None else theory.frame_bytes(workload.packet_bytes)
