@@ -47,7 +47,7 @@ def of_trials(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]
         _cpu(manifest, data),
         _wire(manifest, data),
         *_bound(run, data),
-        agreement.waits(run, manifest.clock, data),
+        *agreement.waits(run, manifest.clock, data),
         agreement.times(run, manifest.clock, data),
         bookkeeping.check(run, manifest.clock, data),
         bookkeeping.switches(run, data),

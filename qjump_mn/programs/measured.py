@@ -60,8 +60,8 @@ class Moved(NamedTuple):
 
     At least ``arrived_frames``, ``arrived_bytes`` of link time (preamble to gap), have crossed the whole way.
     At most ``sent_frames``, and at most ``sent_payload`` bytes behind the longest headers of TCP
-    (:data:`HEADERS_BYTES`), have crossed any of its links. ``last_payload`` is the most that has crossed its
-    last one, beside what still waited on the way when the receiver was ended."""
+    (:data:`HEADERS_BYTES`), have crossed any of its links. ``last_frames`` is the most that has crossed its
+    last one, and ``last_payload`` too, beside what still waited on the way when the receiver was ended."""
 
     flow: Flow
     level: int
@@ -69,12 +69,15 @@ class Moved(NamedTuple):
     arrived_bytes: int = 0
     sent_frames: int | None = None
     sent_payload: int | None = None
+    last_frames: int | None = None
     last_payload: int | None = None
 
     @classmethod
     def datagrams(cls, flow: Flow, level: int, ip_bytes: int, arrived: int, sent: int | None) -> Moved:
-        """Packets of one length."""
-        return cls(flow, level, arrived, arrived * theory.wire_bytes(ip_bytes), sent_frames=sent)
+        """Packets of one length; the receiver waits for all that are under way, unless ``sent`` is None."""
+        size = arrived * theory.wire_bytes(ip_bytes)
+        last = None if sent is None else arrived
+        return cls(flow, level, arrived, size, sent_frames=sent, last_frames=last)
 
     @classmethod
     def stream(cls, flow: Flow, level: int, payload: int, mtu_bytes: int) -> Moved:
@@ -124,7 +127,7 @@ class Measures:
     values: Callable[[pa.Table, Any, Trial, TrialFacts], dict[str, float]]
     checks: Checks = lambda clock, data: iter(())
     wire: Callable[[pa.Table, Any, Trial], OnTheWire | None] | None = None
-    agrees: Callable[[Said], Iterator[str]] = lambda said: iter(())
+    agrees: Callable[[Said], Iterator[str]] | None = None
     moved: Callable[[Said], Iterator[Moved]] | None = None
     crossed: Callable[[Any, Trial], dict[str, Crossed]] | None = None
     flow_goodput: Callable[[pa.Table, TrialFacts], dict[str, float]] | None = None

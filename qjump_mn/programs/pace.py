@@ -81,12 +81,14 @@ def slope(sent_us: Floats, latency_us: Floats) -> Slope | None:
     """
     gaps, changes = np.diff(sent_us), np.diff(latency_us)
     known = ~np.isnan(gaps) & ~np.isnan(changes)
-    gaps, changes = gaps[known] - np.median(gaps[known]), changes[known]
-    spread = float(np.sum((changes - np.mean(changes)) ** 2)) if len(changes) >= FEWEST else 0.0
+    if np.count_nonzero(known) < FEWEST:
+        return None
+    gaps, changes = gaps[known] - np.mean(gaps[known]), changes[known] - np.mean(changes[known])
+    spread = float(np.sum(changes**2))
     if not spread:
         return None
-    value = float(np.sum((changes - np.mean(changes)) * gaps)) / spread
-    rest = gaps - np.mean(gaps) - value * (changes - np.mean(changes))
+    value = float(np.sum(changes * gaps)) / spread
+    rest = gaps - value * changes
     return Slope(value, float(np.sqrt(np.sum(rest**2) / (len(changes) - 2) / spread)))
 
 

@@ -63,8 +63,8 @@ def _in_rounds(rounds: pa.Table, copies: pa.Table, late_ns: float) -> Iterator[s
         yield f"{outside} rounds have a copy that began before them, or ended after them"
     elif np.any(wrong := pace.pauses(after_ns, late_ns)):
         yield (
-            f"{np.count_nonzero(wrong)} of {len(rows)} rounds did not end with the last of their copies, such as "
-            f"one that ended {after_ns[int(np.argmax(wrong))] / 1e6:.4g} ms later"
+            f"{np.count_nonzero(wrong)} of {len(rows)} rounds did not end with the last of their copies, "
+            f"such as one that ended {after_ns[int(np.argmax(wrong))] / 1e6:.4g} ms later"
         )
 
 
