@@ -19,7 +19,7 @@ waits for the tick of the kernel's scheduler (4 ms) at most: 5.2 ms was the late
 150 trials at 10 Mb/s. Where programs queued for it, at 100 Mb/s, it was 10 ms for one of a hundred."""
 
 FEW, SHARE = 2, 0.01
-"""Of wake-ups, that may be later."""
+"""Of wake-ups, that may be later; never most of them."""
 
 STEADY, SURE = 0.4, 4.0
 """From which on sends follow the latencies: times that were multiplied by 0.7, or by 1.7, and a slope of so
@@ -49,7 +49,7 @@ def pauses(pause_ns: npt.NDArray[Any], most_ns: float) -> npt.NDArray[np.bool_]:
     """Which pauses cannot be: those below 0, and those above ``most_ns`` where they are more than the few for
     which a program may wait longer for the processor."""
     late = pause_ns > most_ns
-    few = np.count_nonzero(late) <= max(FEW, SHARE * len(pause_ns))
+    few = np.count_nonzero(late) <= min(max(FEW, SHARE * len(pause_ns)), len(pause_ns) // 2)
     return (pause_ns < 0) | (late & (not few))
 
 
