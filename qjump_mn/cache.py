@@ -96,11 +96,14 @@ def find(kind: str, inputs_hash: str) -> Path | None:
 
 
 def damage(kind: str, inputs_hash: str) -> str:
-    """In a sentence, what makes `find` pass over an artefact that is there; empty if nothing does."""
+    """In a sentence, why `find` does not find an artefact that is there; empty if it does, or if none is."""
+    sentences = []
     for path in _places(kind, inputs_hash):
-        if damage := cached_files.glance(path):
-            return _damaged(path, damage)
-    return ""
+        damage = cached_files.glance(path)
+        if damage is None:
+            return ""
+        sentences.append(_damaged(path, damage))
+    return sentences[0] if sentences else ""
 
 
 def used(path: Path) -> None:

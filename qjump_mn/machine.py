@@ -104,16 +104,20 @@ def import_(
 
 @app.command()
 def verify() -> None:
-    """Check every file that was built against its hash; remove what is damaged."""
+    """Check every file's hash; remove what is damaged.
+
+    What needs it next makes it again. Exit code 3 if something was damaged.
+    """
     from qjump_mn import cache_verification
 
     found = cache_verification.verify(_say)
     if found.unchecked:
         _say(f"{found.unchecked} were made by an older qjump-mn, which kept no hashes: they are not checked")
+        _say("  sudo qjump-mn clean --all  removes all that was built; what is built then has hashes")
     if found.damaged:
         _say(f"{found.damaged} of {found.all} artefacts are damaged: see above")
         raise typer.Exit(MachineError.exit_code)
-    _say("no file is damaged")
+    _say("no file that was checked is damaged")
 
 
 @app.command()

@@ -227,6 +227,20 @@ def test_the_results_of_tests_are_no_artefacts(root: Path) -> None:
     assert cache_verification.verify(print).all == 0
 
 
+def test_the_command_ends_with_3_where_something_was_damaged_and_then_with_0() -> None:
+    path = cache.artefact("kind", "hash", fill_big)
+    flip(path / "memory")
+    argv = [sys.executable, "-m", "qjump_mn.run", "machine", "verify"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    first, second = (
+        subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60) for _ in range(2)
+    )
+    assert (first.returncode, second.returncode) == (3, 0), first.stderr + second.stderr
+    assert f"damaged       {path}: memory has other content\n" in first.stdout
+    assert first.stdout.endswith("1 of 1 artefacts are damaged: see above\n")
+    assert second.stdout == "no file that was checked is damaged\n"
+
+
 def test_two_at_once_make_it_again_once() -> None:
     path = cache.artefact("kind", "hash", fill)
     cut(path / "bin/program")
