@@ -200,7 +200,7 @@ def test_a_toolbox_that_cannot_be_made_again_is_one_sentence(
         assert "is missing: it is made again" in said[0]
         code, words = doctor()
         assert code == 3 and "guest: the guest is not built yet" in words
-    assert same(run(tmp_path, []), right)
+    assert guest.prepare(said.append).sha256.items() <= right.sha256.items()
 
 
 def test_a_flipped_byte_of_the_initrd_is_found_before_it_boots(
@@ -232,9 +232,7 @@ def test_a_flipped_byte_of_a_snapshot_loses_the_run_and_verify_finds_it(
     assert not cache_verification.verify(said.append).damaged
 
 
-def test_of_an_older_toolbox_what_is_missing_is_one_sentence_too(
-    private: Path, right: Result, tmp_path: Path
-) -> None:
+def test_of_an_older_toolbox_what_is_missing_is_one_sentence_too(private: Path, tmp_path: Path) -> None:
     folder = only(private, "toolbox/*/root").parent
     (folder / RECORD).unlink()
     for name in ("usr/lib64/ld-linux-x86-64.so.2", QEMU):
@@ -245,5 +243,5 @@ def test_of_an_older_toolbox_what_is_missing_is_one_sentence_too(
         code, words = doctor()
         assert code == 3 and sentence in words and cache.VERIFY in words
         (folder / "away").rename(folder / "root" / name)
-    shutil.rmtree(folder)
-    assert same(run(tmp_path, []), right)
+    cache.remove(cache.Entry("toolbox", folder.name, folder, 0, 0.0))
+    toolbox.made(toolbox.NAME)
