@@ -52,7 +52,7 @@ def ensure(module: str = "qjump_mn.run") -> None:
     if environment is None:
         if _missing_packages():
             _end(
-                f"the Python environment of {CHECKOUT} is not there yet: run  sudo "
+                f"{_damage() or f'the Python environment of {CHECKOUT} is not there yet'}: run  sudo "
                 f"{shlex.quote(str(CHECKOUT / 'bootstrap'))}"
             )
         return
@@ -92,7 +92,12 @@ def build() -> Path:
     if existing and not os.access(_python(existing), os.X_OK):
         cache.remove(cache.Entry("environment", key, existing, 0, 0.0))
     return cache.artefact(
-        "environment", key, lambda folder: _fill(folder, key), needs_bytes=_NEEDS_BYTES, progress=_say
+        "environment",
+        key,
+        lambda folder: _fill(folder, key),
+        needs_bytes=_NEEDS_BYTES,
+        progress=_say,
+        is_vital=_is_vital,
     )
 
 
@@ -155,6 +160,21 @@ def _key(minor: int) -> str:
     from qjump_mn import cache
 
     return cache.hash_of(LOCK.read_bytes(), f"3.{minor}", os.uname().machine)
+
+
+def _damage() -> str:
+    """In a sentence, how an environment that is there is damaged; empty where none is."""
+    from qjump_mn import cache
+
+    found = (cache.damage("environment", _key(minor)) for minor in range(OLDEST[1], _NEWEST_MINOR))
+    return next(filter(None, found), "")
+
+
+def _is_vital(name: str) -> bool:
+    """Whether this file of an environment is looked at before each command: its programs, and the first
+    module of each package."""
+    depth = name.count("/")
+    return depth <= 1 or depth == 4 and name.endswith(("/__init__.py", ".so"))  # noqa: RUF021
 
 
 def _python(environment: Path) -> str:

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from qjump_mn import cache
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import MachineError, UsageError
 
 app = typer.Typer(
     help="Show, build and renew the machine that experiments run in: QEMU, kernel and programs.",
@@ -103,6 +103,24 @@ def import_(
 
 
 @app.command()
+def verify() -> None:
+    """Check every file's hash; remove what is damaged.
+
+    What needs it next makes it again. Exit code 3 if something was damaged.
+    """
+    from qjump_mn import cache_verification
+
+    found = cache_verification.verify(_say)
+    if found.unchecked:
+        _say(f"{found.unchecked} were made by an older qjump-mn, which kept no hashes: they are not checked")
+        _say("  sudo qjump-mn clean --all  removes all that was built; what is built then has hashes")
+    if found.damaged:
+        _say(f"{found.damaged} of {found.all} artefacts are damaged: see above")
+        raise typer.Exit(MachineError.exit_code)
+    _say("no file that was checked is damaged")
+
+
+@app.command()
 def lock(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="of the locks; else all")
@@ -148,6 +166,7 @@ def package(folder: Annotated[Path, typer.Argument(help="where it is put")] = Pa
     _say(str(shutil.copy(debian.package(_say), folder)))
 
 
+@cache.sentences()
 def _export(file: Path) -> None:
     """Write the machine file of what the locks and the sources make; it is there whole or not at all."""
     from qjump_mn import guest, toolbox

@@ -32,6 +32,7 @@ def copy(folder: Path, lock: str | None = None) -> Path:
         "__init__.py",
         "errors.py",
         "cache.py",
+        "cached_files.py",
         "environment.py",
         "executor/__init__.py",
         "executor/errors.py",

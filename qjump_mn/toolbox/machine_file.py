@@ -57,8 +57,7 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 def parts(tree: Tree, kernel: Path, initrd: Path, simulator: Path) -> dict[str, Path]:
     """The files of a machine by the names of its members. QEMU's libraries are those that its loader
     names."""
-    *loader, program = tree.program(QEMU)
-    listed = subprocess.run([*loader, "--list", program], capture_output=True, text=True, check=True).stdout
+    listed = tree.output(QEMU, loader=("--list",))
     # The loader, which lies elsewhere, is in the list by its path.
     libraries = re.findall(r"^\s*([^/\s]+) => (/\S+)", listed, re.MULTILINE)
     found = {f"{TREE}/{name}": tree.root / name for name in (QEMU, LOADER, *_FIRMWARE)}
