@@ -33,6 +33,9 @@ def copy(folder: Path, lock: str | None = None) -> Path:
         "errors.py",
         "cache.py",
         "environment.py",
+        "index.py",
+        "installation.py",
+        "wheels.py",
         "executor/__init__.py",
         "executor/errors.py",
     ):
