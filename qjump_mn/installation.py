@@ -43,6 +43,8 @@ def fill(folder: Path, lock: Path, checkout: Path, progress: Callable[[str], Non
             if left != folder:
                 shutil.rmtree(left, ignore_errors=True)
         file = wheels.taken(downloads, lock, checkout, progress)
+        if file:
+            progress(f"takes the wheels from {file}")
         for argv in _commands(folder, lock, file):
             # There may be no other folder to write in.
             if _log(argv, output, writers.fileno(), {**_variables(file), "TMPDIR": str(downloads)}):

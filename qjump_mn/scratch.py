@@ -22,9 +22,22 @@ def provide() -> None:
         if tempfile.gettempdir() != os.getcwd():
             return
     with suppress(MachineError, OSError):  # many a command needs none
-        place = cache.writable_root() / "tmp" / str(os.getuid())
+        place = _in_cache()
         place.mkdir(parents=True, exist_ok=True)
         os.environ["TMPDIR"] = tempfile.tempdir = str(place)
+
+
+def for_matplotlib() -> dict[str, str]:
+    """Variables that give it a folder of its own, where it finds none that it can write in the home."""
+    if "MPLCONFIGDIR" in os.environ or os.access(os.path.expanduser("~"), os.W_OK):
+        return {}
+    with suppress(MachineError):
+        return {"MPLCONFIGDIR": str(_in_cache() / "matplotlib")}
+    return {}
+
+
+def _in_cache() -> Path:
+    return cache.writable_root() / "tmp" / str(os.getuid())
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:

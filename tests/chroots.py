@@ -28,14 +28,19 @@ _DEVICES = {"null": 3, "zero": 5, "urandom": 9}
 _LIBRARIES = "libbz2-1.0,libffi8,liblzma5,libssl3,zlib1g"
 """Of Debian 12, for a Python that somebody built on it."""
 
-_ENTER = """
+_RIGHTS = (
+    *("--reuid", _USER, "--regid", _USER, "--clear-groups"),
+    *("--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"),
+)
+_LIMIT = """
 set -eu
+[ -z "$group" ] || echo $$ > "$group/cgroup.procs"
+"""
+_MOUNT = """
 mount --make-rprivate /
 mount --bind "$root" "$root"
 mount -o remount,bind,ro "$root"
 mount --bind "$kept" "$root/kept"
-[ -z "$group" ] || echo $$ > "$group/cgroup.procs"
-exec chroot "$root" "$@"
 """
 
 
@@ -74,7 +79,8 @@ SYSTEMS = {
 
 
 def others() -> list[System]:
-    """Pythons on this machine that no package of Debian's has: those of pyenv, uv and $QJUMP_MN_PYTHONS."""
+    """Pythons on this machine that no package of Debian's has, the newest first: those of pyenv, uv and
+    $QJUMP_MN_PYTHONS."""
     home = Path.home()
     folders = [Path(name) for name in os.environ.get("QJUMP_MN_PYTHONS", "").split(os.pathsep) if name]
     folders += sorted(home.glob(".pyenv/versions/3.*")) + sorted(
@@ -85,9 +91,14 @@ def others() -> list[System]:
         version = re.search(r"3\.(\d+)\.\d+", folder.name)
         if version and int(version[1]) >= environment.OLDEST[1] and (folder / "bin/python3").exists():
             found.append(
-                System(f"Debian 12, a Python {version[0]} of another", "bookworm", f"3.{version[1]}", folder)
+                System(
+                    f"Debian 12 with a Python of pyenv or uv, {version[0]}",
+                    "bookworm",
+                    f"3.{version[1]}",
+                    folder,
+                )
             )
-    return found
+    return sorted(found, key=lambda system: int(system.python[2:]), reverse=True)
 
 
 @dataclass(frozen=True)
@@ -96,24 +107,23 @@ class Chroot:
 
     root: Path
     kept: Path
+    is_container: bool = False
 
     def bootstrap(self, *arguments: str, network: bool = False, **variables: str) -> str:
         """Run bootstrap as the user; what it said. With ``network`` there is the machine's, and its pip's
         settings."""
-        shown = {
+        settings = {
             "PATH": "/opt/python/bin:/usr/bin:/bin",
             "HOME": "/home/somebody",
             "QJUMP_MN_CACHE": "/kept/cache",
+            **variables,
         }
-        rights = ["--reuid", _USER, "--regid", _USER, "--clear-groups", "--no-new-privs"]
-        rights += ["--inh-caps=-all", "--bounding-set=-all"]
-        settings = [f"{name}={value}" for name, value in {**shown, **variables}.items()]
-        argv = ["unshare", "--mount", *([] if network else ["--net"]), "sh", "-c", _ENTER, "sh"]
-        argv += ["setpriv", *rights, "env", "-i", *settings, "/srv/qjump-mn/bootstrap", *arguments]
+        enter = self._in_container if self.is_container and not network else self._in_chroot
+        argv = [*enter(network), "env", "-i", *(f"{name}={value}" for name, value in settings.items())]
         with _limited() as group:
             given = {"root": str(self.root), "kept": str(self.kept), "group": str(group or "")}
             done = subprocess.run(
-                argv,
+                [*argv, "/srv/qjump-mn/bootstrap", *arguments],
                 env={**os.environ, **given},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -124,10 +134,23 @@ class Chroot:
         assert done.returncode == 0, done.stdout
         return done.stdout
 
+    def _in_chroot(self, network: bool) -> list[str]:
+        apart = ["unshare", "--mount", *([] if network else ["--net"])]
+        return [*apart, "sh", "-c", f'{_LIMIT}{_MOUNT}exec chroot "$root" "$@"', "sh", "setpriv", *_RIGHTS]
+
+    def _in_container(self, network: bool) -> list[str]:
+        """What rootless containers are made of: a user namespace of the user's own, and /proc and /dev in it."""
+        mounts = ["--ro-bind", str(self.root), "/", "--bind", str(self.kept), "/kept"]
+        mounts += ["--proc", "/proc", "--dev", "/dev"]
+        apart = ["bwrap", *mounts, "--unshare-all", "--cap-drop", "ALL", "--die-with-parent"]
+        return ["sh", "-c", f'{_LIMIT}exec "$@"', "sh", "setpriv", *_RIGHTS, *apart]
+
 
 @contextmanager
-def made(system: System) -> Iterator[Chroot]:
-    """The chroot of a system with a copy of the checkout."""
+def made(system: System, *, is_container: bool = False) -> Iterator[Chroot]:
+    """The chroot of a system with a copy of the checkout; skips where it cannot be."""
+    if is_container and not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
     with tempfile.TemporaryDirectory(prefix="qjump-mn-chroot-") as top:
         root, kept = Path(top, "root"), Path(top, "kept")
         os.chmod(top, 0o755)
@@ -142,7 +165,7 @@ def made(system: System) -> Iterator[Chroot]:
         kept.mkdir()
         shutil.chown(kept, int(_USER), int(_USER))
         _copy_checkout(root / "srv/qjump-mn")
-        yield Chroot(root, kept)
+        yield Chroot(root, kept, is_container)
 
 
 def written_wheels(chroot: Chroot) -> Path:
@@ -173,9 +196,9 @@ class Tried:
     seconds: float
 
 
-def tried(system: System, machine: Path, arms: Sequence[str] = ()) -> Tried:
-    """Run Figure 3a's smoke preset in a chroot with nothing but two files."""
-    with made(system) as chroot:
+def tried(system: System, machine: Path, arms: Sequence[str] = (), *, is_container: bool = False) -> Tried:
+    """Run Figure 3a's smoke preset in a chroot, or a container, with nothing but two files."""
+    with made(system, is_container=is_container) as chroot:
         shutil.copyfile(machine, chroot.root / "srv/qjump-mn-machine.tar.xz")
         shutil.copyfile(written_wheels(chroot), chroot.root / "srv/qjump-mn-wheels.tar")
         options = ["--arms", ",".join(arms)] if arms else []

@@ -74,3 +74,8 @@ def test_so_has_a_python_that_is_not_debians(machine: Path) -> None:
     if not others:
         pytest.skip("no Python but Debian's is here: pyenv's, uv's, or a folder in $QJUMP_MN_PYTHONS")
     assert ONE_TRIAL in chroots.tried(others[0], machine, ["idle"]).reference
+
+
+def test_so_has_a_container_without_privileges(machine: Path) -> None:
+    tried = chroots.tried(chroots.SYSTEMS["debian13"], machine, ["idle"], is_container=True)
+    assert ONE_TRIAL in tried.reference
