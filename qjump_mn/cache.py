@@ -36,6 +36,9 @@ _BY_ROOT = "root must remove it, by `sudo qjump-mn machine verify`"
 VERIFY = "run `qjump-mn machine verify`"
 """What to do where a file of the cache may be damaged."""
 
+_LATER_FIELDS = ("type_params", "is_lazy")
+"""Of the syntax of Python 3.12 and 3.15."""
+
 IN_USE_S = 3600.0
 """An artefact may be needed for so long after it was asked for: a trial waits for a core, and then runs."""
 
@@ -65,6 +68,23 @@ def roots() -> list[Path]:
     return [SHARED, Path(base) / "qjump-mn"]
 
 
+def writable_root() -> Path:
+    """The root that new artefacts go to. Raises MachineError when none can be written."""
+    reasons = []
+    for root in roots():
+        try:
+            root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        except OSError as error:
+            reasons.append(f"{root} ({(error.strerror or 'cannot be made').lower()})")
+            continue
+        if os.access(root, os.W_OK | os.X_OK):
+            return root
+        reasons.append(f"{root} (not writable)")
+    raise MachineError(
+        f"no folder for built files: {', '.join(reasons)}; set QJUMP_MN_CACHE to a folder that you may write"
+    )
+
+
 def hash_of(*parts: bytes | str) -> str:
     """A hash of the parts in their order; the length of each counts, so that no two lists collide by
     concatenation."""
@@ -82,8 +102,24 @@ def hash_of_file(path: Path) -> str:
 
 
 def hash_of_code(path: Path) -> str:
-    """A hash of what a Python file does: comments and line breaks do not count."""
-    return hash_of(ast.dump(ast.parse(path.read_bytes())))
+    """A hash of what a Python file does: comments and line breaks do not count, nor which Python reads it."""
+    return hash_of(_dump(ast.parse(path.read_bytes())))
+
+
+def _dump(node: object) -> str:
+    """What `ast.dump` of Python 3.11 says. Later ones leave out what is empty, and have fields that are empty
+    in what 3.11 can read."""
+    if isinstance(node, list):
+        return f"[{', '.join(map(_dump, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        is_optional = value is None and getattr(type(node), name, ...) is None
+        if not is_optional and (value or name not in _LATER_FIELDS):
+            fields.append(f"{name}={_dump(value)}")
+    return f"{type(node).__name__}({', '.join(fields)})"
 
 
 def find(kind: str, inputs_hash: str) -> Path | None:
@@ -132,7 +168,7 @@ def artefact(
     existing = find(kind, inputs_hash)
     if existing:
         return existing
-    root = _writable_root()
+    root = writable_root()
     final = root / kind / inputs_hash
     for path in _places(kind, inputs_hash):
         if path != final and (damage := cached_files.glance(path)):
@@ -255,22 +291,6 @@ def sweep() -> None:
             with contextlib.suppress(OSError), lock.open("r+b") as held:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 _sweep(lock.with_suffix(""))
-
-
-def _writable_root() -> Path:
-    reasons = []
-    for root in roots():
-        try:
-            root.mkdir(mode=0o755, parents=True, exist_ok=True)
-        except OSError as error:
-            reasons.append(f"{root} ({(error.strerror or 'cannot be made').lower()})")
-            continue
-        if os.access(root, os.W_OK | os.X_OK):
-            return root
-        reasons.append(f"{root} (not writable)")
-    raise MachineError(
-        f"no folder for built files: {', '.join(reasons)}; set QJUMP_MN_CACHE to a folder that you may write"
-    )
 
 
 @contextlib.contextmanager

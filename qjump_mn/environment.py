@@ -10,10 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import shutil
 import sys
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 OLDEST = (3, 11)
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -52,7 +51,7 @@ def ensure(module: str = "qjump_mn.run") -> None:
     if environment is None:
         if _missing_packages():
             _end(
-                f"{_damage() or f'the Python environment of {CHECKOUT} is not there yet'}: run  sudo "
+                f"{_damage() or f'the Python environment of {CHECKOUT} is not there yet'}: run  "
                 f"{shlex.quote(str(CHECKOUT / 'bootstrap'))}"
             )
         return
@@ -60,7 +59,7 @@ def ensure(module: str = "qjump_mn.run") -> None:
         return
     if entered:
         _end(
-            f"the Python environment {environment} does not work: remove it and run  sudo "
+            f"the Python environment {environment} does not work: remove it and run  "
             f"{shlex.quote(str(CHECKOUT / 'bootstrap'))}"
         )
     _enter(environment, ["-m", module, *sys.argv[1:]], {_ENTERED: "1"})
@@ -85,7 +84,7 @@ def build() -> Path:
 
     Raises MachineError when it cannot be built.
     """
-    from qjump_mn import cache
+    from qjump_mn import cache, installation
 
     key = _key(sys.version_info[1])
     existing = cache.find("environment", key)
@@ -94,7 +93,7 @@ def build() -> Path:
     return cache.artefact(
         "environment",
         key,
-        lambda folder: _fill(folder, key),
+        lambda folder: installation.fill(folder, LOCK, CHECKOUT, _say),
         needs_bytes=_NEEDS_BYTES,
         progress=_say,
         is_vital=_is_vital,
@@ -191,69 +190,6 @@ def _missing_packages() -> list[str]:
     return [name for name in PACKAGES if find_spec(name) is None]
 
 
-def _fill(folder: Path, key: str) -> None:
-    import fcntl
-
-    from qjump_mn.errors import MachineError
-
-    log = folder.with_name(f"{key}.log")
-    base = os.path.realpath(sys.executable)  # not /usr/bin/python3, which is another Python after an upgrade
-    python = _python(folder)
-    pip = [
-        python,
-        "-I",
-        "-m",
-        "pip",
-        "--no-input",
-        "--disable-pip-version-check",
-        "install",
-        "--progress-bar=off",
-    ]
-    # Wheels only: a clean machine has no compiler, and a build would run code that the hashes do not cover.
-    pip += ["--no-deps", "--only-binary=:all:", "--require-hashes", "--requirement", str(LOCK)]
-    with log.open("w", encoding="utf-8") as output, folder.with_name(f"{key}.writers").open("ab") as writers:
-        # pip outlives a bootstrap that is killed, and writes on into a folder that is already being swept: so
-        # it holds this lock.
-        fcntl.flock(writers, fcntl.LOCK_EX)
-        for left in folder.parent.glob(f"{key}.tmp-*"):
-            if left != folder:
-                shutil.rmtree(left, ignore_errors=True)
-        for argv in ([base, "-I", "-m", "venv", str(folder)], pip):
-            if _log(argv, output, writers.fileno()):
-                output.flush()
-                last = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
-                last_words = f" ({last[0].strip()})" if last else ""
-                raise MachineError(
-                    f"the Python environment could not be made{last_words}; all that was last_words is in "
-                    f"{log}"
-                )
-    # Their first lines name the folder that the environment is built in; `python -m` needs none of them. ruff
-    # is no script.
-    for script in (folder / "bin").iterdir():
-        if not script.name.startswith("python") and script.name != "ruff":
-            script.unlink()
-
-
-def _log(argv: list[str], output: TextIO, lock: int) -> int:
-    import subprocess
-
-    with subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        pass_fds=[lock],
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            output.write(line)
-            _show(line)
-    _show("")
-    return process.returncode
-
-
 def _enter(environment: Path, arguments: list[str], variables: dict[str, str]) -> NoReturn:
     """Replace this process; the environment sees the checkout's package and nothing of the caller's."""
     variables = {**os.environ, **variables, "PYTHONPATH": str(CHECKOUT)}
@@ -293,15 +229,6 @@ def _test_caches() -> dict[str, str]:
 
 def _say(line: str) -> None:
     print(f"bootstrap: {line}", file=sys.stderr, flush=True)
-
-
-def _show(line: str) -> None:
-    """One line of another program, in place, for whoever watches."""
-    if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns - 4
-        print(
-            f"\r\033[K  {line.strip()[:width]}" if line else "\r\033[K", end="", file=sys.stderr, flush=True
-        )
 
 
 def _end(sentence: str) -> NoReturn:
