@@ -11,7 +11,6 @@ found, and whoever wants it removes it and builds it again.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import errno
 import fcntl
@@ -25,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from qjump_mn import cached_files
+from qjump_mn import cached_files, syntax
 from qjump_mn.errors import MachineError
 
 SHARED = Path("/var/cache/qjump-mn")
@@ -35,9 +34,6 @@ _BY_ROOT = "root must remove it, by `sudo qjump-mn machine verify`"
 
 VERIFY = "run `qjump-mn machine verify`"
 """What to do where a file of the cache may be damaged."""
-
-_LATER_FIELDS = ("type_params", "is_lazy")
-"""Of the syntax of Python 3.12 and 3.15."""
 
 IN_USE_S = 3600.0
 """An artefact may be needed for so long after it was asked for: a trial waits for a core, and then runs."""
@@ -103,23 +99,7 @@ def hash_of_file(path: Path) -> str:
 
 def hash_of_code(path: Path) -> str:
     """A hash of what a Python file does: comments and line breaks do not count, nor which Python reads it."""
-    return hash_of(_dump(ast.parse(path.read_bytes())))
-
-
-def _dump(node: object) -> str:
-    """What `ast.dump` of Python 3.11 says. Later ones leave out what is empty, and have fields that are empty
-    in what 3.11 can read."""
-    if isinstance(node, list):
-        return f"[{', '.join(map(_dump, node))}]"
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    fields = []
-    for name in node._fields:
-        value = getattr(node, name, None)
-        is_optional = value is None and getattr(type(node), name, ...) is None
-        if not is_optional and (value or name not in _LATER_FIELDS):
-            fields.append(f"{name}={_dump(value)}")
-    return f"{type(node).__name__}({', '.join(fields)})"
+    return hash_of(syntax.dump(path.read_bytes()))
 
 
 def find(kind: str, inputs_hash: str) -> Path | None:

@@ -33,6 +33,7 @@ def copy(folder: Path, lock: str | None = None) -> Path:
         "errors.py",
         "cache.py",
         "cached_files.py",
+        "syntax.py",
         "environment.py",
         "index.py",
         "installation.py",
