@@ -16,7 +16,7 @@ from rich.console import Console
 from qjump_mn import cache, cached_files, guest, scratch
 from qjump_mn.errors import MachineError, QJumpError
 from qjump_mn.guest.advice import advised
-from qjump_mn.toolbox import machines
+from qjump_mn.toolbox import machines, making
 
 
 class Finding(NamedTuple):
@@ -100,7 +100,7 @@ def _guest() -> Iterator[Finding]:
     except QJumpError as error:
         problem = str(error)
     yield from (Finding("guest", False, line, required=False) for line in said if "is damaged" in line)
-    remedy = "run  sudo ./bootstrap  in the checkout"
+    remedy = making.refusal() or "run  sudo ./bootstrap  in the checkout"
     if machines.damage():
         remedy = "run  sudo qjump-mn machine build"
     yield Finding("guest", not problem, problem or "boots and runs a job", remedy)

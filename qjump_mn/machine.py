@@ -6,13 +6,16 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError, UsageError
+
+if TYPE_CHECKING:
+    from qjump_mn.toolbox.processors import Processor
 
 app = typer.Typer(
     help="Show, build and renew the machine that experiments run in: QEMU, kernel and programs.",
@@ -34,10 +37,11 @@ def status(context: typer.Context) -> None:
         return
     from qjump_mn import toolbox
     from qjump_mn.toolbox import lock as locks
-    from qjump_mn.toolbox import machines
+    from qjump_mn.toolbox import machines, making
 
     packages, reference = locks.read(toolbox.NAME), machines.read()
-    _say(f"reference  {reference.sha256}, {reference.size_bytes >> 20} MB")
+    for name, file in reference.files.items():
+        _say(f"reference  {file.sha256}, {file.size_bytes >> 20} MB, for {name} hosts")
     _say(f"           {len(packages.have)} packages of Debian {packages.suite}, of {packages.day}")
     others = machines.differences(reference)
     _list("checkout   its sources are the reference's", "checkout   its sources are others:", others)
@@ -46,7 +50,7 @@ def status(context: typer.Context) -> None:
         return
     tree = toolbox.found()
     if tree is None:
-        _say("here       nothing yet: run  sudo qjump-mn machine build")
+        _say(f"here       nothing yet: {making.refusal() or 'run  sudo qjump-mn machine build'}")
         return
     _say(f"here       made of packages, in {tree.root}; Linux {tree.kernel_release}")
     _list("           the reference's packages", "           other packages:", toolbox.differences(tree))
@@ -83,9 +87,16 @@ def build(
 
 
 @app.command()
-def export(file: Annotated[Path, typer.Argument(help="the file to write", show_default=False)]) -> None:
+def export(
+    file: Annotated[Path, typer.Argument(help="the file to write", show_default=False)],
+    processor: Annotated[
+        str, typer.Option("--for", metavar="PROCESSOR", help="of the hosts that take it: x86_64 or arm64")
+    ] = "x86_64",
+) -> None:
     """Write the machine into one file, with which another computer needs neither root nor a mirror."""
-    _export(file)
+    from qjump_mn.toolbox import processors
+
+    _export(file, processors.named(processor))
     _say(f"{file}: {file.stat().st_size >> 20} MB, SHA-256 {cache.hash_of_file(file)}")
 
 
@@ -141,9 +152,9 @@ def lock(
 ) -> None:
     """Rewrite the locks: what they ask for, as the mirrors have it now, the machine, and the reference runs;
     needs root."""
-    from qjump_mn import references, toolbox
+    from qjump_mn import guest, references, toolbox
+    from qjump_mn.toolbox import arm64, machines, processors, renewal, simulator
     from qjump_mn.toolbox import lock as locks
-    from qjump_mn.toolbox import machines, renewal
 
     known = locks.names()
     for name in names or known:
@@ -154,10 +165,16 @@ def lock(
         if name not in (MACHINE, REFERENCES):
             made = renewal.renewed(name, _say)
             _say(f"{name}: {len(made.have)} packages")
-    if not names or {MACHINE, toolbox.NAME} & set(names):
+    if not names or {MACHINE, toolbox.NAME, arm64.LOCK, arm64.COMPILER} & set(names):
+        arm64.check()
         with tempfile.TemporaryDirectory() as folder:
-            _export(Path(folder, "machine"))
-            _say(f"machine: {machines.name_reference(Path(folder, 'machine')).sha256}")
+            paths = {one.name: Path(folder, one.name) for one in processors.ALL}
+            for processor in processors.ALL:
+                _export(paths[processor.name], processor)
+            image, module = guest.prepare(_say, of_packages=True), simulator.package(_say)
+            named = machines.name_reference(paths, image.identity, module.parent.name)
+        for name, file in named.files.items():
+            _say(f"machine: {file.sha256} for {name} hosts")
     if not names or REFERENCES in names:
         references.renew(references.ours(), _say)
 
@@ -180,17 +197,21 @@ def package(folder: Annotated[Path, typer.Argument(help="where it is put")] = Pa
 
 
 @cache.sentences()
-def _export(file: Path) -> None:
-    """Write the machine file of what the locks and the sources make; it is there whole or not at all."""
+def _export(file: Path, processor: Processor) -> None:
+    """Write the machine file, for hosts with that processor, of what the locks and the sources make; it is
+    there whole or not at all."""
     from qjump_mn import guest, toolbox
-    from qjump_mn.toolbox import machine_file, simulator
+    from qjump_mn.toolbox import arm64, machine_file, processors, simulator
 
     tree = toolbox.made(toolbox.NAME, _say)
     image = guest.prepare(_say, of_packages=True)
-    parts = machine_file.parts(tree, image.kernel, image.initrd, simulator.package(_say))
+    host, module, more = tree, simulator.package(_say), list[str]()
+    if processor is processors.AARCH64:
+        host, module, more = arm64.tree(_say), arm64.simulator_package(_say), arm64.packages()
+    parts = machine_file.parts(host, image.kernel, image.initrd, module, tree)
     facts = machine_file.Facts(
-        packages=image.packages,
-        packages_sha256=image.packages_sha256,
+        packages=[*image.packages, *more],
+        packages_sha256=cache.hash_of(image.packages_sha256, *more) if more else image.packages_sha256,
         qemu_version=image.qemu_version,
         files={name: cache.hash_of_file(path) for name, path in parts.items()},
     )

@@ -10,13 +10,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from qjump_mn import environment
+from qjump_mn.toolbox.machines import LockedFile, MachineLock
 from tests import checkouts
 
 # Every program that bootstrap calls; what is not in the folder on PATH is not on the machine.
-PROGRAMS = "sh dirname readlink id sed grep mkdir flock head tail sleep mount unshare gpg mmdebstrap shellcheck gcc make rsync cat date touch env".split()
+PROGRAMS = "sh dirname readlink id sed grep mkdir flock head tail sleep mount unshare gpg mmdebstrap shellcheck gcc make rsync cat date touch env uname wc".split()
 PLAYED = ("id", "mmdebstrap", "gpg", "shellcheck", "gcc", "make", "rsync")
 
 if (
@@ -135,26 +137,42 @@ def test_it_finds_its_checkout_however_it_is_called(machine: Machine, called: st
     assert checkouts.said(output)["path"][0] == str(machine.checkout)
 
 
-@pytest.mark.parametrize("where", ["named", "in the checkout", "beside the checkout", "taken before"])
+@pytest.mark.parametrize(
+    "where", ["named", "in the checkout", "beside the checkout", "taken before", "nowhere"]
+)
 def test_with_a_machine_file_nothing_of_a_mirror_is_missing(machine: Machine, where: str) -> None:
     name = "0" * 64
     (machine.checkout / "qjump_mn/toolbox").mkdir(exist_ok=True)
-    (machine.checkout / "qjump_mn/toolbox/machine.lock").write_text(
-        f'{{\n "sha256": "{name}",\n "x": 1\n}}\n'
-    )
+    files = {
+        os.uname().machine: LockedFile(sha256=name, size_bytes=7),
+        "other": LockedFile(sha256="1", size_bytes=8),
+    }
+    lock = MachineLock(files=files, made_of={}, image="", simulator="")
+    path = machine.checkout / "qjump_mn/toolbox/machine.lock"
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(lock, order="sorted"), indent=1))
+    (machine.checkout / "qjump-mn-machine-other.tar.xz").write_bytes(b"12345678")
     machine.lack("mmdebstrap")
+    if where == "nowhere":
+        assert "installs mmdebstrap" in machine.run("fig3a")[2]
+        return
     named = "https://somewhere/machine" if where == "named" else ""
     match where:
         case "in the checkout":
-            (machine.checkout / "qjump-mn-machine-1.tar.xz").touch()
+            (machine.checkout / "qjump-mn-machine-1.tar.xz").write_bytes(b"1234567")
         case "beside the checkout":
-            (machine.checkout.parent / "qjump-mn-machine.tar.xz").touch()
+            (machine.checkout.parent / "qjump-mn-machine.tar.xz").write_bytes(b"1234567")
         case "taken before":
             (machine.cache / "machine" / name).mkdir(parents=True)
     code, output, messages = machine.run("fig3a", QJUMP_MN_MACHINE=named)
     assert (code, messages, machine.apt_calls()) == (0, "", [])
     assert checkouts.said(output)["argv"] == ["fig3a"]
     assert "mmdebstrap" in machine.run("test", QJUMP_MN_MACHINE=named)[2]  # tests build everything
+
+
+def test_where_nothing_can_be_built_nothing_is_installed_for_it(machine: Machine) -> None:
+    machine.lack("mmdebstrap")
+    machine.play("uname", "echo aarch64")
+    assert machine.run("fig3a")[0] == 0 and not machine.apt_calls()
 
 
 def test_what_is_missing_is_installed_without_a_question(machine: Machine) -> None:

@@ -14,7 +14,7 @@ from qjump_mn.guest import Image
 from qjump_mn.remembered import VARIABLE
 from tests import facts
 
-IMAGE = Image(Path(), Path(), Path(), {"qemu": "1", "kernel": "2", "initrd": "3"}, "10.0", [], "4", [])
+IMAGE = Image(Path(), Path(), Path(), {"qemu": "1", "kernel": "2", "initrd": "3"}, "10.0", [], "4", [], "5")
 
 
 @pytest.fixture

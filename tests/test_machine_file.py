@@ -13,9 +13,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import cache, toolbox
+from qjump_mn import cache, references, toolbox
 from qjump_mn.errors import MachineError
-from qjump_mn.toolbox import Tree, machine_file, machines
+from qjump_mn.results.reference import read as reference_of
+from qjump_mn.toolbox import Tree, arm64, machine_file, machines, processors
 from qjump_mn.toolbox.machine_file import FACTS, Facts
 
 
@@ -54,7 +55,7 @@ def written(tree: Tree, parts: dict[str, Path], tmp_path: Path) -> Path:
 
 def test_a_machine_has_the_loader_and_the_libraries_that_qemu_asks_for(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "module.py").touch()
-    found = machine_file.parts(tree, tree.kernel, tree.kernel, tmp_path)
+    found = machine_file.parts(tree, tree.kernel, tree.kernel, tmp_path, tree)
     assert all(Path(name).as_posix() == name and path.is_file() for name, path in found.items())
     folders = {str(Path(name).parent) for name in found}
     assert {"tree/usr/bin", "tree/usr/lib64", "tree/usr/lib/x86_64-linux-gnu", "simulator"} <= folders
@@ -158,7 +159,10 @@ def reference(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """The file is the reference machine, and nothing is in the cache."""
     monkeypatch.setattr(machines, "LOCK", tmp_path / "machine.lock")
     monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path / "cache"))
-    machines.name_reference(written)
+    other = tmp_path / "other.tar.xz"
+    other.write_bytes(b"another machine")
+    machines.name_reference({"x86_64": written, "aarch64": other}, "image", "simulator")
+    monkeypatch.setattr(processors, "here", lambda: "x86_64")
     return written
 
 
@@ -174,6 +178,55 @@ def test_the_reference_is_taken_from_the_file_that_is_named(
     assert (folder / "kernel").stat().st_size == 5000 and machines.facts(folder).qemu_version == "10.0"
     monkeypatch.delenv(machines.VARIABLE)
     assert machines.found() == machines.reference() == folder and machines.is_at_hand()
+
+
+def test_the_file_for_other_hosts_is_refused(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = str(reference.with_name("other.tar.xz"))
+    with pytest.raises(MachineError, match=r"other\.tar\.xz is the machine for aarch64 hosts, .* is x86_64$"):
+        machines.taken(other)
+    monkeypatch.setattr(processors, "here", lambda: "aarch64")
+    with pytest.raises(
+        MachineError, match=r"machine\.tar\.xz is the machine for x86_64 hosts, .* is aarch64$"
+    ):
+        machines.taken(str(reference))
+    with pytest.raises(MachineError, match="is no whole machine file"):
+        machines.taken(other)
+    monkeypatch.setattr(processors, "here", lambda: "riscv64")
+    assert machines.found() is None
+    with pytest.raises(MachineError, match="is the machine for x86_64 hosts, and this one is riscv64"):
+        machines.taken(str(reference))
+
+
+def test_of_files_beside_the_checkout_the_one_for_this_host_is_taken(
+    reference: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = str(reference.with_name("other.tar.xz"))
+    monkeypatch.setattr(machines, "_beside", lambda: iter([other]))
+    said: list[str] = []
+    assert machines.given(said.append) is None
+    assert said[-1] == f"{other} is the machine for aarch64 hosts, and this one is x86_64"
+    monkeypatch.setattr(machines, "_beside", lambda: iter([other, str(reference)]))
+    said.clear()
+    assert machines.given(said.append) == machines.found() is not None
+    assert not any("aarch64" in line for line in said)
+
+
+def test_what_only_arm64_is_made_of_counts_there_only(
+    reference: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, theirs = machines.read(), arm64.made_of()
+    assert lock.files["aarch64"].made_of == theirs and not lock.files["x86_64"].made_of
+    changed = {**theirs, "the lock arm64": "another"}
+    monkeypatch.setattr(arm64, "made_of", lambda: changed)
+    assert machines.differences(lock) == []
+    monkeypatch.setattr(processors, "here", lambda: "aarch64")
+    assert machines.differences(lock) == ["the lock arm64"]
+
+
+def test_the_simulator_of_the_file_stands_for_the_one_that_it_was_made_of(reference: Path) -> None:
+    folder = machines.taken(str(reference))
+    assert machines.simulator_identity(folder / "simulator") == "simulator"
+    assert machines.simulator_identity(Path("/cache/build/0123/installed")) == "0123"
 
 
 def test_an_address_is_a_place_too(reference: Path) -> None:
@@ -209,4 +262,12 @@ def test_other_sources_make_another_machine(reference: Path, monkeypatch: pytest
 def test_the_reference_machine_is_made_of_this_checkout() -> None:
     lock = machines.read()
     assert machines.differences(lock) == []
-    assert lock.size_bytes < 100 << 20
+    assert lock.files["aarch64"].made_of == arm64.made_of()
+    assert lock.files.keys() == {one.name for one in processors.ALL}
+    assert all(file.size_bytes < 100 << 20 for file in lock.files.values())
+
+
+def test_the_reference_runs_are_of_the_reference_machine() -> None:
+    lock = machines.read()
+    images = {reference_of(path).image for path in references.ours().glob("*.json")}
+    assert images == {lock.image, lock.simulator}

@@ -8,18 +8,21 @@ from __future__ import annotations
 import functools
 import hashlib
 import http.server
+import re
 import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from qjump_mn.errors import MachineError
+from qjump_mn.errors import MachineError, UsageError
+from qjump_mn.toolbox import Tree, arm64, making, packages, processors
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.toolbox import packages
 from qjump_mn.toolbox.lock import Lock, Locked, Package
+from qjump_mn.toolbox.processors import Processor
 
 NAMES = ("first", "second", "third")
 TIME = "20261123T120000Z"
@@ -82,9 +85,69 @@ def test_every_lock_of_the_checkout_can_be_read_and_written_again() -> None:
         lock = locks.read(name)
         assert lock.have and lock.ask and lock.suite, name
         assert lock.text == locks.path_of(name).read_text()
-        wanted = {ask.partition("/")[0] for ask in lock.ask}
+        wanted = {re.split("[/:]", ask)[0] for ask in lock.ask}
         assert wanted <= {one.package.name for one in lock.have}
         assert {one.archive for one in lock.have} <= {"debian", "debian-security"}
+
+
+def test_a_lock_says_its_architecture_where_it_is_another() -> None:
+    assert locks.read("toolbox").architecture == "amd64"
+    assert "architecture" not in locks.read("toolbox").text
+    lock = locks.read(arm64.LOCK)
+    assert lock.architecture == "arm64" and "\narchitecture arm64\n" in lock.text
+    assert {one.package.architecture for one in lock.have} == {"arm64", "all"}
+
+
+def test_the_locks_for_arm64_have_the_versions_of_the_toolbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm64.check()
+    read = locks.read
+
+    def moved(name: str) -> Lock:
+        lock = read(name)
+        (qemu,) = (one for one in lock.have if one.package.name == "qemu-system-x86")
+        newer = replace(qemu, package=replace(qemu.package, version="99"))
+        return replace(lock, have=(newer,)) if name == arm64.LOCK else lock
+
+    monkeypatch.setattr(locks, "read", moved)
+    with pytest.raises(
+        MachineError, match=r"^the lock 'arm64' has qemu-system-x86 99, 'toolbox' has 1:.*: run "
+    ):
+        arm64.check()
+
+
+@pytest.mark.parametrize(
+    ("processor", "sentence"),
+    [
+        ("x86_64", "^$"),
+        (
+            "aarch64",
+            "^this host is aarch64, and .* on x86_64 only: .* export --for arm64 FILE`, then set QJUMP",
+        ),
+        ("riscv64", "^the machine runs on x86_64 and aarch64 hosts; this one is riscv64$"),
+    ],
+)
+def test_where_nothing_is_built_it_is_said_what_to_do(
+    processor: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processors, "here", lambda: processor)
+    assert re.match(sentence, making.refusal())
+
+
+def test_a_processor_has_the_kernels_name_and_debians() -> None:
+    for one in processors.ALL:
+        assert processors.named(one.name) == processors.named(one.debian) == one
+    with pytest.raises(UsageError, match="no machine for 'mips' hosts: there are x86_64 and arm64"):
+        processors.named("mips")
+
+
+@pytest.mark.parametrize("processor", processors.ALL)
+def test_a_program_is_started_by_the_loader_of_its_tree(processor: Processor, tmp_path: Path) -> None:
+    assert Tree(tmp_path).processor is processors.X86_64
+    (tmp_path / processor.loader).parent.mkdir(parents=True)
+    (tmp_path / processor.loader).touch()
+    loader, *_, libraries, program, argument = Tree(tmp_path).program("usr/bin/true", "x")
+    assert loader == str(tmp_path / processor.loader) and libraries == str(tmp_path / processor.libraries)
+    assert (program, argument) == (str(tmp_path / "usr/bin/true"), "x")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import platform
 import time
 from pathlib import Path
 from typing import Self
@@ -70,7 +70,7 @@ class GuestBackend:
             "qemu": self._image.qemu_version,
         }
         facts["packages_sha256"] = self._image.packages_sha256
-        facts["image"] = hashlib.sha256("".join(sorted(self._image.sha256.values())).encode()).hexdigest()
+        facts |= {"image": self._image.identity, "processor": platform.machine()}
         if self._image.differences:
             facts["differences"] = "; ".join(self._image.differences)
         if not self._cold:

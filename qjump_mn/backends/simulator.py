@@ -4,6 +4,7 @@ there are cores."""
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -54,7 +55,8 @@ class SimulatorBackend:
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
         """What identifies the simulator: the hash of its sources and of what compiled them."""
-        return {"image": self._package.parent.name, "simulator": self._package.parent.name}
+        facts = {"simulator": self._package.parent.name, "processor": platform.machine()}
+        return {"image": machines.simulator_identity(self._package), **facts}
 
     def cost(self, trial: Trial) -> float:
         """Packets, of which a run's time is a multiple, as far as the plan tells."""

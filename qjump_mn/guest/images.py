@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -80,6 +81,7 @@ def _of_machine(folder: Path) -> Image:
         packages=facts.packages,
         packages_sha256=facts.packages_sha256,
         differences=[],
+        identity=machines.read().image,
     )
 
 
@@ -96,4 +98,9 @@ def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path, differenc
         packages=[f"{package.name}={package.version}" for package in tree.packages],
         packages_sha256=tree.packages_sha256,
         differences=differences,
+        identity=_identity(sha256),
     )
+
+
+def _identity(sha256: Mapping[str, str]) -> str:
+    return hashlib.sha256("".join(sorted(sha256.values())).encode()).hexdigest()

@@ -57,7 +57,8 @@ class Image(msgspec.Struct, frozen=True):
 
     `sha256` has the keys `qemu`, `kernel` and `initrd`; `packages` is the complete list `name=version` of the
     tree, and `differences` says in one sentence each how it differs from the locked reference (empty: it is
-    the reference).
+    the reference). `identity` is what runs are compared by: the same for every host's QEMU of the same
+    version, with the same kernel and initramfs.
     """
 
     tree: Path
@@ -68,6 +69,7 @@ class Image(msgspec.Struct, frozen=True):
     packages: list[str]
     packages_sha256: str
     differences: list[str]
+    identity: str
 
 
 class Snapshot(msgspec.Struct, frozen=True):

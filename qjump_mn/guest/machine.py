@@ -21,6 +21,8 @@ from qjump_mn.guest.job import Image, Progress
 from qjump_mn.guest.qmp import Qmp
 from qjump_mn.leash import leashed
 from qjump_mn.processes import is_alive, tag
+from qjump_mn.toolbox.machine_file import QEMU
+from qjump_mn.toolbox.tree import Tree
 
 TAG = "QJUMP_MN_RUN"
 """The environment variable by which our QEMUs are known: the harness's tag, see processes.py."""
@@ -78,8 +80,7 @@ def qemu_argv(image: Image, files: Files, memory: str, *, stopping: bool, state:
     there is a state file."""
     root = image.tree
     return [
-        str(root / "usr/lib64/ld-linux-x86-64.so.2"), "--inhibit-cache",
-        "--library-path", str(root / "usr/lib/x86_64-linux-gnu"), str(root / "usr/bin/qemu-system-x86_64"),
+        *Tree(root).program(QEMU),
         "-L", str(root / "usr/share/seabios"), "-L", str(root / "usr/share/qemu"),
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         # A fixed version of the machine, without the devices that nothing uses: less to probe, less to save.

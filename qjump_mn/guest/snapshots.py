@@ -176,7 +176,7 @@ def _empty_state(image: Image, files: Files, start: Start) -> None:
     """Make the empty qcow2 file, by a QEMU without a machine: qemu-img is a package of its own."""
     files.state.touch()
     everything = qemu_argv(image, files, own_memory(1), stopping=False, state=False)
-    program = everything[: everything.index("-L")]
+    program = everything[: everything.index("-nodefaults")]
     program += ["-machine", "none", "-nodefaults", "-no-user-config", "-display", "none"]
     with start(program, files) as blank:
         blank.qmp.command(

@@ -26,6 +26,9 @@ HOME = ".cargo-home"
 OFFLINE = {"CARGO_HOME": f"/build/{HOME}", "CARGO_NET_OFFLINE": "true"}
 """Cargo's settings for building with them."""
 
+_TARGETS = ("--target=x86_64-unknown-linux-gnu", "--target=aarch64-unknown-linux-gnu")
+"""For whom our programs are built (arm64.py); crates that only others need are not fetched."""
+
 _NEEDS_BYTES = 100 << 20
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # the host's: the toolbox has none
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy")
@@ -70,7 +73,7 @@ def _fetch(tree: Tree, source: Path, scratch: Path) -> None:
     environment |= {"CARGO_HOME": OFFLINE["CARGO_HOME"], "CARGO_HTTP_CAINFO": "/build/certificates"}
     try:
         tree.run(
-            ["cargo", "fetch", "--quiet", "--locked", "--target", "x86_64-unknown-linux-gnu"],
+            ["cargo", "fetch", "--quiet", "--locked", *_TARGETS],
             scratch,
             environment,
             online=True,

@@ -1,9 +1,11 @@
 """A lock: all Debian packages that a tree is made of, each by the hash of its file.
 
 A file of locks/ has one word and its value a line: `suite`, the release; `variant`, mmdebstrap's (`extract`
-installs nothing); `time`, when a mirror had all of it, as the archive of old packages writes times; `ask`, a
-package that is wanted; `have`, one that is there then: name, version, architecture, bytes and SHA-256 of its
-file, and the file's path, of which the first folder says which of Debian's archives it is from.
+installs nothing); `architecture`, Debian's word for the processor, amd64 if there is none (`amd64,arm64`:
+packages of both, run on the first); `time`, when a mirror had all of it, as the archive of old packages
+writes times; `ask`, a package that is wanted; `have`, one that is there then: name, version, architecture,
+bytes and SHA-256 of its file, and the file's path, of which the first folder says which of Debian's archives
+it is from.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from pathlib import Path
 from qjump_mn.errors import MachineError
 
 FOLDER = Path(__file__).with_name("locks")
+AMD64 = "amd64"
+"""The architecture of a lock that says none."""
+
 _HEAD = "# Made by `qjump-mn machine lock`; only `suite`, `variant` and `ask` are written by hand.\n"
 
 
@@ -57,6 +62,7 @@ class Lock:
     time: str
     ask: tuple[str, ...]
     have: tuple[Locked, ...]
+    architecture: str = AMD64
 
     @property
     def day(self) -> str:
@@ -65,7 +71,8 @@ class Lock:
 
     @property
     def identity(self) -> str:
-        """Of what is made of it, whatever the time at which a mirror had it."""
+        """Of what is made of it, whatever the time at which a mirror had it. The files are of one
+        architecture each."""
         have = (f"{one.package.name} {one.package.version} {one.sha256}" for one in self.have)
         return "\n".join((self.suite, self.variant, *self.ask, *have))
 
@@ -73,6 +80,8 @@ class Lock:
     def text(self) -> str:
         """The file."""
         lines = [f"suite {self.suite}", f"variant {self.variant}", f"time {self.time}"]
+        if self.architecture != AMD64:
+            lines.insert(2, f"architecture {self.architecture}")
         lines += [f"ask {name}" for name in self.ask]
         for one in self.have:
             package = f"{one.package.name} {one.package.version} {one.package.architecture}"
@@ -93,14 +102,14 @@ def path_of(name: str) -> Path:
 def read(name: str) -> Lock:
     """The lock of that name. Raises MachineError for a line that is none of a lock's."""
     path = path_of(name)
-    single = {"suite": "", "variant": "minbase", "time": ""}
+    single = {"suite": "", "variant": "minbase", "architecture": AMD64, "time": ""}
     ask: list[str] = []
     have: list[Locked] = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         match line.partition("#")[0].split():
             case []:
                 pass
-            case [("suite" | "variant" | "time") as key, value]:
+            case [("suite" | "variant" | "architecture" | "time") as key, value]:
                 single[key] = value
             case ["ask", value]:
                 ask.append(value)
@@ -110,7 +119,13 @@ def read(name: str) -> Lock:
                 have.append(Locked(Package(*package), int(size), sha256, place))
             case _:
                 raise MachineError(f"{path}:{number}: this is no line of a lock: {line[:80]}")
-    return Lock(name, single["suite"], single["variant"], single["time"], tuple(ask), tuple(have))
+    suite, variant, architecture, when = (single[key] for key in ("suite", "variant", "architecture", "time"))
+    return Lock(name, suite, variant, when, tuple(ask), tuple(have), architecture)
+
+
+def versions(lock: Lock) -> dict[str, str]:
+    """The version of each package of a lock, by the package's name."""
+    return {one.package.name: one.package.version for one in lock.have}
 
 
 def _is_file(size: str, sha256: str, place: str) -> bool:

@@ -20,7 +20,7 @@ import msgspec
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
-from qjump_mn.toolbox.tree import LIBRARIES, LOADER, Tree
+from qjump_mn.toolbox.tree import Tree
 
 TREE, KERNEL, INITRD, SIMULATOR = "tree", "kernel", "initrd", "simulator"
 """What the members lie in, or are."""
@@ -54,19 +54,33 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     files: dict[str, str]
 
 
-def parts(tree: Tree, kernel: Path, initrd: Path, simulator: Path) -> dict[str, Path]:
-    """The files of a machine by the names of its members. QEMU's libraries are those that its loader
-    names."""
-    listed = tree.output(QEMU, loader=("--list",))
-    # The loader, which lies elsewhere, is in the list by its path.
-    libraries = re.findall(r"^\s*([^/\s]+) => (/\S+)", listed, re.MULTILINE)
-    found = {f"{TREE}/{name}": tree.root / name for name in (QEMU, LOADER, *_FIRMWARE)}
-    found |= {f"{TREE}/{LIBRARIES}/{name}": Path(path) for name, path in libraries}
+def parts(tree: Tree, kernel: Path, initrd: Path, simulator: Path, toolbox: Tree) -> dict[str, Path]:
+    """The files of a machine by the names of its members. `tree` has QEMU and its libraries, for whatever
+    host; the firmware, which the guest executes, is the toolbox's."""
+    found = {f"{TREE}/{name}": tree.root / name for name in (QEMU, tree.processor.loader)}
+    found |= {f"{TREE}/{name}": tree.root / name for name in _libraries(tree, toolbox)}
+    found |= {f"{TREE}/{name}": toolbox.root / name for name in _FIRMWARE}
     found |= {KERNEL: kernel, INITRD: initrd}
     for path in simulator.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             found[f"{SIMULATOR}/{path.relative_to(simulator)}"] = path
     return found
+
+
+def _libraries(tree: Tree, toolbox: Tree) -> list[str]:
+    """All that QEMU loads at its start, but for the loader itself: as the files say, for this host may not be
+    able to run them."""
+    folder = tree.processor.libraries
+    found: dict[str, None] = {}
+    todo = [QEMU]
+    while todo:
+        files = (str(tree.root / one) for one in todo)
+        said = toolbox.output("usr/bin/readelf", "--dynamic", "--wide", *files)
+        needed = dict.fromkeys(re.findall(r"\(NEEDED\).*\[(.+)\]", said))
+        needed.pop(Path(tree.processor.loader).name, None)
+        todo = [name for one in needed if (name := f"{folder}/{one}") not in found]
+        found |= dict.fromkeys(todo)
+    return list(found)
 
 
 def write(found: Mapping[str, Path], facts: Facts, tree: Tree, target: Path) -> None:

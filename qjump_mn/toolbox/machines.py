@@ -1,7 +1,8 @@
 """The reference machine by its name, which is the hash of its file; and where that may come from.
 
-machine.lock says the name, what Debian's packages and our sources were when it was made, and where the file
-may be had. Where these are otherwise now, the machine is another one, and is made of packages.
+There is a file for each processor that a host may have: the guest's half is the same in all. machine.lock
+says their names, what Debian's packages and our sources were when they were made, and where a file may be
+had. Where these are otherwise now, the machine is another one, and is made of packages.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -18,7 +19,17 @@ import msgspec
 import qjump_mn
 from qjump_mn import cache, toolbox
 from qjump_mn.errors import MachineError
-from qjump_mn.toolbox import build, cpio, image, machine_file, overlay, selection, simulator
+from qjump_mn.toolbox import (
+    arm64,
+    build,
+    cpio,
+    image,
+    machine_file,
+    overlay,
+    processors,
+    selection,
+    simulator,
+)
 from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox.machine_file import FACTS, Facts
 
@@ -36,14 +47,40 @@ _CHUNK_BYTES = 1 << 20
 Progress = Callable[[str], None]
 
 
-class MachineLock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``made_of`` has the hash of each of our sources, and of the lock of Debian's packages; ``places`` are
-    addresses of the file."""
+class LockedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The file for one kind of host: ``made_of`` has the hashes of what it alone is made of, ``places`` are
+    addresses of it."""
 
     sha256: str
     size_bytes: int
-    made_of: dict[str, str]
+    made_of: dict[str, str] = {}
     places: tuple[str, ...] = ()
+
+
+class MachineLock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``files`` are by the processors of hosts; ``made_of`` has the hash of each of our sources, and of the
+    lock of Debian's packages.
+
+    ``image`` and ``simulator`` are what stands for the machine, and for the simulator in it, in a run: the
+    same on every host, and what x86_64's are when they are made of packages.
+    """
+
+    files: dict[str, LockedFile]
+    made_of: dict[str, str]
+    image: str
+    simulator: str
+
+    @property
+    def sha256(self) -> str:
+        """Of the file for this host; a word that is no hash if there is none."""
+        file = self.files.get(processors.here())
+        return file.sha256 if file else "none"
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the file for this host, 0 if there is none."""
+        file = self.files.get(processors.here())
+        return file.size_bytes if file else 0
 
 
 def read() -> MachineLock:
@@ -74,9 +111,10 @@ def made_of() -> dict[str, str]:
 
 
 def differences(lock: MachineLock) -> list[str]:
-    """What the checkout's machine is made of otherwise than the reference, by name."""
-    now = made_of()
-    then = lock.made_of
+    """What the checkout's machine, for this host, is made of otherwise than the reference, by name."""
+    now, then = made_of(), lock.made_of
+    if processors.here() == processors.AARCH64.name and (file := lock.files.get(processors.here())):
+        now, then = now | arm64.made_of(), then | file.made_of
     return sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
 
 
@@ -101,6 +139,12 @@ def simulator_package(progress: Progress = lambda line: None) -> Path:
     with cache.sentences():
         machine = reference(progress)
         return machine / machine_file.SIMULATOR if machine else simulator.package(progress)
+
+
+def simulator_identity(package: Path) -> str:
+    """What stands for the simulator that is imported from ``package`` in a run."""
+    lock, name = read(), package.parent.name
+    return lock.simulator if name == lock.sha256 else name
 
 
 def found() -> Path | None:
@@ -130,11 +174,14 @@ def given(progress: Progress = lambda line: None) -> Path | None:
     chosen = os.environ.get(VARIABLE)
     if chosen:
         return taken(chosen, progress)
-    for place in (*_beside(), *lock.places):
+    file, refusals = lock.files.get(processors.here()), []
+    for place in (*_beside(), *(file.places if file else ())):
         try:
             return taken(place, progress)
         except MachineError as error:
-            progress(str(error))
+            refusals.append(str(error))
+    for refusal in refusals:
+        progress(refusal)
     return None
 
 
@@ -162,12 +209,21 @@ def facts(folder: Path) -> Facts:
         raise MachineError(f"{folder} is damaged: {cache.VERIFY}") from error
 
 
-def name_reference(path: Path) -> MachineLock:
-    """Write machine.lock: the file is the reference machine, made of what there is now."""
-    places = read().places if LOCK.exists() else ()
-    lock = MachineLock(
-        sha256=cache.hash_of_file(path), size_bytes=path.stat().st_size, made_of=made_of(), places=places
-    )
+def name_reference(paths: Mapping[str, Path], image: str, simulator: str) -> MachineLock:
+    """Write machine.lock: the files, by the processors of hosts, are the reference machine, made of what
+    there is now; ``image`` and ``simulator`` stand for it in a run."""
+    before = read().files if LOCK.exists() else {}
+    own = {processors.AARCH64.name: arm64.made_of()}
+    files = {
+        name: LockedFile(
+            sha256=cache.hash_of_file(path),
+            size_bytes=path.stat().st_size,
+            made_of=own.get(name, {}),
+            places=before[name].places if name in before else (),
+        )
+        for name, path in paths.items()
+    }
+    lock = MachineLock(files=files, made_of=made_of(), image=image, simulator=simulator)
     LOCK.write_bytes(msgspec.json.format(msgspec.json.encode(lock, order="sorted"), indent=1) + b"\n")
     return lock
 
@@ -183,6 +239,11 @@ def _check(path: Path, place: str, lock: MachineLock) -> None:
         sha256 = cache.hash_of_file(path)
     except OSError as error:
         raise MachineError(f"{place} cannot be read: {(error.strerror or str(error)).lower()}") from error
+    for name, file in lock.files.items():
+        if file.sha256 == sha256 != lock.sha256:
+            raise MachineError(
+                f"{place} is the machine for {name} hosts, and this one is {processors.here()}"
+            )
     if sha256 != lock.sha256:
         raise MachineError(
             f"{place} is not the machine of this checkout: its SHA-256 is {sha256[:12]}…, "

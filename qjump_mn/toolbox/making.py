@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from qjump_mn.errors import MachineError
 from qjump_mn.leash import leashed
-from qjump_mn.toolbox import mirrors, packages
+from qjump_mn.toolbox import mirrors, packages, processors
 from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.tree import host_program
 
@@ -47,11 +46,24 @@ def newest(lock: Lock, root: Path, progress: Callable[[str], None], *more: str) 
     _mmdebstrap(lock, root, mirrors.lines(lock.suite), progress, *more)
 
 
+def refusal() -> str:
+    """Why this host can make no tree, and what to do, in a sentence; empty if it can."""
+    here = processors.here()
+    known = next((one for one in processors.ALL if one.name == here), None)
+    if known is processors.X86_64:
+        return ""
+    if known is None:
+        names = " and ".join(one.name for one in processors.ALL)
+        return f"the machine runs on {names} hosts; this one is {here}"
+    return (
+        f"this host is {here}, and the machine is built on x86_64 only: have its file written there with "
+        f"`qjump-mn machine export --for {known.debian} FILE`, then set QJUMP_MN_MACHINE to it here"
+    )
+
+
 def _check() -> None:
-    if platform.machine() != "x86_64":
-        raise MachineError(
-            f"the guest is an x86_64 machine and its QEMU runs on one; this is {platform.machine()}"
-        )
+    if sentence := refusal():
+        raise MachineError(sentence)
     if os.geteuid() != 0:
         raise MachineError("the machine must be built once by root: run `sudo qjump-mn machine build`")
 
@@ -63,6 +75,7 @@ def _mmdebstrap(
     process."""
     argv = [host_program("mmdebstrap"), f"--variant={lock.variant}"]
     argv += ['--aptopt=APT::Install-Recommends "false"', f"--include={','.join(lock.ask)}", *more]
+    argv += [f"--architectures={lock.architecture}"]
     argv += [f"--dpkgopt=path-exclude={pattern}" for pattern in _NOT_UNPACKED]
     argv += [lock.suite.removesuffix(mirrors.BACKPORTS), str(root), *sources]
     isolated = ["--mount", "--propagation", "private", "--pid", "--mount-proc", "--fork", "--kill-child"]

@@ -33,9 +33,14 @@ def renewed(name: str, progress: Callable[[str], None]) -> Lock:
         making.newest(lock, root, progress, _KEPT)
         paths = dict(_listed(root / "var/lib/apt/lists"))
         have = [_described(path, paths) for path in sorted((root / "var/cache/apt/archives").glob("*.deb"))]
-    made = replace(lock, time=now, have=tuple(sorted(have, key=lambda one: one.package.name)))
+    made = replace(lock, time=now, have=tuple(sorted(have, key=_place)))
     write_atomically(locks.path_of(name), made.text.encode())
     return made
+
+
+def _place(one: Locked) -> tuple[str, str]:
+    """In which order a lock has its packages."""
+    return one.package.name, one.package.architecture
 
 
 def _listed(lists: Path) -> Iterator[tuple[str, str]]:

@@ -14,11 +14,9 @@ from pathlib import Path
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
 from qjump_mn.leash import leashed
+from qjump_mn.toolbox import processors
 from qjump_mn.toolbox.lock import Package
-
-LOADER = "usr/lib64/ld-linux-x86-64.so.2"
-LIBRARIES = "usr/lib/x86_64-linux-gnu"
-"""Where a tree has what every program of it is started by, and what they load."""
+from qjump_mn.toolbox.processors import Processor
 
 _NO_PROGRAM = 126
 """The least status of a program that could not be started or was ended by a signal, as a shell has it."""
@@ -31,7 +29,8 @@ _ENVIRONMENT = {
 }
 
 _VITAL_FOLDERS = frozenset(
-    ("usr/bin", "usr/sbin", "usr/lib64", LIBRARIES, "usr/share/seabios", "usr/share/qemu", "boot")
+    ("usr/bin", "usr/sbin", "usr/lib64", "usr/share/seabios", "usr/share/qemu", "boot")
+    + tuple(one.libraries for one in processors.ALL)
 )
 _VITAL_FILES = frozenset(("var/lib/dpkg/status",))
 
@@ -60,7 +59,7 @@ class Tree:
             for stanza in status.split("\n\n")
         ]
         packages = [Package(one["Package"], one["Version"], one["Architecture"]) for one in fields if one]
-        return sorted(packages, key=lambda package: package.name)
+        return sorted(packages, key=lambda package: (package.name, package.architecture))
 
     @cached_property
     def packages_sha256(self) -> str:
@@ -86,6 +85,11 @@ class Tree:
         """The kernel's bzImage."""
         return self.root / "boot" / f"vmlinuz-{self.kernel_release}"
 
+    @cached_property
+    def processor(self) -> Processor:
+        """The processor that its programs are for."""
+        return processors.of_tree(self.root)
+
     def program(self, path: str, *arguments: str) -> list[str]:
         """The command line that runs a program of the tree from outside, on any distribution and without
         root.
@@ -93,22 +97,21 @@ class Tree:
         The tree's own loader and libraries are used and nothing of the host's; the program's children would
         be the host's.
         """
-        loader = str(self.root / LOADER)
         return [
-            loader,
+            str(self.root / self.processor.loader),
             "--inhibit-cache",
             "--library-path",
-            str(self.root / LIBRARIES),
+            str(self.root / self.processor.libraries),
             str(self.root / path),
             *arguments,
         ]
 
-    def output(self, path: str, *arguments: str, loader: Sequence[str] = ()) -> str:
-        """What a program of the tree prints that is run from outside, with more options for its `loader`.
-        Raises MachineError with its last words where it cannot be run or fails."""
-        first, *rest = self.program(path, *arguments)
+    def output(self, path: str, *arguments: str) -> str:
+        """What a program of the tree prints that is run from outside. Raises MachineError with its last words
+        where it cannot be run or fails."""
+        argv = self.program(path, *arguments)
         try:
-            done = subprocess.run([first, *loader, *rest], capture_output=True, text=True, errors="replace")
+            done = subprocess.run(argv, capture_output=True, text=True, errors="replace")
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise MachineError(f"{self.root / path} cannot be started ({why}): {cache.VERIFY}") from error

@@ -22,7 +22,7 @@ from qjump_mn.errors import LostError, MachineError
 from qjump_mn.guest import Job, Result, Setup, Snapshot
 from qjump_mn.guest.advice import ADVICE, advised
 from qjump_mn.toolbox import making
-from qjump_mn.toolbox.tree import LIBRARIES
+from qjump_mn.toolbox.processors import X86_64
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.fresh]
 
@@ -43,7 +43,11 @@ def copied(source: Path, target: Path) -> None:
         paths = (Path(folder, name) for name in names if name != Path(QEMU).name)
         return [path.name for path in paths if path.is_file() and path.stat().st_size > BIG_BYTES]
 
-    libraries = [f"{LIBRARIES}/{path.name}" for path in (source / LIBRARIES).iterdir() if not path.is_dir()]
+    libraries = [
+        f"{X86_64.libraries}/{path.name}"
+        for path in (source / X86_64.libraries).iterdir()
+        if not path.is_dir()
+    ]
     modules = [str(path.relative_to(source)) for path in source.glob("usr/lib/modules/*/modules.*")]
     for name in (*PARTS, *libraries, *modules):
         path = source / name

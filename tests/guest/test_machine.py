@@ -192,7 +192,7 @@ def test_bad_jobs_and_a_missing_qemu_are_one_sentence(image: Image, tmp_path: Pa
     shutil.rmtree(tmp_path)
     with pytest.raises(MachineError, match="QEMU does not start"):
         run(
-            Image(Path("/nonexistent"), image.kernel, image.initrd, {}, "", [], "", []),
+            Image(Path("/nonexistent"), image.kernel, image.initrd, {}, "", [], "", [], ""),
             Job(script="pass"),
             tmp_path,
         )

@@ -21,7 +21,6 @@ from qjump_mn.guest.machine import qemu_argv
 from qjump_mn.results.manifest import sha256_of
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.toolbox.tree import LIBRARIES
 from tests.guest import trees
 from tests.guest.laboratory import fig3a
 
@@ -77,7 +76,7 @@ def test_the_bits_of_other_qemus(image: Image, tmp_path: Path, monkeypatch: pyte
             version = have["qemu-system-x86"].partition(":")[2]
             other = msgspec.structs.replace(other, tree=tree.root, qemu_version=version)
             # Some are built with their translator in a module of its own.
-            monkeypatch.setenv("QEMU_MODULE_DIR", str(tree.root / LIBRARIES / "qemu"))
+            monkeypatch.setenv("QEMU_MODULE_DIR", str(tree.root / tree.processor.libraries / "qemu"))
         found[name] = digest(other, kind, tmp_path / name, monkeypatch)
     for name, (lock, kind) in QEMUS.items():
         version, files = found[name]
