@@ -28,9 +28,9 @@ _ENVIRONMENT = {
     "SOURCE_DATE_EPOCH": "1700000000",
 }
 
+_LIBRARIES = tuple(one.libraries for one in processors.ALL)
 _VITAL_FOLDERS = frozenset(
-    ("usr/bin", "usr/sbin", "usr/lib64", "usr/share/seabios", "usr/share/qemu", "boot")
-    + tuple(one.libraries for one in processors.ALL)
+    ("usr/bin", "usr/sbin", "usr/lib64", *_LIBRARIES, "usr/share/seabios", "usr/share/qemu", "boot")
 )
 _VITAL_FILES = frozenset(("var/lib/dpkg/status",))
 
