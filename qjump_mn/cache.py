@@ -4,11 +4,13 @@ Layout: `<root>/<kind>/<hash>/` is an artefact and is always complete, for it ap
 `<hash>.lock` beside it is what builders hold while they build, `<hash>.tmp-*` what they build in. The root is
 $QJUMP_MN_CACHE, else /var/cache/qjump-mn, else ~/.cache/qjump-mn: what root built in /var/cache is used by
 everybody, whoever may not write there builds what is missing in a home of their own.
+
+An artefact has a record of its files (cached_files.py). One that is damaged, as far as a glance tells, is not
+found, and whoever wants it removes it and builds it again.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import errno
 import fcntl
@@ -22,13 +24,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from qjump_mn import cached_files, syntax
 from qjump_mn.errors import MachineError
 
 SHARED = Path("/var/cache/qjump-mn")
 _MEBI = 1 << 20
+_FORBIDDEN = (errno.EACCES, errno.EROFS, errno.EPERM)
+_BY_ROOT = "root must remove it, by `sudo qjump-mn machine verify`"
+
+VERIFY = "run `qjump-mn machine verify`"
+"""What to do where a file of the cache may be damaged."""
 
 IN_USE_S = 3600.0
 """An artefact may be needed for so long after it was asked for: a trial waits for a core, and then runs."""
+
+
+class DamagedError(MachineError):
+    """An artefact was damaged. It is gone: asked for again, it is built anew."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +64,23 @@ def roots() -> list[Path]:
     return [SHARED, Path(base) / "qjump-mn"]
 
 
+def writable_root() -> Path:
+    """The root that new artefacts go to. Raises MachineError when none can be written."""
+    reasons = []
+    for root in roots():
+        try:
+            root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        except OSError as error:
+            reasons.append(f"{root} ({(error.strerror or 'cannot be made').lower()})")
+            continue
+        if os.access(root, os.W_OK | os.X_OK):
+            return root
+        reasons.append(f"{root} (not writable)")
+    raise MachineError(
+        f"no folder for built files: {', '.join(reasons)}; set QJUMP_MN_CACHE to a folder that you may write"
+    )
+
+
 def hash_of(*parts: bytes | str) -> str:
     """A hash of the parts in their order; the length of each counts, so that no two lists collide by
     concatenation."""
@@ -69,19 +98,28 @@ def hash_of_file(path: Path) -> str:
 
 
 def hash_of_code(path: Path) -> str:
-    """A hash of what a Python file does: comments and line breaks do not count."""
-    return hash_of(ast.dump(ast.parse(path.read_bytes())))
+    """A hash of what a Python file does: comments and line breaks do not count, nor which Python reads it."""
+    return hash_of(syntax.dump(path.read_bytes()))
 
 
 def find(kind: str, inputs_hash: str) -> Path | None:
-    """The artefact if it is complete in any root, else None."""
-    for root in roots():
-        path = root / kind / inputs_hash
-        with contextlib.suppress(PermissionError):
-            if path.is_dir():
-                used(path)
-                return path
+    """The artefact if it is in any root and a glance finds no damage, else None."""
+    for path in _places(kind, inputs_hash):
+        if cached_files.glance(path) is None:
+            used(path)
+            return path
     return None
+
+
+def damage(kind: str, inputs_hash: str) -> str:
+    """In a sentence, why `find` does not find an artefact that is there; empty if it does, or if none is."""
+    sentences = []
+    for path in _places(kind, inputs_hash):
+        damage = cached_files.glance(path)
+        if damage is None:
+            return ""
+        sentences.append(_damaged(path, damage))
+    return sentences[0] if sentences else ""
 
 
 def used(path: Path) -> None:
@@ -97,31 +135,40 @@ def artefact(
     *,
     needs_bytes: int = 0,
     progress: Callable[[str], None] = lambda line: None,
+    is_vital: Callable[[str], bool] = lambda name: True,
 ) -> Path:
-    """The folder of an artefact, built now if there is none.
+    """The folder of an artefact, built now if there is none, or a damaged one.
 
     `build` fills the empty folder that it is given; the folder is published when it returns and vanishes when
     it raises. Two callers at once, in threads or processes, build once. `needs_bytes` is the room that a
-    build takes. Raises MachineError when no root can be written or there is no room, and whatever `build`
-    raises.
+    build takes. `is_vital` is given the names of files in it, and says which are looked at before each use:
+    for an artefact of thousands of files. Raises MachineError when no root can be written or there is no
+    room, and whatever `build` raises.
     """
     existing = find(kind, inputs_hash)
     if existing:
         return existing
-    root = _writable_root()
+    root = writable_root()
     final = root / kind / inputs_hash
+    for path in _places(kind, inputs_hash):
+        if path != final and (damage := cached_files.glance(path)):
+            progress(f"{_damaged(path, damage)}: {_BY_ROOT}")
     try:
         final.parent.mkdir(mode=0o755, exist_ok=True)
         with _building(final, progress):
-            if final.is_dir():  # built by the one whom we waited for
-                return final
+            if final.is_dir():
+                damage = cached_files.glance(final)
+                if damage is None:  # built by the one whom we waited for
+                    return final
+                progress(f"{_damaged(final, damage)}: it is made again")
+                _discard(final)
             _sweep(final)
             _check_room(root, needs_bytes, kind)
-            _build(final, build)
+            _build(final, build, is_vital)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise MachineError(_no_room(root, kind, needs_bytes)) from error
-        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM) and _is_within(error.filename, root):
+        if error.errno in _FORBIDDEN and _is_within(error.filename, root):
             raise MachineError(
                 f"{error.filename} cannot be written: make {root} yours or set QJUMP_MN_CACHE"
             ) from error
@@ -129,13 +176,17 @@ def artefact(
     return final
 
 
+def folders() -> list[Path]:
+    """Every artefact in every root that can be read."""
+    found = (path for root in roots() for path in sorted(root.glob("*/*")))
+    return [path for path in found if path.is_dir() and ".tmp-" not in path.name]
+
+
 def entries() -> list[Entry]:
     """Everything in every root that can be read, the longest unused first."""
-    artefacts = []
-    for root in roots():
-        for path in sorted(root.glob("*/*")):
-            if path.is_dir() and ".tmp-" not in path.name:
-                artefacts.append(Entry(path.parent.name, path.name, path, _size(path), path.stat().st_mtime))
+    artefacts = [
+        Entry(path.parent.name, path.name, path, _size(path), path.stat().st_mtime) for path in folders()
+    ]
     return sorted(artefacts, key=lambda entry: entry.used_s)
 
 
@@ -144,12 +195,57 @@ def remove(entry: Entry) -> None:
     remove."""
     try:
         with _building(entry.path, lambda line: None):
-            gone = Path(tempfile.mkdtemp(prefix=f"{entry.hash}.tmp-", dir=entry.path.parent))
-            with contextlib.suppress(FileNotFoundError):
-                entry.path.rename(gone / "gone")
-            shutil.rmtree(gone)
+            _discard(entry.path)
     except PermissionError as error:
         raise MachineError(f"{entry.path} belongs to another user: remove it as root") from error
+
+
+def remove_damaged(path: Path, folder: int, progress: Callable[[str], None] = lambda line: None) -> bool:
+    """Remove the artefact at `path`, if it is still the open `folder`; whether it was.
+
+    Another process may have made it anew meanwhile. Raises MachineError when it is not ours to remove.
+    """
+    with _ours(path), _building(path, progress):
+        try:
+            is_it = os.path.samestat(os.fstat(folder), path.stat())
+        except FileNotFoundError:
+            return False
+        if is_it:
+            _discard(path)
+        return is_it
+
+
+def disown(path: Path) -> None:
+    """Make an artefact count as damaged without removing it. Raises MachineError when it is not ours."""
+    with _ours(path):
+        cached_files.disown(path)
+
+
+def checked_hash(path: Path) -> str:
+    """The sha256 of a file's content, in hexadecimal, compared with the record of the artefact that it is in.
+
+    Raises DamagedError where they differ, and MachineError when the artefact is not ours to remove.
+    """
+    sha256 = hash_of_file(path)
+    for root in roots():
+        if path.is_relative_to(root) and len(parts := path.relative_to(root).parts) > 2:
+            folder, name = root / parts[0] / parts[1], "/".join(parts[2:])
+            if _is_other(folder, name, sha256):
+                return _hash_under_lock(folder, name)
+    return sha256
+
+
+@contextlib.contextmanager
+def sentences() -> Iterator[None]:
+    """Makes a MachineError of the system's error about a file of the cache: it is not there, no program, or
+    cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        if not any(_is_within(error.filename, root) for root in roots()):
+            raise
+        why = (error.strerror or str(error)).lower()
+        raise MachineError(f"{error.filename} cannot be used ({why}): {VERIFY}") from error
 
 
 def prune(kind: str, keep: int) -> list[Entry]:
@@ -177,22 +273,6 @@ def sweep() -> None:
                 _sweep(lock.with_suffix(""))
 
 
-def _writable_root() -> Path:
-    reasons = []
-    for root in roots():
-        try:
-            root.mkdir(mode=0o755, parents=True, exist_ok=True)
-        except OSError as error:
-            reasons.append(f"{root} ({(error.strerror or 'cannot be made').lower()})")
-            continue
-        if os.access(root, os.W_OK | os.X_OK):
-            return root
-        reasons.append(f"{root} (not writable)")
-    raise MachineError(
-        f"no folder for built files: {', '.join(reasons)}; set QJUMP_MN_CACHE to a folder that you may write"
-    )
-
-
 @contextlib.contextmanager
 def _building(final: Path, progress: Callable[[str], None]) -> Iterator[None]:
     # The lock file stays for ever: removing it would let two builders hold locks on two files of one name.
@@ -207,11 +287,62 @@ def _building(final: Path, progress: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-def _build(final: Path, build: Callable[[Path], None]) -> None:
+def _places(kind: str, inputs_hash: str) -> Iterator[Path]:
+    """Where an artefact is, whole or not."""
+    for root in roots():
+        path = root / kind / inputs_hash
+        with contextlib.suppress(PermissionError):
+            if path.is_dir():
+                yield path
+
+
+def _damaged(path: Path, damage: cached_files.Damage) -> str:
+    return f"{path.parent.name} {path} is damaged, {damage}"
+
+
+@contextlib.contextmanager
+def _ours(path: Path, damage: cached_files.Damage | None = None) -> Iterator[None]:
+    """Makes a MachineError of the system's word that an artefact is not ours to change."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FORBIDDEN:
+            raise
+        what = _damaged(path, damage) if damage else f"{path} belongs to another user"
+        raise MachineError(f"{what}: {_BY_ROOT}") from error
+
+
+def _is_other(folder: Path, name: str, sha256: str) -> bool:
+    """Whether the record of an artefact has another hash of this file."""
+    entry = cached_files.recorded(folder, name)
+    return entry is not None and entry.sha256 != sha256
+
+
+def _hash_under_lock(folder: Path, name: str) -> str:
+    changed = cached_files.Damage(name, "has other content")
+    # Another process may have found the same damage and made the artefact anew since we read the file.
+    with contextlib.suppress(FileNotFoundError), _ours(folder, changed), _building(folder, lambda line: None):
+        sha256 = hash_of_file(folder / name)
+        if not _is_other(folder, name, sha256):
+            return sha256
+        _discard(folder)
+    raise DamagedError(_damaged(folder, changed))
+
+
+def _discard(path: Path) -> None:
+    """Remove an artefact, of which the caller holds the lock: it disappears at once and whole."""
+    gone = Path(tempfile.mkdtemp(prefix=f"{path.name}.tmp-", dir=path.parent))
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(gone / "gone")
+    shutil.rmtree(gone)
+
+
+def _build(final: Path, build: Callable[[Path], None], is_vital: Callable[[str], bool]) -> None:
     temporary = Path(tempfile.mkdtemp(prefix=f"{final.name}.tmp-", dir=final.parent))
     try:
         build(temporary)
         _open_to_readers(temporary)
+        cached_files.write(temporary, is_vital)
         temporary.rename(final)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -6,14 +6,16 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import cache, guest, scratch
+from qjump_mn import cache, cached_files, guest, scratch
 from qjump_mn.errors import MachineError, QJumpError
+from qjump_mn.guest.advice import advised
 from qjump_mn.toolbox import machines, making
 
 
@@ -69,31 +71,49 @@ def _findings() -> Iterator[Finding]:
                 f"{root}, {free} GiB free{rights}",
                 "make room: the first build takes 3 GiB",
             )
-    yield _guest()
+    yield _files()
+    yield from _guest()
     yield from _host()
 
 
-def _guest() -> Finding:
-    try:
-        problem = _boot()
-    except QJumpError as error:
-        problem = str(error)
+def _files() -> Finding:
+    """What a glance finds in the cache."""
+    damaged = [
+        f"{path.parent.name} {path} is damaged, {damage}"
+        for path in cache.folders()
+        if (damage := cached_files.glance(path))
+    ]
+    more = f", and {len(damaged) - 1} more" if len(damaged) > 1 else ""
     return Finding(
-        "guest",
-        not problem,
-        problem or "boots and runs a job",
-        making.refusal() or "run  sudo ./bootstrap  in the checkout",
+        "cached files",
+        not damaged,
+        f"{damaged[0]}{more}" if damaged else "as they were made, at a glance",
+        "made again by what needs them next; `qjump-mn machine verify` looks at every byte",
+        required=False,
     )
 
 
-def _boot() -> str:
+def _guest() -> Iterator[Finding]:
+    said: list[str] = []
+    try:
+        problem = _boot(said.append)
+    except QJumpError as error:
+        problem = str(error)
+    yield from (Finding("guest", False, line, required=False) for line in said if "is damaged" in line)
+    remedy = making.refusal() or "run  sudo ./bootstrap  in the checkout"
+    if machines.damage():
+        remedy = "run  sudo qjump-mn machine build"
+    yield Finding("guest", not problem, problem or "boots and runs a job", remedy)
+
+
+def _boot(progress: Callable[[str], None]) -> str:
     """Why no guest runs on this machine, in a sentence; empty when one boots and runs a job (15 s). Builds
     no toolbox."""
     if not machines.is_at_hand():
-        return "the guest is not built yet"
-    with scratch.folder() as folder:
+        return machines.damage() or "the guest is not built yet"
+    with scratch.folder() as folder, advised():
         job = guest.Job(script="print('hello')")
-        result = guest.run(guest.prepare(), job, Path(folder), wall_deadline_s=300)
+        result = guest.run(guest.prepare(progress), job, Path(folder), wall_deadline_s=300)
         stdout = Path(folder, "stdout").read_text()
     ran = result.exit_code == 0 and stdout == "hello\n"
     return "" if ran else f"a job in the guest ended with exit code {result.exit_code}"
@@ -122,10 +142,11 @@ def _host() -> Iterator[Finding]:
 
 
 def _memory_mib() -> int:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) >> 10
-    return 0
+    with suppress(OSError):  # a chroot may have no /proc
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) >> 10
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
 def clean(out: Console, *, everything: bool) -> None:

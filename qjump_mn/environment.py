@@ -10,10 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import shutil
 import sys
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 OLDEST = (3, 11)
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -52,7 +51,7 @@ def ensure(module: str = "qjump_mn.run") -> None:
     if environment is None:
         if _missing_packages():
             _end(
-                f"the Python environment of {CHECKOUT} is not there yet: run  sudo "
+                f"{_damage() or f'the Python environment of {CHECKOUT} is not there yet'}: run  "
                 f"{shlex.quote(str(CHECKOUT / 'bootstrap'))}"
             )
         return
@@ -60,7 +59,7 @@ def ensure(module: str = "qjump_mn.run") -> None:
         return
     if entered:
         _end(
-            f"the Python environment {environment} does not work: remove it and run  sudo "
+            f"the Python environment {environment} does not work: remove it and run  "
             f"{shlex.quote(str(CHECKOUT / 'bootstrap'))}"
         )
     _enter(environment, ["-m", module, *sys.argv[1:]], {_ENTERED: "1"})
@@ -85,14 +84,19 @@ def build() -> Path:
 
     Raises MachineError when it cannot be built.
     """
-    from qjump_mn import cache
+    from qjump_mn import cache, installation
 
     key = _key(sys.version_info[1])
     existing = cache.find("environment", key)
     if existing and not os.access(_python(existing), os.X_OK):
         cache.remove(cache.Entry("environment", key, existing, 0, 0.0))
     return cache.artefact(
-        "environment", key, lambda folder: _fill(folder, key), needs_bytes=_NEEDS_BYTES, progress=_say
+        "environment",
+        key,
+        lambda folder: installation.fill(folder, LOCK, CHECKOUT, _say),
+        needs_bytes=_NEEDS_BYTES,
+        progress=_say,
+        is_vital=_is_vital,
     )
 
 
@@ -157,6 +161,21 @@ def _key(minor: int) -> str:
     return cache.hash_of(LOCK.read_bytes(), f"3.{minor}", os.uname().machine)
 
 
+def _damage() -> str:
+    """In a sentence, how an environment that is there is damaged; empty where none is."""
+    from qjump_mn import cache
+
+    found = (cache.damage("environment", _key(minor)) for minor in range(OLDEST[1], _NEWEST_MINOR))
+    return next(filter(None, found), "")
+
+
+def _is_vital(name: str) -> bool:
+    """Whether this file of an environment is looked at before each command: its programs, and the first
+    module of each package."""
+    depth = name.count("/")
+    return depth <= 1 or depth == 4 and name.endswith(("/__init__.py", ".so"))  # noqa: RUF021
+
+
 def _python(environment: Path) -> str:
     return str(environment / "bin" / "python")
 
@@ -169,69 +188,6 @@ def _missing_packages() -> list[str]:
     from importlib.util import find_spec
 
     return [name for name in PACKAGES if find_spec(name) is None]
-
-
-def _fill(folder: Path, key: str) -> None:
-    import fcntl
-
-    from qjump_mn.errors import MachineError
-
-    log = folder.with_name(f"{key}.log")
-    base = os.path.realpath(sys.executable)  # not /usr/bin/python3, which is another Python after an upgrade
-    python = _python(folder)
-    pip = [
-        python,
-        "-I",
-        "-m",
-        "pip",
-        "--no-input",
-        "--disable-pip-version-check",
-        "install",
-        "--progress-bar=off",
-    ]
-    # Wheels only: a clean machine has no compiler, and a build would run code that the hashes do not cover.
-    pip += ["--no-deps", "--only-binary=:all:", "--require-hashes", "--requirement", str(LOCK)]
-    with log.open("w", encoding="utf-8") as output, folder.with_name(f"{key}.writers").open("ab") as writers:
-        # pip outlives a bootstrap that is killed, and writes on into a folder that is already being swept: so
-        # it holds this lock.
-        fcntl.flock(writers, fcntl.LOCK_EX)
-        for left in folder.parent.glob(f"{key}.tmp-*"):
-            if left != folder:
-                shutil.rmtree(left, ignore_errors=True)
-        for argv in ([base, "-I", "-m", "venv", str(folder)], pip):
-            if _log(argv, output, writers.fileno()):
-                output.flush()
-                last = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
-                last_words = f" ({last[0].strip()})" if last else ""
-                raise MachineError(
-                    f"the Python environment could not be made{last_words}; all that was last_words is in "
-                    f"{log}"
-                )
-    # Their first lines name the folder that the environment is built in; `python -m` needs none of them. ruff
-    # is no script.
-    for script in (folder / "bin").iterdir():
-        if not script.name.startswith("python") and script.name != "ruff":
-            script.unlink()
-
-
-def _log(argv: list[str], output: TextIO, lock: int) -> int:
-    import subprocess
-
-    with subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        pass_fds=[lock],
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            output.write(line)
-            _show(line)
-    _show("")
-    return process.returncode
 
 
 def _enter(environment: Path, arguments: list[str], variables: dict[str, str]) -> NoReturn:
@@ -273,15 +229,6 @@ def _test_caches() -> dict[str, str]:
 
 def _say(line: str) -> None:
     print(f"bootstrap: {line}", file=sys.stderr, flush=True)
-
-
-def _show(line: str) -> None:
-    """One line of another program, in place, for whoever watches."""
-    if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns - 4
-        print(
-            f"\r\033[K  {line.strip()[:width]}" if line else "\r\033[K", end="", file=sys.stderr, flush=True
-        )
 
 
 def _end(sentence: str) -> NoReturn:

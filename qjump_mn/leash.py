@@ -41,7 +41,10 @@ def _main(parent: int, core: str, argv: list[str]) -> None:
         # Threads of one core that wake each other for a moment, 11 times a timer: none is to take the core
         # from the one that wakes it. 620,000 context switches become 180,000, 12.3 s become 9.5.
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-    os.execv(argv[0], argv)
+    try:
+        os.execv(argv[0], argv)
+    except OSError as error:
+        sys.exit(f"{argv[0]} cannot be started: {(error.strerror or str(error)).lower()}")
 
 
 if __name__ == "__main__":

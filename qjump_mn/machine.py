@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from qjump_mn import cache
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import MachineError, UsageError
 
 if TYPE_CHECKING:
     from qjump_mn.toolbox.processors import Processor
@@ -113,6 +113,37 @@ def import_(
     _say("the machine is that of the reference runs")
 
 
+@app.command("wheels")
+def wheels_(file: Annotated[Path, typer.Argument(help="the file to write", show_default=False)]) -> None:
+    """Write the locked Python packages for this Python into one file; with it bootstrap asks no index."""
+    from qjump_mn import environment, installation, wheels
+
+    if not environment.LOCK.is_file():
+        raise UsageError("this is an installed package: wheels files are for a checkout")
+    with tempfile.TemporaryDirectory() as folder:
+        installation.gather(Path(folder), environment.LOCK)
+        wheels.write(Path(folder), file)
+    _say(f"{file}: {file.stat().st_size >> 20} MB, SHA-256 {cache.hash_of_file(file)}")
+
+
+@app.command()
+def verify() -> None:
+    """Check every file's hash; remove what is damaged.
+
+    What needs it next makes it again. Exit code 3 if something was damaged.
+    """
+    from qjump_mn import cache_verification
+
+    found = cache_verification.verify(_say)
+    if found.unchecked:
+        _say(f"{found.unchecked} were made by an older qjump-mn, which kept no hashes: they are not checked")
+        _say("  sudo qjump-mn clean --all  removes all that was built; what is built then has hashes")
+    if found.damaged:
+        _say(f"{found.damaged} of {found.all} artefacts are damaged: see above")
+        raise typer.Exit(MachineError.exit_code)
+    _say("no file that was checked is damaged")
+
+
 @app.command()
 def lock(
     names: Annotated[
@@ -165,6 +196,7 @@ def package(folder: Annotated[Path, typer.Argument(help="where it is put")] = Pa
     _say(str(shutil.copy(debian.package(_say), folder)))
 
 
+@cache.sentences()
 def _export(file: Path, processor: Processor) -> None:
     """Write the machine file, for hosts with that processor, of what the locks and the sources make; it is
     there whole or not at all."""

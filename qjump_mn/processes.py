@@ -22,5 +22,5 @@ def tag(pid: int) -> str:
 
 
 def is_alive(tagged: str) -> bool:
-    """Whether the process with this tag still runs."""
-    return tag(int(tagged.split(".")[0])) == tagged
+    """Whether the process with this tag still runs. One without a tag, of a place that has no /proc, may."""
+    return not tagged or tag(int(tagged.split(".")[0])) == tagged

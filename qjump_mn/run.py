@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from qjump_mn import __version__, cache, machine
+from qjump_mn import __version__, cache, machine, scratch
 from qjump_mn.errors import QJumpError, UsageError
 from qjump_mn.model import loading
 
@@ -369,6 +369,7 @@ def arguments(words: list[str]) -> list[str]:
 def main() -> None:
     """Run the command line; errors are one sentence, with a traceback only for ``--debug``."""
     interrupts.raise_interrupted()
+    scratch.provide()
     try:
         words = [argument for argument in sys.argv[1:] if argument != "--debug"]
         status = app(arguments(words), standalone_mode=False, prog_name="qjump-mn")

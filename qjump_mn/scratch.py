@@ -6,9 +6,38 @@ import os
 import re
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
+from qjump_mn import cache
+from qjump_mn.errors import MachineError
 from qjump_mn.processes import is_alive, tag
+
+
+def provide() -> None:
+    """Where neither /tmp nor another folder for temporary files can be written, have one in the cache, for
+    this process and those that it starts."""
+    # Python's last resort is the folder that it was started in, which is the user's.
+    with suppress(FileNotFoundError):
+        if tempfile.gettempdir() != os.getcwd():
+            return
+    with suppress(MachineError, OSError):  # many a command needs none
+        place = _in_cache()
+        place.mkdir(parents=True, exist_ok=True)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(place)
+
+
+def for_matplotlib() -> dict[str, str]:
+    """Variables that give it a folder of its own, where it finds none that it can write in the home."""
+    if "MPLCONFIGDIR" in os.environ or os.access(os.path.expanduser("~"), os.W_OK):
+        return {}
+    with suppress(MachineError):
+        return {"MPLCONFIGDIR": str(_in_cache() / "matplotlib")}
+    return {}
+
+
+def _in_cache() -> Path:
+    return cache.writable_root() / "tmp" / str(os.getuid())
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:

@@ -230,7 +230,8 @@ def analyse(path: Path) -> int:
     argv = leashed([sys.executable, "-m", "qjump_mn.analysis", str(path)])
     user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
     if os.geteuid() or not user.isdigit() or not group.isdigit():
-        return subprocess.run(argv, check=False, start_new_session=True).returncode
+        environment = {**os.environ, **scratch.for_matplotlib()}
+        return subprocess.run(argv, check=False, start_new_session=True, env=environment).returncode
     rights: dict[str, Any] = {"user": int(user), "group": int(group), "extra_groups": []}
     with scratch.folder() as folder:  # matplotlib wants to write, and root's home is not the user's
         os.chown(folder, int(user), int(group))

@@ -32,7 +32,12 @@ def copy(folder: Path, lock: str | None = None) -> Path:
         "__init__.py",
         "errors.py",
         "cache.py",
+        "cached_files.py",
+        "syntax.py",
         "environment.py",
+        "index.py",
+        "installation.py",
+        "wheels.py",
         "executor/__init__.py",
         "executor/errors.py",
     ):
@@ -44,8 +49,13 @@ def copy(folder: Path, lock: str | None = None) -> Path:
 
 
 def small_lock() -> str:
-    """The real lock, but one small package only."""
-    found = re.search(r"^msgspec==.*?(?=^\S)", environment.LOCK.read_text(), re.M | re.S)
+    """The real lock, but one small package only, and pip."""
+    return locked("msgspec") + locked("pip")
+
+
+def locked(name: str) -> str:
+    """What the real lock says of one package."""
+    found = re.search(rf"^{name}==.*?(?=^\S)", environment.LOCK.read_text(), re.M | re.S)
     assert found
     return found[0]
 

@@ -126,9 +126,13 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
 def test_every_claim_of_the_complete_run_holds(complete: pipeline.Analysed) -> None:
     expected = dict.fromkeys(complete.manifest.plan.claims, "REPRODUCED") | {"order": "DIRECTION ONLY"}
     assert {row.claim: row.verdict for row in complete.outcome.verdicts} == expected
-    assert {check.name: check.status for check in complete.outcome.checks} == dict.fromkeys(
-        ("complete", "files", "as built", "CPU", "wire", "bound", "idle RTT", "pings", "bulk flows"), "pass"
-    )
+    passed = ("complete", "files", "as built", "CPU", "wire", "bound", "idle RTT", "pings", "bulk flows")
+    # A made-up run has not the counters that these compare with; tests/test_forged.py has a real one.
+    unknown = ("times", "carried", "switches")
+    assert {check.name: check.status for check in complete.outcome.checks} == {
+        **dict.fromkeys(passed, "pass"),
+        **dict.fromkeys(unknown, "unknown"),
+    }
     assert complete.outcome.exit_code == 0
     assert complete.outcome.missing == {}
 
@@ -190,7 +194,7 @@ def test_the_terminal_shows_everything_in_80_columns(complete: pipeline.Analysed
     judged = [line for line in lines if line.startswith(("REPRODUCED ", "DIRECTION ONLY "))]
     assert len(judged) == len(complete.manifest.plan.claims)
     assert "published: 300, within a factor of 2: the medians were read off a figure" in flat
-    assert "Fidelity passed, 9 of 9 checks" in flat
+    assert "Fidelity passed, 9 of 12 checks" in flat
     assert "the idle RTT is a model value, not a measurement" in flat
     assert "the effect is that of the priorities" in flat
     assert complete.outcome.results_sha256 in flat

@@ -46,6 +46,7 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
     ("document", "name"),
     [
         ("emulation.md", "emulation"),
+        ("machine.md", "anywhere"),
         ("figures.md", "figures"),
         ("qdisc.md", "qdisc"),
         ("qdisc-cost.md", "qdisc"),

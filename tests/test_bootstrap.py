@@ -18,8 +18,8 @@ from qjump_mn.toolbox.machines import LockedFile, MachineLock
 from tests import checkouts
 
 # Every program that bootstrap calls; what is not in the folder on PATH is not on the machine.
-PROGRAMS = "sh dirname readlink id sed grep mkdir flock head tail sleep mount unshare gpg mmdebstrap shellcheck gcc make cat date touch env uname wc".split()
-PLAYED = ("id", "mmdebstrap", "gpg", "shellcheck", "gcc", "make")
+PROGRAMS = "sh dirname readlink id sed grep mkdir flock head tail sleep mount unshare gpg mmdebstrap shellcheck gcc make rsync cat date touch env uname wc".split()
+PLAYED = ("id", "mmdebstrap", "gpg", "shellcheck", "gcc", "make", "rsync")
 
 if (
     not os.access("/usr/bin/python3", os.X_OK)
@@ -41,7 +41,7 @@ class Machine:
             found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
             if found and name not in PLAYED:
                 (self.programs / name).symlink_to(found)
-        for name in ("mmdebstrap", "gpg", "shellcheck", "gcc", "make"):
+        for name in ("mmdebstrap", "gpg", "shellcheck", "gcc", "make", "rsync"):
             self.play(name, "")
         self.play("id", "echo 0")
 
@@ -377,36 +377,6 @@ def test_the_environment_is_made_once_by_two_and_again_after_an_interruption(mac
     assert sum("waiting for another qjump-mn" in messages for _, messages in told) == 1
     scripts = {path.name for path in (environments[0] / "bin").iterdir()}
     assert all(name.startswith("python") for name in scripts)
-
-
-@pytest.mark.parametrize("provider", ["libvirt", "virtualbox"])
-def test_vagrantfile_is_valid(provider: str, tmp_path: Path) -> None:
-    vagrant = shutil.which("vagrant")
-    if not vagrant:
-        pytest.skip("vagrant is not installed")
-    # Vagrant checks a provider's settings only where the provider is installed: VirtualBox, which Debian has
-    # not, is played.
-    played = tmp_path / "VBoxManage"
-    played.write_text("#!/bin/sh\necho 7.0.10r158379\n")
-    played.chmod(0o755)
-    variables = {
-        "PATH": f"{tmp_path}:{os.environ['PATH']}",
-        "VAGRANT_HOME": str(tmp_path / "home"),
-        "VAGRANT_DOTFILE_PATH": str(tmp_path / "dot"),
-    }
-    argv = [vagrant, "validate"]
-    done = subprocess.run(
-        argv,
-        cwd=environment.CHECKOUT,
-        env={**os.environ, **variables, "VAGRANT_DEFAULT_PROVIDER": provider},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if provider == "libvirt" and "libvirt" in done.stderr and "could not be found" in done.stderr:
-        pytest.skip("vagrant-libvirt is not installed")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout == "Vagrantfile validated successfully.\n"
 
 
 def test_the_lock_names_no_host_and_fits_this_python() -> None:

@@ -171,3 +171,12 @@ def test_a_disk_that_fills_up_is_one_sentence(tiny: Path, monkeypatch: pytest.Mo
     with pytest.raises(MachineError, match=r"no room for the kind: .* has 0 MiB"):
         cache.artefact("kind", "hash", big)
     assert not list(tiny.glob("kind/*.tmp-*"))
+
+
+def test_code_has_the_same_hash_under_every_python(tmp_path: Path) -> None:
+    (tmp_path / "code.py").write_text(
+        "import os  # so\n\n\ndef name(a, *, b=None) -> int:\n    return (f'{a!r:>4}', [], b)\n"
+    )
+    assert cache.hash_of_code(tmp_path / "code.py") == "41f63a2a7270a8b0545e5e5543b8bf98"
+    (tmp_path / "same.py").write_text("import os\ndef name(a, *, b=None)->int: return f'{a!r:>4}', [], b\n")
+    assert cache.hash_of_code(tmp_path / "same.py") == "41f63a2a7270a8b0545e5e5543b8bf98"

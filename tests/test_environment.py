@@ -88,7 +88,7 @@ def test_without_an_environment_a_bare_python_says_what_to_run(
     assert done.returncode == 3
     assert (
         done.stderr
-        == f"qjump-mn: the Python environment of {checkout} is not there yet: run  sudo '{checkout}/bootstrap'\n"
+        == f"qjump-mn: the Python environment of {checkout} is not there yet: run  '{checkout}/bootstrap'\n"
     )
 
 
@@ -204,7 +204,7 @@ def test_a_package_with_another_hash_is_refused_and_nothing_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock = tmp_path / "requirements.lock"
-    lock.write_text(f"msgspec==0.18.6 --hash=sha256:{'0' * 64}\n")
+    lock.write_text(f"{checkouts.locked('pip')}msgspec==0.18.6 --hash=sha256:{'0' * 64}\n")
     monkeypatch.setattr(environment, "LOCK", lock)
     monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path / "cache"))
     with pytest.raises(MachineError, match="the Python environment could not be made") as error:

@@ -18,6 +18,7 @@ from qjump_mn import theory
 from qjump_mn.analysis import loads, pipeline
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.links import registry
+from qjump_mn.links.base import Count
 from qjump_mn.model import resolve
 from qjump_mn.report import links as shown
 from qjump_mn.results import links, outcome, tables
@@ -251,7 +252,7 @@ def test_a_queue_in_the_place_of_the_levels_tells_what_it_dropped_and_marked() -
         "marked": 377,
         "early": 441,
     }
-    assert registry.of("wire").counts([wire, red]) == {None: (3545270, 441, 377, None)}
+    assert registry.of("wire").counts([wire, red]) == {None: Count(6, 3545270, 441, 377, None)}
 
 
 def test_marks_have_a_column_where_there_are_any() -> None:

@@ -15,6 +15,7 @@ from qjump_mn.backends import emulated
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.errors import InvalidRunError, LostError
 from qjump_mn.executor.trial import MESSAGE
+from qjump_mn.guest.advice import advised
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.steps import openvswitch
@@ -74,7 +75,8 @@ class GuestBackend:
             facts["differences"] = "; ".join(self._image.differences)
         if not self._cold:
             for network in dict.fromkeys(trial.network.skeleton() for trial in plan.trials()):
-                state = guest.snapshot(self._image, setup(network), progress, stop=self._stop)
+                with advised():
+                    state = guest.snapshot(self._image, setup(network), progress, stop=self._stop)
                 self._snapshots[network] = state
                 # The first is that of the experiment; other topologies and perturbed runs have their own.
                 facts.setdefault(f"snapshot_{network.model}_sha256", state.sha256)
@@ -88,16 +90,17 @@ class GuestBackend:
         job = guest.Job(entry=RUN_TRIAL, args=args, seed=trial.seed, virtual_deadline_s=virtual_s)
         began = time.monotonic()
         try:
-            result = guest.run(
-                self._image,
-                job,
-                out,
-                snapshot=self._snapshots.get(network),
-                setup=setup(network) if self._cold else None,
-                wall_deadline_s=_wall_deadline_s(trial),
-                progress=progress,
-                stop=self._stop,
-            )
+            with advised():
+                result = guest.run(
+                    self._image,
+                    job,
+                    out,
+                    snapshot=self._snapshots.get(network),
+                    setup=setup(network) if self._cold else None,
+                    wall_deadline_s=_wall_deadline_s(trial),
+                    progress=progress,
+                    stop=self._stop,
+                )
         except LostError as error:
             took = time.monotonic() - began - error.waited_s
             return Ended(error.exit_code, str(error), None, took, error.waited_s)

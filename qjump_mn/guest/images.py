@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +12,9 @@ from qjump_mn.toolbox import debug, machines, overlay
 from qjump_mn.toolbox.cpio import Node
 from qjump_mn.toolbox.image import initramfs
 from qjump_mn.toolbox.machine_file import INITRD, KERNEL, QEMU, TREE
+
+_ARTEFACTS = 3
+"""A guest's files are in so many, each of which may be damaged: two trees and the image."""
 
 
 def prepare(
@@ -29,9 +31,25 @@ def prepare(
     `extra` are more files for the guest, by names relative to /. For tests: `other_kernel` takes a kernel
     that is locked ("6.1", "7") or, as "debug", the one that debug.py builds, and a `bare` image is without
     our programs and can run scripts only (overlay.py). Building needs root, using what root built does not.
-    With ``of_packages`` it is made of packages whatever machine there is. Raises MachineError with what is
-    missing.
+    With ``of_packages`` it is made of packages whatever machine there is. What of it is damaged is named and
+    made again. Raises MachineError with what is missing.
     """
+    for _ in range(_ARTEFACTS):
+        try:
+            return _prepared(progress, extra or {}, other_kernel, bare, of_packages)
+        except cache.DamagedError as error:
+            progress(f"{error}: it is made again")
+    return _prepared(progress, extra or {}, other_kernel, bare, of_packages)
+
+
+@cache.sentences()
+def _prepared(
+    progress: Progress,
+    extra: Mapping[str, bytes | Path],
+    other_kernel: str | None,
+    bare: bool,
+    of_packages: bool,
+) -> Image:
     if not (extra or other_kernel or bare or of_packages) and (machine := machines.reference(progress)):
         return _of_machine(machine)
     tree = toolbox.toolbox(progress)
@@ -46,7 +64,7 @@ def prepare(
         case suite:
             kernel = toolbox.made(f"kernel-{suite}", progress)
     own = overlay.nodes(tree, kernel, bare=bare, progress=progress)
-    own |= {name: Node.file(content) for name, content in (extra or {}).items()}
+    own |= {name: Node.file(content) for name, content in extra.items()}
     initrd = initramfs(tree, kernel, own, progress)
     return _described(tree, kernel, initrd, differences)
 
@@ -58,7 +76,7 @@ def _of_machine(folder: Path) -> Image:
         tree=folder / TREE,
         kernel=folder / KERNEL,
         initrd=folder / INITRD,
-        sha256={name: facts.files[member] for name, member in hashes.items()},
+        sha256={name: cache.checked_hash(folder / member) for name, member in hashes.items()},
         qemu_version=facts.qemu_version,
         packages=facts.packages,
         packages_sha256=facts.packages_sha256,
@@ -68,21 +86,19 @@ def _of_machine(folder: Path) -> Image:
 
 
 def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path, differences: list[str]) -> Image:
-    version = subprocess.run(
-        tree.program(QEMU, "--version"), capture_output=True, text=True, check=True
-    ).stdout
     files = {"qemu": tree.root / QEMU, "kernel": kernel.kernel, "initrd": initrd}
-    hashes = {name: cache.hash_of_file(path) for name, path in files.items()}
+    sha256 = {name: cache.checked_hash(path) for name, path in files.items()}
+    version = tree.output(QEMU, "--version")
     return Image(
         tree=tree.root,
         kernel=kernel.kernel,
         initrd=initrd,
-        sha256=hashes,
+        sha256=sha256,
         qemu_version=version.splitlines()[0].removeprefix("QEMU emulator version "),
         packages=[f"{package.name}={package.version}" for package in tree.packages],
         packages_sha256=tree.packages_sha256,
         differences=differences,
-        identity=_identity(hashes),
+        identity=_identity(sha256),
     )
 
 

@@ -39,13 +39,24 @@ NOTHING = Shaping((), (), (), ())
 
 
 class Count(NamedTuple):
-    """Since a link's end was made: bytes on the link, packets dropped and marked, most bytes that waited
-    (None where nobody counts)."""
+    """Since a link's end was made: frames and bytes on the link, packets dropped and marked, most bytes that
+    waited (None where nobody counts)."""
 
+    frames: int
     bytes: int
     drops: int
     marks: int
     most_bytes: int | None
+
+    def since(self, first: Count) -> Count:
+        """What came after ``first``; ``most_bytes`` is as it is now."""
+        return Count(
+            self.frames - first.frames,
+            self.bytes - first.bytes,
+            self.drops - first.drops,
+            self.marks - first.marks,
+            self.most_bytes,
+        )
 
 
 class Wait(NamedTuple):
@@ -123,9 +134,8 @@ class LinkModel:
         root = root_of(qdiscs)
         if root is None:
             raise ValueError("no root qdisc")
-        return {
-            None: Count(root["bytes"] + theory.TAG_TO_GAP_BYTES * root["packets"], root["drops"], 0, None)
-        }
+        frames = root["packets"]
+        return {None: Count(frames, root["bytes"] + theory.TAG_TO_GAP_BYTES * frames, root["drops"], 0, None)}
 
 
 def root_of(qdiscs: Sequence[Qdisc]) -> Qdisc | None:

@@ -76,11 +76,13 @@ class Wire(LinkModel):
         limiter = next((qdisc for qdisc in qdiscs if qdisc["kind"] == "qjump"), None)
         if len(qdiscs) > 1 and not limiter:
             marks = sum(qdisc.get(counter, 0) for qdisc in qdiscs for counter in MARKS)
-            return {None: Count(sum(level["bytes"] for level in root["levels"]), root["drops"], marks, None)}
+            frames, size = (sum(level[what] for level in root["levels"]) for what in ("packets", "bytes"))
+            return {None: Count(frames, size, root["drops"], marks, None)}
         # A limiter drops before the wire has seen the packet.
         dropped = {level["level"]: level["drops"] for level in limiter["levels"]} if limiter else {}
         return {
             level["level"]: Count(
+                level["packets"],
                 level["bytes"],
                 level["drops"] + dropped.get(level["level"], 0),
                 0,

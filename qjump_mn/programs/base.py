@@ -89,6 +89,11 @@ class WorkloadPlan(
         return ()
 
     @property
+    def copied(self) -> bool:
+        """Whether a switch may make several frames of one of it."""
+        return self.MULTICAST
+
+    @property
     def packet_bytes(self) -> int | None:
         """The length of every IP packet of it; None where they differ."""
         return None

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from qjump_mn import theory
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.base import Flow, Read
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
 
@@ -52,6 +54,59 @@ class OnTheWire(NamedTuple):
     least_us: Floats
 
 
+class Moved(NamedTuple):
+    """What a program says of what went from one host to another, one way, while it ran; 0 and None where it
+    says nothing.
+
+    At least ``arrived_frames``, ``arrived_bytes`` of link time (preamble to gap), have crossed the whole way.
+    At most ``sent_frames``, and at most ``sent_payload`` bytes behind the longest headers of TCP
+    (:data:`HEADERS_BYTES`), have crossed any of its links. ``last_frames`` is the most that has crossed its
+    last one, and ``last_payload`` too, beside what still waited on the way when the receiver was ended."""
+
+    flow: Flow
+    level: int
+    arrived_frames: int = 0
+    arrived_bytes: int = 0
+    sent_frames: int | None = None
+    sent_payload: int | None = None
+    last_frames: int | None = None
+    last_payload: int | None = None
+
+    @classmethod
+    def datagrams(cls, flow: Flow, level: int, ip_bytes: int, arrived: int, sent: int | None) -> Moved:
+        """Packets of one length; the receiver waits for all that are under way, unless ``sent`` is None."""
+        size = arrived * theory.wire_bytes(ip_bytes)
+        last = None if sent is None else arrived
+        return cls(flow, level, arrived, size, sent_frames=sent, last_frames=last)
+
+    @classmethod
+    def stream(cls, flow: Flow, level: int, payload: int, mtu_bytes: int) -> Moved:
+        """What TCP brought in as few segments as there may be; how often it sent again is not known."""
+        frames = -(-payload // (mtu_bytes - theory.TCP_HEADERS_BYTES))
+        size = payload + frames * theory.wire_bytes(theory.TCP_HEADERS_BYTES)
+        return cls(flow, level, frames, size)
+
+
+HEADERS_BYTES = theory.wire_bytes(theory.IP_HEADER_BYTES + theory.TCP_LONGEST_HEADER_BYTES)
+"""The most that a frame keeps a link for beside its payload; an acknowledgement is never longer."""
+
+
+class Said(NamedTuple):
+    """What one workload left in one trial, for those who ask whether it agrees with itself: its ``plan`` and
+    its ``table``, what the trial says of itself, how to read another raw file, and whether the trial ran on
+    the virtual clock, on which a processor that is free takes no more time than it needs."""
+
+    plan: Any
+    table: pa.Table
+    trial: Trial
+    facts: TrialFacts
+    read: Read
+    virtual: bool
+
+
+Crossed = tuple[tuple[Flow, int], ...]
+"""Ports, (from, to), with the 802.1Q priority that a message has there."""
+
 Checks = Callable[[str, Sequence[TrialTables]], Iterator[Check]]
 
 
@@ -63,12 +118,18 @@ class Measures:
     ``checks`` are those that its tables let say whether a run may be believed; they get the run's clock
     ("virtual" or "real") and all of its trials, whatever ran in them. ``wire`` is for what has a latency a
     request and a least one, which no wire falls short of; a latency is the most that its text may stand for.
+    ``agrees`` yields a sentence for each thing in which what a program left contradicts itself or the trial's
+    own times; ``moved`` what it says to have moved. ``crossed`` are the ports that a message and its answer
+    cross, by flow, where each is one frame that nobody sends again, so that its latency is what it waited.
     ``flow_goodput`` is what each flow got, in Mb/s, by "h7>h10"; ``timeline`` is what is drawn of a trial.
     """
 
     values: Callable[[pa.Table, Any, Trial, TrialFacts], dict[str, float]]
     checks: Checks = lambda clock, data: iter(())
     wire: Callable[[pa.Table, Any, Trial], OnTheWire | None] | None = None
+    agrees: Callable[[Said], Iterator[str]] | None = None
+    moved: Callable[[Said], Iterator[Moved]] | None = None
+    crossed: Callable[[Any, Trial], dict[str, Crossed]] | None = None
     flow_goodput: Callable[[pa.Table, TrialFacts], dict[str, float]] | None = None
     timeline: Callable[[pa.Table, Any, Trial, TrialFacts], Timeline] | None = None
     requests: Callable[[pa.Table], pa.Table] = lambda table: table

@@ -8,15 +8,17 @@ has put a queue of its own in the place of the levels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
 
+from qjump_mn import theory
 from qjump_mn.errors import LostError
 from qjump_mn.links import registry
-from qjump_mn.links.base import Qdisc, Wait
+from qjump_mn.links.base import Count, Qdisc, Wait, root_of
 from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.programs.text import transposed
 from qjump_mn.steps.readback import counters_name
@@ -49,25 +51,41 @@ def table(
 
     Raises :class:`LostError` naming the file that is missing or damaged.
     """
-    switches, shapes, model = set(network.switches), network.by_device(), registry.of(network.model)
-    readings: dict[str, tuple[list[Qdisc], list[Qdisc]]] = {}
+    switches, shapes, devices = set(network.switches), network.by_device(), network.interfaces()
     rows = []
+    for (source, destination), levels in carried(network, trial, began, ended).items():
+        node, device = SWITCHES if source in switches else source, devices[source, destination]
+        first, last = (counters_name(when, node) for when in (began, ended))
+        try:
+            seconds = (read_ns[last] - read_ns[first]) / 1e9
+            for level, count in levels.items():
+                share = count.bytes * 8 / shapes[device].rate_bps / seconds
+                counted = count.bytes, share, count.drops, count.marks, count.most_bytes
+                rows.append((source, destination, level, *counted))
+        except (KeyError, ZeroDivisionError):
+            raise LostError(f"{last} does not tell what {device} has sent") from None
+    return pa.table(transposed(rows, dict.fromkeys(SCHEMA.names, "")), schema=SCHEMA)
+
+
+def carried(
+    network: Network, trial: Path, began: str, ended: str
+) -> dict[tuple[str, str], dict[int | None, Count]]:
+    """What each directed link carried between two readings, by level, or by None where all levels count
+    together; :class:`LostError` as :func:`table`."""
+    switches, model = set(network.switches), registry.of(network.model)
+    readings: dict[str, tuple[list[Qdisc], list[Qdisc]]] = {}
+    found = {}
     for (source, destination), device in network.interfaces().items():
         node = SWITCHES if source in switches else source
         names = [counters_name(when, node) for when in (began, ended)]
         if node not in readings:
             readings[node] = (_reading(trial, names[0]), _reading(trial, names[1]))
         try:
-            seconds = (read_ns[names[1]] - read_ns[names[0]]) / 1e9
             first, last = (model.counts(_of(device, reading)) for reading in readings[node])
-            for level, count in last.items():
-                carried = count.bytes - first[level].bytes
-                share = carried * 8 / shapes[device].rate_bps / seconds
-                lost, marked = count.drops - first[level].drops, count.marks - first[level].marks
-                rows.append((source, destination, level, carried, share, lost, marked, count.most_bytes))
-        except (KeyError, ValueError, ZeroDivisionError):
+            found[source, destination] = {level: count.since(first[level]) for level, count in last.items()}
+        except (KeyError, ValueError):
             raise LostError(f"{names[1]} does not tell what {device} has sent") from None
-    return pa.table(transposed(rows, dict.fromkeys(SCHEMA.names, "")), schema=SCHEMA)
+    return found
 
 
 def waits(network: Network, trial: Path, ended: str = "ended") -> dict[tuple[str, str], dict[int, Wait]]:
@@ -85,6 +103,59 @@ def waits(network: Network, trial: Path, ended: str = "ended") -> dict[tuple[str
         except KeyError:
             raise LostError(f"{name} does not tell how long frames waited at {device}") from None
     return found
+
+
+class Handed(NamedTuple):
+    """Frames of one end of a link since it was made: those that it handed over, and all that it was given,
+    with those that it dropped and those that it still had; ``mean_bytes`` is what one has on its link, 0 for
+    none."""
+
+    sent: int
+    all: int
+    mean_bytes: float
+
+
+def handed_over(network: Network, trial: Path, when: str) -> dict[tuple[str, str], Handed]:
+    """The frames of each directed link in one reading; :class:`LostError` as :func:`table`."""
+    found = {}
+    for link, qdiscs in _each(network, trial, when):
+        root = root_of(qdiscs) or {}
+        try:
+            sent = root["packets"]
+            # What waits below is in the root's own count, as is what a limiter has dropped.
+            mean_bytes = root["bytes"] / sent + theory.TAG_TO_GAP_BYTES if sent else 0.0
+            found[link] = Handed(sent, sent + root["drops"] + root["qlen"], mean_bytes)
+        except KeyError:
+            raise LostError(f"the reading {when!r} does not tell what {'>'.join(link)} has sent") from None
+    return found
+
+
+def every_wait(network: Network, trial: Path, when: str) -> dict[tuple[str, str], dict[int, Wait]]:
+    """How long frames waited at each end of each link, by (from, to) and level, since it was made; empty
+    where nobody counts that. :class:`LostError` as :func:`table`."""
+    model = registry.of(network.model)
+    try:
+        return {
+            link: {} if _replaced(qdiscs) else model.waits(qdiscs)
+            for link, qdiscs in _each(network, trial, when)
+        }
+    except KeyError:
+        raise LostError(f"the reading {when!r} does not tell how long frames waited") from None
+
+
+def _replaced(qdiscs: list[Qdisc]) -> bool:
+    """Whether a queue of a scheme's own has the place of the levels: the wire does not know its waits."""
+    return any(not qdisc.get("root") and qdisc["kind"] != "qjump" for qdisc in qdiscs)
+
+
+def _each(network: Network, trial: Path, when: str) -> Iterator[tuple[tuple[str, str], list[Qdisc]]]:
+    """The qdiscs of each end of each link in one reading."""
+    switches, readings = set(network.switches), dict[str, list[Qdisc]]()
+    for link, device in network.interfaces().items():
+        node = SWITCHES if link[0] in switches else link[0]
+        if node not in readings:
+            readings[node] = _reading(trial, counters_name(when, node))
+        yield link, _of(device, readings[node])
 
 
 def _reading(trial: Path, name: str) -> list[Qdisc]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from qjump_mn import cache
 from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox import making
-from qjump_mn.toolbox.tree import Tree
+from qjump_mn.toolbox.tree import Tree, is_vital
 
 SUITE = "debug"
 """Its name where a kernel's suite is asked for."""
@@ -65,6 +65,7 @@ def kernel_tree(progress: Callable[[str], None] = lambda line: None) -> Tree:
             Path(scratch, CONFIG.name).write_bytes(config)
             Tree(folder / "root").run(["sh", "-e", "-c", _BUILD], Path(scratch))
 
-    return Tree(
-        cache.artefact("debug-kernel", key, build, needs_bytes=_NEEDS_BYTES, progress=progress) / "root", key
+    made = cache.artefact(
+        "debug-kernel", key, build, needs_bytes=_NEEDS_BYTES, progress=progress, is_vital=is_vital
     )
+    return Tree(made / "root", key)

@@ -74,10 +74,8 @@ def _libraries(tree: Tree, toolbox: Tree) -> list[str]:
     found: dict[str, None] = {}
     todo = [QEMU]
     while todo:
-        argv = toolbox.program(
-            "usr/bin/readelf", "--dynamic", "--wide", *(str(tree.root / one) for one in todo)
-        )
-        said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        files = (str(tree.root / one) for one in todo)
+        said = toolbox.output("usr/bin/readelf", "--dynamic", "--wide", *files)
         needed = dict.fromkeys(re.findall(r"\(NEEDED\).*\[(.+)\]", said))
         needed.pop(Path(tree.processor.loader).name, None)
         todo = [name for one in needed if (name := f"{folder}/{one}") not in found]

@@ -122,6 +122,8 @@ def reference(progress: Progress = lambda line: None) -> Path | None:
     """The unpacked reference machine: from the cache, or from a file if one is named or nothing has been made
     of packages yet; None where it is none of these. Raises MachineError as :func:`given` does."""
     wants_file = bool(os.environ.get(VARIABLE)) or toolbox.found() is None
+    if not wants_file and (damaged := cache.damage("machine", read().sha256)):
+        progress(f"{damaged}: the machine of packages is taken")
     return found() or (given(progress) if wants_file else None)
 
 
@@ -134,8 +136,9 @@ def is_at_hand() -> bool:
 def simulator_package(progress: Progress = lambda line: None) -> Path:
     """The folder from which Python imports `qjump_sim`: the reference machine's, else one built now. Raises
     MachineError as :func:`reference` and `simulator.package` do."""
-    machine = reference(progress)
-    return machine / machine_file.SIMULATOR if machine else simulator.package(progress)
+    with cache.sentences():
+        machine = reference(progress)
+        return machine / machine_file.SIMULATOR if machine else simulator.package(progress)
 
 
 def simulator_identity(package: Path) -> str:
@@ -149,6 +152,14 @@ def found() -> Path | None:
     lock = read()
     path = cache.find("machine", lock.sha256)
     return path if path and not differences(lock) else None
+
+
+def damage() -> str:
+    """In a sentence, how the machine that is here, taken from a file or made of packages, is damaged; empty
+    if it is not, or if there is none."""
+    lock = read()
+    of_file = "" if differences(lock) else cache.damage("machine", lock.sha256)
+    return of_file or toolbox.damage()
 
 
 def given(progress: Progress = lambda line: None) -> Path | None:
@@ -195,7 +206,7 @@ def facts(folder: Path) -> Facts:
     try:
         return msgspec.json.decode((folder / FACTS).read_bytes(), type=Facts)
     except (OSError, msgspec.MsgspecError) as error:
-        raise MachineError(f"{folder} is damaged: remove it") from error
+        raise MachineError(f"{folder} is damaged: {cache.VERIFY}") from error
 
 
 def name_reference(paths: Mapping[str, Path], image: str, simulator: str) -> MachineLock:

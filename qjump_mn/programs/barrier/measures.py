@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs.barrier.program import BarrierPlan
+from qjump_mn.programs.barrier.agreement import agrees
+from qjump_mn.programs.barrier.program import BarrierPlan, shortest_frame
 from qjump_mn.programs.measured import Floats, Measures, OnTheWire
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.results.tables import TrialFacts
@@ -24,9 +25,7 @@ def wire(table: pa.Table, plan: BarrierPlan, trial: Trial) -> OnTheWire | None:
     or later. Without an interval a process may come last, to messages that are there."""
     if not plan.interval_ns:
         return None
-    # MESSAGE_BYTES is measured among four hosts: among others it may be less, but no segment is shorter than
-    # empty.
-    frame = theory.frame_bytes(theory.TCP_HEADERS_BYTES)
+    frame = shortest_frame(plan)
     least_us = {
         host: max(
             theory.one_way_ns(frame, trial.network.speeds(*flow)) for flow in plan.flows if flow[1] == host
@@ -38,4 +37,4 @@ def wire(table: pa.Table, plan: BarrierPlan, trial: Trial) -> OnTheWire | None:
     return OnTheWire(table["latency_us"].to_numpy(), least)
 
 
-MEASURES = Measures(values=values, wire=wire)
+MEASURES = Measures(values=values, wire=wire, agrees=agrees)

@@ -130,6 +130,12 @@ upon the other, in the moment in which the network is free. With one due every 2
 ms beside a job with which one in five takes longer than 10 ms. """
 
 
+def shortest_frame(plan: BarrierPlan) -> int:
+    """The length of the shortest frame with which a process can have heard of another. MESSAGE_BYTES is
+    measured among four hosts: among others it may be less, but no segment is shorter than empty."""
+    return theory.frame_bytes(theory.TCP_HEADERS_BYTES + (MESSAGE_BYTES if len(plan.hosts) == 4 else 0))
+
+
 def output_name(plan: BarrierPlan, host: str) -> str:
     """The log of the process on ``host``."""
     return f"{plan.name}-{host}.barrier.txt"

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.fanin.agreement import agrees, crossed, moved
 from qjump_mn.programs.fanin.program import FaninPlan
 from qjump_mn.programs.measured import Measures, OnTheWire, by_flow
 from qjump_mn.programs.statistics import of_latencies
@@ -32,4 +33,4 @@ def wire(table: pa.Table, plan: FaninPlan, trial: Trial) -> OnTheWire:
     return OnTheWire(table["latency_us"].to_numpy(zero_copy_only=False), by_flow(table, least_us))
 
 
-MEASURES = Measures(values=values, wire=wire)
+MEASURES = Measures(values=values, wire=wire, agrees=agrees, moved=moved, crossed=crossed)

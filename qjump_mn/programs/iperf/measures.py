@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qjump_mn.model.plan import Trial
+from qjump_mn.programs.iperf.agreement import agrees, moved
 from qjump_mn.programs.iperf.program import IperfPlan, report_s
 from qjump_mn.programs.measured import Measures
 from qjump_mn.results.outcome import Check
@@ -94,4 +95,4 @@ def _ended_early(tables: TrialTables, workload: IperfPlan) -> Iterator[str]:
                 )
 
 
-MEASURES = Measures(values=values, checks=checks, flow_goodput=flow_goodput)
+MEASURES = Measures(values=values, checks=checks, flow_goodput=flow_goodput, agrees=agrees, moved=moved)

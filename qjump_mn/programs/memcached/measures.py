@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measured import Floats, Measures, OnTheWire, Timeline
+from qjump_mn.programs.memcached.agreement import agrees, moved
 from qjump_mn.programs.memcached.program import MemcachedPlan
 from qjump_mn.programs.statistics import milliseconds, of_latencies, percentile
 from qjump_mn.results.tables import TrialFacts
@@ -101,4 +102,4 @@ def means(at_s: Floats, values: Floats, width_s: float, duration_s: float) -> tu
     return (edges[:-1] + edges[1:]) / 2, y
 
 
-MEASURES = Measures(values=values, wire=wire, timeline=timeline)
+MEASURES = Measures(values=values, wire=wire, timeline=timeline, agrees=agrees, moved=moved)

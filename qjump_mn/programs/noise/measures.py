@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measured import Measures
+from qjump_mn.programs.noise.agreement import agrees, moved
 from qjump_mn.programs.noise.program import NoisePlan
 from qjump_mn.results.tables import TrialFacts
 
@@ -28,4 +29,4 @@ def values(table: pa.Table, plan: NoisePlan, trial: Trial, facts: TrialFacts) ->
     return numbers | ({"loss": 1 - arrived / sent} if sent else {})
 
 
-MEASURES = Measures(values=values)
+MEASURES = Measures(values=values, agrees=agrees, moved=moved)

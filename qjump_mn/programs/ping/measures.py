@@ -14,6 +14,7 @@ from qjump_mn.links import registry as links
 from qjump_mn.model.clock import PROCESSOR_NS
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measured import Measures, OnTheWire, by_flow
+from qjump_mn.programs.ping.agreement import agrees, crossed, moved
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.programs.statistics import of_latencies, percentile
 from qjump_mn.results.outcome import Check
@@ -175,4 +176,4 @@ def _range(numbers: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-MEASURES = Measures(values=values, checks=checks, wire=wire)
+MEASURES = Measures(values=values, checks=checks, wire=wire, agrees=agrees, moved=moved, crossed=crossed)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measured import Measures, OnTheWire, Timeline, Whole, by_flow
+from qjump_mn.programs.ptp.agreement import agrees, moved
 from qjump_mn.programs.ptp.program import PtpPlan
 from qjump_mn.programs.statistics import percentile
 from qjump_mn.results.tables import TrialFacts
@@ -77,4 +78,4 @@ def delays_us(table: pa.Table) -> pa.ChunkedArray:
     return pc.coalesce(table["master_to_slave_us"], table["slave_to_master_us"])
 
 
-MEASURES = Measures(values=values, wire=wire, timeline=timeline)
+MEASURES = Measures(values=values, wire=wire, timeline=timeline, agrees=agrees, moved=moved)

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measured import Floats, Measures, OnTheWire
+from qjump_mn.programs.q2pc.agreement import agrees, moved
 from qjump_mn.programs.q2pc.program import Q2PCPlan
 from qjump_mn.programs.statistics import of_latencies
 from qjump_mn.results.tables import TrialFacts
@@ -30,4 +31,4 @@ def wire(table: pa.Table, plan: Q2PCPlan, trial: Trial) -> OnTheWire:
     return OnTheWire(table["latency_us"].to_numpy(), least)
 
 
-MEASURES = Measures(values=values, wire=wire)
+MEASURES = Measures(values=values, wire=wire, agrees=agrees, moved=moved)

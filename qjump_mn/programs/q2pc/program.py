@@ -65,6 +65,10 @@ class Q2PCPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         }
 
     @property
+    def copied(self) -> bool:
+        return self.transport == "broadcast"
+
+    @property
     def busy(self) -> float:
         return 1.3
 

@@ -10,6 +10,7 @@ from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.measured import Measures
+from qjump_mn.programs.shuffle.agreement import agrees, moved
 from qjump_mn.programs.shuffle.program import ShufflePlan
 from qjump_mn.results.tables import TrialFacts
 
@@ -59,4 +60,4 @@ def _bytes_inside(copies: pa.Table, start: int, end: int) -> np.ndarray[tuple[in
     return inside
 
 
-MEASURES = Measures(values=values)
+MEASURES = Measures(values=values, agrees=agrees, moved=moved)

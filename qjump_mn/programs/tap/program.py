@@ -111,6 +111,11 @@ _FRAME = re.compile(r"wire_frame: dev=(\S+) level=\d+ len=\d+ arrival=(\d+) star
 _COUNTS = re.compile(r"entries-in-buffer/entries-written: (\d+)/(\d+)")
 
 
+def trace_name(plan: TapPlan) -> str:
+    """The raw file with the kernel's trace."""
+    return f"{plan.name}.trace.txt"
+
+
 def launches(plan: TapPlan, trial: Trial) -> Iterator[Launch]:
     """A shell that has the kernel trace before anything is sent, and prints the trace when it is ended."""
     devices = " || ".join(f'dev == "{device}"' for device in plan.ports(trial.network))
@@ -120,12 +125,12 @@ def launches(plan: TapPlan, trial: Trial) -> Iterator[Launch]:
         ready=READY,
         filter=f"len == {plan.frame_bytes} && ({devices})",
     )
-    yield Launch("serve", MACHINE, ("sh", "-c", script), f"{plan.name}.trace.txt", says=READY, itself=False)
+    yield Launch("serve", MACHINE, ("sh", "-c", script), trace_name(plan), says=READY, itself=False)
 
 
 def columns(plan: TapPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]:
     """Every frame, by port and in the order of their starts."""
-    text = read(f"{plan.name}.trace.txt")
+    text = read(trace_name(plan))
     counts = _COUNTS.search(text)
     if counts is None:
         raise LostError(f"{plan.name}: the kernel's trace is not there: the tap was cut off")

@@ -1,0 +1,48 @@
+"""Runs one arm of Figure 3a's smoke preset in plain chroots, as tests/test_anywhere.py does. Prints a
+Markdown table.
+
+    python bench/anywhere.py [--write] MACHINE_FILE
+
+`--write` replaces the table between the two marks in docs/machine.md. Needs root.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+import pytest
+
+from bench import marks
+from tests import chroots
+
+MOST_OTHERS = 2
+
+
+def main() -> None:
+    """Try, print and, if asked, write."""
+    *options, machine = sys.argv[1:]
+    rows = ["| system | Python | against the reference run |", "|---|---|---|"]
+    for system in (*chroots.SYSTEMS.values(), *chroots.others()[:MOST_OTHERS]):
+        rows.append(f"| {system.title} | {system.python} | {result(system, Path(machine))} |")
+        print(rows[-1], file=sys.stderr, flush=True)
+    print("\n".join(rows))
+    if options == ["--write"]:
+        marks.write(ROOT / "docs/machine.md", "anywhere", "\n".join(rows))
+
+
+def result(system: chroots.System, machine: Path) -> str:
+    """What the run says of the reference run, or why there is none."""
+    try:
+        return chroots.tried(system, machine, ["idle"]).reference.partition(" (")[0]
+    except AssertionError as error:
+        return f"no: {str(error).strip().splitlines()[-1]}"
+    except pytest.skip.Exception as skipped:
+        return f"not tried: {skipped}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Do the times that programs left agree with each other, and with how long frames waited at ports?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from qjump_mn.errors import LostError
+from qjump_mn.links import registry as link_models
+from qjump_mn.links.base import Wait
+from qjump_mn.model import ports
+from qjump_mn.model.clock import PROCESSOR_NS
+from qjump_mn.programs import pace, registry
+from qjump_mn.programs.base import Flow, WorkloadPlan
+from qjump_mn.programs.measured import Crossed
+from qjump_mn.results import links, reading
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.outcome import Check
+from qjump_mn.results.tables import TrialTables
+
+CLOCK_US = 1.0
+"""What clocks and the texts of programs round, on the machine's clock."""
+
+Waits = Mapping[Flow, Mapping[int, Wait]]
+
+
+def times(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> Check:
+    """Every program with its own times, as its folder has it; in the simulator, where others' tables are the
+    simulator's own, those that only it has."""
+    problems: list[str] = []
+    asked = 0
+    for tables in data:
+        name = tables.trial.name
+        for workload in tables.trial.arm.workloads:
+            agrees = registry.measures(workload).agrees
+            if agrees is None or (tables.facts.read_ns is None and not workload.ONLY_SIMULATED):
+                continue
+            asked += 1
+            said = reading.said(tables, workload, run.raw(name), clock)
+            try:
+                problems += (f"{name}: {workload.name}: {problem}" for problem in agrees(said))
+            except (OSError, LookupError, ValueError, LostError) as error:
+                problems.append(f"{name}: {workload.name}: cannot be read: {error}")
+    if not asked:
+        return Check(name="times", status="unknown", text="no program has times to compare")
+    return Check.of("times", problems, f"the times of {asked} workloads agree with each other")
+
+
+class _Port(NamedTuple):
+    """A port on a way: what waited there at a level until the beginning of the measurement, and its end."""
+
+    port: Flow
+    level: int
+    began: Wait
+    ended: Wait
+
+
+def waits(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> list[Check]:
+    """A latency is the wire's time and what its frames waited at ports: not more than the longest waits
+    there; and where no other frames had that level, one of its own waited the longest. None where
+    no workload's latencies are of lone frames."""
+    problems: list[str] = []
+    compared = 0
+    for tables in data:
+        network = tables.trial.network
+        if clock != "virtual" or tables.facts.read_ns is None or not link_models.of(network.model).exact:
+            continue
+        try:
+            folder = run.trial(tables.trial.name)
+            began, ended = (links.every_wait(network, folder, when) for when in ("began", "ended"))
+        except LostError as error:
+            problems.append(f"{tables.trial.name}: {error}")
+            continue
+        for workload in tables.trial.arm.workloads:
+            if registry.measures(workload).crossed is not None:
+                compared += tables.tables[workload.name].num_rows
+                found = _of_workload(tables, workload, began, ended)
+                problems += (f"{tables.trial.name}: {workload.name}: {problem}" for problem in found)
+    if not problems and not compared:
+        return []
+    good = f"{compared} latencies fit the longest waits that ports have counted"
+    return [Check.of("waits", problems, good)]
+
+
+def _of_workload(tables: TrialTables, workload: WorkloadPlan, began: Waits, ended: Waits) -> Iterator[str]:
+    trial, found = tables.trial, registry.measures(workload)
+    if found.crossed is None or found.wire is None:
+        return
+    table = tables.tables[workload.name]
+    latencies = found.wire(table, workload, trial)
+    if latencies is None:
+        return
+    flows = np.array(table["flow"].to_pylist())
+    for flow, crossed in found.crossed(workload, trial).items():
+        mine = flows == flow
+        measured_us, least_us = latencies.measured_us[mine], latencies.least_us[mine]
+        if not np.any(~np.isnan(measured_us)):
+            continue
+        way = _way(crossed, began, ended)
+        if way is None:
+            continue
+        longest_us, base_us = float(np.nanmax(measured_us)), float(least_us[0])
+        yield from _too_long(tables, workload, flow, way, longest_us, base_us)
+        if not table["latency_us"].null_count:
+            yield from _too_short(tables, workload, flow, way, longest_us, base_us)
+
+
+def _way(crossed: Crossed, began: Waits, ended: Waits) -> list[_Port] | None:
+    """None where a port does not count: a queue that a scheme has put there has the waits."""
+    try:
+        return [_Port(port, level, began[port][level], ended[port][level]) for port, level in crossed]
+    except KeyError:
+        return None
+
+
+def _too_long(
+    tables: TrialTables,
+    workload: WorkloadPlan,
+    flow: str,
+    way: list[_Port],
+    longest_us: float,
+    base_us: float,
+) -> Iterator[str]:
+    """Nobody counts how long a limiter holds a packet, nor what hosts draw, nor a sender that is charged."""
+    arm, network = tables.trial.arm, tables.trial.network
+    limited = arm.qjump is not None and any(arm.qjump.budget_bytes[one.level] for one in way)
+    if limited or network.jittery or not network.link.orphan:
+        return
+    waited_us = sum(one.ended.longest_ns + one.ended.late_ns for one in way) / 1e3
+    processor_us = (PROCESSOR_NS / 1e3 + pace.LATEST_US) / arm.dilation
+    most_us = base_us + waited_us + processor_us
+    if longest_us > most_us:
+        yield (
+            f"{flow} took {longest_us:.6g} us, where the wire takes {base_us:.5g} us, ports counted waits of "
+            f"{waited_us:.6g} us, and the processor may take {processor_us:.4g} us"
+        )
+
+
+def _too_short(
+    tables: TrialTables,
+    workload: WorkloadPlan,
+    flow: str,
+    way: list[_Port],
+    longest_us: float,
+    base_us: float,
+) -> Iterator[str]:
+    """A wait that came while it was measured was one of its own frames', where no other has that level."""
+    trial = tables.trial
+    if len(workload.flows) > 1:
+        return
+    for one in way:
+        if one.ended.longest_ns <= one.began.longest_ns or not _alone(tables, workload, one):
+            continue
+        least_us = base_us + one.ended.longest_ns / 1e3
+        if longest_us < least_us - CLOCK_US / trial.arm.dilation:
+            yield (
+                f"{flow} took {longest_us:.6g} us at most, and one of its frames waited "
+                f"{one.ended.longest_ns / 1e3:.6g} us at {'>'.join(one.port)}: at least {least_us:.6g} us"
+            )
+
+
+def _alone(tables: TrialTables, workload: WorkloadPlan, there: _Port) -> bool:
+    """Whether every frame that left the port at that level while it was measured is one of the workload's."""
+    network = tables.trial.network
+    if not workload.SENDS:  # it saw others' frames: perhaps all
+        seen: int = tables.tables[workload.name].num_rows
+        return there.ended.frames - there.began.frames == seen
+    return not any(
+        there.level in other.levels
+        and (other.copied or any(there.port in network.path(*pair) for pair, _ in ports.ways(other, network)))
+        for other in tables.trial.arm.workloads
+        if other.SENDS and other.name != workload.name
+    )

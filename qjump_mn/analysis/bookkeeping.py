@@ -1,0 +1,214 @@
+"""Does what programs say they moved fit what the links carried, and does a switch send what comes in?
+
+Between the readings "before" and "after" all of a trial's programs run: what one received was carried by
+every link on its way, and what a link carried somebody has sent. Programs say what they know
+(:class:`~qjump_mn.programs.measured.Moved`); how far below the counters they may be is for them to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from qjump_mn import theory
+from qjump_mn.errors import LostError
+from qjump_mn.links.base import Count
+from qjump_mn.model import ports
+from qjump_mn.model.topology import Network
+from qjump_mn.programs import pace, registry
+from qjump_mn.programs.base import Flow, WorkloadPlan
+from qjump_mn.programs.measured import HEADERS_BYTES, Moved
+from qjump_mn.results import links, reading
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.outcome import Check
+from qjump_mn.results.tables import TrialTables
+
+Carried = dict[Flow, dict[int | None, Count]]
+
+STRAY_FRAMES = 2
+"""Of hosts' kernels, on any link: what no program has sent and no table of neighbours answers. In 150 trials
+there was none but the memberships that PTP's hosts report."""
+
+READING = 0.1
+"""Of the time of a whole short process, that the switches' ports are read apart: the rest is its start. Of
+150 trials one had a frame that was counted at one port and not yet at the other."""
+
+
+class Account(NamedTuple):
+    """A link at a level (None for all): what it carried, and what programs say of it, each with the name of
+    the workload and what may have waited on the way there, in bytes. ``complete``: nobody else uses it."""
+
+    link: Flow
+    level: int | None
+    carried: Count
+    moved: tuple[tuple[str, int, Moved], ...]
+    complete: bool
+
+    def problems(self) -> Iterator[str]:
+        """In what programs and counters contradict each other."""
+        where = f"{'>'.join(self.link)}{'' if self.level is None else f' at level {self.level}'}"
+        who = " and ".join(dict.fromkeys(name for name, _, _ in self.moved))
+        for what, said, counted in (
+            ("frames", sum(moved.arrived_frames for _, _, moved in self.moved), self.carried.frames),
+            ("B", sum(moved.arrived_bytes for _, _, moved in self.moved), self.carried.bytes),
+        ):
+            if said > counted:
+                yield f"{who} received {said} {what}, and {where} carried {counted}"
+        if self.most_frames is not None and self.carried.frames > self.most_frames + STRAY_FRAMES:
+            yield f"{where} carried {self.carried.frames} frames, and {self.most_frames} are of {who}"
+        least = self.carried.bytes - HEADERS_BYTES * self.carried.frames
+        if self.most_payload is not None and least > self.most_payload:
+            yield (
+                f"{who} moved {self.most_payload} B at most, with what was sent again or waited, and {where} "
+                f"carried {least} B at least without headers"
+            )
+
+    @property
+    def most_frames(self) -> int | None:
+        """What all programs there sent, or got where it is the last link; None where one does not say."""
+        return self._sum([self._frames(moved) for _, _, moved in self.moved])
+
+    @property
+    def most_payload(self) -> int | None:
+        """The same in bytes behind the longest headers."""
+        return self._sum([self._payload(moved, waited) for _, waited, moved in self.moved])
+
+    def _sum(self, parts: list[int | None]) -> int | None:
+        known = [part for part in parts if part is not None]
+        return sum(known) if self.complete and len(known) == len(parts) else None
+
+    def _frames(self, moved: Moved) -> int | None:
+        last = moved.last_frames is not None and self.link[1] == moved.flow[1]
+        return moved.last_frames if last else moved.sent_frames
+
+    def _payload(self, moved: Moved, waited: int) -> int | None:
+        if moved.last_payload is not None and self.link[1] == moved.flow[1]:
+            return moved.last_payload + waited
+        if moved.sent_payload is None and moved.sent_frames is not None:
+            # Of one length; as many as were sent.
+            each = moved.arrived_bytes / moved.arrived_frames if moved.arrived_frames else 0
+            return round(moved.sent_frames * max(0.0, each - HEADERS_BYTES))
+        return moved.sent_payload
+
+
+def check(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> Check:
+    """Every link and level of every trial that has both readings."""
+    problems: list[str] = []
+    accounts = bounded = 0
+    for tables in data:
+        name = tables.trial.name
+        if tables.facts.read_ns is None:
+            continue
+        try:
+            for account in _accounts(tables, run.trial(name), run.raw(name), clock):
+                accounts += 1
+                bounded += account.most_frames is not None or account.most_payload is not None
+                problems += (f"{name}: {problem}" for problem in account.problems())
+        except (LostError, OSError) as error:
+            problems.append(f"{name}: {error}")
+    if not problems and not accounts:
+        return Check(name="carried", status="unknown", text="no trial has the counters of its links")
+    good = f"what programs received is in what {accounts} links carried, at their levels" + (
+        f"; {bounded} of them carried no more than programs sent" if bounded else ""
+    )
+    return Check.of("carried", problems, good)
+
+
+def _accounts(tables: TrialTables, folder: Path, raw: Path, clock: str) -> Iterator[Account]:
+    network = tables.trial.network
+    carried = links.carried(network, folder, "before", "after")
+    workloads = [workload for workload in tables.trial.arm.workloads if workload.SENDS]
+    moved = {workload.name: _moved(tables, workload, raw, clock) for workload in workloads}
+    for link, levels in carried.items():
+        for level, count in levels.items():
+            own = tuple(
+                (name, _waited(network, carried, one.flow), one)
+                for name, all_of_it in moved.items()
+                for one in all_of_it or ()
+                if level in (None, one.level) and link in network.path(*one.flow)
+            )
+            there = [one for one in workloads if _crosses(one, network, link, level)]
+            complete = all(moved[one.name] is not None and not one.copied for one in there)
+            if own:
+                yield Account(link, level, count, own, complete)
+
+
+def _waited(network: Network, carried: Carried, flow: Flow) -> int:
+    """What may wait on a flow's way at a time: the most that ever did, or that a buffer holds where nobody
+    counts that."""
+    shapes, devices, waited = network.by_device(), network.interfaces(), 0
+    for link in network.path(*flow):
+        most = [count.most_bytes for count in carried[link].values()]
+        known = [size for size in most if size is not None]
+        waited += max(known) if len(known) == len(most) else shapes[devices[link]].buffer_bytes
+    return waited
+
+
+def _moved(tables: TrialTables, workload: WorkloadPlan, raw: Path, clock: str) -> tuple[Moved, ...] | None:
+    """None of one that says nothing, or whose frames go elsewhere too."""
+    moved = registry.measures(workload).moved
+    return None if moved is None else tuple(moved(reading.said(tables, workload, raw, clock)))
+
+
+def _crosses(workload: WorkloadPlan, network: Network, link: Flow, level: int | None) -> bool:
+    """Whether frames of a workload may be at a link and level."""
+    if level is not None and level not in workload.levels:
+        return False
+    return workload.copied or any(link in network.path(*flow) for flow, _ in ports.ways(workload, network))
+
+
+def switches(run: RunDirectory, data: Sequence[TrialTables]) -> Check:
+    """What hosts and other switches sent into a switch, it has sent, dropped, or still has.
+
+    The switches are read all at once, the hosts after them, one after the other: what a switch had until its
+    reading is at least what hosts had sent until the reading before, and at most what they had until theirs.
+    Only the former holds where a switch makes several frames of one. The switches' reading takes a moment
+    too: each port may differ by what it carries meanwhile.
+    """
+    problems: list[str] = []
+    frames = 0
+    for tables in data:
+        if tables.facts.read_ns is None:
+            continue
+        try:
+            counted, found = _conserved(tables, run.trial(tables.trial.name))
+        except LostError as error:
+            counted, found = 0, [str(error)]
+        frames += counted
+        problems += (f"{tables.trial.name}: {problem}" for problem in found)
+    if not problems and not frames:
+        return Check(name="switches", status="unknown", text="no trial has the counters of its switches")
+    good = f"all {frames} frames that came into a switch were sent on, dropped there, or waited at the end"
+    return Check.of("switches", problems, good)
+
+
+def _conserved(tables: TrialTables, folder: Path) -> tuple[int, list[str]]:
+    network = tables.trial.network
+    first, last = (links.handed_over(network, folder, when) for when in ("ended", "after"))
+    copies = any(workload.copied for workload in tables.trial.arm.workloads)
+    problems, frames = [], 0
+    moment_ns = READING * (pace.process_ns(tables.facts) or 0.0)
+    shapes, devices = network.by_device(), network.interfaces()
+
+    def meanwhile(link: Flow) -> float:
+        """The frames that a link carries during one reading, were it full of such as it had."""
+        each_bytes = last[link].mean_bytes or theory.MINIMUM_FRAME_BYTES
+        return 1 + moment_ns * shapes[devices[link]].rate_bps / 8 / theory.NS_PER_S / each_bytes
+
+    for switch in network.switches:
+        inward = [link for link in last if link[1] == switch]
+        out = sum(last[link].all for link in last if link[0] == switch)
+        hosts = [link for link in inward if link[0] not in network.switches]
+        between = sum(last[link].sent for link in inward if link not in hosts)
+        least = between + sum(first[link].sent for link in hosts)
+        most = between + sum(last[link].sent for link in hosts)
+        frames += least
+        apart = sum(
+            map(meanwhile, (link for link in last if switch in link and set(link) <= set(network.switches)))
+        )
+        if out < least - apart or (out > most + apart and not copies):
+            problems.append(
+                f"{least} to {most} frames came into {switch}, and {out} were sent on, dropped, or waited"
+            )
+    return frames, problems

@@ -1,0 +1,105 @@
+"""How long things take on the machine that carries every host of a trial: what a check of a program's own
+times may allow for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qjump_mn.model.plan import Trial
+from qjump_mn.programs.measured import Floats
+from qjump_mn.results.tables import TrialFacts
+
+LATEST_US = 5000.0
+"""On the machine's clock, of 99 wake-ups of a hundred, or all but two. Where there is time to spare a program
+waits for the tick of the kernel's scheduler (4 ms) at most: 5.2 ms was the latest of all wake-ups of
+150 trials at 10 Mb/s. Where programs queued for it, at 100 Mb/s, it was 10 ms for one of a hundred."""
+
+FEW, SHARE = 2, 0.01
+"""Of wake-ups, that may be later; never most of them."""
+
+STEADY, SURE = 0.4, 4.0
+"""From which on sends follow the latencies: times that were multiplied by 0.7, or by 1.7, and a slope of so
+many standard errors. Slopes of 40 valid flows were -0.39 to 0.35, none of more than 3 errors above 0.1."""
+
+FEWEST = 8
+"""Of pairs of requests, below which a slope says nothing."""
+
+
+def outside(what: str, first_ns: int, last_ns: int, facts: TrialFacts) -> Iterator[str]:
+    """A sentence for what began before the measurement did, or ended after it."""
+    began_ns, ended_ns = facts.window_ns
+    if first_ns < began_ns or last_ns > ended_ns:
+        first_s, last_s, whole_s = ((ns - began_ns) / 1e9 for ns in (first_ns, last_ns, ended_ns))
+        yield (
+            f"{what} last from {first_s:.6g} s to {last_s:.6g} s, and the measurement from 0 s to "
+            f"{whole_s:.6g} s"
+        )
+
+
+def latest_ns(trial: Trial) -> float:
+    """How late a program may get the processor, on the network's clock."""
+    return LATEST_US * 1e3 / trial.arm.dilation
+
+
+def pauses(pause_ns: npt.NDArray[Any], most_ns: float) -> npt.NDArray[np.bool_]:
+    """Which pauses cannot be: those below 0, and those above ``most_ns`` where they are more than the few for
+    which a program may wait longer for the processor."""
+    late = pause_ns > most_ns
+    few = np.count_nonzero(late) <= min(max(FEW, SHARE * len(pause_ns)), len(pause_ns) // 2)
+    return (pause_ns < 0) | (late & (not few))
+
+
+def process_ns(facts: TrialFacts) -> float | None:
+    """What it takes the machine to run one short process: the readings after the measurement are one each,
+    one after the other."""
+    times = sorted(ns for name, ns in (facts.read_ns or {}).items() if name.startswith("asbuilt/ended/"))
+    return float(np.median(np.diff(times))) if len(times) > 1 else None
+
+
+class Slope(NamedTuple):
+    """By how much the time between two sends grows with the latency, and its standard error."""
+
+    value: float
+    error: float
+
+    @property
+    def scale(self) -> float:
+        """What all latencies were multiplied by, if that is the reason."""
+        return 1 / (1 + self.value)
+
+
+def slope(sent_us: Floats, latency_us: Floats) -> Slope | None:
+    """Of requests on a schedule, of which a program tells the time of the answer and the latency, in the
+    order in which they were sent, nan where one was not answered; None for too few.
+
+    The send is the one less the other, and knows nothing of the latency that is to come. Where latencies were
+    multiplied by f, it moves by (1 - f) of the true one: the slope is 1/f - 1.
+    """
+    gaps, changes = np.diff(sent_us), np.diff(latency_us)
+    known = ~np.isnan(gaps) & ~np.isnan(changes)
+    if np.count_nonzero(known) < FEWEST:
+        return None
+    gaps, changes = gaps[known] - np.mean(gaps[known]), changes[known] - np.mean(changes[known])
+    spread = float(np.sum(changes**2))
+    if not spread:
+        return None
+    value = float(np.sum(changes * gaps)) / spread
+    rest = gaps - value * changes
+    return Slope(value, float(np.sqrt(np.sum(rest**2) / (len(changes) - 2) / spread)))
+
+
+def follows(sent_us: Floats, latency_us: Floats) -> str:
+    """A sentence's end for sends that follow their latencies; else empty."""
+    found = slope(sent_us, latency_us)
+    if found is None or abs(found.value) < STEADY or abs(found.value) < SURE * found.error:
+        return ""
+    return (
+        f"the times at which it sent move with the latencies (by {found.value:.2f} of their changes), as "
+        f"they would were all of these {found.scale:.2g} times the true ones"
+        if found.value > -1
+        else f"the times at which it sent move against the latencies (by {found.value:.2f} of their changes)"
+    )

@@ -1,0 +1,248 @@
+"""Plain chroots with a Python, in which a user without rights and without a network has a checkout, a machine file
+and a wheels file, and may write one folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from qjump_mn import environment
+from qjump_mn.toolbox import mirrors
+
+UBUNTU = os.environ.get("QJUMP_MN_UBUNTU", "http://archive.ubuntu.com/ubuntu")
+MEMORY_BYTES = 2 << 30
+_USER = "54321"
+"""Who has no entry in any /etc/passwd."""
+
+_DEVICES = {"null": 3, "zero": 5, "urandom": 9}
+_LIBRARIES = "libbz2-1.0,libffi8,liblzma5,libssl3,zlib1g"
+"""Of Debian 12, for a Python that somebody built on it."""
+
+_RIGHTS = (
+    *("--reuid", _USER, "--regid", _USER, "--clear-groups"),
+    *("--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"),
+)
+_LIMIT = """
+set -eu
+[ -z "$group" ] || echo $$ > "$group/cgroup.procs"
+"""
+_MOUNT = """
+mount --make-rprivate /
+mount --bind "$root" "$root"
+mount -o remount,bind,ro "$root"
+mount --bind "$kept" "$root/kept"
+"""
+
+
+@dataclass(frozen=True)
+class System:
+    """A release, whose ``python`` is its own, or lies in a ``folder`` of the tests' machine."""
+
+    title: str
+    suite: str
+    python: str
+    folder: Path | None = None
+
+    def make(self, root: Path) -> None:
+        """Skips where it cannot be had."""
+        packages = "python3" if self.folder is None else _LIBRARIES
+        if self.suite == "noble":  # without apt it has no libstdc++
+            lines, packages = [f"deb [trusted=yes] {UBUNTU} noble main"], f"{packages},libstdc++6"
+        else:
+            lines = mirrors.lines(self.suite)
+        options = [f"--include={packages}", '--aptopt=Acquire::Check-Valid-Until "false"']
+        argv = ["mmdebstrap", "--quiet", "--variant=minbase", *options, self.suite, str(root), *lines]
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"{self.title} cannot be had: {done.stderr.strip().splitlines()[-1]}")
+        if self.folder is not None:
+            ignored = shutil.ignore_patterns("test", "__pycache__", "site-packages", "*.a")
+            shutil.copytree(self.folder, root / "opt/python", ignore=ignored, symlinks=True)
+
+
+SYSTEMS = {
+    "debian12": System("Debian 12", "bookworm", "3.11"),
+    "ubuntu24": System("Ubuntu 24.04", "noble", "3.12"),
+    "debian13": System("Debian 13", "trixie", "3.13"),
+    "sid": System("Debian sid", "sid", "3.14"),
+}
+
+
+def others() -> list[System]:
+    """Pythons on this machine that no package of Debian's has, the newest first: those of pyenv, uv and
+    $QJUMP_MN_PYTHONS."""
+    home = Path.home()
+    folders = [Path(name) for name in os.environ.get("QJUMP_MN_PYTHONS", "").split(os.pathsep) if name]
+    folders += sorted(home.glob(".pyenv/versions/3.*")) + sorted(
+        home.glob(".local/share/uv/python/cpython-3.*")
+    )
+    found = []
+    for folder in folders:
+        version = re.search(r"3\.(\d+)\.\d+", folder.name)
+        if version and int(version[1]) >= environment.OLDEST[1] and (folder / "bin/python3").exists():
+            found.append(
+                System(
+                    f"Debian 12 with a Python of pyenv or uv, {version[0]}",
+                    "bookworm",
+                    f"3.{version[1]}",
+                    folder,
+                )
+            )
+    return sorted(found, key=lambda system: int(system.python[2:]), reverse=True)
+
+
+@dataclass(frozen=True)
+class Chroot:
+    """``kept`` is the only folder that can be written: /kept in the chroot."""
+
+    root: Path
+    kept: Path
+    is_container: bool = False
+
+    def bootstrap(self, *arguments: str, network: bool = False, **variables: str) -> str:
+        """Run bootstrap as the user; what it said. With ``network`` there is the machine's, and its pip's
+        settings."""
+        settings = {
+            "PATH": "/opt/python/bin:/usr/bin:/bin",
+            "HOME": "/home/somebody",
+            "QJUMP_MN_CACHE": "/kept/cache",
+            **variables,
+        }
+        enter = self._in_container if self.is_container and not network else self._in_chroot
+        argv = [*enter(network), "env", "-i", *(f"{name}={value}" for name, value in settings.items())]
+        with _limited() as group:
+            given = {"root": str(self.root), "kept": str(self.kept), "group": str(group or "")}
+            done = subprocess.run(
+                [*argv, "/srv/qjump-mn/bootstrap", *arguments],
+                env={**os.environ, **given},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                cwd=self.root,
+            )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def _in_chroot(self, network: bool) -> list[str]:
+        apart = ["unshare", "--mount", *([] if network else ["--net"])]
+        return [*apart, "sh", "-c", f'{_LIMIT}{_MOUNT}exec chroot "$root" "$@"', "sh", "setpriv", *_RIGHTS]
+
+    def _in_container(self, network: bool) -> list[str]:
+        """What rootless containers are made of: a user namespace of the user's own, and /proc and /dev in it."""
+        mounts = ["--ro-bind", str(self.root), "/", "--bind", str(self.kept), "/kept"]
+        mounts += ["--proc", "/proc", "--dev", "/dev"]
+        apart = ["bwrap", *mounts, "--unshare-all", "--cap-drop", "ALL", "--die-with-parent"]
+        return ["sh", "-c", f'{_LIMIT}exec "$@"', "sh", "setpriv", *_RIGHTS, *apart]
+
+
+@contextmanager
+def made(system: System, *, is_container: bool = False) -> Iterator[Chroot]:
+    """The chroot of a system with a copy of the checkout; skips where it cannot be."""
+    if is_container and not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    with tempfile.TemporaryDirectory(prefix="qjump-mn-chroot-") as top:
+        root, kept = Path(top, "root"), Path(top, "kept")
+        os.chmod(top, 0o755)
+        system.make(root)
+        for folder in ("kept", "home/somebody", "proc"):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(root / "dev")
+        (root / "dev").mkdir()
+        for name, minor in _DEVICES.items():
+            os.mknod(root / "dev" / name, 0o20666, os.makedev(1, minor))
+            (root / "dev" / name).chmod(0o666)
+        kept.mkdir()
+        shutil.chown(kept, int(_USER), int(_USER))
+        _copy_checkout(root / "srv/qjump-mn")
+        yield Chroot(root, kept, is_container)
+
+
+def written_wheels(chroot: Chroot) -> Path:
+    """A wheels file for the chroot's Python, made there with the index that this machine uses."""
+    variables = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    files = [
+        "/etc/resolv.conf",
+        "/etc/hosts",
+        *(variables.get(name, "") for name in ("PIP_CERT", "PIP_CONFIG_FILE")),
+    ]
+    for name in files:
+        if os.path.isfile(name):
+            target = chroot.root / name.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(name, target)
+    variables["QJUMP_MN_CACHE"] = "/kept/online"
+    chroot.bootstrap("machine", "wheels", "/kept/wheels.tar", network=True, **variables)
+    shutil.rmtree(chroot.kept / "online")
+    return chroot.kept / "wheels.tar"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of it: all that it said, what it said of the reference run, and how long the run took."""
+
+    said: str
+    reference: str
+    seconds: float
+
+
+def tried(system: System, machine: Path, arms: Sequence[str] = (), *, is_container: bool = False) -> Tried:
+    """Run Figure 3a's smoke preset in a chroot, or a container, with nothing but two files."""
+    with made(system, is_container=is_container) as chroot:
+        shutil.copyfile(machine, chroot.root / "srv/qjump-mn-machine.tar.xz")
+        shutil.copyfile(written_wheels(chroot), chroot.root / "srv/qjump-mn-wheels.tar")
+        options = ["--arms", ",".join(arms)] if arms else []
+        start = time.monotonic()
+        said = chroot.bootstrap("fig3a", "--preset", "smoke", *options, "--out", "/kept/results")
+        found = re.search(r"^Reference: (.*)", said, re.M)
+        assert found, said
+        return Tried(said, found[1], time.monotonic() - start)
+
+
+def _copy_checkout(target: Path) -> None:
+    listed = subprocess.run(
+        ["git", "-C", str(environment.CHECKOUT), "ls-files", "-coz", "--exclude-standard"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for name in listed.split("\0"):
+        source = environment.CHECKOUT / name
+        if name and source.is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target / name)
+
+
+@contextmanager
+def _limited() -> Iterator[Path | None]:
+    """A control group that may have so much memory; None where this machine lets nobody make one."""
+    for folder, limit in (
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+        ("/sys/fs/cgroup", "memory.max"),
+    ):
+        group = Path(folder, f"qjump-mn-test-{os.getpid()}")
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / limit).write_text(str(MEMORY_BYTES))
+        except OSError:
+            group.rmdir()
+            continue
+        try:
+            yield group
+        finally:
+            group.rmdir()
+        return
+    yield None

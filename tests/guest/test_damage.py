@@ -1,0 +1,251 @@
+"""Damage to what a guest starts from: the next run makes it again and has the right result, or says in a
+sentence how to; doctor says it too.
+
+The cache is a copy of what is in use, as far as these tests need it, and the toolbox is made again of the
+session's own, which plays the mirror.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from qjump_mn import cache, cache_verification, diagnosis, guest, toolbox
+from qjump_mn.cached_files import RECORD
+from qjump_mn.errors import LostError, MachineError
+from qjump_mn.guest import Job, Result, Setup, Snapshot
+from qjump_mn.guest.advice import ADVICE, advised
+from qjump_mn.toolbox import making
+from qjump_mn.toolbox.processors import X86_64
+
+pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.fresh]
+
+SETUP = Setup(entry="builtins:str", args={"answer": 42})
+JOB = Job(script="import os\nprint(os.urandom(4).hex())", seed=5)
+QEMU = "usr/bin/qemu-system-x86_64"
+BIG_BYTES = 20 << 20  # compilers' libraries: nothing is compiled here
+PARTS = (
+    "usr/bin usr/sbin usr/lib64 usr/share/seabios usr/share/qemu boot usr/lib/python3 usr/lib/python3.13 "
+    "var/lib/dpkg/status"
+).split()
+
+
+def copied(source: Path, target: Path) -> None:
+    """What of the toolbox runs a guest and writes its image."""
+
+    def too_big(folder: str, names: list[str]) -> list[str]:
+        paths = (Path(folder, name) for name in names if name != Path(QEMU).name)
+        return [path.name for path in paths if path.is_file() and path.stat().st_size > BIG_BYTES]
+
+    libraries = [
+        f"{X86_64.libraries}/{path.name}"
+        for path in (source / X86_64.libraries).iterdir()
+        if not path.is_dir()
+    ]
+    modules = [str(path.relative_to(source)) for path in source.glob("usr/lib/modules/*/modules.*")]
+    for name in (*PARTS, *libraries, *modules):
+        path = source / name
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            shutil.copytree(path, target / name, symlinks=True, ignore=too_big)
+        elif path.is_symlink() or path.stat().st_size <= BIG_BYTES:
+            shutil.copy2(path, target / name, follow_symlinks=False)
+    for path in source.iterdir():
+        if path.is_symlink():
+            shutil.copy2(path, target / path.name, follow_symlinks=False)
+
+
+@pytest.fixture(scope="module")
+def used(booted: Snapshot) -> list[Path]:
+    """What the image of packages is made of, in the session's cache, and a snapshot of it."""
+    if toolbox.found() is None:
+        pytest.skip("the toolbox is not built")
+    found: list[Path] = []
+    artefact = cache.artefact
+    with pytest.MonkeyPatch.context() as patch:
+
+        def noted(kind: str, *arguments: object, **options: object) -> Path:
+            found.append(artefact(kind, *arguments, **options))  # type: ignore[arg-type]
+            return found[-1]
+
+        patch.setattr(cache, "artefact", noted)
+        image = guest.prepare(print, of_packages=True)
+    return [*found, guest.snapshot(image, SETUP, print).path]
+
+
+@pytest.fixture(scope="module")
+def private(used: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache with all of that."""
+    tree = toolbox.found()
+    assert tree is not None
+
+    def made(lock: object, root: Path, progress: Callable[[str], None]) -> None:
+        copied(tree.root, root)
+
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(making, "locked", made)
+        patch.setenv("QJUMP_MN_CACHE", str(folder))
+        patch.delenv("QJUMP_MN_MACHINE", raising=False)
+        toolbox.made(toolbox.NAME)
+        for path in used:
+            if path.parent.name != "toolbox":
+                cache.artefact(path.parent.name, path.name, lambda target, path=path: filled(path, target))  # type: ignore[misc]
+        yield folder
+    shutil.rmtree(folder)
+
+
+def filled(source: Path, target: Path) -> None:
+    """A copy that keeps the holes of a memory image."""
+    os.system(f"cp -a --sparse=always '{source}'/. '{target}'")
+    (target / RECORD).unlink(missing_ok=True)
+
+
+def run(out: Path, said: list[str]) -> Result:
+    """A small job as a backend runs it."""
+    image = guest.prepare(said.append)
+    with advised():
+        snapshot = guest.snapshot(image, SETUP, said.append)
+        return guest.run(image, JOB, out, snapshot=snapshot)
+
+
+@pytest.fixture(scope="module")
+def right(private: Path, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    said: list[str] = []
+    result = run(tmp_path_factory.mktemp("right"), said)
+    assert not said and not result.exit_code
+    return result
+
+
+def only(private: Path, pattern: str) -> Path:
+    (path,) = private.glob(pattern)
+    return path
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, 4096)
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def flip(path: Path, at: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+
+
+def doctor(*, boots: bool = True) -> tuple[int, str]:
+    """Its exit code and words; it boots a guest, or is taken at its word that one would."""
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        if not boots:
+            patch.setattr(diagnosis, "_boot", lambda progress: "")
+        return diagnosis.report(Console(file=out, width=1000)), out.getvalue()
+
+
+def same(one: Result, other: Result) -> bool:
+    return one.sha256 == other.sha256 and one.virtual_s == other.virtual_s
+
+
+@pytest.mark.parametrize("name", ["memory", "state"])
+def test_a_cut_snapshot_is_made_again(private: Path, right: Result, tmp_path: Path, name: str) -> None:
+    path = only(private, f"snapshot/*/{name}")
+    cut(path)
+    sentence = f"snapshot {path.parent} is damaged, {name} is cut to 4096 of "
+    code, words = doctor(boots=False)
+    assert code == 0 and f"no       cached files: {sentence}" in words
+    said: list[str] = []
+    assert same(run(tmp_path, said), right)
+    assert said[0].startswith(sentence) and said[0].endswith("it is made again")
+    assert "as they were made" in doctor(boots=False)[1]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "damage", "how"),
+    [(QEMU, Path.unlink, "is missing"), ("boot/vmlinuz-*", empty, "is empty")],
+    ids=["no QEMU", "empty kernel"],
+)
+def test_a_damaged_toolbox_is_made_again(
+    private: Path, right: Result, tmp_path: Path, pattern: str, damage: Callable[[Path], None], how: str
+) -> None:
+    path = only(private, f"toolbox/*/root/{pattern}")
+    damage(path)
+    name = path.relative_to(private / "toolbox").parts[1:]
+    sentence = f"toolbox {path.parents[len(name) - 1]} is damaged, {'/'.join(name)} {how}"
+    code, words = doctor()
+    assert code == 3 and f"missing  guest: {sentence}\n         run  sudo qjump-mn machine build\n" in words
+    said: list[str] = []
+    assert same(run(tmp_path, said), right)
+    assert said[0] == f"{sentence}: it is made again"
+
+
+def test_a_toolbox_that_cannot_be_made_again_is_one_sentence(
+    private: Path, right: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(lock: object, root: Path, progress: Callable[[str], None]) -> None:
+        raise MachineError("the machine must be built once by root")
+
+    only(private, f"toolbox/*/root/{QEMU}").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(making, "locked", refused)
+        said: list[str] = []
+        with pytest.raises(MachineError, match="must be built once by root"):
+            run(tmp_path, said)
+        assert "is missing: it is made again" in said[0]
+        code, words = doctor()
+        assert code == 3 and "guest: the guest is not built yet" in words
+    assert guest.prepare(said.append).sha256.items() <= right.sha256.items()
+
+
+def test_a_flipped_byte_of_the_initrd_is_found_before_it_boots(
+    private: Path, right: Result, tmp_path: Path
+) -> None:
+    path = only(private, "image/*/initrd")
+    sentence = f"image {path.parent} is damaged, initrd has other content: it is made again"
+    flip(path, 1 << 20)
+    said: list[str] = []
+    assert same(run(tmp_path, said), right) and said == [sentence]
+    flip(path, 1 << 20)
+    code, words = doctor()
+    assert code == 0 and sentence in words and "ok       guest: boots and runs a job" in words
+
+
+def test_a_flipped_byte_of_a_snapshot_loses_the_run_and_verify_finds_it(
+    private: Path, right: Result, tmp_path: Path
+) -> None:
+    path = only(private, "snapshot/*/state")
+    flip(path, 1)
+    with pytest.raises((LostError, MachineError)) as caught:
+        run(tmp_path, [])
+    assert str(caught.value).endswith(ADVICE) and "Traceback" not in str(caught.value)
+    assert "as they were made" in doctor(boots=False)[1]  # no glance shows it
+    said: list[str] = []
+    assert cache_verification.verify(said.append).damaged == 1
+    assert f"damaged       {path.parent}: state has other content" in said
+    assert same(run(tmp_path, said), right)
+    assert not cache_verification.verify(said.append).damaged
+
+
+def test_of_an_older_toolbox_what_is_missing_is_one_sentence_too(private: Path, tmp_path: Path) -> None:
+    folder = only(private, "toolbox/*/root").parent
+    (folder / RECORD).unlink()
+    for name in ("usr/lib64/ld-linux-x86-64.so.2", QEMU):
+        (folder / "root" / name).rename(folder / "away")
+        sentence = f"{name} cannot be "
+        with pytest.raises(MachineError, match=sentence):
+            run(tmp_path, [])
+        code, words = doctor()
+        assert code == 3 and sentence in words and cache.VERIFY in words
+        (folder / "away").rename(folder / "root" / name)
+    cache.remove(cache.Entry("toolbox", folder.name, folder, 0, 0.0))
+    toolbox.made(toolbox.NAME)

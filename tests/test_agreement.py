@@ -1,0 +1,195 @@
+"""Whether programs agree with themselves: what real ones left does, and does not when its times are halved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from qjump_mn.model import resolve
+from qjump_mn.model.plan import Trial
+from qjump_mn.programs import pace, registry
+from qjump_mn.programs.measured import Said
+from qjump_mn.results import tables
+from tests.test_program_memcaslap import TRIAL as MEMCASLAP
+from tests.test_workload_logs import FANIN
+
+PROGRAMS = Path(__file__).parents[1] / "qjump_mn/programs"
+ALWAYS = tables.TrialFacts(cpu_busy=0.1, window_s=(0.0, 9e9), began_ns=0, began_utc_ns=0)
+
+
+def trial(experiment: str, arm: str, *settings: str) -> Trial:
+    plan = resolve.plan(experiment, "smoke", list(settings))
+    return next(one for one in plan.trials() if one.arm.name == arm)
+
+
+def said(program: str, of: Trial, change: Callable[[str], str] = str) -> Said:
+    """What the program's golden files say, each text changed."""
+    workload = next(one for one in of.arm.workloads if registry.of(one).name == program)
+
+    def read(name: str) -> str:
+        return change((PROGRAMS / program / "golden" / name).read_text())
+
+    columns = registry.of(workload).table(workload, of, read)
+    table = pa.table(dict(columns), schema=tables.schema(workload))
+    return Said(workload, table, of, ALWAYS, read, virtual=True)
+
+
+def problems(one: Said) -> list[str]:
+    agrees = registry.measures(one.plan).agrees
+    assert agrees is not None
+    return list(agrees(one))
+
+
+def halved(start: str, *ends: str) -> Callable[[str], str]:
+    """Every time from ``start`` to one of ``ends``, in a log of our programs."""
+
+    def change(text: str) -> str:
+        lines = text.splitlines()
+        names = lines[1].split()[2:]
+        if start not in names:
+            return text
+        rows = []
+        for line in lines[2:-1]:
+            row = dict(zip(names, map(int, line.split()), strict=True))
+            since = row[start]
+            row |= {end: since + (row[end] - since) // 2 for end in ends if row[end]}
+            rows.append(" ".join(map(str, row.values())))
+        return "\n".join([*lines[:2], *rows, lines[-1]]) + "\n"
+
+    return change
+
+
+FAN_IN = trial("fig11", "levels_25ms", *FANIN)
+LOGS = [
+    (
+        "barrier",
+        trial("fig3c", "contended"),
+        ("start_ns", "end_ns"),
+        r"passed \d+ of \d+ barriers before it can",
+    ),
+    (
+        "memcached",
+        trial("fig3b", "contended", "duration=5s"),
+        ("due_ns", "done_ns"),
+        r"h3>h11: \d+ requests were sent before they were due, or answered before that",
+    ),
+    (
+        "shuffle",
+        trial("fig3b", "contended", "duration=5s"),
+        ("start_ns", "end_ns"),
+        r"7 of 7 rounds did not begin when the one before had ended, such as one that began \d+",
+    ),
+]
+
+
+@pytest.mark.parametrize(("program", "of", "times", "sentence"), LOGS)
+def test_halved_times_contradict_each_other(
+    program: str, of: Trial, times: tuple[str, ...], sentence: str
+) -> None:
+    assert problems(said(program, of)) == []
+    found = problems(said(program, of, halved(*times)))
+    assert any(re.search(sentence, problem) for problem in found), found
+
+
+BACK_TO_BACK = """\
+# q2pc 1 role=coordinate transport=udp
+# columns start_ns votes_ns end_ns retries failed
+20012268955 20014736283 20017210441 0 0
+20017210441 20019677802 20022687655 0 0
+20022687655 20025155014 20028171121 0 0
+# end rows=3 early=0
+"""
+
+
+def test_the_next_request_begins_when_the_last_has_ended() -> None:
+    of = trial("fig6", "udp_1")
+    workload = next(one for one in of.arm.workloads if registry.of(one).name == "q2pc")
+
+    def left(text: str) -> Said:
+        return Said(workload, pa.table({"latency_us": []}), of, ALWAYS, lambda name: text, virtual=True)
+
+    assert problems(left(BACK_TO_BACK)) == []
+    (problem,) = problems(left(halved("start_ns", "votes_ns", "end_ns")(BACK_TO_BACK)))
+    said = (
+        "2 of 2 requests did not begin when the one before had ended, such as one that began 2.471 ms later"
+    )
+    assert problem == said
+
+
+def test_copies_that_were_halved_do_not_end_with_their_round() -> None:
+    def change(text: str) -> str:
+        lines = text.splitlines()
+        quick = halved("start_ns", "end_ns")(text).splitlines()
+        # Step 3 is the round as a whole.
+        kept = [
+            line if line.split()[1] == "3" else other
+            for line, other in zip(lines[2:-1], quick[2:-1], strict=True)
+        ]
+        return "\n".join([*lines[:2], *kept, lines[-1]]) + "\n"
+
+    found = problems(said("shuffle", trial("fig3b", "contended", "duration=5s"), change))
+    assert any("8 of 8 rounds did not end with the last of their copies" in problem for problem in found), (
+        found
+    )
+
+
+def test_the_latencies_of_memcaslap_fill_its_time() -> None:
+    workload = next(one for one in MEMCASLAP.arm.workloads if registry.of(one).name == "memcaslap")
+    name = f"{workload.name}-{'-'.join(workload.flows[0])}.memcaslap.txt"
+    files = {name: "alone.txt"}
+
+    def version(change: Callable[[str], str]) -> Said:
+        def read(asked: str) -> str:
+            golden = PROGRAMS / "memcaslap/golden"
+            return "memaslap v1.0\n" if "version" in asked else change((golden / files[asked]).read_text())
+
+        columns = registry.of(workload).table(workload, MEMCASLAP, read)
+        table = pa.table(dict(columns), schema=tables.schema(workload))
+        return Said(workload, table, MEMCASLAP, ALWAYS, read, virtual=True)
+
+    def scaled(factor: float) -> Callable[[str], str]:
+        return lambda text: re.sub(r"Avg: +(\d+)", lambda one: f"Avg:  {int(int(one[1]) * factor)}", text)
+
+    assert problems(version(str)) == []
+    for factor in (0.5, 2.0):
+        (problem,) = problems(version(scaled(factor)))
+        assert "128 connections asked without a pause for 10 s, 1280 s together" in problem
+
+
+def test_datagrams_come_no_faster_than_their_link_carries_them() -> None:
+    of = FAN_IN
+    assert problems(said("fanin", of)) == []
+
+    def together(text: str) -> str:
+        """All within a moment."""
+        lines = text.splitlines()
+        names = lines[1].split()[2:]
+        if "received_ns" not in names:
+            return text
+        place = names.index("received_ns")
+        rows = [line.split() for line in lines[2:-1]]
+        first = int(rows[0][place])
+        for number, row in enumerate(rows):
+            row[place] = str(first + number)
+        return "\n".join([*lines[:2], *map(" ".join, rows), lines[-1]]) + "\n"
+
+    (problem,) = problems(said("fanin", of, together))
+    assert re.search(r"datagrams reached h11 faster than its link carries them: \d+\.\d+ ms sooner", problem)
+
+
+def test_sends_know_nothing_of_latencies_to_come() -> None:
+    chance = np.random.default_rng(1)
+    true_us = chance.uniform(1000, 5000, 200)
+    sent_us = np.arange(200) * 10_000 + chance.normal(0, 300, 200)
+    for factor, expected in ((0.5, 1.0), (2.0, -0.5), (1.0, 0.0)):
+        told_us = true_us * factor
+        found = pace.slope(sent_us + true_us - told_us, told_us)
+        assert found is not None and found.value == pytest.approx(expected, abs=0.1)
+        assert bool(pace.follows(sent_us + true_us - told_us, told_us)) == (factor != 1)
+    assert pace.slope(sent_us[:5], true_us[:5]) is None
+    assert pace.slope(sent_us, np.full(200, 7.0)) is None
