@@ -29,11 +29,9 @@ def main() -> None:
     for system in (*chroots.SYSTEMS.values(), *chroots.others()[:MOST_OTHERS]):
         rows.append(f"| {system.title} | {system.python} | {result(system, Path(machine))} |")
         print(rows[-1], file=sys.stderr, flush=True)
-    system = chroots.SYSTEMS["debian13"]
+    system, title = chroots.SYSTEMS["debian13"], "a container without privileges (bubblewrap)"
     said = result(system, Path(machine), is_container=True)
-    rows.append(
-        f"| {system.title}, in a container without privileges (bubblewrap) | {system.python} | {said} |"
-    )
+    rows.append(f"| {system.title}, in {title} | {system.python} | {said} |")
     print("\n".join(rows))
     if options == ["--write"]:
         marks.write(ROOT / "docs/machine.md", "anywhere", "\n".join(rows))
