@@ -17,9 +17,10 @@ from qjump_mn.processes import is_alive, tag
 def provide() -> None:
     """Where neither /tmp nor another folder for temporary files can be written, have one in the cache, for
     this process and those that it starts."""
+    named = [os.path.abspath(os.environ[name]) for name in ("TMPDIR", "TEMP", "TMP") if name in os.environ]
     # Python's last resort is the folder that it was started in, which is the user's.
     with suppress(FileNotFoundError):
-        if tempfile.gettempdir() != os.getcwd():
+        if tempfile.gettempdir() in (*named, "/tmp", "/var/tmp", "/usr/tmp"):
             return
     with suppress(MachineError, OSError):  # many a command needs none
         place = _in_cache()

@@ -59,15 +59,19 @@ class System:
         if self.suite == "noble":  # without apt it has no libstdc++
             lines, packages = [f"deb [trusted=yes] {UBUNTU} noble main"], f"{packages},libstdc++6"
         else:
-            lines = mirrors.lines(self.suite)
+            lines = [line for line in mirrors.lines(self.suite) if "sid-" not in line]  # it has no updates
         options = [f"--include={packages}", '--aptopt=Acquire::Check-Valid-Until "false"']
         argv = ["mmdebstrap", "--quiet", "--variant=minbase", *options, self.suite, str(root), *lines]
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode:
             pytest.skip(f"{self.title} cannot be had: {done.stderr.strip().splitlines()[-1]}")
         if self.folder is not None:
+            # It may have its own place in it.
+            target = root / self.folder.relative_to("/")
             ignored = shutil.ignore_patterns("test", "__pycache__", "site-packages", "*.a")
-            shutil.copytree(self.folder, root / "opt/python", ignore=ignored, symlinks=True)
+            shutil.copytree(self.folder, target, ignore=ignored, symlinks=True)
+            for folder in (*target.relative_to(root).parents, target.relative_to(root)):
+                (root / folder).chmod(0o755)
 
 
 SYSTEMS = {
@@ -107,13 +111,15 @@ class Chroot:
 
     root: Path
     kept: Path
+    system: System
     is_container: bool = False
 
     def bootstrap(self, *arguments: str, network: bool = False, **variables: str) -> str:
         """Run bootstrap as the user; what it said. With ``network`` there is the machine's, and its pip's
         settings."""
+        programs = f"{self.system.folder}/bin:" if self.system.folder else ""
         settings = {
-            "PATH": "/opt/python/bin:/usr/bin:/bin",
+            "PATH": f"{programs}/usr/bin:/bin",
             "HOME": "/home/somebody",
             "QJUMP_MN_CACHE": "/kept/cache",
             **variables,
@@ -165,7 +171,7 @@ def made(system: System, *, is_container: bool = False) -> Iterator[Chroot]:
         kept.mkdir()
         shutil.chown(kept, int(_USER), int(_USER))
         _copy_checkout(root / "srv/qjump-mn")
-        yield Chroot(root, kept, is_container)
+        yield Chroot(root, kept, system, is_container)
 
 
 def written_wheels(chroot: Chroot) -> Path:
