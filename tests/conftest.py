@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run everything afresh: take no result that an earlier session kept",
     )
-    parser.addoption("--nightly", action="store_true", help="run those that take hours too")
+    parser.addoption("--nightly", action="store_true", help="run those that take long too")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -94,7 +94,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--nightly"):
         for item in items:
             if item.get_closest_marker("nightly"):
-                item.add_marker(pytest.mark.skip(reason="it takes hours: sudo ./bootstrap test --nightly"))
+                item.add_marker(pytest.mark.skip(reason="it takes long: sudo ./bootstrap test --nightly"))
     if hasattr(config, "workerinput"):
         items.sort(
             key=lambda item: (not item.get_closest_marker("smoke"), not item.get_closest_marker("guest"))

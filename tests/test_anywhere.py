@@ -16,7 +16,7 @@ from qjump_mn import cache, environment, toolbox
 from qjump_mn.toolbox import machines
 from tests import chroots, facts
 
-pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(3600)]
 
 ONE_TRIAL = "the results are those of the reference run in the 1 trial that both have"
 _SOURCES = (

@@ -34,7 +34,7 @@ from tests import facts
 from tests.guest import trees
 from tests.guest.test_same_bits import PROBE, files_of
 
-pytestmark = [pytest.mark.guest, pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(6 * 3600)]
+pytestmark = [pytest.mark.guest, pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(6 * 3600)]
 
 DEADLINE_S = 5 * 3600.0
 SHORT = ["warmup=100ms", "duration=100ms"]

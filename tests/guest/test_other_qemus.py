@@ -24,7 +24,7 @@ from qjump_mn.toolbox import lock as locks
 from tests.guest import trees
 from tests.guest.laboratory import fig3a
 
-pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.fresh]
+pytestmark = [pytest.mark.guest, pytest.mark.nightly, pytest.mark.fresh]
 
 MACHINE = "pc-q35-10.0"
 OLD = "pc-q35-7.2"
