@@ -67,7 +67,8 @@ def test_control_frames_go_first_and_cut_no_frame_short(guest: Guest) -> None:
     assert (case["arrived"], case["sent"]["sent"], len(case["others"])) == (6, 1, 99)
     # Half a control frame longer: a kernel thread holds one stamp up for 22 us on 7.3.
     longer = [gap for gap in case["others"] if gap > frame + 42 * 800]
-    assert len(longer) == 2 and all(abs(gap - frame - 84 * 800) < 5000 for gap in longer), longer
+    # A stamp may be held up for what the switch does with one packet, 5.6 us.
+    assert len(longer) == 2 and all(abs(gap - frame - 84 * 800) < 7000 for gap in longer), longer
     # The pause waits for a frame, and so does the resume: whole frames and the 84 bytes of the first.
     starts = (case["obeyed"]["paused_ns"] - 84 * 800) / frame
     assert abs(starts - round(starts)) < 0.002 and round(starts) == 27, starts
