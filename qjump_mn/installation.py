@@ -1,8 +1,9 @@
-"""The Python environment, installed: a venv, and in it what requirements.lock names, by the pip of it.
+"""The Python environment, installed: a venv, and in it what requirements.lock names, by pip.
 
-Wheels come from the wheels file, else from the index that pip is told of. Nothing but Python's own library is
-needed: no ensurepip, which Debian has in a package of its own. Like environment.py, the standard library
-only.
+Wheels come from the wheels file, whose own pip installs them: then nothing but Python's own library is
+needed. Else they come from the index that pip knows or is told of, and a pip must be here: in ensurepip,
+which Debian has in a package of its own, or installed for this Python. Like environment.py, the standard
+library only.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
@@ -77,24 +79,28 @@ def gather(folder: Path, lock: Path) -> None:
 def _commands(folder: Path, lock: Path, file: Path | None) -> Iterator[list[str]]:
     """What makes the environment of the wheels that are there, or else of the index's."""
     base = os.path.realpath(sys.executable)  # /usr/bin/python3 is another Python after an upgrade
-    yield [base, "-I", "-m", "venv", "--without-pip", str(folder)]
-    downloads = folder / _DOWNLOADS
+    python, downloads = str(folder / "bin/python"), folder / _DOWNLOADS
+    with_ensurepip = not file and find_spec("ensurepip") is not None
+    yield [base, "-I", "-m", "venv", *([] if with_ensurepip else ["--without-pip"]), str(folder)]
+    options: list[str] = []
     if file:
-        pip, options = downloads / wheels.pip_of(lock), ["--no-index", f"--find-links={downloads}"]
+        # The folder in a wheel is a program to Python, also while it is packed.
+        pip = [python, "-I", str(downloads / wheels.pip_of(lock) / "pip")]
+        options = ["--no-index", f"--find-links={downloads}"]
     else:
         downloads.mkdir()
-        pip, options = _pip_of_index(downloads, lock), []
-    # The folder in a wheel is a program to Python, also while it is packed.
-    run = [str(folder / "bin/python"), "-I", str(pip / "pip")]
-    yield [*run, *_PIP, "install", *options, *_LOCKED, str(lock)]
+        pip = [python, "-I", "-m", "pip"] if with_ensurepip else [*_pip_of(base), "--python", python]
+    yield [*pip, *_PIP, "install", *options, *_LOCKED, str(lock)]
 
 
-def _pip_of_index(folder: Path, lock: Path) -> Path:
-    try:
-        from qjump_mn import index
-    except ImportError as error:  # who builds a Python may leave out ssl
-        raise MachineError(f"{sys.executable} cannot ask an index ({error}): {wheels.advice()}") from error
-    return index.pip_wheel(folder, lock)
+def _pip_of(base: str) -> list[str]:
+    """The pip that was installed for this Python."""
+    argv = [base, "-I", "-m", "pip"]
+    if subprocess.run([*argv, "--version"], stdin=subprocess.DEVNULL, capture_output=True).returncode:
+        raise MachineError(
+            f"{base} has neither ensurepip nor pip: install Debian's python3-venv, or {wheels.advice()}"
+        )
+    return argv
 
 
 def _variables(file: Path | None) -> Mapping[str, str]:

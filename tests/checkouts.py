@@ -35,7 +35,6 @@ def copy(folder: Path, lock: str | None = None) -> Path:
         "cached_files.py",
         "syntax.py",
         "environment.py",
-        "index.py",
         "installation.py",
         "wheels.py",
         "executor/__init__.py",

@@ -14,12 +14,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pip
 import pytest
 
 from qjump_mn import environment
 from qjump_mn.toolbox import mirrors
 
-UBUNTU = os.environ.get("QJUMP_MN_UBUNTU", "http://archive.ubuntu.com/ubuntu")
+UBUNTU = "QJUMP_MN_UBUNTU"
+"""The address of a mirror of Ubuntu: a Debian's apt knows none."""
+
 MEMORY_BYTES = 2 << 30
 _USER = "54321"
 """Who has no entry in any /etc/passwd."""
@@ -57,7 +60,8 @@ class System:
         """Skips where it cannot be had."""
         packages = "python3" if self.folder is None else _LIBRARIES
         if self.suite == "noble":  # without apt it has no libstdc++
-            lines, packages = [f"deb [trusted=yes] {UBUNTU} noble main"], f"{packages},libstdc++6"
+            mirror = os.environ.get(UBUNTU) or pytest.skip(f"{self.title} needs a mirror: set {UBUNTU}")
+            lines, packages = [f"deb [trusted=yes] {mirror} noble main"], f"{packages},libstdc++6"
         else:
             lines = [line for line in mirrors.lines(self.suite) if "sid-" not in line]  # it has no updates
         options = [f"--include={packages}", '--aptopt=Acquire::Check-Valid-Until "false"']
@@ -188,9 +192,25 @@ def written_wheels(chroot: Chroot) -> Path:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(name, target)
     variables["QJUMP_MN_CACHE"] = "/kept/online"
-    chroot.bootstrap("machine", "wheels", "/kept/wheels.tar", network=True, **variables)
+    with _pip_in(chroot):
+        chroot.bootstrap("machine", "wheels", "/kept/wheels.tar", network=True, **variables)
     shutil.rmtree(chroot.kept / "online")
     return chroot.kept / "wheels.tar"
+
+
+@contextmanager
+def _pip_in(chroot: Chroot) -> Iterator[None]:
+    """The system with a pip, as that of a computer where there is an index."""
+    top = chroot.system.folder or Path("/usr")
+    packages = (
+        f"lib/python{chroot.system.python}/site-packages"
+        if chroot.system.folder
+        else "lib/python3/dist-packages"
+    )
+    theirs = chroot.root / top.relative_to("/") / packages / "pip"
+    shutil.copytree(Path(pip.__file__).parent, theirs)
+    yield
+    shutil.rmtree(theirs)
 
 
 @dataclass(frozen=True)

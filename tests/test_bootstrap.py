@@ -137,6 +137,40 @@ def test_it_finds_its_checkout_however_it_is_called(machine: Machine, called: st
     assert checkouts.said(output)["path"][0] == str(machine.checkout)
 
 
+def without_pip(machine: Machine) -> None:
+    """Put the system's Python in the place of one that has no pip until apt-get installs it."""
+    python, installed = machine.folder / "python3", machine.folder / "installed"
+    python.write_text(
+        f"#!/bin/sh\ncase $* in *'import ensurepip'* | *'import pip'*) test -e '{installed}' ;; "
+        '*) exec /usr/bin/python3 "$@" ;; esac\n'
+    )
+    python.chmod(0o755)
+    script = machine.checkout / "bootstrap"
+    script.write_text(script.read_text().replace("/usr/bin/python3 ", f"'{python}' "))
+    machine.play(
+        "apt-get", f"echo \"$*\" >>'{machine.folder}/apt'; case $1 in install) : >'{installed}' ;; esac"
+    )
+
+
+def test_a_python_without_pip_gets_it(machine: Machine) -> None:
+    without_pip(machine)
+    code, output, messages = machine.run("list")
+    assert (code, checkouts.said(output)["argv"]) == (0, ["list"])
+    assert "installs python3-venv" in messages
+    assert [call.split()[-1] for call in machine.apt_calls()] == ["update", "python3-venv"]
+
+
+@pytest.mark.parametrize("where", ["named", "checkout", "checkout/.."])
+def test_with_a_wheels_file_no_pip_is_missing(machine: Machine, where: str) -> None:
+    without_pip(machine)
+    file = machine.folder / "wheels" if where == "named" else machine.checkout / "qjump-mn-wheels-3.tar"
+    if where == "checkout/..":
+        file = machine.checkout.parent / file.name
+    file.touch()
+    code, _, messages = machine.run("list", QJUMP_MN_WHEELS=str(file) if where == "named" else "")
+    assert (code, messages, machine.apt_calls()) == (0, "", [])
+
+
 @pytest.mark.parametrize(
     "where", ["named", "in the checkout", "beside the checkout", "taken before", "nowhere"]
 )

@@ -1,22 +1,23 @@
-"""What the environment is made of: wheels in one file, and those that are none; pip's own, from an index. The
-wheels are small ones of ours, but where an environment is made."""
+"""What the environment is made of: wheels in one file, and those that are none; an index. The wheels are small
+ones of ours, but where an environment is made."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+import venv
+from collections.abc import Callable
 from pathlib import Path
 
+import pip
 import pytest
 
-from qjump_mn import environment, index, installation, wheels
+from qjump_mn import environment, installation, wheels
 from qjump_mn.errors import MachineError
 from tests import checkouts
 
@@ -52,7 +53,6 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("PIP_") or name == wheels.VARIABLE]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setattr(index, "_PAUSES_S", (0.0, 0.0))
 
 
 def test_a_wheels_file_is_unpacked_to_what_it_was_made_of(file: Path, lock: Path, tmp_path: Path) -> None:
@@ -168,90 +168,6 @@ def test_the_file_is_taken_where_it_is_looked_for(
     assert taken is not None and taken.samefile(file) and len(list((tmp_path / "unpacked").iterdir())) == 3
 
 
-class Index:
-    """An index on this machine that counts who asks it for what."""
-
-    def __init__(self, pages: dict[str, bytes]) -> None:
-        self.asked: list[tuple[str, str | None]] = []
-        asked = self.asked
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                asked.append((self.path, self.headers["Authorization"]))
-                content = pages.get(self.path)
-                self.send_response(200 if content is not None else 404)
-                self.end_headers()
-                self.wfile.write(content or b"")
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.host = f"127.0.0.1:{self.server.server_port}"
-
-
-PAGE = b'<html><a href="../../files/pip-9.whl">9</a> <a href="../../files/%s#sha256=0">this</a></html>'
-
-
-@pytest.fixture
-def served() -> Iterator[Index]:
-    made = Index({"/simple/pip/": PAGE % PIP.encode(), f"/files/{PIP}": CONTENTS[PIP]})
-    thread = threading.Thread(target=made.server.serve_forever)
-    thread.start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-    thread.join()
-
-
-def test_pip_comes_from_the_index_that_pip_is_told_of(
-    served: Index, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", f"http://me:a%40b@{served.host}/simple/")
-    assert index.pip_wheel(tmp_path, lock) == tmp_path / PIP
-    assert (tmp_path / PIP).read_bytes() == CONTENTS[PIP]
-    assert served.asked == [("/simple/pip/", "Basic bWU6YUBi"), (f"/files/{PIP}", "Basic bWU6YUBi")]
-
-
-def test_pips_files_are_read_before_its_variables(
-    served: Index, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = tmp_path / "pip.conf"
-    config.write_text(
-        f"[global]\nindex-url = http://127.0.0.1:9\n[install]\nindex_url = http://{served.host}/simple\n"
-    )
-    monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
-    index.pip_wheel(tmp_path, lock)
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9")
-    with pytest.raises(MachineError, match=r"http://127\.0\.0\.1:9/pip/ cannot be read: connection refused"):
-        index.pip_wheel(tmp_path, lock)
-
-
-def test_without_an_index_pip_comes_from_a_folder(
-    file: Path, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert file.is_file()
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(MachineError, match="pip is told to ask no index"):
-        index.pip_wheel(tmp_path, lock)
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "had"))
-    assert index.pip_wheel(tmp_path, lock).read_bytes() == CONTENTS[PIP]
-
-
-def test_another_pip_is_refused_and_no_password_is_shown(
-    served: Index, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lock.write_text(f"pip==26.3 --hash=sha256:{'0' * 64}\n")
-    monkeypatch.setenv("PIP_INDEX_URL", f"http://me:secret@{served.host}/simple")
-    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"http://{served.host}/other")
-    with pytest.raises(MachineError, match="has another hash; ") as error:
-        index.pip_wheel(tmp_path, lock)
-    assert "secret" not in str(error.value) and f"http://{served.host}/other/pip/ cannot be read" in str(
-        error.value
-    )
-    assert not (tmp_path / PIP).exists()
-
-
 def test_the_lock_names_the_pip_that_is_asked_for() -> None:
     assert wheels.pip_of(environment.LOCK).startswith("pip-")
 
@@ -282,3 +198,37 @@ def test_an_environment_is_made_of_a_wheels_file_alone(
     monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path / "empty"))
     with pytest.raises(MachineError, match=r"wheels\.tar has no wheel of msgspec for this Python: write one"):
         environment.build()
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A Python of its own that has no pip."""
+    venv.create(tmp_path / "bare", symlinks=False, with_pip=False)
+    return tmp_path / "bare/bin/python3"
+
+
+def test_a_python_without_any_pip_is_one_sentence(bare: Path) -> None:
+    with pytest.raises(
+        MachineError, match=r"has neither ensurepip nor pip: install Debian's python3-venv, or w"
+    ):
+        installation._pip_of(str(bare))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_ensurepip", [True, False])
+def test_an_environment_is_made_of_the_index(
+    has_ensurepip: bool, bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    if not has_ensurepip:
+        monkeypatch.setattr(installation, "find_spec", lambda name: None)
+        monkeypatch.setattr(sys, "executable", str(bare))
+        theirs = next(bare.parents[1].glob("lib/python3*/site-packages"))
+        shutil.copytree(Path(pip.__file__).parent, theirs / "pip")
+    lock = tmp_path / "requirements.lock"
+    lock.write_text(checkouts.small_lock())
+    (tmp_path / "made").mkdir()
+    installation.fill(tmp_path / "made", lock, tmp_path, print)
+    packages = tmp_path.glob("made/lib/python3*/site-packages/*.dist-info")
+    names = sorted(path.name.partition("-")[0] for path in packages)
+    assert [name for name in names if name != "setuptools"] == ["msgspec", "pip"]  # Python 3.11's venv has it
