@@ -273,9 +273,9 @@ def report(
     ),
 ) -> None:
     """Draw the figures, judge the claims and write the report of a run again, from its files alone."""
-    from qjump_mn import session
+    from qjump_mn.judging import judge
 
-    raise typer.Exit(session.analyse(directory))
+    raise typer.Exit(judge(directory))
 
 
 @app.command()

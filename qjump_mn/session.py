@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import datetime
-import os
 import platform
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__, interrupts, scratch
+from qjump_mn import __version__, interrupts
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
 from qjump_mn.backends.execute import execute
 from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import InvalidRunError, UsageError
 from qjump_mn.guest.cores import WAITS
-from qjump_mn.leash import leashed
+from qjump_mn.judging import judge
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.results import directory
@@ -167,7 +165,7 @@ def carry_out(backend: Backend, run_directory: RunDirectory, plan: Plan, out: Co
                 run_trials(backend, run_directory, trials, out)
         finally:
             directory.hand_over(run_directory.path)
-        return analyse(run_directory.path)
+        return judge(run_directory.path)
 
 
 def run_trials(backend: Backend, run_directory: RunDirectory, trials: Sequence[Trial], out: Console) -> None:
@@ -219,24 +217,6 @@ def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None
             f"{run_directory.path}: its trials were done with image {before[:12]}, and this is {now[:12]}: "
             "run the experiment anew"
         )
-
-
-def analyse(path: Path) -> int:
-    """Judge a run directory in a process of its own, without root's rights; return its exit code.
-
-    Analysis needs libraries that nothing under sudo imports. It ends with this process, and hears no Ctrl-C
-    itself.
-    """
-    argv = leashed([sys.executable, "-m", "qjump_mn.analysis", str(path)])
-    user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
-    if os.geteuid() or not user.isdigit() or not group.isdigit():
-        environment = {**os.environ, **scratch.for_matplotlib()}
-        return subprocess.run(argv, check=False, start_new_session=True, env=environment).returncode
-    rights: dict[str, Any] = {"user": int(user), "group": int(group), "extra_groups": []}
-    with scratch.folder() as folder:  # matplotlib wants to write, and root's home is not the user's
-        os.chown(folder, int(user), int(group))
-        environment = {**os.environ, "MPLCONFIGDIR": folder, "HOME": folder}
-        return subprocess.run(argv, check=False, start_new_session=True, env=environment, **rights).returncode
 
 
 FORK_S, QUIET = 4, 0.25

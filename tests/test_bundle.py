@@ -21,10 +21,11 @@ from rich.console import Console
 from qjump_mn.analysis import pipeline
 from qjump_mn.bundle import archive, assignment, checking, writing
 from qjump_mn.bundle.archive import BundleError
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import LostError, UsageError
 from qjump_mn.results import manifest, outcome
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
+from qjump_mn.results.outcome import Outcome
 from tests import synthetic
 
 FILES: dict[str, Path | bytes] = {
@@ -123,6 +124,35 @@ def test_what_is_handed_in_is_judged_again(run: RunDirectory, tmp_path: Path) ->
     assert "verdicts: judged again from the raw files, they are the bundle's\n" in text
     assert "not run again: only  --rerun  proves that the files are a run's\n" in text
     assert (code, text.splitlines()[-1]) == (0, "all is well")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="sudo's part is root's")
+def test_under_sudo_nothing_that_is_handed_in_is_read_with_roots_rights(
+    run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = writing.write(run.path, tmp_path / "one.zip")
+    monkeypatch.setenv("SUDO_UID", "12345")
+    monkeypatch.setenv("SUDO_GID", "12345")
+    owners: list[int] = []
+    really = outcome.read
+
+    def read(path: Path) -> Outcome:
+        owners.append((path / outcome.NAME).stat().st_uid)
+        return really(path)
+
+    monkeypatch.setattr(outcome, "read", read)
+    code, text = checked(file)
+    assert (code, owners) == (0, [12345, 12345]), text
+
+
+@pytest.mark.parametrize("limit", ["MEMORY_BYTES", "TIME_S"])
+def test_judging_what_is_handed_in_has_limits(
+    limit: str, run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = writing.write(run.path, tmp_path / "one.zip")
+    monkeypatch.setattr(checking, limit, {"MEMORY_BYTES": 256 << 20, "TIME_S": 1}[limit])
+    with pytest.raises(LostError, match="the run cannot be judged: "):
+        checked(file)
 
 
 def test_other_raw_files_with_a_mended_manifest_give_other_verdicts(

@@ -6,9 +6,7 @@ programs' output has limits, and what is printed has no control characters.
 
 from __future__ import annotations
 
-import resource
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,8 +16,8 @@ from rich.text import Text
 from qjump_mn import scratch, verification
 from qjump_mn.bundle import archive, assignment
 from qjump_mn.errors import InvalidRunError, LostError, UsageError
-from qjump_mn.leash import leashed
-from qjump_mn.results import contents, manifest, outcome, wording
+from qjump_mn.judging import judging
+from qjump_mn.results import contents, directory, manifest, outcome, wording
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Outcome
 
@@ -51,6 +49,7 @@ def check(
         run = Path(folder, "run")
         run.mkdir()
         archive.opened(path, run)
+        directory.hand_over(Path(folder))
         told, codes = manifest.read(run), []
         out.print(_about(told), markup=False)
         codes.append(_untouched(run, told, out))
@@ -134,16 +133,9 @@ def _judged_alike(run: Path, out: Console) -> int:
 def _analyse(run: Path) -> None:
     """Judge the run in a process of its own, with an end to its memory and its time."""
     (run / outcome.NAME).unlink(missing_ok=True)
-    process = subprocess.Popen(
-        leashed([sys.executable, "-m", "qjump_mn.analysis", str(run)]),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    with process:
-        resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-        resource.prlimit(process.pid, resource.RLIMIT_CPU, (TIME_S, TIME_S))
+    limits = ("--limits", str(MEMORY_BYTES), str(TIME_S))
+    silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with judging(run, *limits, **silent) as process:
         _, errors = process.communicate()
     if not (run / outcome.NAME).is_file():
         last = errors.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {process.returncode}"]

@@ -16,6 +16,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -215,17 +216,31 @@ def existing(path: Path) -> RunDirectory:
     return run
 
 
+class Caller(NamedTuple):
+    """Numbers of a user and a group."""
+
+    user: int
+    group: int
+
+
+def caller() -> Caller | None:
+    """Who called sudo; None where this is not root, or root called."""
+    user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
+    if os.geteuid() != 0 or not user.isdigit() or not group.isdigit():
+        return None
+    return Caller(int(user), int(group))
+
+
 def hand_over(path: Path) -> None:
     """Under sudo, give ``path`` and all below it to the user who called sudo."""
-    user = os.environ.get("SUDO_UID", "")
-    group = os.environ.get("SUDO_GID", "")
-    if os.geteuid() != 0 or not user.isdigit() or not group.isdigit():
+    user = caller()
+    if user is None:
         return
     # Never through a link: what it points to may be anybody's.
-    os.chown(path, int(user), int(group), follow_symlinks=False)
+    os.chown(path, *user, follow_symlinks=False)
     for base, folders, files in os.walk(path):
         for name in (*folders, *files):
-            os.chown(os.path.join(base, name), int(user), int(group), follow_symlinks=False)
+            os.chown(os.path.join(base, name), *user, follow_symlinks=False)
 
 
 def _make(out: Path) -> list[Path]:

@@ -1,0 +1,47 @@
+"""The analysis of a run in a process of its own, without root's rights.
+
+It needs libraries that nothing under sudo imports, and reads what programs have left, a stranger's too.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from qjump_mn import scratch
+from qjump_mn.leash import leashed
+from qjump_mn.results import directory
+
+
+def judge(run: Path) -> int:
+    """Judge the run directory and print its verdicts; return the exit code."""
+    with judging(run) as process:
+        return process.wait()
+
+
+@contextmanager
+def judging(run: Path, *words: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """The process that judges the run directory, started with more ``words`` on its command line and Popen's
+    ``options``. Under sudo it is the caller's. It ends with this process, and hears no Ctrl-C itself."""
+    argv = leashed([sys.executable, "-m", "qjump_mn.analysis", str(run), *words])
+    with ExitStack() as stack:
+        environment = {**os.environ, **scratch.for_matplotlib()}
+        if caller := directory.caller():
+            options |= {"user": caller.user, "group": caller.group, "extra_groups": []}
+            # matplotlib wants to write, and root's home is not the caller's.
+            home = stack.enter_context(scratch.folder())
+            directory.hand_over(Path(home))
+            environment |= {"MPLCONFIGDIR": home, "HOME": home}
+        process = stack.enter_context(
+            subprocess.Popen(argv, start_new_session=True, env=environment, **options)
+        )
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
