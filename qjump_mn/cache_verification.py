@@ -36,11 +36,10 @@ def verify(say: Callable[[str], None]) -> Found:
 
     Measured: a toolbox takes 3 s when its files are in memory and 9 s from the disk, a snapshot 1 to 6 s.
     """
-    paths = sorted(path for path in cache.folders() if path.parent.name != _NO_ARTEFACTS)
+    paths = [path for path in cache.folders() if path.parent.name != _NO_ARTEFACTS]
+    paths.sort(key=lambda path: (path.parent.name, path))
     total = Found()
-    for kind, group in itertools.groupby(
-        sorted(paths, key=lambda path: path.parent.name), key=lambda path: path.parent.name
-    ):
+    for kind, group in itertools.groupby(paths, key=lambda path: path.parent.name):
         began, found = time.monotonic(), Found()
         for path in group:
             found = _sum(found, _checked(path, say))

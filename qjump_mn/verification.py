@@ -90,7 +90,9 @@ def _compared(run: RunDirectory, again: RunDirectory, trials: Sequence[Trial], o
     """Say what differs between the trials of two runs; the exit code."""
     if lost := again.lost():
         name, message = next(iter(lost.items()))
-        out.print(f"not verified: {len(lost)} of {len(trials)} trials did not end, {name}: {message}")
+        out.print(
+            f"not verified: {len(lost)} of {len(trials)} trials did not end, {name}: {message}", markup=False
+        )
         return LostError.exit_code
     files = differing = 0
     for trial in trials:

@@ -26,6 +26,24 @@ CLOCK_US = 1.0
 Waits = Mapping[Flow, Mapping[int, Wait]]
 
 
+class _Port(NamedTuple):
+    """A port on a way: what waited there at a level until the beginning of the measurement, and its end."""
+
+    port: Flow
+    level: int
+    began: Wait
+    ended: Wait
+
+
+class _Longest(NamedTuple):
+    """The longest latency of a flow, what the wire takes of it, and the ports on its way."""
+
+    flow: str
+    way: list[_Port]
+    longest_us: float
+    wire_us: float
+
+
 def times(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> Check:
     """Every program with its own times, as its folder has it; in the simulator, where others' tables are the
     simulator's own, those that only it has."""
@@ -46,15 +64,6 @@ def times(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> Check:
     if not asked:
         return Check(name="times", status="unknown", text="no program has times to compare")
     return Check.of("times", problems, f"the times of {asked} workloads agree with each other")
-
-
-class _Port(NamedTuple):
-    """A port on a way: what waited there at a level until the beginning of the measurement, and its end."""
-
-    port: Flow
-    level: int
-    began: Wait
-    ended: Wait
 
 
 def waits(run: RunDirectory, clock: str, data: Sequence[TrialTables]) -> list[Check]:
@@ -101,10 +110,10 @@ def _of_workload(tables: TrialTables, workload: WorkloadPlan, began: Waits, ende
         way = _way(crossed, began, ended)
         if way is None:
             continue
-        longest_us, base_us = float(np.nanmax(measured_us)), float(least_us[0])
-        yield from _too_long(tables, workload, flow, way, longest_us, base_us)
+        longest = _Longest(flow, way, float(np.nanmax(measured_us)), float(least_us[0]))
+        yield from _too_long(tables, longest)
         if not table["latency_us"].null_count:
-            yield from _too_short(tables, workload, flow, way, longest_us, base_us)
+            yield from _too_short(tables, workload, longest)
 
 
 def _way(crossed: Crossed, began: Waits, ended: Waits) -> list[_Port] | None:
@@ -115,48 +124,34 @@ def _way(crossed: Crossed, began: Waits, ended: Waits) -> list[_Port] | None:
         return None
 
 
-def _too_long(
-    tables: TrialTables,
-    workload: WorkloadPlan,
-    flow: str,
-    way: list[_Port],
-    longest_us: float,
-    base_us: float,
-) -> Iterator[str]:
+def _too_long(tables: TrialTables, found: _Longest) -> Iterator[str]:
     """Nobody counts how long a limiter holds a packet, nor what hosts draw, nor a sender that is charged."""
     arm, network = tables.trial.arm, tables.trial.network
-    limited = arm.qjump is not None and any(arm.qjump.budget_bytes[one.level] for one in way)
+    limited = arm.qjump is not None and any(arm.qjump.budget_bytes[one.level] for one in found.way)
     if limited or network.jittery or not network.link.orphan:
         return
-    waited_us = sum(one.ended.longest_ns + one.ended.late_ns for one in way) / 1e3
+    waited_us = sum(one.ended.longest_ns + one.ended.late_ns for one in found.way) / 1e3
     processor_us = (PROCESSOR_NS / 1e3 + pace.LATEST_US) / arm.dilation
-    most_us = base_us + waited_us + processor_us
-    if longest_us > most_us:
+    most_us = found.wire_us + waited_us + processor_us
+    if found.longest_us > most_us:
         yield (
-            f"{flow} took {longest_us:.6g} us, where the wire takes {base_us:.5g} us, ports counted waits of "
-            f"{waited_us:.6g} us, and the processor may take {processor_us:.4g} us"
+            f"{found.flow} took {found.longest_us:.6g} us, where the wire takes {found.wire_us:.5g} us, "
+            f"ports counted waits of {waited_us:.6g} us, and the processor may take {processor_us:.4g} us"
         )
 
 
-def _too_short(
-    tables: TrialTables,
-    workload: WorkloadPlan,
-    flow: str,
-    way: list[_Port],
-    longest_us: float,
-    base_us: float,
-) -> Iterator[str]:
+def _too_short(tables: TrialTables, workload: WorkloadPlan, found: _Longest) -> Iterator[str]:
     """A wait that came while it was measured was one of its own frames', where no other has that level."""
     trial = tables.trial
     if len(workload.flows) > 1:
         return
-    for one in way:
+    for one in found.way:
         if one.ended.longest_ns <= one.began.longest_ns or not _alone(tables, workload, one):
             continue
-        least_us = base_us + one.ended.longest_ns / 1e3
-        if longest_us < least_us - CLOCK_US / trial.arm.dilation:
+        least_us = found.wire_us + one.ended.longest_ns / 1e3
+        if found.longest_us < least_us - CLOCK_US / trial.arm.dilation:
             yield (
-                f"{flow} took {longest_us:.6g} us at most, and one of its frames waited "
+                f"{found.flow} took {found.longest_us:.6g} us at most, and one of its frames waited "
                 f"{one.ended.longest_ns / 1e3:.6g} us at {'>'.join(one.port)}: at least {least_us:.6g} us"
             )
 

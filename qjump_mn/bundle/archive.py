@@ -6,10 +6,9 @@ than a bundle may have, and of kinds of files there is one.
 
 from __future__ import annotations
 
-import os
+import io
 import re
 import stat
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -56,28 +55,20 @@ def write(path: Path, files: Mapping[str, Path | bytes]) -> None:
     """Write ``files``, by their names in it, and their hashes, into the bundle ``path``: it is there whole or
     not at all. Raises :class:`UsageError` where it cannot be written, or a name is none that a bundle may
     have."""
+    made = io.BytesIO()
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as bundle:
             sums = []
             for name in sorted(files):
                 _check_name(path, name)
                 given = files[name]
                 content = given if isinstance(given, bytes) else given.read_bytes()
                 sums.append(f"{sha256(content).hexdigest()}  {name}\n")
-                made.writestr(_entry(name), content, compresslevel=9)
-            made.writestr(_entry(SUMS), "".join(sums))
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+                bundle.writestr(_entry(name), content, compresslevel=9)
+            bundle.writestr(_entry(SUMS), "".join(sums))
+        manifest.write_atomically(path, made.getvalue())
     except OSError as error:
-        os.unlink(temporary)
         raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def _entry(name: str) -> zipfile.ZipInfo:

@@ -3,6 +3,7 @@ carried."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -80,17 +81,13 @@ def moved(said: Said) -> Iterator[Moved]:
     asked = {"GET": BINARY_HEADER_BYTES + plan.key_bytes}
     asked["SET"] = asked["GET"] + 8 + plan.value_bytes
     answered = {"GET": BINARY_HEADER_BYTES + 4 + plan.value_bytes, "SET": BINARY_HEADER_BYTES}
+    columns = (said.table[name].to_pylist() for name in ("flow", "op", "latency_us"))
+    counts = Counter((flow, op) for flow, op, latency in zip(*columns, strict=True) if latency is not None)
     for flow in plan.flows:
         for way, sizes in ((flow, asked), (flow[::-1], answered)):
             frames = size = 0
             for op in OPERATIONS:
                 one = Moved.stream(way, plan.level, sizes[op], mtu_bytes)
-                count = _answered(said, ">".join(flow), op)
+                count = counts[">".join(flow), op]
                 frames, size = frames + count * one.arrived_frames, size + count * one.arrived_bytes
             yield Moved(way, plan.level, frames, size)
-
-
-def _answered(said: Said, flow: str, op: str) -> int:
-    """How many requests of a flow were answered."""
-    rows = zip(*(said.table[name].to_pylist() for name in ("flow", "op", "latency_us")), strict=True)
-    return sum(row[:2] == (flow, op) and row[2] is not None for row in rows)
