@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -57,7 +58,8 @@ def main() -> None:
                 sections[name] = told(path, keep=asked.write)
             else:
                 print(f"{name}: no complete run in {asked.folder}, its section stays", file=sys.stderr)
-    text = "\n\n".join(sections[name] for name in known if name in sections)
+    kept = [sections[name] for name in known if name in sections]
+    text = "\n\n".join([summary(kept), *kept])
     if asked.write:
         marks.write(PAGE, "figures", text)
     else:
@@ -68,6 +70,29 @@ def written() -> list[tuple[str, str]]:
     """The sections that the page has, by their experiments."""
     return re.findall(
         r"^(?=## ([\w-]+):)(.*?)(?=\s*\n## |\s*\Z)", marks.read(PAGE, "figures"), re.MULTILINE | re.DOTALL
+    )
+
+
+RUN = re.compile(
+    r"`qjump-mn run (?P<name>\S+) --preset (?P<preset>.+?)`, exit code \d: (?P<verdicts>.+?)\. "
+    r"(?P<trials>\d+ x \d+) trials, (?P<minutes>\d+) minutes of a core\."
+)
+"""What a section says of its run; the table of all of them is read from there."""
+
+
+def summary(sections: Iterable[str]) -> str:
+    """The table of all runs."""
+    found = (RUN.search(section) for section in sections)
+    rows = (run.group("name", "preset", "trials", "minutes", "verdicts") for run in found if run)
+    return "\n".join(
+        [
+            "| experiment | preset | arms x seeds | minutes of a core | verdicts |",
+            "|---|---|---|---|---|",
+            *(
+                f"| {name} | `{preset}` | {trials} | {minutes} | {verdicts} |"
+                for name, preset, trials, minutes, verdicts in rows
+            ),
+        ]
     )
 
 
@@ -103,6 +128,13 @@ def command(manifest: Manifest) -> str:
     return shlex.join(["qjump-mn", "run", plan.experiment, "--preset", plan.preset, *options])
 
 
+def size(manifest: Manifest) -> str:
+    """How many trials a run has, and what they took together, each on a core of its own."""
+    plan = manifest.plan
+    minutes = sum(trial.wall_s or 0 for trial in manifest.trials.values()) / 60
+    return f"{len(plan.arms_run)} x {len(plan.seeds)} trials, {minutes:.0f} minutes of a core."
+
+
 def told(path: Path, *, keep: bool) -> str:
     """What the page says of a run; `keep` copies its pictures beside the page."""
     run = directory.existing(path)
@@ -124,7 +156,7 @@ def told(path: Path, *, keep: bool) -> str:
             f"## {plan.experiment}: {plan.title}",
             "",
             f"{plan.reproduces}. `{command(manifest)}`,"
-            f" exit code {found.exit_code}: {wording.verdicts(found)}.",
+            f" exit code {found.exit_code}: {wording.verdicts(found)}. {size(manifest)}",
             "",
             *pictures,
             "| verdict | value | published | claim | source |",

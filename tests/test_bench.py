@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -129,7 +130,10 @@ def test_the_page_of_figures_is_written_from_runs_that_are_there(
     monkeypatch.setattr(sys, "argv", ["figures.py", "--write", "--from", str(runs)])
     figures.main()
     text = page.read_text()
-    assert text.startswith("# Every figure\n\n<!-- bench/figures begin -->\n## fig3a: ")
+    first, table = text.split("\n\n")[:2]
+    assert (first, table.splitlines()[0]) == ("# Every figure", "<!-- bench/figures begin -->")
+    assert re.fullmatch(r"\| fig3a \| `smoke` \| 2 x 1 \| 0 \| [A-Z0-9, ]+ \|", table.splitlines()[-1])
+    assert "<!-- bench/figures begin -->\n| experiment | " in text and "\n\n## fig3a: " in text
     assert "an old title" not in text and "`qjump-mn run fig3a --preset smoke`, exit code " in text
     assert text.endswith("\n\n## fig3b: another\n\nkept\n<!-- bench/figures end -->\n")
     pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
