@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -36,6 +36,11 @@ LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
 told first."""
 
 
+ABLATIONS = {"course16": ("course16-ablation",), "fig3a": ("fig3a-htb2015",)}
+"""Presets with a section of their own, after that of their experiment: what a course would have seen with one
+thing changed. Their arms are told one by one."""
+
+
 def main() -> None:
     """Run, and print or write."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -47,13 +52,13 @@ def main() -> None:
     asked = arguments.parse_args()
     if asked.folder and (asked.preset or asked.out):
         arguments.error("--from runs nothing: leave out --preset and --out")
-    known = loading.names("experiments")
+    known = [key for name in loading.names("experiments") for key in (name, *ABLATIONS.get(name, ()))]
     sections = dict(written())
     with tempfile.TemporaryDirectory() as scratch:
         for name in asked.experiments or known:
             if not asked.folder:
                 out = asked.out or Path(scratch)
-                sections[name] = section(name, asked.preset or "smoke", out, keep=asked.write)
+                sections[name] = section(*which(name, asked.preset or "smoke"), out, keep=asked.write)
             elif path := complete(asked.folder, name):
                 sections[name] = told(path, keep=asked.write)
             else:
@@ -64,6 +69,14 @@ def main() -> None:
         marks.write(PAGE, "figures", text)
     else:
         print(text)
+
+
+def which(key: str, preset: str) -> tuple[str, str]:
+    """The experiment and the preset of a section."""
+    for name, keys in ABLATIONS.items():
+        if key in keys:
+            return name, key.removeprefix(f"{name}-")
+    return key, preset
 
 
 def written() -> list[tuple[str, str]]:
@@ -83,17 +96,12 @@ RUN = re.compile(
 def summary(sections: Iterable[str]) -> str:
     """The table of all runs."""
     found = (RUN.search(section) for section in sections)
-    rows = (run.group("name", "preset", "trials", "minutes", "verdicts") for run in found if run)
-    return "\n".join(
-        [
-            "| experiment | preset | arms x seeds | minutes of a core | verdicts |",
-            "|---|---|---|---|---|",
-            *(
-                f"| {name} | `{preset}` | {trials} | {minutes} | {verdicts} |"
-                for name, preset, trials, minutes, verdicts in rows
-            ),
-        ]
-    )
+    rows = [
+        (run["name"], f"`{run['preset']}`", run["trials"], run["minutes"], run["verdicts"])
+        for run in found
+        if run
+    ]
+    return table(["experiment", "preset", "arms x seeds", "minutes of a core", "verdicts"], rows)
 
 
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
@@ -106,11 +114,15 @@ def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
     return told(out / "last", keep=keep)
 
 
-def complete(folder: Path, name: str) -> Path | None:
-    """The newest run of an experiment in a folder of which every trial is done and judged."""
-    return next(
-        (run.directory.path for run in earlier.newest_first(folder, name) if run.outcome is not None), None
-    )
+def complete(folder: Path, key: str) -> Path | None:
+    """The newest run for a section in a folder of which every trial is done and judged."""
+    name, preset = which(key, "")
+    others = [which(other, "")[1] for other in ABLATIONS.get(name, ())]
+    for run in earlier.newest_first(folder, name):
+        its = run.manifest.plan.preset
+        if (its == preset if preset else its not in others) and run.outcome is not None:
+            return run.directory.path
+    return None
 
 
 def command(manifest: Manifest) -> str:
@@ -140,30 +152,37 @@ def told(path: Path, *, keep: bool) -> str:
     run = directory.existing(path)
     found, manifest = outcome.read(run.path), run.manifest
     plan, pictures = manifest.plan, []
+    own = f"{plan.experiment}-{plan.preset}"
+    key = own if own in ABLATIONS.get(plan.experiment, ()) else plan.experiment
     for drawing in found.drawings:
-        picture = PICTURES / f"{plan.experiment}-{drawing.name}.png"
+        picture = PICTURES / f"{key}-{drawing.name}.png"
         if keep:
             PICTURES.mkdir(exist_ok=True)
             shutil.copyfile(run.path / drawing.files["png"], picture)
         pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{drawing.caption}\n")
-    rows = (
+    claims = [
         [row.verdict, wording.shown(row.shown), wording.size(row), row.statement, row.source]
         for row in found.verdicts
-    )
-    claims = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    ]
+    arms = [[arm.label, *wording.cells(plan, arm)] for arm in found.arms if arm.done]
     return "\n".join(
         [
-            f"## {plan.experiment}: {plan.title}",
+            f"## {key}: {plan.title}",
             "",
             f"{plan.reproduces}. `{command(manifest)}`,"
             f" exit code {found.exit_code}: {wording.verdicts(found)}. {size(manifest)}",
             "",
             *pictures,
-            "| verdict | value | published | claim | source |",
-            "|---|---|---|---|---|",
-            claims,
+            *([table(["arm", *wording.heads(plan)], arms), ""] if key == own else []),
+            table(["verdict", "value", "published", "claim", "source"], claims),
         ]
     )
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """As Markdown has it."""
+    lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
+    return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
 
 
 if __name__ == "__main__":
