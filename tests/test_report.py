@@ -363,3 +363,11 @@ def test_what_is_printed_to_do_it_again_works(text: str, analysed: pipeline.Anal
         done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == exit_code, done.stderr
     assert f"run     {analysed.run.path}" in done.stdout
+
+
+@pytest.mark.parametrize(("preset", "told"), [("smoke", "one nanosecond"), ("paper", "1 ps")])
+def test_the_clock_is_told_as_it_was(preset: str, told: str, tmp_path: Path) -> None:
+    run = synthetic.create(tmp_path, resolve.plan("fig3a", preset, []))
+    pipeline.analyse(run.path)
+    for name in ("report.html", "report.md"):
+        assert f"On the virtual clock one instruction takes {told}" in (run.path / name).read_text()

@@ -117,6 +117,19 @@ def fine(plan: Plan) -> bool:
     return plan.constants["frame_ms"] < FINE_FRAME_MS
 
 
+def unit(plan: Plan) -> str:
+    """The unit in which times are told."""
+    return "us" if fine(plan) else "ms"
+
+
+def instruction(arms: Iterable[ArmPlan]) -> str:
+    """How long an instruction takes on the virtual clock."""
+    dilations = sorted({arm.dilation for arm in arms} or {1})
+    if dilations == [1]:
+        return "one nanosecond"
+    return f"{' or '.join(f'{1000 / each:g}' for each in dilations)} ps"
+
+
 def heads(plan: Plan) -> list[str]:
     """The columns of the table of arms, behind arm and scheme; the first of a workload says which, where
     there are several."""

@@ -12,21 +12,19 @@ import pyarrow.parquet as pq
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 
 from . import notes, style
 from .style import Floats
 
-NEAR = 0.05
-"""Two lines' distance, as a share of the greater, below which their names would cover each other."""
-
 EDGE = 0.03
-"""A line so near to the left end, as a share of the axis, has its name on the right."""
+"""A line so near to an end, as a share of the axis, has its name on the other side."""
 
 
 class Curve(NamedTuple):
     """One arm: the latencies in ms of each seed that has data, and how many requests that seed sent; of the
-    figure's workload or the arm's own."""
+    figure's workload or the arm's own. ``unit`` is that in which times are told."""
 
     arm: ArmPlan
     workload: WorkloadPlan
@@ -34,6 +32,7 @@ class Curve(NamedTuple):
     values: tuple[Floats, ...]
     sent: tuple[int, ...]
     look: style.Look
+    unit: str
 
     @property
     def pooled(self) -> Floats:
@@ -49,16 +48,17 @@ class Curve(NamedTuple):
     def label(self) -> str:
         """The arm in the legend, with the median (of the seeds, as in the table of arms) and the loss."""
         medians = [float(values[(len(values) - 1) // 2]) for values in self.values if len(values)]
-        median = f"median {notes.ms(statistics.median(medians))}" if medians else "no reply"
+        median = f"median {notes.duration(statistics.median(medians), self.unit)}" if medians else "no reply"
         return f"{self.arm.label}: {median}" + (f", {self.loss * 100:.3g} % lost" if self.loss else "")
 
 
 class Lines(NamedTuple):
-    """Where the reference lines are, in ms."""
+    """Where the reference lines are, in ms; ``unit`` is that in which times are told."""
 
     idle: float
     bound: float
     frames: float
+    unit: str
 
 
 def of_arm(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
@@ -78,20 +78,16 @@ def of_arm(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
             seeds.append(seed)
             values.append(np.sort(table["latency_us"].drop_null().to_numpy() / 1e3))
             sent.append(table.num_rows)
-    return (
-        Curve(
-            arm, workload, tuple(seeds), tuple(values), tuple(sent), style.looks(plan)[arm.series or arm.name]
-        )
-        if seeds
-        else None
-    )
+    look = style.looks(plan)[arm.series or arm.name]
+    measured = (tuple(seeds), tuple(values), tuple(sent))
+    return Curve(arm, workload, *measured, look, wording.unit(plan)) if seeds else None
 
 
 def reference_lines(plan: Plan) -> Lines:
     """The round trip of an idle network, and the most that frames in transmission on its way add."""
     idle = plan.constants.get(f"{plan.figure.workload}_analytic_ms", 0.0)
     wait = plan.constants.get("wait_ms", 0.0)
-    return Lines(idle, idle and idle + wait, wait / plan.constants["frame_ms"])
+    return Lines(idle, idle and idle + wait, wait / plan.constants["frame_ms"], wording.unit(plan))
 
 
 def draw_curve(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
@@ -176,16 +172,15 @@ def draw_tail(panel: matplotlib.axes.Axes, curves: list[Curve], lines: Lines) ->
 
 def draw_references(panel: matplotlib.axes.Axes, lines: Lines, height: float) -> None:
     """Upright lines with their names along them, ``height`` being where these are centred, in fractions of
-    the panel; on both sides of two that are near each other."""
-    near = lines.bound - lines.idle < NEAR * lines.bound
+    the panel: to the right of the bound, for what is below it comes near to it."""
     for x, text in ((lines.idle, "analytic, idle"), (lines.bound, f"idle + {_frames(lines.frames)}")):
         if not x or (x is not lines.idle and lines.bound == lines.idle):
             continue
         panel.axvline(x, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (2, 2)), zorder=1)
         along, _ = panel.transAxes.inverted().transform(panel.transData.transform((x, 0)))
-        behind = (near and x is lines.bound) or along < EDGE
+        behind = along < EDGE or (x is not lines.idle and along < 1 - EDGE)
         panel.annotate(
-            f"{text} {notes.ms(x)}",
+            f"{text} {notes.duration(x, lines.unit)}",
             (x, height),
             xycoords=("data", "axes fraction"),
             xytext=(2.5 if behind else -2.5, 0),

@@ -28,6 +28,7 @@ from .style import Figure
 BREAKS_ABOVE = 4.0
 """The axis is broken where an arm's least round trip is so many times the bound, with nothing in between."""
 
+WIDTH_INCHES = 7.2
 MAIN_INCHES = 6.0
 """How tall the figure is whose legend has ``LEGEND_ROWS``."""
 
@@ -61,8 +62,9 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
         *_handles(curves),
         *(published_handles(published) if published and published.scale == 1 else []),
     ]
-    inches = MAIN_INCHES + LEGEND_ROW_INCHES * max(0, -(-len(handles) // 2) - LEGEND_ROWS)
-    figure = matplotlib.figure.Figure(figsize=(7.2, inches))
+    rows = -(-len(handles) // _columns(handles))
+    inches = MAIN_INCHES + LEGEND_ROW_INCHES * max(0, rows - LEGEND_ROWS)
+    figure = matplotlib.figure.Figure(figsize=(WIDTH_INCHES, inches))
     parts = _parts(curves, lines, published)
     up = MAIN_INCHES / inches  # a longer legend makes the figure taller, not the panels smaller
     grid = figure.add_gridspec(
@@ -148,7 +150,7 @@ def _published(published: Behind, curves: list[Curve], parts: tuple[Range, ...])
 def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
     plan = manifest.plan
     lines = reference_lines(plan)
-    figure = matplotlib.figure.Figure(figsize=(7.2, 4.0))
+    figure = matplotlib.figure.Figure(figsize=(WIDTH_INCHES, 4.0))
     panel = figure.add_axes((LEFT, 0.205, RIGHT - LEFT, 0.555))
     filled = [curve.pooled for curve in curves if len(curve.pooled)]
     panel.set_xscale("log")
@@ -212,12 +214,22 @@ def _handles(curves: list[Curve]) -> list[matplotlib.lines.Line2D]:
     return handles
 
 
-def _legend(figure: matplotlib.figure.Figure, handles: list[matplotlib.lines.Line2D], top: float) -> None:
+def _columns(handles: list[matplotlib.lines.Line2D]) -> int:
+    """How many columns of the legend the figure is wide enough for."""
+    trial = matplotlib.figure.Figure(figsize=(WIDTH_INCHES, MAIN_INCHES))
+    _legend(trial, handles, 1.0, columns=2)
+    trial.draw_without_rendering()
+    return 2 if trial.legends[0].get_window_extent().x1 <= trial.bbox.x1 else 1
+
+
+def _legend(
+    figure: matplotlib.figure.Figure, handles: list[matplotlib.lines.Line2D], top: float, *, columns: int = 0
+) -> None:
     figure.legend(
         handles=handles,
         loc="upper left",
         bbox_to_anchor=(LEFT - 0.03, top),
-        ncols=2,
+        ncols=columns or _columns(handles),
         columnspacing=1.6,
         labelspacing=0.35,
     )
@@ -257,7 +269,8 @@ def _told(plan: Plan, lines: Lines) -> str:
     """What the dashed lines are."""
     if not lines.idle:
         return ""
+    idle, bound = (notes.duration(time, lines.unit) for time in (lines.idle, lines.bound))
     return (
-        f"Dashed: the analytic {plan.figure.quantity} of the idle network, {notes.ms(lines.idle)}, and with "
-        f"{ports.told(plan.constants, plan.figure.workload)}, {notes.ms(lines.bound)}. "
+        f"Dashed: the analytic {plan.figure.quantity} of the idle network, {idle}, and with "
+        f"{ports.told(plan.constants, plan.figure.workload)}, {bound}. "
     )

@@ -33,11 +33,11 @@ def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind) -> No
             continue
         look = looks.get(arm)  # somebody's experiment may name its arms otherwise
         colour = look.colour if look else style.sheet().grey
-        _quantile(panels, (low, high), QUANTILES[measure], colour, name)
+        _quantile(panels, (low, high), QUANTILES[measure], colour, name, wording.unit(behind.plan))
 
 
 def _quantile(
-    panels: Sequence[matplotlib.axes.Axes], xs: Range, share: float, colour: str, name: str
+    panels: Sequence[matplotlib.axes.Axes], xs: Range, share: float, colour: str, name: str, unit: str
 ) -> None:
     bottom, top = panels[0].get_ylim()
     if not bottom <= share <= top:
@@ -60,13 +60,14 @@ def _quantile(
                 va="center",
                 fontsize=7,
                 color=colour,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
                 zorder=6,
             )
             return
     panels[-1].text(
         0.52,
         0.5,
-        f"{name}:\n{notes.ms(xs[0])} \N{RIGHTWARDS ARROW}",
+        f"{name}:\n{notes.duration(xs[0], unit)} \N{RIGHTWARDS ARROW}",
         transform=panels[-1].transAxes,
         ha="center",
         va="center",

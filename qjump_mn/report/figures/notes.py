@@ -55,10 +55,8 @@ def _clock(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     """What an emulation was timed by."""
     if manifest.clock != "virtual":
         return "real clock"
-    dilations = sorted({arm.dilation for arm in arms} or {1})
-    if dilations == [1]:
-        return "virtual clock (one instruction is one nanosecond)"
-    return f"virtual clock (one instruction is {' or '.join(f'{1000 / each:g}' for each in dilations)} ps)"
+    return f"virtual clock (one instruction is {wording.instruction(arms)})"
+
 
 
 def heading(plan: Plan, entry: str, *, named: bool) -> str:
@@ -135,9 +133,10 @@ def footer(figure: matplotlib.figure.Figure, manifest: Manifest, scale_text: str
     )
 
 
-def ms(value: float) -> str:
-    """Three digits that count, with their zeros; below 10 us, which only the simulator's links have, in
-    us."""
-    if 0 < value < 0.01:
-        return f"{value * 1e3:.3g} us"
-    return f"{value:,.{wording.decimals(value)}f} ms"
+def duration(value_ms: float, unit: str) -> str:
+    """A time in ``unit``, ms or us, by three digits that count, with their zeros; in us where it is below
+    10."""
+    if 0 < value_ms < 0.01:
+        return f"{value_ms * 1e3:.3g} us"
+    value = value_ms * (1e3 if unit == "us" else 1)
+    return f"{value:,.{wording.decimals(value)}f} {unit}"

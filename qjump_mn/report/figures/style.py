@@ -178,10 +178,9 @@ def logarithmic(axis: matplotlib.axis.Axis, *subs: float) -> None:
 
 def times(axis: matplotlib.axis.Axis, plan: Plan) -> str:
     """The unit in which the times along an axis are told, whose numbers are in ms."""
-    if not wording.fine(plan):
-        return "ms"
-    axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value * 1e3:.8g}"))
-    return "us"
+    if wording.fine(plan):
+        axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value * 1e3:.8g}"))
+    return wording.unit(plan)
 
 
 def cdf(values: Sequence[float] | Floats, sent: int) -> tuple[Floats, Floats]:

@@ -116,7 +116,7 @@ def _stacked(
             _ranges(axis, panel, published)
         axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
         axis.set_title(f"{'abcdef'[index]}  {panel.arm.label}")
-        said = _said(panel, published, fine=wording.fine(plan))
+        said = _said(panel, published, wording.unit(plan))
         look: dict[str, Any] = {"fontsize": 7.2, "color": style.sheet().grey}
         if published:  # then it is long, and the published axis leaves room
             axis.text(0.99, 0.94, said, transform=axis.transAxes, ha="right", va="top", **look)
@@ -253,13 +253,13 @@ def _plot(
     )
 
 
-def _said(panel: Panel, published: Behind | None, *, fine: bool) -> str:
+def _said(panel: Panel, published: Behind | None, unit: str) -> str:
     """The numbers of a panel, in a line, each with the published one if there is one."""
     texts = []
     for line in panel.lines:
         spread = panel.arm.measures.get(line.workload.name, {}).get(line.drawn.measure)
         if spread is not None:
-            value = f"{spread.median * 1e3:.3g} us" if fine else notes.ms(spread.median)
+            value = notes.duration(spread.median, unit)
             entry = f"{panel.arm.name}.{line.workload.name}.{line.drawn.measure}"
             known = published.values.get(entry) if published else None
             texts.append(
