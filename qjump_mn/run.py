@@ -16,8 +16,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from qjump_mn import __version__, cache, machine, scratch
 from qjump_mn.errors import QJumpError, UsageError
@@ -29,6 +27,7 @@ VERBS = (
     "list",
     "explain",
     "report",
+    "compare",
     "verify",
     "bundle",
     "check",
@@ -223,30 +222,10 @@ def _cluster(engine: str, scheduler: str) -> str:
 
 @app.command("list")
 def list_() -> None:
-    """List the experiments with their presets, and the schemes."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("experiment", "reproduces", "presets"):
-        table.add_column(heading)
-    for name in loading.names("experiments"):
-        try:
-            summary = loading.summary(name)
-        except UsageError as error:
-            table.add_row(name, escape(f"broken: {error}"))
-            continue
-        names = ", ".join((name, *summary.also))
-        table.add_row(names, escape(summary.reproduces), ", ".join(summary.presets))
-    out.print(table)
-    schemes_table = Table(box=None, pad_edge=False)
-    for heading in ("scheme", "what it is"):
-        schemes_table.add_column(heading)
-    for name in loading.names("schemes"):
-        try:
-            about = loading.scheme(name).about
-        except UsageError as error:
-            about = f"broken: {error}"
-        schemes_table.add_row(name, escape(about))
-    out.print("")
-    out.print(schemes_table)
+    """List the experiments, with the time and the memory that they take, and the schemes."""
+    from qjump_mn import listing
+
+    listing.show(out)
 
 
 @app.command()
@@ -276,6 +255,27 @@ def report(
     from qjump_mn.judging import judge
 
     raise typer.Exit(judge(directory))
+
+
+@app.command()
+def compare(
+    directories: Annotated[list[Path], typer.Argument(metavar="RUN RUN ...", help="run directories")],
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="draw their latencies into this .png, .svg or .pdf, too"),
+    ] = None,
+) -> None:
+    """Put runs side by side: what their plans have otherwise, and how many times the first run's the others'
+    measures are."""
+    from qjump_mn import comparison
+
+    runs = comparison.read(directories)
+    comparison.show(runs, out)
+    if figure:
+        from qjump_mn.report.figures import overlay
+
+        overlay.write(runs, figure)
+        out.print(f"drawn into {figure}", markup=False)
 
 
 @app.command()

@@ -121,6 +121,20 @@ def test_the_next_request_begins_when_the_last_has_ended() -> None:
     assert problem == said
 
 
+@pytest.mark.parametrize(("name", "errors"), [("qjump_1", 7), ("udp_1", 7), ("tcp_1", 0)])
+def test_who_answers_a_coordinator_that_has_ended_is_told_so(name: str, errors: int) -> None:
+    """By its kernel, at level 0, in frames that the links count."""
+    of = trial("fig6", name)
+    workload = next(one for one in of.arm.workloads if registry.of(one).name == "q2pc")
+    data = pa.table({"latency_us": pa.array([], pa.float64())})
+    told = registry.measures(workload).moved
+    assert told is not None
+    found = list(told(Said(workload, data, of, ALWAYS, lambda name: "", virtual=True)))
+    from_kernel = [one for one in found if one.level == 0 and one.sent_frames == 1]
+    assert [one.flow for one in from_kernel] == ([*workload.flows] if errors else [])
+    assert len(from_kernel) == errors
+
+
 def test_copies_that_were_halved_do_not_end_with_their_round() -> None:
     def change(text: str) -> str:
         lines = text.splitlines()

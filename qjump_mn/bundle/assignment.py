@@ -14,7 +14,7 @@ the bundle's command line has for them is taken, and everything else must be as 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ import msgspec
 import typer.main
 
 from qjump_mn.errors import UsageError
+from qjump_mn.model import differences as differences_of
 from qjump_mn.model import loading, resolve
-from qjump_mn.model.plan import Plan
 from qjump_mn.results.manifest import Manifest
 
 NUMBERS = ("seed", "replicates", "perturb")
@@ -80,7 +80,10 @@ def differences(assigned: Assignment, manifest: Manifest) -> list[str]:
     found = manifest.plan
     if (found.hash, found.judged) == (expected.hash, expected.judged):
         return []
-    return list(_compared(_parts(expected), _parts(found)))
+    return [
+        f"{one.path} is {one.second}, assigned is {one.first}"
+        for one in differences_of.between(expected, found)
+    ]
 
 
 def _asked(argv: Sequence[str]) -> dict[str, Any]:
@@ -98,36 +101,3 @@ def _asked(argv: Sequence[str]) -> dict[str, Any]:
 
 def _key(setting: str) -> str:
     return setting.partition("=")[0].strip()
-
-
-def _parts(plan: Plan) -> dict[str, Any]:
-    """What is compared of a plan: all that is run and judged."""
-    return {**msgspec.to_builtins(plan.run), **msgspec.to_builtins(plan.judged)}
-
-
-def _compared(expected: Any, found: Any, path: str = "") -> Iterator[str]:
-    """A line for each leaf that is not the same."""
-    expected, found = _by_name(expected), _by_name(found)
-    if isinstance(expected, dict) and isinstance(found, dict):
-        for key in dict.fromkeys([*expected, *found]):
-            yield from _compared(expected.get(key), found.get(key), f"{path}.{key}" if path else str(key))
-    elif expected != found:
-        yield f"{path} is {_shown(found)}, assigned is {_shown(expected)}"
-
-
-def _by_name(value: Any) -> Any:
-    """Things with names as a table of them: their order and number tell little."""
-    if (
-        isinstance(value, list | tuple)
-        and value
-        and all(isinstance(one, dict) and "name" in one for one in value)
-    ):
-        return {one["name"]: one for one in value}
-    return value
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 60 else f"{text[:59]}…"

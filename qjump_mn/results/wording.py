@@ -148,24 +148,27 @@ def heads(plan: Plan) -> list[str]:
     ]
 
 
+def entries(plan: Plan) -> list[str]:
+    """What the columns of :func:`heads` are of: measures, of a workload where the experiment says so."""
+    return list(plan.figure.table or HEADS)
+
+
 def cells(plan: Plan, arm: ArmSummary) -> list[str]:
     """An arm's row, in the order of :func:`heads`; each value is the median over the seeds."""
-    in_us = fine(plan)
+    return [cell(measure, spread, in_us=fine(plan)) for measure, spread in measured(plan, arm)]
+
+
+def measured(plan: Plan, arm: ArmSummary) -> list[tuple[str, Spread | None]]:
+    """What is in an arm's row, in the order of :func:`heads`: measures with their values."""
     if plan.figure.table:
         entries = (entry.split(".") for entry in plan.figure.table)
-        return [
-            _cell(measure, arm.measures.get(workload, {}).get(measure), in_us=in_us)
-            for workload, measure in entries
-        ]
+        return [(measure, arm.measures.get(workload, {}).get(measure)) for workload, measure in entries]
     # The figure's workload if the arm has it, else its own.
-    measured = sorted(arm.measures.items(), key=lambda item: item[0] != plan.figure.workload)
-    return [
-        _cell(key, next((values[key] for _, values in measured if key in values), None), in_us=in_us)
-        for key in HEADS
-    ]
+    own = sorted(arm.measures.items(), key=lambda item: item[0] != plan.figure.workload)
+    return [(key, next((values[key] for _, values in own if key in values), None)) for key in HEADS]
 
 
-def _cell(measure: str, spread: Spread | None, *, in_us: bool) -> str:
+def cell(measure: str, spread: Spread | None, *, in_us: bool) -> str:
     """The median of a measure, as its unit asks for."""
     if spread is None:
         return NONE

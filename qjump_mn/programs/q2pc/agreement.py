@@ -8,9 +8,12 @@ import numpy as np
 
 from qjump_mn import theory
 from qjump_mn.programs import pace
-from qjump_mn.programs.measured import Moved, Said
+from qjump_mn.programs.measured import HEADERS_BYTES, Moved, Said
 from qjump_mn.programs.q2pc.program import Q2PCPlan, output_name
 from qjump_mn.programs.text import log
+
+KERNELS_LEVEL = 0
+"""The level of what kernels send by themselves."""
 
 
 def agrees(said: Said) -> Iterator[str]:
@@ -40,7 +43,7 @@ def agrees(said: Said) -> Iterator[str]:
 
 def moved(said: Said) -> Iterator[Moved]:
     """Two messages to each client and two answers for each request that was completed; what was sent again
-    is not counted."""
+    is not counted. And what kernels say at the end."""
     plan: Q2PCPlan = said.plan
     completed = said.table.num_rows - said.table["latency_us"].null_count
     tcp = plan.transport == "tcp"
@@ -49,3 +52,9 @@ def moved(said: Said) -> Iterator[Moved]:
         # Of a broadcast there is one frame where the ways to several clients are one.
         for way in (flow[::-1],) if plan.copied else (flow, flow[::-1]):
             yield Moved.datagrams(way, plan.level, size, 2 * completed, None)
+        if not tcp:
+            # The end cuts a request off, and the coordinator's kernel tells whoever answers that it has gone:
+            # an ICMP error, which has no level, quotes the answer.
+            error = theory.PING_HEADERS_BYTES + size
+            beyond = max(0, theory.wire_bytes(error) - HEADERS_BYTES)
+            yield Moved(flow, KERNELS_LEVEL, sent_frames=1, sent_payload=beyond)

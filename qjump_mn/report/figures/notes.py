@@ -58,7 +58,6 @@ def _clock(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     return f"virtual clock (one instruction is {wording.instruction(arms)})"
 
 
-
 def heading(plan: Plan, entry: str, *, named: bool) -> str:
     """What a measure, "workload.measure", is called, without its unit; behind its workload's name if
     ``named``."""

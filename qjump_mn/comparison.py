@@ -1,0 +1,149 @@
+"""``compare``: runs side by side, what their plans have otherwise, and what became of it."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model import differences
+from qjump_mn.results import directory, outcome, wording
+from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import ArmSummary, Outcome, Spread
+
+MOST = len(string.ascii_uppercase)
+"""Runs have letters."""
+
+MOST_SETTINGS = 12
+"""So many differences of two plans are told, and the number of the others."""
+
+
+class Run(NamedTuple):
+    """A run that was judged, and its letter."""
+
+    letter: str
+    path: Path
+    manifest: Manifest
+    outcome: Outcome
+
+
+def read(paths: Sequence[Path]) -> list[Run]:
+    """The runs of these folders; raise :class:`UsageError` where they cannot be compared."""
+    if not 2 <= len(paths) <= MOST:
+        raise UsageError(f"{len(paths)} runs cannot be compared: name 2 to {MOST} run directories")
+    runs = []
+    for letter, path in zip(string.ascii_uppercase, paths, strict=False):
+        manifest = directory.existing(path).manifest
+        runs.append(Run(letter, path, manifest, outcome.read(path)))
+    return runs
+
+
+def show(runs: Sequence[Run], out: Console) -> None:
+    """Print which runs these are, what differs in their plans from that of the first, and each measure of the
+    arms that all have: its median, and how many times that of the first run it is. Raises
+    :class:`UsageError` where there is no such arm."""
+    rows = list(_rows(runs))
+    if not rows:
+        named = " and ".join(dict.fromkeys(run.manifest.plan.experiment for run in runs))
+        raise UsageError(
+            f"the runs, of {named}, have no measure of the same arm: there is nothing to compare"
+        )
+    for run in runs:
+        plan = run.manifest.plan
+        seeds = (
+            f"{len(plan.seeds)} seeds from {plan.seeds[0]}"
+            if len(plan.seeds) > 1
+            else f"seed {plan.seeds[0]}"
+        )
+        about = f"{plan.experiment}, preset {plan.preset}, {seeds}, {wording.verdicts(run.outcome)}"
+        out.print(f"{run.letter}  {run.path}: {about}", markup=False)
+    for run in runs[1:]:
+        for line in _otherwise(runs[0], run):
+            out.print(line, markup=False)
+    out.print("")
+    out.print(_table(runs, rows))
+    fewest = min(len(run.manifest.plan.seeds) for run in runs)
+    out.print(
+        f"In brackets how many times {runs[0].letter}'s it is: the median over the seeds that both have"
+        + (", and its 95 % interval" if fewest >= 3 else "; from three seeds on there is an interval")
+    )
+
+
+def _otherwise(first: Run, other: Run) -> Iterator[str]:
+    """What the other run's plan has otherwise: once, where several arms have it."""
+    paths: dict[tuple[str, str, str], list[str]] = {}
+    for one in differences.between(first.manifest.plan, other.manifest.plan):
+        pattern = re.sub(r"^arms\.[^.]+", "arms.*", one.path)
+        paths.setdefault((pattern, one.first, one.second), []).append(one.path)
+    found = [
+        (pattern if len(which) > 1 else which[0], before, now)
+        for (pattern, before, now), which in paths.items()
+    ]
+    if not found:
+        yield f"{other.letter} has the plan of {first.letter}"
+    for path, before, now in found[:MOST_SETTINGS]:
+        yield f"{other.letter} has {path} {now}, {first.letter} {before}"
+    if len(found) > MOST_SETTINGS:
+        yield f"{other.letter} has {len(found) - MOST_SETTINGS} more settings otherwise"
+
+
+class _Row(NamedTuple):
+    """A measure of an arm: its values by run, in us where ``in_us``."""
+
+    arm: str
+    head: str
+    measure: str
+    spreads: list[Spread]
+    in_us: bool
+
+
+def _rows(runs: Sequence[Run]) -> Iterator[_Row]:
+    plan = runs[0].manifest.plan
+    for arm in runs[0].outcome.arms:
+        others = [run.outcome.arm(arm.name) for run in runs]
+        if any(other is None or not other.done for other in others):
+            continue
+        columns = [_measured(run, other) for run, other in zip(runs, others, strict=True) if other]
+        for entry, head in zip(wording.entries(plan), wording.heads(plan), strict=True):
+            spreads = [spread for column in columns if (spread := column.get(entry))]
+            if len(spreads) == len(runs):
+                yield _Row(arm.label, head, entry.rpartition(".")[2], spreads, wording.fine(plan))
+
+
+def _measured(run: Run, arm: ArmSummary) -> dict[str, Spread | None]:
+    plan = run.manifest.plan
+    values = (spread for _, spread in wording.measured(plan, arm))
+    return dict(zip(wording.entries(plan), values, strict=True))
+
+
+def _table(runs: Sequence[Run], rows: Sequence[_Row]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("arm", overflow="fold", min_width=10)
+    table.add_column("measure", overflow="fold")
+    for run in runs:
+        table.add_column(run.letter, justify="right", overflow="fold")
+    before = ""
+    for row in rows:
+        first, *others = row.spreads
+        cells = [wording.cell(row.measure, first, in_us=row.in_us)]
+        for other in others:
+            value = wording.cell(row.measure, other, in_us=row.in_us)
+            times = other.over(first)
+            cells.append(f"{value} ({_times(times)})" if times else value)
+        table.add_row(Text("" if row.arm == before else row.arm), Text(row.head), *cells)
+        before = row.arm
+    return table
+
+
+def _times(ratio: Spread) -> str:
+    interval = ratio.interval95
+    if interval is None:
+        return wording.number(ratio.median)
+    return f"{wording.number(ratio.median)}, {wording.number(interval[0])} to {wording.number(interval[1])}"

@@ -1,0 +1,111 @@
+"""``compare``: which plans, which measures, how many times, and the picture."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from qjump_mn import comparison
+from qjump_mn.analysis import pipeline
+from qjump_mn.errors import UsageError
+from qjump_mn.report.figures import overlay
+from tests import synthetic
+
+
+def made(folder: Path, settings: tuple[str, ...] = (), replicates: int = 1) -> Path:
+    run = synthetic.make(folder, replicates=replicates, settings=[*settings], only=["idle", "contended"])
+    pipeline.analyse(run.path)
+    return run.path
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("usual"), replicates=3)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with half of the buffer: the contended arm's latency is half."""
+    return made(tmp_path_factory.mktemp("small"), ("link.buffer=76100B",), replicates=3)
+
+
+def shown(*paths: Path) -> str:
+    text = io.StringIO()
+    out = Console(file=text, width=120, highlight=False, soft_wrap=True)
+    comparison.show(comparison.read(paths), out)
+    return text.getvalue()
+
+
+def row(text: str, arm: str, measure: str) -> str:
+    after = text[text.index(f"\n{arm} ") :]
+    return next(line for line in after.splitlines() if measure in line)
+
+
+def test_runs_lie_side_by_side(usual: Path, small: Path) -> None:
+    text = shown(usual, small)
+    assert text.startswith(f"A  {usual}: fig3a, preset smoke, 3 seeds from 1, ")
+    assert "\nB has arms.*.network.link.buffer_bytes 76100, A 152200\n" in text
+    assert re.search(r"\(1, 1 to 1\)$", row(text, "ping alone", "median"))
+    found = re.search(r"\(([\d.]+), ([\d.]+) to ([\d.]+)\)$", row(text, "ping + iperf3", "median"))
+    assert found and 0.7 < float(found[2]) <= float(found[1]) <= float(found[3]) < 1.0
+    assert text.endswith("and its 95 % interval\n")
+
+
+def test_a_run_with_itself(usual: Path) -> None:
+    text = shown(usual, usual, usual)
+    assert "\nB has the plan of A\nC has the plan of A\n" in text
+    assert text.count("(1, 1 to 1)") >= 4
+
+
+def test_one_seed_has_no_interval(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    text = shown(path, path)
+    assert " (1)" in text and " to " not in text.split("\n\n")[1] and "from three seeds on" in text
+
+
+def test_what_cannot_be_compared_is_refused(usual: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^1 runs cannot be compared: name 2 to 26 run directories$"):
+        comparison.read([usual])
+    with pytest.raises(UsageError, match="there is no run directory"):
+        comparison.read([usual, tmp_path / "none"])
+    copy = shutil.copytree(usual, tmp_path / "copy")
+    (copy / "verdicts.json").unlink()
+    with pytest.raises(UsageError, match=r"has no verdicts\.json: run  qjump-mn report"):
+        comparison.read([usual, copy])
+
+
+def test_runs_without_a_common_arm_are_refused(usual: Path, tmp_path: Path) -> None:
+    other = made(tmp_path)
+    manifest = (other / "verdicts.json").read_text()
+    (other / "verdicts.json").write_text(
+        manifest.replace('"name": "idle"', '"name": "x"').replace('"name": "contended"', '"name": "y"')
+    )
+    with pytest.raises(
+        UsageError, match=r"^the runs, of fig3a, have no measure of the same arm: there is noth"
+    ):
+        shown(usual, other)
+
+
+@pytest.mark.parametrize("ending", overlay.ENDINGS)
+def test_latencies_lie_over_each_other(ending: str, usual: Path, small: Path, tmp_path: Path) -> None:
+    overlay.write(comparison.read([usual, small]), tmp_path / f"both{ending}")
+    content = (tmp_path / f"both{ending}").read_bytes()
+    assert content.startswith({".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[ending])
+
+
+def test_a_picture_that_cannot_be_is_refused(usual: Path, tmp_path: Path) -> None:
+    runs = comparison.read([usual, usual])
+    with pytest.raises(UsageError, match=r"both\.gif does not end in \.png, \.svg or \.pdf: name a picture"):
+        overlay.write(runs, tmp_path / "both.gif")
+    with pytest.raises(UsageError, match="cannot be written: no such file or directory"):
+        overlay.write(runs, tmp_path / "none/both.png")
+    copy = shutil.copytree(usual, tmp_path / "copy")
+    for data in copy.glob("trials/*/*/data/ping.parquet"):
+        data.unlink()
+    with pytest.raises(UsageError, match="no latencies of the same arm: there is nothing to draw"):
+        overlay.write(comparison.read([usual, copy]), tmp_path / "both.png")
