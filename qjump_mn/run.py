@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 from qjump_mn import environment, interrupts
@@ -17,9 +16,21 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from qjump_mn import __version__, cache, machine, scratch
+from qjump_mn import __version__, cache, machine, options, scratch
 from qjump_mn.errors import QJumpError, UsageError
 from qjump_mn.model import loading
+from qjump_mn.options import (
+    NO_SETTINGS,
+    Engine,
+    Experiment,
+    Preset,
+    Sample,
+    Scheduler,
+    Settings,
+    TheseArms,
+    cluster,
+    names,
+)
 
 VERBS = (
     "run",
@@ -36,61 +47,38 @@ VERBS = (
     "clean",
 )
 
+VARIABLES = "QJUMP_MN"
+"""What the variables for options begin with."""
+
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     help="Reproduce QJump (NSDI'15) and what followed it, in Mininet.",
-    epilog="Exit codes: 0 every checked claim holds; 1 a claim does not; 2 usage; 3 this machine cannot; "
-    "4 invalid; 5 lost; 130 interrupted.",
+    epilog="Each option may be a variable: --preset of run is QJUMP_MN_RUN_PRESET. Exit codes: 0 every "
+    "checked claim holds; 1 a claim does not; 2 usage; 3 this machine cannot; 4 invalid; 5 lost; 130 "
+    "interrupted.",
 )
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 app.add_typer(machine.app, name="machine")
 
-Experiment = Annotated[
-    str, typer.Argument(help="the experiment's name, such as fig3a; see list", show_default=False)
-]
-Preset = Annotated[
-    str,
-    typer.Option(
-        "--preset",
-        "-p",
-        help="how long and how loaded, else the experiment's usual one; see explain",
-        show_default=False,
-    ),
-]
-Settings = Annotated[
-    list[str],
-    typer.Option(
-        "-s",
-        "--set",
-        metavar="KEY=VALUE",
-        help="change a setting of the experiment, such as link.rate=100Mbit",
-    ),
-]
-NO_SETTINGS: list[str] = []
-TheseArms = Annotated[
-    str,
-    typer.Option("--arms", metavar="ARM,ARM", help="run the trials of these arms only", show_default=False),
-]
-Sample = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="run N trials, drawn at random", show_default=False)
-]
-Engine = Annotated[
-    str, typer.Option(help="local: trials on this machine's cores; dask: on the workers of a cluster")
-]
-Scheduler = Annotated[
-    str,
-    typer.Option(
-        metavar="ADDRESS",
-        help="of the cluster's Dask scheduler, such as tcp://10.0.0.1:8786",
-        show_default=False,
-    ),
-]
+
+def _version(asked: bool) -> None:
+    if asked:
+        out.print(f"qjump-mn {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def main_options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    """What goes before a command's name."""
 
 
 @app.command()
@@ -100,6 +88,7 @@ def run(
         typer.Argument(
             help="the experiment's name, such as fig3a, see list; or all: every one that has the preset",
             show_default=False,
+            autocompletion=options.experiments,
         ),
     ],
     preset: Preset = "",
@@ -163,8 +152,8 @@ def run(
     """Run an experiment: every arm with every seed; then figures, verdicts and report."""
     from qjump_mn import campaign, session
 
-    only, added = _names(arms), _names(schemes)
-    name, cluster = loading.experiment_called(experiment), _cluster(engine, scheduler)
+    only, added = names(arms), names(schemes)
+    name, dask = loading.experiment_called(experiment), cluster(engine, scheduler)
     if name != campaign.ALL:
         # A script is for a machine whose clock nobody slows down, as the backend host.
         preset = preset or loading.usual_preset(name, "host" if dry_run else backend)
@@ -179,17 +168,12 @@ def run(
         output,
         only,
         added,
-        cluster,
+        dask,
         perturb,
     )
     if name == campaign.ALL:
         raise typer.Exit(campaign.run(request, out, dry_run=dry_run))
     raise typer.Exit(session.show(request, out) if dry_run else session.run(request, out, argv=sys.argv))
-
-
-def _names(words: str) -> tuple[str, ...]:
-    """The names in a list with commas."""
-    return tuple(words.replace(",", " ").split())
 
 
 @app.command()
@@ -203,21 +187,7 @@ def resume(
     """Run what is missing of a run that was interrupted, or whose trials were lost; what is done stays."""
     from qjump_mn import session
 
-    raise typer.Exit(session.resume(directory, out, _cluster(engine, scheduler)))
-
-
-def _cluster(engine: str, scheduler: str) -> str:
-    """The scheduler's address; none for this machine alone."""
-    if engine not in ("local", "dask"):
-        raise UsageError(f"there is no engine {engine!r}: use local or dask")
-    if (engine == "dask") != bool(scheduler):
-        raise UsageError(
-            "--engine dask and --scheduler go together: give both, such as --engine dask --scheduler "
-            "tcp://10.0.0.1:8786"
-        )
-    if scheduler and not re.fullmatch(r"(tcp|tls)://.+:[0-9]+", scheduler):
-        raise UsageError(f"{scheduler!r} is no address of a Dask scheduler: write tcp://HOST:PORT")
-    return scheduler
+    raise typer.Exit(session.resume(directory, out, cluster(engine, scheduler)))
 
 
 @app.command("list")
@@ -289,7 +259,7 @@ def verify(
     """Run the trials of a run again here, and say whether they leave the same files."""
     from qjump_mn import verification
 
-    raise typer.Exit(verification.verify(directory, out, arms=_names(arms), sample=sample or 0))
+    raise typer.Exit(verification.verify(directory, out, arms=names(arms), sample=sample or 0))
 
 
 @app.command()
@@ -326,7 +296,7 @@ def check(
 
     if (arms or sample) and not rerun:
         raise UsageError("--arms and --sample say what is run again: they go with --rerun")
-    code = checking.check(file, out, assigned=assignment, again=rerun, arms=_names(arms), sample=sample or 0)
+    code = checking.check(file, out, assigned=assignment, again=rerun, arms=names(arms), sample=sample or 0)
     raise typer.Exit(code)
 
 
@@ -353,15 +323,9 @@ def clean(
     diagnosis.clean(out, everything=everything)
 
 
-@app.command(hidden=True)
-def version() -> None:
-    """Print the version."""
-    out.print(__version__)
-
-
 def arguments(words: list[str]) -> list[str]:
     """``fig3a --preset smoke`` means ``run fig3a --preset smoke``."""
-    if words and not words[0].startswith("-") and words[0] not in (*VERBS, "version"):
+    if words and not words[0].startswith("-") and words[0] not in VERBS:
         return ["run", *words]
     return words
 
@@ -372,7 +336,9 @@ def main() -> None:
     scratch.provide()
     try:
         words = [argument for argument in sys.argv[1:] if argument != "--debug"]
-        status = app(arguments(words), standalone_mode=False, prog_name="qjump-mn")
+        status = app(
+            arguments(words), standalone_mode=False, prog_name="qjump-mn", auto_envvar_prefix=VARIABLES
+        )
         sys.exit(status if isinstance(status, int) else 0)
     except BaseException as error:
         if interrupted := interrupts.interruption(error):

@@ -1,0 +1,80 @@
+"""The arguments and options that several commands have, and what their words stand for."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading
+
+
+def experiments(incomplete: str) -> list[str]:
+    """What a shell may complete the name of an experiment to."""
+    return [name for name in (*loading.names("experiments"), "all") if name.startswith(incomplete)]
+
+
+Experiment = Annotated[
+    str,
+    typer.Argument(
+        help="the experiment's name, such as fig3a; see list", show_default=False, autocompletion=experiments
+    ),
+]
+Preset = Annotated[
+    str,
+    typer.Option(
+        "--preset",
+        "-p",
+        help="how long and how loaded, else the experiment's usual one; see explain",
+        show_default=False,
+    ),
+]
+Settings = Annotated[
+    list[str],
+    typer.Option(
+        "-s",
+        "--set",
+        metavar="KEY=VALUE",
+        help="change a setting of the experiment, such as link.rate=100Mbit",
+    ),
+]
+NO_SETTINGS: list[str] = []
+TheseArms = Annotated[
+    str,
+    typer.Option("--arms", metavar="ARM,ARM", help="run the trials of these arms only", show_default=False),
+]
+Sample = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="run N trials, drawn at random", show_default=False)
+]
+Engine = Annotated[
+    str, typer.Option(help="local: trials on this machine's cores; dask: on the workers of a cluster")
+]
+Scheduler = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="of the cluster's Dask scheduler, such as tcp://10.0.0.1:8786",
+        show_default=False,
+    ),
+]
+
+
+def names(words: str) -> tuple[str, ...]:
+    """The names in a list with commas."""
+    return tuple(words.replace(",", " ").split())
+
+
+def cluster(engine: str, scheduler: str) -> str:
+    """The scheduler's address; none for this machine alone."""
+    if engine not in ("local", "dask"):
+        raise UsageError(f"there is no engine {engine!r}: use local or dask")
+    if (engine == "dask") != bool(scheduler):
+        raise UsageError(
+            "--engine dask and --scheduler go together: give both, such as --engine dask --scheduler "
+            "tcp://10.0.0.1:8786"
+        )
+    if scheduler and not re.fullmatch(r"(tcp|tls)://.+:[0-9]+", scheduler):
+        raise UsageError(f"{scheduler!r} is no address of a Dask scheduler: write tcp://HOST:PORT")
+    return scheduler

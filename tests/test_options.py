@@ -1,0 +1,50 @@
+"""The command line itself: version, variables, completion; as a user's shell calls it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from qjump_mn import __version__
+
+
+def called(*words: str, **variables: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "qjump_mn.run", *words],
+        env={**os.environ, **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_version_is_told() -> None:
+    assert called("--version") == (0, f"qjump-mn {__version__}\n", "")
+
+
+def test_every_option_may_be_a_variable() -> None:
+    code, _, said = called("explain", "fig3a", QJUMP_MN_EXPLAIN_PRESET="nosuch")
+    assert (code, said) == (
+        2,
+        "qjump-mn: experiment 'fig3a' has no preset 'nosuch': known are smoke, course, paper, htb2015, 10g\n",
+    )
+    code, output, _ = called("explain", "fig3a", QJUMP_MN_EXPLAIN_PRESET="smoke")
+    assert code == 0 and "* smoke:" in output
+    assert "QJUMP_MN_RUN_REPLICATES" in called("run", "--help")[1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [("qjump-mn run fig3", ["fig3a", "fig3b", "fig3c"]), ("qjump-mn comp", ["compare"])],
+)
+def test_a_shell_completes_names(typed: str, expected: list[str]) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" ")), "_QJUMP_MN_COMPLETE": "complete_bash"}
+    assert called(**words)[1].split() == expected
+
+
+def test_the_shells_script_is_shown() -> None:
+    assert "complete -o default -F _qjump_mn_completion qjump-mn" in called("--show-completion", "bash")[1]
