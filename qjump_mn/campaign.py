@@ -1,18 +1,18 @@
-"""``run all``: every experiment that has a preset, one after another. The same command goes on with what is
-left."""
+"""Several runs by one command, one after another: ``run all``, every experiment that has a preset, and
+settings with several values. The same command goes on with what is left."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from qjump_mn import interrupts, session
+from qjump_mn import comparison, interrupts, session
 from qjump_mn.backends import registry
 from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.model import identity, loading
@@ -76,17 +76,44 @@ def run(request: Request, out: Console, *, dry_run: bool = False) -> int:
             "--dry-run": dry_run,
         }
     )
-    tasks = [
-        _task(request._replace(experiment=name, preset=preset), out)
-        for name, preset in _presets(request.preset).items()
+    requests = [
+        request._replace(experiment=name, preset=preset) for name, preset in _presets(request.preset).items()
     ]
-    directory.make_room(request.out)
-    _announce(tasks, request.preset, out)
+    what = f"preset {request.preset}" if request.preset else "their usual presets"
+    return worst(result.exit_code for result in _all_done(requests, f"experiments with {what}", out))
+
+
+def sweep(
+    request: Request, settings: Sequence[tuple[str, ...]], out: Console, *, dry_run: bool = False
+) -> int:
+    """Run the experiment once with each of the ``settings``, and compare the runs; return the :func:`worst`
+    exit code. As in :func:`run`, all are checked first, and a complete run is found again."""
+    if dry_run:
+        raise UsageError("--dry-run is of one run: give each setting one value")
+    results = _all_done(
+        [request._replace(settings=each) for each in settings], "runs with these settings", out
+    )
+    judged = [result.run_directory.path for result in results if result.run_directory and _verdicts(result)]
+    if 1 < len(judged) <= comparison.MOST:
+        out.print("")
+        try:
+            comparison.show(comparison.read(judged), out)
+        except UsageError as error:  # the runs are as good as without it
+            out.print(str(error), markup=False)
+    return worst(result.exit_code for result in results)
+
+
+def _all_done(requests: Sequence[Request], what: str, out: Console) -> list[Result]:
+    """Check all, do one after another, and print the table of what became of them."""
+    tasks = [_task(request, out) for request in requests]
+    directory.make_room(requests[0].out)
+    _announce(tasks, what, out)
     results = []
     with interrupts.repeatable():
         for number, task in enumerate(tasks, 1):
             if task.outcome is None:
-                out.print(f"\n[{number}/{len(tasks)}] {task.plan.experiment}", markup=False)
+                named = " ".join((task.plan.experiment, *task.request.settings))
+                out.print(f"\n[{number}/{len(tasks)}] {named}", markup=False)
             results.append(_done(task, out))
     out.print("")
     table = _table(results)
@@ -95,7 +122,7 @@ def run(request: Request, out: Console, *, dry_run: bool = False) -> int:
     for result in results:
         if result.message:
             out.print(f"{result.task.plan.experiment}: {result.message}", markup=False)
-    return worst(result.exit_code for result in results)
+    return results
 
 
 def worst(exit_codes: Iterable[int]) -> int:
@@ -153,15 +180,14 @@ def _task(request: Request, out: Console) -> Task:
     return Task(request, plan, before, before.outcome, expected_s)
 
 
-def _announce(tasks: list[Task], preset: str, out: Console) -> None:
+def _announce(tasks: list[Task], what: str, out: Console) -> None:
     """Say what will be done, and how long it takes as far as that is known."""
     counts = {
         word: sum(task.how == how for task in tasks)
         for word, how in (("done already", "found"), ("to resume", "resumed"), ("to run", "run"))
     }
     counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    which = f"preset {preset}" if preset else "their usual presets"
-    out.print(f"experiments with {which}: {counted}", markup=False)
+    out.print(f"{what}: {counted}", markup=False)
     expected_s = sum(task.expected_s or 0.0 for task in tasks)
     unknown = sum(task.expected_s is None for task in tasks)
     times = [f"about {session.told(expected_s)}"] if expected_s else []
@@ -200,6 +226,15 @@ def _argv(request: Request) -> list[str]:
         argv += ["--seed", str(request.seed)]
     if request.replicates is not None:
         argv += ["--replicates", str(request.replicates)]
+    for setting in request.settings:
+        argv += ["-s", setting]
+    for option, value in (
+        ("--arms", ",".join(request.arms)),
+        ("--scheme", ",".join(request.schemes)),
+        ("--backend", request.backend),
+        ("--perturb", str(request.perturb or "")),
+    ):
+        argv += [option, value] if value else []
     if request.cold:
         argv.append("--cold")
     if request.scheduler:
@@ -208,15 +243,15 @@ def _argv(request: Request) -> list[str]:
 
 
 def _table(results: Iterable[Result]) -> Table:
-    """A row for each experiment."""
+    """A row for each run."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("experiment", "preset", "done", "exit code", "took", "verdicts", "run directory"):
+    for heading in ("experiment", "asked", "done", "exit code", "took", "verdicts", "run directory"):
         table.add_column(heading)
     for result in results:
         task, run_directory = result.task, result.run_directory
         table.add_row(
             task.plan.experiment,
-            task.plan.preset,
+            Text(" ".join((task.plan.preset, *task.request.settings))),
             _how(task),
             str(result.exit_code),
             session.told(result.wall_s) if result.wall_s else wording.NONE,

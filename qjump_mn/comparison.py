@@ -21,6 +21,9 @@ from qjump_mn.results.outcome import ArmSummary, Outcome, Spread
 MOST = len(string.ascii_uppercase)
 """Runs have letters."""
 
+FOLLOWS = ("constants.", "not_run.")
+"""What is computed from other settings, and what was not run."""
+
 MOST_SETTINGS = 12
 """So many differences of two plans are told, and the number of the others."""
 
@@ -80,6 +83,8 @@ def _otherwise(first: Run, other: Run) -> Iterator[str]:
     """What the other run's plan has otherwise: once, where several arms have it."""
     paths: dict[tuple[str, str, str], list[str]] = {}
     for one in differences.between(first.manifest.plan, other.manifest.plan):
+        if one.path.startswith(FOLLOWS):
+            continue
         pattern = re.sub(r"^arms\.[^.]+", "arms.*", one.path)
         paths.setdefault((pattern, one.first, one.second), []).append(one.path)
     found = [

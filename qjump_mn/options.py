@@ -37,7 +37,8 @@ Settings = Annotated[
         "-s",
         "--set",
         metavar="KEY=VALUE",
-        help="change a setting of the experiment, such as link.rate=100Mbit",
+        help="change a setting of the experiment, such as link.rate=100Mbit; with several values, such as "
+        "link.rate=10Mbit,100Mbit, there is a run for each",
     ),
 ]
 NO_SETTINGS: list[str] = []

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from qjump_mn import __version__, cache, machine, options, scratch
 from qjump_mn.errors import QJumpError, UsageError
-from qjump_mn.model import loading
+from qjump_mn.model import loading, sweep
 from qjump_mn.options import (
     NO_SETTINGS,
     Engine,
@@ -173,6 +173,9 @@ def run(
     )
     if name == campaign.ALL:
         raise typer.Exit(campaign.run(request, out, dry_run=dry_run))
+    each = sweep.combinations(name, preset, settings)
+    if len(each) > 1:
+        raise typer.Exit(campaign.sweep(request, each, out, dry_run=dry_run))
     raise typer.Exit(session.show(request, out) if dry_run else session.run(request, out, argv=sys.argv))
 
 

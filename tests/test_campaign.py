@@ -14,7 +14,7 @@ from qjump_mn import campaign, interrupts, run, session
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.errors import LostError, MachineError, QJumpError, UsageError
-from qjump_mn.model import loading
+from qjump_mn.model import loading, sweep
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.results import directory, earlier, outcome
 from tests import synthetic, tiny
@@ -79,7 +79,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         tiny.write(tmp_path, name, backend="simulator" if name == "gamma" else "guest")
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
     monkeypatch.setattr(registry, "make", lambda name, *, cold=False: Made(name, cold=cold))
-    monkeypatch.setattr(session, "analyse", judged)
+    monkeypatch.setattr(session, "judge", judged)
     monkeypatch.setattr(Made, "trials", [], raising=False)
     monkeypatch.setattr(Made, "broken", {}, raising=False)
     return tmp_path
@@ -120,6 +120,59 @@ def test_what_is_done_is_found_again(folder: Path) -> None:
     )
     assert "experiments with preset tiny: 3 done already\n\n" in text and "about" not in text
     assert len(Made.trials) == 6
+
+
+def test_a_setting_with_several_values_is_a_run_for_each(folder: Path) -> None:
+    def swept() -> tuple[int, str]:
+        text = io.StringIO()
+        request = session.Request("alpha", tiny.PRESET, (), 1, None, "", False, folder / "out")
+        settings = sweep.combinations("alpha", tiny.PRESET, ["link.rate=10Mbit,20Mbit"])
+        out = Console(file=text, width=80, soft_wrap=True, highlight=False)
+        return campaign.sweep(request, settings, out), text.getvalue()
+
+    code, text = swept()
+    assert code == 0 and "runs with these settings: 2 to run\n" in text
+    assert "\n[1/2] alpha link.rate=10Mbit\n" in text and "\n[2/2] alpha link.rate=20Mbit\n" in text
+    assert Made.trials == ["one/1", "one/2"] * 2
+    plans = [run.manifest.plan for run in earlier.newest_first(folder / "out", "alpha")]
+    assert sorted(plan.network.link.rate_bps for plan in plans) == [10**7, 2 * 10**7]
+    argv = [run.manifest.argv for run in earlier.newest_first(folder / "out", "alpha")]
+    assert all("-s" in words and words[words.index("-s") + 1].startswith("link.rate=") for words in argv)
+    code, text = swept()
+    assert "runs with these settings: 2 done already\n" in text and len(Made.trials) == 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (
+            ["link.rate=10Mbit,20Mbit", "seed=1"],
+            [("link.rate=10Mbit", "seed=1"), ("link.rate=20Mbit", "seed=1")],
+        ),
+        (
+            ["warmup=1s, 2s", "replicates=1,2"],
+            [
+                ("warmup=1s", "replicates=1"),
+                ("warmup=1s", "replicates=2"),
+                ("warmup=2s", "replicates=1"),
+                ("warmup=2s", "replicates=2"),
+            ],
+        ),
+        (["link.rate=10Mbit,10Mbit"], [("link.rate=10Mbit",)]),
+        (["figure.arms=idle,contended"], [("figure.arms=idle,contended",)]),
+        (["nosuch=1,2"], [("nosuch=1,2",)]),
+    ],
+)
+def test_which_settings_have_several_values(settings: list[str], expected: list[tuple[str, ...]]) -> None:
+    assert sweep.combinations("fig3a", "smoke", settings) == expected
+
+
+def test_too_many_runs_are_refused() -> None:
+    many = ",".join(f"{number}s" for number in range(1, 12))
+    with pytest.raises(UsageError, match=r"^the settings make 121 runs: 100 are the most, leave values out$"):
+        sweep.combinations("fig3a", "smoke", [f"warmup={many}", f"duration={many}"])
+    with pytest.raises(UsageError, match="'warmup=1s,,2s' has an empty value: write key=value,value"):
+        sweep.combinations("fig3a", "smoke", ["warmup=1s,,2s"])
 
 
 def test_what_is_incomplete_is_resumed(folder: Path) -> None:
@@ -185,7 +238,7 @@ def test_an_error_of_one_does_not_stop_the_others(folder: Path, capsys: pytest.C
 
 
 def test_an_analysis_that_a_signal_ended_is_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "analyse", lambda path: -9)
+    monkeypatch.setattr(session, "judge", lambda path: -9)
     code, text = called(folder)
     assert (code, rows(text)["beta"]) == (5, ["run", "5"])
 
