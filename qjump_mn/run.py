@@ -37,6 +37,7 @@ VERBS = (
     "resume",
     "list",
     "explain",
+    "new",
     "report",
     "compare",
     "verify",
@@ -216,6 +217,20 @@ def explain(
     say = explanation.explain_json if as_json else explanation.explain
     name = loading.experiment_called(experiment)
     say(name, preset or loading.usual_preset(name), settings, out)
+
+
+@app.command()
+def new(
+    kind: Annotated[str, typer.Argument(help="experiment or scheme", show_default=False)],
+    name: Annotated[str, typer.Argument(help="what it is called", show_default=False)],
+) -> None:
+    """Write a commented file for an experiment or a scheme of your own, which runs as it is."""
+    from qjump_mn import beginnings
+
+    path = beginnings.write(kind, name)
+    out.print(
+        f"{path} is written. Change it, and run  {beginnings.NEXT[kind].format(name=name)}", markup=False
+    )
 
 
 @app.command()

@@ -43,7 +43,7 @@ def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
     assert f"broken: {folder}/experiments/torn.toml is not valid TOML: " in rows["torn"]
     assert "broken: experiment 'odd': presets: Expected `object`, got `int`" in rows["odd"]
     assert "broken: scheme 'bad': Object missing required field `about`" in rows["bad"]
-    assert "course" in rows["fig3a"]
+    assert "Figure 3a" in rows["fig3a"]
 
 
 def test_a_second_name_is_found_beside_a_broken_file(folder: Path) -> None:
@@ -150,12 +150,10 @@ def test_a_wrong_word_of_a_file_is_told_with_the_choices(
     assert sentence in str(refusal.value)
 
 
-def test_an_experiment_without_presets_says_so(folder: Path) -> None:
+def test_an_experiment_without_presets_has_the_usual_one(folder: Path) -> None:
     (folder / "experiments/mine.toml").write_text(FIG3A.partition("[presets.")[0])
-    with pytest.raises(
-        UsageError, match=r"experiment 'mine' has no presets: give it a table \[presets.course\]"
-    ):
-        resolve.plan("mine", "course", [])
+    with pytest.raises(UsageError, match=r"experiment 'mine' has no preset 'smoke': known are course"):
+        resolve.plan("mine", "smoke", [])
 
 
 def test_of_many_words_the_likest_are_named() -> None:

@@ -167,15 +167,15 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """
 
     title: str
-    reproduces: str
-    question: str
+    reproduces: str = "none: an experiment of one's own"
+    question: str = ""
     topology: str
     link: LinkSpec
     clock: ClockSpec = ClockSpec()
     tcp: Tcp = Tcp()
     warmup: Duration = Duration(0)
     duration: Duration = Duration(0)
-    replicates: int
+    replicates: int = 1
     workloads: dict[str, AnySpec]
     qjump: dict[str, QJumpSpec] = {}
     backends: tuple[str, ...] = ("guest", "host")
@@ -183,7 +183,7 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     schemes: dict[str, SchemeSpec] = {}
     arms: dict[str, ArmSpec]
     sweeps: dict[str, SweepSpec] = {}
-    claims: dict[str, ClaimSpec]
+    claims: dict[str, ClaimSpec] = {}
     published: Published = {}
     figure: FigureSpec
     remarks: list[str] = []

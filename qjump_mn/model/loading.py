@@ -17,7 +17,7 @@ import msgspec
 import qjump_mn
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, units
+from qjump_mn.model import choices, defaults, units
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import TopologySpec
@@ -27,7 +27,6 @@ GROUP = "qjump_mn.data"
 """Entry points of this group stand for packages of somebody else's that have experiments/, schemes/ or
 topologies/."""
 
-DEFAULT_PRESET = "course"
 FREE = ("factors", "host_jitter_of", "queue", "host_queue", "pause", "transport")
 """Tables that have what is put there; a backend knows what they may have."""
 
@@ -59,7 +58,7 @@ class Summary(msgspec.Struct):
 
     reproduces: str = ""
     also: tuple[str, ...] = ()
-    usual_preset: str = DEFAULT_PRESET
+    usual_preset: str = defaults.PRESET
     presets: dict[str, dict[str, Any]] = {}
 
 
@@ -121,7 +120,7 @@ def also(name: str) -> tuple[str, ...]:
 
 def summary(name: str) -> Summary:
     """What a list of experiments has of one; raise :class:`UsageError` if its file is broken."""
-    return convert(read("experiments", name), Summary, f"experiment {name!r}")
+    return convert(_experiment(name), Summary, f"experiment {name!r}")
 
 
 def read(kind: str, name: str) -> dict[str, Any]:
@@ -163,6 +162,13 @@ def _with_place(message: str, raw: dict[str, Any], kind: type) -> tuple[str, str
     return text, place
 
 
+def _experiment(name: str) -> dict[str, Any]:
+    """The content of an experiment's file, with what it leaves out."""
+    raw = read("experiments", name)
+    defaults.complete(raw, name)
+    return raw
+
+
 def topology(name: str) -> TopologySpec:
     """The topology called ``name``."""
     return convert(read("topologies", name), TopologySpec, f"topology {name!r}")
@@ -175,16 +181,13 @@ def scheme(name: str) -> SchemeSpec:
 
 def presets(name: str) -> dict[str, str]:
     """The presets of the experiment called ``name``, each with the line that says what it is."""
-    return {
-        preset: table.get("about", "")
-        for preset, table in read("experiments", name).get("presets", {}).items()
-    }
+    return {preset: table.get("about", "") for preset, table in _experiment(name)["presets"].items()}
 
 
 def usual_preset(name: str, backend: str = "") -> str:
     """The preset that is run where none is asked for: the experiment's ``usual_preset``, but "course" on a
     ``backend`` that is asked for, whose clock may be another one."""
-    return DEFAULT_PRESET if backend else summary(name).usual_preset
+    return defaults.PRESET if backend else summary(name).usual_preset
 
 
 def experiment(
@@ -195,13 +198,11 @@ def experiment(
 
     A preset leaves out what it names in ``without``, tables or settings, before it changes anything.
     """
-    raw = read("experiments", name)
+    raw = _experiment(name)
     where = f"experiment {name!r}"
-    table = raw.pop("presets", {})
+    table = raw.pop("presets")
     for told in ("also", "beside", "usual_preset"):
         raw.pop(told, None)
-    if not table:
-        raise UsageError(f"{where} has no presets: give it a table [presets.{preset}]")
     if preset not in table:
         raise UsageError(f"{where} has no preset {preset!r}: {nearest(preset, list(table))}")
     changes = {key: value for key, value in table[preset].items() if key not in ("about", "without")}

@@ -175,7 +175,7 @@ class WorkloadSpec(
     """Whether the trial's duration decides how long it goes on; else it ends by itself."""
 
     label: str
-    level: int
+    level: int = 0
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         """Which host sends to which, each with the entry that says so; raise :class:`UsageError` where that

@@ -139,7 +139,7 @@ class Ping(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ping", kw_onl
     Replies have the requests' level, unless ``reply_level`` is given.
     """
 
-    interval: Duration
+    interval: Duration = Duration(10_000_000)
     payload: Size = Size(56)
     reply_level: int | None = None
     tool: Tool = ""

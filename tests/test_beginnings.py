@@ -1,0 +1,85 @@
+"""``new``: files that run as they are, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from qjump_mn import beginnings
+from qjump_mn.analysis.check import check
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading, resolve
+from qjump_mn.steps import script
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_new_experiment_can_be_run_and_judged(here: Path) -> None:
+    assert beginnings.write("experiment", "mine") == Path("experiments/mine.toml")
+    plan = resolve.plan("mine", loading.usual_preset("mine"), [])
+    check(plan)
+    assert [arm.name for arm in plan.arms] == ["idle", "contended", "qjump"]
+    assert plan.title == "mine" and len(plan.claims) == 2
+    assert any("ping" in line for line in script.lines(plan))
+
+
+def test_a_new_scheme_meets_an_experiment_of_ours(here: Path) -> None:
+    assert beginnings.write("scheme", "mine") == Path("schemes/mine.toml")
+    plan = resolve.plan("fig3a", "smoke", [], schemes=["mine"])
+    check(plan)
+    assert "mine" in [arm.scheme.name for arm in plan.arms]
+    assert any("pfifo limit 10" in line for line in script.lines(plan))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "sentence"),
+    [
+        ("experiments", "mine", r"'experiments' cannot be begun: did you mean 'experiment'\?"),
+        ("experiment", "a b", "new experiment: 'a b' is no name: use letters"),
+        ("experiment", "../x", r"new experiment: '\.\./x' is no name"),
+        ("experiment", "fig3a", r"experiment 'fig3a' is there already, .*/experiments/fig3a\.toml: take"),
+        ("experiment", "fig1a", "'fig1a' is another name of 'fig5': take another one"),
+        ("scheme", "qjump", "scheme 'qjump' is there already"),
+    ],
+)
+def test_what_cannot_be_begun_is_refused(kind: str, name: str, sentence: str, here: Path) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        beginnings.write(kind, name)
+    assert not list(here.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(here: Path) -> None:
+    (here / "experiments").write_text("no folder")
+    with pytest.raises(UsageError, match=r"^experiments/mine\.toml cannot be written: file exists$"):
+        beginnings.write("experiment", "mine")
+
+
+def test_what_has_an_obvious_value_may_be_left_out(here: Path) -> None:
+    (here / "experiments").mkdir()
+    (here / "experiments/mine.toml").write_text(
+        """
+        [workloads.ping]
+        program = "ping"
+        flows = ["h8>h10"]
+        [arms.idle]
+        workloads = ["ping"]
+        """
+    )
+    plan = resolve.plan("mine", loading.usual_preset("mine"), [])
+    check(plan)
+    assert loading.presets("mine") == {"course": "as the file has it"}
+    assert (plan.title, plan.network.topology, plan.warmup_ns, plan.duration_ns) == (
+        "mine",
+        "paper12",
+        2 * 10**9,
+        10 * 10**9,
+    )
+    assert (plan.figure.plot, plan.figure.workload, plan.figure.arms) == ("latency_cdf", "ping", ["idle"])
+    (arm,) = plan.arms
+    assert (arm.label, arm.workloads[0].label, arm.workloads[0].level) == ("idle", "ping", 0)
+    assert plan.seeds == (1,) and not plan.claims
