@@ -129,6 +129,18 @@ def link(launcher: Path = LAUNCHER) -> None:
     temporary.write_text(text)
     temporary.chmod(0o755)
     temporary.replace(launcher)
+    _link_manual(launcher.parent.parent / "share/man/man1/qjump-mn.1")
+
+
+def _link_manual(page: Path) -> None:
+    """Let man(1) find this checkout's manual page, unless another's lies there."""
+    ours = CHECKOUT / "docs" / page.name
+    if not ours.is_file() or (page.exists() and not page.is_symlink()):
+        return
+    page.parent.mkdir(parents=True, exist_ok=True)
+    temporary = page.with_name(f".{page.name}.{os.getpid()}")
+    temporary.symlink_to(ours)
+    temporary.replace(page)
 
 
 def main(arguments: list[str]) -> NoReturn:

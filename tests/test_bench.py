@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from bench import figures, marks, readme, simulator
+from bench import figures, manual, marks, readme, simulator
 from qjump_mn.analysis import pipeline
 from tests import synthetic
 
@@ -141,6 +142,17 @@ def test_the_page_of_figures_is_written_from_runs_that_are_there(
     told = capsys.readouterr().err
     assert f"fig3b: no complete run in {runs}, its section stays\n" in told and "fig3a: " not in told
     assert figures.complete(runs, "fig3a") == run.path
+
+
+def test_the_manual_page_is_the_command_lines() -> None:
+    assert manual.PAGE.read_text() == "\n".join(manual.page()) + "\n"
+
+
+def test_the_manual_page_is_sound() -> None:
+    if not shutil.which("groff"):
+        pytest.skip("groff is not installed")
+    argv = ["groff", "-mdoc", "-Tutf8", "-ww", "-z", str(manual.PAGE)]
+    assert subprocess.run(argv, capture_output=True, text=True, check=True).stderr == ""
 
 
 @pytest.mark.parametrize("options", [["--preset", "paper"], ["--out", "x"]])

@@ -179,6 +179,21 @@ def test_the_last_checkout_has_the_launcher(tmp_path: Path, monkeypatch: pytest.
     assert list(tmp_path.iterdir()) == [launcher]
 
 
+def test_the_manual_page_is_where_man_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "share/man/man1/qjump-mn.1"
+    for name in ("one", "two"):
+        (tmp_path / name / "docs").mkdir(parents=True)
+        (tmp_path / name / "docs/qjump-mn.1").write_text(name)
+        monkeypatch.setattr(environment, "CHECKOUT", tmp_path / name)
+        environment.link(tmp_path / "bin/qjump-mn")
+        assert page.read_text() == name
+    page.unlink()
+    page.write_text("somebody's")
+    monkeypatch.setattr(environment, "CHECKOUT", tmp_path / "one")
+    environment.link(tmp_path / "bin/qjump-mn")
+    assert page.read_text() == "somebody's" and len(list(page.parent.iterdir())) == 1
+
+
 @pytest.mark.parametrize("kind", ["file", "link", "dangling", "folder"])
 def test_a_command_that_is_not_ours_stays(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -1,0 +1,121 @@
+"""Writes the manual page docs/qjump-mn.1 (mdoc(7)) from the command line's own words.
+
+    python3 bench/manual.py [--write]
+
+Without `--write` it goes to standard output.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+import typer.main
+
+from qjump_mn import run
+
+PAGE = ROOT / "docs/qjump-mn.1"
+DATE = "November 23, 2026"
+"""Of the last change of what is written here."""
+
+EXIT_CODES = {
+    0: "Every checked claim holds.",
+    1: "A claim does not hold, or files are not the same.",
+    2: "The command line, a file or a folder is wrong; nothing was started.",
+    3: "This machine cannot; the message says what is missing.",
+    4: "The run is not valid: it cannot be believed.",
+    5: "A trial was lost: a program or the guest has died.",
+    130: "Interrupted.",
+}
+FILES = {
+    "experiments/, schemes/, topologies/": "Your own files in the folder that you start from.",
+    "results/last": "The newest run directory.",
+    "/var/cache/qjump-mn": "What is built. QJUMP_MN_CACHE is another folder.",
+}
+VARIABLES = {
+    "QJUMP_MN_CACHE": "The folder of what is built.",
+    "QJUMP_MN_MACHINE": "A machine file, which is used instead of packages.",
+    "QJUMP_MN_PATH": "Folders with experiments, schemes and topologies, separated by colons.",
+    "QJUMP_MN_WHEELS": "A wheels file, which is used instead of an index.",
+}
+
+
+def main(arguments: list[str]) -> None:
+    """Print or write."""
+    text = "\n".join(page()) + "\n"
+    if "--write" in arguments:
+        PAGE.write_text(text)
+    else:
+        print(text, end="")
+
+
+def page() -> Iterator[str]:
+    """The lines of the page."""
+    app: Any = typer.main.get_command(run.app)
+    yield '.\\" Written by bench/manual.py.'
+    yield from (f".Dd {DATE}", ".Dt QJUMP-MN 1", ".Os", ".Sh NAME", ".Nm qjump-mn")
+    yield f".Nd {_text(app.help)}".rstrip(".")
+    yield from (".Sh SYNOPSIS", ".Nm", ".Op Fl -version", ".Ar command", ".Op Ar argument ...")
+    yield from (".Sh DESCRIPTION", "An experiment's name alone means")
+    yield from (".Cm run", "it. The commands are these.")
+    for name, command in app.commands.items():
+        yield from _command(name, command)
+    yield from (".Sh ENVIRONMENT", "Each option may be a variable:", ".Fl -preset", "of", ".Cm run", "is")
+    yield from (".Ev QJUMP_MN_RUN_PRESET .", "Others are:")
+    yield from _list(f".It Ev {name}\n{_text(about)}" for name, about in VARIABLES.items())
+    yield ".Sh FILES"
+    yield from _list(f".It Pa {name}\n{_text(about)}" for name, about in FILES.items())
+    yield ".Sh EXIT STATUS"
+    yield from _list(f".It {code}\n{_text(about)}" for code, about in EXIT_CODES.items())
+    yield from (".Sh EXAMPLES", "Figure 3a, and what can be said of it to somebody else:")
+    yield from (".Bd -literal -offset indent", "qjump-mn run fig3a", "qjump-mn bundle results/last", ".Ed")
+    yield from (".Sh SEE ALSO", ".Xr ip 8 ,", ".Xr mn 1 ,", ".Xr tc 8 ,", ".Xr tc-qjump 8")
+
+
+def _command(name: str, command: Any) -> Iterator[str]:
+    """A command, or the commands of a group."""
+    if hasattr(command, "commands"):
+        for below, one in command.commands.items():
+            yield from _command(f"{name} {below}", one)
+        return
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    options = [one for one in command.params if one.param_type_name == "option"]
+    named = " ".join(_argument(one) for one in arguments)
+    yield f".Ss {name} {named}".rstrip()
+    yield _text(command.help)
+    if options:
+        yield from _list(f".It {_option(one)}\n{_text(one.help or '')}" for one in options)
+
+
+def _argument(argument: Any) -> str:
+    told = argument.metavar or argument.name.upper()
+    return told if argument.required else f"[{told}]"
+
+
+def _option(option: Any) -> str:
+    words = " , ".join(f"Fl {word[1:]}" for word in sorted(option.opts, key=len))
+    if option.is_flag:
+        return words
+    return f"{words} Ar {_text(option.metavar or option.name.upper())}"
+
+
+def _list(items: Iterator[str]) -> Iterator[str]:
+    yield ".Bl -tag -width Ds"
+    yield from items
+    yield ".El"
+
+
+def _text(words: str) -> str:
+    """Words as a line that no macro begins in."""
+    line = re.sub(r"\s+", " ", words).strip().replace("\\", "\\e")
+    return f"\\&{line}" if line.startswith((".", "'")) else line
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
