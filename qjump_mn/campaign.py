@@ -208,7 +208,7 @@ def _done(task: Task, out: Console) -> Result:
             code = session.resume(run_directory.path, out, request.scheduler)
         else:
             backend = session.checked(plan, request, out)
-            run_directory = session.begin(plan, backend, request, out, _argv(request))
+            run_directory = session.begin(plan, backend, request, out, request.argv())
             code = session.carry_out(backend, run_directory, plan, out)
     except QJumpError as error:
         if interrupts.interruption(error):
@@ -217,29 +217,6 @@ def _done(task: Task, out: Console) -> Result:
         print(f"qjump-mn: {message}", file=sys.stderr)
     code = LostError.exit_code if code < 0 else code  # a signal ended the analysis
     return Result(task, code, message, run_directory, time.monotonic() - began)
-
-
-def _argv(request: Request) -> list[str]:
-    """The command line that asks for this experiment alone, for its manifest and its report."""
-    argv = ["qjump-mn", "run", request.experiment, "--preset", request.preset]
-    if request.seed != 1:  # which is the usual one
-        argv += ["--seed", str(request.seed)]
-    if request.replicates is not None:
-        argv += ["--replicates", str(request.replicates)]
-    for setting in request.settings:
-        argv += ["-s", setting]
-    for option, value in (
-        ("--arms", ",".join(request.arms)),
-        ("--scheme", ",".join(request.schemes)),
-        ("--backend", request.backend),
-        ("--perturb", str(request.perturb or "")),
-    ):
-        argv += [option, value] if value else []
-    if request.cold:
-        argv.append("--cold")
-    if request.scheduler:
-        argv += ["--engine", "dask", "--scheduler", request.scheduler]
-    return [*argv, "--out", str(request.out)]
 
 
 def _table(results: Iterable[Result]) -> Table:

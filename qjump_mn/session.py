@@ -62,6 +62,28 @@ class Request(NamedTuple):
             perturb=self.perturb,
         )
 
+    def argv(self) -> list[str]:
+        """The command line that asks for this, for its manifest and its report."""
+        argv = ["qjump-mn", "run", self.experiment, "--preset", self.preset]
+        if self.seed != 1:  # which is the usual one
+            argv += ["--seed", str(self.seed)]
+        if self.replicates is not None:
+            argv += ["--replicates", str(self.replicates)]
+        for setting in self.settings:
+            argv += ["-s", setting]
+        for option, value in (
+            ("--arms", ",".join(self.arms)),
+            ("--scheme", ",".join(self.schemes)),
+            ("--backend", self.backend),
+            ("--perturb", str(self.perturb or "")),
+        ):
+            argv += [option, value] if value else []
+        if self.cold:
+            argv.append("--cold")
+        if self.scheduler:
+            argv += ["--engine", "dask", "--scheduler", self.scheduler]
+        return [*argv, "--out", str(self.out)]
+
 
 def show(request: Request, out: Console) -> int:
     """Print the shell script that the plan stands for; touch nothing. It is for a machine whose clock nobody

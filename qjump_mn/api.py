@@ -1,0 +1,155 @@
+"""qjump-mn from Python and in notebooks::
+
+from qjump_mn.api import Run, run
+
+made = run("fig3a", preset="smoke", settings={"link.rate": "100Mbit"})
+Run.load("results/last").df("ping").groupby("arm").latency_us.median()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import markupsafe
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from qjump_mn import session
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading
+from qjump_mn.model.plan import Plan
+from qjump_mn.results import directory, outcome, wording
+from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import Drawing, Outcome
+from qjump_mn.session import Request
+
+
+def run(
+    experiment: str,
+    *,
+    preset: str = "",
+    settings: Mapping[str, object] | None = None,
+    arms: Sequence[str] = (),
+    schemes: Sequence[str] = (),
+    seed: int = 1,
+    replicates: int | None = None,
+    backend: str = "",
+    out: str | Path = "results",
+) -> Run:
+    """Run an experiment as ``qjump-mn run`` does, whose options these are, and return the run, judged.
+
+    Raises :class:`~qjump_mn.errors.QJumpError` where the command line would end with its sentence. A claim
+    that does not hold is no error.
+    """
+    name = loading.experiment_called(experiment)
+    request = Request(
+        experiment=name,
+        preset=preset or loading.usual_preset(name, backend),
+        settings=tuple(f"{key}={value}" for key, value in (settings or {}).items()),
+        seed=seed,
+        replicates=replicates,
+        backend=backend,
+        cold=False,
+        out=Path(out),
+        arms=tuple(arms),
+        schemes=tuple(schemes),
+    )
+    plan, console = request.plan(), Console(highlight=False, soft_wrap=True)
+    made = session.checked(plan, request, console)
+    run_directory = session.begin(plan, made, request, console, request.argv())
+    session.carry_out(made, run_directory, plan, console)
+    return Run.load(run_directory.path)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of a run; a notebook shows it."""
+
+    drawing: Drawing
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was judged: its plan, its tables, its figures and its verdicts."""
+
+    path: Path
+    manifest: Manifest
+    outcome: Outcome
+
+    @classmethod
+    def load(cls, path: str | Path) -> Run:
+        """The run of a directory; raise :class:`UsageError` for what is none, or was not judged."""
+        found = directory.existing(Path(path))
+        return cls(found.path, found.manifest, outcome.read(found.path))
+
+    @property
+    def plan(self) -> Plan:
+        """What was asked."""
+        return self.manifest.plan
+
+    @cached_property
+    def verdicts(self) -> dict[str, str]:
+        """The verdict of each claim."""
+        return {row.claim: row.verdict for row in self.outcome.verdicts}
+
+    @cached_property
+    def measures(self) -> dict[str, dict[str, dict[str, float]]]:
+        """``[arm][workload][measure]``: medians over the seeds; times in ms."""
+        return outcome.medians(self.outcome.arms)
+
+    def table(self, workload: str) -> pa.Table:
+        """All that ``workload`` left, or ``"links"``, the load of every link: a row for each request, flow or
+        round, behind the columns ``arm`` and ``seed``; units are in the columns' names.
+
+        Raises :class:`UsageError` where no done trial has it.
+        """
+        parts = list(self._parts(workload))
+        if not parts:
+            known = sorted({one.name for arm in self.plan.arms for one in arm.workloads})
+            raise UsageError(f"{self.path} has no table {workload!r}: {loading.nearest(workload, known)}")
+        return pa.concat_tables(parts)
+
+    def df(self, workload: str) -> Any:
+        """The same as a pandas.DataFrame, or as it is where there is no pandas."""
+        found = self.table(workload)
+        return found.to_pandas() if find_spec("pandas") else found
+
+    def _parts(self, workload: str) -> Iterator[pa.Table]:
+        found = directory.RunDirectory(self.path)
+        for trial in self.plan.trials():
+            path = found.data(trial.name) / f"{workload}.parquet"
+            if path.is_file() and found.is_done(trial.name):
+                data = pq.read_table(path)
+                rows = data.num_rows
+                yield data.add_column(0, "arm", pa.array([trial.arm.name] * rows, pa.string())).add_column(
+                    1, "seed", pa.array([trial.seed] * rows, pa.int64())
+                )
+
+    @property
+    def figures(self) -> list[Picture]:
+        """Its figures, the experiment's own first."""
+        return [
+            Picture(drawing, (self.path / drawing.files["svg"]).read_text())
+            for drawing in self.outcome.drawings
+        ]
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            markupsafe.Markup("<tr><td>{}</td><td>{}</td><td style='text-align:left'>{}</td></tr>").format(
+                row.verdict, wording.shown(row.shown), row.statement
+            )
+            for row in self.outcome.verdicts
+        )
+        title = markupsafe.Markup("<h4>{}</h4><p>{}</p>").format(self.plan.title, str(self.path))
+        pictures = "".join(picture.svg for picture in self.figures[:1])
+        return f"{title}{pictures}<table>{rows}</table>"

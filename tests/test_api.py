@@ -1,0 +1,80 @@
+"""A run from Python: tables, figures, verdicts, and running one."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import qjump_mn
+from qjump_mn.analysis import pipeline
+from qjump_mn.api import Run, run
+from qjump_mn.errors import UsageError
+from tests import synthetic
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    made = synthetic.make(tmp_path_factory.mktemp("api"), replicates=2, only=["idle", "contended"])
+    pipeline.analyse(made.path)
+    return Run.load(made.path)
+
+
+def test_all_requests_are_in_one_table(judged: Run) -> None:
+    table = judged.table("ping")
+    assert table.column_names[:2] == ["arm", "seed"] and "latency_us" in table.column_names
+    counts = table.group_by(["arm", "seed"]).aggregate([([], "count_all")]).to_pylist()
+    sent = {one["count_all"] for one in counts}
+    assert {(one["arm"], one["seed"]) for one in counts} == {
+        (arm, seed) for arm in ("idle", "contended") for seed in (1, 2)
+    }
+    assert len(sent) == 1 and sent.pop() > 50
+    assert judged.measures["idle"]["ping"]["p50_ms"] < judged.measures["contended"]["ping"]["p50_ms"]
+
+
+def test_a_workload_of_some_arms_has_those(judged: Run) -> None:
+    assert set(judged.table("bulk")["arm"].to_pylist()) == {"contended"}
+    with pytest.raises(UsageError, match="has no table 'pign': did you mean 'ping'"):
+        judged.table("pign")
+
+
+def test_a_data_frame_where_there_is_pandas(judged: Run) -> None:
+    frame = judged.df("ping")
+    assert len(frame) == judged.table("ping").num_rows
+    assert hasattr(frame, "to_pylist") == (find_spec("pandas") is None)
+
+
+def test_a_notebook_shows_figures_and_verdicts(judged: Run) -> None:
+    (figure,) = judged.figures
+    assert figure._repr_svg_().lstrip().startswith("<?xml")
+    page = judged._repr_html_()
+    assert judged.plan.title in page and all(verdict in page for verdict in judged.verdicts.values())
+    assert set(judged.verdicts) == set(judged.plan.claims)
+
+
+def test_what_is_no_judged_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no run directory"):
+        Run.load(tmp_path / "none")
+
+
+def test_the_documentation_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(qjump_mn.__file__).parents[1] / "docs/python.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), names)
+    assert len(names["requests"]) >= 6 and names["figure"].svg
+
+
+def test_an_experiment_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the simulator, which takes a second."""
+    made = run("fig3a", preset="10g", settings={"duration": "1ms"}, arms=["idle"], out=tmp_path)
+    assert made.path.parent == tmp_path.resolve() and made.manifest.backend == "simulator"
+    assert set(made.table("ping")["arm"].to_pylist()) == {"idle"}
+    assert "[1/1] idle/1: done in" in capsys.readouterr().out
+    words = " ".join(made.manifest.argv)
+    assert words.startswith("qjump-mn run fig3a --preset 10g -s duration=1ms --arms idle --out ")
+    with pytest.raises(UsageError, match="has no preset 'nosuch'"):
+        run("fig3a", preset="nosuch", out=tmp_path)
