@@ -2,7 +2,7 @@
 a tree with Vagrant and libvirt that is made for it, without KVM. Prints, in Markdown, what was done and how
 long it took.
 
-    python bench/vagrant.py [--write] MACHINE_FILE
+    python bench/vagrant.py [--write] MACHINE_FILE [WHEELS_FILE]
 
 `--write` puts it between the two marks in docs/vagrant.md. Needs root, overlayfs and /dev/net/tun. The tree
 and the box are kept in the project's cache.
@@ -24,17 +24,19 @@ from tests.vagrant import trial
 
 def main() -> None:
     """Try, print and, if asked, write what ended well."""
-    *options, machine = sys.argv[1:]
+    is_to_write = sys.argv[1:2] == ["--write"]
+    machine, *more = map(Path, sys.argv[1 + is_to_write :])
+    wheels = more[0] if more else None
     load = os.getloadavg()[0]
     try:
-        steps = trial.tried(Path(machine), lambda line: print(line, file=sys.stderr, flush=True))
+        steps = trial.tried(machine, wheels, lambda line: print(line, file=sys.stderr, flush=True))
     except MachineError as error:
         sys.exit(str(error))
     text = trial.text(steps, load)
     print(text)
     if steps[-1].status:
         sys.exit(f"`{steps[-1].command}` failed")
-    if options == ["--write"]:
+    if is_to_write:
         marks.write(ROOT / "docs/vagrant.md", "vagrant", text)
 
 
