@@ -113,7 +113,7 @@ def _boot(progress: Callable[[str], None]) -> str:
         return machines.damage() or "the guest is not built yet"
     with scratch.folder() as folder, advised():
         job = guest.Job(script="print('hello')")
-        result = guest.run(guest.prepare(progress), job, Path(folder), wall_deadline_s=300)
+        result = guest.run(guest.prepare(progress), job, Path(folder))
         stdout = Path(folder, "stdout").read_text()
     ran = result.exit_code == 0 and stdout == "hello\n"
     return "" if ran else f"a job in the guest ended with exit code {result.exit_code}"

@@ -17,8 +17,8 @@ from pathlib import Path
 import pip
 import pytest
 
-from qjump_mn import environment
-from qjump_mn.toolbox import mirrors
+from qjump_mn import environment, wheels
+from qjump_mn.toolbox import machines, mirrors
 
 UBUNTU = "QJUMP_MN_UBUNTU"
 """The address of a mirror of Ubuntu: a Debian's apt knows none."""
@@ -174,7 +174,7 @@ def made(system: System, *, is_container: bool = False) -> Iterator[Chroot]:
             (root / "dev" / name).chmod(0o666)
         kept.mkdir()
         shutil.chown(kept, int(_USER), int(_USER))
-        _copy_checkout(root / "srv/qjump-mn")
+        copy_checkout(root / "srv/qjump-mn")
         yield Chroot(root, kept, system, is_container)
 
 
@@ -235,9 +235,11 @@ def tried(system: System, machine: Path, arms: Sequence[str] = (), *, is_contain
         return Tried(said, found[1], time.monotonic() - start)
 
 
-def _copy_checkout(target: Path) -> None:
+def copy_checkout(target: Path) -> None:
+    """What git would commit of the checkout, but for a machine file and a wheels file that lie in it."""
+    given = [f"--exclude={pattern}" for pattern in (machines.BESIDE, wheels.BESIDE)]
     listed = subprocess.run(
-        ["git", "-C", str(environment.CHECKOUT), "ls-files", "-coz", "--exclude-standard"],
+        ["git", "-C", str(environment.CHECKOUT), "ls-files", "-coz", "--exclude-standard", *given],
         capture_output=True,
         text=True,
         check=True,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -17,10 +19,11 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import cache, remembered
+from qjump_mn import cache, remembered, toolbox
 from qjump_mn.backends.simulated import SIMULATOR
 from qjump_mn.guest.store import GUEST
 from qjump_mn.remembered import VARIABLE
+from qjump_mn.toolbox import machines
 from tests.facts import afresh
 
 KEPT = 4000
@@ -79,6 +82,20 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "session"))
     monkeypatch.setattr(remembered, "AGAIN", 0.0)
     return tmp_path / "session"
+
+
+@pytest.fixture(scope="session")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reference machine's file: the one that is named, else it is written now."""
+    named = Path(os.environ.get(machines.VARIABLE, "none"))
+    if named.is_file():
+        return named
+    if os.geteuid() or toolbox.found() is None:
+        pytest.skip("only root makes chroots, and of the toolbox a machine file")
+    path = tmp_path_factory.mktemp("machine") / "machine.tar.xz"
+    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "machine", "export", str(path)]
+    subprocess.run(argv, check=True, capture_output=True)
+    return path
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,16 +3,13 @@ rights, without a network, /proc, a folder for temporary files or a home, in 2 G
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import qjump_mn
-from qjump_mn import cache, environment, toolbox
+from qjump_mn import cache, environment
 from qjump_mn.toolbox import machines
 from tests import chroots, facts
 
@@ -29,20 +26,6 @@ _SOURCES = (
     "toolbox/machine_file",
     "toolbox/machines",
 )
-
-
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The reference machine's file: the one that is named, else it is written now."""
-    named = Path(os.environ.get(machines.VARIABLE, "none"))
-    if named.is_file():
-        return named
-    if os.geteuid() or toolbox.found() is None:
-        pytest.skip("only root makes chroots, and of the toolbox a machine file")
-    path = tmp_path_factory.mktemp("machine") / "machine.tar.xz"
-    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "machine", "export", str(path)]
-    subprocess.run(argv, check=True, capture_output=True)
-    return path
 
 
 def _key(**_: object) -> Iterator[str]:

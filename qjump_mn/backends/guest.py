@@ -76,7 +76,13 @@ class GuestBackend:
         if not self._cold:
             for network in dict.fromkeys(trial.network.skeleton() for trial in plan.trials()):
                 with advised():
-                    state = guest.snapshot(self._image, setup(network), progress, stop=self._stop)
+                    state = guest.snapshot(
+                        self._image,
+                        setup(network),
+                        progress,
+                        wall_deadline_s=VIRTUAL_MARGIN_S * WALL_PER_VIRTUAL,
+                        stop=self._stop,
+                    )
                 self._snapshots[network] = state
                 # The first is that of the experiment; other topologies and perturbed runs have their own.
                 facts.setdefault(f"snapshot_{network.model}_sha256", state.sha256)
