@@ -55,7 +55,7 @@ class Way:
 
     def use(self) -> None:
         """Let guests be started this way from now on."""
-        guest.qemu_argv = snapshots.qemu_argv = self.argv  # type: ignore[attr-defined]
+        guest.qemu_argv = snapshots.qemu_argv = self.argv  # type: ignore[assignment, attr-defined]
 
     def argv(self, *arguments: object, **words: bool) -> list[str]:
         """Our command line, with this program."""

@@ -37,7 +37,7 @@ RECORD = ",rr=record,rrfile=/dev/null"
 EXIT_STATUS = 1
 """With which isa-debug-exit ends QEMU when 0 is written to it."""
 
-ASKED = 64
+ASKED = 512
 """Commands that the monitor is given at once: its answers keep the main loop turning."""
 
 BEGIN, END = "<!-- reproduce begin -->", "<!-- reproduce end -->"
@@ -201,7 +201,7 @@ def uncounted(wake: int) -> int:
 
 def table(ways: list[Way], wakes: int) -> str:
     """What was measured, in Markdown."""
-    rows = [HEAD, ["---"] * len(HEAD), *(way.row for way in ways)]
+    rows: list[list[object]] = [[*HEAD], ["---"] * len(HEAD), *(way.row for way in ways)]
     lines = [f"| {' | '.join(map(str, row))} |" for row in rows]
     host = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
     when = time.strftime("%Y-%m-%d", time.gmtime())
