@@ -88,7 +88,7 @@ def written() -> list[tuple[str, str]]:
 
 RUN = re.compile(
     r"`qjump-mn run (?P<name>\S+) --preset (?P<preset>.+?)`, exit code \d: (?P<verdicts>.+?)\. "
-    r"(?P<trials>\d+ x \d+) trials, (?P<minutes>\d+) minutes of a core\."
+    r"(?P<trials>\d+ x \d+) trials, (?P<minutes>\d+) minutes together\."
 )
 """What a section says of its run; the table of all of them is read from there."""
 
@@ -101,7 +101,7 @@ def summary(sections: Iterable[str]) -> str:
         for run in found
         if run
     ]
-    return table(["experiment", "preset", "arms x seeds", "minutes of a core", "verdicts"], rows)
+    return table(["experiment", "preset", "arms x seeds", "minutes", "verdicts"], rows)
 
 
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
@@ -141,10 +141,10 @@ def command(manifest: Manifest) -> str:
 
 
 def size(manifest: Manifest) -> str:
-    """How many trials a run has, and what they took together, each on a core of its own."""
+    """How many trials a run has, and what they took together, each on one core."""
     plan = manifest.plan
     minutes = sum(trial.wall_s or 0 for trial in manifest.trials.values()) / 60
-    return f"{len(plan.arms_run)} x {len(plan.seeds)} trials, {minutes:.0f} minutes of a core."
+    return f"{len(plan.arms_run)} x {len(plan.seeds)} trials, {minutes:.0f} minutes together."
 
 
 def told(path: Path, *, keep: bool) -> str:
