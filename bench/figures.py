@@ -159,7 +159,11 @@ def told(path: Path, *, keep: bool) -> str:
         if keep:
             PICTURES.mkdir(exist_ok=True)
             shutil.copyfile(run.path / drawing.files["png"], picture)
-        pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{drawing.caption}\n")
+        details = (
+            f"<details><summary>What is drawn, and from what</summary>\n\n{drawing.caption}\n\n</details>"
+        )
+        lead = wording.lead(manifest, drawing)
+        pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{lead}\n\n{details}\n")
     claims = [
         [row.verdict, wording.shown(row.shown), wording.size(row), row.statement, row.source]
         for row in found.verdicts

@@ -219,7 +219,9 @@ def test_figures_5_and_1a_have_the_published_axes_of_values(tmp_path: Path) -> N
     )
     assert bands == [(-0.175, 0.383), (0.32, 1.2)]
     assert "published, least to greatest" in legend(stacked)
-    assert "offset RMS 20.0 us (published 75), mean SET 450 us (published 554)" in contended.texts[0].get_text()
+    assert (
+        "offset RMS 20.0 us (published 75), mean SET 450 us (published 554)" in contended.texts[0].get_text()
+    )
     assert "digitised" in stacked.caption
     assert ranges(panels(offsets), "y") == [(-0.5, 0.75)]
     assert "an excerpt: published 0 to 600 s" in panels(offsets)[0].get_xlabel()

@@ -371,3 +371,21 @@ def test_the_clock_is_told_as_it_was(preset: str, told: str, tmp_path: Path) -> 
     pipeline.analyse(run.path)
     for name in ("report.html", "report.md"):
         assert f"On the virtual clock one instruction takes {told}" in (run.path / name).read_text()
+
+
+def test_captions_are_short_and_their_details_folded(page: str, analysed: pipeline.Analysed) -> None:
+    for drawing in analysed.outcome.drawings:
+        lead = wording.lead(analysed.manifest, drawing)
+        assert len(lead.split()) <= 40 and lead in Reader(page).text
+    assert page.count("<summary>What is drawn, and from what</summary>") == len(analysed.outcome.drawings)
+
+
+def test_every_cell_of_a_table_says_what_it_is(page: str) -> None:
+    """Where the page is narrow there is no head to look at."""
+    for table in re.findall(r'<table class="stack">.*?</table>', page, re.DOTALL):
+        heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table)
+        assert "<caption>" in table and heads
+        for row in re.findall(r"<tr>(<td.*?)</tr>", table, re.DOTALL):
+            assert re.findall(r'<td data-label="(.*?)"', row) == heads
+    assert page.count('<table class="stack">') >= 5
+    assert "<th>" not in page

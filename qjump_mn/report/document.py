@@ -22,10 +22,12 @@ from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.report import asbuilt, links, ratios, simulated
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.manifest import Manifest, write_atomically
+from qjump_mn.results.manifest import Manifest, TrialRecord, write_atomically
 from qjump_mn.results.outcome import Outcome, Spread
 from qjump_mn.steps.treatment import transport
 
+_LINES = markupsafe.Markup('{}<br><code class="soft">{}</code>')
+_CODE = markupsafe.Markup("<code>{}</code>")
 TEMPLATES = Path(__file__).parent / "templates"
 NOT_SPREAD = {"sent", "received", "min_ms", "p90_ms", "p999_ms", "mean_ms"}
 """Measures that claims may use and the table of spreads leaves out."""
@@ -57,6 +59,15 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
             (drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings
         ],
         "arms": [(arm, [*wording.cells(plan, arm), wording.replicates(arm)]) for arm in outcome.arms],
+        "arm_rows": [
+            [
+                _LINES.format(arm.label, arm.name),
+                arm.scheme,
+                *wording.cells(plan, arm),
+                wording.replicates(arm),
+            ]
+            for arm in outcome.arms
+        ],
         "heads": [*wording.heads(plan), "replicates"],
         "ratios": ratios.tables(plan, outcome),
         "sentences": wording.sentences(plan, outcome),
@@ -67,7 +78,11 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "equations": equations(plan, simulated=by_simulator),
         "network": network(plan, simulated=by_simulator),
         "workloads": workloads(plan),
-        "schemes": schemes(plan, simulated=by_simulator),
+        "schemes": (done := schemes(plan, simulated=by_simulator)),
+        "scheme_rows": [
+            (label, _sentence(about), markupsafe.Markup("<br>").join(_CODE.format(line) for line in lines))
+            for label, about, lines in done
+        ],
         "limiters": limiters(plan),
         "link_heads": links.heads(outcome),
         "loads": links.loads(plan, outcome),
@@ -78,8 +93,19 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "spread": spread(plan, outcome),
         "intervals": wording.intervals(plan),
         "commands": commands(run, manifest),
-        "trials": [(name, manifest.trials[name]) for name in sorted(manifest.trials)],
+        "trials": [_trial(name, manifest.trials[name]) for name in sorted(manifest.trials)],
     }
+
+
+def _sentence(text: object) -> str:
+    return str(text)[:1].upper() + str(text)[1:]
+
+
+def _trial(name: str, record: TrialRecord) -> list[str]:
+    times = (
+        wording.NONE if time is None else wording.number(time) for time in (record.virtual_s, record.wall_s)
+    )
+    return [name, record.status, str(record.exit_code), *times, record.message]
 
 
 def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:
@@ -315,7 +341,7 @@ def _environment(*, autoescape: bool) -> jinja2.Environment:
         str(text).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
     )
     environment.filters["verdict_class"] = lambda verdict: str(verdict).lower().replace(" ", "-")
-    environment.filters["sentence"] = lambda text: str(text)[:1].upper() + str(text)[1:]
+    environment.filters["sentence"] = _sentence
     return environment
 
 

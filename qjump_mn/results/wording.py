@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
 from qjump_mn.results import bootstrap
-from qjump_mn.results.outcome import ArmSummary, Comparison, Outcome, Spread, VerdictRow
+from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import ArmSummary, Comparison, Drawing, Outcome, Spread, VerdictRow
 
 NONE = "\N{EN DASH}"
 
@@ -120,6 +121,16 @@ def fine(plan: Plan) -> bool:
 def unit(plan: Plan) -> str:
     """The unit in which times are told."""
     return "us" if fine(plan) else "ms"
+
+
+def lead(manifest: Manifest, drawing: Drawing) -> str:
+    """What a figure is, in 40 words at most; its caption says the rest."""
+    plan = manifest.plan
+    how = "the simulator" if manifest.backend == "simulator" else f"real Linux on a {manifest.clock} clock"
+    seeds = f"{len(plan.seeds)} seeds" if len(plan.seeds) > 1 else f"seed {plan.seeds[0]}"
+    behind = " What was published is hollow or grey." if plan.figure.published else ""
+    title = drawing.title[:1].upper() + drawing.title[1:]
+    return f"{title}. Preset {plan.preset}: {plan.network.told_links}, {how}, {seeds}.{behind}"
 
 
 def instruction(arms: Iterable[ArmPlan]) -> str:
