@@ -387,3 +387,7 @@ def test_what_spans_the_replicates_is_an_interval_of_three_to_five_seeds() -> No
     assert notes.spans("band spans", range(3)) == (
         " The band spans the replicates: the 95 % bootstrap interval of the median over 3 seeds."
     )
+
+
+def test_every_panel_has_a_letter_of_its_own() -> None:
+    assert [style.letter(index) for index in (0, 7, 25, 26, 99)] == ["a", "h", "z", "27", "100"]

@@ -48,7 +48,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         for index, panel in enumerate(stack):
             axis = figure.add_subplot(grid[index, 0])
             longer += _panel(axis, plan, panel, shown, by_name, published, index)
-            letter = "abcdef"[index] if len(stack) > 1 else ""
+            letter = style.letter(index) if len(stack) > 1 else ""
             title = [letter, published.title(index) if published else ""]
             axis.set_title("  ".join(filter(None, title)), loc="left")
         seeds = notes.seeds(shown)

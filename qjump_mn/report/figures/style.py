@@ -4,6 +4,7 @@ data."""
 from __future__ import annotations
 
 import functools
+import string
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,6 +96,11 @@ class Figure(NamedTuple):
     title: str
     caption: str
     figure: matplotlib.figure.Figure
+
+
+def letter(index: int) -> str:
+    """What a panel is called; numbers behind z."""
+    return string.ascii_lowercase[index] if index < len(string.ascii_lowercase) else str(index + 1)
 
 
 def published_handle(label: str) -> matplotlib.lines.Line2D:

@@ -130,7 +130,7 @@ def _columns(panels: list[tuple[PanelSpec, list[Line]]]) -> list[list[int]]:
 
 
 def _title(panel: PanelSpec, index: int, panels: int, published: str) -> str:
-    letter = "abcdefghijkl"[index] if panels > 1 else ""
+    letter = style.letter(index) if panels > 1 else ""
     return "  ".join(filter(None, [letter, panel.title, published]))
 
 

@@ -115,7 +115,7 @@ def _stacked(
         if published:
             _ranges(axis, panel, published)
         axis.axhline(0, color=style.sheet().grey, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
-        axis.set_title(f"{'abcdef'[index]}  {panel.arm.label}")
+        axis.set_title(f"{style.letter(index)}  {panel.arm.label}")
         said = _said(panel, published, wording.unit(plan))
         look: dict[str, Any] = {"fontsize": 7.2, "color": style.sheet().grey}
         if published:  # then it is long, and the published axis leaves room
