@@ -110,6 +110,9 @@ def _two(frames: float) -> str:
     return f"{frames:.2g}" if frames < 100 else f"{frames:.0f}"
 
 
+FOOT_INCHES = 0.06
+"""The footer's third line is so far above the lower edge."""
+
 LINE_INCHES = 0.145
 """Of a line of the footer."""
 
@@ -122,7 +125,7 @@ def footer(figure: matplotlib.figure.Figure, manifest: Manifest, scale_text: str
     below_inches = max(0, text.count("\n") - 2) * LINE_INCHES
     figure.text(
         LEFT,
-        0.012 - below_inches / figure.get_figheight(),
+        (FOOT_INCHES - below_inches) / figure.get_figheight(),
         text,
         fontsize=6.6,
         color=style.sheet().grey,
