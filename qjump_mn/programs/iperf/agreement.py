@@ -36,9 +36,11 @@ def _adds_up(said: Said, flow: Flow, end: str) -> Iterator[str]:
     total = _total(ends, end)
     if total is None:
         return
-    # A receiver whose sender was ended leaves out the interval that had begun.
+    # A receiver whose sender was ended leaves out the interval that had begun, and a sender that was ended
+    # what it wrote since the last report.
     shape = said.trial.network.link.rate_bps / 8
-    unreported = shape * report_s(said.trial) + BLOCKS * 8192 * plan.streams if end == "server" else 0
+    was_ended = end == "server" or "error" in json.loads(text)
+    unreported = shape * report_s(said.trial) + BLOCKS * 8192 * plan.streams if was_ended else 0
     if not reported <= total <= reported + unreported:
         yield (
             f"its intervals have {reported} B, and its total {total} B, where it may leave out "
