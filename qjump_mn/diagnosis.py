@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 from rich.console import Console
 
 from qjump_mn import cache, cached_files, guest, scratch
@@ -30,22 +31,58 @@ class Finding(NamedTuple):
     required: bool = True
 
 
-def report(out: Console) -> int:
-    """Print every finding; return 0 when experiments run here, else 3."""
-    findings = list(_findings())
-    for finding in findings:
+def report(out: Console, *, as_json: bool = False) -> int:
+    """Print each finding as soon as it is known, or all as JSON; return 0 when experiments run here, else
+    3."""
+    findings = []
+
+    def say(line: str) -> None:
+        if not as_json:
+            out.print(f"         {line}", markup=False)
+
+    for finding in _findings(say):
+        findings.append(finding)
+        if as_json:
+            continue
         mark = "ok     " if finding.well else "missing" if finding.required else "no     "
         out.print(f"{mark}  {finding.what}: {finding.says}", markup=False)
         if not finding.well and finding.remedy:
-            out.print(f"         {finding.remedy}", markup=False)
-    if all(finding.well for finding in findings if finding.required):
-        out.print("experiments run here", markup=False)
-        return 0
-    out.print("experiments do not run here yet: see above", markup=False)
-    return MachineError.exit_code
+            say(finding.remedy)
+    well = all(finding.well for finding in findings if finding.required)
+    backend, why = _backend(findings)
+    if as_json:
+        each = [one._replace(remedy="" if one.well else one.remedy)._asdict() for one in findings]
+        told = {"runs": well, "backend": backend, "why": why, "findings": each}
+        out.print(msgspec.json.format(msgspec.json.encode(told), indent=1).decode(), markup=False)
+    else:
+        out.print(f"backend {backend}: {why}", markup=False)
+        words = "experiments run here" if well else "experiments do not run here yet: see above"
+        out.print(words, markup=False)
+    return 0 if well else MachineError.exit_code
 
 
-def _findings() -> Iterator[Finding]:
+def _backend(findings: list[Finding]) -> tuple[str, str]:
+    """What experiments are best run in here, and why."""
+    by_name = {finding.what: finding for finding in findings}
+    if by_name["guest"].well:
+        return (
+            "guest",
+            "the usual one: its runs repeat bit for bit, and whatever else this machine does is not in them",
+        )
+    if by_name["host backend"].well:
+        return (
+            "host",
+            "the guest does not run here; with --backend host the numbers have in them whatever else this "
+            "machine does",
+        )
+    return (
+        "simulator",
+        "neither the guest nor the host backend runs here; fig9, the Hadoop experiments and the presets 10g "
+        "do",
+    )
+
+
+def _findings(say: Callable[[str], None]) -> Iterator[Finding]:
     yield Finding(
         "Python",
         sys.version_info >= (3, 11),
@@ -72,6 +109,7 @@ def _findings() -> Iterator[Finding]:
                 "make room: the first build takes 3 GiB",
             )
     yield _files()
+    say("boots a guest, 15 s")
     yield from _guest()
     yield from _host()
 

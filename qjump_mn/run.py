@@ -319,11 +319,13 @@ def check(
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="print what was found as JSON")] = False,
+) -> None:
     """Say what this machine can do, what is missing and how to get it."""
     from qjump_mn import diagnosis
 
-    raise typer.Exit(diagnosis.report(out))
+    raise typer.Exit(diagnosis.report(out, as_json=as_json))
 
 
 @app.command()
