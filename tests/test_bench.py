@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bench import figures, manual, marks, readme, simulator
+from bench import figures, manual, marks, readme, reference, simulator
 from qjump_mn.analysis import pipeline
+from qjump_mn.programs import registry
 from tests import synthetic
 
 DOCUMENT = "# Head\n\n<!-- bench/cost begin -->\nold\n\nlines\n<!-- bench/cost end -->\n\ntail\n"
@@ -146,6 +147,14 @@ def test_the_page_of_figures_is_written_from_runs_that_are_there(
 
 def test_the_manual_page_is_the_command_lines() -> None:
     assert manual.PAGE.read_text() == "\n".join(manual.page()) + "\n"
+
+
+def test_the_reference_of_the_files_is_the_types() -> None:
+    text = "\n".join(reference.page()).strip("\n")
+    assert marks.read(reference.PAGE, "reference") == text
+    for name in registry.OURS:
+        assert f"### `{name}`\n" in text
+    assert "| `numbers` | tables with names, below | none |" in text and "#### `numbers`" in text
 
 
 def test_the_manual_page_is_sound() -> None:

@@ -1,0 +1,148 @@
+"""Writes into docs/experiment-file.md every key of the files of experiments, schemes and topologies, from the
+types that read them.
+
+    python3 bench/reference.py [--write]
+
+Without `--write` it goes to standard output.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import types
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+import msgspec
+
+from bench import marks
+from qjump_mn.model.experiment import ExperimentSpec
+from qjump_mn.model.scheme import SchemeSpec
+from qjump_mn.model.topology import TopologySpec
+from qjump_mn.model.units import Quantiles, Quantity
+from qjump_mn.programs import registry
+from qjump_mn.programs.base import FlowSpec, WorkloadSpec
+
+PAGE = ROOT / "docs/experiment-file.md"
+
+WORDS: dict[object, str] = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+FILES = {
+    "An experiment": ExperimentSpec,
+    "A scheme": SchemeSpec,
+    "A topology": TopologySpec,
+}
+
+
+def main(arguments: list[str]) -> None:
+    """Print or write."""
+    text = "\n".join(page()).strip("\n")
+    if "--write" in arguments:
+        marks.write(PAGE, "reference", text)
+    else:
+        print(text)
+
+
+def page() -> Iterator[str]:
+    """The lines of the page."""
+    told: set[type] = set()
+    for title, spec in FILES.items():
+        yield from _section(2, title, spec, told)
+    yield "## Workloads\n"
+    yield "Each is a table `[workloads.NAME]`; `program` says which of these it is.\n"
+    yield from _section(3, "All of them", WorkloadSpec, told)
+    for name in registry.OURS:
+        yield from _section(3, f"`{name}`", registry.spec_type(name), told)
+
+
+def _section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str]:
+    """A type's words and its keys, and then the types that these are of."""
+    if spec in told:
+        return
+    told.add(spec)
+    yield f"{'#' * level} {title}\n"
+    yield f"{_words(spec)}\n"
+    fields = [one for one in msgspec.structs.fields(spec) if not _is_common(spec, one.encode_name)]
+    if fields:
+        yield "| key | value | default |"
+        yield "|---|---|---|"
+        hints = typing.get_type_hints(spec)
+        for field in fields:
+            yield f"| `{field.encode_name}` | {_kind(hints[field.name])} | {_default(field)} |"
+        yield ""
+    for one in fields:
+        for below in _structs(typing.get_type_hints(spec)[one.name]):
+            if below not in FILES.values():
+                yield from _section(min(level + 1, 4), f"`{one.encode_name}`", below, told)
+
+
+def _is_common(spec: Any, name: str) -> bool:
+    """Whether a workload has the key because all have it."""
+    return (
+        spec not in (WorkloadSpec, FlowSpec)
+        and issubclass(spec, WorkloadSpec)
+        and hasattr(WorkloadSpec, name)
+    )
+
+
+def _words(spec: Any) -> str:
+    text = inspect.cleandoc(spec.__doc__ or "")
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text)
+    return re.sub(r"``(.+?)``", r"`\1`", text)
+
+
+def _kind(hint: Any) -> str:
+    """What may stand there."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(dict.fromkeys(_kind(one) for one in arguments if one is not type(None)))
+    if origin is Literal:
+        return ", ".join(f'`"{one}"`' for one in arguments)
+    if origin is list or (origin is tuple and arguments[-1:] == (...,)):
+        return f"a list: {_kind(arguments[0])}"
+    if origin is tuple:
+        return " and ".join(_kind(one) for one in arguments)
+    if origin is dict:
+        kind = _kind(arguments[1])
+        return f"tables with names, {kind.partition(', ')[2]}" if "below" in kind else f"with names: {kind}"
+    if isinstance(hint, type) and issubclass(hint, Quantity):
+        return f'a {hint.__name__.lower()}, such as `"{hint.sample}"`'
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return "a table, below" if not issubclass(hint, WorkloadSpec) else "a workload, below"
+    if hint is Quantiles:
+        return 'percentiles with times, such as `"0:10us,50:147us,100:2ms"`'
+    return WORDS.get(hint, f"`{getattr(hint, '__name__', hint)}`")
+
+
+def _default(field: Any) -> str:
+    if field.required:
+        return "–"
+    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+    if isinstance(value, msgspec.Struct):
+        return "its defaults"
+    if isinstance(value, Quantity):
+        return f'`"{value}"`'
+    if value is None or (isinstance(value, list | dict | tuple | str) and not value):
+        return "none"
+    shown = msgspec.json.encode(value, enc_hook=str).decode()
+    return f"`{shown}`"
+
+
+def _structs(hint: Any) -> Iterator[Any]:
+    """The tables that a value has."""
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        if not issubclass(hint, WorkloadSpec):
+            yield hint
+        return
+    for one in typing.get_args(hint):
+        yield from _structs(one)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
