@@ -1,0 +1,45 @@
+"""The documents: every link in them leads somewhere, and what they say of the project is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import qjump_mn
+
+ROOT = Path(qjump_mn.__file__).parents[1]
+DOCUMENTS = sorted(
+    path
+    for folder in ("", "docs", "contrib", "examples", "kmod-patches", "native", "simulator")
+    for path in (ROOT / folder).glob("*.md" if folder in ("", "docs") else "**/*.md")
+    if "target" not in path.parts
+)
+
+
+def anchors(path: Path) -> set[str]:
+    """What a document's headings are called in links."""
+    found = set()
+    for line in re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL).splitlines():
+        if heading := re.match(r"#+ (.*)", line):
+            words = re.sub(r"[^\w\- ]", "", heading[1].replace("`", "").lower())
+            found.add(words.strip().replace(" ", "-"))
+    return found
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_somewhere(path: Path) -> None:
+    text = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), f"{link}: there is no {target}"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{link}: {sorted(anchors(target))}"
+
+
+def test_who_cites_names_this_version() -> None:
+    assert f"version: {qjump_mn.__version__}\n" in (ROOT / "CITATION.cff").read_text()
