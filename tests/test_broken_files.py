@@ -11,7 +11,7 @@ import pytest
 
 import qjump_mn
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve
+from qjump_mn.model import loading, places, resolve
 
 CHECKOUT = Path(qjump_mn.__file__).parents[1]
 FIG3A = CHECKOUT.joinpath("experiments/fig3a.toml").read_text()
@@ -42,7 +42,7 @@ def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
     assert {*loading.names("experiments"), *loading.names("schemes")} <= rows.keys()
     assert f"broken: {folder}/experiments/torn.toml is not valid TOML: " in rows["torn"]
     assert "broken: experiment 'odd': presets: Expected `object`, got `int`" in rows["odd"]
-    assert "broken: scheme 'bad': Object missing required field `about`" in rows["bad"]
+    assert "broken: scheme 'bad': required and missing: about, look" in rows["bad"]
     assert "Figure 3a" in rows["fig3a"]
 
 
@@ -148,6 +148,53 @@ def test_a_wrong_word_of_a_file_is_told_with_the_choices(
     with pytest.raises(UsageError) as refusal:
         resolve.plan("mine", "smoke", [])
     assert sentence in str(refusal.value)
+
+
+def test_all_that_is_missing_is_told_at_once(folder: Path) -> None:
+    (folder / "experiments/mine.toml").write_text(
+        '[workloads.ping]\nprogram = "ping"\n[workloads.bulk]\nprogram = "noise"\n[claims.one]\nsource = "x"\n'
+    )
+    with pytest.raises(UsageError) as refusal:
+        resolve.plan("mine", "course", [])
+    missing = (
+        "workloads.ping.flows, workloads.bulk.flows, workloads.bulk.interval, workloads.bulk.burst, arms"
+    )
+    assert str(refusal.value).startswith("experiment 'mine': required and missing: ")
+    assert set(missing.split(", ")) < set(
+        str(refusal.value).partition("missing: ")[2].partition(" (")[0].split(", ")
+    )
+
+
+def test_what_is_wrong_is_told_with_its_line(folder: Path) -> None:
+    file = folder / "experiments/mine.toml"
+    file.write_text(
+        'title = "mine"\n\n[workloads.ping]\nprogram = "ping"\nflows = ["h8>h10"]\nintervall = "1ms"\n'
+    )
+    with pytest.raises(UsageError, match=rf"did you mean 'interval'\? \({file}, line 6\)$"):
+        resolve.plan("mine", "course", [])
+    file.write_text(
+        '[workloads.ping]\nprogram = "ping"\nflows = "h8>h10"\n[arms.idle]\nworkloads = ["ping"]\n'
+    )
+    with pytest.raises(UsageError, match=rf"workloads\.ping\.flows: .* \({file}, line 3\)$"):
+        resolve.plan("mine", "course", [])
+
+
+@pytest.mark.parametrize(
+    ("place", "number"),
+    [
+        ("title", 1),
+        ("link.rate", 2),
+        ("workloads.ping.interval", 7),
+        ("workloads.ping", 4),
+        ("workloads.ping.flows", 4),
+        ("a.b[0].x", 9),
+        ("nosuch", None),
+        ("", None),
+    ],
+)
+def test_lines_are_found(place: str, number: int | None) -> None:
+    text = 'title = "x"\nlink.rate = "3"\n\n[workloads.ping]\nprogram = "ping"\n# c\ninterval = "1"\n\n[[a.b]]\nx=1\n'
+    assert places.line(text, place) == number
 
 
 def test_an_experiment_without_presets_has_the_usual_one(folder: Path) -> None:

@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 from msgspec import inspect
 
+from qjump_mn.model import units
+
 Nearest = Callable[[str, list[str]], str]
+
+
+def placed(message: str, raw: dict[str, Any], kind: type) -> tuple[str, str]:
+    """msgspec's sentence and its place, in which ``arms[...]`` has got the name of the table's entry."""
+    text, _, place = message.partition(" - at ")
+    place = place.strip("`").removeprefix("$.")
+    table, dots, rest = place.partition("[...]")
+    field = next((field for field in msgspec.structs.fields(kind) if field.encode_name == table), None)
+    if dots and field is not None and isinstance(raw[table], dict):
+        for name, entry in raw[table].items():
+            try:
+                msgspec.convert({name: entry}, field.type, dec_hook=units.decode)
+            except msgspec.ValidationError:
+                place = f"{table}.{name}{rest}"
+                break
+    return text, place
 
 
 def sentence(message: str, place: str, raw: Any, kind: type, nearest: Nearest) -> str:
@@ -31,7 +50,10 @@ def sentence(message: str, place: str, raw: Any, kind: type, nearest: Nearest) -
         return f"{place}: {wrong[1]!r} is not possible: {nearest(wrong[1], words)}" if words else whole
     if field := re.fullmatch(r"Object missing required field `(.*)`", message):
         tags = _tags(_members(parts, raw, kind), field[1])
-        return f"{whole}: known are {', '.join(tags)}" if tags else whole
+        if tags:
+            return f"{whole}: known are {', '.join(tags)}"
+        all_of_them = list(_missing(_flat(inspect.type_info(kind)), raw, ""))
+        return f"required and missing: {', '.join(all_of_them)}" if len(all_of_them) > 1 else whole
     if field := re.fullmatch(r"Object contains unknown field `(.*)`", message):
         structs = _structs(_members(parts, raw, kind), _at(parts, raw))
         return (
@@ -40,6 +62,27 @@ def sentence(message: str, place: str, raw: Any, kind: type, nearest: Nearest) -
             else whole
         )
     return whole
+
+
+def _missing(members: list[inspect.Type], value: Any, place: str) -> Iterator[str]:
+    """The places of all that is required and not there."""
+    if isinstance(value, dict):
+        for struct in _structs(members, value):
+            for field in struct.fields:
+                below = f"{place}.{field.encode_name}" if place else field.encode_name
+                if field.encode_name in value:
+                    yield from _missing(_flat(field.type), value[field.encode_name], below)
+                elif field.required:
+                    yield below
+        for member in members:
+            if isinstance(member, inspect.DictType):
+                for key, one in value.items():
+                    yield from _missing(_flat(member.value_type), one, f"{place}.{key}")
+    elif isinstance(value, (list, tuple)):
+        for member in members:
+            if isinstance(member, (inspect.ListType, inspect.VarTupleType)):
+                for number, one in enumerate(value):
+                    yield from _missing(_flat(member.item_type), one, f"{place}[{number}]")
 
 
 def _members(parts: list[str], raw: Any, kind: type) -> list[inspect.Type]:

@@ -17,7 +17,7 @@ import msgspec
 import qjump_mn
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, defaults, units
+from qjump_mn.model import choices, defaults, places, units
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import TopologySpec
@@ -137,29 +137,20 @@ def read(kind: str, name: str) -> dict[str, Any]:
     raise UsageError(f"there is no {singular} {name!r}: {nearest(name, names(kind))}")
 
 
-def convert(raw: dict[str, Any], kind: type[T], where: str) -> T:
-    """``raw`` as ``kind``; raise :class:`UsageError` with the place of what does not fit."""
+def path_of(kind: str, name: str) -> Path | None:
+    """The file of ``kind``/``name``, the first that is found; None if there is none."""
+    return next((path for folder in folders(kind) if (path := folder / f"{name}.toml").is_file()), None)
+
+
+def convert(raw: dict[str, Any], kind: type[T], where: str, file: Path | None = None) -> T:
+    """``raw`` as ``kind``; raise :class:`UsageError` with the place of what does not fit, and its line where
+    it is written in ``file``."""
     try:
         return msgspec.convert(raw, kind, dec_hook=units.decode)
     except msgspec.ValidationError as error:
-        message, place = _with_place(str(error), raw, kind)
-        raise UsageError(f"{where}: {choices.sentence(message, place, raw, kind, nearest)}") from None
-
-
-def _with_place(message: str, raw: dict[str, Any], kind: type) -> tuple[str, str]:
-    """msgspec's sentence and its place, in which ``arms[...]`` has got the name of the table's entry."""
-    text, _, place = message.partition(" - at ")
-    place = place.strip("`").removeprefix("$.")
-    table, dots, rest = place.partition("[...]")
-    field = next((field for field in msgspec.structs.fields(kind) if field.encode_name == table), None)
-    if dots and field is not None and isinstance(raw[table], dict):
-        for name, entry in raw[table].items():
-            try:
-                msgspec.convert({name: entry}, field.type, dec_hook=units.decode)
-            except msgspec.ValidationError:
-                place = f"{table}.{name}{rest}"
-                break
-    return text, place
+        message, place = choices.placed(str(error), raw, kind)
+        said = choices.sentence(message, place, raw, kind, nearest)
+        raise UsageError(f"{where}: {said}{places.told(message, place, file)}") from None
 
 
 def _experiment(name: str) -> dict[str, Any]:
@@ -171,12 +162,12 @@ def _experiment(name: str) -> dict[str, Any]:
 
 def topology(name: str) -> TopologySpec:
     """The topology called ``name``."""
-    return convert(read("topologies", name), TopologySpec, f"topology {name!r}")
+    return convert(read("topologies", name), TopologySpec, f"topology {name!r}", path_of("topologies", name))
 
 
 def scheme(name: str) -> SchemeSpec:
     """The scheme called ``name``."""
-    return convert(read("schemes", name), SchemeSpec, f"scheme {name!r}")
+    return convert(read("schemes", name), SchemeSpec, f"scheme {name!r}", path_of("schemes", name))
 
 
 def presets(name: str) -> dict[str, str]:
@@ -216,7 +207,7 @@ def experiment(
         _add_arm(raw, scheme_name, where)
     bases = _add_schemes(raw, {})
     registry.check(_programs(raw))
-    spec = convert(raw, ExperimentSpec, where)
+    spec = convert(raw, ExperimentSpec, where, path_of("experiments", name))
     if not settings:
         return spec, named
     plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
