@@ -12,8 +12,9 @@ import pytest
 
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
-from qjump_mn.programs import pace, registry
+from qjump_mn.programs import arrivals, pace, registry
 from qjump_mn.programs.measured import Said
+from qjump_mn.programs.noise.program import NoisePlan
 from qjump_mn.results import tables
 from tests.test_program_memcaslap import TRIAL as MEMCASLAP
 from tests.test_workload_logs import FANIN
@@ -133,6 +134,22 @@ def test_who_answers_a_coordinator_that_has_ended_is_told_so(name: str, errors: 
     from_kernel = [one for one in found if one.level == 0 and one.sent_frames == 1]
     assert [one.flow for one in from_kernel] == ([*workload.flows] if errors else [])
     assert len(from_kernel) == errors
+
+
+@pytest.mark.parametrize(("intervals", "told"), [(3.5, False), (4.5, True)])
+def test_what_is_measured_when_no_burst_comes_any_more_is_told(
+    intervals: float, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection whose SYN was lost is there a second later, and by then a short run's bursts are over."""
+    of = trial("fig6", "tcp_1")
+    workload = next(one for one in of.arm.workloads if isinstance(one, NoisePlan))
+    starts = [number * workload.interval_ns for number in range(3)]
+    rows = {"flow": [">".join(workload.flows[0])] * 3, "start_ns": starts}
+    window_s = (0.0, intervals * workload.interval_ns / 1e9)
+    facts = tables.TrialFacts(cpu_busy=0.1, window_s=window_s, began_ns=0, began_utc_ns=0)
+    monkeypatch.setattr(arrivals, "agrees", lambda said, mtu_bytes: iter(()))
+    found = problems(Said(workload, pa.table(rows), of, facts, lambda name: "", virtual=True))
+    assert [one.endswith("the rest was not disturbed") for one in found] == ([True] if told else [])
 
 
 def test_copies_that_were_halved_do_not_end_with_their_round() -> None:

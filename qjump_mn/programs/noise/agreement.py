@@ -10,10 +10,25 @@ from qjump_mn.programs import arrivals
 from qjump_mn.programs.measured import Moved, Said
 from qjump_mn.programs.noise.program import NoisePlan
 
+LONGEST_PAUSE = 2
+"""Of the intervals of bursts: between the last one and the end of the measurement."""
+
 
 def agrees(said: Said) -> Iterator[str]:
-    """As :func:`qjump_mn.programs.arrivals.agrees`."""
+    """As :func:`qjump_mn.programs.arrivals.agrees`; and while something is measured there are bursts."""
     yield from arrivals.agrees(said, said.trial.network.mtu_bytes)
+    plan: NoisePlan = said.plan
+    began_ns, ended_ns = said.facts.window_ns
+    for flow in plan.flows:
+        starts = said.table.filter(pc.field("flow") == ">".join(flow))["start_ns"]
+        last_ns = pc.max(starts).as_py() or began_ns
+        # What is measured began late, such as a connection whose SYN was lost.
+        if ended_ns - last_ns > LONGEST_PAUSE * plan.interval_ns:
+            yield (
+                f"the last burst of {'>'.join(flow)} began {(last_ns - began_ns) / 1e9:.4g} s after the "
+                f"measurement, which went on to {(ended_ns - began_ns) / 1e9:.4g} s: the rest was not "
+                "disturbed"
+            )
 
 
 def moved(said: Said) -> Iterator[Moved]:
