@@ -77,7 +77,10 @@ WRONG: dict[str, tuple[Callable[[Echo], bytes], int]] = {
         1,
     ),
     "of another time": (
-        lambda right: right._replace(payload=right.payload[:15] + b"\xff" + right.payload[16:]).packet(),
+        # Whatever the last byte of the time is, it is another one.
+        lambda right: right._replace(
+            payload=right.payload[:15] + bytes([right.payload[15] ^ 0xFF]) + right.payload[16:]
+        ).packet(),
         1,
     ),
     "of another sequence": (lambda right: right._replace(sequence=right.sequence ^ 1).packet(), 1),
