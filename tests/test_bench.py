@@ -51,6 +51,7 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
         ("emulation.md", "emulation"),
         ("machine.md", "anywhere"),
         ("figures.md", "figures"),
+        ("vagrant.md", "vagrant"),
         ("qdisc.md", "qdisc"),
         ("qdisc-cost.md", "qdisc"),
         ("simulator-speed.md", "simulator"),

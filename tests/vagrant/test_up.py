@@ -8,7 +8,7 @@ import pytest
 
 from tests.vagrant import trial
 
-pytestmark = [pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(9000)]
 ONE_TRIAL = "the results are those of the reference run in the 1 trial that both have"
 
 
