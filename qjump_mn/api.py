@@ -1,10 +1,5 @@
-"""qjump-mn from Python and in notebooks::
-
-from qjump_mn.api import Run, run
-
-made = run("fig3a", preset="smoke", settings={"link.rate": "100Mbit"})
-Run.load("results/last").df("ping").groupby("arm").latency_us.median()
-"""
+"""qjump-mn from Python and in notebooks: ``run("fig3a", preset="smoke")`` makes a :class:`Run`, and
+``Run.load("results/last").df("ping")`` has every request of one. See docs/python.md."""
 
 from __future__ import annotations
 

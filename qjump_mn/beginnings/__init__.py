@@ -28,9 +28,8 @@ def write(kind: str, name: str) -> Path:
         raise UsageError(f"{kind!r} cannot be begun: {loading.nearest(kind, list(KINDS))}")
     filenames.check(f"new {kind}", name)
     folder = KINDS[kind]
-    for known in loading.folders(folder):
-        if (known / f"{name}.toml").exists():
-            raise UsageError(f"{kind} {name!r} is there already, {known / f'{name}.toml'}: take another name")
+    if known := loading.path_of(folder, name):
+        raise UsageError(f"{kind} {name!r} is there already, {known}: take another name")
     if kind == "experiment" and loading.experiment_called(name) != name:
         raise UsageError(f"{name!r} is another name of {loading.experiment_called(name)!r}: take another one")
     text = (Path(__file__).parent / f"{folder}.toml").read_text().replace("@NAME@", name)

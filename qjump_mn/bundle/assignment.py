@@ -22,8 +22,8 @@ import msgspec
 import typer.main
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import differences as differences_of
 from qjump_mn.model import loading, resolve
+from qjump_mn.model.differences import between
 from qjump_mn.results.manifest import Manifest
 
 NUMBERS = ("seed", "replicates", "perturb")
@@ -80,10 +80,7 @@ def differences(assigned: Assignment, manifest: Manifest) -> list[str]:
     found = manifest.plan
     if (found.hash, found.judged) == (expected.hash, expected.judged):
         return []
-    return [
-        f"{one.path} is {one.second}, assigned is {one.first}"
-        for one in differences_of.between(expected, found)
-    ]
+    return [f"{one.path} is {one.second}, assigned is {one.first}" for one in between(expected, found)]
 
 
 def _asked(argv: Sequence[str]) -> dict[str, Any]:

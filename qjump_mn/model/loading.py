@@ -126,15 +126,13 @@ def summary(name: str) -> Summary:
 def read(kind: str, name: str) -> dict[str, Any]:
     """The raw content of ``kind``/``name``.toml; raise :class:`UsageError` if there is none or it is no
     TOML."""
-    singular = SINGULAR[kind]
-    for folder in folders(kind):
-        path = folder / f"{name}.toml"
-        if path.is_file():
-            try:
-                return tomllib.loads(path.read_text(encoding="utf-8"))
-            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-                raise UsageError(f"{path} is not valid TOML: {error}") from None
-    raise UsageError(f"there is no {singular} {name!r}: {nearest(name, names(kind))}")
+    path = path_of(kind, name)
+    if path is None:
+        raise UsageError(f"there is no {SINGULAR[kind]} {name!r}: {nearest(name, names(kind))}")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not valid TOML: {error}") from None
 
 
 def path_of(kind: str, name: str) -> Path | None:

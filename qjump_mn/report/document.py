@@ -49,6 +49,8 @@ def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path
 def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str, Any]:
     """Everything that the templates need, already worded."""
     plan, by_simulator = manifest.plan, manifest.backend == "simulator"
+    arms = [(arm, [*wording.cells(plan, arm), wording.replicates(arm)]) for arm in outcome.arms]
+    told_schemes = schemes(plan, simulated=by_simulator)
     return {
         "run": run.path.name,
         "manifest": manifest,
@@ -58,16 +60,8 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "figures": [
             (drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings
         ],
-        "arms": [(arm, [*wording.cells(plan, arm), wording.replicates(arm)]) for arm in outcome.arms],
-        "arm_rows": [
-            [
-                _LINES.format(arm.label, arm.name),
-                arm.scheme,
-                *wording.cells(plan, arm),
-                wording.replicates(arm),
-            ]
-            for arm in outcome.arms
-        ],
+        "arms": arms,
+        "arm_rows": [[_LINES.format(arm.label, arm.name), arm.scheme, *row] for arm, row in arms],
         "heads": [*wording.heads(plan), "replicates"],
         "ratios": ratios.tables(plan, outcome),
         "sentences": wording.sentences(plan, outcome),
@@ -78,10 +72,10 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "equations": equations(plan, simulated=by_simulator),
         "network": network(plan, simulated=by_simulator),
         "workloads": workloads(plan),
-        "schemes": (done := schemes(plan, simulated=by_simulator)),
+        "schemes": told_schemes,
         "scheme_rows": [
             (label, _sentence(about), markupsafe.Markup("<br>").join(_CODE.format(line) for line in lines))
-            for label, about, lines in done
+            for label, about, lines in told_schemes
         ],
         "limiters": limiters(plan),
         "link_heads": links.heads(outcome),

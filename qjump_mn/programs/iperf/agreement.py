@@ -32,14 +32,15 @@ def agrees(said: Said) -> Iterator[str]:
 def _adds_up(said: Said, flow: Flow, end: str) -> Iterator[str]:
     plan: IperfPlan = said.plan
     text = said.read(output_name(plan, flow, end))
-    ends, reported = _ends(text), sum(interval.bytes for interval in parse(text))
+    document = json.loads(text)
+    ends, reported = _ends(document), sum(interval.bytes for interval in parse(text))
     total = _total(ends, end)
     if total is None:
         return
     # A receiver whose sender was ended leaves out the interval that had begun, and a sender that was ended
     # what it wrote since the last report.
     shape = said.trial.network.link.rate_bps / 8
-    was_ended = end == "server" or "error" in json.loads(text)
+    was_ended = end == "server" or "error" in document
     unreported = shape * report_s(said.trial) + BLOCKS * 8192 * plan.streams if was_ended else 0
     if not reported <= total <= reported + unreported:
         yield (
@@ -54,8 +55,8 @@ def _adds_up(said: Said, flow: Flow, end: str) -> Iterator[str]:
             yield f"it counted {arrived} B in datagrams that were not lost, and {total} B in all"
 
 
-def _ends(text: str) -> dict[str, Any]:
-    ends = json.loads(text).get("end", {})
+def _ends(document: dict[str, Any]) -> dict[str, Any]:
+    ends = document.get("end", {})
     return ends if isinstance(ends, dict) else {}
 
 
@@ -74,7 +75,7 @@ def moved(said: Said) -> Iterator[Moved]:
     mss = network.mtu_bytes - theory.TCP_HEADERS_BYTES
     for flow in plan.flows:
         read = {end: said.read(output_name(plan, flow, end)) for end in SUMS}
-        totals = {end: _total(_ends(text), end) for end, text in read.items()}
+        totals = {end: _total(_ends(json.loads(text)), end) for end, text in read.items()}
         got = totals["server"] or sum(interval.bytes for interval in parse(read["server"]))
         if plan.udp_rate_bps is not None:
             payload = network.mtu_bytes - theory.UDP_HEADERS_BYTES
