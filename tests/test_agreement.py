@@ -224,3 +224,23 @@ def test_sends_know_nothing_of_latencies_to_come() -> None:
         assert bool(pace.follows(sent_us + true_us - told_us, told_us)) == (factor != 1)
     assert pace.slope(sent_us[:5], true_us[:5]) is None
     assert pace.slope(sent_us, np.full(200, 7.0)) is None
+
+
+@pytest.mark.parametrize(
+    "points", [((0.0, 0), (100.0, 80_000)), ((0.0, 0), (50.0, 15_000), (100.0, 110_000))]
+)
+def test_a_row_that_is_written_after_a_second_message_may_come_later_the_less_the_first_waited(
+    points: tuple[tuple[float, int], ...],
+) -> None:
+    rng = np.random.default_rng(7)
+    share, drawn_ns = zip(*points, strict=True)
+    first_us, second_us = (np.interp(rng.uniform(0, 100, 400), share, drawn_ns) / 1e3 for _ in range(2))
+    at_us = 7812.5 * np.arange(400) + rng.uniform(0, 2, 400) + np.maximum(first_us, second_us)
+    found = pace.slope(at_us - first_us, first_us)
+    expected = pace.second_later(points, first_us)
+    assert found and -0.6 < expected < -0.25 and abs(found.value - expected) < 0.1
+    assert pace.follows(at_us - first_us, first_us, expected) == ""
+    for factor in (0.4, 2.0):
+        told_us = factor * first_us
+        assert pace.follows(at_us - told_us, told_us, pace.second_later(points, told_us)), factor
+    assert pace.second_later((), first_us) == 0

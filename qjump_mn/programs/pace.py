@@ -3,7 +3,7 @@ times may allow for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,9 @@ FEW, SHARE = 2, 0.01
 STEADY, SURE = 0.4, 4.0
 """From which on sends follow the latencies: times that were multiplied by 0.7, or by 1.7, and a slope of so
 many standard errors. Slopes of 40 valid flows were -0.39 to 0.35, none of more than 3 errors above 0.1."""
+
+DRAWS = 200
+"""Equally likely values that stand for a distribution."""
 
 FEWEST = 8
 """Of pairs of requests, below which a slope says nothing."""
@@ -92,10 +95,36 @@ def slope(sent_us: Floats, latency_us: Floats) -> Slope | None:
     return Slope(value, float(np.sqrt(np.sum(rest**2) / (len(changes) - 2) / spread)))
 
 
-def follows(sent_us: Floats, latency_us: Floats) -> str:
-    """A sentence's end for sends that follow their latencies; else empty."""
+def second_later(points: Sequence[tuple[float, int]], latency_us: Floats) -> float:
+    """The slope of sends that are told by the answer to a second message, which follows the first at once.
+
+    A host draws what it takes for each of them from ``points`` (per cent, ns), and hands them over in order:
+    the second comes max(0, its draw - the first's) after the first, the later the shorter the first took.
+    That is 0 where nothing is drawn, -0.5 for draws of one density, less where latencies differ by more than
+    their draws do.
+    """
+    if not points:
+        return 0.0
+    share, drawn_ns = zip(*points, strict=True)
+    drawn_us = np.interp((np.arange(DRAWS) + 0.5) * 100 / DRAWS, share, drawn_ns) / 1e3
+    later_us = np.maximum(0.0, drawn_us[:, None] - drawn_us[None, :]).mean(axis=0)
+    spread = max(float(np.var(drawn_us)), float(np.var(latency_us)))
+    return (
+        float(np.mean((later_us - later_us.mean()) * (drawn_us - drawn_us.mean()))) / spread
+        if spread
+        else 0.0
+    )
+
+
+def follows(sent_us: Floats, latency_us: Floats, expected: float = 0.0) -> str:
+    """A sentence's end for sends that follow their latencies by more than the slope ``expected`` of true
+    ones; else empty."""
     found = slope(sent_us, latency_us)
-    if found is None or abs(found.value) < STEADY or abs(found.value) < SURE * found.error:
+    if found is None:
+        return ""
+    # Times multiplied by f have the slope (1 + expected) / f - 1.
+    found = Slope((1 + found.value) / (1 + expected) - 1, found.error / (1 + expected))
+    if abs(found.value) < STEADY or abs(found.value) < SURE * found.error:
         return ""
     return (
         f"the times at which it sent move with the latencies (by {found.value:.2f} of their changes), as "

@@ -14,18 +14,22 @@ from qjump_mn.programs.ptp.program import EVENT_BYTES, PtpPlan
 
 def agrees(said: Said) -> Iterator[str]:
     """A Sync leaves when the master's timer says so, whatever it then takes. A slave's own messages have no
-    schedule: their intervals are drawn."""
+    schedule: their intervals are drawn. A slave writes a row when the Follow_Up is there, which tells it when
+    the Sync left."""
     if not said.virtual:
         return
-    for flow in map(">".join, said.plan.flows):
+    drawn = dict(said.trial.network.jittery)
+    for slave, master in said.plan.flows:
+        flow = f"{slave}>{master}"
         syncs = said.table.filter((pc.field("flow") == flow) & pc.field("master_to_slave_us").is_valid())
         if not syncs.num_rows:
             continue
         latency_us = syncs["master_to_slave_us"].to_numpy()
         # As a difference first: ns since 1970 are more than a float holds.
         at_us = (syncs["at_ns"].to_numpy() - syncs["at_ns"][0].as_py()) / 1e3
-        if moves := pace.follows(at_us - latency_us, latency_us):
-            yield f"Syncs to {flow.partition('>')[0]}: {moves}"
+        expected = pace.second_later(drawn.get(slave, ()), latency_us)
+        if moves := pace.follows(at_us - latency_us, latency_us, expected):
+            yield f"Syncs to {slave}: {moves}"
 
 
 def moved(said: Said) -> Iterator[Moved]:
