@@ -60,12 +60,17 @@ def fill(folder: Path, lock: Path, checkout: Path, progress: Callable[[str], Non
             script.unlink()
 
 
-def gather(folder: Path, lock: Path) -> None:
-    """Put the locked wheels for this Python and processor into the folder, with this environment's pip.
-    Raises MachineError where one cannot be had."""
-    argv = [sys.executable, "-I", "-m", "pip", *_PIP, "download", "--dest", str(folder), *_LOCKED, str(lock)]
+def gather(
+    folder: Path,
+    lock: Path,
+    pip: Sequence[str] = (sys.executable, "-I", "-m", "pip"),
+    variables: Mapping[str, str] | None = None,
+) -> None:
+    """Put the locked wheels into the folder: for this Python, or for that of another ``pip``, which needs
+    these environment ``variables``. Raises MachineError where one cannot be had."""
     done = subprocess.run(
-        argv,
+        [*pip, *_PIP, "download", "--dest", str(folder), *_LOCKED, str(lock)],
+        env={**os.environ, **(variables or {})},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +31,13 @@ MACHINE = "machine"
 """The lock of the machine file, beside those of Debian's packages."""
 REFERENCES = "references"
 """The reference runs, which are of one machine each."""
+
+
+class Format(StrEnum):
+    """What the machine is written as."""
+
+    MACHINE = "machine"
+    BOX = "box"
 
 
 @app.callback()
@@ -92,11 +102,25 @@ def export(
     processor: Annotated[
         str, typer.Option("--for", metavar="PROCESSOR", help="of the hosts that take it: x86_64 or arm64")
     ] = "x86_64",
+    format_: Annotated[
+        Format,
+        typer.Option(
+            "--format", help="machine: for any Linux; box: a computer of its own, for Vagrant or QEMU"
+        ),
+    ] = Format.MACHINE,
 ) -> None:
     """Write the machine into one file, with which another computer needs neither root nor a mirror."""
-    from qjump_mn.toolbox import processors
+    from qjump_mn.toolbox import box, processors
 
-    _export(file, processors.named(processor))
+    chosen = processors.named(processor)
+    if format_ is Format.MACHINE:
+        _export(file, chosen)
+    elif chosen is processors.X86_64:
+        made = box.made(lambda path: _export(path, chosen), _say)
+        with _whole(file) as temporary:
+            shutil.copyfile(made, temporary)
+    else:
+        raise UsageError(f"a box is for x86_64 hosts: leave out --for {processor}")
     _say(f"{file}: {file.stat().st_size >> 20} MB, SHA-256 {cache.hash_of_file(file)}")
 
 
@@ -216,9 +240,16 @@ def _export(file: Path, processor: Processor) -> None:
         files={name: cache.hash_of_file(path) for name, path in parts.items()},
     )
     _say("writing the machine file, a minute")
+    with _whole(file) as temporary:
+        machine_file.write(parts, facts, tree, temporary)
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[Path]:
+    """A path to write to, which becomes the file when the block ends well."""
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        machine_file.write(parts, facts, tree, temporary)
+        yield temporary
         temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)

@@ -17,8 +17,8 @@ from pathlib import Path
 import pip
 import pytest
 
-from qjump_mn import environment, wheels
-from qjump_mn.toolbox import machines, mirrors
+from qjump_mn import environment
+from qjump_mn.toolbox import checkout, mirrors
 
 UBUNTU = "QJUMP_MN_UBUNTU"
 """The address of a mirror of Ubuntu: a Debian's apt knows none."""
@@ -174,7 +174,7 @@ def made(system: System, *, is_container: bool = False) -> Iterator[Chroot]:
             (root / "dev" / name).chmod(0o666)
         kept.mkdir()
         shutil.chown(kept, int(_USER), int(_USER))
-        copy_checkout(root / "srv/qjump-mn")
+        checkout.copy(root / "srv/qjump-mn")
         yield Chroot(root, kept, system, is_container)
 
 
@@ -233,22 +233,6 @@ def tried(system: System, machine: Path, arms: Sequence[str] = (), *, is_contain
         found = re.search(r"^Reference: (.*)", said, re.M)
         assert found, said
         return Tried(said, found[1], time.monotonic() - start)
-
-
-def copy_checkout(target: Path) -> None:
-    """What git would commit of the checkout, but for a machine file and a wheels file that lie in it."""
-    given = [f"--exclude={pattern}" for pattern in (machines.BESIDE, wheels.BESIDE)]
-    listed = subprocess.run(
-        ["git", "-C", str(environment.CHECKOUT), "ls-files", "-coz", "--exclude-standard", *given],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    for name in listed.split("\0"):
-        source = environment.CHECKOUT / name
-        if name and source.is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, target / name)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests import chroots
+from qjump_mn.toolbox import checkout
 from tests.vagrant import box, host
 
 RUN = "cd /vagrant && sudo python3 -m qjump_mn.run fig3a --preset smoke --arms idle"
@@ -44,7 +44,7 @@ def tried(machine: Path, wheels: Path | None, progress: Callable[[str], None]) -
     play the host."""
 
     def fill(folder: Path) -> None:
-        chroots.copy_checkout(folder / "qjump-mn")
+        checkout.copy(folder / "qjump-mn")
         shutil.copyfile(machine, folder / "qjump-mn/qjump-mn-machine.tar.xz")
         if wheels:
             shutil.copyfile(wheels, folder / "qjump-mn/qjump-mn-wheels.tar")

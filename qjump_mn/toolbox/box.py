@@ -1,0 +1,117 @@
+"""The machine as a computer: a Debian 12 on a bootable disk, with the checkout in it, the Python environment,
+the machine file and a first snapshot. It is a box of Vagrant for libvirt; its `box.img` boots in any QEMU.
+
+It is made of the packages of the lock `box`, and then asks for nothing: no package, no index, no network. Its
+key lies in it, as in every box; each computer makes its sshd's keys when it first boots.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from qjump_mn import cache, environment, installation, toolbox, wheels
+from qjump_mn.toolbox import checkout, disk
+from qjump_mn.toolbox.tree import Tree
+
+LOCK = "box"
+"""The lock of its Debian packages."""
+
+HOME = "opt/qjump-mn"
+"""Where the checkout lies in it."""
+
+IMAGE, KEY = "box.img", "key"
+"""What its members are called: the disk, and the key to it."""
+
+GIB = 20
+"""The disk, of which a tenth is used."""
+
+FIRST = ("fig3a", "--preset", "smoke", "--arms", "idle")
+"""What is run in it once, so that it is known to work and has a snapshot."""
+
+_NEEDS_BYTES = 8 << 30
+_VAGRANTFILE = """\
+Vagrant.configure("2") do |config|
+  config.ssh.private_key_path = File.join(__dir__, "key")
+  config.vm.synced_folder ".", "/vagrant", disabled: true
+  config.vm.provider :libvirt do |libvirt|
+    libvirt.cpus = 2
+    libvirt.memory = 4096
+    libvirt.driver = "qemu" unless File.writable?("/dev/kvm")
+  end
+end
+"""
+_TRY = f"""
+set -eu
+/{HOME}/bootstrap {shlex.join(FIRST)} --out /tmp/first
+rm -r /tmp/first
+"""
+
+
+def made(machine: Callable[[Path], None], progress: Callable[[str], None]) -> Path:
+    """The box's file, from the cache or made now. ``machine`` writes the machine file. Raises MachineError
+    where it cannot be made."""
+    tree = toolbox.made(LOCK, progress)
+    sources = (f"{name} {cache.hash_of_file(path)}" for name, path in checkout.files().items())
+    key = cache.hash_of(tree.packages_sha256, *sources)
+
+    def fill(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            _write(tree, machine, Path(scratch), folder / "qjump-mn.box", progress)
+
+    folder = cache.artefact("box", key, fill, needs_bytes=_NEEDS_BYTES, progress=progress)
+    cache.prune("box", 1)
+    return folder / "qjump-mn.box"
+
+
+def _write(
+    tree: Tree, machine: Callable[[Path], None], scratch: Path, target: Path, progress: Callable[[str], None]
+) -> None:
+    root, home = scratch / "root", scratch / "root" / HOME
+    subprocess.run(["cp", "-a", tree.root, root], check=True)
+    system = Tree(root)
+    checkout.copy(home)
+    machine(home / "qjump-mn-machine.tar.xz")
+    progress("takes the Python packages of Debian 12's Python")
+    _gather(tree, scratch / "wheels", home / "qjump-mn-wheels.tar")
+    tree.output("usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(scratch / KEY))
+    progress("installs the box")
+    disk.install(system, "qjump-mn", scratch.joinpath(f"{KEY}.pub").read_text())
+    progress("runs one arm in it, a minute")
+    system.run(["sh", "-c", _TRY], root / "build")
+    progress("writes its disk, a minute")
+    disk.write(tree, system, scratch / IMAGE, GIB)
+    shutil.rmtree(root)
+    pack(scratch, _VAGRANTFILE, GIB, target, KEY)
+
+
+def pack(folder: Path, vagrantfile: str, size_gib: int, target: Path, *more: str) -> None:
+    """Write a box for libvirt of the disk in the folder, and of ``more`` files there."""
+    facts = {"provider": "libvirt", "format": "qcow2", "virtual_size": size_gib}
+    (folder / "metadata.json").write_text(json.dumps(facts))
+    (folder / "Vagrantfile").write_text(vagrantfile)
+    with tarfile.open(target, "w") as archive:
+        for name in ("metadata.json", "Vagrantfile", *more, IMAGE):
+            archive.add(folder / name, name, filter=_of_nobody)
+
+
+def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+def _gather(tree: Tree, folder: Path, target: Path) -> None:
+    """Write the wheels file of the tree's Python, by its own pip, which finds what this host's does."""
+    folder.mkdir()
+    (pip,) = (tree.root / "usr/share/python-wheels").glob("pip-*.whl")
+    (python,) = (tree.root / "usr/bin").glob("python3.[0-9][0-9]")
+    argv = tree.program(f"usr/bin/{python.name}", str(pip / "pip"))
+    installation.gather(folder, environment.LOCK, argv, {"PYTHONHOME": str(tree.root / "usr")})
+    wheels.write(folder, target)

@@ -1,0 +1,31 @@
+"""The checkout's own files, for a copy of it on another computer."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from qjump_mn import environment, wheels
+from qjump_mn.errors import MachineError
+from qjump_mn.toolbox import machines
+from qjump_mn.toolbox.tree import host_program
+
+
+def files() -> dict[str, Path]:
+    """What git would commit of the checkout, by name, but for a machine file and wheels that lie in it.
+    Raises MachineError where there is no git or no repository."""
+    root = environment.CHECKOUT
+    ignored = [f"--exclude={pattern}" for pattern in (machines.BESIDE, wheels.BESIDE)]
+    argv = [host_program("git"), "-C", str(root), "ls-files", "-coz", "--exclude-standard", *ignored]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    if done.returncode:
+        raise MachineError(f"{root} is no checkout that git knows: {done.stderr.strip()}")
+    return {name: root / name for name in sorted(done.stdout.split("\0")) if name and (root / name).is_file()}
+
+
+def copy(folder: Path) -> None:
+    """Put them into the folder. Raises as :func:`files` does."""
+    for name, path in files().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / name)
