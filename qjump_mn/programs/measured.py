@@ -14,6 +14,7 @@ import pyarrow as pa
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.base import Flow, Read
+from qjump_mn.programs.tracks import Track
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
 
@@ -121,7 +122,8 @@ class Measures:
     ``agrees`` yields a sentence for each thing in which what a program left contradicts itself or the trial's
     own times; ``moved`` what it says to have moved. ``crossed`` are the ports that a message and its answer
     cross, by flow, where each is one frame that nobody sends again, so that its latency is what it waited.
-    ``flow_goodput`` is what each flow got, in Mb/s, by "h7>h10"; ``timeline`` is what is drawn of a trial.
+    ``flow_goodput`` is what each flow got, in Mb/s, by "h7>h10"; ``timeline`` is what a
+    figure draws of a trial, ``tracks`` all that has a time in it.
     """
 
     values: Callable[[pa.Table, Any, Trial, TrialFacts], dict[str, float]]
@@ -132,6 +134,7 @@ class Measures:
     crossed: Callable[[Any, Trial], dict[str, Crossed]] | None = None
     flow_goodput: Callable[[pa.Table, TrialFacts], dict[str, float]] | None = None
     timeline: Callable[[pa.Table, Any, Trial, TrialFacts], Timeline] | None = None
+    tracks: Callable[[pa.Table, Any, Trial, TrialFacts], Iterator[Track]] = lambda *_: iter(())
     requests: Callable[[pa.Table], pa.Table] = lambda table: table
 
 

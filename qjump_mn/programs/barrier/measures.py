@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 
@@ -11,6 +13,7 @@ from qjump_mn.programs.barrier.agreement import agrees
 from qjump_mn.programs.barrier.program import BarrierPlan, shortest_frame
 from qjump_mn.programs.measured import Floats, Measures, OnTheWire
 from qjump_mn.programs.statistics import of_latencies
+from qjump_mn.programs.tracks import Track, took
 from qjump_mn.results.tables import TrialFacts
 
 
@@ -37,4 +40,9 @@ def wire(table: pa.Table, plan: BarrierPlan, trial: Trial) -> OnTheWire | None:
     return OnTheWire(table["latency_us"].to_numpy(), least)
 
 
-MEASURES = Measures(values=values, wire=wire, agrees=agrees)
+def tracks(table: pa.Table, plan: BarrierPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
+    """Every barrier of every process from when it was due."""
+    yield from took(table, "due_ns", facts.began_ns, table["host"].to_pylist(), "time of barriers")
+
+
+MEASURES = Measures(values=values, wire=wire, agrees=agrees, tracks=tracks)

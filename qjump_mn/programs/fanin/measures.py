@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +14,7 @@ from qjump_mn.programs.fanin.agreement import agrees, crossed, moved
 from qjump_mn.programs.fanin.program import FaninPlan
 from qjump_mn.programs.measured import Measures, OnTheWire, by_flow
 from qjump_mn.programs.statistics import of_latencies
+from qjump_mn.programs.tracks import Track, took
 from qjump_mn.results.tables import TrialFacts
 
 
@@ -33,4 +36,12 @@ def wire(table: pa.Table, plan: FaninPlan, trial: Trial) -> OnTheWire:
     return OnTheWire(table["latency_us"].to_numpy(zero_copy_only=False), by_flow(table, least_us))
 
 
-MEASURES = Measures(values=values, wire=wire, agrees=agrees, moved=moved, crossed=crossed)
+def tracks(table: pa.Table, plan: FaninPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
+    """Every datagram from when it was due."""
+    flows = table["flow"].to_pylist()
+    yield from took(
+        table, "due_ns", facts.began_ns, flows, "one-way time of datagrams, from when they were due"
+    )
+
+
+MEASURES = Measures(values=values, wire=wire, agrees=agrees, moved=moved, crossed=crossed, tracks=tracks)

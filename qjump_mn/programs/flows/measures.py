@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.programs.flows.program import FlowsPlan
 from qjump_mn.programs.measured import Measures, OnTheWire
+from qjump_mn.programs.tracks import Track, floats, split
 from qjump_mn.results.tables import TrialFacts
 
 DATA_BYTES, ACK_BYTES = 1500, 40
@@ -61,4 +63,15 @@ def wire(table: pa.Table, plan: FlowsPlan, trial: Trial) -> OnTheWire:
     return OnTheWire(took_us, ideal_ps(trial.network, table) / 1e6)
 
 
-MEASURES = Measures(values=values, wire=wire)
+def tracks(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
+    """Every flow from its start, by its size."""
+    start_ns = floats(table, "start_ps") / 1e3
+    took_ms = floats(table, "finish_ps") / 1e9 - start_ns / 1e6
+    whole = Track("completion time of flows", "ms", "took", "", start_ns - facts.began_ns, took_ms)
+    sizes = table["packets"].to_numpy() * DATA_BYTES
+    regions = {name: ends for name, ends in BYTES.items() if name != "all"}
+    labels = [next(name for name, (above, most) in regions.items() if above < size <= most) for size in sizes]
+    yield from split(whole, labels)
+
+
+MEASURES = Measures(values=values, wire=wire, tracks=tracks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,6 +12,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.programs.iperf.agreement import agrees, moved
 from qjump_mn.programs.iperf.program import IperfPlan, report_s
 from qjump_mn.programs.measured import Measures
+from qjump_mn.programs.tracks import Floats, Track, floats, split
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
 
@@ -95,4 +97,36 @@ def _ended_early(tables: TrialTables, workload: IperfPlan) -> Iterator[str]:
                 )
 
 
-MEASURES = Measures(values=values, checks=checks, flow_goodput=flow_goodput, agrees=agrees, moved=moved)
+def tracks(table: pa.Table, plan: IperfPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
+    """What each flow got, and offered, from report to report; and how often TCP sent again in between."""
+    sides = (("receiver", "goodput"), ("sender", "offered load"))
+    for side, what in sides:
+        rows = table.filter(pc.field("side") == side)
+        for flow in rows["flow"].unique().to_pylist():
+            at_s, until_s, mbps = _summed(rows.filter(pc.field("flow") == flow))
+            start_ns, end_ns = ((times - facts.window_s[0]) * 1e9 for times in (at_s, until_s))
+            yield Track(what, "Mb/s", "holds", flow, start_ns, mbps, end_ns)
+    again = table.filter(pc.greater(table["retransmits"], 0))
+    at_ns = (floats(again, "end_s") - facts.window_s[0]) * 1e9
+    whole = Track(
+        "packets sent again since the last report", "", "instant", "", at_ns, floats(again, "retransmits")
+    )
+    yield from split(whole, again["flow"].to_pylist())
+
+
+def _summed(flow: pa.Table) -> tuple[Floats, Floats, Floats]:
+    """From when to when (s) a flow's streams had which rate together, in Mb/s: the instants at which one of
+    them reported."""
+    start, end = floats(flow, "start_s"), floats(flow, "end_s")
+    whole = end > start
+    start, end, size = start[whole], end[whole], floats(flow, "bytes")[whole]
+    rates = size * 8 / (end - start) / 1e6
+    edges, place = np.unique(np.concatenate([start, end]), return_inverse=True)
+    steps = np.zeros(len(edges))
+    np.add.at(steps, place, np.concatenate([rates, -rates]))
+    return edges[:-1], edges[1:], np.maximum(np.cumsum(steps)[:-1], 0)
+
+
+MEASURES = Measures(
+    values=values, checks=checks, flow_goodput=flow_goodput, agrees=agrees, moved=moved, tracks=tracks
+)

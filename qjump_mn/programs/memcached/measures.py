@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +14,7 @@ from qjump_mn.programs.measured import Floats, Measures, OnTheWire, Timeline
 from qjump_mn.programs.memcached.agreement import agrees, moved
 from qjump_mn.programs.memcached.program import MemcachedPlan
 from qjump_mn.programs.statistics import milliseconds, of_latencies, percentile
+from qjump_mn.programs.tracks import Track, took
 from qjump_mn.results.tables import TrialFacts
 
 BINS_S = (0.025, 0.25, 2.5)
@@ -102,4 +105,12 @@ def means(at_s: Floats, values: Floats, width_s: float, duration_s: float) -> tu
     return (edges[:-1] + edges[1:]) / 2, y
 
 
-MEASURES = Measures(values=values, wire=wire, timeline=timeline, agrees=agrees, moved=moved)
+def tracks(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
+    """Every request from when it was due, by flow and operation."""
+    labels = [
+        f"{op} {flow}" for op, flow in zip(table["op"].to_pylist(), table["flow"].to_pylist(), strict=True)
+    ]
+    yield from took(table, "due_ns", facts.began_ns, labels, "latency of requests")
+
+
+MEASURES = Measures(values=values, wire=wire, timeline=timeline, agrees=agrees, moved=moved, tracks=tracks)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -10,6 +12,7 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measured import Measures
 from qjump_mn.programs.noise.agreement import agrees, moved
 from qjump_mn.programs.noise.program import NoisePlan
+from qjump_mn.programs.tracks import Track, floats, split
 from qjump_mn.results.tables import TrialFacts
 
 
@@ -29,4 +32,12 @@ def values(table: pa.Table, plan: NoisePlan, trial: Trial, facts: TrialFacts) ->
     return numbers | ({"loss": 1 - arrived / sent} if sent else {})
 
 
-MEASURES = Measures(values=values, agrees=agrees, moved=moved)
+def tracks(table: pa.Table, plan: NoisePlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
+    """How many datagrams of each burst did not arrive, when it began."""
+    dropped = floats(table, "sent") - floats(table, "arrived")
+    at_ns = table["start_ns"].to_numpy() - facts.began_ns
+    whole = Track("datagrams of a burst that did not arrive", "", "instant", "", at_ns, dropped)
+    yield from split(whole, table["flow"].to_pylist())
+
+
+MEASURES = Measures(values=values, agrees=agrees, moved=moved, tracks=tracks)

@@ -17,6 +17,7 @@ from qjump_mn.programs.measured import Measures, OnTheWire, by_flow
 from qjump_mn.programs.ping.agreement import agrees, crossed, moved
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.programs.statistics import of_latencies, percentile
+from qjump_mn.programs.tracks import Floats, Track, floats, milliseconds, split
 from qjump_mn.results.outcome import Check
 from qjump_mn.results.tables import TrialFacts, TrialTables
 
@@ -176,4 +177,30 @@ def _range(numbers: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-MEASURES = Measures(values=values, checks=checks, wire=wire, agrees=agrees, moved=moved, crossed=crossed)
+def tracks(table: pa.Table, plan: PingPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
+    """Every request from when it was sent, which nobody knows of one without a reply: it stands where its
+    number says."""
+    began_s = (facts.began_utc_ns if plan.is_iputils else facts.began_ns) / 1e9
+    for flow in map(">".join, plan.flows):
+        rows = table.filter(pc.field("flow") == flow)
+        rtt_ms = milliseconds(rows)
+        sent_s = _sent_s(floats(rows, "received_s") - began_s - rtt_ms / 1e3, plan.interval_ns / 1e9)
+        note = "A request without a reply stands where its number says." if np.isnan(rtt_ms).any() else ""
+        whole = Track("round-trip time", "ms", "took", "", sent_s * 1e9, rtt_ms, note=note)
+        yield from split(whole, [flow] * rows.num_rows)
+
+
+def _sent_s(known_s: Floats, interval_s: float) -> Floats:
+    """The times of all requests, in order, of which those with nan are reckoned from the last one before
+    that is known, else from the first, else from the beginning."""
+    numbers, known = np.arange(len(known_s)), np.flatnonzero(~np.isnan(known_s))
+    if not len(known):
+        return (numbers * interval_s).astype(np.float64)
+    last = known[np.maximum(np.searchsorted(known, numbers, side="right") - 1, 0)]
+    sent: Floats = known_s[last] + (numbers - last) * interval_s
+    return sent
+
+
+MEASURES = Measures(
+    values=values, checks=checks, wire=wire, agrees=agrees, moved=moved, crossed=crossed, tracks=tracks
+)

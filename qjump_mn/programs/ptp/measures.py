@@ -3,6 +3,8 @@ been."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +14,7 @@ from qjump_mn.programs.measured import Measures, OnTheWire, Timeline, Whole, by_
 from qjump_mn.programs.ptp.agreement import agrees, moved
 from qjump_mn.programs.ptp.program import PtpPlan
 from qjump_mn.programs.statistics import percentile
+from qjump_mn.programs.tracks import Track, milliseconds, split
 from qjump_mn.results.tables import TrialFacts
 
 
@@ -78,4 +81,20 @@ def delays_us(table: pa.Table) -> pa.ChunkedArray:
     return pc.coalesce(table["master_to_slave_us"], table["slave_to_master_us"])
 
 
-MEASURES = Measures(values=values, wire=wire, timeline=timeline, agrees=agrees, moved=moved)
+def tracks(table: pa.Table, plan: PtpPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
+    """The slave's offset as each Sync gave it, and how long each message was under way."""
+    offsets = offsets_us(table)
+    at_ns = offsets["at_ns"].to_numpy() - facts.began_utc_ns
+    whole = Track("offset of the clock", "ms", "instant", "", at_ns, milliseconds(offsets, "offset_us"))
+    yield from split(whole, offsets["flow"].to_pylist())
+    for column, label in (
+        ("master_to_slave_us", "master to slave"),
+        ("slave_to_master_us", "slave to master"),
+    ):
+        rows = table.filter(pc.is_valid(table[column]))
+        at_ns, delays_ms = rows["at_ns"].to_numpy() - facts.began_utc_ns, milliseconds(rows, column)
+        under_way = Track("one-way time of messages", "ms", "instant", "", at_ns, delays_ms)
+        yield from split(under_way, [f"{label}, {flow}" for flow in rows["flow"].to_pylist()])
+
+
+MEASURES = Measures(values=values, wire=wire, timeline=timeline, agrees=agrees, moved=moved, tracks=tracks)

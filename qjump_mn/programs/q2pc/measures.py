@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +13,7 @@ from qjump_mn.programs.measured import Floats, Measures, OnTheWire
 from qjump_mn.programs.q2pc.agreement import agrees, moved
 from qjump_mn.programs.q2pc.program import Q2PCPlan
 from qjump_mn.programs.statistics import of_latencies
+from qjump_mn.programs.tracks import Track, took
 from qjump_mn.results.tables import TrialFacts
 
 
@@ -31,4 +34,9 @@ def wire(table: pa.Table, plan: Q2PCPlan, trial: Trial) -> OnTheWire:
     return OnTheWire(table["latency_us"].to_numpy(), least)
 
 
-MEASURES = Measures(values=values, wire=wire, agrees=agrees, moved=moved)
+def tracks(table: pa.Table, plan: Q2PCPlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
+    """Every request from its start."""
+    yield from took(table, "start_ns", facts.began_ns, [""] * table.num_rows, "latency of requests")
+
+
+MEASURES = Measures(values=values, wire=wire, agrees=agrees, moved=moved, tracks=tracks)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +14,7 @@ from qjump_mn.model.topology import Network
 from qjump_mn.programs.measured import Measures
 from qjump_mn.programs.shuffle.agreement import agrees, moved
 from qjump_mn.programs.shuffle.program import ShufflePlan
+from qjump_mn.programs.tracks import Track, floats, split
 from qjump_mn.results.tables import TrialFacts
 
 
@@ -60,4 +63,12 @@ def _bytes_inside(copies: pa.Table, start: int, end: int) -> np.ndarray[tuple[in
     return inside
 
 
-MEASURES = Measures(values=values, agrees=agrees, moved=moved)
+def tracks(table: pa.Table, plan: ShufflePlan, trial: Trial, facts: TrialFacts) -> Iterator[Track]:
+    """Every copy, and every round, from its start."""
+    took_ms = (floats(table, "end_ns") - floats(table, "start_ns")) / 1e6
+    at_ns = table["start_ns"].to_numpy() - facts.began_ns
+    whole = Track("time of copies and rounds", "ms", "took", "", at_ns, took_ms)
+    yield from split(whole, table["step"].to_pylist())
+
+
+MEASURES = Measures(values=values, agrees=agrees, moved=moved, tracks=tracks)
