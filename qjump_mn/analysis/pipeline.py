@@ -13,6 +13,7 @@ from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry
 from qjump_mn.report import document, drawing
+from qjump_mn.report.timelines import page as timelines
 from qjump_mn.results import contents, directory, outcome, reference, tables
 from qjump_mn.results.contents import Results
 from qjump_mn.results.directory import RunDirectory
@@ -71,6 +72,7 @@ def analyse(path: Path) -> Analysed:
         sentences=sentences.of(plan, arms),
     )
     outcome.write(run.path, result)
+    timelines.write(run, manifest, data)
     document.write(run, manifest, result)
     directory.hand_over(run.path)
     return Analysed(run, manifest, result, results)

@@ -33,7 +33,7 @@ FILES = (
     "ro-crate-metadata.json",
     SUMS,
 )
-FOLDERS = (contents.TRIALS, "fig", OWN)
+FOLDERS = (contents.TRIALS, contents.TIMELINES, "fig", OWN)
 
 MOST_BYTES = 2 << 30
 """Of all files together: the largest run of ours leaves 60 MB."""

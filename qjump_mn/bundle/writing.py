@@ -31,7 +31,8 @@ def write(path: Path, target: Path | None = None) -> Path:
     files: dict[str, Path | bytes] = {name: run.path / name for name in contents.hashes(run.path)}
     marks = (f"{contents.TRIALS}/{trial.name}/{contents.MARK}" for trial in told.plan.trials())
     figures = (file for drawing in judged.drawings for file in drawing.files.values())
-    for name in (*marks, *figures, *archive.FILES):
+    timelines = (contents.timeline(trial) for trial in told.plan.unperturbed.trials())
+    for name in (*marks, *figures, *timelines, *archive.FILES):
         if (run.path / name).is_file():
             files[name] = run.path / name
     files |= {f"{archive.OWN}/{name}": file for name, file in _own(told.plan)}

@@ -20,6 +20,7 @@ from qjump_mn.model.units import told_rate
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.report import asbuilt, links, ratios, simulated
+from qjump_mn.report.timelines import page as timelines
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord, write_atomically
@@ -86,6 +87,7 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "packets": simulated.packets(run, plan) if by_simulator else None,
         "spread": spread(plan, outcome),
         "intervals": wording.intervals(plan),
+        "timelines": timelines.links(run, plan),
         "commands": commands(run, manifest),
         "trials": [_trial(name, manifest.trials[name]) for name in sorted(manifest.trials)],
     }

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import msgspec
 
+from qjump_mn.model.plan import Trial
 from qjump_mn.results.manifest import Manifest, digest, sha256_of
 
 TRIALS, RAW, DATA, MARK = "trials", "raw", "data", "DONE"
+TIMELINES = "timeline"
 
 
 class Results(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,6 +24,11 @@ class Results(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     sha256: str
     trials: dict[str, str]
+
+
+def timeline(trial: Trial) -> str:
+    """Where the time line of a trial lies, below the run directory."""
+    return f"{TIMELINES}/{trial.arm.name}-{trial.seed}.html"
 
 
 def hashes(root: Path, folder: str = "") -> dict[str, str]:

@@ -118,7 +118,7 @@ class Handed(NamedTuple):
 def handed_over(network: Network, trial: Path, when: str) -> dict[tuple[str, str], Handed]:
     """The frames of each directed link in one reading; :class:`LostError` as :func:`table`."""
     found = {}
-    for link, qdiscs in _each(network, trial, when):
+    for link, qdiscs in ends(network, trial, when):
         root = root_of(qdiscs) or {}
         try:
             sent = root["packets"]
@@ -137,7 +137,7 @@ def every_wait(network: Network, trial: Path, when: str) -> dict[tuple[str, str]
     try:
         return {
             link: {} if _replaced(qdiscs) else model.waits(qdiscs)
-            for link, qdiscs in _each(network, trial, when)
+            for link, qdiscs in ends(network, trial, when)
         }
     except KeyError:
         raise LostError(f"the reading {when!r} does not tell how long frames waited") from None
@@ -148,8 +148,8 @@ def _replaced(qdiscs: list[Qdisc]) -> bool:
     return any(not qdisc.get("root") and qdisc["kind"] != "qjump" for qdisc in qdiscs)
 
 
-def _each(network: Network, trial: Path, when: str) -> Iterator[tuple[tuple[str, str], list[Qdisc]]]:
-    """The qdiscs of each end of each link in one reading."""
+def ends(network: Network, trial: Path, when: str) -> Iterator[tuple[tuple[str, str], list[Qdisc]]]:
+    """The qdiscs of each end of each link in one reading; :class:`LostError` where it is not there."""
     switches, readings = set(network.switches), dict[str, list[Qdisc]]()
     for link, device in network.interfaces().items():
         node = SWITCHES if link[0] in switches else link[0]
