@@ -20,6 +20,7 @@ from qjump_mn.model.units import told_rate
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.report import asbuilt, links, ratios, simulated
+from qjump_mn.report.figures import numbers
 from qjump_mn.report.timelines import page as timelines
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
@@ -61,6 +62,11 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "figures": [
             (drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings
         ],
+        "numbers": {
+            drawing.name: numbers.read(run.path / drawing.files["csv"])
+            for drawing in outcome.drawings
+            if "csv" in drawing.files
+        },
         "arms": arms,
         "arm_rows": [[_LINES.format(arm.label, arm.name), arm.scheme, *row] for arm, row in arms],
         "heads": [*wording.heads(plan), "replicates"],

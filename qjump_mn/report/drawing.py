@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qjump_mn.report.figures import registry, style
+from qjump_mn.report.figures import numbers, registry, style
 from qjump_mn.results.directory import RunDirectory, hand_over
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, Drawing
@@ -15,6 +15,9 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> t
     drawings = []
     for figure in registry.find(manifest.plan.figure.plot)(run, manifest, arms):
         files = style.save(figure, run.figures)
+        if figure.numbers is not None:
+            files["csv"] = run.figures / f"{figure.name}.csv"
+            numbers.write(figure.numbers, files["csv"])
         relative = {ending: path.relative_to(run.path).as_posix() for ending, path in files.items()}
         drawings.append(Drawing(name=figure.name, title=figure.title, caption=figure.caption, files=relative))
     hand_over(run.path)

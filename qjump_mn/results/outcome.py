@@ -143,8 +143,8 @@ class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A figure: ``files`` by their ending (png, svg, pdf), relative to the run directory; ``caption`` is
-    plain text."""
+    """A figure: ``files`` by their ending (png, svg, pdf, and csv, the numbers, if they are known), relative
+    to the run directory; ``caption`` is plain text."""
 
     name: str
     title: str

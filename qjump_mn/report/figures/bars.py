@@ -20,7 +20,7 @@ from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, Spread
 
 from . import axes as published_axes
-from . import behind, notes, style
+from . import behind, notes, numbers, style
 from .behind import TIMES, Behind
 from .notes import LEFT, RIGHT
 from .style import Figure
@@ -69,6 +69,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
             f"{panel_texts}, for {', '.join(arm.label for arm in shown)}, preset {plan.preset}: "
             f"{scale}.{spread}{told}",
             figure,
+            numbers.of_panels(plan, arms),
         )
     ]
 

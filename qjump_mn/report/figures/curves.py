@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import matplotlib.axes
@@ -16,6 +17,7 @@ from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 
 from . import notes, style
+from .numbers import Numbers
 from .style import Floats
 
 EDGE = 0.03
@@ -119,6 +121,17 @@ def draw_curve(panel: matplotlib.axes.Axes, curve: Curve, index: int) -> None:
         markeredgewidth=0.5,
         zorder=4,
     )
+
+
+def drawn(curves: Sequence[Curve]) -> Numbers:
+    """The points of the curves, replicates together: which fraction of the requests was answered within which
+    time. The whole table of each trial is in its data/."""
+    rows: list[tuple[str, str, float, float]] = []
+    for curve in curves:
+        x, y = style.cdf(curve.pooled, sum(curve.sent))
+        keep = style.thinned(len(x))
+        rows += [(curve.arm.label, curve.arm.name, float(x[at]), float(y[at])) for at in keep]
+    return Numbers(("arm", "name", "latency, ms", "fraction of requests"), tuple(rows))
 
 
 def _band(panel: matplotlib.axes.Axes, curve: Curve, colour: str) -> None:

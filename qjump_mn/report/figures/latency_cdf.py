@@ -19,7 +19,7 @@ from qjump_mn.results.outcome import ArmSummary
 
 from . import behind, notes, style
 from .behind import TIMES, Behind
-from .curves import Curve, Lines, draw_curve, draw_references, draw_tail, of_arm, reference_lines
+from .curves import Curve, Lines, draw_curve, draw_references, draw_tail, drawn, of_arm, reference_lines
 from .marks import QUANTILES, draw_break, draw_outside, draw_published, published_handles
 from .notes import LEFT, RIGHT
 from .published import Range
@@ -110,7 +110,8 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
     if detail:
         zoomed = published and published.panel(1)
         told.insert(0, "Panel b is the upper end of panel a." if zoomed else STRETCHED)
-    return Figure(plan.figure.plot, plan.title, _caption(manifest, curves, lines, " ".join(told)), figure)
+    caption = _caption(manifest, curves, lines, " ".join(told))
+    return Figure(plan.figure.plot, plan.title, caption, figure, drawn(curves))
 
 
 def _tail(
@@ -171,6 +172,7 @@ def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
         f"{plan.title}: the other arms",
         _caption(manifest, curves, lines, ""),
         figure,
+        drawn(curves),
     )
 
 

@@ -25,6 +25,8 @@ from qjump_mn.model import loading, scheme
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import wording
 
+from .numbers import Numbers
+
 mpl.use("Agg")  # never a window, and no display is needed
 
 Floats = npt.NDArray[np.float64]
@@ -90,12 +92,14 @@ HOLLOW: dict[str, Any] = {
 
 
 class Figure(NamedTuple):
-    """A figure before it is saved; ``caption`` is plain text and stands alone."""
+    """A figure before it is saved; ``caption`` is plain text and stands alone, ``numbers`` are what is
+    drawn."""
 
     name: str
     title: str
     caption: str
     figure: matplotlib.figure.Figure
+    numbers: Numbers | None = None
 
 
 def letter(index: int) -> str:

@@ -18,7 +18,7 @@ from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, Spread
 
 from . import axes as published_axes
-from . import behind, notes, style
+from . import behind, notes, numbers, style
 from .behind import Behind
 from .notes import LEFT, RIGHT
 from .published import Panel
@@ -118,7 +118,8 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         scale = f"{notes.scale(manifest, shown)}; {notes.replicates(_seeds(panels))}"
         notes.footer(figure, manifest, scale)
     told = _published(published, panels) + longer if published else ""
-    return [Figure(plan.figure.plot, plan.title, _caption(manifest, panels, scale, published) + told, figure)]
+    caption = _caption(manifest, panels, scale, published) + told
+    return [Figure(plan.figure.plot, plan.title, caption, figure, numbers.of_panels(plan, arms))]
 
 
 def _columns(panels: list[tuple[PanelSpec, list[Line]]]) -> list[list[int]]:

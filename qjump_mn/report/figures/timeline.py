@@ -3,7 +3,7 @@ Figure 5; and the offsets of all in one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib.axes
@@ -25,6 +25,7 @@ from . import axes as published_axes
 from . import behind, notes, style
 from .behind import TIMES, Behind
 from .notes import LEFT, RIGHT
+from .numbers import Numbers
 from .style import Figure
 
 PANEL_INCHES = 1.75
@@ -159,6 +160,7 @@ def _stacked(
         f"{text}{gaps} All panels have the same axes; the numbers {'in' if published else 'above'} them are "
         f"those of all replicates.{told}",
         figure,
+        _numbers((panel, line.drawn) for panel in panels for line in panel.lines),
     )
 
 
@@ -186,7 +188,19 @@ def _whole(manifest: Manifest, panels: list[Panel], whole: Whole, published: Beh
     arms = ", ".join(panel.arm.label for panel in panels)
     text = f"{whole.title} for {arms}, {whole.source}, preset {plan.preset}: {scale}."
     text += f" {published.told(dict.fromkeys(lines, ()), '')}{longer}" if published else ""
-    return Figure(f"{plan.figure.plot}_{whole.name}", f"{plan.title}: {whole.title}", text, figure)
+    of_whole = ((panel, line.drawn) for panel in panels for line in panel.lines if line.drawn.whole == whole)
+    name, title = f"{plan.figure.plot}_{whole.name}", f"{plan.title}: {whole.title}"
+    return Figure(name, title, text, figure, _numbers(of_whole))
+
+
+def _numbers(lines: Iterable[tuple[Panel, Timeline]]) -> Numbers:
+    """The points of every line, and where a line has a gap."""
+    rows = tuple(
+        (panel.arm.label, panel.arm.name, f"{panel.seed}", line.label, float(x), float(y))
+        for panel, line in lines
+        for x, y in zip(line.x, line.y, strict=True)
+    )
+    return Numbers(("arm", "name", "seed", "line", "time since the measurement began, s", "value, ms"), rows)
 
 
 def _time_axis(published: Behind | None) -> str:

@@ -16,7 +16,7 @@ from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
 
-from . import notes, style
+from . import notes, numbers, style
 from .notes import RIGHT
 from .style import Figure
 
@@ -78,6 +78,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
             plan.title,
             f"{panel_texts}, for {', '.join(handles)}, preset {plan.preset}: {scale}.{spread}",
             figure,
+            numbers.of_panels(plan, arms),
         )
     ]
 
