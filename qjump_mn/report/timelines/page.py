@@ -83,7 +83,7 @@ def _context(
         "link": _link(trial),
         "others": others,
         "lanes": lanes,
-        "unrecorded": list(_unrecorded(tables, lanes, read)),
+        "unrecorded": list(_unrecorded(manifest, tables, lanes, read)),
         "tables": sorted(
             path.relative_to(run.path).as_posix() for path in run.data(trial.name).glob("*.parquet")
         ),
@@ -158,9 +158,11 @@ def _epoch(tables: TrialTables) -> str:
     return f"{long}. Each begins with the first packet after the last one; when that was is not recorded."
 
 
-def _unrecorded(tables: TrialTables, lanes: Sequence[Lane], read: Sequence[Reading]) -> Iterator[str]:
+def _unrecorded(
+    manifest: Manifest, tables: TrialTables, lanes: Sequence[Lane], read: Sequence[Reading]
+) -> Iterator[str]:
     """What a reader may look for in vain, a sentence each."""
-    if tables.facts.read_ns is None:
+    if manifest.backend == "simulator":
         yield (
             "Queues, drops and pauses over time: the simulator counts them for the whole trial, "
             "in raw/counters.json."
