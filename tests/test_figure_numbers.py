@@ -1,4 +1,4 @@
-"""The numbers behind every figure: a CSV file beside it, and its first rows in the report."""
+"""The numbers behind every figure: a CSV file beside it, and some of its rows in the report."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from qjump_mn.analysis import pipeline
+from qjump_mn.model import resolve
 from qjump_mn.report.figures import numbers
 from qjump_mn.report.figures.numbers import MOST_ROWS, Numbers
-from tests import synthetic
+from tests import synthetic, test_ratios
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def test_every_figure_has_a_file_that_the_report_names(analysed: pipeline.Analys
         path = drawing.files["csv"]
         excerpt = numbers.read(analysed.run.path / path)
         assert len(excerpt.rows) == MOST_ROWS < excerpt.all
-        assert f"The first {MOST_ROWS} of {excerpt.all} rows; all are in" in page
+        assert f"Every so many of {excerpt.all} rows, {MOST_ROWS} of them; all are in" in page
         assert f'<a href="{path}">' in page
         assert f"The {excerpt.all} rows of numbers that are drawn: [{path}]({path})" in text
 
@@ -55,4 +56,16 @@ def test_text_and_values_that_are_not_there_come_back(tmp_path: Path) -> None:
     written = Numbers(("a, b", "c"), (('x "y", z', 1 / 3), ("", None), ("=1+1\n", float("nan"))))
     numbers.write(written, tmp_path / "a.csv")
     read = numbers.read(tmp_path / "a.csv", most=2)
-    assert read == (("a, b", "c"), (('x "y", z', "0.3333333333"), ("", "")), 3)
+    assert read == (("a, b", "c"), (('x "y", z', "0.3333333333"), ("=1+1\n", "")), 3)
+    assert numbers.read(tmp_path / "a.csv").rows[1] == ("", "")
+
+
+def test_a_panel_of_ratios_has_each_arm_with_its_value_of_the_sweep() -> None:
+    plan = resolve.plan("hadoop-sensitivity", "smoke", [], replicates=2)
+    found = numbers.of_panels(plan, list(test_ratios.summaries(plan, test_ratios.RUNTIMES).values()))
+    rows = {row[1]: dict(zip(found.heads, row, strict=True)) for row in found.rows}
+    assert rows.keys() < test_ratios.RUNTIMES.keys(), "what they are relative to is none of them"
+    chosen = rows["ecn_ack_as_chosen"]
+    assert (chosen["median"], chosen["least"], chosen["greatest"], chosen["seeds"]) == (0.625, 0.5, 0.75, 2)
+    assert (chosen["measure"], chosen["relative to"]) == ("job.runtime_s", "droptail")
+    assert {row["x"] for row in rows.values()} == {arm.x for arm in plan.arms_run if arm.name in rows}

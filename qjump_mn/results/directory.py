@@ -2,7 +2,8 @@
 
 ``results/<experiment>-<UTC time>-<plan hash>/``: ``manifest.json``,
 ``trials/<arm>/<seed>/{raw,asbuilt,data}/``, ``trial.json`` and ``DONE`` beside them, ``fig/``,
-``verdicts.json``, ``report.html``, ``report.md``, ``log.jsonl``. ``results/last`` points to the newest.
+``timeline/``, ``verdicts.json``, ``report.html``, ``report.md``, ``log.jsonl``. ``results/last`` points to
+the newest.
 """
 
 from __future__ import annotations

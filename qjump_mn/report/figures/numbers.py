@@ -1,4 +1,4 @@
-"""The numbers that a figure draws, as a table: a CSV file beside the figure, and the first rows of it in the
+"""The numbers that a figure draws, as a table: a CSV file beside the figure, and some of its rows in the
 report."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Numbers(NamedTuple):
 
 
 class Excerpt(NamedTuple):
-    """The first rows of a file, and how many it has."""
+    """Some rows of a file, evenly spread over it, and how many it has."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -68,7 +68,10 @@ def _text(cell: Cell) -> str:
 
 
 def read(path: Path, most: int = MOST_ROWS) -> Excerpt:
-    """The first ``most`` rows of a file that :func:`write` made."""
+    """The rows of a file that :func:`write` made, or ``most`` of them, the first and the last among them."""
     with path.open(encoding="utf-8", newline="") as file:
         heads, *rows = csv.reader(file)
-    return Excerpt(tuple(heads), tuple(tuple(row) for row in rows[:most]), len(rows))
+    shown = rows
+    if len(rows) > most:
+        shown = [rows[number * (len(rows) - 1) // (most - 1)] for number in range(most)]
+    return Excerpt(tuple(heads), tuple(map(tuple, shown)), len(rows))

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.report.figures import notes, style
+from qjump_mn.report.figures.numbers import Numbers
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary
@@ -43,7 +44,13 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         f"Round trips of {plan.figure.workload} in ms, in their order; a cross is a request without a reply. "
         f"The first seed of: {', '.join(arm.label for arm in shown)}; preset {plan.preset}."
     )
-    return [style.Figure("strips", plan.title, caption, figure)]
+    rows = tuple(
+        (arm.label, float(row["sequence"]), None if row["latency_us"] is None else row["latency_us"] / 1e3)
+        for arm in shown
+        for row in tables[arm.name].to_pylist()
+    )
+    numbers = Numbers(("arm", "request", "latency, ms"), rows)
+    return [style.Figure("strips", plan.title, caption, figure, numbers)]
 
 
 def _table(run: RunDirectory, manifest: Manifest, arm: ArmPlan) -> pa.Table | None:
