@@ -90,6 +90,7 @@ def test_the_page_is_well_formed_and_fetches_nothing(page: str) -> None:
     assert all(address.startswith("#") for address in reader.fetched)
     assert {address[1:] for address in reader.fetched} <= set(reader.ids)
     assert len(reader.ids) == len(set(reader.ids))
+    assert "Content-Security-Policy" in page and "default-src 'none'" in page
     for forbidden in ("<script", "@import", "http://", "https://"):
         assert forbidden not in re.sub(r'xmlns(:\w+)?="[^"]+"', "", page), forbidden
     assert set(re.findall(r"url\(([^)]*)\)", page)) <= {f"#{name}" for name in reader.ids}

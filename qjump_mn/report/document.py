@@ -359,4 +359,6 @@ def _svg(path: Path, prefix: str) -> markupsafe.Markup:
     text = re.sub(
         r"^<svg [^>]*>", lambda match: re.sub(r' (?:width|height)="[^"]*"', "", match[0]), text, count=1
     )
+    # What it shows is told by the element around it, once.
+    text = text.replace("<svg ", '<svg aria-hidden="true" ', 1)
     return markupsafe.Markup(text)
