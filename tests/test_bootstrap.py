@@ -233,6 +233,16 @@ def test_the_tests_want_shellcheck_too(machine: Machine) -> None:
     assert " shellcheck [" in machine.apt_calls()[1]
 
 
+@pytest.mark.parametrize("offered", [True, False], ids=["Debian", "Ubuntu"])
+def test_a_browser_comes_with_what_the_tests_need_where_apt_has_one(machine: Machine, offered: bool) -> None:
+    """Ubuntu's is a snap: the tests of pages skip there, and nothing is missing."""
+    machine.lack("shellcheck")
+    machine.play("apt-cache", f"exit {0 if offered else 100}")
+    code, _, _ = machine.run("test", "--version")
+    assert code == 0
+    assert (" shellcheck chromium [" in machine.apt_calls()[1]) is offered
+
+
 def test_without_root_it_says_what_to_run(machine: Machine) -> None:
     machine.lack("mmdebstrap")
     machine.play("id", "echo 1000")

@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 import tarfile
+import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from qjump_mn.analysis import pipeline
+from qjump_mn.bundle import writing
 from qjump_mn.model import resolve
 from qjump_mn.programs import registry, tracks
 from qjump_mn.programs.tracks import Track
@@ -159,6 +161,11 @@ def test_a_trial_without_readings_has_a_page(tmp_path: Path) -> None:
     assert line["lost"][1] > 0
     assert "stands where its number says" in text.text
     assert "limiter_drop-1.html" in (made.path / "report.html").read_text()
+
+
+def test_they_go_with_a_bundle(run: RunDirectory, tmp_path: Path) -> None:
+    bundle = writing.write(run.path, tmp_path / "a.qjump.zip")
+    assert {f"timeline/{arm}-1.html" for arm in ARMS} <= set(zipfile.ZipFile(bundle).namelist())
 
 
 def test_damaged_readings_do_not_stop_the_page(run: RunDirectory, tmp_path: Path) -> None:
