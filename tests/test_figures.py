@@ -210,7 +210,7 @@ drawing.draw(run, run.manifest, [])
     assert contents[0].keys() == {
         f"{name}.{ending}"
         for name in ("latency_cdf", "latency_cdf_others")
-        for ending in ("png", "svg", "pdf")
+        for ending in ("png", "svg", "pdf", "csv")
     }
     for name, content in contents[0].items():
         assert content == contents[1][name], name

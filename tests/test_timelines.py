@@ -152,6 +152,22 @@ def test_what_was_not_recorded_is_said(run: RunDirectory) -> None:
     assert idle.data["epoch_ns"] is None
 
 
+def test_aligned_epochs_end_at_multiples_of_their_length() -> None:
+    """Of the kernel's monotonic clock, on which a trial's times are."""
+    trial = next(
+        trial
+        for trial in resolve.plan("bound", "smoke", []).trials()
+        if trial.arm.qjump and trial.arm.qjump.epochs == "aligned"
+    )
+    assert trial.arm.qjump is not None
+    epoch_ns = trial.arm.qjump.epoch_ns
+    facts = msgspec.structs.replace(FACTS, began_ns=5 * epoch_ns + 700)
+    drawn_as, _ = page._drawn(TrialTables(trial, facts, {}, None), [], [])
+    content = json.loads(drawn_as)
+    assert content["epoch_ns"] == epoch_ns
+    assert content["edge_ns"] == epoch_ns - 700
+
+
 def test_a_trial_without_readings_has_a_page(tmp_path: Path) -> None:
     made = synthetic.make(tmp_path / "results", only=("idle", "limiter_drop"))
     pipeline.analyse(made.path)
