@@ -1,8 +1,40 @@
-"""Which process it is: a pid alone may be somebody else's by now."""
+"""Which process it is, for a pid alone may be somebody else's by now; and what one used that has ended."""
 
 from __future__ import annotations
 
+import math
+import os
+import subprocess
+import time
 from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Used(NamedTuple):
+    """What a process used, with all of its own that it waited for: the processors' time, and the most memory
+    at a time."""
+
+    cpu_s: float
+    memory_mb: int
+
+
+def wait(process: subprocess.Popen[Any], timeout_s: float = math.inf) -> Used | None:
+    """Wait for the end of a child as ``Popen.wait`` does, and say what it used; None where another thread was
+    first. Raises :class:`subprocess.TimeoutExpired`."""
+    until = time.monotonic() + timeout_s
+    while process.returncode is None:
+        try:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        except ChildProcessError:  # kill() of another thread looks for its end, too
+            process.wait()
+            break
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return Used(usage.ru_utime + usage.ru_stime, usage.ru_maxrss // 1024)
+        if time.monotonic() > until:
+            raise subprocess.TimeoutExpired(process.args, timeout_s)
+        time.sleep(0.01)
+    return None
 
 
 def stat(pid: int) -> list[str]:

@@ -61,4 +61,6 @@ def _record(how: Ended) -> TrialRecord:
         message=how.message,
         virtual_s=how.virtual_s,
         wall_s=round(how.wall_s, 3),
+        cpu_s=how.cpu_s if how.cpu_s is None else round(how.cpu_s, 2),
+        memory_mb=how.memory_mb,
     )

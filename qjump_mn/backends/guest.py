@@ -114,12 +114,13 @@ class GuestBackend:
         sentence = message.read_text().strip() if message.exists() else ""
         if result.exit_code and not sentence:
             sentence = f"the trial ended with exit code {result.exit_code}: see {result.console}"
+        times = (result.virtual_s, result.wall_s, result.waited_s, *(result.used or ()))
         if not result.exit_code:
             try:
                 emulated.check_built(out, trial)
             except InvalidRunError as error:
-                return Ended(error.exit_code, str(error), result.virtual_s, result.wall_s, result.waited_s)
-        return Ended(result.exit_code, sentence, result.virtual_s, result.wall_s, result.waited_s)
+                return Ended(error.exit_code, str(error), *times)
+        return Ended(result.exit_code, sentence, *times)
 
     def stop(self) -> None:
         """End the guests of this backend; none starts any more."""

@@ -15,7 +15,8 @@ class Ended(NamedTuple):
     """How a trial ended: its exit code, a sentence if that is not 0, and how long it took.
 
     ``virtual_s`` is on the guest's clock, ``wall_s`` on ours, without ``waited_s``, which is how long it
-    waited for a core before.
+    waited for a core before. ``cpu_s`` is what it kept processors busy for, and ``memory_mb`` the most memory
+    that it had; None where nobody knows.
     """
 
     exit_code: int
@@ -23,6 +24,8 @@ class Ended(NamedTuple):
     virtual_s: float | None
     wall_s: float
     waited_s: float = 0.0
+    cpu_s: float | None = None
+    memory_mb: int | None = None
 
 
 class Backend(Protocol):

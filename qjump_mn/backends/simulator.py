@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -21,6 +22,7 @@ from qjump_mn.backends.simulated import Said
 from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.leash import leashed
 from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.processes import Used, wait
 from qjump_mn.toolbox import machines
 
 
@@ -47,7 +49,7 @@ class SimulatorBackend:
     def check(self, plan: Plan, progress: Progress) -> None:
         """Compile the simulator if need be; raise :class:`UsageError` for a trial that it cannot run."""
         self._package = machines.simulator_package(progress)
-        said = self._said(msgspec.json.encode(plan))
+        said, _ = self._said(msgspec.json.encode(plan))
         if said.exit_code == UsageError.exit_code:
             raise UsageError(f"experiment {plan.experiment!r}: {said.message}")
         if said.exit_code:
@@ -66,11 +68,12 @@ class SimulatorBackend:
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial."""
         began = time.monotonic()
-        said = self._said(msgspec.json.encode(trial), out)
+        said, used = self._said(msgspec.json.encode(trial), out)
         took = time.monotonic() - began
         code, message = said.exit_code, said.message
         if not code:
-            return Ended(0, "", msgspec.json.decode((out / "trial.json").read_bytes())["window_s"][1], took)
+            virtual_s = msgspec.json.decode((out / "trial.json").read_bytes())["window_s"][1]
+            return Ended(0, "", virtual_s, took, 0.0, *(used or ()))
         is_ours = code in {error.exit_code for error in QJumpError.__subclasses__()}
         return Ended(
             LostError.exit_code,
@@ -87,22 +90,26 @@ class SimulatorBackend:
         for process in running:
             process.kill()
 
-    def _said(self, text: bytes, out: Path | None = None) -> Said:
-        """How a trial ended whose files come into ``out``, or without that, what is said of a plan."""
+    def _said(self, text: bytes, out: Path | None = None) -> tuple[Said, Used | None]:
+        """How a trial ended whose files come into ``out``, or without that, what is said of a plan; and what
+        that took, if it was done now."""
+        used = None
 
         def process(folder: Path | None) -> Said:
-            return self._process([] if out is None else [str(folder)], text)
+            nonlocal used
+            said, used = self._process([] if out is None else [str(folder)], text)
+            return said
 
-        return simulated.once(self._package, text, process, out)
+        return simulated.once(self._package, text, process, out), used
 
-    def _process(self, arguments: list[str], text: bytes) -> Said:
+    def _process(self, arguments: list[str], text: bytes) -> tuple[Said, Used | None]:
         """Run a trial or check a plan in a process of its own."""
         paths = [str(self._package), str(Path(qjump_mn.__file__).parents[1])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
         argv = leashed([sys.executable, "-m", "qjump_mn.simulation", *arguments])
         with self._lock:
             if self._stopped:
-                return Said(LostError.exit_code, "it was not started")
+                return Said(LostError.exit_code, "it was not started"), None
             process = subprocess.Popen(
                 argv, env=environment,
                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -110,9 +117,14 @@ class SimulatorBackend:
             )  # fmt: skip
             self._running.add(process)
         try:
-            _, stderr = process.communicate(text)
+            assert process.stdin is not None and process.stderr is not None
+            with process.stderr:
+                with suppress(BrokenPipeError), process.stdin:  # it was ended
+                    process.stdin.write(text)
+                stderr = process.stderr.read()
+            used = wait(process)
         finally:
             with self._lock:
                 self._running.discard(process)
         words = stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
-        return Said(process.returncode, words[-1])
+        return Said(process.returncode, words[-1]), used

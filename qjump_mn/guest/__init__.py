@@ -117,7 +117,8 @@ def run(
     if snapshot:
         sha256["snapshot"] = snapshot.sha256
     virtual_s, waited_s = trailer.virtual_ns / 1e9, started - asked
-    return Result(trailer.exit_code, virtual_s, wall_s, waited_s, console, sha256, argv, image.qemu_version)
+    exit_code, version = trailer.exit_code, image.qemu_version
+    return Result(exit_code, virtual_s, wall_s, waited_s, console, sha256, argv, version, guest.used)
 
 
 def _follow(

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from qjump_mn.errors import UsageError
+from qjump_mn.processes import Used
 
 Progress = Callable[[str], None]
 """Called with one short line, without a newline; may be called from the thread that called us only."""
@@ -95,7 +96,8 @@ class Result(msgspec.Struct, frozen=True):
     `exit_code` is the job's own; `virtual_s` and `wall_s` are the job's duration on the guest's clock and the
     whole run's on ours, without `waited_s`, the time before until there was a core. `console` is the
     console's full text. `sha256` has the keys qemu, kernel, initrd, snapshot (absent when cold), job and
-    result (the stream of files as it left the guest); `argv` is QEMU's command line.
+    result (the stream of files as it left the guest); `argv` is QEMU's command line, and `used` the host's
+    processor and memory.
     """
 
     exit_code: int
@@ -106,6 +108,7 @@ class Result(msgspec.Struct, frozen=True):
     sha256: dict[str, str]
     argv: list[str]
     qemu_version: str
+    used: Used | None = None
 
 
 def encode_setup(setup: Setup) -> bytes:

@@ -20,7 +20,7 @@ from qjump_mn.guest.cores import StoppedError
 from qjump_mn.guest.job import Image, Progress
 from qjump_mn.guest.qmp import Qmp
 from qjump_mn.leash import leashed
-from qjump_mn.processes import is_alive, tag
+from qjump_mn.processes import Used, is_alive, tag, wait
 from qjump_mn.toolbox.machine_file import QEMU
 from qjump_mn.toolbox.tree import Tree
 
@@ -111,6 +111,7 @@ class Machine:
     def __init__(self, process: subprocess.Popen[bytes], qmp: Qmp, files: Files) -> None:
         self.qmp = qmp
         self.files = files
+        self.used: Used | None = None
         self._process = process
         self._seen = 0
         self._partial = ""
@@ -134,7 +135,7 @@ class Machine:
             select.select([self.qmp.socket], [], [], 0.1)
             self._follow(progress)
             self._check(until, wall_deadline_s)
-        self._process.wait(timeout=60)
+        self.used = wait(self._process, 60)
         self._follow(progress)
 
     def lost(self, what: str) -> LostError:

@@ -36,7 +36,7 @@ class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     the guest died.
 
     ``virtual_s`` is on the clock of the network under test, ``wall_s`` on the clock of the machine that ran
-    it.
+    it, whose processors were busy with it for ``cpu_s``; ``memory_mb`` is the most memory that it had.
     """
 
     status: Status
@@ -44,6 +44,8 @@ class TrialRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     message: str = ""
     virtual_s: float | None = None
     wall_s: float | None = None
+    cpu_s: float | None = None
+    memory_mb: int | None = None
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
