@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from qjump_mn import comparison, interrupts, session
+from qjump_mn import comparison, costs, interrupts, session
 from qjump_mn.backends import registry
 from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.model import identity, loading
@@ -32,14 +32,13 @@ be copied."""
 
 class Task(NamedTuple):
     """What is to be done for an experiment: ``request`` asks for it alone, ``before`` is the newest run of
-    the same plan with its ``outcome``, if it is complete; ``expected_s`` is how long what is left takes, None
-    where that is not known."""
+    the same plan with its ``outcome``, if it is complete; ``expected_s`` is how long what is left takes."""
 
     request: Request
     plan: Plan
     before: EarlierRun | None
     outcome: Outcome | None
-    expected_s: float | None
+    expected_s: float
 
     @property
     def how(self) -> Literal["found", "resumed", "run"]:
@@ -172,28 +171,22 @@ def _task(request: Request, out: Console) -> Task:
     )
     # Made again when its turn comes: a connection to a cluster would have to last for hours.
     with session.checked(plan, request, out) as backend:
-        expected_s = None if backend_name == "simulator" else session.expected_s(plan, backend)
+        expected_s = costs.expected(plan, backend).seconds
     if before is None:
         return Task(request, plan, None, None, expected_s)
-    if expected_s is not None or not before.left:
-        expected_s = (expected_s or 0.0) * before.left / len(plan.trials())
-    return Task(request, plan, before, before.outcome, expected_s)
+    return Task(request, plan, before, before.outcome, expected_s * before.left / len(plan.trials()))
 
 
 def _announce(tasks: list[Task], what: str, out: Console) -> None:
-    """Say what will be done, and how long it takes as far as that is known."""
+    """Say what will be done, and how long it takes."""
     counts = {
         word: sum(task.how == how for task in tasks)
         for word, how in (("done already", "found"), ("to resume", "resumed"), ("to run", "run"))
     }
     counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     out.print(f"{what}: {counted}", markup=False)
-    expected_s = sum(task.expected_s or 0.0 for task in tasks)
-    unknown = sum(task.expected_s is None for task in tasks)
-    times = [f"about {session.told(expected_s)}"] if expected_s else []
-    times += [f"the time of {unknown} in the simulator, which is not known beforehand"] if unknown else []
-    if times:
-        out.print(" and ".join(times), markup=False)
+    if expected_s := sum(task.expected_s for task in tasks):
+        out.print(f"about {costs.told_time(expected_s)}", markup=False)
 
 
 def _done(task: Task, out: Console) -> Result:
@@ -231,7 +224,7 @@ def _table(results: Iterable[Result]) -> Table:
             Text(" ".join((task.plan.preset, *task.request.settings))),
             _how(task),
             str(result.exit_code),
-            session.told(result.wall_s) if result.wall_s else wording.NONE,
+            costs.told_time(result.wall_s) if result.wall_s else wording.NONE,
             Text(_verdicts(result) or wording.NONE),
             Text(str(task.request.out / run_directory.path.name) if run_directory else wording.NONE),
         )

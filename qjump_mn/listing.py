@@ -8,10 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from qjump_mn import session
+from qjump_mn import costs, session
 from qjump_mn.backends import registry
 from qjump_mn.errors import UsageError
-from qjump_mn.guest import MEMORY_MB
 from qjump_mn.model import loading, resolve
 from qjump_mn.results import wording
 
@@ -68,10 +67,8 @@ def _experiment(name: str) -> tuple[str, ...]:
     preset = loading.usual_preset(name)
     plan = resolve.plan(name, preset, [])
     backend = registry.make(session.backend_name(plan))
-    time = memory = wording.NONE
-    if backend.name != "simulator":
-        time = session.told(session.expected_s(plan, backend))
-    if backend.name == "guest":
-        memory = f"{MEMORY_MB * min(backend.parallel, len(plan.trials())) / 1024:.0f} GB"
+    expected = costs.expected(plan, backend)
+    time = costs.told_time(expected.seconds)
+    memory = wording.NONE if expected.memory_mb is None else costs.told_memory(expected.memory_mb)
     figure = "" if plan.reproduces.startswith("none") else f"{plan.reproduces.removeprefix(PAPER)}: "
     return name, preset, time, memory, f"{figure}{plan.title}"

@@ -12,24 +12,21 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__, interrupts
+from qjump_mn import __version__, costs, interrupts
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
 from qjump_mn.backends.execute import execute
-from qjump_mn.backends.protocol import Backend, Ended
-from qjump_mn.errors import InvalidRunError, UsageError
-from qjump_mn.guest.cores import WAITS
+from qjump_mn.backends.protocol import Backend
+from qjump_mn.errors import UsageError
 from qjump_mn.judging import judge
+from qjump_mn.live import Board
 from qjump_mn.model import resolve
-from qjump_mn.model.plan import ArmPlan, Plan, Trial
+from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.results import directory
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Git
 from qjump_mn.steps import script
 from qjump_mn.toolbox import machines
-
-WAITS_AGAIN_S = 5.0
-"""After a line about waiting for a core, no other one for so long."""
 
 
 class Request(NamedTuple):
@@ -123,14 +120,14 @@ def checked(plan: Plan, request: Request, out: Console) -> Backend:
 
 def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Sequence[str]) -> RunDirectory:
     """Say what is about to run and make its run directory; ``argv`` is the command line that asks for it."""
-    further = f" and {len(plan.perturbations)} perturbed runs" if plan.perturbations else ""
-    trials = f"{len(plan.arms_run)} arms x {len(plan.seeds)} seeds{further}"
+    further = f" and {counted(plan.perturbations, 'perturbed run')}" if plan.perturbations else ""
+    trials = f"{counted(plan.arms_run, 'arm')} x {counted(plan.seeds, 'seed')}{further}"
     what = f"{trials} on {plan.network.topology}, backend {backend.name}"
     builds = backend.name == "guest" and not machines.is_at_hand()
     first = ", after about 3 minutes to build the guest, this first time" if builds else ""
     out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
-    if backend.name != "simulator":
-        out.print(f"about {told(expected_s(plan, backend))}{first}", markup=False)
+    expected = costs.expected(plan, backend)
+    out.print(f"{costs.told(expected)}{first}", markup=False)
     now = datetime.datetime.now(datetime.UTC)
     return directory.create(
         request.out,
@@ -143,6 +140,11 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Se
         machine={},
         now=now,
     )
+
+
+def counted(things: Sequence[object], what: str) -> str:
+    """How many there are: "3 arms", "1 seed"."""
+    return f"{len(things)} {what}{'' if len(things) == 1 else 's'}"
 
 
 def resume(path: Path, out: Console, scheduler: str = "") -> int:
@@ -184,50 +186,30 @@ def carry_out(backend: Backend, run_directory: RunDirectory, plan: Plan, out: Co
         try:
             with run_directory.held(), backend:
                 trials = [trial for trial in plan.trials() if not run_directory.is_done(trial.name)]
+                expected, began = costs.expected(plan, backend, trials), time.monotonic()
                 run_trials(backend, run_directory, trials, out)
         finally:
             directory.hand_over(run_directory.path)
-        return judge(run_directory.path)
+        exit_code = judge(run_directory.path)
+        took_s = round(time.monotonic() - began, 1)
+        run_directory.log("took", trials=len(trials), expected_s=round(expected.seconds, 1), took_s=took_s)
+        return exit_code
 
 
 def run_trials(backend: Backend, run_directory: RunDirectory, trials: Sequence[Trial], out: Console) -> None:
-    """Run the trials, and say of each when it starts, waits and ends. Raises :class:`UsageError` where others
+    """Run the trials, and say of each what it does and how it ends. Raises :class:`UsageError` where others
     of the run were done with another image."""
-    whole = sum(backend.cost(trial) or 1.0 for trial in trials)
-    began = time.monotonic()
-    ready, spent, waits_told = 0, 0.0, -WAITS_AGAIN_S
+    plan = run_directory.manifest.plan
+    with Board(out, backend, trials, costs.seconds(plan, backend, trials)) as board:
 
-    def tell(line: str) -> None:
-        out.print(f"{_clock(began)}  {line}", markup=False)
+        def progress(trial: Trial, line: str) -> None:
+            if board.stage(trial, line):
+                run_directory.log("progress", name=trial.name, line=line)
 
-    def progress(trial: Trial, line: str) -> None:
-        nonlocal waits_told
-        run_directory.log("progress", name=trial.name, line=line)
-        # As many trials wait as there are cores, and one line is enough.
-        if line.startswith(WAITS) and time.monotonic() - waits_told > WAITS_AGAIN_S:
-            waits_told = time.monotonic()
-            tell(f"{trial.name}: {line}")
-
-    def ended(trial: Trial, how: Ended) -> None:
-        nonlocal ready, spent
-        ready += 1
-        spent += backend.cost(trial) or 1.0
-        left_s = (time.monotonic() - started) * (whole / spent - 1)
-        left = f", {left_s:.0f} s left" if ready < len(trials) else ""
-        tell(f"[{ready}/{len(trials)}] {trial.name}: {_how(how)}{left}")
-
-    machine = backend.prepare(run_directory.manifest.plan, tell)
-    _check_same(run_directory, machine)
-    run_directory.enter_machine(machine)
-    started = time.monotonic()
-    execute(backend, trials, run_directory, progress, ended)
-
-
-def _how(ended: Ended) -> str:
-    if ended.exit_code:
-        return f"{'INVALID' if ended.exit_code == InvalidRunError.exit_code else 'LOST'}: {ended.message}"
-    waited = f" (waited {ended.waited_s:.0f} s for a core)" if ended.waited_s >= 1 else ""
-    return f"done in {ended.wall_s:.0f} s{waited}"
+        machine = backend.prepare(plan, board.tell)
+        _check_same(run_directory, machine)
+        run_directory.enter_machine(machine)
+        execute(backend, trials, run_directory, progress, board.ended, board.tick)
 
 
 def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None:
@@ -241,35 +223,13 @@ def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None
         )
 
 
-FORK_S, QUIET = 4, 0.25
-"""Wall seconds of a fork, and of a quiet virtual second, on two slow cores that are both at work."""
-
-
 LONGEST_S = 86400.0
 """A run that would take longer is refused."""
 
 
-def expected_s(plan: Plan, backend: Backend) -> float:
-    """How long the trials will take on this many cores, roughly: after the first of them the progress lines
-    know better."""
-    virtual_s = (plan.warmup_ns + plan.duration_ns) / 1e9
-
-    def cost(arm: ArmPlan) -> float:
-        if backend.clock == "real":
-            return 1
-        # By the frame; where links are fast and the clock is not dilated, several are handled at a time. On a
-        # dilated clock the kernel's own timers are few, and programs wait for each other as long as ever.
-        rates = arm.network.link.rate_bps / 1e7
-        faster: float = max(1.0, 0.4 * rates) if arm.dilated else rates**0.85
-        return QUIET + faster * sum(workload.busy for workload in arm.workloads)
-
-    arms_s = sum(FORK_S + virtual_s * cost(arm) for arm in plan.arms_run)
-    return arms_s * (len(plan.seeds) + len(plan.perturbations)) / backend.parallel
-
-
 def _check_length(plan: Plan, backend: Backend) -> None:
     """Raise :class:`UsageError` for a run that nobody would wait for."""
-    seconds = expected_s(plan, backend)
+    seconds = costs.expected(plan, backend).seconds
     if seconds > LONGEST_S:
         shorter_s = (plan.warmup_ns + plan.duration_ns) / 1e9 * LONGEST_S / seconds
         raise UsageError(
@@ -277,13 +237,6 @@ def _check_length(plan: Plan, backend: Backend) -> None:
             f"and a duration of at most {shorter_s:.2g} s together, or fewer arms, "
             "replicates or perturbed runs"
         )
-
-
-def told(seconds: float) -> str:
-    """A time that nobody knows exactly."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"
 
 
 def backend_name(plan: Plan, name: str = "") -> str:
@@ -319,11 +272,6 @@ def _remote(backend: Backend, scheduler: str) -> Backend:
     from qjump_mn.backends.remote import RemoteBackend
 
     return RemoteBackend(backend, scheduler)
-
-
-def _clock(began: float) -> str:
-    seconds = int(time.monotonic() - began)
-    return f"{seconds // 60:3d}:{seconds % 60:02d}"
 
 
 def _git() -> Git:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from bench import costs as bench
+from bench import marks
+from qjump_mn import costs
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.backends.simulator import SimulatorBackend
+from qjump_mn.costs import FORK_S, QUIET, ArmCost, Costs, Expected, PresetCost
 from qjump_mn.model import resolve
-from qjump_mn.model.plan import Trial
+from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs.flows.program import MEAN_PACKETS, FlowsPlan
 from qjump_mn.programs.ping.program import PingPlan
-from qjump_mn.session import FORK_S, QUIET, expected_s
 
 
 def trial(experiment: str, preset: str, arm: str, *settings: str) -> Trial:
@@ -33,11 +36,102 @@ def test_only_the_closed_loop_of_memcached_is_busy(of: Trial, busy: dict[str, fl
     assert {workload.name: workload.busy for workload in of.arm.workloads} == busy
 
 
-def test_the_seconds_of_a_run_are_those_of_its_programs() -> None:
-    plan = resolve.plan("fig3a", "smoke", [], only=["contended"])
+def test_the_seconds_of_a_trial_are_those_of_its_programs() -> None:
+    contended = trial("fig3a", "smoke", "contended")
+    virtual_s = (contended.warmup_ns + contended.duration_ns) / 1e9
+    assert costs.said_s(contended, GuestBackend()) == FORK_S + virtual_s * (QUIET + 0.7)
+
+
+@pytest.fixture
+def of_fig3a(monkeypatch: pytest.MonkeyPatch) -> Costs:
+    """Two arms of a preset were measured, on a machine as fast as this one."""
+    arms = {
+        name: ArmCost(costs.arm_key(trial("fig3a", "smoke", name)), seconds)
+        for name, seconds in {"idle": 3.0, "contended": 30.0}.items()
+    }
+    arms["qjump"] = ArmCost("of another", 1000.0)
+    found = Costs(1.0, {"fig3a/smoke": PresetCost("guest", "processor", 300, arms)})
+    monkeypatch.setattr(costs, "measured", lambda: found)
+    monkeypatch.setattr(costs, "slowness", lambda: 1.0)
+    return found
+
+
+def alone_s(plan: Plan) -> dict[str, float]:
+    seconds = costs.seconds(plan, GuestBackend(), plan.trials())
+    return {name.partition("/")[0]: each for name, each in seconds.items()}
+
+
+def test_a_measured_arm_takes_what_it_took(of_fig3a: Costs) -> None:
+    found = alone_s(resolve.plan("fig3a", "smoke", [], seed=5))
+    assert found["idle"] == pytest.approx(3.0) and found["contended"] == pytest.approx(30.0)
+
+
+def test_one_with_other_settings_takes_as_many_times_longer_as_its_programs_say(of_fig3a: Costs) -> None:
+    longer = resolve.plan("fig3a", "smoke", ["duration=60s"])
+    said = {
+        each.arm.name: costs.said_s(each, GuestBackend()) / costs.said_s(usual, GuestBackend())
+        for each, usual in zip(longer.trials(), resolve.plan("fig3a", "smoke", []).trials(), strict=True)
+    }
+    assert alone_s(longer)["contended"] == pytest.approx(30.0 * said["contended"])
+
+
+def test_one_that_nobody_has_measured_is_as_far_from_its_programs_words_as_the_others(
+    of_fig3a: Costs,
+) -> None:
     backend = GuestBackend()
-    virtual_s = (plan.warmup_ns + plan.duration_ns) / 1e9
-    assert expected_s(plan, backend) == (FORK_S + virtual_s * (QUIET + 0.7)) / backend.parallel
+    known = [trial("fig3a", "smoke", name) for name in ("idle", "contended")]
+    factor = 33.0 / sum(costs.said_s(each, backend) for each in known)
+    for preset in ("smoke", "course"):
+        qjump = trial("fig3a", preset, "qjump")
+        found = alone_s(resolve.plan("fig3a", preset, []))
+        assert found["qjump"] == pytest.approx(factor * costs.said_s(qjump, backend)), preset
+    dilated = trial("fig3a", "paper", "qjump")
+    assert alone_s(resolve.plan("fig3a", "paper", []))["qjump"] == costs.said_s(dilated, backend)
+
+
+def test_trials_run_on_several_cores_and_then_comes_the_report(of_fig3a: Costs) -> None:
+    backend = GuestBackend()
+    backend.parallel = 2
+    plan = resolve.plan("fig3a", "smoke", [], replicates=2, only=["idle", "contended"])
+    expected = costs.expected(plan, backend)
+    # idle and contended, then idle beside contended still, then the second contended.
+    assert expected.seconds == pytest.approx(3 + 3 + 30 + costs.JUDGED_S)
+    assert expected.memory_mb == 2 * 300 + costs.HARNESS_MB
+    assert costs.expected(plan, backend, []).seconds == 0.0
+
+
+def test_a_slower_machine_takes_longer(of_fig3a: Costs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "slowness", lambda: 3.0)
+    assert alone_s(resolve.plan("fig3a", "smoke", []))["idle"] == pytest.approx(9.0)
+
+
+def test_the_fixed_work_is_the_machines_own_whatever_else_it_does() -> None:
+    assert 0.0 < costs.work_s() < 10.0
+    assert costs.slowness() == costs.slowness()
+
+
+def test_what_is_delivered_is_of_the_presets_as_they_are() -> None:
+    for name, preset in costs.measured().presets.items():
+        experiment, _, of = name.partition("/")
+        usual = {costs.arm_key(each) for each in resolve.plan(experiment, of, []).trials()}
+        assert {arm.run for arm in preset.arms.values()} <= usual, name
+
+
+def test_the_page_has_the_tables_of_the_file() -> None:
+    assert marks.read(bench.PAGE, "costs") == bench.table(costs.measured())
+    assert marks.read(bench.PAGE, "runs") == bench.whole(costs.measured())
+
+
+@pytest.mark.parametrize(
+    ("expected", "words"),
+    [
+        (Expected(48.4, 512.0), "about 48 s, 0.5 GB of memory"),
+        (Expected(150.0, 2048.0), "about 2 min, 2 GB of memory"),
+        (Expected(9000.0, None), "about 2 h"),
+    ],
+)
+def test_what_is_expected_is_told_in_words(expected: Expected, words: str) -> None:
+    assert costs.told(expected) == words
 
 
 def test_the_packets_of_a_simulated_trial_are_those_of_its_programs() -> None:

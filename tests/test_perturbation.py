@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from qjump_mn import costs
 from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.session import expected_s
 
 SEED, PACKETS = "another seed", "full-size packets - 4 B"
 
@@ -161,4 +161,6 @@ def test_a_number_that_cannot_be_is_one_sentence(count: int) -> None:
 
 def test_the_expected_time_counts_them() -> None:
     backend, without = GuestBackend(), planned(replicates=2)
-    assert expected_s(planned(replicates=2, perturb=6), backend) == 4 * expected_s(without, backend)
+    alone_s = sum(costs.seconds(without, backend, without.trials()).values())
+    perturbed = planned(replicates=2, perturb=6)
+    assert sum(costs.seconds(perturbed, backend, perturbed.trials()).values()) == pytest.approx(4 * alone_s)

@@ -12,6 +12,8 @@ from qjump_mn.model.plan import Trial
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 
+TICK_S = 0.5
+
 Reporter = Callable[[Trial, str], None]
 """Called with a trial and what it does now; from several threads."""
 
@@ -22,12 +24,12 @@ def execute(
     run: RunDirectory,
     began: Reporter,
     ended: Callable[[Trial, Ended], None],
+    tick: Callable[[], None] = lambda: None,
 ) -> None:
     """Run the ``trials``, ``backend.parallel`` at a time, the longest first.
 
-    ``ended`` is called from this thread. Whatever is raised here, an interrupt too, ends the trials that run,
-    and none starts any more.
-    """
+    ``ended`` is called from this thread, and ``tick`` every second or so. Whatever is raised here, an
+    interrupt too, ends the trials that run, and none starts any more."""
 
     def one(trial: Trial) -> Ended:
         began(trial, "starts")
@@ -39,7 +41,8 @@ def execute(
             for trial in sorted(trials, key=backend.cost, reverse=True):
                 waiting[pool.submit(one, trial)] = trial
             while waiting:
-                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                tick()
+                for future in wait(waiting, TICK_S, return_when=FIRST_COMPLETED).done:
                     trial = waiting.pop(future)
                     how = future.result()
                     run.finish(trial.name, _record(how))

@@ -13,6 +13,7 @@ import msgspec
 from qjump_mn import guest
 from qjump_mn.backends import emulated
 from qjump_mn.backends.protocol import Ended, Progress
+from qjump_mn.backends.stages import Stages
 from qjump_mn.errors import InvalidRunError, LostError
 from qjump_mn.executor.trial import MESSAGE
 from qjump_mn.guest.advice import advised
@@ -94,7 +95,7 @@ class GuestBackend:
         virtual_s = trial.background_ns / 1e9 + VIRTUAL_MARGIN_S
         args = {"steps": msgspec.to_builtins(trial_steps(trial))}
         job = guest.Job(entry=RUN_TRIAL, args=args, seed=trial.seed, virtual_deadline_s=virtual_s)
-        began = time.monotonic()
+        stages, began = Stages(trial, progress, boots=self._cold, unit="virtual s"), time.monotonic()
         try:
             with advised():
                 result = guest.run(
@@ -104,7 +105,8 @@ class GuestBackend:
                     snapshot=self._snapshots.get(network),
                     setup=setup(network) if self._cold else None,
                     wall_deadline_s=_wall_deadline_s(trial),
-                    progress=progress,
+                    progress=stages.line,
+                    clock=stages.clock,
                     stop=self._stop,
                 )
         except LostError as error:

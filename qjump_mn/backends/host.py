@@ -15,6 +15,7 @@ from typing import Self
 from qjump_mn import scratch
 from qjump_mn.backends import emulated
 from qjump_mn.backends.protocol import Ended, Progress
+from qjump_mn.backends.stages import Stages, ticking
 from qjump_mn.errors import MachineError, QJumpError
 from qjump_mn.executor.trial import Network as Built
 from qjump_mn.model.plan import Plan, Trial
@@ -68,7 +69,9 @@ class HostBackend:
         """Run one trial; see the protocol."""
         began = time.monotonic()
         try:
-            self._network(trial.network).trial(trial_steps(trial), out, progress)
+            built, stages = self._network(trial.network), Stages(trial, progress)
+            with ticking(stages):
+                built.trial(trial_steps(trial), out, stages.line)
             emulated.check_built(out, trial)
         except QJumpError as error:
             return Ended(error.exit_code, str(error), None, time.monotonic() - began)

@@ -9,6 +9,8 @@ from typing import NamedTuple, Protocol, Self
 from qjump_mn.model.plan import Plan, Trial
 
 Progress = Callable[[str], None]
+"""Called with what is done now, in a short line. What follows its first comma is how far that has come, so
+that it may be called often: "measures, 3 of 10 s"."""
 
 
 class Ended(NamedTuple):

@@ -67,6 +67,7 @@ class SimulatorBackend:
 
     def run(self, trial: Trial, out: Path, progress: Progress) -> Ended:
         """Run one trial."""
+        progress("simulates")
         began = time.monotonic()
         said, used = self._said(msgspec.json.encode(trial), out)
         took = time.monotonic() - began

@@ -22,7 +22,7 @@ from qjump_mn.errors import LostError, UsageError
 from qjump_mn.guest import snapshots, store
 from qjump_mn.guest.cores import core
 from qjump_mn.guest.images import prepare
-from qjump_mn.guest.job import Image, Job, Progress, Result, Setup, Snapshot, encode_job, encode_setup
+from qjump_mn.guest.job import Clock, Image, Job, Progress, Result, Setup, Snapshot, encode_job, encode_setup
 from qjump_mn.guest.machine import Files, Machine, Stop, end_orphans, machine, qemu_argv
 from qjump_mn.guest.result import Trailer, unpack
 
@@ -72,6 +72,7 @@ def run(
     setup: Setup | None = None,
     wall_deadline_s: float = 1800.0,
     progress: Progress = lambda line: None,
+    clock: Clock | None = None,
     memory_mb: int = MEMORY_MB,
     stop: Stop | None = None,
 ) -> Result:
@@ -105,7 +106,10 @@ def run(
         argv = qemu_argv(image, files, memory, stopping=False, state=snapshot is not None)
         try:
             with machine(argv, files, number, stop) as guest:
-                trailer = _follow(guest, snapshot, out, wall_deadline_s, progress)
+                if snapshot:
+                    snapshots.restore(guest, snapshot)
+                guest.wait_ended(wall_deadline_s, progress, clock)
+                trailer = _unpacked(guest, out)
         except LostError as error:
             error.waited_s = started - asked
             raise
@@ -121,13 +125,8 @@ def run(
     return Result(exit_code, virtual_s, wall_s, waited_s, console, sha256, argv, version, guest.used)
 
 
-def _follow(
-    guest: Machine, snapshot: Snapshot | None, out: Path, wall_deadline_s: float, progress: Progress
-) -> Trailer:
-    """Let the machine run to its end; its files are in ``out`` then."""
-    if snapshot:
-        snapshots.restore(guest, snapshot)
-    guest.wait_ended(wall_deadline_s, progress)
+def _unpacked(guest: Machine, out: Path) -> Trailer:
+    """What an ended machine left; its files are in ``out`` then."""
     trailer = unpack(guest.files.result, out)
     if trailer is None:
         raise guest.lost("the guest ended without a result")

@@ -16,6 +16,10 @@ from qjump_mn.processes import Used
 Progress = Callable[[str], None]
 """Called with one short line, without a newline; may be called from the thread that called us only."""
 
+Clock = Callable[[float], None]
+"""Called every second or so with the seconds that the machine's clock has run, to whole seconds; may be
+called from the thread that called us only."""
+
 JOB_BYTES = 65536
 """Every job is padded to this, so that all forks of a snapshot and a cold run start alike; only its own bytes
 are read, 20 kB in 4 virtual ms. Data belong into the image (`prepare(extra=…)`), not into the job."""

@@ -4,6 +4,7 @@ gets in."""
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import select
 import signal
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from qjump_mn.errors import LostError, MachineError
 from qjump_mn.guest.cores import StoppedError
-from qjump_mn.guest.job import Image, Progress
+from qjump_mn.guest.job import Clock, Image, Progress
 from qjump_mn.guest.qmp import Qmp
 from qjump_mn.leash import leashed
 from qjump_mn.processes import Used, is_alive, tag, wait
@@ -27,6 +28,9 @@ from qjump_mn.toolbox.tree import Tree
 TAG = "QJUMP_MN_RUN"
 """The environment variable by which our QEMUs are known: the harness's tag, see processes.py."""
 
+_BEGAN = datetime.datetime(2026, 1, 1)
+"""What a machine's clock says when it starts."""
+_CLOCK_S = 1.0
 _PROGRESS_MARK = "qjump-mn: "
 _TAIL_LINES = 15
 _STATE = "driver=qcow2,node-name=state,file.driver=file"
@@ -90,7 +94,7 @@ def qemu_argv(image: Image, files: Files, memory: str, *, stopping: bool, state:
         # rr=record makes main loop and vCPU alternate. Without it they race for the clock when the guest goes
         # idle, and two runs differ by microseconds (QEMU 7.2 to 10.0). `-smp 2` hangs with icount.
         "-accel", "tcg", "-smp", "1", "-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null",
-        "-rtc", "base=2026-01-01T00:00:00,clock=vm",
+        "-rtc", f"base={_BEGAN:%Y-%m-%dT%H:%M:%S},clock=vm",
         "-seed", "1",  # should QEMU ever hand out a random number, then the same one
         "-device", "ib700", "-action", f"watchdog={'pause' if stopping else 'none'}",
         "-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", _COMMAND_LINE,
@@ -128,10 +132,14 @@ class Machine:
             time.sleep(0.05)
         raise self.lost("the guest ended before its stopping point")
 
-    def wait_ended(self, wall_deadline_s: float, progress: Progress) -> None:
+    def wait_ended(self, wall_deadline_s: float, progress: Progress, clock: Clock | None = None) -> None:
         """Wait until QEMU has ended, however it did. Raises LostError when the deadline passes before."""
-        until = time.monotonic() + wall_deadline_s
+        until, next_s = time.monotonic() + wall_deadline_s, 0.0
         while self.qmp.drain():
+            if clock and time.monotonic() >= next_s:
+                with contextlib.suppress(LostError):  # it ended in between: the next turn sees it
+                    clock(self._clock_s())
+                next_s = time.monotonic() + _CLOCK_S
             select.select([self.qmp.socket], [], [], 0.1)
             self._follow(progress)
             self._check(until, wall_deadline_s)
@@ -154,6 +162,15 @@ class Machine:
             lines += (self.files.folder / "stderr").read_text(errors="replace").splitlines()
         tail = "\n".join(f"  {line}" for line in lines[-_TAIL_LINES:])
         return LostError(f"{what}; the end of its console:\n{tail}")
+
+    def _clock_s(self) -> float:
+        """What the machine's real-time clock says, which runs with its virtual one and whose reading changes
+        nothing in it."""
+        now = self.qmp.command("qom-get", path="/machine", property="rtc-time")
+        fields = ("tm_mon", "tm_mday", "tm_hour", "tm_min", "tm_sec")
+        month, *rest = (now[field] for field in fields)
+        then = datetime.datetime(1900 + now["tm_year"], month + 1, *rest)
+        return (then - _BEGAN).total_seconds()
 
     def _check(self, until: float, wall_deadline_s: float) -> None:
         if time.monotonic() > until:

@@ -1,0 +1,224 @@
+"""What a run takes, said before it begins: time and memory.
+
+What a trial takes is first what its programs say of themselves: ``busy`` in the guest, ``packets`` in the
+simulator. ``costs.json`` has what the trials of the presets that come with the project really took on one
+machine (``bench/costs.py``): such a trial is expected to take that again, one with other settings as many
+times more or less as its programs say, and one that nobody has measured as much beside its programs' words as
+others of its experiment. All of it is multiplied by how many times longer this machine needs than that one
+for a fixed piece of work."""
+
+from __future__ import annotations
+
+import bz2
+import functools
+import heapq
+import random
+import statistics
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from qjump_mn.backends.protocol import Backend
+from qjump_mn.errors import UsageError
+from qjump_mn.model import resolve
+from qjump_mn.model.plan import Plan, Trial
+
+FILE = Path(__file__).with_suffix(".json")
+
+FORK_S, QUIET = 4.0, 0.25
+"""Seconds of a fork, and of a quiet virtual second, on the machine that has measured."""
+
+START_S, PACKET_S = 0.4, 0.6e-6
+"""Of a simulated trial: until it begins, and of each packet on its way."""
+
+JUDGED_S, JUDGED_MB = 4.0, 170
+"""Figures, verdicts and report at the end of a run."""
+HARNESS_MB = 60
+"""What runs the trials and waits for them."""
+
+TRIED = 3
+"""The fixed work is done so many times, and the shortest counts."""
+
+
+class ArmCost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a trial of an arm took: ``run`` begins the hash of the one with seed 1, so that nobody takes it
+    for another."""
+
+    run: str
+    seconds: float
+
+
+class PresetCost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the trials of a preset took on ``backend``, by arm, and the most memory that one of them had.
+
+    ``by`` is "processor" where the time is that of processors, which other work on the machine does not
+    change much, and "clock" where it is how long they took, as of runs that are older than that record.
+    ``run`` is one whole run: what was said at its beginning, and what it took, in seconds."""
+
+    backend: str
+    by: Literal["processor", "clock"]
+    memory_mb: int | None
+    arms: dict[str, ArmCost]
+    run: tuple[float, float] | None = None
+
+
+class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``costs.json``: what the fixed work took, and each preset, as "fig3a/smoke"."""
+
+    work_s: float
+    presets: dict[str, PresetCost]
+
+
+class Expected(NamedTuple):
+    """What a run will take: ``memory_mb`` is of the trials that run at a time, None where nobody has measured
+    it."""
+
+    seconds: float
+    memory_mb: float | None
+
+
+@functools.cache
+def measured() -> Costs:
+    """What is in the file."""
+    return msgspec.json.decode(FILE.read_bytes(), type=Costs)
+
+
+def work_s() -> float:
+    """How long this machine takes for a fixed piece of work: bzip2, which is the same everywhere and, as an
+    emulator, takes its time for integers, branches and memory. Other work on the machine does not count."""
+    text = random.Random(1).randbytes(300_000)
+    took = []
+    for _ in range(TRIED):
+        began = time.thread_time()
+        bz2.compress(text)
+        took.append(time.thread_time() - began)
+    return min(took)
+
+
+@functools.cache
+def slowness() -> float:
+    """How many times longer this machine takes than the one that has measured."""
+    return work_s() / measured().work_s
+
+
+def arm_key(trial: Trial) -> str:
+    """The same for all trials of an arm that differ in nothing but their seed."""
+    return msgspec.structs.replace(trial, seed=1).hash[:12]
+
+
+def expected(plan: Plan, backend: Backend, trials: Sequence[Trial] | None = None) -> Expected:
+    """What a run of the plan takes on this machine, or of those of its trials that are left."""
+    if trials is None:
+        trials = plan.trials()
+    if not trials:
+        return Expected(0.0, None)
+    alone_s = seconds(plan, backend, trials)
+    ends = [0.0] * max(1, min(backend.parallel, len(trials)))
+    for trial in sorted(trials, key=backend.cost, reverse=True):  # as they are run
+        heapq.heapreplace(ends, ends[0] + alone_s[trial.name])
+    memory_mb = _memory_mb(plan, backend)
+    if memory_mb is not None:
+        memory_mb = HARNESS_MB + max(memory_mb * len(ends), JUDGED_MB)
+    return Expected(max(ends) + JUDGED_S * slowness(), memory_mb)
+
+
+def _memory_mb(plan: Plan, backend: Backend) -> float | None:
+    """The most memory of a trial: of its preset, else of its experiment, else as on its backend usually; None
+    where nobody has measured it."""
+    known = {
+        name: preset.memory_mb
+        for name, preset in measured().presets.items()
+        if preset.memory_mb and preset.backend == backend.name
+    }
+    for begin in (f"{plan.experiment}/{plan.preset}/", f"{plan.experiment}/"):
+        if alike := [memory for name, memory in known.items() if f"{name}/".startswith(begin)]:
+            return max(alike)
+    return statistics.median(known.values()) if known else None
+
+
+def seconds(plan: Plan, backend: Backend, trials: Iterable[Trial]) -> dict[str, float]:
+    """What each of the trials takes by itself on this machine, by name."""
+    factors = Factors(plan, backend)
+    return {trial.name: slowness() * factors.of(trial) * said_s(trial, backend) for trial in trials}
+
+
+def said_s(trial: Trial, backend: Backend) -> float:
+    """What a trial takes as its programs say, on the machine that has measured, whose cores are all at
+    work."""
+    virtual_s = (trial.warmup_ns + trial.duration_ns) / 1e9
+    if backend.name == "simulator":
+        return START_S + PACKET_S * backend.cost(trial)
+    if backend.clock == "real":
+        return FORK_S + virtual_s
+    # By the frame; where links are fast and the clock is not dilated, several are handled at a time. On a
+    # dilated clock the kernel's own timers are few, and programs wait for each other as long as ever.
+    rates = trial.network.link.rate_bps / 1e7
+    faster: float = max(1.0, 0.4 * rates) if trial.arm.dilated else rates**0.85
+    return FORK_S + virtual_s * (QUIET + faster * sum(workload.busy for workload in trial.arm.workloads))
+
+
+def told(expected: Expected) -> str:
+    """In words, as nobody knows it exactly: "about 3 min, 0.5 GB of memory"."""
+    memory = "" if expected.memory_mb is None else f", {told_memory(expected.memory_mb)} of memory"
+    return f"about {told_time(expected.seconds)}{memory}"
+
+
+def told_time(seconds: float) -> str:
+    """A time that nobody knows exactly."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
+
+
+def told_memory(megabytes: float) -> str:
+    """Memory likewise: a tenth of a GB and more."""
+    return f"{max(0.1, megabytes / 1024):.1f} GB".replace(".0 ", " ")
+
+
+class Factors:
+    """How many times longer trials took than their programs say: one of the same arm of the preset as it
+    comes; else all of the preset together; else all of its experiment on such a clock; else nobody knows, and
+    it is once."""
+
+    def __init__(self, plan: Plan, backend: Backend) -> None:
+        self._backend = backend
+        own = [plan.preset]
+        others = [
+            name.partition("/")[2] for name in measured().presets if name.startswith(f"{plan.experiment}/")
+        ]
+        self._arms = self._took(plan.experiment, own)
+        self._all = list(self._arms.values()) or list(self._took(plan.experiment, others).values())
+
+    def _took(self, experiment: str, presets: Iterable[str]) -> dict[str, tuple[Trial, float]]:
+        """Trials of the presets as they come, with what they took; none of what is another by now."""
+        found = {}
+        for preset in presets:
+            entry = measured().presets.get(f"{experiment}/{preset}")
+            if entry is None or entry.backend != self._backend.name:
+                continue
+            for trial in _usual(experiment, preset):
+                cost = entry.arms.get(trial.arm.name)
+                if cost and cost.run == arm_key(trial):
+                    found[f"{preset}/{trial.arm.name}"] = trial, cost.seconds
+        return found
+
+    def of(self, trial: Trial) -> float:
+        """The factor of a trial of the plan."""
+        alike = [took for name, took in self._arms.items() if name.partition("/")[2] == trial.arm.name]
+        alike = alike or [one for one in self._all if bool(one[0].arm.dilated) == bool(trial.arm.dilated)]
+        if not alike:
+            return 1.0
+        return sum(took for _, took in alike) / sum(said_s(one, self._backend) for one, _ in alike)
+
+
+@functools.lru_cache(maxsize=64)
+def _usual(experiment: str, preset: str) -> tuple[Trial, ...]:
+    """A trial of each arm of a preset as it comes; none of one that a file of the user's has not."""
+    try:
+        plan = resolve.plan(experiment, preset, [])
+    except UsageError:
+        return ()
+    return plan.trials()[: len(plan.arms_run)]

@@ -1,0 +1,250 @@
+"""What is told while trials run: in a terminal, and without one."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from qjump_mn.backends.protocol import Ended
+from qjump_mn.backends.simulator import SimulatorBackend
+from qjump_mn.backends.stages import MEASURING, Stages, ticking
+from qjump_mn.live import Board
+from qjump_mn.model import resolve
+from qjump_mn.model.plan import Trial
+from tests import tiny
+
+PLAN = resolve.plan("fig3a", "smoke", [])
+FIRST, SECOND, THIRD = PLAN.trials()[:3]
+
+
+def board(out: Console, seconds: float = 10.0) -> Board:
+    backend = SimulatorBackend()
+    backend.parallel = 2
+    trials = [FIRST, SECOND, THIRD]
+    return Board(out, backend, trials, {trial.name: seconds for trial in trials})
+
+
+@pytest.fixture
+def text() -> io.StringIO:
+    return io.StringIO()
+
+
+def test_without_a_terminal_there_is_a_line_now_and_then(
+    text: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("qjump_mn.live.time.monotonic", lambda: now[0])
+    with board(Console(file=text, soft_wrap=True)) as shown:
+        shown.stage(FIRST, "starts")
+        shown.stage(SECOND, "measures, 1 of 4 s")
+        for _ in range(31):
+            now[0] += 1.0
+            shown.tick()
+    (line,) = text.getvalue().splitlines()
+    assert line == f"  0:31  {FIRST.name}: starts; {SECOND.name}: measures, 1 of 4 s; about 10 s left"
+
+
+def test_what_is_left_follows_how_long_trials_take(
+    text: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("qjump_mn.live.time.monotonic", lambda: now[0])
+    with board(Console(file=text, soft_wrap=True)) as shown:
+        shown.stage(FIRST, "starts")
+        shown.stage(SECOND, "starts")
+        now[0] = 20.0
+        shown.ended(FIRST, Ended(0, "", 1.0, 20.0))
+        shown.stage(THIRD, "starts")
+        now[0] = 25.0
+        shown.ended(SECOND, Ended(4, "it is not what was planned", 1.0, 25.0))
+        shown.ended(THIRD, Ended(0, "", 1.0, 5.0, 3.0))
+    assert text.getvalue().splitlines() == [
+        f"  0:20  [1/3] {FIRST.name}: done in 20 s, about 20 s left",
+        f"  0:25  [2/3] {SECOND.name}: INVALID: it is not what was planned, about 18 s left",
+        f"  0:25  [3/3] {THIRD.name}: done in 5 s (waited 3 s for a core)",
+    ]
+
+
+def test_the_same_stage_some_way_on_is_no_other_stage(text: io.StringIO) -> None:
+    with board(Console(file=text)) as shown:
+        lines = ("starts", "measures, 1 of 4 s", "measures, 2 of 4 s", "ends")
+        assert [shown.stage(FIRST, line) for line in lines] == [True, True, False, True]
+
+
+def test_waiting_for_a_core_is_told_once_and_takes_no_time_of_the_trial(
+    text: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("qjump_mn.live.time.monotonic", lambda: now[0])
+    with board(Console(file=text, soft_wrap=True)) as shown:
+        shown.stage(FIRST, "waits for a core: pid 12 has it")
+        shown.stage(SECOND, "waits for a core: pid 12 has it")
+        now[0] = 60.0
+        shown.stage(FIRST, "sets up, 0 s")
+        now[0] = 64.0
+        shown.ended(SECOND, Ended(0, "", 1.0, 10.0))
+    assert text.getvalue().splitlines() == [
+        f"  0:00  {FIRST.name}: waits for a core: pid 12 has it",
+        f"  1:04  [1/3] {SECOND.name}: done in 10 s, about 10 s left",
+    ]
+
+
+class Terminal:
+    """The command line in a terminal of so many columns; ``written`` is all that came."""
+
+    def __init__(self, columns: int, folder: Path, *words: str, **variables: str) -> None:
+        ours, theirs = pty.openpty()
+        size = {"COLUMNS": str(columns), "LINES": "24", "TERM": "xterm", **variables}
+        unset = {"NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"}
+        kept = {name: value for name, value in os.environ.items() if name not in unset}
+        argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words, "--out", str(folder / "out")]
+        self.process = subprocess.Popen(
+            argv, cwd=folder, env={**kept, **size}, stdin=theirs, stdout=theirs, stderr=theirs
+        )
+        os.close(theirs)
+        self._chunks: list[bytes] = []
+        self._reader = threading.Thread(target=self._read, args=(ours,))
+        self._reader.start()
+
+    def _read(self, ours: int) -> None:
+        with os.fdopen(ours, "rb", buffering=0) as stream:
+            try:
+                while chunk := stream.read(65536):
+                    self._chunks.append(chunk)
+            except OSError:  # the last of the other end was closed
+                return
+
+    @property
+    def written(self) -> str:
+        return b"".join(self._chunks).decode()
+
+    def ended(self) -> tuple[int, str]:
+        try:
+            code = self.process.wait(300)
+        finally:
+            self.process.kill()
+        self._reader.join()
+        return code, self.written
+
+
+def screen(written: str, columns: int) -> list[str]:
+    """What a terminal shows in the end: of the control sequences those that lines are replaced with."""
+    lines, row = [""], 0
+    for part in written.replace("\r\n", "\n").replace("\x1b", "\0\x1b").split("\0"):
+        if part.startswith("\x1b[1A"):
+            row -= 1
+            part = part[4:]
+        elif part.startswith("\x1b[2K"):
+            lines[row] = ""
+            part = part[4:]
+        elif part.startswith("\x1b["):
+            part = part[2:].lstrip("?0123456789;")[1:]
+        for character in part:
+            if character == "\n":
+                row += 1
+                lines += [""] * (row + 1 - len(lines))
+            elif character != "\r":
+                lines[row] += character
+    assert "\0" not in "".join(lines)
+    return lines
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    tiny.write(tmp_path, "mine", replicates=4)
+    return tmp_path
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_a_terminal_has_a_line_for_each_trial_that_goes_when_it_ends(columns: int, folder: Path) -> None:
+    code, written = Terminal(columns, folder, "run", "mine", "--preset", tiny.PRESET).ended()
+    assert code in (0, 1), written
+    lines = [
+        line for line in written.replace("\x1b", "\n").replace("\r", "\n").splitlines() if "simulates" in line
+    ]
+    assert lines and all(len(line.removeprefix("[2K")) < columns for line in lines)
+    assert any("of 4 trials done" in line for line in written.splitlines())
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1, "the cursor is there again"
+    shown = screen(written, columns)
+    assert not [line for line in shown if "simulates" in line or "trials done" in line]
+    assert sum(": done in " in line for line in shown) == 4
+
+
+@pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"NO_COLOR": "1", "TERM": "dumb"}])
+def test_a_terminal_that_cannot_change_lines_gets_whole_ones(variables: dict[str, str], folder: Path) -> None:
+    code, written = Terminal(80, folder, "run", "mine", "--preset", tiny.PRESET, **variables).ended()
+    assert code in (0, 1) and "\x1b[1A" not in written and "\x1b[?25l" not in written
+
+
+def test_no_color_leaves_the_lines_that_change(folder: Path) -> None:
+    _, written = Terminal(80, folder, "run", "mine", "--preset", tiny.PRESET, NO_COLOR="1").ended()
+    assert "simulates" in written and not re.search("\x1b\\[[0-9;]*(3[0-8]|9[0-7])", written)
+
+
+def test_ctrl_c_gives_the_cursor_back(folder: Path) -> None:
+    terminal = Terminal(80, folder, "run", "mine", "--preset", tiny.PRESET, "-s", "duration=100s")
+    while "simulates" not in terminal.written:
+        assert terminal.process.poll() is None, terminal.written
+        time.sleep(0.05)
+    terminal.process.send_signal(2)
+    code, written = terminal.ended()
+    assert code == 130 and written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1
+    shown = screen(written, 80)
+    assert not [line for line in shown if "simulates" in line]
+    assert "interrupted; everything that was started has been ended" in "".join(shown)
+
+
+def stages(trial: Trial, unit: str = "s") -> tuple[Stages, list[str]]:
+    lines: list[str] = []
+    return Stages(trial, lines.append, unit=unit), lines
+
+
+def test_an_emulated_trial_tells_its_stage_and_the_seconds_of_its_clock() -> None:
+    trial, lines = stages(FIRST, unit="virtual s")
+    for second in (7.0, 8.0, 9.0):
+        trial.clock(second)
+    trial.line(MEASURING)
+    for second in (10.0, 12.0, 14.0):
+        trial.clock(second)
+    assert FIRST.duration_ns == 4 * 10**9
+    assert lines == [
+        "sets up, 0 virtual s",
+        "sets up, 1 virtual s",
+        "sets up, 2 virtual s",
+        "measures, 0 of 4 virtual s",
+        "measures, 1 of 4 virtual s",
+        "measures, 3 of 4 virtual s",
+        "measures, 4 of 4 virtual s",
+    ]
+
+
+def test_a_dilated_clock_is_that_of_the_programs() -> None:
+    dilated = resolve.plan("fig3a", "paper", []).trials()[0]
+    trial, lines = stages(dilated)
+    trial.clock(400.0)
+    trial.line(MEASURING)
+    trial.clock(525.0)
+    assert lines[-1] == "measures, 0.125 of 0.25 s"
+
+
+def test_other_lines_pass_as_they_are() -> None:
+    trial, lines = stages(FIRST)
+    trial.line("waits for a core: pid 12 has it")
+    assert lines == ["waits for a core: pid 12 has it"]
+
+
+def test_on_the_host_the_clock_is_the_hosts() -> None:
+    trial, lines = stages(FIRST)
+    with ticking(trial):
+        trial.line(MEASURING)
+    assert lines == ["sets up, 0 s", "measures, 0 of 4 s"]
