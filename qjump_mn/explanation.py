@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import msgspec
 from rich.console import Console
 
+from qjump_mn import costs
+from qjump_mn.backends import registry
 from qjump_mn.model import loading, resolve
-from qjump_mn.model.plan import Plan
+from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.results import wording
 from qjump_mn.session import check_backends
 
 
 def explain(experiment: str, preset: str, settings: list[str], out: Console) -> None:
-    """Say in words what an experiment asks and does."""
+    """Say in short what an experiment asks and does, and what each of its presets takes."""
+    plan = resolve.plan(experiment, preset, settings)
+    check_backends(plan)
+    arms = {_series(plan, arm): None for arm in plan.arms}
+    lines = [
+        f"{plan.experiment}: {plan.title}",
+        f"reproduces: {plan.reproduces}",
+        "",
+        *([plan.question, ""] if plan.question else []),
+        *_frame(plan),
+        *_presets(experiment, preset),
+        "arms:",
+        *(f"  {name}: {label}" for name, label in arms),
+        "",
+        "claims:",
+        *(f"  {name}: {claim.statement}" for name, claim in plan.claims.items()),
+        "",
+        f"qjump-mn explain {experiment} --all  tells workloads, limits, predicates and remarks.",
+    ]
+    for line in lines:
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        out.print(textwrap.fill(line, out.width, subsequent_indent=indent), markup=False)
+
+
+def explain_all(experiment: str, preset: str, settings: list[str], out: Console) -> None:
+    """Say in words all that an experiment asks and does."""
     plan = resolve.plan(experiment, preset, settings)
     check_backends(plan)
     lines = [
@@ -20,37 +49,13 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
         f"reproduces: {plan.reproduces}",
         "",
         *([plan.question, ""] if plan.question else []),
-        f"network: {_network(plan)}",
-        f"trial: {_trial(plan)}; seeds {', '.join(map(str, plan.seeds))}",
-        f"backends: {', '.join(plan.backends)}",
-        "",
-        "presets:",
-        *(
-            f"  {'*' if name == preset else ' '} {name}: {about}"
-            for name, about in loading.presets(experiment).items()
-        ),
-        "",
+        *_frame(plan),
+        *_presets(experiment, preset),
         "arms:",
+        *dict.fromkeys(_arm(plan, arm) for arm in plan.arms),
+        "",
+        "claims:",
     ]
-    listed = set()
-    for arm in plan.arms:
-        limits = ""
-        if arm.qjump is not None:
-            budgets = ", ".join(
-                f"level {level}: {arm.qjump.budget_bytes[level]} B"
-                for level in range(7, -1, -1)
-                if arm.qjump.budget_bytes[level]
-            )
-            limits = f"; limiter, {arm.qjump.mode}, epoch {arm.qjump.epoch_ns / 1e6:g} ms ({budgets})"
-        runs = ", ".join(f"{workload.label} at level {workload.level}" for workload in arm.workloads)
-        name, label = arm.name, arm.label
-        if wording.same_limits(plan.arms, arm.series):
-            xs = [f"{one.x:g}" for one in plan.arms if one.series == arm.series and one.x is not None]
-            name, label = arm.series, f"{wording.series_label(arm)}; {', '.join(xs)}"
-        if name not in listed:
-            lines.append(f"  {name} ({label}): {runs}; scheme {arm.scheme.name}{limits}")
-        listed.add(name)
-    lines += ["", "claims:"]
     for name, claim in plan.claims.items():
         lines += [
             f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: {claim.statement}",
@@ -81,3 +86,52 @@ def _trial(plan: Plan) -> str:
     if not plan.duration_ns:
         return "until all of its flows have ended"
     return f"{plan.warmup_ns / 1e9:g} s of warm-up, {plan.duration_ns / 1e9:g} s measured"
+
+
+def _frame(plan: Plan) -> list[str]:
+    return [
+        f"network: {_network(plan)}",
+        f"trial: {_trial(plan)}; seeds {', '.join(map(str, plan.seeds))}",
+        f"backends: {', '.join(plan.backends)}",
+        "",
+    ]
+
+
+def _presets(experiment: str, preset: str) -> list[str]:
+    """Each with what it takes on this machine; the one that is explained is marked."""
+    return [
+        "presets, with what each takes on this machine:",
+        *(
+            f"  {'*' if name == preset else ' '} {name}: {_takes(experiment, name)}; {about}"
+            for name, about in loading.presets(experiment).items()
+        ),
+        "",
+    ]
+
+
+def _takes(experiment: str, preset: str) -> str:
+    plan = resolve.plan(experiment, preset, [])
+    return costs.told(costs.expected(plan, registry.make(plan.backends[0])))
+
+
+def _series(plan: Plan, arm: ArmPlan) -> tuple[str, str]:
+    """The name and the label of an arm, or of the sweep that it is one of."""
+    if not wording.same_limits(plan.arms, arm.series):
+        return arm.name, arm.label
+    values = [f"{one.x:g}" for one in plan.arms if one.series == arm.series and one.x is not None]
+    return arm.series, f"{wording.series_label(arm)}; {', '.join(values)}"
+
+
+def _arm(plan: Plan, arm: ArmPlan) -> str:
+    """An arm with its workloads, its scheme and its limits."""
+    limits = ""
+    if arm.qjump is not None:
+        budgets = ", ".join(
+            f"level {level}: {arm.qjump.budget_bytes[level]} B"
+            for level in range(7, -1, -1)
+            if arm.qjump.budget_bytes[level]
+        )
+        limits = f"; limiter, {arm.qjump.mode}, epoch {arm.qjump.epoch_ns / 1e6:g} ms ({budgets})"
+    runs = ", ".join(f"{workload.label} at level {workload.level}" for workload in arm.workloads)
+    name, label = _series(plan, arm)
+    return f"  {name} ({label}): {runs}; scheme {arm.scheme.name}{limits}"

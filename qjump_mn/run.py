@@ -207,24 +207,28 @@ def explain(
     experiment: Experiment,
     preset: Preset = "",
     settings: Settings = NO_SETTINGS,
+    everything: Annotated[
+        bool, typer.Option("--all", help="with workloads, limits, predicates and remarks")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="print the whole plan as JSON: what is run, shown and judged")
     ] = False,
 ) -> None:
-    """Say what an experiment asks, with which arms, parameters and claims."""
+    """Say what an experiment asks, with which arms and claims, and how long its presets take."""
     from qjump_mn import explanation
 
-    say = explanation.explain_json if as_json else explanation.explain
+    say = explanation.explain_all if everything else explanation.explain
+    say = explanation.explain_json if as_json else say
     name = loading.experiment_called(experiment)
     say(name, preset or loading.usual_preset(name), settings, out)
 
 
 @app.command()
 def new(
-    kind: Annotated[str, typer.Argument(help="experiment or scheme", show_default=False)],
+    kind: Annotated[str, typer.Argument(help="experiment, scheme or program", show_default=False)],
     name: Annotated[str, typer.Argument(help="what it is called", show_default=False)],
 ) -> None:
-    """Write a commented file for an experiment or a scheme of your own, which runs as it is."""
+    """Write a commented experiment, scheme or program of your own, which runs as it is."""
     from qjump_mn import beginnings
 
     path = beginnings.write(kind, name)
