@@ -34,14 +34,14 @@ EXIT_CODES = {
     130: "Interrupted.",
 }
 FILES = {
-    "experiments/, schemes/, topologies/": "Your own files in the folder that you start from.",
+    "experiments/, schemes/, topologies/, programs/": "Your own files in the folder that you start from.",
     "results/last": "The newest run directory.",
     "/var/cache/qjump-mn": "What is built. QJUMP_MN_CACHE is another folder.",
 }
 VARIABLES = {
     "QJUMP_MN_CACHE": "The folder of what is built.",
     "QJUMP_MN_MACHINE": "A machine file, which is used instead of packages.",
-    "QJUMP_MN_PATH": "Folders with experiments, schemes and topologies, separated by colons.",
+    "QJUMP_MN_PATH": "Folders with experiments, schemes, topologies and programs, separated by colons.",
     "QJUMP_MN_WHEELS": "A wheels file, which is used instead of an index.",
 }
 

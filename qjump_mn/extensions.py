@@ -1,4 +1,5 @@
-"""What other installed packages add, found by the entry points of their distributions.
+"""What other installed packages add, found by the entry points of their distributions, and where a user's own
+files lie.
 
 A distribution adds a name to a group of ours (such as ``qjump_mn.figures``) in its ``pyproject.toml``::
 
@@ -10,6 +11,7 @@ This module uses the standard library only, and imports nothing of an extension 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -19,6 +21,13 @@ from typing import Any
 from qjump_mn.errors import UsageError
 
 _PREFIX = "qjump_mn."
+
+
+def users_folders() -> list[Path]:
+    """Where a user's own files are looked for, in this order: in folders such as ``experiments/`` of
+    these."""
+    named = [Path(folder) for folder in os.environ.get("QJUMP_MN_PATH", "").split(os.pathsep) if folder]
+    return [*named, Path.cwd()]
 
 
 def entries(group: str, ours: Collection[str] = ()) -> dict[str, EntryPoint]:

@@ -7,19 +7,15 @@ from typing import Annotated
 
 import typer
 
+from qjump_mn import completion
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading
-
-
-def experiments(incomplete: str) -> list[str]:
-    """What a shell may complete the name of an experiment to."""
-    return [name for name in (*loading.names("experiments"), "all") if name.startswith(incomplete)]
-
 
 Experiment = Annotated[
     str,
     typer.Argument(
-        help="the experiment's name, such as fig3a; see list", show_default=False, autocompletion=experiments
+        help="the experiment's name, such as fig3a; see list",
+        show_default=False,
+        autocompletion=completion.experiments,
     ),
 ]
 Preset = Annotated[
@@ -29,6 +25,7 @@ Preset = Annotated[
         "-p",
         help="how long and how loaded, else the experiment's usual one; see explain",
         show_default=False,
+        autocompletion=completion.presets,
     ),
 ]
 Settings = Annotated[

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from qjump_mn import __version__, cache, machine, options, scratch
+from qjump_mn import __version__, cache, completion, machine, scratch
 from qjump_mn.errors import QJumpError, UsageError
 from qjump_mn.model import loading, sweep
 from qjump_mn.options import (
@@ -89,7 +89,7 @@ def run(
         typer.Argument(
             help="the experiment's name, such as fig3a, see list; or all: every one that has the preset",
             show_default=False,
-            autocompletion=options.experiments,
+            autocompletion=completion.experiments,
         ),
     ],
     preset: Preset = "",
@@ -100,6 +100,7 @@ def run(
             metavar="ARM,ARM",
             help="run only these arms; claims that need others are not judged",
             show_default=False,
+            autocompletion=completion.arms,
         ),
     ] = "",
     schemes: Annotated[
@@ -109,6 +110,7 @@ def run(
             metavar="SCHEME,SCHEME",
             help="add an arm for each of these schemes, ours or yours; see list",
             show_default=False,
+            autocompletion=completion.schemes,
         ),
     ] = "",
     seed: Annotated[int, typer.Option(help="the first seed; each further replicate has the next one")] = 1,
@@ -132,6 +134,7 @@ def run(
             help="guest: a machine of its own, on a virtual clock; host: this machine's kernel; "
             "simulator: no kernel; else the experiment's usual one",
             show_default=False,
+            autocompletion=completion.backends,
         ),
     ] = "",
     cold: Annotated[
@@ -225,16 +228,22 @@ def explain(
 
 @app.command()
 def new(
-    kind: Annotated[str, typer.Argument(help="experiment, scheme or program", show_default=False)],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="experiment, scheme or program", show_default=False, autocompletion=completion.kinds
+        ),
+    ],
     name: Annotated[str, typer.Argument(help="what it is called", show_default=False)],
 ) -> None:
     """Write a commented experiment, scheme or program of your own, which runs as it is."""
     from qjump_mn import beginnings
 
-    path = beginnings.write(kind, name)
-    out.print(
-        f"{path} is written. Change it, and run  {beginnings.NEXT[kind].format(name=name)}", markup=False
-    )
+    written = [str(path) for path in beginnings.write(kind, name)]
+    what = f"{written[0]} is written. Change it"
+    if len(written) > 1:
+        what = f"{' and '.join(written)} are written. Change them"
+    out.print(f"{what}, and run  {beginnings.NEXT[kind].format(name=name)}", markup=False)
 
 
 @app.command()

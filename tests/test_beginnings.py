@@ -20,7 +20,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_new_experiment_can_be_run_and_judged(here: Path) -> None:
-    assert beginnings.write("experiment", "mine") == Path("experiments/mine.toml")
+    assert beginnings.write("experiment", "mine") == [Path("experiments/mine.toml")]
     plan = resolve.plan("mine", loading.usual_preset("mine"), [])
     check(plan)
     assert [arm.name for arm in plan.arms] == ["idle", "contended", "qjump"]
@@ -29,7 +29,7 @@ def test_a_new_experiment_can_be_run_and_judged(here: Path) -> None:
 
 
 def test_a_new_scheme_meets_an_experiment_of_ours(here: Path) -> None:
-    assert beginnings.write("scheme", "mine") == Path("schemes/mine.toml")
+    assert beginnings.write("scheme", "mine") == [Path("schemes/mine.toml")]
     plan = resolve.plan("fig3a", "smoke", [], schemes=["mine"])
     check(plan)
     assert "mine" in [arm.scheme.name for arm in plan.arms]

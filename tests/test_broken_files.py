@@ -170,7 +170,9 @@ def test_what_is_wrong_is_told_with_its_line(folder: Path) -> None:
     file.write_text(
         'title = "mine"\n\n[workloads.ping]\nprogram = "ping"\nflows = ["h8>h10"]\nintervall = "1ms"\n'
     )
-    with pytest.raises(UsageError, match=rf"did you mean 'interval'\? \({file}, line 6\)$"):
+    with pytest.raises(
+        UsageError, match=rf"did you mean 'interval'\? \(all: interval, .*\) \({file}, line 6\)$"
+    ):
         resolve.plan("mine", "course", [])
     file.write_text(
         '[workloads.ping]\nprogram = "ping"\nflows = "h8>h10"\n[arms.idle]\nworkloads = ["ping"]\n'
@@ -206,5 +208,9 @@ def test_an_experiment_without_presets_has_the_usual_one(folder: Path) -> None:
 def test_of_many_words_the_likest_are_named() -> None:
     assert loading.nearest("x", []) == "there are none"
     assert loading.nearest("zzz", ["a", "b"]) == "known are a, b"
+    assert loading.nearest("smok", ["paper", "smoke"]) == "did you mean 'smoke'? (all: smoke, paper)"
+    assert loading.nearest("smok", ["smoke"]) == "did you mean 'smoke'?"
+    near = loading.nearest("word7", [f"word{number}" for number in range(30)])
+    assert near == "did you mean 'word7'? (nearest: word7, word17, word27, word0, word1, word2)"
     many = loading.nearest("q", [f"word{number}" for number in range(30)])
     assert many.startswith("known are word") and many.endswith(" and 6 others")

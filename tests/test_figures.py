@@ -224,7 +224,7 @@ def test_an_unknown_figure_names_the_nearest_and_all(manifest: Manifest) -> None
         registry.check(msgspec.structs.replace(manifest.plan.figure, **changes))
 
     check()
-    sentence = r"there is no figure 'latency_cfd': did you mean 'latency_cdf'\? \(all: bars, latency_cdf, "
+    sentence = r"there is no figure 'latency_cfd': did you mean 'latency_cdf'\? \(all: latency_cdf, "
     with pytest.raises(UsageError, match=sentence):
         check(plot="latency_cfd")
     for name in ("style", "__init__", "../figures/latency_cdf"):

@@ -39,11 +39,26 @@ def test_every_option_may_be_a_variable() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "expected"),
-    [("qjump-mn run fig3", ["fig3a", "fig3b", "fig3c"]), ("qjump-mn comp", ["compare"])],
+    [
+        ("qjump-mn run fig3", ["fig3a", "fig3b", "fig3c"]),
+        ("qjump-mn comp", ["compare"]),
+        ("qjump-mn run fig3a --preset ", ["smoke", "course", "paper", "htb2015", "10g"]),
+        ("qjump-mn run fig3a -p c", ["course"]),
+        ("qjump-mn explain fig1a --preset s", ["smoke"]),
+        ("qjump-mn run --preset abl", ["ablation"]),
+        ("qjump-mn run fig3a --preset smoke --arms i", ["idle"]),
+        ("qjump-mn run fig3a --preset smoke --arms idle,c", ["idle,contended"]),
+        ("qjump-mn run fig3a --preset nosuch --arms i", []),
+        ("qjump-mn run --arms i", []),
+        ("qjump-mn run fig3a --scheme dctcp,pf", ["dctcp,pfabric"]),
+        ("qjump-mn run fig3a --backend ", ["guest", "host", "simulator"]),
+        ("qjump-mn new p", ["program"]),
+    ],
 )
 def test_a_shell_completes_names(typed: str, expected: list[str]) -> None:
     words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" ")), "_QJUMP_MN_COMPLETE": "complete_bash"}
-    assert called(**words)[1].split() == expected
+    code, said, error = called(**words)
+    assert (code, said.split(), error) == (0, expected, "")
 
 
 def test_the_shells_script_is_shown() -> None:

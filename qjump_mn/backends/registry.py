@@ -35,8 +35,7 @@ def check(backends: Iterable[str], where: str) -> None:
     known = names()
     for name in backends:
         if name not in known:
-            nearest = loading.nearest(name, known)
-            raise UsageError(f"{where}: there is no backend {name!r}: {nearest} (all: {', '.join(known)})")
+            raise UsageError(f"{where}: there is no backend {name!r}: {loading.nearest(name, known)}")
 
 
 def make(name: str, *, cold: bool = False) -> Backend:

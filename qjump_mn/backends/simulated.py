@@ -15,7 +15,7 @@ import msgspec
 import qjump_mn
 from qjump_mn import cache, extensions, remembered
 from qjump_mn.errors import UsageError
-from qjump_mn.programs import registry
+from qjump_mn.programs import registry, users
 from qjump_mn.remembered import Kind
 
 PACKAGE = Path(qjump_mn.__file__).parent
@@ -102,5 +102,5 @@ def _installed() -> list[str]:
 
 
 def _is_extended() -> bool:
-    """Whether an installed package brings programs: the key does not know their code."""
-    return bool(extensions.every(registry.PROGRAMS_GROUP))
+    """Whether somebody else brings programs: the key does not know their code."""
+    return bool(extensions.every(registry.PROGRAMS_GROUP) or users.folders())

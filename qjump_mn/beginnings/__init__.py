@@ -1,45 +1,70 @@
-"""``new``: a commented file to begin with, which runs as it is."""
+"""``new``: commented files to begin with, which run as they are."""
 
 from __future__ import annotations
 
+import keyword
 from pathlib import Path
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import filenames, loading
+from qjump_mn.programs import registry
 from qjump_mn.results import directory
 
-KINDS = {"experiment": "experiments", "scheme": "schemes"}
+KINDS = {"experiment": "experiments", "scheme": "schemes", "program": "programs"}
 """What can be begun, and the folder in which it is looked for."""
 
 NEXT = {
     "experiment": "qjump-mn run {name}",
     "scheme": "qjump-mn run fig3a --preset smoke --scheme {name}",
+    "program": "qjump-mn run {name} --backend simulator",
 }
 """What to do with it then."""
 
+_HERE = Path(__file__).parent
 
-def write(kind: str, name: str) -> Path:
-    """Write a file for a new ``kind`` called ``name`` into its folder here; return where it is.
 
-    Raises :class:`UsageError` for a name that cannot be or that something has already, and where the file
-    cannot be written.
+def write(kind: str, name: str) -> list[Path]:
+    """Write what is new of a ``kind`` called ``name`` into its folder here; return what is written. A program
+    comes with an experiment of its name.
+
+    Raises :class:`UsageError` for a name that cannot be or that something has already, and where it cannot be
+    written.
     """
     if kind not in KINDS:
         raise UsageError(f"{kind!r} cannot be begun: {loading.nearest(kind, list(KINDS))}")
     filenames.check(f"new {kind}", name)
-    folder = KINDS[kind]
-    if known := loading.path_of(folder, name):
-        raise UsageError(f"{kind} {name!r} is there already, {known}: take another name")
-    if kind == "experiment" and loading.experiment_called(name) != name:
+    folder, wanted = KINDS[kind], {"program": "experiment"}.get(kind, kind)
+    if kind == "program":
+        _check_program(name)
+    if known := loading.path_of(KINDS[wanted], name):
+        raise UsageError(f"{wanted} {name!r} is there already, {known}: take another name")
+    if wanted == "experiment" and loading.experiment_called(name) != name:
         raise UsageError(f"{name!r} is another name of {loading.experiment_called(name)!r}: take another one")
-    text = (Path(__file__).parent / f"{folder}.toml").read_text().replace("@NAME@", name)
-    path = Path(folder, f"{name}.toml")
-    new_folder = not path.parent.exists()
+    text = (_HERE / f"{folder}.toml").read_text().replace("@NAME@", name)
+    files = {Path(KINDS[wanted], f"{name}.toml"): text}
+    if kind == "program":
+        files |= {
+            Path(folder, name, file.name): file.read_text() for file in (_HERE / "program").glob("*.py")
+        }
+    for path, content in files.items():
+        _place(path, content)
+    return [*([Path(folder, name)] if kind == "program" else []), next(iter(files))]
+
+
+def _check_program(name: str) -> None:
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise UsageError(f"new program: {name!r} is no name of a Python package: use letters, digits and _")
+    if name in registry.names() or Path("programs", name).exists():
+        raise UsageError(f"program {name!r} is there already: take another name")
+
+
+def _place(path: Path, content: str) -> None:
+    """Write a file that is not there yet, and the folders that it lies in."""
+    new_folder = next((folder for folder in reversed(path.parents) if not folder.exists()), None)
     try:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+            file.write(content)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None
-    directory.hand_over(path.parent if new_folder else path)
-    return path
+    directory.hand_over(new_folder or path)

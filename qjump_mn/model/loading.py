@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,8 +29,11 @@ topologies/."""
 FREE = ("factors", "host_jitter_of", "queue", "host_queue", "pause", "transport")
 """Tables that have what is put there; a backend knows what they may have."""
 
-MOST_NAMED = 24
-"""A sentence names so many of the words that it could be."""
+MOST_NAMED, FEW_NAMED = 24, 6
+"""A sentence names so many of the words that it could be; of more than that only the nearest few, if one is
+like it."""
+LIKE = 0.5
+"""From here on a word is like another."""
 SINGULAR = {
     "experiments": "experiment",
     "schemes": "scheme",
@@ -67,8 +69,7 @@ def folders(kind: str) -> list[Path]:
     installed packages, then ours."""
     package = Path(qjump_mn.__file__).parent
     ours = package / kind if (package / kind).is_dir() else package.parent / kind
-    users = [Path(folder) for folder in os.environ.get("QJUMP_MN_PATH", "").split(os.pathsep) if folder]
-    return [*(folder / kind for folder in (*users, Path.cwd(), *_added_folders())), ours]
+    return [*(folder / kind for folder in (*extensions.users_folders(), *_added_folders())), ours]
 
 
 @functools.cache
@@ -91,16 +92,23 @@ def names(kind: str) -> list[str]:
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """A sentence's end: the known word most like ``word``, or else all of them, of many the likest."""
-    match = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    if match:
-        return f"did you mean {match[0]!r}?"
+    """A sentence's end: the known word most like ``word`` and the others, the nearest first; where none is
+    like it all of them, of many the likest."""
     if not known:
         return "there are none"
+    likest = sorted(known, key=lambda one: _likeness(word, one), reverse=True)
+    if _likeness(word, likest[0]) >= LIKE:
+        most = MOST_NAMED if len(known) <= MOST_NAMED else FEW_NAMED
+        others = f" ({'all' if len(known) <= most else 'nearest'}: {', '.join(likest[:most])})"
+        return f"did you mean {likest[0]!r}?{others if len(known) > 1 else ''}"
     if len(known) <= MOST_NAMED:
         return f"known are {', '.join(known)}"
-    likest = difflib.get_close_matches(word, known, n=MOST_NAMED, cutoff=0)
-    return f"known are {', '.join(likest)} and {len(known) - len(likest)} others"
+    return f"known are {', '.join(likest[:MOST_NAMED])} and {len(known) - MOST_NAMED} others"
+
+
+def _likeness(word: str, other: str) -> float:
+    """From 0 to 1."""
+    return difflib.SequenceMatcher(None, other, word).ratio()
 
 
 def experiment_called(name: str) -> str:

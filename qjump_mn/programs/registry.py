@@ -1,10 +1,10 @@
-"""The programs by name: ours, and those that installed packages bring.
+"""The programs by name: ours, those of a user's folders, and those that installed packages bring.
 
-A package brings a program by an entry point of the group "qjump_mn.programs", whose name is the program's and
+A folder ``programs/NAME/`` beside a user's ``experiments/`` is a program as each of ours is (users.py). A
+package brings a program by an entry point of the group "qjump_mn.programs", whose name is the program's and
 whose object is a :class:`~qjump_mn.programs.base.Program`; and a measure of a program that is there already
 by one of the group "qjump_mn.measures", with a name such as "ping.jitter_ms" and a
-:class:`~qjump_mn.programs.base.Measure`.
-"""
+:class:`~qjump_mn.programs.base.Measure`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import operator
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError
+from qjump_mn.programs import users
 from qjump_mn.programs.base import Measure, Program, WorkloadPlan, WorkloadSpec
 
 if TYPE_CHECKING:
@@ -55,6 +57,11 @@ class _Programs:
         self.by_name: dict[str, Program] = {name: _ours(name) for name in OURS}
         self.problems: dict[str, list[str]] = {}
         self.owners: dict[str, str] = dict.fromkeys(OURS, "qjump-mn")
+        for name, folder in users.folders().items():
+            try:
+                self._enter_folder(name, folder)
+            except UsageError as error:
+                self.problems.setdefault(name, []).append(str(error))
         for entry in extensions.every(PROGRAMS_GROUP):
             self._try(entry, self._enter_program)
 
@@ -71,6 +78,14 @@ class _Programs:
             enter(entry)
         except UsageError as error:
             self.problems.setdefault(entry.name.partition(".")[0], []).append(str(error))
+
+    def _enter_folder(self, name: str, folder: Path) -> None:
+        if name in self.by_name:
+            raise UsageError(
+                f"{folder}: qjump-mn has a program {name!r} itself: give the folder another name"
+            )
+        self.by_name[name] = users.program(name, folder)
+        self.owners[name] = str(folder)
 
     def _enter_program(self, entry: EntryPoint) -> None:
         if entry.name in self.by_name:
@@ -181,6 +196,8 @@ def _resolved(plan: WorkloadPlan, name: str) -> Any:
         if tag in OURS:
             raise
         package = _PROGRAMS.owners[tag]
+        if tag in users.folders():
+            raise UsageError(f"{package}: {name} does not load ({error}): repair it") from None
         what = f"{package} adds {tag!r} to {PROGRAMS_GROUP}, but {name} does not load ({error})"
         raise UsageError(f"{what}: repair or uninstall {package}") from None
 

@@ -57,6 +57,4 @@ def find(name: str) -> Draw:
 def _check_name(name: str) -> None:
     known = names()
     if name not in known:
-        raise UsageError(
-            f"there is no figure {name!r}: {loading.nearest(name, known)} (all: {', '.join(known)})"
-        )
+        raise UsageError(f"there is no figure {name!r}: {loading.nearest(name, known)}")

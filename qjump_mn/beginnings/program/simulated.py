@@ -1,0 +1,41 @@
+"""The program in the simulator. Its applications are in qjump_sim.apps; one that asks and is answered is
+Ping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import qjump_sim
+from qjump_mn import theory
+from qjump_mn.simulation.stage import Apps, Rows, Simulated, Stage, flow_name, level, us, wire_bytes
+from qjump_sim import apps
+
+from .program import PAYLOAD_BYTES, Plan
+
+
+def applications(plan: Plan, stage: Stage) -> Apps:
+    """An application for each flow; times are in ps, and a packet is as long as it keeps a link busy."""
+    size, gap = wire_bytes(theory.UDP_HEADERS_BYTES + PAYLOAD_BYTES), plan.interval_ns * qjump_sim.NS
+    return [
+        apps.Ping(
+            stage.numbers[source],
+            stage.numbers[destination],
+            size,
+            gap,
+            plan.count,
+            stage.began,
+            level(plan),
+        )
+        for source, destination in plan.flows
+    ]
+
+
+def rows(plan: Plan, stage: Stage, results: Sequence[apps.PingResult], outcome: qjump_sim.Outcome) -> Rows:
+    """A row of the table for each datagram, from what the applications give back, in their order."""
+    for flow, result in zip(plan.flows, results, strict=True):
+        gaps = stage.gaps(flow, flow[::-1])
+        for number, latency in enumerate(result.latency.tolist(), 1):
+            yield flow_name(flow), number, us(latency, gaps)
+
+
+SIMULATED = Simulated(apps=applications, rows=rows)
