@@ -8,7 +8,6 @@ arms that are run as the preset has them count; the last of their runs wins."""
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 from collections.abc import Iterator
@@ -37,11 +36,10 @@ def main(arguments: list[str]) -> None:
     folders = [Path(argument) for argument in arguments if not argument.startswith("--")]
     found = renewed(costs.measured(), folders)
     if "--write" not in arguments:
-        print(table(found), whole(found), sep="\n\n")
+        print(table(found))
         return
     costs.FILE.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     marks.write(PAGE, "costs", table(found))
-    marks.write(PAGE, "runs", whole(found))
 
 
 def renewed(before: Costs, folders: list[Path]) -> Costs:
@@ -73,9 +71,7 @@ def _cost(folder: Path, record: Manifest) -> PresetCost | None:
     keys = {name: key for key, name in usual.items()}
     arms = {name: ArmCost(keys[name], round(statistics.mean(each), 2)) for name, each in took.items()}
     by = "processor" if by_processor else "clock"
-    return PresetCost(
-        record.backend, by, max(memory) or None, arms, _whole_run(folder, len(record.plan.trials()))
-    )
+    return PresetCost(record.backend, by, max(memory) or None, arms)
 
 
 def _fresh(name: str, preset: PresetCost) -> PresetCost | None:
@@ -94,7 +90,7 @@ def _joined(before: PresetCost | None, now: PresetCost) -> PresetCost:
         return now
     more = {name: cost for name, cost in before.arms.items() if name not in now.arms}
     by = "clock" if more and before.by == "clock" else now.by
-    return msgspec.structs.replace(now, by=by, arms={**now.arms, **more}, run=now.run or before.run)
+    return msgspec.structs.replace(now, by=by, arms={**now.arms, **more})
 
 
 def _usual(experiment: str, preset: str) -> dict[str, Trial]:
@@ -103,44 +99,36 @@ def _usual(experiment: str, preset: str) -> dict[str, Trial]:
     return {costs.arm_key(trial): trial for trial in plan.trials()[: len(plan.arms_run)]}
 
 
-def _whole_run(folder: Path, trials: int) -> tuple[float, float] | None:
-    """What was said at the beginning of a run of all trials in one go, and what it took; None where it does
-    not say."""
-    lines = (folder / "log.jsonl").read_text().splitlines()
-    for event in map(json.loads, lines):
-        if event["event"] == "took" and event["trials"] == trials:
-            return event["expected_s"], event["took_s"]
-    return None
-
-
 def table(found: Costs) -> str:
     """What programs say and what trials took, by preset."""
     return "\n".join(_rows(found))
 
 
+HEADS = (
+    *("preset", "arms", "took, s", "by", "programs alone say, s", "ratio"),
+    *("other presets say, s", "ratio", "MB"),
+)
+
+
 def _rows(found: Costs) -> Iterator[str]:
-    yield "| preset | arms | programs say, s | they took, s | by | ratio | memory of one, MB |"
-    yield "|---|---|---|---|---|---|---|"
+    yield f"| {' | '.join(HEADS)} |"
+    yield f"|{'---|' * len(HEADS)}"
     for name, preset in found.presets.items():
-        usual = _usual(*name.split("/"))
-        backend = registry.make(preset.backend)
+        usual, backend = _usual(*name.split("/")), registry.make(preset.backend)
         known = [(usual[arm.run], arm.seconds) for arm in preset.arms.values() if arm.run in usual]
         if not known:
             continue
-        said = sum(costs.said_s(trial, backend) for trial, _ in known)
+        others = {one: cost for one, cost in found.presets.items() if one != name}
+        factors = costs.Factors(
+            resolve.plan(*name.split("/"), []), backend, msgspec.structs.replace(found, presets=others)
+        )
         took = sum(seconds for _, seconds in known)
-        cells = (name, len(known), f"{said:.0f}", f"{took:.0f}", preset.by, f"{took / said:.2f}")
-        yield f"| {' | '.join(map(str, cells))} | {preset.memory_mb or '–'} |"
-
-
-def whole(found: Costs) -> str:
-    """What runs said at their beginning, and what they took."""
-    rows = ["| run | expected, s | took, s | took / expected |", "|---|---|---|---|"]
-    for name, preset in found.presets.items():
-        if preset.run:
-            expected_s, took_s = preset.run
-            rows.append(f"| {name} | {expected_s:.0f} | {took_s:.0f} | {took_s / expected_s:.2f} |")
-    return "\n".join(rows)
+        said = sum(costs.said_s(trial, backend) for trial, _ in known)
+        expected = sum(factors.of(trial) * costs.said_s(trial, backend) for trial, _ in known)
+        cells = [name, str(len(known)), f"{took:.0f}", preset.by, f"{said:.0f}", f"{took / said:.2f}"]
+        knows = any(factors.knows(trial) for trial, _ in known)
+        cells += [f"{expected:.0f}", f"{took / expected:.2f}"] if knows else ["–", "–"]
+        yield f"| {' | '.join(cells)} | {preset.memory_mb or '–'} |"
 
 
 if __name__ == "__main__":

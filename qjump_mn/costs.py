@@ -56,13 +56,12 @@ class PresetCost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``by`` is "processor" where the time is that of processors, which other work on the machine does not
     change much, and "clock" where it is how long they took, as of runs that are older than that record.
-    ``run`` is one whole run: what was said at its beginning, and what it took, in seconds."""
+    """
 
     backend: str
     by: Literal["processor", "clock"]
     memory_mb: int | None
     arms: dict[str, ArmCost]
-    run: tuple[float, float] | None = None
 
 
 class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -141,7 +140,7 @@ def _memory_mb(plan: Plan, backend: Backend) -> float | None:
 
 def seconds(plan: Plan, backend: Backend, trials: Iterable[Trial]) -> dict[str, float]:
     """What each of the trials takes by itself on this machine, by name."""
-    factors = Factors(plan, backend)
+    factors = Factors(plan, backend, measured())
     return {trial.name: slowness() * factors.of(trial) * said_s(trial, backend) for trial in trials}
 
 
@@ -183,12 +182,10 @@ class Factors:
     comes; else all of the preset together; else all of its experiment on such a clock; else nobody knows, and
     it is once."""
 
-    def __init__(self, plan: Plan, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, plan: Plan, backend: Backend, found: Costs) -> None:
+        self._backend, self._found = backend, found
         own = [plan.preset]
-        others = [
-            name.partition("/")[2] for name in measured().presets if name.startswith(f"{plan.experiment}/")
-        ]
+        others = [name.partition("/")[2] for name in found.presets if name.startswith(f"{plan.experiment}/")]
         self._arms = self._took(plan.experiment, own)
         self._all = list(self._arms.values()) or list(self._took(plan.experiment, others).values())
 
@@ -196,7 +193,7 @@ class Factors:
         """Trials of the presets as they come, with what they took; none of what is another by now."""
         found = {}
         for preset in presets:
-            entry = measured().presets.get(f"{experiment}/{preset}")
+            entry = self._found.presets.get(f"{experiment}/{preset}")
             if entry is None or entry.backend != self._backend.name:
                 continue
             for trial in _usual(experiment, preset):
@@ -205,13 +202,20 @@ class Factors:
                     found[f"{preset}/{trial.arm.name}"] = trial, cost.seconds
         return found
 
+    def knows(self, trial: Trial) -> bool:
+        """Whether something like the trial was measured."""
+        return bool(self._alike(trial))
+
     def of(self, trial: Trial) -> float:
         """The factor of a trial of the plan."""
-        alike = [took for name, took in self._arms.items() if name.partition("/")[2] == trial.arm.name]
-        alike = alike or [one for one in self._all if bool(one[0].arm.dilated) == bool(trial.arm.dilated)]
+        alike = self._alike(trial)
         if not alike:
             return 1.0
         return sum(took for _, took in alike) / sum(said_s(one, self._backend) for one, _ in alike)
+
+    def _alike(self, trial: Trial) -> list[tuple[Trial, float]]:
+        same = [took for name, took in self._arms.items() if name.partition("/")[2] == trial.arm.name]
+        return same or [one for one in self._all if bool(one[0].arm.dilated) == bool(trial.arm.dilated)]
 
 
 @functools.lru_cache(maxsize=64)

@@ -79,8 +79,8 @@ class Board:
             self._live.update(self._lines())
         self._out.print(f"{_clock(self._told - self._began)}  {line}", markup=False)
 
-    def stage(self, trial: Trial, line: str) -> bool:
-        """A trial has come to ``line``; whether that is another stage, and not the same some way on."""
+    def stage(self, trial: Trial, line: str) -> str:
+        """A trial has come to ``line``; its stage, if that is another than before."""
         now, before = time.monotonic(), self._rows.get(trial.name)
         waited = before is None or before.line.startswith(WAITS)
         self._rows[trial.name] = Row(line, now if before is None or waited else before.since)
@@ -88,7 +88,8 @@ class Board:
         if line.startswith(WAITS) and not self._live and now - self._waits_told > WAITS_AGAIN_S:
             self._waits_told = now
             self.tell(f"{trial.name}: {line}")
-        return before is None or _stage(before.line) != _stage(line)
+        stage = _stage(line)
+        return stage if before is None or _stage(before.line) != stage else ""
 
     def ended(self, trial: Trial, how: Ended) -> None:
         """A trial has ended."""

@@ -203,8 +203,8 @@ def run_trials(backend: Backend, run_directory: RunDirectory, trials: Sequence[T
     with Board(out, backend, trials, costs.seconds(plan, backend, trials)) as board:
 
         def progress(trial: Trial, line: str) -> None:
-            if board.stage(trial, line):
-                run_directory.log("progress", name=trial.name, line=line)
+            if stage := board.stage(trial, line):
+                run_directory.log("progress", name=trial.name, line=stage)
 
         machine = backend.prepare(plan, board.tell)
         _check_same(run_directory, machine)

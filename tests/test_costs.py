@@ -117,9 +117,8 @@ def test_what_is_delivered_is_of_the_presets_as_they_are() -> None:
         assert {arm.run for arm in preset.arms.values()} <= usual, name
 
 
-def test_the_page_has_the_tables_of_the_file() -> None:
+def test_the_page_has_the_table_of_the_file() -> None:
     assert marks.read(bench.PAGE, "costs") == bench.table(costs.measured())
-    assert marks.read(bench.PAGE, "runs") == bench.whole(costs.measured())
 
 
 @pytest.mark.parametrize(
