@@ -141,7 +141,8 @@ def _memory_mb(plan: Plan, backend: Backend) -> float | None:
 def seconds(plan: Plan, backend: Backend, trials: Iterable[Trial]) -> dict[str, float]:
     """What each of the trials takes by itself on this machine, by name."""
     factors = Factors(plan, backend, measured())
-    return {trial.name: slowness() * factors.of(trial) * said_s(trial, backend) for trial in trials}
+    pace = 1.0 if backend.clock == "real" else slowness()
+    return {trial.name: pace * factors.of(trial) * said_s(trial, backend) for trial in trials}
 
 
 def said_s(trial: Trial, backend: Backend) -> float:

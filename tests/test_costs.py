@@ -8,6 +8,7 @@ from bench import costs as bench
 from bench import marks
 from qjump_mn import costs
 from qjump_mn.backends.guest import GuestBackend
+from qjump_mn.backends.host import HostBackend
 from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.costs import FORK_S, QUIET, ArmCost, Costs, Expected, PresetCost
 from qjump_mn.model import resolve
@@ -102,7 +103,11 @@ def test_trials_run_on_several_cores_and_then_comes_the_report(of_fig3a: Costs) 
 
 def test_a_slower_machine_takes_longer(of_fig3a: Costs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "slowness", lambda: 3.0)
-    assert alone_s(resolve.plan("fig3a", "smoke", []))["idle"] == pytest.approx(9.0)
+    plan = resolve.plan("fig3a", "smoke", [])
+    assert alone_s(plan)["idle"] == pytest.approx(9.0)
+    virtual_s = (plan.warmup_ns + plan.duration_ns) / 1e9
+    on_the_host = costs.seconds(plan, HostBackend(), plan.trials())
+    assert set(on_the_host.values()) == {FORK_S + virtual_s}, "whose clock is everybody's"
 
 
 def test_the_fixed_work_is_the_machines_own_whatever_else_it_does() -> None:

@@ -64,6 +64,7 @@ def test_its_processes_are_printed(folder: Path) -> None:
     ("name", "sentence"),
     [
         ("ping", "program 'ping' is there already: take another name"),
+        ("base", "program 'base' is there already: take another name"),
         ("a-b", "new program: 'a-b' is no name of a Python package: use letters, digits and _"),
         ("fig3a", "experiment 'fig3a' is there already, "),
         (NAME, f"program '{NAME}' is there already: take another name"),

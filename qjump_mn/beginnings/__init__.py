@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import keyword
 from pathlib import Path
 
@@ -54,7 +55,9 @@ def write(kind: str, name: str) -> list[Path]:
 def _check_program(name: str) -> None:
     if not name.isidentifier() or keyword.iskeyword(name):
         raise UsageError(f"new program: {name!r} is no name of a Python package: use letters, digits and _")
-    if name in registry.names() or Path("programs", name).exists():
+    # Modules beside the programs, such as base, have names of the same place.
+    taken = name in registry.names() or importlib.util.find_spec(f"qjump_mn.programs.{name}") is not None
+    if taken or Path("programs", name).exists():
         raise UsageError(f"program {name!r} is there already: take another name")
 
 
