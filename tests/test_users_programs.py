@@ -110,6 +110,14 @@ def test_python_that_has_nothing_to_do_with_us_is_not_run(folder: Path) -> None:
     assert called(folder, "explain", NAME)[0] == 0
 
 
+def test_a_folder_that_is_gone_has_no_programs(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"cd {gone} && rmdir {gone} && exec {sys.executable} -P -m qjump_mn.run --version"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.root
 def test_what_is_somebody_elses_is_not_run(folder: Path) -> None:
     module = folder / "programs" / NAME / "program.py"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import pkgutil
+from contextlib import suppress
 from pathlib import Path
 
 import qjump_mn.programs
@@ -24,8 +25,16 @@ FOLDER, MODULE = "programs", "program.py"
 def folders() -> dict[str, Path]:
     """The folder of each program, by name; of two of one name the first that is found."""
     found: dict[str, Path] = {}
-    for place in extensions.users_folders():
-        for module in sorted(place.glob(f"{FOLDER}/*/{MODULE}")):
+    try:
+        modules = [
+            module
+            for place in extensions.users_folders()
+            for module in sorted(place.glob(f"{FOLDER}/*/{MODULE}"))
+        ]
+    except OSError:  # the current folder is gone, or a folder of the path may not be read
+        return found
+    for module in modules:
+        with suppress(OSError):  # one that may not be read is none
             if b"qjump_mn" in module.read_bytes():
                 found.setdefault(module.parent.name, module.parent.resolve())
     return found
@@ -35,7 +44,8 @@ def program(name: str, folder: Path) -> Program:
     """The program of a folder; raise :class:`UsageError` for one that cannot be used."""
     if not name.isidentifier():
         raise UsageError(f"{folder}: {name!r} is no name for a program: use letters, digits and underscores")
-    trusted = {os.geteuid(), 0, int(os.environ.get("SUDO_UID", "0"))}
+    sudo = os.environ.get("SUDO_UID", "")
+    trusted = {os.geteuid(), 0, *([int(sudo)] if sudo.isdigit() else [])}
     for path in (folder, folder / MODULE):
         if path.stat().st_uid not in trusted:
             raise UsageError(f"{path} is somebody else's, and would be run: make it yours if you trust it")
