@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 class Used(NamedTuple):
     """What a process used, with all of its own that it waited for: the processors' time, and the most memory
-    at a time."""
+    at a time, which Linux takes to be no less than what its parent had when it started it."""
 
     cpu_s: float
     memory_mb: int

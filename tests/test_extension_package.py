@@ -68,7 +68,7 @@ def test_list_has_its_experiment_and_its_scheme(site: Path) -> None:
 
 
 def test_explain_says_what_its_experiment_does(site: Path) -> None:
-    text = good(qjump_mn(site, "explain", "lossy"))
+    text = good(qjump_mn(site, "explain", "lossy", "--all"))
     assert "network: dumbbell, 4 hosts, 10 Mb/s links (model wire)" in text
     assert "copy.ping.jitter_ms > 10 * idle.ping.jitter_ms" in text
     assert "scheme gentle" in text

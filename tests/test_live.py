@@ -6,6 +6,7 @@ import io
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -109,8 +110,9 @@ class Terminal:
         kept = {name: value for name, value in os.environ.items() if name not in unset}
         argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words, "--out", str(folder / "out")]
         self.process = subprocess.Popen(
-            argv, cwd=folder, env={**kept, **size}, stdin=theirs, stdout=theirs, stderr=theirs
-        )
+            argv, cwd=folder, env={**kept, **size}, stdin=theirs, stdout=theirs, stderr=theirs,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # else ignored
+        )  # fmt: skip
         os.close(theirs)
         self._chunks: list[bytes] = []
         self._reader = threading.Thread(target=self._read, args=(ours,))
@@ -196,7 +198,7 @@ def test_ctrl_c_gives_the_cursor_back(folder: Path) -> None:
     while "simulates" not in terminal.written:
         assert terminal.process.poll() is None, terminal.written
         time.sleep(0.05)
-    terminal.process.send_signal(2)
+    terminal.process.send_signal(signal.SIGINT)
     code, written = terminal.ended()
     assert code == 130 and written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1
     shown = screen(written, 80)

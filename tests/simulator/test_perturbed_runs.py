@@ -106,7 +106,7 @@ def test_a_claim_that_hangs_by_2_per_cent_of_buffer_is_told_so(
 ) -> None:
     done = said(command(tmp_path, *arguments))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 arms x 1 seeds and 6 perturbed runs" in done.stdout
+    assert "1 arm x 1 seed and 6 perturbed runs" in done.stdout
     assert "holds in 5 of 6 perturbed runs; first broken by: buffer - 2 %" in " ".join(done.stdout.split())
     found = directory.existing(tmp_path / "last")
     assert [one.what for one in found.manifest.plan.perturbations] == WHATS
