@@ -57,6 +57,8 @@ class WorkloadPlan(
     """Whether its latencies are of messages that nobody answers; else they are there and back."""
     MULTICAST: ClassVar[bool] = False
     """Whether its frames go to all hosts."""
+    LEVELS_BY_SIZE: ClassVar[bool] = False
+    """Whether the scheme gives each of its flows a level by its size, where an arm uses levels."""
 
     ONLY_SIMULATED: ClassVar[bool] = False
     """Whether only the simulator has it."""

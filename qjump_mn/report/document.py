@@ -22,6 +22,7 @@ from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.report import asbuilt, links, ratios, simulated
 from qjump_mn.report.figures import numbers
 from qjump_mn.report.timelines import page as timelines
+from qjump_mn.report.network import drawing, roles
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord, write_atomically
@@ -31,6 +32,10 @@ from qjump_mn.steps.treatment import transport
 _LINES = markupsafe.Markup('{}<br><code class="soft">{}</code>')
 _CODE = markupsafe.Markup("<code>{}</code>")
 TEMPLATES = Path(__file__).parent / "templates"
+PICTURE = "fig/network.svg"
+"""Where the drawing of the network lies in the run directory."""
+MOST_FLOWS = 12
+"""Of a workload, that are named one by one."""
 NOT_SPREAD = {"sent", "received", "min_ms", "p90_ms", "p999_ms", "mean_ms"}
 """Measures that claims may use and the table of spreads leaves out."""
 
@@ -38,6 +43,8 @@ NOT_SPREAD = {"sent", "received", "min_ms", "p90_ms", "p999_ms", "mean_ms"}
 def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path, Path]:
     """Write both reports into the run directory; return where they are, HTML first."""
     content = context(run, manifest, outcome)
+    run.figures.mkdir(exist_ok=True)
+    write_atomically(run.path / PICTURE, content["drawn"].svg.encode())
     pages = (run.path / "report.html", run.path / "report.md")
     write_atomically(
         pages[0], _environment(autoescape=True).get_template("report.html.jinja").render(content).encode()
@@ -78,6 +85,8 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "instruction": wording.instruction(plan.arms),
         "equations": equations(plan, simulated=by_simulator),
         "network": network(plan, simulated=by_simulator),
+        "drawn": drawing.draw(plan, outcome),
+        "picture": PICTURE,
         "workloads": workloads(plan),
         "schemes": told_schemes,
         "scheme_rows": [
@@ -220,7 +229,7 @@ def workloads(plan: Plan) -> list[tuple[str, str, str, str]]:
             f"; socket buffers of {size} B in '{', '.join(labels)}'"
             for size, labels in windows.get(name, {}).items()
         )
-        rows.append((name, ", ".join(map(wording.flow, workload.flows)), what, str(workload.level)))
+        rows.append((name, roles.flows(workload, MOST_FLOWS), what, str(workload.level)))
     return rows
 
 

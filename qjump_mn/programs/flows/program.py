@@ -38,6 +38,7 @@ class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         "unfinished": "unfinished",
     }
     ONLY_SIMULATED: ClassVar = True
+    LEVELS_BY_SIZE: ClassVar = True
 
     sizes: str
     points: tuple[tuple[int, float], ...]

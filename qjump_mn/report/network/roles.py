@@ -1,0 +1,140 @@
+"""What each host does in an arm: which workload sends from it to whom, or to it from whom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+from qjump_mn.model.plan import ArmPlan
+from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.results import wording
+
+Way = Literal["to", "from", "with", "at"]
+
+ALL = "all hosts"
+"""The peers of a workload between all hosts, and of frames that go to all of them."""
+
+MOST_NAMED = 4
+"""So many hosts, or ranges of them, are named; of more the number is told."""
+
+_ARROWS: dict[Way, str] = {
+    "to": "\N{RIGHTWARDS ARROW}",
+    "from": "\N{LEFTWARDS ARROW}",
+    "with": "\N{LEFT RIGHT ARROW}",
+    "at": "runs here",
+}
+
+
+class Role(NamedTuple):
+    """A host's part in a workload: the way that its requests go, and with whom; no ``peers`` where it just
+    runs there. ``level`` is in words, "" where the arm uses none; ``measured`` if the figure is of it."""
+
+    workload: str
+    way: Way
+    peers: tuple[str, ...]
+    level: str
+    measured: bool
+
+    @property
+    def told(self) -> str:
+        """The role in a line: "ping → h10, level 7"."""
+        peers = f" {hosts(self.peers)}" if self.peers else ""
+        return f"{self.workload} {_ARROWS[self.way]}{peers}{f', {self.level}' if self.level else ''}"
+
+
+def measured(arm: ArmPlan, shown: str) -> frozenset[str]:
+    """The workloads of an arm that the figure shows, which is of the workload ``shown``: those that it looks
+    at, where that sends nothing itself."""
+    looks = [flow for one in arm.workloads if one.name == shown and not one.SENDS for flow in one.flows]
+    return frozenset(
+        workload.name
+        for workload in arm.workloads
+        if workload.SENDS and (workload.name == shown or set(looks).intersection(workload.flows))
+    )
+
+
+def roles(arm: ArmPlan, measured: frozenset[str]) -> dict[str, tuple[Role, ...]]:
+    """The roles of every host of an arm that has some, in the order of its workloads; those that are
+    ``measured`` are told apart."""
+    by_host: dict[str, list[Role]] = {}
+    for workload in arm.workloads:
+        if workload.SENDS:
+            for host, way, peers in _parts(arm, workload):
+                role = Role(workload.name, way, peers, level(arm, workload), workload.name in measured)
+                by_host.setdefault(host, []).append(role)
+    return {host: tuple(by_host[host]) for host in arm.network.hosts if host in by_host}
+
+
+def level(arm: ArmPlan, workload: WorkloadPlan) -> str:
+    """The 802.1Q priorities of a workload's frames in an arm, in words; "" where it marks none."""
+    if not arm.uses_levels or not workload.SENDS:
+        return ""
+    if workload.LEVELS_BY_SIZE:
+        return "level by size"
+    levels = sorted(workload.levels, reverse=True)
+    return f"level{'s' if len(levels) > 1 else ''} {' and '.join(map(str, levels))}"
+
+
+def hosts(names: Sequence[str]) -> str:
+    """Hosts in words, those that follow each other as a range: "h1–h6, h8"; their number if that takes too
+    many words."""
+    pieces = ranges(names)
+    return ", ".join(pieces) if len(pieces) <= MOST_NAMED else f"{len(names)} hosts"
+
+
+def ranges(names: Iterable[str]) -> list[str]:
+    """Names in their order, three or more whose numbers follow each other as one: "h1–h6"."""
+    numbered = [(name, re.fullmatch(r"(.*?)([1-9]\d*)", name)) for name in names]
+
+    def run(item: tuple[int, tuple[str, re.Match[str] | None]]) -> tuple[str, int]:
+        place, (name, match) = item
+        return (match[1], int(match[2]) - place) if match else (name, -1)
+
+    pieces = []
+    for _, items in groupby(enumerate(numbered), key=run):
+        found = [name for _, (name, _) in items]
+        pieces += [f"{found[0]}\N{EN DASH}{found[-1]}"] if len(found) > 2 else found
+    return pieces
+
+
+def flows(workload: WorkloadPlan, most: int = MOST_NAMED) -> str:
+    """The flows of a workload in words: each of them up to ``most``, else from whom to whom."""
+    if not workload.flows:
+        named = getattr(workload, "hosts", ())
+        return f"on {hosts(named)}" if named else "between all hosts"
+    if len(workload.flows) <= most:
+        return ", ".join(map(wording.flow, workload.flows))
+    sources = list(dict.fromkeys(source for source, _ in workload.flows))
+    destinations = list(dict.fromkeys(destination for _, destination in workload.flows))
+    if set(sources) == set(destinations):
+        return f"among {hosts(sources)}"
+    return wording.flow((hosts(sources), hosts(destinations)))
+
+
+def _parts(arm: ArmPlan, workload: WorkloadPlan) -> list[tuple[str, Way, tuple[str, ...]]]:
+    """Host, way and peers, for all that take part."""
+    if not workload.flows:
+        named = tuple(getattr(workload, "hosts", ()))  # only a command says on which hosts it runs
+        if named:
+            return [(host, "at", ()) for host in named]
+        return [(host, "with", (ALL,)) for host in arm.network.hosts]
+    to: dict[str, list[str]] = {}
+    come: dict[str, list[str]] = {}
+    for source, destination in workload.conversations:
+        to.setdefault(source, []).append(destination)
+        come.setdefault(destination, []).append(source)
+    order = {host: place for place, host in enumerate(arm.network.hosts)}
+    parts: list[tuple[str, Way, tuple[str, ...]]] = []
+    for host in sorted({*to, *come}, key=lambda host: order[host]):
+        sends, receives = (
+            tuple(sorted(dict.fromkeys(peers.get(host, ())), key=lambda peer: order[peer]))
+            for peers in (to, come)
+        )
+        if sends == receives:
+            parts.append((host, "with", sends))
+            continue
+        parts += [(host, "to", sends)] if sends else []
+        parts += [(host, "from", receives)] if receives else []
+    return parts

@@ -1,0 +1,187 @@
+"""The picture: boxes from the topmost switch on the left to the hosts on the right, and beside each host what
+it does.
+
+Its colours are the page's where it is part of one, and dark on white in a file of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from html import escape
+from typing import NamedTuple
+
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
+
+from qjump_mn.model.topology import Network
+from qjump_mn.model.units import told_rate
+from qjump_mn.report.network.outline import Branch, Node
+from qjump_mn.report.network.use import LEAST_WIDTH, Use
+
+MOST_WIDTH = 560
+BOX_WIDTH, BOX_HEIGHT = 56, 20
+COLUMN = BOX_WIDTH + 80
+MARGIN = 6
+LINE, GAP = 15, 15
+"""Of lines of text, and between rows."""
+TEXT, SMALL = 12.0, 10.5
+"""Sizes of letters, as in the style below."""
+INDENT = "   "
+"""Of what is left of a line that was too long."""
+
+STYLE = """
+.net text { font: 12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: var(--ink, #1b1f24); }
+.net .small { font-size: 10.5px; fill: var(--soft, #59636e); }
+.net .name { text-anchor: middle; }
+.net .measured { font-weight: 700; fill: var(--link, #0550ae); }
+.net .back { fill: var(--back, #fff); }
+.net rect.box { fill: var(--panel, #f6f8fa); stroke: var(--soft, #59636e); }
+.net path { fill: none; stroke: #868e97; stroke-linejoin: round; }
+.net path.way { stroke: var(--link, #0550ae); stroke-width: 2; stroke-dasharray: 6 3; }
+"""
+
+
+class _Placed(NamedTuple):
+    """A branch in its place: left and middle of its box."""
+
+    branch: Branch
+    lines: list[tuple[str, bool]]
+    x: float
+    y: float
+    above: tuple[float, float] | None
+    rate: str
+
+
+def draw(drawn: Branch, used: Use, network: Network, about: str) -> str:
+    """The SVG file; ``about`` is its alternative text."""
+    placed, height = _place(drawn, network)
+    width = max(_right(one) for one in placed) + MARGIN
+    links = [one for one in placed if one.above]
+    # The thick ones first, so that none hides a thin one.
+    links.sort(key=lambda one: -_width(one.branch.node, used))
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="net" role="img" width="{width:g}" '
+        f'height="{height:g}" viewBox="0 0 {width:g} {height:g}" aria-label="{escape(about)}">',
+        f"<style>{STYLE}</style>",
+        f'<rect class="back" width="{width:g}" height="{height:g}"/>',
+        *(f'<path d="{_elbow(one)}" stroke-width="{_width(one.branch.node, used):.1f}"/>' for one in links),
+        *(f'<path class="way" d="{_elbow(one)}"/>' for one in links if one.branch.node.on_the_way),
+        *(part for one in placed for part in _box(one)),
+        *(part for one in links for part in _labels(one, used)),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _place(drawn: Branch, network: Network) -> tuple[list[_Placed], float]:
+    """Every branch with its place, and how high the picture is."""
+    placed: list[_Placed] = []
+    bottom = float(MARGIN)
+
+    def put(branch: Branch, depth: int, rate: str) -> float:
+        """Place a branch and all below it; return its middle."""
+        nonlocal bottom
+        x = MARGIN + depth * COLUMN
+        lines = _wrapped(branch.lines, MOST_WIDTH - MARGIN - x - BOX_WIDTH - 8)
+        if not branch.below:
+            high = max(BOX_HEIGHT, LINE * len(lines))
+            middle = bottom + high / 2
+            bottom += high + GAP
+        told: set[bool] = set()
+        middles = []
+        first = len(placed)
+        for below in branch.below:
+            switch = below.node.switch
+            # The rate of each kind of link once below each switch.
+            middles.append(put(below, depth + 1, "" if switch in told else _rate(network, below.node)))
+            told.add(switch)
+        if middles:
+            middle = (middles[0] + middles[-1]) / 2
+        here = (x + BOX_WIDTH, middle)
+        for place in range(first, len(placed)):
+            if placed[place].above is None and placed[place].x == x + COLUMN:
+                placed[place] = placed[place]._replace(above=here)
+        placed.append(_Placed(branch, lines, x, middle, None, rate))
+        return middle
+
+    put(drawn, 0, "")
+    return placed, bottom - GAP + MARGIN + 4
+
+
+def _rate(network: Network, below: Node) -> str:
+    if below.switch and network.fabric:
+        return f"{network.fabric.spines}\N{MULTIPLICATION SIGN}{told_rate(network.trunk.rate_bps)}"
+    return told_rate((network.trunk if below.switch else network.link).rate_bps)
+
+
+@functools.cache
+def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
+    """How wide a text is in DejaVu Sans, which comes with matplotlib, and than which few fonts are wider."""
+    font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
+    # What begins with a blank is as wide as what ends with one, but for these the path has no extent.
+    blanks = (len(text) - len(text.strip())) * 0.32 * size
+    return float(TextPath((0, 0), text.strip(), size=size, prop=font).get_extents().x1) + blanks
+
+
+def _wrapped(lines: tuple[tuple[str, bool], ...], width: float) -> list[tuple[str, bool]]:
+    wrapped = []
+    for line, bold in lines:
+        first, *words = line.split(" ")
+        parts = [first]
+        for word in words:
+            longer = f"{parts[-1]} {word}"
+            if text_width(longer, bold=bold) <= width:
+                parts[-1] = longer
+            else:
+                parts.append(f"{INDENT}{word}")
+        wrapped += [(part, bold) for part in parts]
+    return wrapped
+
+
+def _right(one: _Placed) -> float:
+    """Where a box and its lines end."""
+    lines = (text_width(line, bold=bold) for line, bold in one.lines)
+    return one.x + BOX_WIDTH + max((8 + width for width in lines), default=3)
+
+
+def _width(node: Node, used: Use) -> float:
+    return max(LEAST_WIDTH, used.width(max(node.down, node.up)))
+
+
+def _elbow(one: _Placed) -> str:
+    assert one.above is not None
+    x, y = one.above
+    return f"M{x:g} {y:g}H{x + 14:g}V{one.y:g}H{one.x:g}"
+
+
+def _box(one: _Placed) -> Iterator[str]:
+    top = one.y - BOX_HEIGHT / 2
+    radius = 10 if one.branch.node.switch else 3
+    several = one.branch.stands_for or one.branch.name.endswith("spines")
+    # A shadow: more than one.
+    for offset in (3, 0) if several else (0,):
+        yield (
+            f'<rect class="box" x="{one.x + offset:g}" y="{top + offset:g}" width="{BOX_WIDTH}" '
+            f'height="{BOX_HEIGHT}" rx="{radius}"/>'
+        )
+    middle = one.x + BOX_WIDTH / 2
+    yield f'<text class="name" x="{middle:g}" y="{one.y + 4:g}">{escape(one.branch.name)}</text>'
+    left, top = one.x + BOX_WIDTH + 8, one.y + 4 - LINE * (len(one.lines) - 1) / 2
+    for row, (line, measured) in enumerate(one.lines):
+        kind = ' class="measured"' if measured else ""
+        place = f'xml:space="preserve" x="{left:g}" y="{top + LINE * row:g}"'
+        yield f"<text{kind} {place}>{escape(line)}</text>"
+
+
+def _labels(one: _Placed, used: Use) -> Iterator[str]:
+    """Above a link its rate, below it how busy it was, with an arrow that way."""
+    assert one.above is not None
+    left = one.above[0] + 16
+    node = one.branch.node
+    thick = _width(node, used) / 2
+    if one.rate:
+        yield f'<text class="small" x="{left:g}" y="{one.y - thick - 3:g}">{escape(one.rate)}</text>'
+    if told := used.told(max(node.down, node.up)):
+        way = f"{told} \N{RIGHTWARDS ARROW}" if node.down >= node.up else f"\N{LEFTWARDS ARROW} {told}"
+        yield f'<text class="small" x="{left:g}" y="{one.y + thick + 10:g}">{escape(way)}</text>'
