@@ -159,7 +159,7 @@ def test_the_network_as_built_is_summarised(text: str) -> None:
 
 def test_markdown_tables_have_equally_many_cells(text: str) -> None:
     tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
-    assert len(tables) == 11
+    assert len(tables) == 13
     for table in tables:
         counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert len(counts) == 1, table

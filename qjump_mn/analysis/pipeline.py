@@ -12,7 +12,7 @@ from qjump_mn.analysis.check import check
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry
-from qjump_mn.report import document, drawing
+from qjump_mn.report import document, drawing, written
 from qjump_mn.report.timelines import page as timelines
 from qjump_mn.results import contents, directory, outcome, reference, tables
 from qjump_mn.results.contents import Results
@@ -43,6 +43,7 @@ def analyse(path: Path) -> Analysed:
     except UsageError:
         registry.check(registry.broken())  # without its program a manifest cannot be read
         raise
+    written.read(run.path)  # what is wrong in it is said before anything is written
     manifest = run.manifest
     plan = manifest.plan
     registry.check(registry.of(workload).name for arm in plan.arms for workload in arm.workloads)

@@ -19,7 +19,7 @@ from qjump_mn.model.topology import Link
 from qjump_mn.model.units import told_rate
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.report import asbuilt, links, ratios, simulated
+from qjump_mn.report import ablation, asbuilt, challenges, links, original, ratios, simulated, written
 from qjump_mn.report.figures import numbers
 from qjump_mn.report.timelines import page as timelines
 from qjump_mn.report.network import drawing, roles
@@ -42,6 +42,7 @@ NOT_SPREAD = {"sent", "received", "min_ms", "p90_ms", "p999_ms", "mean_ms"}
 
 def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path, Path]:
     """Write both reports into the run directory; return where they are, HTML first."""
+    written.begin(run.path)
     content = context(run, manifest, outcome)
     run.figures.mkdir(exist_ok=True)
     write_atomically(run.path / PICTURE, content["drawn"].svg.encode())
@@ -87,6 +88,14 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "network": network(plan, simulated=by_simulator),
         "drawn": drawing.draw(plan, outcome),
         "picture": PICTURE,
+        "written": written.read(run.path),
+        "notes": written.NAME,
+        "subset": subset(plan, outcome),
+        "original": original.original(plan, outcome),
+        "original_heads": original.HEADS,
+        "steps": ablation.steps(plan, outcome),
+        "step_heads": ablation.heads(plan),
+        "challenges": challenges.told(run, manifest, outcome),
         "workloads": workloads(plan),
         "schemes": told_schemes,
         "scheme_rows": [
@@ -117,6 +126,19 @@ def _trial(name: str, record: TrialRecord) -> list[str]:
         wording.NONE if time is None else wording.number(time) for time in (record.virtual_s, record.wall_s)
     )
     return [name, record.status, str(record.exit_code), *times, record.message]
+
+
+def subset(plan: Plan, outcome: Outcome) -> str:
+    """How much of the experiment was run and judged."""
+    many = len(plan.seeds)
+    judged = sum(row.verdict != "NOT RUN" for row in outcome.verdicts)
+    left_out = ", ".join(f"'{arm.label}'" for arm in plan.arms if arm not in plan.arms_run)
+    not_run = f" Not run: {left_out}." if left_out else ""
+    return (
+        f"This run has {len(plan.arms_run)} of the {len(plan.arms)} arms of experiment {plan.experiment}, "
+        f"preset {plan.preset}, with {many} seed{'' if many == 1 else 's'} each, and judges {judged} of its "
+        f"{len(outcome.verdicts)} claims.{not_run}"
+    )
 
 
 def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:

@@ -1,0 +1,92 @@
+"""The original result: what was published, and beside it what this run has."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from qjump_mn.model.plan import Plan
+from qjump_mn.report.figures import behind, notes
+from qjump_mn.report.figures.behind import Behind
+from qjump_mn.results import wording
+from qjump_mn.results.outcome import Outcome
+
+HEADS = ("what", "published", "this run", "source")
+
+
+class Original(NamedTuple):
+    """Rows below :data:`HEADS`, and sentences about them."""
+
+    rows: tuple[tuple[str, str, str, str], ...]
+    sentences: tuple[str, ...]
+
+
+def original(plan: Plan, outcome: Outcome) -> Original:
+    """Every published number that this run has a value beside: of its figures, then of its claims."""
+    pictures = [behind.of(plan, picture) for picture in range(len(plan.figure.published))]
+    drawn = [picture for picture in pictures if picture is not None]
+    rows = [*(_numbers(plan, outcome, drawn[0]) if drawn else []), *_claims(outcome)]
+    sentences = [_curves(plan, drawn)] if drawn else []
+    sentences += list(dict.fromkeys(f"{one.figure.source}." for one in drawn))
+    if len(drawn) < len(pictures):
+        sentences.append(
+            "Figures that were published for links of another rate are not drawn behind those of this run: "
+            "their values do not scale with it."
+        )
+    if not rows:
+        sentences.insert(0, _nothing(plan, curves=bool(drawn)))
+    return Original(tuple(rows), tuple(sentences))
+
+
+def _numbers(plan: Plan, outcome: Outcome, picture: Behind) -> list[tuple[str, str, str, str]]:
+    rows = []
+    for entry, stretched in picture.values.items():
+        name, workload, measure = entry.split(".")
+        arm = outcome.arm(name)
+        spread = arm.measures.get(workload, {}).get(measure) if arm else None
+        if arm is None or spread is None:
+            continue
+        what = f"{arm.label}: {notes.heading(plan, f'{workload}.{measure}', named=True)}"
+        told = _range(plan, measure, (stretched[0], stretched[1]))
+        if picture.scale != 1 and behind.is_time(measure):
+            own = (stretched[0] / picture.scale, stretched[1] / picture.scale)
+            told = f"{_range(plan, measure, own, in_us=True)}; at this run's rate {told}"
+        rows.append((what, told, _range(plan, measure, (spread.median, spread.median)), picture.figure.title))
+    return rows
+
+
+def _range(plan: Plan, measure: str, ends: tuple[float, float], *, in_us: bool = False) -> str:
+    unit = "us" if in_us else wording.unit(plan)
+    tell = (lambda value: notes.duration(value, unit)) if behind.is_time(measure) else wording.number
+    return " to ".join(dict.fromkeys(tell(value) for value in ends))
+
+
+def _claims(outcome: Outcome) -> list[tuple[str, str, str, str]]:
+    return [
+        (
+            row.statement,
+            " to ".join(dict.fromkeys(map(wording.number, row.published))),
+            wording.shown(row.shown),
+            row.source,
+        )
+        for row in outcome.verdicts
+        if row.published
+    ]
+
+
+def _curves(plan: Plan, drawn: list[Behind]) -> str:
+    titles = " and ".join(dict.fromkeys(one.figure.title for one in drawn))
+    how = (
+        "at its scale: times are stretched by the ratio of the link rates"
+        if drawn[0].scale != 1
+        else "with its axes"
+    )
+    return f"The figures above have {titles} behind their data, hollow or grey, {how}."
+
+
+def _nothing(plan: Plan, *, curves: bool) -> str:
+    if plan.reproduces.startswith("none"):
+        return f"Not published. Reproduces {plan.reproduces}."
+    where = "what was published in words is in the source of each claim, in Verdicts."
+    if curves:
+        return f"No single number was published that a value of this run stands beside; {where}"
+    return f"Not published as numbers or curves that this run could be put beside; {where}"
