@@ -18,9 +18,10 @@ from qjump_mn.leash import leashed
 from qjump_mn.results import directory
 
 
-def judge(run: Path) -> int:
-    """Judge the run directory and print its verdicts; return the exit code."""
-    with judging(run) as process:
+def judge(run: Path, *, pdf: bool = False) -> int:
+    """Judge the run directory and print its verdicts; return the exit code. With ``pdf`` a browser prints the
+    report."""
+    with judging(run, *(["--pdf"] if pdf else [])) as process:
         return process.wait()
 
 

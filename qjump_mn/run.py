@@ -251,11 +251,15 @@ def report(
     directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path(
         "results/last"
     ),
+    pdf: Annotated[
+        bool,
+        typer.Option("--pdf", help="print it into report.pdf too, with this machine's Chromium or Chrome"),
+    ] = False,
 ) -> None:
     """Draw the figures, judge the claims and write the report of a run again, from its files alone."""
     from qjump_mn.judging import judge
 
-    raise typer.Exit(judge(directory))
+    raise typer.Exit(judge(directory, pdf=pdf))
 
 
 @app.command()

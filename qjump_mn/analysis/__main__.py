@@ -18,15 +18,18 @@ from rich.console import Console
 
 from qjump_mn.analysis import pipeline, terminal
 from qjump_mn.errors import QJumpError
+from qjump_mn.report import pdf
 from qjump_mn.results import reference
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Analyse and print; return 0, 1, 4 or 5 by the verdicts, 2 for a folder that is no run directory."""
+    """Analyse and print; return 0, 1, 4 or 5 by the verdicts, 2 for a folder that is no run directory, 3
+    where no browser can print it."""
     parser = argparse.ArgumentParser(
         prog="python3 -m qjump_mn.analysis", description=(__doc__ or "").split(":", 1)[1].strip()
     )
     parser.add_argument("run", type=Path, help="a run directory, such as results/last")
+    parser.add_argument("--pdf", action="store_true", help="print the report into report.pdf, too")
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
     parser.add_argument(
         "--reference",
@@ -46,7 +49,11 @@ def main(arguments: list[str] | None = None) -> int:
         for kind, limit in zip((resource.RLIMIT_AS, resource.RLIMIT_CPU), options.limits, strict=True):
             resource.setrlimit(kind, (limit, limit))
     try:
+        if options.pdf:
+            pdf.browser()  # if there is none, that is said at once
         analysed = pipeline.analyse(options.run)
+        if options.pdf:
+            pdf.write(analysed.run.path)
         if options.reference:
             manifest, results = analysed.manifest, analysed.results
             print(reference.write(options.reference, manifest, analysed.outcome, results))

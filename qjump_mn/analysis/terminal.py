@@ -11,6 +11,7 @@ from rich.text import Text
 
 from qjump_mn.analysis.pipeline import Analysed
 from qjump_mn.model.plan import Plan
+from qjump_mn.report import pdf
 from qjump_mn.results import wording
 from qjump_mn.results.outcome import ArmSummary, Comparison
 
@@ -101,4 +102,6 @@ def _verdicts(analysed: Analysed) -> Table:
 def _paths(analysed: Analysed) -> list[tuple[str, str]]:
     run, outcome = analysed.run, analysed.outcome
     figures = [("figure", str(run.path / drawing.files["png"])) for drawing in outcome.drawings]
-    return [*figures, ("report", str(run.path / "report.html")), ("run", str(run.path))]
+    printed = run.path / pdf.NAME
+    pages = [run.path / "report.html", *([printed] if printed.is_file() else [])]
+    return [*figures, *(("report", str(page)) for page in pages), ("run", str(run.path))]

@@ -19,10 +19,10 @@ from qjump_mn.model.topology import Link
 from qjump_mn.model.units import told_rate
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.report import ablation, asbuilt, challenges, links, original, ratios, simulated, written
+from qjump_mn.report import ablation, asbuilt, challenges, links, original, pdf, ratios, simulated, written
 from qjump_mn.report.figures import numbers
-from qjump_mn.report.timelines import page as timelines
 from qjump_mn.report.network import drawing, roles
+from qjump_mn.report.timelines import page as timelines
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord, write_atomically
@@ -43,6 +43,7 @@ NOT_SPREAD = {"sent", "received", "min_ms", "p90_ms", "p999_ms", "mean_ms"}
 def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path, Path]:
     """Write both reports into the run directory; return where they are, HTML first."""
     written.begin(run.path)
+    (run.path / pdf.NAME).unlink(missing_ok=True)  # it is of another report
     content = context(run, manifest, outcome)
     run.figures.mkdir(exist_ok=True)
     write_atomically(run.path / PICTURE, content["drawn"].svg.encode())
