@@ -66,7 +66,7 @@ def names(drawn: Drawn) -> list[str]:
 def lines(drawn: Drawn) -> str:
     """What stands beside the boxes, with lines that were broken put together."""
     beside = (text for text, element in texts(drawn) if element.get("class") in (None, "measured"))
-    return re.sub(r"\n {3}", " ", "\n".join(beside))
+    return re.sub(r"\n {3}", " ", "\n".join(beside)).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def hosts_told(drawn: Drawn) -> int:
@@ -185,10 +185,10 @@ def test_the_papers_network_has_its_flows_with_their_levels() -> None:
         "ping → h10, level 6",
     ]
     measured = [text for text, element in texts(drawn) if element.get("class") == "measured"]
-    assert measured == ["ping → h10, level 6", "ping ← h8, level 6"]
+    assert " ".join(measured).split() == "ping → h10, level 6 ping ← h8, level 6".split()
     # The way of what is measured: h8, s2, s0, s3, h10.
     assert drawn.svg.count('class="way"') == 4
-    told = " ".join(drawn.caption)
+    told = " ".join(" ".join(drawn.caption).split())
     assert "Ping: level 6, at most 0.4306 Mb/s a host. Bulk: level 0, at most 129.2 Mb/s a host." in told
 
 

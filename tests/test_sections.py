@@ -93,6 +93,11 @@ def test_each_arm_stands_beside_the_one_that_is_most_like_it() -> None:
     assert (epoch.beside, epoch.otherwise) == ("QJump as it was", "limiter's epoch 19.2ms instead of 192ms")
     factor = found["as it was, memcached's factor 100"]
     assert factor.otherwise == "limiter's budget of level 5 25600 B instead of 2560 B"
+    budgets = found["as it was, budgets of 1500 B"]
+    assert (budgets.beside, budgets.otherwise) == (
+        "QJump as it was",
+        "limiter's budgets of levels 7, 6, 5, 4, 3, 0",
+    )
     assert found["MapReduce"].otherwise == "scheme 'nothing' instead of 'alone'; with job"
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qjump_mn import theory
-from qjump_mn.model.plan import ArmPlan, Plan, QJumpPlan
+from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.units import Duration, told_rate
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.results import wording
@@ -115,14 +115,15 @@ def _limiter(first: ArmPlan, other: ArmPlan) -> Iterator[str]:
         if first.qjump is not other.qjump:
             yield "with a limiter" if other.qjump else "without a limiter"
         return
-    yield from _fields("limiter's ", *map(_limits, (first.qjump, other.qjump)))
-
-
-def _limits(plan: QJumpPlan) -> Settings:
-    """A limiter with each level's budget by itself."""
-    settings: Settings = msgspec.to_builtins(plan)
-    budgets = settings.pop("budget_bytes")
-    return settings | {f"budget of level {level}_bytes": budgets[level] for level in reversed(theory.LEVELS)}
+    before, now = (msgspec.to_builtins(arm.qjump) for arm in (first, other))
+    budgets = before.pop("budget_bytes"), now.pop("budget_bytes")
+    yield from _fields("limiter's ", before, now)
+    changed = [level for level in reversed(theory.LEVELS) if budgets[0][level] != budgets[1][level]]
+    if len(changed) == 1:
+        old, new = (budget[changed[0]] for budget in budgets)
+        yield f"limiter's budget of level {changed[0]} {new} B instead of {old} B"
+    elif changed:
+        yield f"limiter's budgets of levels {', '.join(map(str, changed))}"
 
 
 def _settings(workload: WorkloadPlan, left_out: set[str]) -> Settings:

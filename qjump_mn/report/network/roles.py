@@ -74,7 +74,8 @@ def level(arm: ArmPlan, workload: WorkloadPlan) -> str:
     if workload.LEVELS_BY_SIZE:
         return "level by size"
     levels = sorted(workload.levels, reverse=True)
-    return f"level{'s' if len(levels) > 1 else ''} {' and '.join(map(str, levels))}"
+    told = f"level{'s' if len(levels) > 1 else ''} {' and '.join(map(str, levels))}"
+    return told.replace(" ", "\N{NO-BREAK SPACE}")  # never on two lines
 
 
 def hosts(names: Sequence[str]) -> str:

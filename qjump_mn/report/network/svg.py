@@ -19,9 +19,10 @@ from qjump_mn.model.units import told_rate
 from qjump_mn.report.network.outline import Branch, Node
 from qjump_mn.report.network.use import LEAST_WIDTH, Use
 
-MOST_WIDTH = 560
+MOST_WIDTH = 505
+"""So that letters can still be read where the page is as wide as a telephone."""
 BOX_WIDTH, BOX_HEIGHT = 56, 20
-COLUMN = BOX_WIDTH + 80
+COLUMN = BOX_WIDTH + 84
 MARGIN = 6
 LINE, GAP = 15, 15
 """Of lines of text, and between rows."""
@@ -177,7 +178,7 @@ def _box(one: _Placed) -> Iterator[str]:
 def _labels(one: _Placed, used: Use) -> Iterator[str]:
     """Above a link its rate, below it how busy it was, with an arrow that way."""
     assert one.above is not None
-    left = one.above[0] + 16
+    left = one.above[0] + 20
     node = one.branch.node
     thick = _width(node, used) / 2
     if one.rate:
