@@ -95,6 +95,13 @@ def test_a_bundle_says_what_it_is(run: RunDirectory, tmp_path: Path) -> None:
     assert citation["identifiers"][0]["value"] == synthetic.results(run).sha256
 
 
+def test_what_was_written_and_the_drawing_go_with_it(run: RunDirectory, tmp_path: Path) -> None:
+    (run.path / "notes.md").write_text("## Critique\n\nOnly one seed.\n")
+    there = unpacked(writing.write(run.path, tmp_path / "one.zip"), tmp_path / "there")
+    assert there["notes.md"] == b"## Critique\n\nOnly one seed.\n"
+    assert there["fig/network.svg"].startswith(b"<svg ")
+
+
 def test_a_users_own_experiment_goes_with_its_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: RunDirectory
 ) -> None:
