@@ -290,3 +290,17 @@ def test_the_report_has_it_inline_and_beside_the_markdown(tmp_path: Path) -> Non
     picture = (run.path / document.PICTURE).read_text()
     assert picture in (run.path / "report.html").read_text()
     assert f"]({document.PICTURE})" in (run.path / "report.md").read_text()
+
+
+def test_a_deep_network_is_drawn_too() -> None:
+    plan = resolve.plan("fig3a", "smoke", [])
+    arm = drawing.arm_drawn(plan, synthetic.outcome(()))
+    chain = tuple((f"s{number}", f"s{number + 1}") for number in range(6))
+    hosts = (("s0", "h8"), ("s6", "h10"), *(("s3", f"h{number}") for number in (1, 7, 9, 11, 12)))
+    network = msgspec.structs.replace(arm.network, edges=(*chain, *hosts))
+    deep = msgspec.structs.replace(arm, network=network)
+    drawn = drawn_of(msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=(deep,))))
+    picture, inside = boxes(drawn)
+    assert hosts_told(drawn) == 7
+    assert all(box.right <= picture.right and box.bottom <= picture.bottom for box in inside)
+    assert "ping ← h8, level 6" in lines(drawn)

@@ -87,16 +87,6 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "instruction": wording.instruction(plan.arms),
         "equations": equations(plan, simulated=by_simulator),
         "network": network(plan, simulated=by_simulator),
-        "drawn": drawing.draw(plan, outcome),
-        "picture": PICTURE,
-        "written": written.read(run.path),
-        "notes": written.NAME,
-        "subset": subset(plan, outcome),
-        "original": original.original(plan, outcome),
-        "original_heads": original.HEADS,
-        "steps": ablation.steps(plan, outcome),
-        "step_heads": ablation.heads(plan),
-        "challenges": challenges.told(run, manifest, outcome),
         "workloads": workloads(plan),
         "schemes": told_schemes,
         "scheme_rows": [
@@ -115,6 +105,24 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "timelines": timelines.links(run, plan),
         "commands": commands(run, manifest),
         "trials": [_trial(name, manifest.trials[name]) for name in sorted(manifest.trials)],
+        **_around(run, manifest, outcome),
+    }
+
+
+def _around(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str, Any]:
+    """What a report has beside the results themselves."""
+    plan = manifest.plan
+    return {
+        "written": written.read(run.path),
+        "notes": written.NAME,
+        "subset": subset(plan, outcome),
+        "original": original.original(plan, outcome),
+        "original_heads": original.HEADS,
+        "drawn": drawing.draw(plan, outcome),
+        "picture": PICTURE,
+        "steps": ablation.steps(plan, outcome),
+        "step_heads": ablation.heads(plan),
+        "challenges": challenges.told(run, manifest, outcome),
     }
 
 

@@ -24,6 +24,8 @@ MOST_WIDTH = 505
 BOX_WIDTH, BOX_HEIGHT = 56, 20
 COLUMN = BOX_WIDTH + 84
 MARGIN = 6
+LEAST_TEXT = 120
+"""For the lines beside a box, however deep the network is."""
 LINE, GAP = 15, 15
 """Of lines of text, and between rows."""
 TEXT, SMALL = 12.0, 10.5
@@ -77,37 +79,37 @@ def draw(drawn: Branch, used: Use, network: Network, about: str) -> str:
 
 def _place(drawn: Branch, network: Network) -> tuple[list[_Placed], float]:
     """Every branch with its place, and how high the picture is."""
-    placed: list[_Placed] = []
     bottom = float(MARGIN)
 
-    def put(branch: Branch, depth: int, rate: str) -> float:
-        """Place a branch and all below it; return its middle."""
+    def put(branch: Branch, depth: int, rate: str) -> list[_Placed]:
+        """A branch and all below it, itself first."""
         nonlocal bottom
         x = MARGIN + depth * COLUMN
-        lines = _wrapped(branch.lines, MOST_WIDTH - MARGIN - x - BOX_WIDTH - 8)
-        if not branch.below:
+        lines = _wrapped(branch.lines, max(LEAST_TEXT, MOST_WIDTH - MARGIN - x - BOX_WIDTH - 8))
+        rates = _rates(network, branch)
+        below = [put(one, depth + 1, told) for one, told in zip(branch.below, rates, strict=True)]
+        if below:
+            middle = (below[0][0].y + below[-1][0].y) / 2
+        else:
             high = max(BOX_HEIGHT, LINE * len(lines))
             middle = bottom + high / 2
             bottom += high + GAP
-        told: set[bool] = set()
-        middles = []
-        first = len(placed)
-        for below in branch.below:
-            switch = below.node.switch
-            # The rate of each kind of link once below each switch.
-            middles.append(put(below, depth + 1, "" if switch in told else _rate(network, below.node)))
-            told.add(switch)
-        if middles:
-            middle = (middles[0] + middles[-1]) / 2
         here = (x + BOX_WIDTH, middle)
-        for place in range(first, len(placed)):
-            if placed[place].above is None and placed[place].x == x + COLUMN:
-                placed[place] = placed[place]._replace(above=here)
-        placed.append(_Placed(branch, lines, x, middle, None, rate))
-        return middle
+        rest = [one for first, *others in below for one in (first._replace(above=here), *others)]
+        return [_Placed(branch, lines, x, middle, None, rate), *rest]
 
-    put(drawn, 0, "")
+    placed = put(drawn, 0, "")
     return placed, bottom - GAP + MARGIN + 4
+
+
+def _rates(network: Network, branch: Branch) -> list[str]:
+    """What stands above each link below a branch: the rate of each kind of link, once."""
+    told = [_rate(network, below.node) for below in branch.below]
+    kinds = [below.node.switch for below in branch.below]
+    return [
+        rate if kinds.index(kind) == place else ""
+        for place, (rate, kind) in enumerate(zip(told, kinds, strict=True))
+    ]
 
 
 def _rate(network: Network, below: Node) -> str:
