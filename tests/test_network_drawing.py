@@ -272,6 +272,14 @@ def test_hosts_in_words(hosts: list[str], told: str) -> None:
     assert roles.hosts(hosts) == told
 
 
+def test_many_flows_are_told_from_whom_to_whom() -> None:
+    arm = drawing.arm_drawn(resolve.plan("fig3b", "paper", []), synthetic.outcome(()))
+    one, job = arm.workloads
+    assert roles.flows(one) == "h3\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}h11"
+    assert roles.flows(job) == "among 8 hosts"
+    assert roles.flows(job, document.MOST_FLOWS) == "among h1, h4, h5, h7–h10, h12"
+
+
 @pytest.mark.parametrize(
     ("status", "said"),
     [

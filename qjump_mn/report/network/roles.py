@@ -78,11 +78,11 @@ def level(arm: ArmPlan, workload: WorkloadPlan) -> str:
     return told.replace(" ", "\N{NO-BREAK SPACE}")  # never on two lines
 
 
-def hosts(names: Sequence[str]) -> str:
-    """Hosts in words, those that follow each other as a range: "h1–h6, h8"; their number if that takes too
-    many words."""
+def hosts(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """Hosts in words, those that follow each other as a range: "h1–h6, h8"; their number if those are more
+    than ``most`` words."""
     pieces = ranges(names)
-    return ", ".join(pieces) if len(pieces) <= MOST_NAMED else f"{len(names)} hosts"
+    return ", ".join(pieces) if len(pieces) <= most else f"{len(names)} hosts"
 
 
 def ranges(names: Iterable[str]) -> list[str]:
@@ -110,8 +110,8 @@ def flows(workload: WorkloadPlan, most: int = MOST_NAMED) -> str:
     sources = list(dict.fromkeys(source for source, _ in workload.flows))
     destinations = list(dict.fromkeys(destination for _, destination in workload.flows))
     if set(sources) == set(destinations):
-        return f"among {hosts(sources)}"
-    return wording.flow((hosts(sources), hosts(destinations)))
+        return f"among {hosts(sources, most)}"
+    return wording.flow((hosts(sources, most), hosts(destinations, most)))
 
 
 def _parts(arm: ArmPlan, workload: WorkloadPlan) -> list[tuple[str, Way, tuple[str, ...]]]:
