@@ -11,7 +11,7 @@ import pytest
 from qjump_mn.analysis import pipeline
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Plan
-from qjump_mn.report import ablation, challenges, document, original
+from qjump_mn.report import ablation, challenges, original
 from qjump_mn.results import outcome as outcomes
 from qjump_mn.results.outcome import ArmSummary, Check, Spread, VerdictRow
 from tests import synthetic
@@ -189,6 +189,6 @@ def test_a_report_has_what_a_course_asks_for_in_its_order(tmp_path: Path) -> Non
         content = (run.path / name).read_text()
         places = [content.index(mark.format(head)) for head in heads]
         assert places == sorted(places)
-    told = document.subset(run.manifest.plan, outcomes.read(run.path))
+    told = original.subset(run.manifest.plan, outcomes.read(run.path))
     assert told.startswith("This run has 2 of the 9 arms of experiment fig3a, preset smoke, with 1 seed each")
     assert "'priorities only'" in told

@@ -115,7 +115,7 @@ def _around(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
     return {
         "written": written.read(run.path),
         "notes": written.NAME,
-        "subset": subset(plan, outcome),
+        "subset": original.subset(plan, outcome),
         "original": original.original(plan, outcome),
         "original_heads": original.HEADS,
         "drawn": drawing.draw(plan, outcome),
@@ -135,19 +135,6 @@ def _trial(name: str, record: TrialRecord) -> list[str]:
         wording.NONE if time is None else wording.number(time) for time in (record.virtual_s, record.wall_s)
     )
     return [name, record.status, str(record.exit_code), *times, record.message]
-
-
-def subset(plan: Plan, outcome: Outcome) -> str:
-    """How much of the experiment was run and judged."""
-    many = len(plan.seeds)
-    judged = sum(row.verdict != "NOT RUN" for row in outcome.verdicts)
-    left_out = ", ".join(f"'{arm.label}'" for arm in plan.arms if arm not in plan.arms_run)
-    not_run = f" Not run: {left_out}." if left_out else ""
-    return (
-        f"This run has {len(plan.arms_run)} of the {len(plan.arms)} arms of experiment {plan.experiment}, "
-        f"preset {plan.preset}, with {many} seed{'' if many == 1 else 's'} each, and judges {judged} of its "
-        f"{len(outcome.verdicts)} claims.{not_run}"
-    )
 
 
 def equations(plan: Plan, *, simulated: bool) -> list[tuple[str, str, str]]:

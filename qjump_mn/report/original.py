@@ -1,4 +1,4 @@
-"""The original result: what was published, and beside it what this run has."""
+"""The original result: how much of it was run, what was published, and beside it what this run has."""
 
 from __future__ import annotations
 
@@ -35,6 +35,19 @@ def original(plan: Plan, outcome: Outcome) -> Original:
     if not rows:
         sentences.insert(0, _nothing(plan, curves=bool(drawn)))
     return Original(tuple(rows), tuple(sentences))
+
+
+def subset(plan: Plan, outcome: Outcome) -> str:
+    """How much of the experiment was run and judged."""
+    many = len(plan.seeds)
+    judged = sum(row.verdict != "NOT RUN" for row in outcome.verdicts)
+    left_out = ", ".join(f"'{arm.label}'" for arm in plan.arms if arm not in plan.arms_run)
+    not_run = f" Not run: {left_out}." if left_out else ""
+    return (
+        f"This run has {len(plan.arms_run)} of the {len(plan.arms)} arms of experiment {plan.experiment}, "
+        f"preset {plan.preset}, with {many} seed{'' if many == 1 else 's'} each, and judges {judged} of its "
+        f"{len(outcome.verdicts)} claims.{not_run}"
+    )
 
 
 def _numbers(plan: Plan, outcome: Outcome, picture: Behind) -> list[tuple[str, str, str, str]]:
