@@ -12,7 +12,7 @@ import qjump_mn
 ROOT = Path(qjump_mn.__file__).parents[1]
 DOCUMENTS = sorted(
     path
-    for folder in ("", "docs", "contrib", "examples", "kmod-patches", "native", "simulator")
+    for folder in ("", "docs", "contrib", "examples", "kmod-patches", "mininet-qos", "native", "simulator")
     for path in (ROOT / folder).glob("*.md" if folder in ("", "docs") else "**/*.md")
     if "target" not in path.parts
 )

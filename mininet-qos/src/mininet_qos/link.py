@@ -1,0 +1,185 @@
+"""Links of Mininet's whose ends have eight queues, and those that serve the levels."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from mininet.link import Intf, Link, TCIntf
+
+from mininet_qos import commands
+from mininet_qos.commands import BUFFER, LEVELS, End, QosError, Shaping
+from mininet_qos.shell import batch, load_ifb, run
+
+NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+NOT_HERE = frozenset(
+    "jitter loss speedup use_hfsc use_tbf latency_ms enable_ecn enable_red max_queue_size".split()
+)
+"""What Mininet's TC link knows besides: each puts a qdisc of its own where the eight queues are."""
+
+
+class Wanted(NamedTuple):
+    """What is asked of one end of a link: bit/s, bytes of each level, ns."""
+
+    rate: int
+    buffer: int
+    delay: int
+
+
+def wanted(link: str, params: dict[str, Any]) -> Wanted:
+    """What ``params`` ask of a link of this class, in Mininet's units. Raises QosError."""
+    if wrong := sorted(name for name in NOT_HERE & set(params) if params[name]):
+        raise QosError(
+            f"{link} has no {', '.join(wrong)}: ChildLink and Mininet's TCLink have, without levels"
+        )
+    bandwidth, buffer = params.get("bw"), params.get("buffer", BUFFER)
+    if not isinstance(bandwidth, (int, float)) or bandwidth <= 0:
+        raise QosError(f"{link}: bw={bandwidth!r}: give the rate in Mbit/s, as in bw=10")
+    if not isinstance(buffer, int) or buffer < commands.FULL:
+        raise QosError(
+            f"{link}: buffer={buffer!r}: give the bytes of each level, at least one frame's {commands.FULL}"
+        )
+    return Wanted(round(bandwidth * 10**6), buffer, _delay(link, params.get("delay")))
+
+
+def _delay(link: str, delay: Any) -> int:
+    if not delay:
+        return 0
+    number = re.fullmatch(r"(\d+(?:\.\d+)?)(ns|us|ms|s)", str(delay))
+    if not number:
+        raise QosError(
+            f"{link}: delay={delay!r}: give a number and its unit, ns, us, ms or s, as in delay='1ms'"
+        )
+    return round(float(number[1]) * NS[number[2]])
+
+
+class LevelIntf(TCIntf):  # type: ignore[misc]
+    """The end of a link that serves the levels; a subclass says by which commands.
+
+    It is a TCIntf because a switch of Mininet's configures these again, after Open vSwitch has taken their
+    qdiscs away.
+    """
+
+    serves_levels = True
+
+    def shaping(self, asked: Wanted) -> Shaping:
+        """What makes this interface an end of the link."""
+        raise NotImplementedError
+
+    def config(self, **params: Any) -> dict[str, Any]:
+        """Parameters: ``bw`` in Mbit/s; ``buffer``, bytes of each level; ``delay``, as in '1ms'; and those of
+        Mininet's Intf. Raises QosError."""
+        shaping = self.shaping(wanted(type(self).__name__, params))
+        result: dict[str, Any] = Intf.config(self, **params)
+        run(commands.offloads(self.name), self.node)
+        self._undo(shaping)
+        batch("ip", shaping.ip, self.node)
+        batch("tc", shaping.tc, self.node)
+        return result
+
+    def delete(self) -> None:
+        """Delete the interface, and what was made beside it."""
+        shaping = self.shaping(wanted(type(self).__name__, self.params))
+        batch("ip", shaping.undo_ip, self.node, force=True)
+        super().delete()
+
+    def _undo(self, shaping: Shaping) -> None:
+        batch("tc", shaping.undo_tc, self.node, force=True)
+        batch("ip", shaping.undo_ip, self.node, force=True)
+
+
+class WireIntf(LevelIntf):
+    """The end of a :class:`WireLink`."""
+
+    def shaping(self, asked: Wanted) -> Shaping:
+        return commands.wire(self.name, *asked)
+
+
+class TbfIntf(LevelIntf):
+    """The end of a :class:`TbfLink`."""
+
+    def shaping(self, asked: Wanted) -> Shaping:
+        return commands.tbf(self.name, *asked)
+
+    def config(self, **params: Any) -> dict[str, Any]:
+        load_ifb()
+        return super().config(**params)
+
+
+class ChildIntf(TCIntf):  # type: ignore[misc]
+    """Mininet's TC interface with a qdisc of one's own below its shaper."""
+
+    @property
+    def serves_levels(self) -> bool:
+        """Whether a switch leaves this port alone: what is below the shaper is somebody's own."""
+        return bool(self.params.get("child"))
+
+    def config(self, child: str = "", **params: Any) -> dict[str, Any]:
+        """Parameters: ``child``, a qdisc as ``tc`` has it, without device, parent and handle; and those of
+        Mininet's TCIntf. Raises QosError."""
+        # Mininet takes what has a prio somewhere for a device without qdisc, and fails to add one.
+        batch("tc", [f"qdisc del dev {self} root"], self.node, force=True)
+        result: dict[str, Any] = super().config(**params) or {"parent": " root "}
+        run(commands.offloads(self.name), self.node)
+        if child:
+            batch("tc", [f"qdisc add dev {self} {result['parent'].strip()} handle 20: {child}"], self.node)
+        return result
+
+
+class QueuedLink(Link):  # type: ignore[misc]
+    """A veth pair with several transmit and receive queues on both ends."""
+
+    def __init__(self, node1: Any, node2: Any, queues: int = len(LEVELS), **params: Any) -> None:
+        """``queues``: of each end; other parameters are Link's. Raises QosError."""
+        if not isinstance(queues, int) or not 1 <= queues <= 4096:
+            raise QosError(f"queues={queues!r}: a veth has from 1 to 4096")
+        self._queues = queues
+        super().__init__(node1, node2, **params)
+
+    def makeIntfPair(
+        self,
+        intfname1: str,
+        intfname2: str,
+        addr1: str | None = None,
+        addr2: str | None = None,
+        node1: Any = None,
+        node2: Any = None,
+        deleteIntfs: bool = True,
+    ) -> None:
+        """Make the pair, each end where its node is."""
+        first, second = (
+            End(name, mac or "", str(node.pid) if node and node.inNamespace else "")
+            for name, mac, node in ((intfname1, addr1, node1), (intfname2, addr2, node2))
+        )
+        if deleteIntfs:
+            batch("ip", [f"link del {end.device}" for end in (first, second)], force=True)
+        run(commands.veth(first, second, self._queues))
+
+
+class WireLink(QueuedLink):
+    """A link that is a wire: it serves the levels by itself and has a finite buffer for each. Needs the
+    kernel module sch_wire, and its plugin of tc."""
+
+    ends: type[LevelIntf] = WireIntf
+
+    def __init__(self, node1: Any, node2: Any, **params: Any) -> None:
+        """``bw``, ``buffer``, ``delay`` as :meth:`LevelIntf.config` has them, of both ends; ``params1`` and
+        ``params2`` of one. Raises QosError before anything is made."""
+        for own in ("params1", "params2"):
+            wanted(type(self).__name__, {**(params.get(own) or {}), **params})
+        super().__init__(node1, node2, **{"cls1": self.ends, "cls2": self.ends, **params})
+
+
+class TbfLink(WireLink):
+    """The same of what every Linux has, tbf, prio, netem and ifb: frames are chosen and delivered as there.
+    For an MTU of 1500 bytes."""
+
+    ends = TbfIntf
+
+
+class ChildLink(QueuedLink):
+    """Mininet's TC link; ``child`` is a qdisc that stands below its shaper."""
+
+    def __init__(self, node1: Any, node2: Any, **params: Any) -> None:
+        """Parameters are those of :meth:`ChildIntf.config` and :class:`QueuedLink`."""
+        super().__init__(node1, node2, **{"cls1": ChildIntf, "cls2": ChildIntf, **params})

@@ -1,0 +1,118 @@
+"""Switches that serve the levels in strict priority, each from a queue of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from mininet.clean import addCleanupCallback
+from mininet.link import TCIntf
+from mininet.node import OVSBridge
+from mininet.util import errRun
+
+from mininet_qos import commands
+from mininet_qos.commands import BUFFER, QosError
+from mininet_qos.shell import batch, run
+
+TABLES = ("qos", "queue")
+
+
+class PrioritySwitch(OVSBridge):  # type: ignore[misc]
+    """A learning switch of Open vSwitch's, without a controller, that serves a frame's level.
+
+    Ports of a WireLink or a TbfLink do so by themselves. A port of Mininet's TC link gets eight queues below
+    its shaper (``qos="tc"``), or Open vSwitch's own in its place (``qos="ovs"``). A ChildLink's child is left
+    alone.
+    """
+
+    def __init__(self, name: str, qos: str = "tc", buffer: int = BUFFER, **params: Any) -> None:
+        """``buffer``: bytes of each level at each port of a TC link. Raises QosError."""
+        if qos not in ("tc", "ovs"):
+            raise QosError(f"qos={qos!r}: a PrioritySwitch has 'tc' or 'ovs'")
+        self._qos, self._buffer = qos, buffer
+        super().__init__(name, **params)
+
+    def start(self, controllers: Any) -> None:
+        """Start the bridge; its ports serve the levels then. Raises QosError."""
+        super().start(controllers)
+        if not self.batch:
+            self._serve(self.intfList())
+
+    @classmethod
+    def batchStartup(cls, switches: Sequence[Any], run: Any = errRun) -> Sequence[Any]:
+        """Start those whose start was put off, together."""
+        # Mininet gives this all switches, and would take the queues of those that are started away.
+        if late := [switch for switch in switches if switch.batch]:
+            super().batchStartup(late, run)
+            for switch in late:
+                switch._serve(switch.intfList())
+        return switches
+
+    def attach(self, intf: Any) -> None:
+        """Add a port to the bridge that runs. Raises QosError."""
+        super().attach(intf)
+        self._serve([intf])
+
+    def stop(self, deleteIntfs: bool = True) -> None:
+        """Delete the bridge, and the rows that Open vSwitch would keep."""
+        super().stop(deleteIntfs)
+        destroy_rows(self.name)
+
+    @classmethod
+    def batchShutdown(cls, switches: Sequence[Any], run: Any = errRun) -> Sequence[Any]:
+        """The same of many."""
+        super().batchShutdown(switches, run)
+        for switch in switches:
+            destroy_rows(switch.name)
+        return switches
+
+    def _serve(self, interfaces: Sequence[Any]) -> None:
+        ports = [
+            port for port in interfaces if self.ports[port] and not getattr(port, "serves_levels", False)
+        ]
+        for port in ports:
+            if not isinstance(port, TCIntf) or not port.params.get("bw"):
+                raise QosError(
+                    f"{port} has no rate, so that nothing would queue there: give its link bw=, as in "
+                    "link=WireLink, bw=10"
+                )
+            run(commands.offloads(port.name))
+        if self._qos == "tc":
+            for port in ports:
+                batch("tc", commands.priorities(port.name, _below(port), self._buffer))
+        elif ports:
+            self._serve_by_ovs(ports)
+
+    def _serve_by_ovs(self, ports: Sequence[Any]) -> None:
+        for port in ports:
+            if port.params.get("delay") or port.params.get("loss"):
+                raise QosError(f"{port}: qos='ovs' takes the place of delay and loss: use qos='tc'")
+        rates = {port.name: round(port.params["bw"] * 10**6) for port in ports}
+        run(commands.ovs_qos(rates, self.name))
+        for device in rates:
+            batch("tc", commands.ovs_buffers(device, self._buffer))
+        flows = "".join(f"{rule}\n" for rule in commands.ovs_flows())
+        run(["ovs-ofctl", "add-flows", self.name, "-"], text=flows)
+
+
+def _below(port: Any) -> str:
+    """The class below all that Mininet has put at a port."""
+    asked = port.params
+    _, parent = port.bwCmds(
+        bw=asked["bw"], enable_ecn=asked.get("enable_ecn", False), enable_red=asked.get("enable_red", False)
+    )
+    names = ("delay", "jitter", "loss", "max_queue_size")
+    _, parent = port.delayCmds(parent, **{name: asked[name] for name in names if name in asked})
+    return str(parent.split()[-1])
+
+
+def destroy_rows(switch: str = "") -> None:
+    """Destroy the QoS of a switch in Open vSwitch's database, or of all that were made here."""
+    with contextlib.suppress(QosError):  # it does not run: then it has none
+        rows = {table: run(commands.ovs_rows(table, switch)).split() for table in TABLES}
+        if any(rows.values()):
+            run(commands.ovs_destroy(rows))
+
+
+addCleanupCallback(destroy_rows)
