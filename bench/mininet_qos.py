@@ -1,0 +1,115 @@
+"""What the links of mininet-qos do to pings and senders, in Figure 3a's network. Prints a Markdown table.
+
+    python bench/mininet_qos.py [--write]
+
+`--write` replaces the table between the two marks in mininet-qos/README.md, against which
+tests/guest/test_mininet_networks.py compares. The jobs are those of tests/guest/mininet_jobs; they run in the
+guest, with Debian's Mininet and Open vSwitch, and the package as pip would install it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from bench import marks
+from qjump_mn.guest import Image, Job, Setup, Snapshot, prepare, run, snapshot
+from qjump_mn.steps import openvswitch
+
+ROOT = Path(__file__).parent.parent
+PACKAGE, JOBS = ROOT / "mininet-qos", ROOT / "tests/guest/mininet_jobs"
+README = PACKAGE / "README.md"
+MARKS = "mininet_qos"
+Results = dict[str, Any]
+
+
+def main() -> None:
+    """Measure, print and, if asked, write."""
+    image = prepare(print)
+    booted = snapshot(image, Setup(entry="builtins:str", args={"answer": 42}), print)
+    with tempfile.TemporaryDirectory() as scratch:
+        text = table(measured("figure3a", image, booted, Path(scratch)))
+    print(text)
+    if sys.argv[1:] == ["--write"]:
+        marks.write(README, MARKS, text)
+
+
+def measured(job: str, image: Image, booted: Snapshot, out: Path) -> Results:
+    """What a job of ``JOBS`` leaves in ``out``, from a guest that has only booted."""
+    with tempfile.TemporaryDirectory() as scratch:
+        package = modules(wheel(Path(scratch)))
+    files = {
+        "stage.py": (JOBS / "stage.py").read_text(),
+        "package.json": json.dumps(package),
+        "lines.py": lines(),
+        "openvswitch.json": msgspec.json.encode(openvswitch.start()).decode(),
+    }
+    script = (JOBS / f"{job}.py").read_text()
+    result = run(
+        image,
+        Job(script=script, files=files, virtual_deadline_s=1000),
+        out,
+        snapshot=booted,
+        progress=print,
+    )
+    assert result.exit_code == 0, (out / "stderr").read_text()
+    results: Results = json.loads((out / "results.json").read_text())
+    return results
+
+
+def wheel(folder: Path) -> Path:
+    """The package's wheel, built in ``folder`` without a network."""
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet")
+    options = ("--no-deps", "--no-build-isolation", "--wheel-dir", str(folder))
+    subprocess.run([*pip, "wheel", *options, str(PACKAGE)], check=True, capture_output=True, text=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def modules(built: Path) -> dict[str, str]:
+    """What a wheel puts beside other packages, by path. Its description of itself is left out: that has this
+    table, which would be another for it."""
+    with zipfile.ZipFile(built) as archive:
+        names = [name for name in archive.namelist() if ".dist-info/" not in name]
+        return {name: archive.read(name).decode() for name in names}
+
+
+def lines() -> str:
+    """The first Python of the README: Figure 3a's network."""
+    found = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    assert found, f"{README} has no Python"
+    return found[1]
+
+
+def table(results: Results) -> str:
+    """A row for each kind of link; round trips in ms, senders in Mb/s."""
+    rows = [
+        "| links, 10 Mb/s | idle | urgent beside TCP, median | its longest | other, median "
+        "| three senders, 9.6 Mb/s asked of each |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, shows in results.items():
+        times = [
+            statistics.median(shows["idle"]),
+            statistics.median(shows["urgent"]),
+            max(shows["urgent"]),
+            statistics.median(shows["other"]),
+        ]
+        cells = [*(f"{ms:.2f} ms" for ms in times), ", ".join(f"{mbps:.1f}" for mbps in shows["offered"])]
+        rows.append(f"| `{name}` | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    main()

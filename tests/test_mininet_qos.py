@@ -1,0 +1,171 @@
+"""mininet-qos, the package for Mininet's users: its wheel on every Python there is, its commands beside the
+harness's own, its file for mn."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bench import mininet_qos as bench
+from mininet_qos import commands
+from qjump_mn.executor.steps import Cable
+from qjump_mn.executor.steps import End as CableEnd
+from qjump_mn.executor.veth import veth
+from qjump_mn.links import htb, registry
+from tests.guest import trees
+from tests.guest.laboratory import fig3a
+
+SOURCES = sorted((bench.PACKAGE / "src").rglob("*.py"))
+TESTS = bench.PACKAGE / "tests"
+OLDEST, NEWEST = 9, 14
+MININET = "usr/lib/python3/dist-packages"
+
+
+def python(minor: int) -> str:
+    """A Python of this version, on the PATH or among pyenv's; the test is skipped where there is none."""
+    names = [shutil.which(f"python3.{minor}"), *Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python")]
+    for name in names:
+        if name and subprocess.run([name, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return str(name)
+    pytest.skip(f"this machine has no python3.{minor}")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bench.wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture
+def debians_mininet() -> str:
+    """A folder of Python's that has Debian's Mininet."""
+    return str(trees.kernel_tree(None).root / MININET)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("minor", range(OLDEST, NEWEST + 1))
+def test_every_python_installs_the_wheel_and_passes_its_tests(
+    minor: int, wheel: Path, tmp_path: Path, debians_mininet: str
+) -> None:
+    subprocess.run([python(minor), "-m", "venv", tmp_path / "env"], check=True, capture_output=True)
+    inside = [str(tmp_path / "env/bin/python"), "-I"]
+    pip = [
+        *inside,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--quiet",
+        "install",
+        "--no-index",
+        str(wheel),
+    ]
+    subprocess.run(pip, check=True, capture_output=True)
+    tests = [*inside, "-W", "error", "-m", "unittest", "discover", "-s", str(TESTS)]
+    done = subprocess.run(tests, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "OK"), done.stderr
+    code = (
+        f"import sys; sys.path.append({debians_mininet!r}); import mininet_qos\n"
+        "print(*(getattr(mininet_qos, name).__name__ for name in mininet_qos.__all__))"
+    )
+    done = subprocess.run([*inside, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == importlib.import_module("mininet_qos").__all__, done.stderr
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_sources_are_of_the_oldest_python(path: Path) -> None:
+    ast.parse(path.read_text(), feature_version=(3, OLDEST))
+
+
+def test_the_wheel_has_the_package_its_licence_and_its_versions(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if name.endswith((".py", ".typed"))}
+        assert names == {str(path.relative_to(bench.PACKAGE / "src")) for path in SOURCES} | {
+            "mininet_qos/py.typed"
+        }
+        (metadata,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        (licence,) = (name for name in archive.namelist() if name.endswith("/licenses/LICENSE"))
+        described = archive.read(metadata).decode()
+        assert archive.read(licence) == (bench.ROOT / "LICENSE").read_bytes()
+    assert f"Requires-Python: >=3.{OLDEST}\n" in described
+    assert "Requires-Dist" not in described
+
+
+def test_the_readme_has_figure_3as_network_in_twelve_lines() -> None:
+    assert len(bench.lines().splitlines()) == 12
+
+
+def test_what_the_packages_own_settings_say_of_pythons() -> None:
+    project = tomllib.loads((bench.PACKAGE / "pyproject.toml").read_text())
+    assert project["project"]["requires-python"] == f">=3.{OLDEST}"
+    assert project["tool"]["ruff"]["target-version"] == f"py3{OLDEST}"
+
+
+@pytest.mark.parametrize("hosts", [{"h1"}, {"h1", "h2"}])
+def test_a_pair_is_the_executors(hosts: set[str]) -> None:
+    nodes = ("h1", "h2")
+    macs = dict(zip(nodes, ("02:00:00:00:00:01", "02:00:00:00:00:02"), strict=True))
+    first, second = (
+        commands.End(f"{node}-eth0", macs[node], node if node in hosts else "") for node in nodes
+    )
+    ends = [CableEnd(node=node, device=f"{node}-eth0", mac=macs[node]) for node in nodes]
+    assert commands.veth(first, second, 8) == veth(Cable(ends=(ends[0], ends[1]), queues=8), hosts)
+
+
+@pytest.mark.parametrize("delay_ns", [0, 300_000])
+def test_links_are_the_harnesss(delay_ns: int) -> None:
+    link = msgspec.structs.replace(fig3a().network.link, delay_ns=delay_ns)
+    assert (link.rate_bps, link.buffer_bytes) == (10**7, 152_200)
+    wire = registry.of("wire").shape(link, "s1-eth1", on_switch=True, seed=1)
+    assert [f"{line} orphan" for line in commands.wire("s1-eth1", 10**7, 152_200, delay_ns).tc] == [*wire.tc]
+    # The harness counts packets, names the bands' handles otherwise, and leaves a host's queues to a scheme.
+    tbf = registry.of("tbf").shape(link, "s1-eth1", on_switch=True, seed=1)
+    ours = commands.tbf("s1-eth1", 10**7, 152_200, delay_ns)
+    renamed = [re.sub(r"\b20:", "10:", re.sub(r"handle 2(\d):", r"handle 1\1:", line)) for line in ours.tc]
+    assert [line.replace("bfifo limit 152200", "pfifo limit 100") for line in renamed] == [*tbf.tc]
+    assert (ours.ip, ours.undo_tc, ours.undo_ip) == (tbf.ip, tbf.undo_tc, tbf.undo_ip)
+
+
+def test_open_vswitchs_queues_and_flows_are_the_harnesss() -> None:
+    rates = {"s1-eth1": 10**7, "s1-eth2": 2 * 10**7}
+    words = [word for word in commands.ovs_qos(rates, "s1") if not word.startswith("external_ids")]
+    theirs = ["ovs-vsctl", "--", *(word for word in htb.qos(rates) if word != htb.OWNER)]
+    assert words == theirs
+    assert [rule.replace(commands.COOKIE, htb.COOKIE) for rule in commands.ovs_flows()] == htb.flows()
+
+
+def test_mn_gets_hosts_links_and_switches_and_nothing_that_is_its_own(debians_mininet: str) -> None:
+    code = (
+        f"import sys; sys.path.append({debians_mininet!r})\n"
+        "from mininet.link import Link\nLINKS = {'default': Link}\nnames = {}\n"
+        "path = sys.argv[1]\nexec(compile(open(path).read(), path, 'exec'), names, names)\n"
+        "print(*sorted(name for name in names if not name.startswith('__')))\n"
+        "print(*names['hosts'], *names['switches'], *names['LINKS'])"
+    )
+    path = subprocess.run(
+        [sys.executable, "-m", "mininet_qos"],
+        env={**os.environ, "PYTHONPATH": str(bench.PACKAGE / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    done = subprocess.run(
+        [sys.executable, "-c", code, path],
+        env={**os.environ, "PYTHONPATH": str(bench.PACKAGE / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines() == [
+        "LINKS hosts links mininet_qos switches",
+        "qjvlan qjprio default qjwire qjtbf qjtc",
+    ], done.stderr
