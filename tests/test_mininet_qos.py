@@ -166,6 +166,6 @@ def test_mn_gets_hosts_links_and_switches_and_nothing_that_is_its_own(debians_mi
         check=False,
     )
     assert done.stdout.splitlines() == [
-        "LINKS hosts links mininet_qos switches",
+        "LINKS hosts links mininet mininet_qos switches",
         "qjvlan qjprio default qjwire qjtbf qjtc",
     ], done.stderr

@@ -175,14 +175,14 @@ def numbers(row: str) -> list[float]:
 
 
 def test_the_readmes_table_is_what_is_measured(networks: bench.Results) -> None:
-    """To a fifth, for TCP goes another way with every byte of the image; `python bench/mininet_qos.py --write`
-    renews it."""
+    """To a millisecond or a third, for TCP goes another way with every byte of the image and of the package;
+    `python bench/mininet_qos.py --write` renews it."""
     told = marks.read(bench.README, bench.MARKS).splitlines()
     measured = bench.table(networks).splitlines()
     assert told[:2] == measured[:2]
     for old, new in zip(told[2:], measured[2:], strict=True):
         assert old.split("|")[1] == new.split("|")[1]
-        assert numbers(old) == pytest.approx(numbers(new), rel=0.2, abs=0.3)
+        assert numbers(old) == pytest.approx(numbers(new), rel=0.33, abs=1)
 
 
 @pytest.mark.parametrize("link", ["qjwire", "qjtbf", "qjtc", "ovs"])
@@ -198,6 +198,10 @@ def test_mn_takes_our_hosts_links_and_switches(by_hand: bench.Results, link: str
     ("mistake", "sentence"),
     [
         ("no rate", "QosError: s1-eth1 has no rate, so that nothing would queue there: give its link bw="),
+        (
+            "no bytes",
+            "QosError: WireLink: buffer=10: give the bytes of each level, at least one frame's 1522",
+        ),
         ("no controller", "Exception: Could not find a default controller for switch qjprio"),
     ],
 )

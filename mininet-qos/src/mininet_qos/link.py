@@ -165,8 +165,9 @@ class WireLink(QueuedLink):
     def __init__(self, node1: Any, node2: Any, **params: Any) -> None:
         """``bw``, ``buffer``, ``delay`` as :meth:`LevelIntf.config` has them, of both ends; ``params1`` and
         ``params2`` of one. Raises QosError before anything is made."""
+        name = type(self).__name__.partition("{")[0]  # mn's are called "WireLink{'bw': 10}"
         for own in ("params1", "params2"):
-            wanted(type(self).__name__, {**(params.get(own) or {}), **params})
+            wanted(name, {**(params.get(own) or {}), **params})
         super().__init__(node1, node2, **{"cls1": self.ends, "cls2": self.ends, **params})
 
 

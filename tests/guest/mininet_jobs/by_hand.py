@@ -196,12 +196,13 @@ def main() -> None:
     by_ovs = ("--host", "qjvlan", "--link", "tc,bw=10", "--switch", "qjprio,qos=ovs", "--controller", "none")
     results = {
         "mn": {
-            "qjwire": called(*pings, "--link", "qjwire,bw=10"),
+            "qjwire": called(*pings, "--link", "qjwire"),
             "qjtbf": called(*pings, "--link", "qjtbf,bw=10,delay=1ms", "--mac", "--arp"),
             "qjtc": called(*pings, "--link", "qjtc,bw=10"),
             "ovs": called(*by_ovs, "--test", "pingall"),
             "no rate": called(*pings),
-            "no controller": called("--host", "qjvlan", "--link", "qjwire,bw=10", "--switch", "qjprio"),
+            "no bytes": called(*pings, "--link", "qjwire,buffer=10"),
+            "no controller": called("--host", "qjvlan", "--link", "qjwire", "--switch", "qjprio"),
         },
         "killed": {
             "qjtbf": killed(*ours, "--link", "qjtbf,bw=10"),
