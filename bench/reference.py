@@ -3,7 +3,7 @@ types that read them.
 
     python3 bench/reference.py [--write]
 
-Without `--write` it goes to standard output.
+Without `--write` it goes to standard output. `bench/schema.py` writes the same for editors.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ def page() -> Iterator[str]:
     """The lines of the page."""
     told: set[type] = set()
     for title, spec in FILES.items():
-        yield from _section(2, title, spec, told)
+        yield from section(2, title, spec, told)
     yield "## Workloads\n"
     yield "Each is a table `[workloads.NAME]`; `program` says which of these it is.\n"
-    yield from _section(3, "All of them", WorkloadSpec, told)
+    yield from section(3, "All of them", WorkloadSpec, told)
     for name in registry.OURS:
-        yield from _section(3, f"`{name}`", registry.spec_type(name), told)
+        yield from section(3, f"`{name}`", registry.spec_type(name), told)
 
 
-def _section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str]:
-    """A type's words and its keys, and then the types that these are of."""
+def section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str]:
+    """A type's words and its keys, and then the types that these are of, unless they are ``told``."""
     if spec in told:
         return
     told.add(spec)
     yield f"{'#' * level} {title}\n"
-    yield f"{_words(spec)}\n"
+    yield f"{words(spec)}\n"
     fields = [one for one in msgspec.structs.fields(spec) if not _is_common(spec, one.encode_name)]
     if fields:
         yield "| key | value | default |"
@@ -79,7 +79,9 @@ def _section(level: int, title: str, spec: Any, told: set[type]) -> Iterator[str
     for one in fields:
         for below in _structs(typing.get_type_hints(spec)[one.name]):
             if below not in FILES.values():
-                yield from _section(min(level + 1, 4), f"`{one.encode_name}`", below, told)
+                tag = below.__struct_config__.tag
+                title = f"`{one.encode_name}`" + (f" of `{tag}`" if tag else "")
+                yield from section(min(level + 1, 4), title, below, told)
 
 
 def _is_common(spec: Any, name: str) -> bool:
@@ -91,7 +93,8 @@ def _is_common(spec: Any, name: str) -> bool:
     )
 
 
-def _words(spec: Any) -> str:
+def words(spec: Any) -> str:
+    """What a type says of itself, as Markdown."""
     text = inspect.cleandoc(spec.__doc__ or "")
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text)
     return re.sub(r"``(.+?)``", r"`\1`", text)

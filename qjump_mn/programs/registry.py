@@ -157,6 +157,11 @@ def of(plan: WorkloadPlan) -> Program:
     return _PROGRAMS.by_name[_tag(plan)]
 
 
+def program(name: str) -> Program:
+    """The program called ``name``."""
+    return _PROGRAMS.by_name[name]
+
+
 def spec_type(name: str) -> type[WorkloadSpec]:
     """What an experiment may ask of the program called ``name``."""
     return _PROGRAMS.by_name[name].spec

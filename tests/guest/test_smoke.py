@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import run_directory
 from qjump_mn.model import loading
 from qjump_mn.results import directory, outcome
 from qjump_mn.results.directory import RunDirectory
@@ -40,6 +41,8 @@ def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
     assert {row.claim for row in found.verdicts if row.verdict == "DIRECTION ONLY"} == directions
     others = {row.verdict for row in found.verdicts if row.claim not in refuted | directions}
     assert others == {"REPRODUCED"}
+    left = [path.relative_to(run.path).as_posix() for path in run.path.rglob("*") if path.is_file()]
+    assert [path for path in left if run_directory.told(path) is None] == []
     assert (run.path / "report.html").stat().st_size > 50_000
     drawn = {
         run.path / name: FIGURE_BYTES[ending]

@@ -1,0 +1,113 @@
+"""Writes docs/measures.md: what each program measures, the columns of its table, and the constants that
+claims may use, from the registry of programs.
+
+    python3 bench/measures.py [--write]
+
+Without `--write` it goes to standard output.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench import marks, reference
+from qjump_mn.programs import registry
+from qjump_mn.programs.base import LATENCIES, Program
+
+PAGE = ROOT / "docs/measures.md"
+CONSTANTS = {
+    "hosts": "hosts of the topology",
+    "rate_mbps": "rate of a host's link, in Mb/s",
+    "frame_ms": "how long a full-size frame keeps the slowest link busy",
+    "buffer_ms": "how long a host's link takes to send what a port's buffer holds",
+    "link_goodput_mbps": "payload of TCP that a host's link carries at most, in Mb/s",
+    "processor_ms": "what is allowed for the processor on an urgent packet's way; 0 in the simulator",
+    "busy_ports, WORKLOAD_busy_ports": "ports where an urgent packet may find bulk data in transmission",
+    "ack_ports, WORKLOAD_ack_ports": "ports where it may find an acknowledgement in transmission",
+    "wait_ms, WORKLOAD_wait_ms": "how long all of these keep their links busy",
+    "WORKLOAD_analytic_ms": "the time that the workload's messages take in an idle network",
+    "WORKLOAD_interval_ms": "a ping's interval",
+    "WORKLOAD_bound_ms": "the bound of Equation 1 for the senders of `fanin`",
+    "WORKLOAD_drains": "full buffers that a link could send between two bursts of `noise`",
+    "ARM_predicted_wait_ms": "how long a ping waits in its host's full limiter",
+    "ARM_predicted_loss": "which share of pings a limiter that drops must drop",
+}
+"""What is known of a plan before it runs; words in capitals stand for names."""
+
+
+def main(arguments: list[str]) -> None:
+    """Print or write."""
+    text = "\n".join(page()).strip("\n")
+    if "--write" in arguments:
+        marks.write(PAGE, "measures", text)
+    else:
+        print(text)
+
+
+def page() -> Iterator[str]:
+    """The lines of the page."""
+    yield "## Measures of latencies\n"
+    yield from _measures(LATENCIES)
+    yield "## Programs\n"
+    for name in registry.OURS:
+        yield from _program(registry.program(name))
+    yield "## Constants\n"
+    yield "Of a plan, before it runs. Without a workload's name they are of the one that the figure shows.\n"
+    yield "| name | what it is |"
+    yield "|---|---|"
+    for names, about in CONSTANTS.items():
+        yield f"| {', '.join(f'`{name}`' for name in names.split(', '))} | {about} |"
+
+
+def told(name: str) -> str | None:
+    """The entry of ``CONSTANTS`` that a plan's constant belongs to."""
+    fitting = [
+        (len(one), names)
+        for names in CONSTANTS
+        for one in names.split(", ")
+        if re.fullmatch(re.sub("WORKLOAD|ARM", r"\\w+", one), name)
+    ]
+    return max(fitting)[1] if fitting else None
+
+
+def _program(program: Program) -> Iterator[str]:
+    plan = program.plan
+    yield f"### `{program.name}`\n"
+    yield f"{reference.words(plan)}\n"
+    yield f"Runs {_where(program)}. Table: {_columns(program)}.\n"
+    own = {key: heading for key, heading in plan.MEASURES.items() if LATENCIES.get(key) != heading}
+    if len(own) < len(plan.MEASURES):
+        yield "It has the measures of latencies" + (", and:\n" if own else ".\n")
+    if own:
+        yield from _measures(own)
+    if not plan.MEASURES:
+        yield "Its measures are the numbers that the experiment's file names: [programs.md](programs.md).\n"
+
+
+def _where(program: Program) -> str:
+    if program.plan.ONLY_SIMULATED:
+        return "in the simulator only"
+    return (
+        "in the guest, on a host and in the simulator" if program.simulated else "in the guest and on a host"
+    )
+
+
+def _columns(program: Program) -> str:
+    return ", ".join(f"`{name}` ({kind})" for name, kind in program.columns.items())
+
+
+def _measures(measures: dict[str, str]) -> Iterator[str]:
+    yield "| measure | heading |"
+    yield "|---|---|"
+    yield from (f"| `{name}` | {heading} |" for name, heading in measures.items())
+    yield ""
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

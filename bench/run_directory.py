@@ -1,0 +1,102 @@
+"""Writes docs/run-directory.md: the files of a run, and every key of those in JSON, from the types that write
+them.
+
+    python3 bench/run_directory.py [--write]
+
+Without `--write` it goes to standard output.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench import marks, reference
+from qjump_mn.results import links
+from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import Outcome
+from qjump_mn.results.tables import TrialFacts
+
+PAGE = ROOT / "docs/run-directory.md"
+JSON = {"manifest.json": Manifest, "trials/ARM/SEED/trial.json": TrialFacts, "verdicts.json": Outcome}
+OF_RUN = {
+    "manifest.json": "what was asked, where and with what it ran, how trials ended, SHA-256 of every file",
+    "verdicts.json": "what was made of it: measures, verdicts, fidelity; the report is written from this",
+    "report.html, report.md": "the report; the first is one file that a browser shows without a network",
+    "fig/NAME.png, fig/NAME.svg, fig/NAME.pdf": "each figure three times",
+    "log.jsonl": "what happened when: a line of JSON an event, with `utc` and `event`",
+}
+OF_TRIAL = {
+    "DONE": "written last: the digest of the trial's files. A trial without it is run again by `resume`",
+    "trial.json": "when the measurement began and ended, and how busy the processor was",
+    "console.log": "what the guest's kernel said",
+    "raw/*": "the output of every program, verbatim, by workload and host or flow",
+    "data/WORKLOAD.parquet": "the same as a table: [measures.md](measures.md)",
+    "data/links.parquet": "the load of each link, level by level; not in the simulator",
+    "asbuilt/before/*": "the network as it was built, read back: `tc`, `ip`, `ethtool`, flows",
+    "asbuilt/began/*, asbuilt/ended/*": "counters at the beginning and at the end of the measurement",
+    "asbuilt/after/*": "counters when all programs had ended",
+    "asbuilt/scenario.json": "in the simulator: the scenario that was simulated",
+}
+"""What a trial leaves in trials/ARM/SEED/; words in capitals and ``*`` stand for any name."""
+
+
+def main(arguments: list[str]) -> None:
+    """Print or write."""
+    text = "\n".join(page()).strip("\n")
+    if "--write" in arguments:
+        marks.write(PAGE, "run_directory", text)
+    else:
+        print(text)
+
+
+def page() -> Iterator[str]:
+    """The lines of the page."""
+    yield "## Files\n"
+    yield from _table(OF_RUN)
+    yield "In `trials/ARM/SEED/`, one folder a trial (`trials/ARM/perturbedN/` with `--perturb`):\n"
+    yield from _table(OF_TRIAL)
+    yield "## `data/links.parquet`\n"
+    yield "A row for each directed link and level.\n"
+    yield "| column | type |"
+    yield "|---|---|"
+    yield from (f"| `{field.name}` | {field.type} |" for field in links.SCHEMA)
+    yield ""
+    told: set[type] = set()
+    for name, spec in JSON.items():
+        yield from reference.section(2, f"`{name}`", spec, told)
+
+
+def _table(files: dict[str, str]) -> Iterator[str]:
+    yield "| file | what it is |"
+    yield "|---|---|"
+    for names, about in files.items():
+        shown = ", ".join(f"`{name}`" for name in names.split(", "))
+        yield f"| {shown} | {about} |"
+    yield ""
+
+
+def told(path: str) -> str | None:
+    """The entry of the tables that a file of a run belongs to, by its path in the run directory."""
+    of_trial = re.fullmatch(r"trials/[^/]+/[^/]+/(.+)", path)
+    entries, name = (OF_TRIAL, of_trial[1]) if of_trial else (OF_RUN, path)
+    return next((names for names in _narrowest(entries) if _fits(names, name)), None)
+
+
+def _narrowest(entries: Iterable[str]) -> list[str]:
+    """Those that stand for one name first."""
+    return sorted(entries, key=lambda names: bool(re.search(r"\*|WORKLOAD|NAME", names)))
+
+
+def _fits(names: str, name: str) -> bool:
+    patterns = (re.escape(one).replace(r"\*", ".+") for one in names.split(", "))
+    return any(re.fullmatch(re.sub("WORKLOAD|NAME", "[^/]+", pattern), name) for pattern in patterns)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
