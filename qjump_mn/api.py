@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -67,7 +67,7 @@ class Picture:
     """A figure of a run; a notebook shows it."""
 
     drawing: Drawing
-    svg: str
+    svg: str = field(repr=False)
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -78,8 +78,8 @@ class Run:
     """A run that was judged: its plan, its tables, its figures and its verdicts."""
 
     path: Path
-    manifest: Manifest
-    outcome: Outcome
+    manifest: Manifest = field(repr=False)
+    outcome: Outcome = field(repr=False)
 
     @classmethod
     def load(cls, path: str | Path) -> Run:

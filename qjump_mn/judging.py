@@ -31,7 +31,8 @@ def judging(run: Path, *words: str, **options: Any) -> Iterator[subprocess.Popen
     ``options``. Under sudo it is the caller's. It ends with this process, and hears no Ctrl-C itself."""
     argv = leashed([sys.executable, "-m", "qjump_mn.analysis", str(run), *words])
     with ExitStack() as stack:
-        environment = {**os.environ, **scratch.for_matplotlib()}
+        # A notebook's backend is a module that the notebook's Python has.
+        environment = {**os.environ, "MPLBACKEND": "agg", **scratch.for_matplotlib()}
         if caller := directory.caller():
             options |= {"user": caller.user, "group": caller.group, "extra_groups": []}
             # matplotlib wants to write, and root's home is not the caller's.

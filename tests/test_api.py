@@ -49,7 +49,8 @@ def test_a_data_frame_where_there_is_pandas(judged: Run) -> None:
 
 def test_a_notebook_shows_figures_and_verdicts(judged: Run) -> None:
     (figure,) = judged.figures
-    assert figure._repr_svg_().lstrip().startswith("<?xml")
+    assert figure._repr_svg_().lstrip().startswith("<?xml") and "<svg" not in repr(figure)
+    assert repr(judged) == f"Run(path={judged.path!r})"
     page = judged._repr_html_()
     assert judged.plan.title in page and all(verdict in page for verdict in judged.verdicts.values())
     assert set(judged.verdicts) == set(judged.plan.claims)
@@ -68,8 +69,11 @@ def test_the_documentation_runs_as_printed(tmp_path: Path, monkeypatch: pytest.M
     assert len(names["requests"]) >= 6 and names["figure"].svg
 
 
-def test_an_experiment_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the simulator, which takes a second."""
+def test_an_experiment_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the simulator, which takes a second; from a notebook, which has a backend of matplotlib of its own."""
+    monkeypatch.setenv("MPLBACKEND", "module://a_package_of_the_notebook")
     made = run("fig3a", preset="10g", settings={"duration": "1ms"}, arms=["idle"], out=tmp_path)
     assert made.path.parent == tmp_path.resolve() and made.manifest.backend == "simulator"
     assert set(made.table("ping")["arm"].to_pylist()) == {"idle"}
