@@ -1,0 +1,79 @@
+"""Builds the documentation as a site: the Markdown of the repository, and the tutorial, which is run.
+
+    python3 bench/site.py FOLDER
+
+docs/conf.py says how. A warning is an error: the exit code is 1, and 3 where this machine cannot have what
+docs/requirements.lock names. That lies in the cache, apart from the environment of qjump-mn.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from qjump_mn import cache, installation
+from qjump_mn.errors import MachineError
+
+LOCK = ROOT / "docs/requirements.lock"
+KIND = "documents"
+KEPT = 2
+"""So many environments stay in the cache."""
+_NEEDS_BYTES = 1200 << 20  # 680 MB of environment beside 200 MB of downloads, and some air
+
+
+def main(arguments: list[str]) -> int:
+    """Build; the exit code."""
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        return build(Path(arguments[0]))
+    except MachineError as error:
+        print(error, file=sys.stderr)
+        return 3
+
+
+def build(folder: Path) -> int:
+    """Make the site in a folder; the exit code of Sphinx, whose warnings go to standard error."""
+    with tempfile.TemporaryDirectory(prefix="qjump-mn-site-") as doctrees:
+        argv = [str(python()), "-P", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+        argv += ["-c", str(ROOT / "docs"), "-d", doctrees, str(ROOT), str(folder)]
+        # To standard output goes what the notebook's runs print, which is in the notebook too.
+        done = subprocess.run(argv, env=variables(), stdout=subprocess.DEVNULL, check=False)
+        return done.returncode
+
+
+def python() -> Path:
+    """The Python that has what the lock names, installed now if it is not there. Raises MachineError where
+    there is neither an index nor a cache that has it."""
+    key = cache.hash_of(LOCK.read_bytes(), f"3.{sys.version_info[1]}", os.uname().machine)
+    made = cache.artefact(
+        KIND,
+        key,
+        lambda folder: installation.fill(folder, LOCK, ROOT, _say),
+        needs_bytes=_NEEDS_BYTES,
+        progress=_say,
+        is_vital=lambda name: name.count("/") <= 1,
+    )
+    cache.prune(KIND, KEPT)
+    return made / "bin/python"
+
+
+def variables() -> dict[str, str]:
+    """The environment of what runs in it: this checkout, and no folders of the caller's."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("QJUMP_MN_RUN_")}
+    return {**kept, "PYTHONPATH": str(ROOT), "QJUMP_MN_PATH": ""}
+
+
+def _say(line: str) -> None:
+    print(f"site: {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
