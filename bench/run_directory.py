@@ -29,6 +29,11 @@ OF_RUN = {
     "verdicts.json": "what was made of it: measures, verdicts, fidelity; the report is written from this",
     "report.html, report.md": "the report; the first is one file that a browser shows without a network",
     "fig/NAME.png, fig/NAME.svg, fig/NAME.pdf": "each figure three times",
+    "fig/NAME.csv": "the numbers of the figure, if it knows them",
+    "fig/network.svg": "the network, with who sends to whom",
+    "timeline/*": "a page for each trial: all that was recorded with its time, to zoom into",
+    "report.pdf": "with `--pdf`: the report as a browser prints it",
+    "notes.md": "what whoever made the run wrote about it",
     "log.jsonl": "what happened when: a line of JSON an event, with `utc` and `event`",
 }
 OF_TRIAL = {
