@@ -24,6 +24,7 @@ include_patterns = [
     "contrib/*/README.md",
     "examples/*/README.md",
     "kmod-patches/README.md",
+    "mininet-qos/README.md",
     "native/*/README.md",
     "simulator/README.md",
     "simulator/python/README.md",
