@@ -91,14 +91,16 @@ class Board:
         stage = _stage(line)
         return stage if before is None or _stage(before.line) != stage else ""
 
-    def ended(self, trial: Trial, how: Ended) -> None:
-        """A trial has ended."""
+    def ended(self, trial: Trial, how: Ended, found: str = "") -> None:
+        """A trial has ended; ``found`` is a first word of what it measured. While it measures nobody asks:
+        to answer, the guest would need its processor, which is then busy with what is measured."""
         self._rows.pop(trial.name, None)
         self._ready += 1
         self._took_s += how.wall_s
         self._said_s += self._alone_s.pop(trial.name)
         left = f", {self._left()}" if self._ready < self._all and not self._live else ""
-        self.tell(f"[{self._ready}/{self._all}] {trial.name}: {_how(how)}{left}")
+        first = f"; {found}" if found else ""
+        self.tell(f"[{self._ready}/{self._all}] {trial.name}: {_how(how)}{first}{left}")
 
     def tick(self) -> None:
         """Show how it goes, if it is time to."""

@@ -16,13 +16,13 @@ from qjump_mn import __version__, costs, interrupts
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
 from qjump_mn.backends.execute import execute
-from qjump_mn.backends.protocol import Backend
+from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import UsageError
 from qjump_mn.judging import judge
 from qjump_mn.live import Board
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.results import directory
+from qjump_mn.results import directory, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Git
 from qjump_mn.steps import script
@@ -199,6 +199,9 @@ def carry_out(backend: Backend, run_directory: RunDirectory, plan: Plan, out: Co
 def run_trials(backend: Backend, run_directory: RunDirectory, trials: Sequence[Trial], out: Console) -> None:
     """Run the trials, and say of each what it does and how it ends. Raises :class:`UsageError` where others
     of the run were done with another image."""
+    # It imports pyarrow, which a plan alone does not need.
+    from qjump_mn.analysis.measures import first_median
+
     plan = run_directory.manifest.plan
     with Board(out, backend, trials, costs.seconds(plan, backend, trials)) as board:
 
@@ -206,10 +209,15 @@ def run_trials(backend: Backend, run_directory: RunDirectory, trials: Sequence[T
             if stage := board.stage(trial, line):
                 run_directory.log("progress", name=trial.name, line=stage)
 
+        def ended(trial: Trial, how: Ended) -> None:
+            board.ended(
+                trial, how, "" if how.exit_code else first_median(run_directory, trial, wording.unit(plan))
+            )
+
         machine = backend.prepare(plan, board.tell)
         _check_same(run_directory, machine)
         run_directory.enter_machine(machine)
-        execute(backend, trials, run_directory, progress, board.ended, board.tick)
+        execute(backend, trials, run_directory, progress, ended, board.tick)
 
 
 def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None:

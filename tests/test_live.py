@@ -13,15 +13,21 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow.compute as pc
 import pytest
 from rich.console import Console
 
+from qjump_mn.analysis.measures import first_median
+from qjump_mn.api import Run
 from qjump_mn.backends.protocol import Ended
 from qjump_mn.backends.simulator import SimulatorBackend
 from qjump_mn.backends.stages import MEASURING, Stages, ticking
 from qjump_mn.live import Board
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
+from qjump_mn.results import wording
+from qjump_mn.results.directory import RunDirectory
 from tests import tiny
 
 PLAN = resolve.plan("fig3a", "smoke", [])
@@ -180,6 +186,29 @@ def test_a_terminal_has_a_line_for_each_trial_that_goes_when_it_ends(columns: in
     shown = screen(written, columns)
     assert not [line for line in shown if "simulates" in line or "trials done" in line]
     assert sum(": done in " in line for line in shown) == 4
+
+
+def test_a_trial_that_ends_tells_the_median_of_what_it_measured(folder: Path) -> None:
+    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
+    printed = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False).stdout
+    ran = Run.load(folder / "results" / "last")
+    for seed in (1, 2, 3, 4):
+        rows = ran.table("ping").filter(pc.field("seed") == seed)
+        median = wording.duration(float(np.percentile(rows["latency_us"], 50)) / 1e3, wording.unit(ran.plan))
+        assert re.search(rf"] one/{seed}: done in 0 s; ping: median {median}(,|$)", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize("damaged", ["raw/ping.csv", "trial.json"])
+def test_what_cannot_be_read_is_left_to_the_analysis(damaged: str, folder: Path) -> None:
+    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
+    subprocess.run(argv, cwd=folder, capture_output=True, check=False)
+    found = RunDirectory((folder / "results" / "last").resolve())
+    trial = found.manifest.plan.trials()[0]
+    assert first_median(found, trial, "us").startswith("ping: median ")
+    path = found.trial(trial.name) / damaged
+    assert path.is_file()
+    path.write_text("nothing")
+    assert first_median(found, trial, "us") == ""
 
 
 @pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"NO_COLOR": "1", "TERM": "dumb"}])

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import pyarrow as pa
 
+from qjump_mn.errors import LostError
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
+from qjump_mn.results import tables, wording
+from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import ArmSummary, Spread
 from qjump_mn.results.tables import TrialFacts, TrialTables
 
@@ -44,6 +47,21 @@ def values(workload: WorkloadPlan, table: pa.Table, trial: Trial, facts: TrialFa
         if value is not None:
             measured[name] = value
     return measured
+
+
+def first_median(run: RunDirectory, trial: Trial, unit: str) -> str:
+    """The median of what a done trial's first workload in the foreground measured, in ``unit``, ms or us, for
+    the line that tells of its end: "ping: median 8.1 us". Empty where there are no latencies, or nothing is
+    left that can be read."""
+    for workload in trial.arm.workloads:
+        if not workload.BACKGROUND and "p50_ms" in registry.headings(workload):
+            try:
+                rows = tables.table(workload, trial, run.raw(trial.name))
+                median_ms = values(workload, rows, trial, tables.facts(run, trial)).get("p50_ms")
+            except LostError:  # the analysis says it, with its place
+                return ""
+            return "" if median_ms is None else f"{workload.name}: median {wording.duration(median_ms, unit)}"
+    return ""
 
 
 def summarise(plan: Plan, trials: Sequence[TrialMeasures]) -> tuple[ArmSummary, ...]:

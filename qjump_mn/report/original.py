@@ -69,7 +69,7 @@ def _numbers(plan: Plan, outcome: Outcome, picture: Behind) -> list[tuple[str, s
 
 def _range(plan: Plan, measure: str, ends: tuple[float, float], *, in_us: bool = False) -> str:
     unit = "us" if in_us else wording.unit(plan)
-    tell = (lambda value: notes.duration(value, unit)) if behind.is_time(measure) else wording.number
+    tell = (lambda value: wording.duration(value, unit)) if behind.is_time(measure) else wording.number
     return " to ".join(dict.fromkeys(tell(value) for value in ends))
 
 

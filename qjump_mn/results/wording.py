@@ -43,6 +43,15 @@ def decimals(value: float) -> int:
     return 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
 
 
+def duration(value_ms: float, unit: str) -> str:
+    """A time in ``unit``, ms or us, by three digits that count, with their zeros; in us where it is below
+    10."""
+    if 0 < value_ms < 0.01:
+        return f"{value_ms * 1e3:.3g} us"
+    value = value_ms * (1e3 if unit == "us" else 1)
+    return f"{value:,.{decimals(value)}f} {unit}"
+
+
 def shown(spread: Spread | None) -> str:
     """A value: its median over the seeds and, where they differ, the least and the greatest."""
     if spread is None:

@@ -79,7 +79,7 @@ class Behind:
         if not is_time(entry):
             return f"{heading} {' to '.join(f'{end:g}' for end in sorted({low, high}))}"
         as_is = " to ".join(f"{end / self.scale * TIMES:g}" for end in sorted({low, high}))
-        here = "" if self.scale == 1 else f" ({notes.duration(low, wording.unit(self.plan))} here)"
+        here = "" if self.scale == 1 else f" ({wording.duration(low, wording.unit(self.plan))} here)"
         return f"{heading} {as_is} us{here}"
 
 

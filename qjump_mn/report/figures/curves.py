@@ -16,7 +16,7 @@ from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 
-from . import notes, style
+from . import style
 from .numbers import Numbers
 from .style import Floats
 
@@ -50,7 +50,9 @@ class Curve(NamedTuple):
     def label(self) -> str:
         """The arm in the legend, with the median (of the seeds, as in the table of arms) and the loss."""
         medians = [float(values[(len(values) - 1) // 2]) for values in self.values if len(values)]
-        median = f"median {notes.duration(statistics.median(medians), self.unit)}" if medians else "no reply"
+        median = (
+            f"median {wording.duration(statistics.median(medians), self.unit)}" if medians else "no reply"
+        )
         return f"{self.arm.label}: {median}" + (f", {self.loss * 100:.3g} % lost" if self.loss else "")
 
 
@@ -193,7 +195,7 @@ def draw_references(panel: matplotlib.axes.Axes, lines: Lines, height: float) ->
         along, _ = panel.transAxes.inverted().transform(panel.transData.transform((x, 0)))
         behind = along < EDGE or (x is not lines.idle and along < 1 - EDGE)
         panel.annotate(
-            f"{text} {notes.duration(x, lines.unit)}",
+            f"{text} {wording.duration(x, lines.unit)}",
             (x, height),
             xycoords=("data", "axes fraction"),
             xytext=(2.5 if behind else -2.5, 0),

@@ -67,7 +67,7 @@ def _quantile(
     panels[-1].text(
         0.52,
         0.5,
-        f"{name}:\n{notes.duration(xs[0], unit)} \N{RIGHTWARDS ARROW}",
+        f"{name}:\n{wording.duration(xs[0], unit)} \N{RIGHTWARDS ARROW}",
         transform=panels[-1].transAxes,
         ha="center",
         va="center",

@@ -133,12 +133,3 @@ def footer(figure: matplotlib.figure.Figure, manifest: Manifest, scale_text: str
         ha="left",
         linespacing=1.35,
     )
-
-
-def duration(value_ms: float, unit: str) -> str:
-    """A time in ``unit``, ms or us, by three digits that count, with their zeros; in us where it is below
-    10."""
-    if 0 < value_ms < 0.01:
-        return f"{value_ms * 1e3:.3g} us"
-    value = value_ms * (1e3 if unit == "us" else 1)
-    return f"{value:,.{wording.decimals(value)}f} {unit}"

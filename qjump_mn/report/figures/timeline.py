@@ -273,7 +273,7 @@ def _said(panel: Panel, published: Behind | None, unit: str) -> str:
     for line in panel.lines:
         spread = panel.arm.measures.get(line.workload.name, {}).get(line.drawn.measure)
         if spread is not None:
-            value = notes.duration(spread.median, unit)
+            value = wording.duration(spread.median, unit)
             entry = f"{panel.arm.name}.{line.workload.name}.{line.drawn.measure}"
             known = published.values.get(entry) if published else None
             texts.append(
