@@ -34,8 +34,8 @@ static inline void compat_set_pkt_len(struct sk_buff *skb, unsigned int len)
 #define refuse_at(extack, attr, msg) ({ NL_SET_ERR_MSG_ATTR(extack, attr, msg); -EINVAL; })
 
 /*
- * True when sch is the qdisc of one transmit queue (child of mq, mqprio,
- * taprio): it would then see only a part of the device's packets. A parent
+ * True when sch is to stand below a multi-queue root (mq, mqprio, taprio), at
+ * whatever depth: it would then see one transmit queue's packets only. A parent
  * with major number 0 is the mq that the kernel attaches by default.
  */
 static inline bool qdisc_under_mq(const struct Qdisc *sch)
@@ -44,9 +44,7 @@ static inline bool qdisc_under_mq(const struct Qdisc *sch)
 
 	if (sch->parent == TC_H_ROOT)
 		return false;
-	return !TC_H_MAJ(sch->parent) ||
-	       ((root->flags & TCQ_F_MQROOT) &&
-		TC_H_MAJ(root->handle) == TC_H_MAJ(sch->parent));
+	return !TC_H_MAJ(sch->parent) || (root->flags & TCQ_F_MQROOT);
 }
 
 #endif

@@ -43,7 +43,7 @@
 #define EPOCH_SLOTS	64	/* power of two, >= EPOCH_QUANTA + 2 */
 
 struct epoch_rule {
-	u64	length;		/* ns */
+	u64	length;		/* ns; rolling: slack included */
 	u64	quantum;	/* ns; rolling only */
 	u64	base;		/* ns; aligned only */
 	u32	kind;		/* enum tc_qjump_epochs */
@@ -60,7 +60,7 @@ struct epoch_account {
 	struct epoch_slot *newest;	/* rolling; valid before end, or if all are taken */
 	u32	oldest;		/* free-running index of the oldest slot */
 	u32	next;		/* free-running index of the slot to open next */
-	struct epoch_slot slot[EPOCH_SLOTS];
+	struct epoch_slot *slot;	/* rolling: EPOCH_SLOTS of them */
 };
 
 static inline struct epoch_slot *epoch_slot(struct epoch_account *a, u32 i)
@@ -91,6 +91,39 @@ static inline u64 epoch_next_edge(const struct epoch_rule *r, u64 now)
 		return r->base + (div64_u64(now - r->base, r->length) + 1) * r->length;
 	edge = r->base - div64_u64(r->base - now, r->length) * r->length;
 	return edge > now ? edge : edge + r->length;
+}
+
+/*
+ * Another rule from now on. What has left in the epoch or the window that now
+ * is in stays charged, and no sooner forgotten than by either rule: nobody has
+ * a fresh budget for a change.
+ */
+static inline void epoch_change(const struct epoch_rule *from, const struct epoch_rule *to,
+				struct epoch_account *a, u64 now)
+{
+	bool was_rolling = from->kind == TC_QJUMP_ROLLING;
+
+	if (was_rolling && to->kind == TC_QJUMP_ROLLING) {
+		a->end = min(a->end, now + to->quantum);
+		return;
+	}
+	if (was_rolling) {
+		while (a->oldest != a->next &&
+		       epoch_slot(a, a->oldest)->last + from->length <= now)
+			epoch_forget_oldest(a);
+	} else if (now >= a->end) {
+		a->used = 0;
+	}
+	a->oldest = 0;
+	a->next = 0;
+	if (to->kind == TC_QJUMP_ROLLING) {
+		a->newest = epoch_slot(a, a->next++);
+		*a->newest = (struct epoch_slot) { .last = now, .bytes = a->used };
+		a->end = now + to->quantum;
+	} else {
+		a->end = to->kind == TC_QJUMP_ALIGNED ? epoch_next_edge(to, now) :
+							now + to->length;
+	}
 }
 
 /* Aligned, first-packet: a new epoch. Not inline, to keep registers free. */

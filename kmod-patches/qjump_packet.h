@@ -53,7 +53,7 @@ struct qjump_sched {
 };
 
 struct qjump_cb {
-	u32	cost;			/* bytes; packets of limited levels only */
+	u32	cost;			/* bytes; packets of limited levels only; 0: was charged */
 };
 
 static struct qjump_cb *qjump_cb(const struct sk_buff *skb)
@@ -93,6 +93,11 @@ static noinline int qjump_enqueue_charged(struct sk_buff *skb, struct Qdisc *sch
 {
 	struct qjump_sched *q = qdisc_priv(sch);
 
+	if (unlikely(q->metered & l->bit)) {	/* a change of mode: what waits is charged first */
+		if (l->queue.head)
+			return qjump_drop(skb, sch, l, to_free);
+		q->metered &= ~l->bit;
+	}
 	if (epoch_take(&q->rule, &l->account, l->budget, qjump_cb(skb)->cost, ktime_get_ns()))
 		return qjump_drop(skb, sch, l, to_free);
 	return qjump_append(skb, sch, l);
@@ -132,6 +137,14 @@ static int qjump_enqueue_segment(struct sk_buff *skb, struct Qdisc *sch, struct 
 	return qjump_enqueue_cost(skb, sch, l, qjump_cost(&q->params, skb), to_free);
 }
 
+/* Whether a GSO packet is too dear to be sent as one. */
+static bool qjump_splits(const struct qjump_sched *q, const struct qjump_level *l,
+			 const struct sk_buff *skb, u32 cost)
+{
+	return skb_is_gso(skb) && q->params.mode != TC_QJUMP_2015 &&
+	       (q->params.mpu || cost > l->budget / QJUMP_SPLIT);
+}
+
 static noinline int qjump_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch,
 				      struct qjump_level *l, struct sk_buff **to_free)
 {
@@ -139,8 +152,7 @@ static noinline int qjump_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch,
 	u32 cost = qjump_cost(&q->params, skb);
 	int ret;
 
-	if (q->params.mode == TC_QJUMP_2015 ||
-	    (!q->params.mpu && cost <= l->budget / QJUMP_SPLIT))
+	if (!qjump_splits(q, l, skb, cost))
 		return qjump_enqueue_cost(skb, sch, l, cost, to_free);
 	ret = split_gso(skb, sch, qjump_enqueue_segment, to_free);
 	return ret < 0 ? qjump_drop(skb, sch, l, to_free) : ret;

@@ -49,7 +49,7 @@ static unsigned int timeq = 100;	/* us */
 static unsigned int bytesq = 128;	/* bytes */
 static unsigned int prate[TC_QJUMP_LEVELS] = { 1, 5, 10, 100, 1000, 0, 0, 10000 };
 module_param(timeq, uint, 0644);
-MODULE_PARM_DESC(timeq, "epoch in us, for a bare tc qdisc add");
+MODULE_PARM_DESC(timeq, "epoch in us, for a mode 2015 without one");
 module_param(bytesq, uint, 0644);
 MODULE_PARM_DESC(bytesq, "bytes that a rate of 1 stands for");
 module_param_named(p0rate, prate[0], uint, 0644);
@@ -71,11 +71,25 @@ static struct netlink_range_validation qjump_base_range = {
 	.max = S64_MAX,
 };
 
+static struct netlink_range_validation qjump_slack_range = {
+	.max = 3600ULL * NSEC_PER_SEC,
+};
+
+/* Backlogs are u32, and a packet is added to them before they are compared. */
+static struct netlink_range_validation qjump_limit_range = {
+	.max = QJUMP_UNBOUNDED,
+};
+
+static struct netlink_range_validation qjump_packets_range = {
+	.min = 1,
+	.max = QJUMP_UNBOUNDED,
+};
+
 static const struct nla_policy qjump_level_policy[TCA_QJUMP_LEVEL_MAX + 1] = {
 	[TCA_QJUMP_LEVEL_INDEX]		= NLA_POLICY_MAX(NLA_U32, TC_QJUMP_LEVELS - 1),
 	[TCA_QJUMP_LEVEL_BUDGET]	= { .type = NLA_U32 },
-	[TCA_QJUMP_LEVEL_LIMIT]		= { .type = NLA_U32 },
-	[TCA_QJUMP_LEVEL_PACKETS]	= NLA_POLICY_MIN(NLA_U32, 1),
+	[TCA_QJUMP_LEVEL_LIMIT]		= NLA_POLICY_FULL_RANGE(NLA_U32, &qjump_limit_range),
+	[TCA_QJUMP_LEVEL_PACKETS]	= NLA_POLICY_FULL_RANGE(NLA_U32, &qjump_packets_range),
 };
 
 static const struct nla_policy qjump_policy[TCA_QJUMP_MAX + 1] = {
@@ -87,12 +101,14 @@ static const struct nla_policy qjump_policy[TCA_QJUMP_MAX + 1] = {
 	[TCA_QJUMP_PRIOMAP]	= NLA_POLICY_EXACT_LEN(TC_QJUMP_PRIOS),
 	[TCA_QJUMP_OVERHEAD]	= NLA_POLICY_MAX(NLA_U32, QJUMP_MAX_OVERHEAD),
 	[TCA_QJUMP_MPU]		= NLA_POLICY_MAX(NLA_U32, QJUMP_MAX_OVERHEAD),
+	[TCA_QJUMP_SLACK]	= NLA_POLICY_FULL_RANGE(NLA_U64, &qjump_slack_range),
 };
 
 /* What user space sets; validated as a whole before it is used. */
 struct qjump_params {
 	u64	epoch;				/* ns, 0 = none given */
 	u64	base;				/* ns, CLOCK_MONOTONIC */
+	u64	slack;				/* ns */
 	u32	mode;				/* enum tc_qjump_mode */
 	u32	epochs;				/* enum tc_qjump_epochs */
 	u32	budget[TC_QJUMP_LEVELS];	/* bytes per epoch, 0 = unlimited (2015: none) */
@@ -130,6 +146,7 @@ static inline void qjump_params_defaults(struct qjump_params *p, u32 mode)
 	p->mode = mode;
 	p->epochs = old ? TC_QJUMP_FIRST_PACKET : TC_QJUMP_ROLLING;
 	p->base = 0;
+	p->slack = 0;
 	p->overhead = 0;
 	p->mpu = 0;
 	for (i = 0; i < TC_QJUMP_LEVELS; i++) {
@@ -189,6 +206,9 @@ static inline int qjump_params_check(const struct qjump_params *p, const struct 
 	if (p->base && p->epochs != TC_QJUMP_ALIGNED)
 		return refuse_at(extack, at->tb[TCA_QJUMP_BASE],
 				 "Only aligned epochs have a base time");
+	if (p->slack && (p->epochs != TC_QJUMP_ROLLING || p->mode == TC_QJUMP_2015))
+		return refuse_at(extack, at->tb[TCA_QJUMP_SLACK],
+				 "Only rolling epochs have a slack");
 	for (i = 0; i < TC_QJUMP_PRIOS; i++)
 		if (p->priomap[i] >= TC_QJUMP_LEVELS)
 			return refuse_at(extack, at->tb[TCA_QJUMP_PRIOMAP],
@@ -226,18 +246,19 @@ static inline u32 qjump_limit(const struct Qdisc *sch, const struct qjump_params
 
 static inline struct epoch_rule qjump_rule(const struct qjump_params *p)
 {
+	u64 length = p->epoch + p->slack;
+
 	return (struct epoch_rule) {
-		.length = p->epoch,
-		.quantum = div_u64(p->epoch, EPOCH_QUANTA) + 1,
+		.length = length,
+		.quantum = div_u64(length, EPOCH_QUANTA) + 1,
 		.base = p->base,
 		.kind = p->epochs,
 	};
 }
 
-/* What a bare "tc qdisc add ... qjump" means: the module's parameters. */
-static inline int qjump_params_bare(struct qjump_params *p, struct netlink_ext_ack *extack)
+/* What mode 2015 means without an epoch: the module's parameters. */
+static inline int qjump_params_published(struct qjump_params *p, struct netlink_ext_ack *extack)
 {
-	const struct qjump_attrs none = {};
 	int x;
 
 	p->epoch = (u64)timeq * NSEC_PER_USEC;
@@ -252,7 +273,7 @@ static inline int qjump_params_bare(struct qjump_params *p, struct netlink_ext_a
 				      "A module parameter pXrate times bytesq exceeds 32 bits");
 		p->budget[TC_QJUMP_LEVELS - 1 - x] = budget;
 	}
-	return qjump_params_check(p, &none, extack);
+	return 0;
 }
 
 /* The policies say "integer out of range"; say of what, and which it is. */
@@ -266,6 +287,8 @@ static inline int qjump_out_of_range(int err, struct netlink_ext_ack *extack)
 		NL_SET_ERR_MSG(extack, "The epoch must lie between 1 us and 1 hour");
 	else if (policy == &qjump_policy[TCA_QJUMP_BASE])
 		NL_SET_ERR_MSG(extack, "The base time must not exceed 2^63 - 1 ns");
+	else if (policy == &qjump_policy[TCA_QJUMP_SLACK])
+		NL_SET_ERR_MSG(extack, "The slack must not exceed 1 hour");
 	else if (policy == &qjump_policy[TCA_QJUMP_MODE])
 		NL_SET_ERR_MSG(extack, "The mode must be delay, drop or 2015");
 	else if (policy == &qjump_policy[TCA_QJUMP_EPOCHS])
@@ -278,7 +301,9 @@ static inline int qjump_out_of_range(int err, struct netlink_ext_ack *extack)
 	else if (policy == &qjump_level_policy[TCA_QJUMP_LEVEL_INDEX])
 		NL_SET_ERR_MSG(extack, "Levels are 0 to 7");
 	else if (policy == &qjump_level_policy[TCA_QJUMP_LEVEL_PACKETS])
-		NL_SET_ERR_MSG(extack, "The limit must be at least one packet");
+		NL_SET_ERR_MSG(extack, "The limit must be 1 to 2^31 - 1 packets");
+	else if (policy == &qjump_level_policy[TCA_QJUMP_LEVEL_LIMIT])
+		NL_SET_ERR_MSG(extack, "The limit must not exceed 2^31 - 1 bytes");
 	return err;
 }
 
@@ -333,7 +358,11 @@ static inline int qjump_params_parse(struct qjump_params *p, const struct nlattr
 		p->epochs = nla_get_u32(at.tb[TCA_QJUMP_EPOCHS]);
 		if (p->epochs != TC_QJUMP_ALIGNED)
 			p->base = 0;
+		if (p->epochs != TC_QJUMP_ROLLING)
+			p->slack = 0;
 	}
+	if (at.tb[TCA_QJUMP_SLACK])
+		p->slack = nla_get_u64(at.tb[TCA_QJUMP_SLACK]);
 	if (at.tb[TCA_QJUMP_BASE])
 		p->base = nla_get_u64(at.tb[TCA_QJUMP_BASE]);
 	if (at.tb[TCA_QJUMP_PRIOMAP])
@@ -346,6 +375,11 @@ static inline int qjump_params_parse(struct qjump_params *p, const struct nlattr
 		if (nla_type(attr) != TCA_QJUMP_LEVEL)
 			continue;
 		err = qjump_level_parse(p, &at, attr, extack);
+		if (err)
+			return err;
+	}
+	if (p->mode == TC_QJUMP_2015 && !p->epoch && !at.tb[TCA_QJUMP_LEVEL]) {
+		err = qjump_params_published(p, extack);
 		if (err)
 			return err;
 	}
@@ -374,6 +408,8 @@ static inline int qjump_params_dump(const struct qjump_params *p, struct sk_buff
 	if (!nest)
 		return -EMSGSIZE;
 	if (p->epoch && nla_put_u64_64bit(skb, TCA_QJUMP_EPOCH, p->epoch, TCA_QJUMP_PAD))
+		return -EMSGSIZE;
+	if (p->slack && nla_put_u64_64bit(skb, TCA_QJUMP_SLACK, p->slack, TCA_QJUMP_PAD))
 		return -EMSGSIZE;
 	if (nla_put_u64_64bit(skb, TCA_QJUMP_BASE, p->base, TCA_QJUMP_PAD) ||
 	    nla_put_u32(skb, TCA_QJUMP_MODE, p->mode) ||

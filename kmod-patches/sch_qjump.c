@@ -20,7 +20,9 @@
  * several budgets may then leave at once). qjump_params.h has the rules of mode
  * 2015, epoch.h the kinds of epochs and the proof that "rolling" never lets more
  * than a budget leave in any window of T, measured at dequeue by
- * CLOCK_MONOTONIC. (A parent that peeks, as tbf, sends later than that.)
+ * CLOCK_MONOTONIC. (A parent that peeks, as tbf, sends later than that.) Where
+ * frames leave at most S ns after that, "slack S" holds them for T + S, and the
+ * bound is one on the wire.
  *
  * Cost of a packet: max(length + overhead * segments, mpu). A GSO packet dearer
  * than 1/16 of the budget is split at enqueue, lest a budget's rest be too
@@ -28,8 +30,9 @@
  * when there is an mpu. A frame dearer than the budget can never leave: it is
  * dropped and counted as oversize.
  *
- * The module's parameters are those of 2015 and only fill in a bare
- * "tc qdisc add dev X root qjump". There, pXrate is for priority 7 - X:
+ * Without parameters nothing is limited: strict priority. The module's own are
+ * those of 2015 and only fill in a "mode 2015" without an epoch. There, pXrate
+ * is for priority 7 - X:
  *	T = timeq us, B_p = p(7-p)rate * bytesq
  *
  * skb->priority and skb->queue_mapping are never written.
@@ -37,52 +40,111 @@
 #include "compat.h"
 #include "qjump_packet.h"
 
-/* Drop what a smaller budget will never let go. */
-static void qjump_prune(struct Qdisc *sch, struct qjump_level *l, int *n, int *bytes)
+/* A packet that waits goes on waiting, unless its budget will never let it go. */
+static void qjump_keep(struct Qdisc *sch, struct qjump_level *l, struct sk_buff *skb, u32 cost)
+{
+	qjump_cb(skb)->cost = cost;
+	if (cost <= l->budget) {
+		qjump_append(skb, sch, l);
+		return;
+	}
+	l->drops++;
+	l->oversize++;
+	rtnl_qdisc_drop(skb, sch);
+}
+
+/* The same for each of the packets that it stands for; false: it can't be split. */
+static bool qjump_keep_split(struct Qdisc *sch, struct qjump_level *l, struct sk_buff *skb)
+{
+	netdev_features_t features = netif_skb_features(skb) & ~NETIF_F_GSO_MASK;
+	struct qjump_sched *q = qdisc_priv(sch);
+	struct sk_buff *segs, *next;
+
+	segs = skb_gso_segment(skb, features);
+	if (IS_ERR_OR_NULL(segs))
+		return false;
+	skb_list_walk_safe(segs, segs, next) {
+		skb_mark_not_on_list(segs);
+		compat_set_pkt_len(segs, segs->len);
+		qjump_keep(sch, l, segs, qjump_cost(&q->params, segs));
+	}
+	consume_skb(skb);
+	return true;
+}
+
+/*
+ * What waits at a limited level, by its new parameters. What was charged when
+ * it came is not charged again. By how much less waits then, parents are told.
+ */
+static void qjump_review(struct Qdisc *sch, struct qjump_level *l, bool was_limited, bool charged,
+			 int *n, int *bytes)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
 	struct qdisc_skb_head all = l->queue;
+	u32 backlog = l->backlog;
 	struct sk_buff *skb;
 
 	l->queue = (struct qdisc_skb_head) {};
+	l->backlog = 0;
+	sch->qstats.backlog -= backlog;
+	sch->q.qlen -= all.qlen;
+	*n += all.qlen;
+	*bytes += backlog;
 	while ((skb = __qdisc_dequeue_head(&all))) {
-		u32 len = qdisc_pkt_len(skb);
 		u32 cost = qjump_cost(&q->params, skb);
 
-		if (cost <= l->budget) {
-			qjump_cb(skb)->cost = cost;
-			__qdisc_enqueue_tail(skb, &l->queue);
-			continue;
-		}
-		l->backlog -= len;
-		l->drops++;
-		l->oversize++;
-		sch->qstats.backlog -= len;
-		sch->q.qlen--;
-		rtnl_qdisc_drop(skb, sch);
-		(*n)++;
-		*bytes += len;
+		if (was_limited && (charged || !qjump_cb(skb)->cost))
+			qjump_keep(sch, l, skb, 0);
+		else if (!qjump_splits(q, l, skb, cost) || !qjump_keep_split(sch, l, skb))
+			qjump_keep(sch, l, skb, cost);
 	}
+	*n -= l->queue.qlen;
+	*bytes -= l->backlog;
+}
+
+/* A level that is limited by rolling epochs needs slots. */
+static int qjump_alloc(struct qjump_sched *q, const struct qjump_params *p)
+{
+	int i;
+
+	for (i = 0; i < TC_QJUMP_LEVELS; i++) {
+		struct epoch_account *a = &q->level[i].account;
+
+		if (p->epochs != TC_QJUMP_ROLLING || !p->budget[i] || a->slot)
+			continue;
+		a->slot = kcalloc(EPOCH_SLOTS, sizeof(*a->slot), GFP_KERNEL);
+		if (!a->slot)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static void qjump_apply(struct Qdisc *sch, const struct qjump_params *p)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
-	struct epoch_rule rule = qjump_rule(p);
-	bool restart = p->mode != q->params.mode ||
-		       memcmp(&rule, &q->rule, offsetofend(struct epoch_rule, kind));
+	struct epoch_rule rule = qjump_rule(p), before;
+	bool charges, charged, was_limited;
 	int i, n = 0, bytes = 0;
+	u64 now;
 
 	sch_tree_lock(sch);
+	now = ktime_get_ns();
+	charges = q->params.mode != TC_QJUMP_DELAY;
+	before = q->rule;
 	q->params = *p;
 	q->rule = rule;
 	q->asleep = 0;
 	for (i = 0; i < TC_QJUMP_LEVELS; i++) {
 		struct qjump_level *l = &q->level[i];
 
-		if (restart) {
+		was_limited = l->limited;
+		charged = charges && !(q->metered & BIT(i));
+		if (!was_limited || !p->budget[i]) {
 			epoch_reset(&l->account);
-			l->account.end = p->mode == TC_QJUMP_2015 ? ktime_get_ns() + p->epoch : 0;
+			if (p->mode == TC_QJUMP_2015)
+				l->account.end = now + p->epoch;
+		} else if (memcmp(&rule, &before, offsetofend(struct epoch_rule, kind))) {
+			epoch_change(&before, &rule, &l->account, now);
 		}
 		l->held_until = 0;
 		l->held = false;
@@ -91,10 +153,12 @@ static void qjump_apply(struct Qdisc *sch, const struct qjump_params *p)
 		l->limit = qjump_limit(sch, p, i);
 		l->packets_limit = p->packets[i];
 		l->limited = l->budget || p->mode == TC_QJUMP_2015;
-		if (l->budget)
-			qjump_prune(sch, l, &n, &bytes);
+		if (l->limited)
+			qjump_review(sch, l, was_limited, charged, &n, &bytes);
 		__assign_bit(i, &q->backlogged, l->queue.head);
-		__assign_bit(i, &q->metered, l->limited && p->mode == TC_QJUMP_DELAY);
+		/* In the other modes what has not been charged yet is, until it is gone. */
+		__assign_bit(i, &q->metered, l->limited && (p->mode == TC_QJUMP_DELAY ||
+							    (l->queue.head && !charged)));
 	}
 	qdisc_tree_reduce_backlog(sch, n, bytes);
 	sch_tree_unlock(sch);
@@ -110,6 +174,9 @@ static int qjump_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 
 	if (err)
 		return err;
+	err = qjump_alloc(q, &p);
+	if (err)
+		return err;
 	qjump_params_warn(sch, &p, extack);
 	qjump_apply(sch, &p);
 	return 0;
@@ -118,19 +185,14 @@ static int qjump_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 static int qjump_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
-	struct qjump_params p = {};
-	int err;
 
 	qdisc_watchdog_init(&q->watchdog, sch);
 	if (qdisc_under_mq(sch))
 		return refuse(extack, "Below a multi-queue root each queue would have a budget");
-	qjump_params_defaults(&p, TC_QJUMP_DELAY);
-	err = opt && nla_len(opt) ? qjump_params_parse(&p, opt, extack) :
-				    qjump_params_bare(&p, extack);
-	if (err)
-		return err;
-	qjump_params_warn(sch, &p, extack);
-	qjump_apply(sch, &p);
+	qjump_params_defaults(&q->params, TC_QJUMP_DELAY);
+	if (opt)
+		return qjump_change(sch, opt, extack);
+	qjump_apply(sch, &q->params);
 	return 0;
 }
 
@@ -155,7 +217,12 @@ static void qjump_reset(struct Qdisc *sch)
 
 static void qjump_destroy(struct Qdisc *sch)
 {
-	qdisc_watchdog_cancel(&((struct qjump_sched *)qdisc_priv(sch))->watchdog);
+	struct qjump_sched *q = qdisc_priv(sch);
+	int i;
+
+	qdisc_watchdog_cancel(&q->watchdog);
+	for (i = 0; i < TC_QJUMP_LEVELS; i++)
+		kfree(q->level[i].account.slot);
 }
 
 static int qjump_dump(struct Qdisc *sch, struct sk_buff *skb)

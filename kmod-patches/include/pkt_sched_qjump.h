@@ -25,6 +25,7 @@ enum {
 	TCA_QJUMP_PRIOMAP,	/* u8[16], skb->priority -> level; above 15: 0 (mode 2015: 7) */
 	TCA_QJUMP_OVERHEAD,	/* u32, bytes added to the cost of every packet */
 	TCA_QJUMP_MPU,		/* u32, bytes; smallest cost of a packet */
+	TCA_QJUMP_SLACK,	/* u64, ns: rolling: how much later than dequeued a frame may leave */
 	__TCA_QJUMP_MAX
 };
 

@@ -129,7 +129,7 @@ static void show_size(const char *key, uint32_t value)
 static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	static const uint8_t size[TCA_QJUMP_MAX + 1] = {
-		[TCA_QJUMP_EPOCH] = 8, [TCA_QJUMP_BASE] = 8, [TCA_QJUMP_MODE] = 4,
+		[TCA_QJUMP_EPOCH] = 8, [TCA_QJUMP_BASE] = 8, [TCA_QJUMP_SLACK] = 8, [TCA_QJUMP_MODE] = 4,
 		[TCA_QJUMP_EPOCHS] = 4, [TCA_QJUMP_PRIOMAP] = TC_QJUMP_PRIOS,
 		[TCA_QJUMP_OVERHEAD] = 4, [TCA_QJUMP_MPU] = 4,
 	};
@@ -151,6 +151,8 @@ static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		show_name("epochs", epoch_kinds[attr_u32(tb[TCA_QJUMP_EPOCHS])]);
 	if (tb[TCA_QJUMP_BASE])
 		show_time("base", "base_ns", attr_u64(tb[TCA_QJUMP_BASE]));
+	if (tb[TCA_QJUMP_SLACK])
+		show_time("slack", "slack_ns", attr_u64(tb[TCA_QJUMP_SLACK]));
 	if (read_levels(opt, levels))
 		show_settings(levels, mode == TC_QJUMP_2015);
 	if (tb[TCA_QJUMP_PRIOMAP])

@@ -29,7 +29,7 @@ static inline int explain(void)
 		"           [ level P BYTES|unlimited|factor F [ limit BYTES|auto ] [ packets N ] ]...\n"
 		"           [ mode delay|drop|2015 ] [ epochs rolling|first-packet|aligned ] [ base TIME ]\n"
 		"           [ limit BYTES|auto ] [ packets N ] [ priomap P0 .. P15 ]\n"
-		"           [ overhead BYTES ] [ mpu BYTES ]\n");
+		"           [ overhead BYTES ] [ mpu BYTES ] [ slack TIME ]\n");
 	return -1;
 }
 
@@ -267,6 +267,10 @@ static inline int qjump_parse(const struct qdisc_util *qu, int argc, char **argv
 			if (next_time(&a, "base", &time))
 				return -1;
 			put_u64(n, TCA_QJUMP_BASE, time);
+		} else if (takes(&a, "slack")) {
+			if (next_time(&a, "slack", &time))
+				return -1;
+			put_u64(n, TCA_QJUMP_SLACK, time);
 		} else if (takes(&a, "bytes")) {
 			if (next_size(&a, "bytes", &bytes))
 				return -1;
