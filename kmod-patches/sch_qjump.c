@@ -232,32 +232,46 @@ static int qjump_dump(struct Qdisc *sch, struct sk_buff *skb)
 	return qjump_params_dump(&q->params, skb);
 }
 
+static int qjump_level_dump_stats(const struct qjump_level *l, u32 i, struct sk_buff *skb)
+{
+	struct nlattr *nest = nla_nest_start(skb, TCA_QJUMP_STATS_LEVEL);
+
+	if (!nest || nla_put_u32(skb, TCA_QJUMP_LEVEL_STATS_INDEX, i) ||
+	    nla_put_u64_64bit(skb, TCA_QJUMP_LEVEL_STATS_PACKETS, l->packets,
+			      TCA_QJUMP_LEVEL_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_QJUMP_LEVEL_STATS_BYTES, l->bytes,
+			      TCA_QJUMP_LEVEL_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_QJUMP_LEVEL_STATS_DROPS, l->drops,
+			      TCA_QJUMP_LEVEL_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_QJUMP_LEVEL_STATS_OVERSIZE, l->oversize,
+			      TCA_QJUMP_LEVEL_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_QJUMP_LEVEL_STATS_THROTTLED, l->throttled,
+			      TCA_QJUMP_LEVEL_STATS_PAD) ||
+	    nla_put_u32(skb, TCA_QJUMP_LEVEL_STATS_QLEN, l->queue.qlen) ||
+	    nla_put_u32(skb, TCA_QJUMP_LEVEL_STATS_BACKLOG, l->backlog) ||
+	    nla_put_u32(skb, TCA_QJUMP_LEVEL_STATS_LIMIT, l->limit))
+		return -EMSGSIZE;
+	return nla_nest_end(skb, nest);
+}
+
 static int qjump_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
-	struct tc_qjump_xstats st = {
-		.version = TC_QJUMP_XSTATS_VERSION,
-		.levels = TC_QJUMP_LEVELS,
-	};
+	struct nlattr *stats = nla_nest_start(d->skb, TCA_STATS_APP);
 	struct qjump_sched *q = qdisc_priv(sch);
-	int i;
+	int i, err = 0;
 
+	if (!stats)
+		return -1;
 	sch_tree_lock(sch);
-	for (i = 0; i < TC_QJUMP_LEVELS; i++) {
-		const struct qjump_level *l = &q->level[i];
-
-		st.level[i] = (struct tc_qjump_level_xstats) {
-			.packets = l->packets,
-			.bytes = l->bytes,
-			.drops = l->drops,
-			.oversize = l->oversize,
-			.throttled = l->throttled,
-			.qlen = l->queue.qlen,
-			.backlog = l->backlog,
-			.limit = l->limit,
-		};
-	}
+	for (i = 0; i < TC_QJUMP_LEVELS && err >= 0; i++)
+		err = qjump_level_dump_stats(&q->level[i], i, d->skb);
 	sch_tree_unlock(sch);
-	return gnet_stats_copy_app(d, &st, sizeof(st));
+	if (err < 0) {
+		nla_nest_cancel(d->skb, stats);
+		return -1;
+	}
+	nla_nest_end(d->skb, stats);
+	return 0;
 }
 
 static struct Qdisc_ops qjump_ops __read_mostly = {

@@ -56,24 +56,30 @@ enum tc_qjump_epochs {
 	__TC_QJUMP_EPOCHS_MAX
 };
 
-#define TC_QJUMP_XSTATS_VERSION	1
-
-struct tc_qjump_level_xstats {
-	__u64	packets;	/* sent */
-	__u64	bytes;		/* sent, without overhead */
-	__u64	drops;		/* all dropped packets, the oversize ones included */
-	__u64	oversize;	/* dropped: dearer than a whole budget */
-	__u64	throttled;	/* packets that had to wait for a later epoch */
-	__u32	qlen;		/* packets waiting */
-	__u32	backlog;	/* bytes waiting */
-	__u32	limit;		/* bytes; the limit in force */
-	__u32	pad;
+/* TCA_STATS_APP holds a nest of these for each level. */
+enum {
+	TCA_QJUMP_STATS_UNSPEC,
+	TCA_QJUMP_STATS_LEVEL,
+	__TCA_QJUMP_STATS_MAX
 };
 
-struct tc_qjump_xstats {
-	__u32	version;	/* TC_QJUMP_XSTATS_VERSION */
-	__u32	levels;		/* TC_QJUMP_LEVELS */
-	struct tc_qjump_level_xstats level[TC_QJUMP_LEVELS];
+#define TCA_QJUMP_STATS_MAX (__TCA_QJUMP_STATS_MAX - 1)
+
+enum {
+	TCA_QJUMP_LEVEL_STATS_UNSPEC,
+	TCA_QJUMP_LEVEL_STATS_PAD,
+	TCA_QJUMP_LEVEL_STATS_INDEX,		/* u32, 0 to 7 */
+	TCA_QJUMP_LEVEL_STATS_PACKETS,		/* u64: sent */
+	TCA_QJUMP_LEVEL_STATS_BYTES,		/* u64: sent, without overhead */
+	TCA_QJUMP_LEVEL_STATS_DROPS,		/* u64: all dropped packets, the oversize ones included */
+	TCA_QJUMP_LEVEL_STATS_OVERSIZE,		/* u64: dropped: dearer than a whole budget */
+	TCA_QJUMP_LEVEL_STATS_THROTTLED,	/* u64: packets that had to wait for a later epoch */
+	TCA_QJUMP_LEVEL_STATS_QLEN,		/* u32: packets waiting */
+	TCA_QJUMP_LEVEL_STATS_BACKLOG,		/* u32: bytes waiting */
+	TCA_QJUMP_LEVEL_STATS_LIMIT,		/* u32: bytes; the limit in force */
+	__TCA_QJUMP_LEVEL_STATS_MAX
 };
+
+#define TCA_QJUMP_LEVEL_STATS_MAX (__TCA_QJUMP_LEVEL_STATS_MAX - 1)
 
 #endif

@@ -164,40 +164,76 @@ static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	return 0;
 }
 
+static void show_level(struct rtattr *nest)
+{
+	static const uint8_t size[TCA_QJUMP_LEVEL_STATS_MAX + 1] = {
+		[TCA_QJUMP_LEVEL_STATS_INDEX] = 4, [TCA_QJUMP_LEVEL_STATS_PACKETS] = 8,
+		[TCA_QJUMP_LEVEL_STATS_BYTES] = 8, [TCA_QJUMP_LEVEL_STATS_DROPS] = 8,
+		[TCA_QJUMP_LEVEL_STATS_OVERSIZE] = 8, [TCA_QJUMP_LEVEL_STATS_THROTTLED] = 8,
+		[TCA_QJUMP_LEVEL_STATS_QLEN] = 4, [TCA_QJUMP_LEVEL_STATS_BACKLOG] = 4,
+		[TCA_QJUMP_LEVEL_STATS_LIMIT] = 4,
+	};
+	static const struct {
+		const char *name;
+		int type;
+	} shown[] = {
+		{ "level", TCA_QJUMP_LEVEL_STATS_INDEX },
+		{ "packets", TCA_QJUMP_LEVEL_STATS_PACKETS },
+		{ "bytes", TCA_QJUMP_LEVEL_STATS_BYTES },
+		{ "drops", TCA_QJUMP_LEVEL_STATS_DROPS },
+		{ "oversize", TCA_QJUMP_LEVEL_STATS_OVERSIZE },
+		{ "throttled", TCA_QJUMP_LEVEL_STATS_THROTTLED },
+		{ "qlen", TCA_QJUMP_LEVEL_STATS_QLEN },
+		{ "backlog", TCA_QJUMP_LEVEL_STATS_BACKLOG },
+		{ "limit", TCA_QJUMP_LEVEL_STATS_LIMIT },
+	};
+	enum { LEVEL, PACKETS, BYTES, DROPS, OVERSIZE, THROTTLED, QLEN, BACKLOG, LIMIT, VALUES };
+	struct rtattr *tb[TCA_QJUMP_LEVEL_STATS_MAX + 1];
+	unsigned long long value[VALUES];
+	char text[256];
+	int i;
+
+	parse_options(tb, size, TCA_QJUMP_LEVEL_STATS_MAX, nest);
+	open_json_object(NULL);
+	for (i = 0; i < VALUES; i++) {
+		struct rtattr *a = tb[shown[i].type];
+
+		value[i] = !a ? 0 : size[shown[i].type] == 8 ? attr_u64(a) : attr_u32(a);
+		show_json(shown[i].name, value[i]);
+	}
+	close_json_object();
+	snprintf(text, sizeof(text),
+		 "%s level %llu: sent %llu bytes %llu pkt (dropped %llu, oversize %llu, throttled %llu) backlog %llub %llup limit %llub",
+		 value[LEVEL] == TC_QJUMP_LEVELS - 1 ? "" : "\n", value[LEVEL], value[BYTES],
+		 value[PACKETS], value[DROPS], value[OVERSIZE], value[THROTTLED], value[BACKLOG],
+		 value[QLEN], value[LIMIT]);
+	show_text(text);
+}
+
+/* The most urgent first, whatever the order in the message. */
 static int show_levels(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
 {
-	struct tc_qjump_xstats st;
-	char text[256];
-	int p;
+	struct rtattr *level[TC_QJUMP_LEVELS] = {}, *a;
+	int len, p;
 
-	if (!xstats || RTA_PAYLOAD(xstats) < sizeof(st))
+	if (!xstats)
 		return 0;
-	memcpy(&st, RTA_DATA(xstats), sizeof(st));
-	if (st.version != TC_QJUMP_XSTATS_VERSION)
-		return 0;
-	open_json_array(PRINT_JSON, "levels");
-	for (p = TC_QJUMP_LEVELS - 1; p >= 0; p--) {
-		const struct tc_qjump_level_xstats *l = &st.level[p];
+	len = RTA_PAYLOAD(xstats);
+	for (a = RTA_DATA(xstats); RTA_OK(a, len); a = RTA_NEXT(a, len)) {
+		static const uint8_t size[] = { [TCA_QJUMP_LEVEL_STATS_INDEX] = 4 };
+		struct rtattr *tb[TCA_QJUMP_LEVEL_STATS_INDEX + 1];
 
-		open_json_object(NULL);
-		show_json("level", p);
-		show_json("packets", l->packets);
-		show_json("bytes", l->bytes);
-		show_json("drops", l->drops);
-		show_json("oversize", l->oversize);
-		show_json("throttled", l->throttled);
-		show_json("qlen", l->qlen);
-		show_json("backlog", l->backlog);
-		show_json("limit", l->limit);
-		close_json_object();
-		snprintf(text, sizeof(text),
-			 "%s level %d: sent %llu bytes %llu pkt (dropped %llu, oversize %llu, throttled %llu) backlog %ub %up limit %ub",
-			 p == TC_QJUMP_LEVELS - 1 ? "" : "\n", p,
-			 (unsigned long long)l->bytes, (unsigned long long)l->packets,
-			 (unsigned long long)l->drops, (unsigned long long)l->oversize,
-			 (unsigned long long)l->throttled, l->backlog, l->qlen, l->limit);
-		show_text(text);
+		if ((a->rta_type & NLA_TYPE_MASK) != TCA_QJUMP_STATS_LEVEL)
+			continue;
+		parse_options(tb, size, TCA_QJUMP_LEVEL_STATS_INDEX, a);
+		if (tb[TCA_QJUMP_LEVEL_STATS_INDEX] &&
+		    attr_u32(tb[TCA_QJUMP_LEVEL_STATS_INDEX]) < TC_QJUMP_LEVELS)
+			level[attr_u32(tb[TCA_QJUMP_LEVEL_STATS_INDEX])] = a;
 	}
+	open_json_array(PRINT_JSON, "levels");
+	for (p = TC_QJUMP_LEVELS - 1; p >= 0; p--)
+		if (level[p])
+			show_level(level[p]);
 	close_json_array(PRINT_JSON, NULL);
 	return 0;
 }

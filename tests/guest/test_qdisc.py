@@ -31,6 +31,7 @@ QUICK = [
     ["qjump_refusals"],
     ["qjump_window", "root:7", "wire:3", "htb:0"],
     ["qjump_tcp", "1", "16"],
+    ["qjump_change"],
     ["qjump_churn"],
     ["qjump_2015"],
     ["qjump_rules2015"],
@@ -266,8 +267,15 @@ def check_windows(guest: Guest, count: int) -> None:
     for case in values["cases"]:
         match case:
             case {"epochs": "rolling", "mode": "delay"} | {"epochs": "rolling", "parent": "root"}:
-                assert case["most"] == budget, case
-            case {"epochs": "rolling", "parent": "htb", "level": level} if level < 7:
+                assert case["most"] == budget <= case["exact"], case
+            case {"epochs": "rolling slack 25us", "mode": "delay"} | {
+                "epochs": "rolling slack 25us",
+                "parent": "root",
+            }:
+                assert case["exact"] == budget, case
+            case {"epochs": str(epochs), "parent": "htb", "level": level} if (
+                epochs.startswith("rolling") and level < 7
+            ):
                 assert budget < case["most"] <= 2 * budget, (
                     f"charging at enqueue should let two budgets meet: {case}"
                 )
@@ -282,7 +290,7 @@ def check_windows(guest: Guest, count: int) -> None:
 
 
 def test_no_window_holds_more_than_the_kind_of_epoch_allows(guest: Guest) -> None:
-    check_windows(guest, 18)
+    check_windows(guest, 24)
 
 
 def check_tcp(guest: Guest, count: int) -> None:
@@ -349,17 +357,45 @@ def test_deleting_and_replacing_with_a_backlog_clears_the_parents_account(guest:
         assert state == {"qlen": [58, 0], "backlog": [58 * 1042, 0]}
 
 
+def test_a_change_of_epochs_gives_no_fresh_budget(guest: Guest) -> None:
+    epochs = guest.values("qjump_change")["epochs"]
+    assert len(epochs) == 7
+    for name, found in epochs.items():
+        meets = "aligned" in name or "first-packet" in name
+        assert found["passed"] == 40, name
+        assert found["most"] <= (2 if meets else 1), name
+
+
+def test_what_waits_at_a_change_of_mode_is_charged_once(guest: Guest) -> None:
+    values = guest.values("qjump_change")
+    drop, delay = values["to_drop"], values["to_delay"]
+    assert (drop["late"], drop["passed"], drop["most"], drop["burst"]) == (False, 10, 1, 2)
+    # The third is dropped, the fourth waits for the budget that the first two have used.
+    assert (delay["taken"], delay["numbers"]) == ([True, True, False], [0, 1, 3])
+    first, second, third = delay["after_ms"]
+    assert first == 0 and second < 10 and 380 < third < 400
+
+
+def test_a_gso_packet_that_an_unlimited_level_held_is_split_for_a_budget(guest: Guest) -> None:
+    split = guest.values("qjump_change")["split"]
+    assert (split["before"]["qlen"], split["before"]["backlog"]) == (1, 10 * 1042)
+    assert split["after"]["qlen"] + split["after"]["packets"] == 10
+    assert (split["gone"]["packets"], split["gone"]["oversize"], split["gone"]["drops"]) == (10, 0, 0)
+    assert split["parents"][1] == 0 < split["parents"][0]
+
+
 def test_the_modules_unload_after_use(guest: Guest) -> None:
     assert guest.values("qjump_churn")["removed"] is True
 
 
-def test_the_parameters_of_2015_fill_in_a_bare_qdisc_only(guest: Guest) -> None:
+def test_the_parameters_of_2015_fill_in_its_mode_only(guest: Guest) -> None:
     values = guest.values("qjump_2015")
-    bare, told = values["bare"], values["told"]
-    assert (bare["epoch_ns"], bare["mode"], bare["epochs"]) == (2_000_000, "delay", "rolling")
-    # p7rate comes first, as pXrate is for priority 7 - X; 0 is unlimited; p3rate to p6rate have their
-    # defaults.
-    assert bare["budgets"] == [10 * 1550, 0, 0, 1000 * 1550, 100 * 1550, 3 * 1550, 0, 1550]
+    bare, old, told = values["bare"], values["old"], values["told"]
+    assert (bare["epoch_ns"], bare["mode"], bare["epochs"]) == (0, "delay", "rolling")
+    assert bare["budgets"] == [0] * 8
+    assert (old["epoch_ns"], old["mode"], old["epochs"]) == (2_000_000, "2015", "first-packet")
+    # p7rate comes first, as pXrate is for priority 7 - X; p3rate to p6rate have their defaults.
+    assert old["budgets"] == [10 * 1550, 0, 0, 1000 * 1550, 100 * 1550, 3 * 1550, 0, 1550]
     assert (told["epoch_ns"], told["budgets"]) == (5_000_000, [0, 0, 0, 0, 0, 0, 3100, 0])
 
 
@@ -522,7 +558,7 @@ def test_sweep_of_the_rate(sweep: Guest) -> None:
 
 @pytest.mark.slow
 def test_sweep_of_windows(sweep: Guest) -> None:
-    check_windows(sweep, 144)
+    check_windows(sweep, 192)
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ PARTS = [
 # Words of the two tc plugins that a case must have used.
 OPTIONS = {
     "qjump.json": "epoch bytes level factor unlimited limit auto packets mode delay drop 2015 epochs rolling first-packet aligned base "
-    "priomap overhead mpu",
+    "priomap overhead mpu slack",
     "wire.json": "rate limit classify pcp priority fifo overhead delay noorphan pause",
 }
 

@@ -21,7 +21,7 @@ CASES = [
     "epoch 1ms level 6 9000 epochs aligned base 1234567890123456789ns",
     "epoch 10ms mode 2015 level 7 1550 level 6 1550",
     "limit 128kb",
-    "",
+    "mode 2015",
 ]
 CHANGES = [
     "level 3 3100", "epoch 20ms", "level 3 4000 limit 70000", "packets 50", "level 7 unlimited packets 60", "limit auto", "mode drop",

@@ -18,7 +18,7 @@ QJUMP = [
     "epoch 10ms level 7 factor 1", "epoch 10ms bytes 1550", "epoch 10ms bytes 1550 level 7 factor -1",
     "epoch 10ms bytes 1550 level 7 factor 0.0001", "epoch 10ms bytes 1550 level 7 factor 0.04", "epoch 10ms bytes 4gb level 7 factor 2",
     "epoch 10ms level 7 1550 level 7 1550", "epoch 10ms level 7", "epoch 10ms level 7 limit 3000", "epoch 10ms level 7 1550 packets",
-    "mode 2015", "epoch 10ms mode 2015 level 7 unlimited", "epoch 10ms mode 2015 level 7 63", "epoch 10ms mode 2015 epochs rolling",
+    "mode 2015 level 7 1550", "epoch 10ms mode 2015 level 7 unlimited", "epoch 10ms mode 2015 level 7 63", "epoch 10ms mode 2015 epochs rolling",
     "epoch 10ms mode 2015 epochs aligned", "epoch 10ms mode 2015 base 1s", "epoch 10ms mode 2015 overhead 24",
     "epoch 10ms mode 2015 mpu 64", "epoch 10ms mode 2015 priomap 0 1 2 3 4 5 6 7 0 0 0 0 0 0 0 0",
     "epoch 10ms mode 2015 limit 64kb", "epoch 10ms mode 2015 packets 1000", "epoch 10ms mode 2015 level 7 1550 packets 10",
@@ -51,7 +51,7 @@ for kind, good, cases in (("qjump", "epoch 5ms level 6 3100", QJUMP),
     rig.tc(f"qdisc add dev a0 root handle 6: {kind} {good}")
     before = shown()
     for case in cases:
-        if case in ("", "limit 1mb", "level 7 1550", "mode 2015"):
+        if case in ("", "limit 1mb", "level 7 1550", "mode 2015 level 7 1550"):
             continue  # a change may leave out what an add may not
         command = f"qdisc change dev a0 root handle 6: {kind} {case}"
         refused[command] = attempt(command)
