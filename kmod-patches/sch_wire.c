@@ -346,17 +346,23 @@ static int wire_dump(struct Qdisc *sch, struct sk_buff *skb)
 
 static int wire_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
-	struct tc_wire_xstats st = {
-		.version = TC_WIRE_XSTATS_VERSION,
-		.levels = TC_WIRE_LEVELS,
-	};
+	struct nlattr *stats = nla_nest_start(d->skb, TCA_STATS_APP);
 	struct wire_sched *q = qdisc_priv(sch);
+	int err;
 
+	if (!stats)
+		return -1;
 	sch_tree_lock(sch);
-	wire_queues_dump(&q->queues, &st);
-	wire_pause_dump(&q->pause, &st);
+	err = wire_queues_dump(&q->queues, d->skb);
+	if (err >= 0)
+		err = wire_pause_dump(&q->pause, d->skb);
 	sch_tree_unlock(sch);
-	return gnet_stats_copy_app(d, &st, sizeof(st));
+	if (err < 0) {
+		nla_nest_cancel(d->skb, stats);
+		return -1;
+	}
+	nla_nest_end(d->skb, stats);
+	return 0;
 }
 
 static int wire_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new,

@@ -304,16 +304,22 @@ static inline void wire_pause_change(struct wire_pause *p, struct net_device *de
 	rcu_read_unlock();
 }
 
-static inline void wire_pause_dump(const struct wire_pause *p, struct tc_wire_xstats *st)
+static inline int wire_pause_dump(const struct wire_pause *p, struct sk_buff *skb)
 {
-	st->pause = (struct tc_wire_pause_xstats) {
-		.sent = p->sent,
-		.received = p->received,
-		.paused = p->paused_ns + (p->paused ? ktime_get_ns() - p->since_paused : 0),
-		.ingress = atomic64_read(&p->account) & WIRE_ACCOUNT_BYTES,
-		.max_ingress = READ_ONCE(p->max_account),
-		.on = !!p->xoff,
-	};
+	u64 paused = p->paused_ns + (p->paused ? ktime_get_ns() - p->since_paused : 0);
+
+	if (nla_put_u32(skb, TCA_WIRE_STATS_PAUSE_ON, !!p->xoff) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_PAUSE_SENT, p->sent, TCA_WIRE_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_PAUSE_RECEIVED, p->received,
+			      TCA_WIRE_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_PAUSED, paused, TCA_WIRE_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_INGRESS,
+			      atomic64_read(&p->account) & WIRE_ACCOUNT_BYTES,
+			      TCA_WIRE_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_MAX_INGRESS, READ_ONCE(p->max_account),
+			      TCA_WIRE_STATS_PAD))
+		return -EMSGSIZE;
+	return 0;
 }
 
 /* When the next control frame arrives that is known of; U64_MAX: none is. */

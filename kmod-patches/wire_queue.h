@@ -107,24 +107,35 @@ static inline void wire_queues_purge(struct wire_queues *w, struct Qdisc *sch, u
 	w->backlogged = 0;
 }
 
-static inline void wire_queues_dump(const struct wire_queues *w, struct tc_wire_xstats *st)
+static inline int wire_level_dump(const struct wire_level *l, u32 p, struct sk_buff *skb)
 {
-	int p;
+	struct nlattr *nest = nla_nest_start(skb, TCA_WIRE_STATS_LEVEL);
 
-	for (p = 0; p < TC_WIRE_LEVELS; p++) {
-		const struct wire_level *l = &w->level[p];
+	if (!nest || nla_put_u32(skb, TCA_WIRE_LEVEL_STATS_INDEX, p) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_PACKETS, l->packets,
+			      TCA_WIRE_LEVEL_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_BYTES, l->bytes,
+			      TCA_WIRE_LEVEL_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_DROPS, l->drops,
+			      TCA_WIRE_LEVEL_STATS_PAD) ||
+	    nla_put_u32(skb, TCA_WIRE_LEVEL_STATS_QLEN, l->queue.qlen) ||
+	    nla_put_u32(skb, TCA_WIRE_LEVEL_STATS_BACKLOG, l->backlog) ||
+	    nla_put_u32(skb, TCA_WIRE_LEVEL_STATS_MAX_BACKLOG, l->max_backlog) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_MAX_WAIT, l->max_wait,
+			      TCA_WIRE_LEVEL_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_MAX_LATE, l->max_late,
+			      TCA_WIRE_LEVEL_STATS_PAD))
+		return -EMSGSIZE;
+	return nla_nest_end(skb, nest);
+}
 
-		st->level[p] = (struct tc_wire_level_xstats) {
-			.packets = l->packets,
-			.bytes = l->bytes,
-			.drops = l->drops,
-			.qlen = l->queue.qlen,
-			.backlog = l->backlog,
-			.max_backlog = l->max_backlog,
-			.max_wait = l->max_wait,
-			.max_late = l->max_late,
-		};
-	}
+static inline int wire_queues_dump(const struct wire_queues *w, struct sk_buff *skb)
+{
+	int p, err = 0;
+
+	for (p = 0; p < TC_WIRE_LEVELS && err >= 0; p++)
+		err = wire_level_dump(&w->level[p], p, skb);
+	return err;
 }
 
 #endif

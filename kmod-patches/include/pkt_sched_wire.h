@@ -42,35 +42,37 @@ struct tc_wire_quantile {
 	__u32	ns;		/* so large a share of frames takes no longer than this */
 };
 
-#define TC_WIRE_XSTATS_VERSION	3
-
-struct tc_wire_level_xstats {
-	__u64	packets;	/* put on the wire */
-	__u64	bytes;		/* on the wire, with preamble, tag, FCS and gap */
-	__u64	drops;		/* at the limit */
-	__u32	qlen;		/* frames waiting */
-	__u32	backlog;	/* bytes of frames (with tag and FCS) waiting */
-	__u32	max_backlog;	/* high-water mark of backlog */
-	__u32	pad;
-	__u64	max_wait;	/* ns from arrival to start, of frames that waited in this queue */
-	__u64	max_late;	/* ns by which timers handed a frame over too late */
+/* TCA_STATS_APP holds these. */
+enum {
+	TCA_WIRE_STATS_UNSPEC,
+	TCA_WIRE_STATS_PAD,
+	TCA_WIRE_STATS_LEVEL,		/* nest of TCA_WIRE_LEVEL_STATS_*, one for each level */
+	TCA_WIRE_STATS_PAUSE_ON,	/* u32, 1: sends pauses */
+	TCA_WIRE_STATS_PAUSE_SENT,	/* u64: pauses, not resumes */
+	TCA_WIRE_STATS_PAUSE_RECEIVED,	/* u64 */
+	TCA_WIRE_STATS_PAUSED,		/* u64, ns that the wire was held, up to now */
+	TCA_WIRE_STATS_INGRESS,		/* u64: bytes of frames that came in here and wait in wires */
+	TCA_WIRE_STATS_MAX_INGRESS,	/* u64: high-water mark of the same */
+	__TCA_WIRE_STATS_MAX
 };
 
-struct tc_wire_pause_xstats {
-	__u64	sent;		/* pauses, not resumes */
-	__u64	received;
-	__u64	paused;		/* ns that the wire was held, up to now */
-	__u64	ingress;	/* bytes of frames that came in here and wait in wires */
-	__u64	max_ingress;	/* high-water mark of ingress */
-	__u32	on;		/* 1: sends pauses */
-	__u32	pad;
+#define TCA_WIRE_STATS_MAX (__TCA_WIRE_STATS_MAX - 1)
+
+enum {
+	TCA_WIRE_LEVEL_STATS_UNSPEC,
+	TCA_WIRE_LEVEL_STATS_PAD,
+	TCA_WIRE_LEVEL_STATS_INDEX,		/* u32, 0 to 7 */
+	TCA_WIRE_LEVEL_STATS_PACKETS,		/* u64: put on the wire */
+	TCA_WIRE_LEVEL_STATS_BYTES,		/* u64: on the wire, with preamble, tag, FCS and gap */
+	TCA_WIRE_LEVEL_STATS_DROPS,		/* u64: at the limit */
+	TCA_WIRE_LEVEL_STATS_QLEN,		/* u32: frames waiting */
+	TCA_WIRE_LEVEL_STATS_BACKLOG,		/* u32: bytes of frames (with tag and FCS) waiting */
+	TCA_WIRE_LEVEL_STATS_MAX_BACKLOG,	/* u32: high-water mark of the same */
+	TCA_WIRE_LEVEL_STATS_MAX_WAIT,		/* u64, ns from arrival to start, of frames that waited here */
+	TCA_WIRE_LEVEL_STATS_MAX_LATE,		/* u64, ns by which timers handed a frame over too late */
+	__TCA_WIRE_LEVEL_STATS_MAX
 };
 
-struct tc_wire_xstats {
-	__u32	version;	/* TC_WIRE_XSTATS_VERSION */
-	__u32	levels;		/* TC_WIRE_LEVELS */
-	struct tc_wire_level_xstats level[TC_WIRE_LEVELS];
-	struct tc_wire_pause_xstats pause;
-};
+#define TCA_WIRE_LEVEL_STATS_MAX (__TCA_WIRE_LEVEL_STATS_MAX - 1)
 
 #endif

@@ -115,6 +115,45 @@ static inline void show_name(const char *key, const char *value)
 	print_color_string(PRINT_ANY, COLOR_NONE, key, " %s ", value);
 }
 
+/* A number among statistics: its attribute, its bytes, and what it is called. */
+struct figure {
+	int type;
+	uint8_t size;
+	const char *name;
+};
+
+/* The numbers of an attribute, 0 where one is absent; as an object of JSON. */
+static inline void show_figures(struct rtattr **tb, const struct figure *figures, int n,
+				unsigned long long *value)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		struct rtattr *a = tb[figures[i].type];
+
+		value[i] = !a ? 0 : figures[i].size == 8 ? attr_u64(a) : attr_u32(a);
+		show_json(figures[i].name, value[i]);
+	}
+}
+
+/* The nests of a type by the number that each begins with, which is the attribute index. */
+static inline void find_levels(struct rtattr *xstats, int type, int index, struct rtattr **level,
+			       uint32_t levels)
+{
+	int len = RTA_PAYLOAD(xstats), inner;
+	struct rtattr *a, *i;
+
+	memset(level, 0, sizeof(*level) * levels);
+	for (a = RTA_DATA(xstats); RTA_OK(a, len); a = RTA_NEXT(a, len)) {
+		if ((a->rta_type & NLA_TYPE_MASK) != type)
+			continue;
+		inner = RTA_PAYLOAD(a);
+		for (i = RTA_DATA(a); RTA_OK(i, inner); i = RTA_NEXT(i, inner))
+			if (i->rta_type == index && RTA_PAYLOAD(i) == 4 && attr_u32(i) < levels)
+				level[attr_u32(i)] = a;
+	}
+}
+
 /* Index of arg in names, or -1 with a message. */
 static inline int choose(const char *option, const char *const *names, int n, const char *arg)
 {

@@ -166,41 +166,29 @@ static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 
 static void show_level(struct rtattr *nest)
 {
-	static const uint8_t size[TCA_QJUMP_LEVEL_STATS_MAX + 1] = {
-		[TCA_QJUMP_LEVEL_STATS_INDEX] = 4, [TCA_QJUMP_LEVEL_STATS_PACKETS] = 8,
-		[TCA_QJUMP_LEVEL_STATS_BYTES] = 8, [TCA_QJUMP_LEVEL_STATS_DROPS] = 8,
-		[TCA_QJUMP_LEVEL_STATS_OVERSIZE] = 8, [TCA_QJUMP_LEVEL_STATS_THROTTLED] = 8,
-		[TCA_QJUMP_LEVEL_STATS_QLEN] = 4, [TCA_QJUMP_LEVEL_STATS_BACKLOG] = 4,
-		[TCA_QJUMP_LEVEL_STATS_LIMIT] = 4,
-	};
-	static const struct {
-		const char *name;
-		int type;
-	} shown[] = {
-		{ "level", TCA_QJUMP_LEVEL_STATS_INDEX },
-		{ "packets", TCA_QJUMP_LEVEL_STATS_PACKETS },
-		{ "bytes", TCA_QJUMP_LEVEL_STATS_BYTES },
-		{ "drops", TCA_QJUMP_LEVEL_STATS_DROPS },
-		{ "oversize", TCA_QJUMP_LEVEL_STATS_OVERSIZE },
-		{ "throttled", TCA_QJUMP_LEVEL_STATS_THROTTLED },
-		{ "qlen", TCA_QJUMP_LEVEL_STATS_QLEN },
-		{ "backlog", TCA_QJUMP_LEVEL_STATS_BACKLOG },
-		{ "limit", TCA_QJUMP_LEVEL_STATS_LIMIT },
-	};
 	enum { LEVEL, PACKETS, BYTES, DROPS, OVERSIZE, THROTTLED, QLEN, BACKLOG, LIMIT, VALUES };
+	static const struct figure figures[VALUES] = {
+		{ TCA_QJUMP_LEVEL_STATS_INDEX, 4, "level" },
+		{ TCA_QJUMP_LEVEL_STATS_PACKETS, 8, "packets" },
+		{ TCA_QJUMP_LEVEL_STATS_BYTES, 8, "bytes" },
+		{ TCA_QJUMP_LEVEL_STATS_DROPS, 8, "drops" },
+		{ TCA_QJUMP_LEVEL_STATS_OVERSIZE, 8, "oversize" },
+		{ TCA_QJUMP_LEVEL_STATS_THROTTLED, 8, "throttled" },
+		{ TCA_QJUMP_LEVEL_STATS_QLEN, 4, "qlen" },
+		{ TCA_QJUMP_LEVEL_STATS_BACKLOG, 4, "backlog" },
+		{ TCA_QJUMP_LEVEL_STATS_LIMIT, 4, "limit" },
+	};
+	uint8_t size[TCA_QJUMP_LEVEL_STATS_MAX + 1] = {};
 	struct rtattr *tb[TCA_QJUMP_LEVEL_STATS_MAX + 1];
 	unsigned long long value[VALUES];
 	char text[256];
 	int i;
 
+	for (i = 0; i < VALUES; i++)
+		size[figures[i].type] = figures[i].size;
 	parse_options(tb, size, TCA_QJUMP_LEVEL_STATS_MAX, nest);
 	open_json_object(NULL);
-	for (i = 0; i < VALUES; i++) {
-		struct rtattr *a = tb[shown[i].type];
-
-		value[i] = !a ? 0 : size[shown[i].type] == 8 ? attr_u64(a) : attr_u32(a);
-		show_json(shown[i].name, value[i]);
-	}
+	show_figures(tb, figures, VALUES, value);
 	close_json_object();
 	snprintf(text, sizeof(text),
 		 "%s level %llu: sent %llu bytes %llu pkt (dropped %llu, oversize %llu, throttled %llu) backlog %llub %llup limit %llub",
@@ -210,26 +198,15 @@ static void show_level(struct rtattr *nest)
 	show_text(text);
 }
 
-/* The most urgent first, whatever the order in the message. */
 static int show_levels(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
 {
-	struct rtattr *level[TC_QJUMP_LEVELS] = {}, *a;
-	int len, p;
+	struct rtattr *level[TC_QJUMP_LEVELS];
+	int p;
 
 	if (!xstats)
 		return 0;
-	len = RTA_PAYLOAD(xstats);
-	for (a = RTA_DATA(xstats); RTA_OK(a, len); a = RTA_NEXT(a, len)) {
-		static const uint8_t size[] = { [TCA_QJUMP_LEVEL_STATS_INDEX] = 4 };
-		struct rtattr *tb[TCA_QJUMP_LEVEL_STATS_INDEX + 1];
-
-		if ((a->rta_type & NLA_TYPE_MASK) != TCA_QJUMP_STATS_LEVEL)
-			continue;
-		parse_options(tb, size, TCA_QJUMP_LEVEL_STATS_INDEX, a);
-		if (tb[TCA_QJUMP_LEVEL_STATS_INDEX] &&
-		    attr_u32(tb[TCA_QJUMP_LEVEL_STATS_INDEX]) < TC_QJUMP_LEVELS)
-			level[attr_u32(tb[TCA_QJUMP_LEVEL_STATS_INDEX])] = a;
-	}
+	find_levels(xstats, TCA_QJUMP_STATS_LEVEL, TCA_QJUMP_LEVEL_STATS_INDEX, level,
+		    TC_QJUMP_LEVELS);
 	open_json_array(PRINT_JSON, "levels");
 	for (p = TC_QJUMP_LEVELS - 1; p >= 0; p--)
 		if (level[p])

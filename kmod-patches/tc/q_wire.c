@@ -191,63 +191,91 @@ static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	return 0;
 }
 
-static void show_pause(const struct tc_wire_pause_xstats *p)
+static void show_pause(struct rtattr *xstats)
 {
-	char text[256], value[40];
+	enum { SENT, RECEIVED, PAUSED, INGRESS, MAX_INGRESS, VALUES };
+	static const struct figure figures[VALUES] = {
+		{ TCA_WIRE_STATS_PAUSE_SENT, 8, "sent" },
+		{ TCA_WIRE_STATS_PAUSE_RECEIVED, 8, "received" },
+		{ TCA_WIRE_STATS_PAUSED, 8, "paused_ns" },
+		{ TCA_WIRE_STATS_INGRESS, 8, "ingress" },
+		{ TCA_WIRE_STATS_MAX_INGRESS, 8, "max_ingress" },
+	};
+	uint8_t size[TCA_WIRE_STATS_MAX + 1] = { [TCA_WIRE_STATS_PAUSE_ON] = 4 };
+	struct rtattr *tb[TCA_WIRE_STATS_MAX + 1];
+	unsigned long long value[VALUES];
+	char text[256], time[40];
+	int i;
 
-	if (!p->on && !p->sent && !p->received)
+	for (i = 0; i < VALUES; i++)
+		size[figures[i].type] = figures[i].size;
+	parse_options(tb, size, TCA_WIRE_STATS_MAX, xstats);
+	for (i = 0; i < VALUES; i++)
+		if (!tb[figures[i].type])
+			return;
+	if (!(tb[TCA_WIRE_STATS_PAUSE_ON] && attr_u32(tb[TCA_WIRE_STATS_PAUSE_ON])) &&
+	    !attr_u64(tb[TCA_WIRE_STATS_PAUSE_SENT]) &&
+	    !attr_u64(tb[TCA_WIRE_STATS_PAUSE_RECEIVED]))
 		return;
 	open_json_object("pause");
-	show_json("sent", p->sent);
-	show_json("received", p->received);
-	show_json("paused_ns", p->paused);
-	show_json("ingress", p->ingress);
-	show_json("max_ingress", p->max_ingress);
+	show_figures(tb, figures, VALUES, value);
 	close_json_object();
 	snprintf(text, sizeof(text),
 		 "\n pause: sent %llu received %llu paused %s ingress %llub max %llub",
-		 (unsigned long long)p->sent, (unsigned long long)p->received,
-		 format_time(value, p->paused), (unsigned long long)p->ingress,
-		 (unsigned long long)p->max_ingress);
+		 value[SENT], value[RECEIVED], format_time(time, value[PAUSED]), value[INGRESS],
+		 value[MAX_INGRESS]);
+	show_text(text);
+}
+
+static void show_level(struct rtattr *nest)
+{
+	enum { LEVEL, PACKETS, BYTES, DROPS, QLEN, BACKLOG, MAX_BACKLOG, MAX_WAIT, MAX_LATE, VALUES };
+	static const struct figure figures[VALUES] = {
+		{ TCA_WIRE_LEVEL_STATS_INDEX, 4, "level" },
+		{ TCA_WIRE_LEVEL_STATS_PACKETS, 8, "packets" },
+		{ TCA_WIRE_LEVEL_STATS_BYTES, 8, "bytes" },
+		{ TCA_WIRE_LEVEL_STATS_DROPS, 8, "drops" },
+		{ TCA_WIRE_LEVEL_STATS_QLEN, 4, "qlen" },
+		{ TCA_WIRE_LEVEL_STATS_BACKLOG, 4, "backlog" },
+		{ TCA_WIRE_LEVEL_STATS_MAX_BACKLOG, 4, "max_backlog" },
+		{ TCA_WIRE_LEVEL_STATS_MAX_WAIT, 8, "max_wait_ns" },
+		{ TCA_WIRE_LEVEL_STATS_MAX_LATE, 8, "max_late_ns" },
+	};
+	uint8_t size[TCA_WIRE_LEVEL_STATS_MAX + 1] = {};
+	struct rtattr *tb[TCA_WIRE_LEVEL_STATS_MAX + 1];
+	char text[256], wait[40], late[40];
+	unsigned long long value[VALUES];
+	int i;
+
+	for (i = 0; i < VALUES; i++)
+		size[figures[i].type] = figures[i].size;
+	parse_options(tb, size, TCA_WIRE_LEVEL_STATS_MAX, nest);
+	open_json_object(NULL);
+	show_figures(tb, figures, VALUES, value);
+	close_json_object();
+	snprintf(text, sizeof(text),
+		 "%s level %llu: sent %llu bytes %llu pkt (dropped %llu) backlog %llub %llup max %llub wait %s late %s",
+		 value[LEVEL] == TC_WIRE_LEVELS - 1 ? "" : "\n", value[LEVEL], value[BYTES],
+		 value[PACKETS], value[DROPS], value[BACKLOG], value[QLEN], value[MAX_BACKLOG],
+		 format_time(wait, value[MAX_WAIT]), format_time(late, value[MAX_LATE]));
 	show_text(text);
 }
 
 static int show_levels(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
 {
-	char text[256], wait[40], late[40];
-	struct tc_wire_xstats st;
+	struct rtattr *level[TC_WIRE_LEVELS];
 	int p;
 
-	if (!xstats || RTA_PAYLOAD(xstats) < sizeof(st))
+	if (!xstats)
 		return 0;
-	memcpy(&st, RTA_DATA(xstats), sizeof(st));
-	if (st.version != TC_WIRE_XSTATS_VERSION)
-		return 0;
+	find_levels(xstats, TCA_WIRE_STATS_LEVEL, TCA_WIRE_LEVEL_STATS_INDEX, level,
+		    TC_WIRE_LEVELS);
 	open_json_array(PRINT_JSON, "levels");
-	for (p = TC_WIRE_LEVELS - 1; p >= 0; p--) {
-		const struct tc_wire_level_xstats *l = &st.level[p];
-
-		open_json_object(NULL);
-		show_json("level", p);
-		show_json("packets", l->packets);
-		show_json("bytes", l->bytes);
-		show_json("drops", l->drops);
-		show_json("qlen", l->qlen);
-		show_json("backlog", l->backlog);
-		show_json("max_backlog", l->max_backlog);
-		show_json("max_wait_ns", l->max_wait);
-		show_json("max_late_ns", l->max_late);
-		close_json_object();
-		snprintf(text, sizeof(text),
-			 "%s level %d: sent %llu bytes %llu pkt (dropped %llu) backlog %ub %up max %ub wait %s late %s",
-			 p == TC_WIRE_LEVELS - 1 ? "" : "\n", p,
-			 (unsigned long long)l->bytes, (unsigned long long)l->packets,
-			 (unsigned long long)l->drops, l->backlog, l->qlen, l->max_backlog,
-			 format_time(wait, l->max_wait), format_time(late, l->max_late));
-		show_text(text);
-	}
+	for (p = TC_WIRE_LEVELS - 1; p >= 0; p--)
+		if (level[p])
+			show_level(level[p]);
 	close_json_array(PRINT_JSON, NULL);
-	show_pause(&st.pause);
+	show_pause(xstats);
 	return 0;
 }
 
