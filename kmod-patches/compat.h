@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between the kernels the two modules build for, and the
- * helpers they share. Kbuild probes by header, or by the text of one; never by
- * version number.
+ * What differs between the kernels that the two modules build for. Kbuild probes
+ * by header, or by the text of one; never by version number.
  */
 #ifndef QJUMP_COMPAT_H
 #define QJUMP_COMPAT_H
@@ -27,24 +26,15 @@ static inline void compat_set_pkt_len(struct sk_buff *skb, unsigned int len)
 #endif
 }
 
-/* Refuse with a sentence for user space. */
-#define refuse(extack, msg) ({ NL_SET_ERR_MSG(extack, msg); -EINVAL; })
-
-/* The same, and the attribute at fault, if there is one. */
-#define refuse_at(extack, attr, msg) ({ NL_SET_ERR_MSG_ATTR(extack, attr, msg); -EINVAL; })
-
-/*
- * True when sch is to stand below a multi-queue root (mq, mqprio, taprio), at
- * whatever depth: it would then see one transmit queue's packets only. A parent
- * with major number 0 is the mq that the kernel attaches by default.
- */
-static inline bool qdisc_under_mq(const struct Qdisc *sch)
+/* A level is full. Before 7.0 nothing tells that from other drops of a qdisc. */
+static inline int compat_drop_at_limit(struct sk_buff *skb, struct Qdisc *sch,
+				       struct sk_buff **to_free)
 {
-	const struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc);
-
-	if (sch->parent == TC_H_ROOT)
-		return false;
-	return !TC_H_MAJ(sch->parent) || (root->flags & TCQ_F_MQROOT);
+#ifdef HAVE_QDISC_DROP_REASON
+	return qdisc_drop_reason(skb, sch, to_free, QDISC_DROP_BAND_LIMIT);
+#else
+	return qdisc_drop(skb, sch, to_free);
+#endif
 }
 
 #endif

@@ -21,8 +21,6 @@
  * division with remainder), so there is no rounding error however long the
  * wire is busy; a frame is handed over at its time rounded up to a whole ns.
  *
- * Jitter is drawn for each frame and added to its handing over: wire_jitter.h.
- *
  * A qdisc grafted on class :1 takes the place of the queues and picks the next
  * frame. It does not tell when a frame it held became free to go: after it
  * had nothing to give, the next frame starts when it is taken. Frames on the
@@ -35,23 +33,381 @@
  * account, as a NIC's completion does. Without, the sender of a packet that is
  * queued anywhere in an emulated network is held back by its own socket.
  *
- * Every wire obeys pauses, and one with thresholds sends them: wire_pause.h.
+ * Jitter
+ * ------
+ * What a frame takes beyond the wire's delay, drawn from quantiles, stands for
+ * the time that a host takes for what comes in, which is not the same for any
+ * two frames. Frames of one flow stay in order; a frame may overtake those of
+ * others. A flow is what network cards choose a receive queue by, unless told
+ * otherwise: addresses, and ports if it is TCP.
+ *
+ * Flow control
+ * ------------
+ * IEEE 802.3, annex 31B, between the wires of a link. Every wire obeys pauses.
+ * A port with thresholds counts the bytes of frames that came in through it and
+ * still wait in a wire of the same switch: they are charged to the wire at the
+ * root of skb->skb_iif, the device that received them, when they are queued, and
+ * released when they start to leave. When its account reaches XOFF the port
+ * sends a pause to its link partner, and when it falls to XON a resume. Control
+ * frames have 64 bytes, go before all queues and are held back by no pause. A
+ * pause stands until it is resumed, as if it was refreshed in time; there are
+ * no quanta.
+ *
+ * No skb travels: a control frame that starts is put into the mailbox of the
+ * wire at the other end with the time at which its last bit arrives. So a wire
+ * knows by then, and starts no frame from that very time on, however late its
+ * timer is.
+ *
+ * Nothing here takes the lock of another wire, for two root locks must never
+ * nest. An account is one atomic word. A mailbox has one writer, the partner
+ * under its own lock, and one reader, its owner under its own. A wire that is
+ * reached through its device, under RCU, may be reset at any time: it then
+ * takes a new number, by which frames know whether they are still on its
+ * account and partners whom they have paused.
  */
 
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/if_ether.h>
+#include <linux/if_vlan.h>
+#include <linux/in.h>
+#include <linux/jhash.h>
+#include <linux/jump_label.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/netdevice.h>
+#include <linux/prandom.h>
+#include <linux/rbtree.h>
+#include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
+#include <net/flow_dissector.h>
+#include <net/netlink.h>
+#include <net/sch_generic.h>
 
 #include "compat.h"
-#include "split.h"
-#include "wire_sched.h"
+#include "pkt_sched_wire.h"
+#include "sch_shared.h"
 
 #define CREATE_TRACE_POINTS
 #include "wire_trace.h"
 
+#define WIRE_LIMIT	152200	/* bytes; 100 frames of 1522 */
+#define WIRE_MIN_RATE	1000ULL			/* bit/s */
+#define WIRE_MAX_RATE	1000000000000ULL	/* bit/s */
+#define WIRE_MAX_DELAY	(10ULL * NSEC_PER_SEC)
+#define WIRE_MAX_JITTER	(4ULL * NSEC_PER_SEC)
+#define WIRE_MAX_OVERHEAD 2048	/* bytes */
+
+#define WIRE_PREAMBLE	8	/* bytes, with the start-of-frame delimiter */
+#define WIRE_GAP	12	/* bytes */
+
+#define WIRE_FLOWS	256	/* flows of one hash keep their order among each other */
+
+#define WIRE_PAUSE_BYTES	64	/* of a MAC control frame */
+#define WIRE_MAILS		16	/* control frames under way at most; a power of two */
+#define WIRE_NUMBER_SHIFT	40
+#define WIRE_ACCOUNT_BYTES	(BIT_ULL(WIRE_NUMBER_SHIFT) - 1)
+
 #define WIRE_CLASS	1	/* minor number of the only class */
+
+static struct netlink_range_validation wire_rate_range = {
+	.min = WIRE_MIN_RATE,
+	.max = WIRE_MAX_RATE,
+};
+
+static struct netlink_range_validation wire_delay_range = {
+	.max = WIRE_MAX_DELAY,
+};
+
+/* A frame is added to what waits before that is compared. */
+static struct netlink_range_validation wire_limit_range = {
+	.min = ETH_ZLEN + ETH_FCS_LEN,
+	.max = S32_MAX,
+};
+
+static const struct nla_policy wire_policy[TCA_WIRE_MAX + 1] = {
+	[TCA_WIRE_RATE]		= NLA_POLICY_FULL_RANGE(NLA_U64, &wire_rate_range),
+	[TCA_WIRE_LIMIT]	= NLA_POLICY_FULL_RANGE(NLA_U32, &wire_limit_range),
+	[TCA_WIRE_CLASSIFY]	= NLA_POLICY_MAX(NLA_U32, __TC_WIRE_CLASSIFY_MAX - 1),
+	[TCA_WIRE_OVERHEAD]	= NLA_POLICY_MAX(NLA_U32, WIRE_MAX_OVERHEAD),
+	[TCA_WIRE_DELAY]	= NLA_POLICY_FULL_RANGE(NLA_U64, &wire_delay_range),
+	[TCA_WIRE_ORPHAN]	= NLA_POLICY_MAX(NLA_U32, 1),
+	[TCA_WIRE_XOFF]		= { .type = NLA_U32 },
+	[TCA_WIRE_XON]		= { .type = NLA_U32 },
+	[TCA_WIRE_JITTER]	= {
+		.type = NLA_BINARY,
+		.len = TC_WIRE_QUANTILES * sizeof(struct tc_wire_quantile),
+	},
+	[TCA_WIRE_SEED]		= { .type = NLA_U64 },
+};
+
+struct wire_params {
+	u64	rate;		/* bit/s */
+	u64	delay;		/* ns */
+	u32	limit;		/* bytes per level */
+	u32	classify;	/* enum tc_wire_classify */
+	u32	overhead;	/* bytes per frame */
+	u32	orphan;		/* 0 or 1 */
+	u32	xoff;		/* bytes; 0: no pauses */
+	u32	xon;		/* bytes */
+	u32	quantiles;	/* of jitter; 0: none */
+	struct tc_wire_quantile jitter[TC_WIRE_QUANTILES];
+	u64	seed;		/* of jitter */
+};
+
+struct wire_time {
+	u64	ns;
+	u64	rest;		/* 1/rate ns, below rate */
+};
+
+struct wire_cb {
+	u64	time;		/* ns; waiting: arrival, in flight: handing over */
+	u32	level : 3;
+	u32	len : 29;	/* bytes, L of above */
+	u32	charged;	/* number of the wire on whose account it is; 0: none */
+};
+
+/*
+ * The frames that have started and are not yet handed over, by the time at
+ * which they are. A constant delay keeps them in the order of their starts: a
+ * line. With jitter some overtake the last of the line: those are in a tree.
+ */
+struct wire_flight {
+	struct qdisc_skb_head line;
+	struct rb_root	ahead;	/* of the last of the line */
+};
+
+struct wire_jitter {
+	struct rnd_state rnd;
+	u64	last[WIRE_FLOWS];	/* ns: when the last frame is handed over */
+};
+
+struct wire_pause {
+	/* sending; thresholds are copies of the parameters, for those without our lock */
+	u32		xoff;		/* bytes; 0: sends no pauses */
+	u32		xon;		/* bytes, below xoff */
+	atomic64_t	account;	/* our number, and bytes that came in here and wait */
+	atomic64_t	since;		/* ns: the account crossed a threshold */
+	u64		max_account;	/* bytes */
+	bool		want;		/* the partner is to be paused */
+	bool		told;		/* what the last control frame said of that */
+	u32		partner;	/* the number of the wire that it said it to; 0: none */
+	u64		sent;		/* pauses */
+	/* the mailbox; the partner writes the first three */
+	u64		mail[WIRE_MAILS];	/* ns * 2, + 1: pause, + 0: resume */
+	u32		head;		/* mails written */
+	u32		void_until;	/* mails before this one are void: their sender is gone */
+	u32		tail;		/* mails taken */
+	u32		voided;		/* void_until, when it was last seen */
+	/* obeying */
+	bool		paused;
+	bool		again;		/* no frame was started, but another may be */
+	u64		since_paused;	/* ns */
+	u64		received;	/* pauses */
+	u64		paused_ns;	/* without the pause that stands */
+};
+
+struct wire_level {
+	struct qdisc_skb_head queue;
+	u32	backlog;	/* bytes (L) waiting */
+	u32	max_backlog;	/* bytes */
+	u64	packets;	/* put on the wire */
+	u64	bytes;		/* put on the wire, preamble and gap included */
+	u64	drops;		/* packets */
+	u64	max_wait;	/* ns from arrival to start */
+	u64	max_late;	/* ns from when a frame was due to its handing over */
+};
+
+struct wire_queues {
+	unsigned long	backlogged;	/* bit p: level p has frames */
+	struct wire_level level[TC_WIRE_LEVELS];
+};
+
+struct wire_sched {
+	struct wire_queues queues;
+	struct wire_params params;
+	struct wire_time free;		/* the next frame may start */
+	struct wire_flight flight;
+	struct Qdisc	*child;		/* noop_qdisc: none */
+	u64		child_since;	/* ns: child became non-empty */
+	bool		child_held;	/* child had nothing to give */
+	struct qdisc_watchdog watchdog;
+	struct wire_pause pause;
+	struct wire_jitter jitter;
+};
+
+static DEFINE_STATIC_KEY_FALSE(wire_pauses);	/* there has been a wire with thresholds */
+static atomic_t wire_numbers;
 
 static struct Qdisc_ops wire_ops;
 
+static struct wire_cb *wire_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct wire_cb));
+	return (struct wire_cb *)qdisc_skb_cb(skb)->data;
+}
+
+/* Bytes from the first of the frame to the last of its FCS. */
+static u32 wire_frame_len(const struct sk_buff *skb)
+{
+	u32 trailer = ETH_FCS_LEN + (skb_vlan_tag_present(skb) ? VLAN_HLEN : 0);
+
+	return max_t(u32, skb->len + trailer, ETH_ZLEN + ETH_FCS_LEN);
+}
+
+static __always_inline u32 wire_classify(const struct wire_params *p, const struct sk_buff *skb)
+{
+	struct vlan_hdr tag;
+	const struct vlan_hdr *vh;
+
+	switch (p->classify) {
+	case TC_WIRE_FIFO:
+		return 0;
+	case TC_WIRE_PRIORITY:
+		return skb->priority < TC_WIRE_LEVELS ? skb->priority : 0;
+	}
+	if (skb_vlan_tag_present(skb))
+		return skb_vlan_tag_get_prio(skb);
+	if (!eth_type_vlan(skb->protocol))
+		return 0;
+	vh = skb_header_pointer(skb, ETH_HLEN, sizeof(tag), &tag);
+	return vh ? ntohs(vh->h_vlan_TCI) >> VLAN_PRIO_SHIFT : 0;
+}
+
+/* t + bytes * 8 / rate, exactly */
+static struct wire_time wire_after(struct wire_time t, u32 bytes, u64 rate)
+{
+	u64 rest;
+
+	t.ns += div64_u64_rem((u64)bytes * 8 * NSEC_PER_SEC + t.rest, rate, &rest);
+	t.rest = rest;
+	return t;
+}
+
+static u64 wire_ceil(struct wire_time t)
+{
+	return t.ns + !!t.rest;
+}
+
+/* t, but not before ns */
+static struct wire_time wire_not_before(struct wire_time t, u64 ns)
+{
+	return ns <= wire_ceil(t) ? t : (struct wire_time) { .ns = ns };
+}
+
+/*
+ * The transmit time stamp, as a NIC takes it: when the frame starts. A veth
+ * stamps when it is handed the frame, which here is one serialisation and D
+ * later. It finds no socket to tell, unless frames stay on its account.
+ */
+static void wire_stamp(const struct wire_params *p, struct sk_buff *skb)
+{
+	if (likely(!skb_shinfo(skb)->tx_flags))
+		return;
+	skb_tx_timestamp(skb);
+	if (!p->orphan)
+		skb_shinfo(skb)->tx_flags &= ~SKBTX_SW_TSTAMP;
+}
+
+static void wire_flight_add(struct wire_flight *f, struct sk_buff *skb)
+{
+	struct rb_node **at = &f->ahead.rb_node, *parent = NULL;
+	u64 time = wire_cb(skb)->time;
+
+	if (likely(!f->line.tail || wire_cb(f->line.tail)->time <= time)) {
+		__qdisc_enqueue_tail(skb, &f->line);
+		return;
+	}
+	while (*at) {
+		parent = *at;
+		at = time < wire_cb(rb_to_skb(parent))->time ? &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&skb->rbnode, parent, at);
+	rb_insert_color(&skb->rbnode, &f->ahead);
+}
+
+/*
+ * The next to be handed over, or NULL. Of two at one time that in the line has
+ * started first: the other came when the line went further than that.
+ */
+static struct sk_buff *wire_flight_next(const struct wire_flight *f)
+{
+	struct sk_buff *skb = f->line.head;
+	struct rb_node *node;
+
+	if (likely(RB_EMPTY_ROOT(&f->ahead)))
+		return skb;
+	node = rb_first(&f->ahead);
+	return wire_cb(rb_to_skb(node))->time < wire_cb(skb)->time ? rb_to_skb(node) : skb;
+}
+
+static void wire_flight_cut(struct wire_flight *f, struct sk_buff *skb)
+{
+	rb_erase(&skb->rbnode, &f->ahead);
+	/* the node lay over these */
+	skb->next = NULL;
+	skb->prev = NULL;
+}
+
+/* Take out skb, which is that of wire_flight_next(). */
+static void wire_flight_take(struct wire_flight *f, struct sk_buff *skb, struct net_device *dev)
+{
+	if (likely(skb == f->line.head)) {
+		__qdisc_dequeue_head(&f->line);
+		return;
+	}
+	wire_flight_cut(f, skb);
+	skb->dev = dev;		/* the node lay over this too */
+}
+
+static void wire_flight_purge(struct wire_flight *f)
+{
+	struct rb_node *node;
+
+	__qdisc_reset_queue(&f->line);
+	while ((node = rb_first(&f->ahead))) {
+		struct sk_buff *skb = rb_to_skb(node);
+
+		wire_flight_cut(f, skb);
+		rtnl_kfree_skbs(skb, skb);
+	}
+}
+
+/* ns: between two quantiles as many as the share lies between theirs */
+static u32 wire_jitter_draw(struct wire_jitter *j, const struct wire_params *p)
+{
+	u32 share = prandom_u32_state(&j->rnd);
+	const struct tc_wire_quantile *q = p->jitter;
+
+	while (share > q[1].share)
+		q++;
+	return q[0].ns + div_u64((u64)(share - q[0].share) * (q[1].ns - q[0].ns),
+				 q[1].share - q[0].share);
+}
+
+static u32 wire_jitter_flow(const struct sk_buff *skb)
+{
+	struct flow_keys keys;
+	u32 ports = 0;
+
+	skb_flow_dissect_flow_keys(skb, &keys, 0);
+	if (keys.basic.ip_proto == IPPROTO_TCP)
+		ports = (__force u32)keys.ports.ports;
+	return jhash_3words((__force u32)flow_get_u32_src(&keys),
+			    (__force u32)flow_get_u32_dst(&keys), ports, 0);
+}
+
+/* When a frame is handed over whose last bit and the delay have passed at that time. */
+static u64 wire_jitter_add(struct wire_jitter *j, const struct wire_params *p, struct sk_buff *skb,
+			   u64 time)
+{
+	u64 *last = &j->last[wire_jitter_flow(skb) % WIRE_FLOWS];
+
+	*last = max(*last, time + wire_jitter_draw(j, p));
+	return *last;
+}
+
+/* That of the wire at the root of a device that is up, or NULL; dev may be NULL; under RCU. */
 static struct wire_pause *wire_pause_of(const struct net_device *dev)
 {
 	struct Qdisc *root;
@@ -62,8 +418,401 @@ static struct wire_pause *wire_pause_of(const struct net_device *dev)
 	return root->ops == &wire_ops ? &((struct wire_sched *)qdisc_priv(root))->pause : NULL;
 }
 
-static int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
-			      struct sk_buff **to_free)
+/* The other end of a veth, or NULL; under RCU. It may be gone the next time. */
+static struct net_device *wire_peer(struct net_device *dev)
+{
+	const struct net_device_ops *ops = dev->netdev_ops;
+
+	return ops->ndo_get_peer_dev ? ops->ndo_get_peer_dev(dev) : NULL;
+}
+
+/* Have the root qdisc of a device run soon, without its lock; under RCU. */
+static void wire_kick(const struct net_device *dev)
+{
+	netif_schedule_queue(netdev_get_tx_queue(dev, 0));
+}
+
+static u32 wire_pause_number(const struct wire_pause *p)
+{
+	return atomic64_read(&p->account) >> WIRE_NUMBER_SHIFT;
+}
+
+/* A new number, never 0, and nothing on the account. */
+static void wire_pause_renew(struct wire_pause *p)
+{
+	u32 number;
+
+	do {
+		number = atomic_inc_return(&wire_numbers) & (BIT(64 - WIRE_NUMBER_SHIFT) - 1);
+	} while (!number);
+	/* ordered: a partner that sees it writes behind what is not read any more */
+	atomic64_xchg(&p->account, (u64)number << WIRE_NUMBER_SHIFT);
+}
+
+/* A frame has been queued at an egress: put it on the account of its ingress. */
+static noinline void wire_pause_charge(struct Qdisc *egress, const struct sk_buff *skb)
+{
+	struct wire_cb *cb = wire_cb(skb);
+	struct net_device *dev;
+	struct wire_pause *p;
+
+	if (!skb->skb_iif)	/* sent by this host itself */
+		return;
+	rcu_read_lock();
+	dev = dev_get_by_index_rcu(dev_net(qdisc_dev(egress)), skb->skb_iif);
+	p = wire_pause_of(dev);
+	if (p && READ_ONCE(p->xoff)) {
+		u64 account = atomic64_add_return(cb->len, &p->account);
+		u64 bytes = account & WIRE_ACCOUNT_BYTES;
+
+		cb->charged = account >> WIRE_NUMBER_SHIFT;
+		if (bytes > READ_ONCE(p->max_account))
+			WRITE_ONCE(p->max_account, bytes);
+		if (bytes >= READ_ONCE(p->xoff)) {
+			if (bytes - cb->len < READ_ONCE(p->xoff))
+				atomic64_set(&p->since, cb->time);
+			wire_kick(dev);
+		}
+	}
+	rcu_read_unlock();
+}
+
+/* A frame starts to leave, or is purged. */
+static noinline void wire_pause_release(struct Qdisc *egress, const struct sk_buff *skb, u64 time)
+{
+	const struct wire_cb *cb = wire_cb(skb);
+	struct net_device *dev;
+	struct wire_pause *p;
+	u64 bytes;
+	s64 old;
+
+	if (!cb->charged)
+		return;
+	rcu_read_lock();
+	dev = dev_get_by_index_rcu(dev_net(qdisc_dev(egress)), skb->skb_iif);
+	p = wire_pause_of(dev);
+	if (!p)
+		goto out;
+	old = atomic64_read(&p->account);
+	do {
+		if ((u64)old >> WIRE_NUMBER_SHIFT != cb->charged)
+			goto out;
+	} while (!atomic64_try_cmpxchg(&p->account, &old, old - cb->len));
+	bytes = old & WIRE_ACCOUNT_BYTES;
+	if (bytes > READ_ONCE(p->xon) && bytes - cb->len <= READ_ONCE(p->xon)) {
+		atomic64_set(&p->since, time);
+		wire_kick(dev);
+	}
+out:
+	rcu_read_unlock();
+}
+
+/*
+ * Whether a control frame is to be sent, and since when. A partner that has
+ * been replaced does not know of the pause that stands: it is told again.
+ */
+static bool wire_pause_due(struct wire_pause *p, struct net_device *dev, u64 now, u64 *since)
+{
+	u64 bytes = atomic64_read(&p->account) & WIRE_ACCOUNT_BYTES;
+	const struct wire_pause *partner;
+	bool due;
+
+	if (p->xoff && bytes >= p->xoff)
+		p->want = true;
+	else if (bytes <= p->xon)
+		p->want = false;
+	if (!p->want && !p->told)
+		return false;
+	rcu_read_lock();
+	partner = wire_pause_of(wire_peer(dev));
+	due = p->want != p->told || (partner && wire_pause_number(partner) != p->partner);
+	*since = p->want != p->told ? atomic64_read(&p->since) : now;
+	/* pairs with the release of tail: a mail is read before it is written anew */
+	if (partner && partner->head - smp_load_acquire(&partner->tail) == WIRE_MAILS)
+		due = false;	/* it will kick us */
+	rcu_read_unlock();
+	return due;
+}
+
+/* The control frame that is due has started, and arrives at that time. */
+static void wire_pause_send(struct wire_pause *p, struct net_device *dev, u64 time)
+{
+	struct wire_pause *partner;
+	struct net_device *peer;
+
+	p->told = p->want;
+	p->sent += p->want;
+	p->partner = 0;
+	rcu_read_lock();
+	peer = wire_peer(dev);
+	partner = wire_pause_of(peer);
+	if (partner) {
+		p->partner = wire_pause_number(partner);
+		WRITE_ONCE(partner->mail[partner->head % WIRE_MAILS], time << 1 | p->want);
+		/* the mail before its number */
+		smp_store_release(&partner->head, partner->head + 1);
+		wire_kick(peer);
+	}
+	rcu_read_unlock();
+}
+
+/* No pauses any more: whom we have paused goes on at once, and what is on our account is not. */
+static void wire_pause_stop(struct wire_pause *p, struct net_device *dev)
+{
+	struct wire_pause *partner;
+	struct net_device *peer;
+
+	rcu_read_lock();
+	peer = p->partner ? wire_peer(dev) : NULL;
+	partner = wire_pause_of(peer);
+	if (partner) {
+		/* before any mail of a wire that takes our place */
+		smp_store_release(&partner->void_until, partner->head);
+		wire_kick(peer);
+	}
+	rcu_read_unlock();
+	p->want = false;
+	p->told = false;
+	p->partner = 0;
+	wire_pause_renew(p);
+}
+
+static void wire_pause_end(struct wire_pause *p, u64 time, struct wire_time *free)
+{
+	if (!p->paused)
+		return;
+	p->paused = false;
+	p->paused_ns += time - p->since_paused;
+	*free = wire_not_before(*free, time);
+}
+
+/* Obey the control frames that have arrived by that time; free: when the next frame may start. */
+static void wire_pause_obey(struct wire_pause *p, struct net_device *dev, u64 time, u64 now,
+			    struct wire_time *free)
+{
+	u32 head, gone, tail = p->tail;
+	struct net_device *peer;
+	bool full;
+
+	/* head first: who sees a mail sees the voids before it */
+	head = smp_load_acquire(&p->head);
+	gone = READ_ONCE(p->void_until);
+	if (unlikely(gone != p->voided)) {
+		p->voided = gone;
+		tail = gone;
+		if ((s32)(gone - head) > 0)
+			head = gone;
+		wire_pause_end(p, now, free);
+	}
+	for (; tail != head; tail++) {
+		u64 mail = READ_ONCE(p->mail[tail % WIRE_MAILS]);
+
+		if (mail >> 1 > time)
+			break;
+		if (!(mail & 1)) {
+			wire_pause_end(p, mail >> 1, free);
+			continue;
+		}
+		p->received++;
+		if (!p->paused)
+			p->since_paused = mail >> 1;
+		p->paused = true;
+	}
+	if (tail == p->tail)
+		return;
+	full = head - p->tail == WIRE_MAILS;
+	/* its mails have been read */
+	smp_store_release(&p->tail, tail);
+	rcu_read_lock();
+	peer = full ? wire_peer(dev) : NULL;
+	if (peer)
+		wire_kick(peer);
+	rcu_read_unlock();
+}
+
+/* As new: the account is empty, no frame is held, and no partner because of us. */
+static void wire_pause_reset(struct wire_pause *p, struct net_device *dev, u64 now,
+			     struct wire_time *free)
+{
+	WRITE_ONCE(p->tail, READ_ONCE(p->head));
+	p->voided = READ_ONCE(p->void_until);
+	wire_pause_end(p, now, free);
+	wire_pause_stop(p, dev);
+}
+
+/* Thresholds have changed: look at the account, which is not kept without. */
+static void wire_pause_change(struct wire_pause *p, struct net_device *dev, u32 xoff, u32 xon)
+{
+	if (!p->xoff || !xoff)
+		wire_pause_stop(p, dev);
+	WRITE_ONCE(p->xoff, xoff);
+	WRITE_ONCE(p->xon, xon);
+	atomic64_set(&p->since, ktime_get_ns());
+	rcu_read_lock();
+	wire_kick(dev);
+	rcu_read_unlock();
+}
+
+static int wire_pause_dump(const struct wire_pause *p, struct sk_buff *skb)
+{
+	u64 paused = p->paused_ns + (p->paused ? ktime_get_ns() - p->since_paused : 0);
+
+	if (nla_put_u32(skb, TCA_WIRE_STATS_PAUSE_ON, !!p->xoff) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_PAUSE_SENT, p->sent, TCA_WIRE_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_PAUSE_RECEIVED, p->received,
+			      TCA_WIRE_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_PAUSED, paused, TCA_WIRE_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_INGRESS,
+			      atomic64_read(&p->account) & WIRE_ACCOUNT_BYTES,
+			      TCA_WIRE_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_MAX_INGRESS, READ_ONCE(p->max_account),
+			      TCA_WIRE_STATS_PAD))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/* When the next control frame arrives that is known of; U64_MAX: none is. */
+static u64 wire_pause_next(const struct wire_pause *p)
+{
+	/* the number before the mail */
+	if (smp_load_acquire(&p->head) == p->tail)
+		return U64_MAX;
+	return READ_ONCE(p->mail[p->tail % WIRE_MAILS]) >> 1;
+}
+
+/* Whether a frame that could start at that time, which is not after now, must wait. */
+static bool wire_pause_holds(struct wire_pause *p, struct net_device *dev, u64 time, u64 now,
+			     struct wire_time *free)
+{
+	wire_pause_obey(p, dev, time, now, free);
+	while (p->paused && wire_pause_next(p) <= now)
+		wire_pause_obey(p, dev, wire_pause_next(p), now, free);
+	return p->paused;
+}
+
+/* False: the level is full. */
+static __always_inline bool wire_queues_add(struct wire_queues *w, const struct wire_params *params,
+			    struct Qdisc *sch, struct sk_buff *skb)
+{
+	u32 p = wire_classify(params, skb), len = wire_frame_len(skb);
+	struct wire_level *l = &w->level[p];
+
+	if (unlikely(len > params->limit || l->backlog > params->limit - len)) {
+		l->drops++;
+		return false;
+	}
+	*wire_cb(skb) = (struct wire_cb) {
+		.time = ktime_get_ns(),
+		.level = p,
+		.len = len,
+	};
+	__qdisc_enqueue_tail(skb, &l->queue);
+	__set_bit(p, &w->backlogged);
+	l->backlog += len;
+	l->max_backlog = max(l->max_backlog, l->backlog);
+	if (static_branch_unlikely(&wire_pauses))
+		wire_pause_charge(sch, skb);
+	return true;
+}
+
+/*
+ * The highest level with a frame by the time the wire is free; if none, the
+ * first to come. There is one; start: when it would start.
+ */
+static unsigned long wire_queues_first(const struct wire_queues *w, struct wire_time free,
+				       struct wire_time *start)
+{
+	u64 by = wire_ceil(free), first = U64_MAX;
+	unsigned long ready = w->backlogged, best = 0;
+
+	while (ready) {
+		unsigned long p = __fls(ready);
+		u64 arrival = wire_cb(w->level[p].queue.head)->time;
+
+		if (arrival < first) {
+			first = arrival;
+			best = p;
+			if (arrival <= by)
+				break;
+		}
+		ready &= ~BIT(p);
+	}
+	*start = wire_not_before(free, first);
+	return best;
+}
+
+static struct sk_buff *wire_queues_take(struct wire_queues *w, unsigned long p, struct Qdisc *sch,
+					u64 time)
+{
+	struct wire_level *l = &w->level[p];
+	struct sk_buff *skb = __qdisc_dequeue_head(&l->queue);
+
+	if (!l->queue.head)
+		__clear_bit(p, &w->backlogged);
+	l->backlog -= wire_cb(skb)->len;
+	if (static_branch_unlikely(&wire_pauses))
+		wire_pause_release(sch, skb, time);
+	return skb;
+}
+
+static void wire_queues_purge(struct wire_queues *w, struct Qdisc *sch, u64 now)
+{
+	const struct sk_buff *skb;
+	int p;
+
+	for (p = 0; p < TC_WIRE_LEVELS; p++) {
+		for (skb = w->level[p].queue.head; skb; skb = skb->next)
+			wire_pause_release(sch, skb, now);
+		__qdisc_reset_queue(&w->level[p].queue);
+		w->level[p].backlog = 0;
+	}
+	w->backlogged = 0;
+}
+
+static int wire_level_dump(const struct wire_level *l, u32 p, struct sk_buff *skb)
+{
+	struct nlattr *nest = nla_nest_start(skb, TCA_WIRE_STATS_LEVEL);
+
+	if (!nest || nla_put_u32(skb, TCA_WIRE_LEVEL_STATS_INDEX, p) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_PACKETS, l->packets,
+			      TCA_WIRE_LEVEL_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_BYTES, l->bytes,
+			      TCA_WIRE_LEVEL_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_DROPS, l->drops,
+			      TCA_WIRE_LEVEL_STATS_PAD) ||
+	    nla_put_u32(skb, TCA_WIRE_LEVEL_STATS_QLEN, l->queue.qlen) ||
+	    nla_put_u32(skb, TCA_WIRE_LEVEL_STATS_BACKLOG, l->backlog) ||
+	    nla_put_u32(skb, TCA_WIRE_LEVEL_STATS_MAX_BACKLOG, l->max_backlog) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_MAX_WAIT, l->max_wait,
+			      TCA_WIRE_LEVEL_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_MAX_LATE, l->max_late,
+			      TCA_WIRE_LEVEL_STATS_PAD))
+		return -EMSGSIZE;
+	return nla_nest_end(skb, nest);
+}
+
+static int wire_queues_dump(const struct wire_queues *w, struct sk_buff *skb)
+{
+	int p, err = 0;
+
+	for (p = 0; p < TC_WIRE_LEVELS && err >= 0; p++)
+		err = wire_level_dump(&w->level[p], p, skb);
+	return err;
+}
+
+/* From start on, so many bytes and the gap; when the last of them is at the other end. */
+static __always_inline u64 wire_occupy(struct wire_sched *q, struct wire_time start, u32 bytes)
+{
+	u64 time = wire_ceil(wire_after(start, bytes, q->params.rate)) + q->params.delay;
+
+	q->free = wire_after(start, bytes + WIRE_GAP, q->params.rate);
+	/* a shorter delay must not overtake */
+	if (q->flight.line.tail && !q->params.quantiles)
+		time = max(time, wire_cb(q->flight.line.tail)->time);
+	return time;
+}
+
+static noinline int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb);
@@ -85,21 +834,20 @@ static int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 	return NET_XMIT_SUCCESS;
 }
 
-static int wire_enqueue_frame(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+static __always_inline int wire_enqueue_frame(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 
 	if (q->child != &noop_qdisc)
 		return wire_enqueue_child(skb, sch, to_free);
 	if (!wire_queues_add(&q->queues, &q->params, sch, skb))
-		return qdisc_drop(skb, sch, to_free);
+		return compat_drop_at_limit(skb, sch, to_free);
 	qdisc_qstats_backlog_inc(sch, skb);
 	sch->q.qlen++;
 	return NET_XMIT_SUCCESS;
 }
 
-static noinline int wire_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch,
-				     struct sk_buff **to_free)
+static noinline int wire_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	int ret = split_gso(skb, sch, wire_enqueue_frame, to_free);
 
@@ -274,6 +1022,151 @@ static struct sk_buff *wire_dequeue(struct Qdisc *sch)
 	return NULL;
 }
 
+/*
+ * The parameters of a wire: netlink attributes, what is refused and why. They
+ * are parsed into a copy, which replaces the old ones only when it is valid.
+ */
+static int wire_params_check_jitter(const struct wire_params *p, struct netlink_ext_ack *extack)
+{
+	u32 i, last = p->quantiles - 1;
+
+	if (!p->quantiles)
+		return 0;
+	if (!last || p->jitter[0].share || p->jitter[last].share != U32_MAX)
+		return refuse(extack, "The quantiles of the jitter must go from 0 to 100 %");
+	for (i = 1; i <= last; i++)
+		if (p->jitter[i].share <= p->jitter[i - 1].share ||
+		    p->jitter[i].ns < p->jitter[i - 1].ns)
+			return refuse(extack, "The quantiles of the jitter must ascend");
+	if (p->jitter[last].ns > WIRE_MAX_JITTER)
+		return refuse(extack, "The jitter must not exceed 4 s");
+	return 0;
+}
+
+/* -EINVAL and the reason, or 0. */
+static int wire_params_check(const struct wire_params *p, struct netlink_ext_ack *extack)
+{
+	if (!p->rate)
+		return refuse(extack, "A wire needs a rate");
+	if (p->xon >= max(p->xoff, 1U))
+		return refuse(extack, "The threshold of resumes must be below that of pauses");
+	return wire_params_check_jitter(p, extack);
+}
+
+/* The policies say "integer out of range"; say of what, and which it is. */
+static int wire_out_of_range(int err, struct netlink_ext_ack *extack)
+{
+	const struct nla_policy *policy = extack ? extack->policy : NULL;
+
+	if (policy == &wire_policy[TCA_WIRE_RATE])
+		NL_SET_ERR_MSG_MOD(extack, "The rate must lie between 1 kbit/s and 1 Tbit/s");
+	else if (policy == &wire_policy[TCA_WIRE_LIMIT])
+		NL_SET_ERR_MSG_MOD(extack, "The limit must lie between 64 and 2^31 - 1 bytes");
+	else if (policy == &wire_policy[TCA_WIRE_CLASSIFY])
+		NL_SET_ERR_MSG_MOD(extack,
+				   "Frames are classified by pcp, by priority or not at all (fifo)");
+	else if (policy == &wire_policy[TCA_WIRE_OVERHEAD])
+		NL_SET_ERR_MSG_MOD(extack, "The overhead must not exceed 2048 bytes");
+	else if (policy == &wire_policy[TCA_WIRE_DELAY])
+		NL_SET_ERR_MSG_MOD(extack, "The delay must not exceed 10 s");
+	else if (policy == &wire_policy[TCA_WIRE_ORPHAN])
+		NL_SET_ERR_MSG_MOD(extack, "Orphan must be 0 or 1");
+	return err;
+}
+
+static int wire_params_parse(struct wire_params *p, struct nlattr *opt,
+			     struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_WIRE_MAX + 1];
+	int err;
+
+	err = nla_parse_nested(tb, TCA_WIRE_MAX, opt, wire_policy, extack);
+	if (err)
+		return wire_out_of_range(err, extack);
+	if (tb[TCA_WIRE_RATE])
+		p->rate = nla_get_u64(tb[TCA_WIRE_RATE]);
+	if (tb[TCA_WIRE_LIMIT])
+		p->limit = nla_get_u32(tb[TCA_WIRE_LIMIT]);
+	if (tb[TCA_WIRE_CLASSIFY])
+		p->classify = nla_get_u32(tb[TCA_WIRE_CLASSIFY]);
+	if (tb[TCA_WIRE_OVERHEAD])
+		p->overhead = nla_get_u32(tb[TCA_WIRE_OVERHEAD]);
+	if (tb[TCA_WIRE_DELAY])
+		p->delay = nla_get_u64(tb[TCA_WIRE_DELAY]);
+	if (tb[TCA_WIRE_ORPHAN])
+		p->orphan = nla_get_u32(tb[TCA_WIRE_ORPHAN]);
+	if (tb[TCA_WIRE_XOFF])
+		p->xoff = nla_get_u32(tb[TCA_WIRE_XOFF]);
+	if (tb[TCA_WIRE_XON])
+		p->xon = nla_get_u32(tb[TCA_WIRE_XON]);
+	if (tb[TCA_WIRE_JITTER]) {
+		if (nla_len(tb[TCA_WIRE_JITTER]) % sizeof(p->jitter[0]))
+			return refuse_at(extack, tb[TCA_WIRE_JITTER],
+					 "A quantile of the jitter has 8 bytes");
+		p->quantiles = nla_len(tb[TCA_WIRE_JITTER]) / sizeof(p->jitter[0]);
+		nla_memcpy(p->jitter, tb[TCA_WIRE_JITTER], sizeof(p->jitter));
+	}
+	if (tb[TCA_WIRE_SEED])
+		p->seed = nla_get_u64(tb[TCA_WIRE_SEED]);
+	return wire_params_check(p, extack);
+}
+
+static int wire_jitter_dump(const struct wire_params *p, struct sk_buff *skb)
+{
+	u32 i, quantiles = READ_ONCE(p->quantiles);
+	struct tc_wire_quantile *quantile;
+	struct nlattr *attr = nla_reserve(skb, TCA_WIRE_JITTER, quantiles * sizeof(*quantile));
+
+	if (!attr)
+		return -EMSGSIZE;
+	quantile = nla_data(attr);
+	for (i = 0; i < quantiles; i++) {
+		quantile[i].share = READ_ONCE(p->jitter[i].share);
+		quantile[i].ns = READ_ONCE(p->jitter[i].ns);
+	}
+	return 0;
+}
+
+static int wire_params_dump(const struct wire_params *p, struct sk_buff *skb)
+{
+	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
+
+	if (!nest ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_RATE, READ_ONCE(p->rate), TCA_WIRE_PAD) ||
+	    nla_put_u32(skb, TCA_WIRE_LIMIT, READ_ONCE(p->limit)) ||
+	    nla_put_u32(skb, TCA_WIRE_CLASSIFY, READ_ONCE(p->classify)) ||
+	    nla_put_u32(skb, TCA_WIRE_OVERHEAD, READ_ONCE(p->overhead)) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_DELAY, READ_ONCE(p->delay), TCA_WIRE_PAD) ||
+	    nla_put_u32(skb, TCA_WIRE_ORPHAN, READ_ONCE(p->orphan)) ||
+	    nla_put_u32(skb, TCA_WIRE_XOFF, READ_ONCE(p->xoff)) ||
+	    nla_put_u32(skb, TCA_WIRE_XON, READ_ONCE(p->xon)) ||
+	    wire_jitter_dump(p, skb) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_SEED, READ_ONCE(p->seed), TCA_WIRE_PAD))
+		return -EMSGSIZE;
+	return nla_nest_end(skb, nest);
+}
+
+/* For dumps, which may read them without our lock. */
+static void wire_params_store(struct wire_params *to, const struct wire_params *from)
+{
+	u32 i;
+
+	WRITE_ONCE(to->rate, from->rate);
+	WRITE_ONCE(to->delay, from->delay);
+	WRITE_ONCE(to->limit, from->limit);
+	WRITE_ONCE(to->classify, from->classify);
+	WRITE_ONCE(to->overhead, from->overhead);
+	WRITE_ONCE(to->orphan, from->orphan);
+	WRITE_ONCE(to->xoff, from->xoff);
+	WRITE_ONCE(to->xon, from->xon);
+	for (i = 0; i < from->quantiles; i++) {
+		WRITE_ONCE(to->jitter[i].share, from->jitter[i].share);
+		WRITE_ONCE(to->jitter[i].ns, from->jitter[i].ns);
+	}
+	WRITE_ONCE(to->quantiles, from->quantiles);
+	WRITE_ONCE(to->seed, from->seed);
+}
+
 static int wire_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct wire_sched *q = qdisc_priv(sch);
@@ -293,7 +1186,7 @@ static int wire_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		wire_pause_change(&q->pause, qdisc_dev(sch), p.xoff, p.xon);
 	if (p.seed != q->params.seed || p.quantiles != q->params.quantiles)
 		prandom_seed_state(&q->jitter.rnd, p.seed);
-	q->params = p;
+	wire_params_store(&q->params, &p);
 	sch_tree_unlock(sch);
 	return 0;
 }
@@ -365,8 +1258,8 @@ static int wire_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	return 0;
 }
 
-static int wire_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new,
-		      struct Qdisc **old, struct netlink_ext_ack *extack)
+static int wire_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new, struct Qdisc **old,
+		      struct netlink_ext_ack *extack)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 

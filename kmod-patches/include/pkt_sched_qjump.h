@@ -25,7 +25,7 @@ enum {
 	TCA_QJUMP_PRIOMAP,	/* u8[16], skb->priority -> level; above 15: 0 (mode 2015: 7) */
 	TCA_QJUMP_OVERHEAD,	/* u32, bytes added to the cost of every packet */
 	TCA_QJUMP_MPU,		/* u32, bytes; smallest cost of a packet */
-	TCA_QJUMP_SLACK,	/* u64, ns: rolling: how much later than dequeued a frame may leave */
+	TCA_QJUMP_SLACK,	/* u64, ns: rolling: frames leave so much later at most */
 	__TCA_QJUMP_MAX
 };
 
@@ -71,9 +71,9 @@ enum {
 	TCA_QJUMP_LEVEL_STATS_INDEX,		/* u32, 0 to 7 */
 	TCA_QJUMP_LEVEL_STATS_PACKETS,		/* u64: sent */
 	TCA_QJUMP_LEVEL_STATS_BYTES,		/* u64: sent, without overhead */
-	TCA_QJUMP_LEVEL_STATS_DROPS,		/* u64: all dropped packets, the oversize ones included */
+	TCA_QJUMP_LEVEL_STATS_DROPS,		/* u64: dropped, oversize ones too */
 	TCA_QJUMP_LEVEL_STATS_OVERSIZE,		/* u64: dropped: dearer than a whole budget */
-	TCA_QJUMP_LEVEL_STATS_THROTTLED,	/* u64: packets that had to wait for a later epoch */
+	TCA_QJUMP_LEVEL_STATS_THROTTLED,	/* u64: had to wait for an epoch */
 	TCA_QJUMP_LEVEL_STATS_QLEN,		/* u32: packets waiting */
 	TCA_QJUMP_LEVEL_STATS_BACKLOG,		/* u32: bytes waiting */
 	TCA_QJUMP_LEVEL_STATS_LIMIT,		/* u32: bytes; the limit in force */

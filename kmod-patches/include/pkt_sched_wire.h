@@ -51,7 +51,7 @@ enum {
 	TCA_WIRE_STATS_PAUSE_SENT,	/* u64: pauses, not resumes */
 	TCA_WIRE_STATS_PAUSE_RECEIVED,	/* u64 */
 	TCA_WIRE_STATS_PAUSED,		/* u64, ns that the wire was held, up to now */
-	TCA_WIRE_STATS_INGRESS,		/* u64: bytes of frames that came in here and wait in wires */
+	TCA_WIRE_STATS_INGRESS,		/* u64: bytes that came in here and wait in wires */
 	TCA_WIRE_STATS_MAX_INGRESS,	/* u64: high-water mark of the same */
 	__TCA_WIRE_STATS_MAX
 };
@@ -63,13 +63,13 @@ enum {
 	TCA_WIRE_LEVEL_STATS_PAD,
 	TCA_WIRE_LEVEL_STATS_INDEX,		/* u32, 0 to 7 */
 	TCA_WIRE_LEVEL_STATS_PACKETS,		/* u64: put on the wire */
-	TCA_WIRE_LEVEL_STATS_BYTES,		/* u64: on the wire, with preamble, tag, FCS and gap */
+	TCA_WIRE_LEVEL_STATS_BYTES,		/* u64: on the wire, preamble and gap too */
 	TCA_WIRE_LEVEL_STATS_DROPS,		/* u64: at the limit */
 	TCA_WIRE_LEVEL_STATS_QLEN,		/* u32: frames waiting */
-	TCA_WIRE_LEVEL_STATS_BACKLOG,		/* u32: bytes of frames (with tag and FCS) waiting */
+	TCA_WIRE_LEVEL_STATS_BACKLOG,		/* u32: bytes waiting, tag and FCS too */
 	TCA_WIRE_LEVEL_STATS_MAX_BACKLOG,	/* u32: high-water mark of the same */
-	TCA_WIRE_LEVEL_STATS_MAX_WAIT,		/* u64, ns from arrival to start, of frames that waited here */
-	TCA_WIRE_LEVEL_STATS_MAX_LATE,		/* u64, ns by which timers handed a frame over too late */
+	TCA_WIRE_LEVEL_STATS_MAX_WAIT,		/* u64, ns from arrival to start */
+	TCA_WIRE_LEVEL_STATS_MAX_LATE,		/* u64, ns: timers were late by */
 	__TCA_WIRE_LEVEL_STATS_MAX
 };
 

@@ -129,7 +129,8 @@ static void show_size(const char *key, uint32_t value)
 static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	static const uint8_t size[TCA_QJUMP_MAX + 1] = {
-		[TCA_QJUMP_EPOCH] = 8, [TCA_QJUMP_BASE] = 8, [TCA_QJUMP_SLACK] = 8, [TCA_QJUMP_MODE] = 4,
+		[TCA_QJUMP_EPOCH] = 8, [TCA_QJUMP_BASE] = 8, [TCA_QJUMP_SLACK] = 8,
+		[TCA_QJUMP_MODE] = 4,
 		[TCA_QJUMP_EPOCHS] = 4, [TCA_QJUMP_PRIOMAP] = TC_QJUMP_PRIOS,
 		[TCA_QJUMP_OVERHEAD] = 4, [TCA_QJUMP_MPU] = 4,
 	};

@@ -229,7 +229,9 @@ static void show_pause(struct rtattr *xstats)
 
 static void show_level(struct rtattr *nest)
 {
-	enum { LEVEL, PACKETS, BYTES, DROPS, QLEN, BACKLOG, MAX_BACKLOG, MAX_WAIT, MAX_LATE, VALUES };
+	enum {
+		LEVEL, PACKETS, BYTES, DROPS, QLEN, BACKLOG, MAX_BACKLOG, MAX_WAIT, MAX_LATE, VALUES
+	};
 	static const struct figure figures[VALUES] = {
 		{ TCA_WIRE_LEVEL_STATS_INDEX, 4, "level" },
 		{ TCA_WIRE_LEVEL_STATS_PACKETS, 8, "packets" },

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What qjump and wire both do, and the kernel has no function for. Each loads
+ * without the other, so it is in a header.
+ */
+#ifndef QJUMP_SCH_SHARED_H
+#define QJUMP_SCH_SHARED_H
+
+#include <linux/netdevice.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/skbuff.h>
+#include "compat.h"
+
+/* Refuse with a sentence for user space. */
+#define refuse(extack, msg) ({ NL_SET_ERR_MSG_MOD(extack, msg); -EINVAL; })
+
+/* The same, and the attribute at fault, if there is one. */
+#define refuse_at(extack, attr, msg) \
+	({ NL_SET_ERR_MSG_ATTR(extack, attr, KBUILD_MODNAME ": " msg); -EINVAL; })
+
+/*
+ * True when sch is to stand below a multi-queue root (mq, mqprio, taprio), at
+ * whatever depth: it would then see one transmit queue's packets only. A parent
+ * with major number 0 is the mq that the kernel attaches by default.
+ */
+static inline bool qdisc_under_mq(const struct Qdisc *sch)
+{
+	const struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc);
+
+	if (sch->parent == TC_H_ROOT)
+		return false;
+	return !TC_H_MAJ(sch->parent) || (root->flags & TCQ_F_MQROOT);
+}
+
+/*
+ * As tbf_segment(): give each segment to enqueue(), and tell our parents, who
+ * counted one packet, of the others. The packet is gone then, also when none
+ * was queued (NET_XMIT_DROP). -EINVAL: it can't be split, and is still there.
+ */
+static inline int split_gso(struct sk_buff *skb, struct Qdisc *sch,
+			    int (*enqueue)(struct sk_buff *skb, struct Qdisc *sch,
+					   struct sk_buff **to_free),
+			    struct sk_buff **to_free)
+{
+	netdev_features_t features = netif_skb_features(skb) & ~NETIF_F_GSO_MASK;
+	unsigned int whole = qdisc_pkt_len(skb), len = 0, seg_len;
+	struct sk_buff *segs, *next;
+	int n = 0;
+
+	segs = skb_gso_segment(skb, features);
+	if (IS_ERR_OR_NULL(segs))
+		return -EINVAL;
+	skb_list_walk_safe(segs, segs, next) {
+		skb_mark_not_on_list(segs);
+		seg_len = segs->len;
+		compat_set_pkt_len(segs, seg_len);
+		if (enqueue(segs, sch, to_free) == NET_XMIT_SUCCESS) {
+			n++;
+			len += seg_len;
+		}
+	}
+	if (!n) {
+		kfree_skb(skb);
+		return NET_XMIT_DROP;
+	}
+	qdisc_tree_reduce_backlog(sch, 1 - n, whole - len);
+	consume_skb(skb);
+	return NET_XMIT_SUCCESS;
+}
+
+#endif
