@@ -3,9 +3,9 @@ limits a level. Prints Markdown tables.
 
     python bench/qdisc.py [--write]
 
-`--write` replaces the tables between the two marks in docs/qdisc-cost.md and docs/qdisc.md, and
-bench/qdisc.json, against which tests/guest/test_qdisc_cost.py compares. The figures are those of
-qdisc_cost.py and qdisc_compare.py in tests/guest/qdisc/checks: exact for an image, so they are measured once.
+`--write` replaces the tables between their marks in docs/qdisc-cost.md and docs/qdisc.md, and
+bench/qdisc.json, against which tests/guest/test_qdisc_cost.py compares. The figures are those of qdisc_cost.py,
+qdisc_compare.py and qjump_slack.py in tests/guest/qdisc/checks: exact for an image, so they are measured once.
 """
 
 from __future__ import annotations
@@ -36,16 +36,22 @@ def main() -> None:
     """Measure, print and, if asked, write."""
     figures = {kernel: measure(kernel) for kernel in SUITES}
     compared = comparison()
+    with tempfile.TemporaryDirectory() as scratch:
+        slack = slack_table(measured("6.12", [["qjump_slack"]], Path(scratch)).values("qjump_slack")["cases"])
     text = "\n\n".join(
         [
             ", ".join(f"Linux {figures[k]['release']}: noqueue {figures[k]['noqueue']:.0f}" for k in figures),
             *tables(figures),
         ]
     )
-    print(text, compared, sep="\n\n")
+    print(text, compared, slack, sep="\n\n")
     if sys.argv[1:] == ["--write"]:
-        for path, table in ((DOCUMENT, text), (COMPARISON, compared)):
-            marks.write(path, "qdisc", table)
+        for path, name, table in (
+            (DOCUMENT, "qdisc", text),
+            (COMPARISON, "qdisc", compared),
+            (COMPARISON, "slack", slack),
+        ):
+            marks.write(path, name, table)
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
 
 
@@ -77,6 +83,17 @@ def comparison() -> str:
                 f"| {name} | {case['most']:g} B | {case['below_htb']:g} B{own} | "
                 f"{case['lost'] / case['sent']:.0%} | {shares} | {wait} |"
             )
+    return "\n".join(rows)
+
+
+def slack_table(cases: list[dict[str, Any]]) -> str:
+    """A row for each epoch: without a slack, and with one of 25 us."""
+    rows = ["| T | slack | most in an exact T | share |", "|---|---|---|---|"]
+    for case in cases:
+        epoch, slack = (f"{case[key] / 1000:g} us" for key in ("epoch_ns", "slack_ns"))
+        rows.append(
+            f"| {epoch} | {slack if case['slack_ns'] else 'none'} | {case['most']:g} B | {case['share']:.1%} |"
+        )
     return "\n".join(rows)
 
 

@@ -416,14 +416,14 @@ static struct qjump_cb *qjump_cb(const struct sk_buff *skb)
 	return (struct qjump_cb *)qdisc_skb_cb(skb)->data;
 }
 
-static noinline int qjump_drop(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
+static int qjump_drop(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
 		      struct sk_buff **to_free)
 {
 	l->drops++;
 	return qdisc_drop(skb, sch, to_free);
 }
 
-static noinline int qjump_drop_at_limit(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
+static int qjump_drop_at_limit(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
 			       struct sk_buff **to_free)
 {
 	l->drops++;

@@ -162,8 +162,8 @@ struct wire_time {
 
 struct wire_cb {
 	u64	time;		/* ns; waiting: arrival, in flight: handing over */
-	u32	level : 3;
-	u32	len : 29;	/* bytes, L of above */
+	u32	level : 8;
+	u32	len : 24;	/* bytes, L of above */
 	u32	charged;	/* number of the wire on whose account it is; 0: none */
 };
 
@@ -697,7 +697,7 @@ static __always_inline bool wire_queues_add(struct wire_queues *w, const struct 
 	u32 p = wire_classify(params, skb), len = wire_frame_len(skb);
 	struct wire_level *l = &w->level[p];
 
-	if (unlikely(len > params->limit || l->backlog > params->limit - len)) {
+	if (unlikely(l->backlog + len > params->limit)) {
 		l->drops++;
 		return false;
 	}

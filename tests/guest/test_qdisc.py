@@ -8,10 +8,13 @@ of a minute and a half per kernel, for `pytest -m slow`.
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench import marks, qdisc
 from tests.guest.checks import EXPECTED_LOG, SUITES, Guest, measured
 
 pytestmark = pytest.mark.guest
@@ -32,12 +35,14 @@ QUICK = [
     ["qjump_window", "root:7", "wire:3", "htb:0"],
     ["qjump_tcp", "1", "16"],
     ["qjump_change"],
+    ["qjump_slack"],
     ["qjump_churn"],
     ["qjump_2015"],
     ["qjump_rules2015"],
     ["qjump_netlink"],
     ["qjump_options"],
 ]
+DOCUMENT = Path(__file__).parents[2] / "docs/qdisc.md"
 SWEEP = [["wire_rate"], ["qjump_window"], ["qjump_tcp"]]
 THREAD_NS = 25_000
 """What a kernel thread may hold up any single stamp for: 19.9 us on 7.3. Which stamp that is changes with
@@ -291,6 +296,30 @@ def check_windows(guest: Guest, count: int) -> None:
 
 def test_no_window_holds_more_than_the_kind_of_epoch_allows(guest: Guest) -> None:
     check_windows(guest, 24)
+
+
+def test_with_a_slack_no_exact_epoch_holds_more_than_a_budget(guest: Guest) -> None:
+    """Whether a frame is late enough to be seen without one changes with whatever ran before."""
+    cases = guest.values("qjump_slack")["cases"]
+    assert len(cases) == 6
+    for case in cases:
+        assert case["received"] == case["sent"] and case["drops"] == 0, case
+        period = case["epoch_ns"] + case["slack_ns"]
+        assert 0.98 <= case["share"] * period / case["epoch_ns"] <= 1, "a budget every epoch and slack"
+        assert case["most"] == 1 if case["slack_ns"] else 1 <= case["most"] <= 2, case
+
+
+def test_the_document_has_the_table_of_slack(guest: Guest) -> None:
+    if guest.kernel != "6.12":
+        pytest.skip("docs/qdisc.md has 6.12's")
+    written = marks.read(DOCUMENT, "slack").splitlines()
+    found = qdisc.slack_table(guest.values("qjump_slack")["cases"]).splitlines()
+    late = [row for row in written if "| none | 2 B |" in row]
+    assert late, "the document tells of a frame that was late"
+    # Whether one was changes with the image.
+    assert [re.sub(r"(none \|) [12] B", r"\1", row) for row in found] == [
+        re.sub(r"(none \|) [12] B", r"\1", row) for row in written
+    ], "python bench/qdisc.py --write"
 
 
 def check_tcp(guest: Guest, count: int) -> None:
