@@ -4,8 +4,9 @@ limits a level. Prints Markdown tables.
     python bench/qdisc.py [--write]
 
 `--write` replaces the tables between their marks in docs/qdisc-cost.md and docs/qdisc.md, and
-bench/qdisc.json, against which tests/guest/test_qdisc_cost.py compares. The figures are those of qdisc_cost.py,
-qdisc_compare.py and qjump_slack.py in tests/guest/qdisc/checks: exact for an image, so they are measured once.
+bench/qdisc.json, against which tests/guest/test_qdisc_cost.py compares. The figures are those of
+qdisc_cost.py, qdisc_compare.py and qjump_slack.py in tests/guest/qdisc/checks: exact for an image, so they
+are measured once.
 """
 
 from __future__ import annotations
@@ -90,10 +91,9 @@ def slack_table(cases: list[dict[str, Any]]) -> str:
     """A row for each epoch: without a slack, and with one of 25 us."""
     rows = ["| T | slack | most in an exact T | share |", "|---|---|---|---|"]
     for case in cases:
-        epoch, slack = (f"{case[key] / 1000:g} us" for key in ("epoch_ns", "slack_ns"))
-        rows.append(
-            f"| {epoch} | {slack if case['slack_ns'] else 'none'} | {case['most']:g} B | {case['share']:.1%} |"
-        )
+        epoch, slack = (case[key] / 1000 for key in ("epoch_ns", "slack_ns"))
+        given = f"{slack:g} us" if slack else "none"
+        rows.append(f"| {epoch:g} us | {given} | {case['most']:g} B | {case['share']:.1%} |")
     return "\n".join(rows)
 
 

@@ -166,7 +166,7 @@ def test_the_manual_page_names_every_option() -> None:
     options = set(re.findall(r'takes\(&a, "([a-z]+)"\)', (SOURCES / "tc/qjump_parse.h").read_text())) - {
         "help"
     }
-    assert len(options) == 9
+    assert len(options) == 10
     assert {
         option
         for option in options | {"limit", "packets", "factor"}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Rolling epochs in BPF, by the rule of kmod-patches/epoch.h: bytes sent are
+ * Rolling epochs in BPF, by the rule of kmod-patches/sch_qjump.c: bytes sent are
  * kept in slots a sixtieth of an epoch wide, and a slot is forgotten an epoch
  * after its newest packet. Constants are written by the loader, checks/bpf.py.
  */

@@ -8,6 +8,7 @@ that sweep an epoch. `most`: in budgets; `late_ns`: by how much the closest two 
 are not); `share`: what the backlogged level got of a budget every epoch.
 Assert: most = 1 with a slack of 25 us, at every epoch.
 """
+import itertools
 import time
 
 import rig
@@ -29,7 +30,7 @@ def case(epoch_ns: int, slack_ns: int) -> dict[str, float]:
     lone = [stamp for stamp, _ in receiver.take_all(longest=300)]
     drops = rig.level("qjump", 5)["drops"]
     rig.tc("qdisc del dev a0 root")
-    apart = [later - one for row in (stamps, lone) for one, later in zip(row, row[1:], strict=False)]
+    apart = [later - one for row in (stamps, lone) for one, later in itertools.pairwise(row)]
     return {
         "epoch_ns": epoch_ns, "slack_ns": slack_ns, "sent": BACKLOG[epoch_ns] + LONE, "received": len(stamps) + len(lone), "drops": drops,
         "most": max(rig.most_in_window([(stamp, SIZE) for stamp in row], epoch_ns) for row in (stamps, lone)) / SIZE,
