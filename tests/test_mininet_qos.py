@@ -6,7 +6,6 @@ from __future__ import annotations
 import ast
 import importlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -14,17 +13,11 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from bench import mininet_qos as bench
-from mininet_qos import commands
-from qjump_mn.executor.steps import Cable
-from qjump_mn.executor.steps import End as CableEnd
-from qjump_mn.executor.veth import veth
-from qjump_mn.links import htb, registry
+from qjump_mn.links import commands
 from tests.guest import trees
-from tests.guest.laboratory import fig3a
 
 SOURCES = sorted((bench.PACKAGE / "src").rglob("*.py"))
 TESTS = bench.PACKAGE / "tests"
@@ -110,37 +103,13 @@ def test_what_the_packages_own_settings_say_of_pythons() -> None:
     assert project["tool"]["ruff"]["target-version"] == f"py3{OLDEST}"
 
 
-@pytest.mark.parametrize("hosts", [{"h1"}, {"h1", "h2"}])
-def test_a_pair_is_the_executors(hosts: set[str]) -> None:
-    nodes = ("h1", "h2")
-    macs = dict(zip(nodes, ("02:00:00:00:00:01", "02:00:00:00:00:02"), strict=True))
-    first, second = (
-        commands.End(f"{node}-eth0", macs[node], node if node in hosts else "") for node in nodes
-    )
-    ends = [CableEnd(node=node, device=f"{node}-eth0", mac=macs[node]) for node in nodes]
-    assert commands.veth(first, second, 8) == veth(Cable(ends=(ends[0], ends[1]), queues=8), hosts)
-
-
-@pytest.mark.parametrize("delay_ns", [0, 300_000])
-def test_links_are_the_harnesss(delay_ns: int) -> None:
-    link = msgspec.structs.replace(fig3a().network.link, delay_ns=delay_ns)
-    assert (link.rate_bps, link.buffer_bytes) == (10**7, 152_200)
-    wire = registry.of("wire").shape(link, "s1-eth1", on_switch=True, seed=1)
-    assert [f"{line} orphan" for line in commands.wire("s1-eth1", 10**7, 152_200, delay_ns).tc] == [*wire.tc]
-    # The harness counts packets, names the bands' handles otherwise, and leaves a host's queues to a scheme.
-    tbf = registry.of("tbf").shape(link, "s1-eth1", on_switch=True, seed=1)
-    ours = commands.tbf("s1-eth1", 10**7, 152_200, delay_ns)
-    renamed = [re.sub(r"\b20:", "10:", re.sub(r"handle 2(\d):", r"handle 1\1:", line)) for line in ours.tc]
-    assert [line.replace("bfifo limit 152200", "pfifo limit 100") for line in renamed] == [*tbf.tc]
-    assert (ours.ip, ours.undo_tc, ours.undo_ip) == (tbf.ip, tbf.undo_tc, tbf.undo_ip)
-
-
-def test_open_vswitchs_queues_and_flows_are_the_harnesss() -> None:
-    rates = {"s1-eth1": 10**7, "s1-eth2": 2 * 10**7}
-    words = [word for word in commands.ovs_qos(rates, "s1") if not word.startswith("external_ids")]
-    theirs = ["ovs-vsctl", "--", *(word for word in htb.qos(rates) if word != htb.OWNER)]
-    assert words == theirs
-    assert [rule.replace(commands.COOKIE, htb.COOKIE) for rule in commands.ovs_flows()] == htb.flows()
+def test_the_harness_has_no_other_commands() -> None:
+    """One file tells how a pair, a VLAN, a link and a switch's queues are made."""
+    assert Path(str(commands.__file__)).resolve() == (bench.PACKAGE / "src/mininet_qos/commands.py").resolve()
+    words = ("numtxqueues", "egress-qos-map", "type=linux-htb", "vlan_prio", "action mirred", "tso off")
+    for source in sorted((bench.ROOT / "qjump_mn").rglob("*.py")):
+        if source.name != "commands.py":
+            assert [word for word in words if word in source.read_text()] == [], source
 
 
 def test_mn_gets_hosts_links_and_switches_and_nothing_that_is_its_own(debians_mininet: str) -> None:

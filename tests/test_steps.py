@@ -26,7 +26,7 @@ from qjump_mn.executor.steps import (
     Stop,
     Wait,
 )
-from qjump_mn.links import htb, registry
+from qjump_mn.links import commands, htb, registry
 from qjump_mn.model import loading
 from qjump_mn.model.plan import ArmPlan, Plan, Trial
 from qjump_mn.model.resolve import plan
@@ -98,10 +98,10 @@ def test_the_rules_of_2015_name_what_they_let_pass_and_no_more() -> None:
 
 
 def test_htb_switches_have_eight_queues_chosen_by_pcp() -> None:
-    calls = htb.qos({"s1-eth1": 10**7})
+    calls = commands.ovs_qos({"s1-eth1": 10**7}, [htb.OWNER])
     assert sum(argument.startswith("--id=@q-s1-eth1-") for argument in calls) == 8
     chosen = "priority=100,vlan_tci=0xd000/0xf000,actions=set_queue:6,NORMAL"
-    assert f"cookie={htb.COOKIE},{chosen}" in htb.flows()
+    assert f"cookie={htb.COOKIE},{chosen}" in commands.ovs_flows(htb.COOKIE)
 
 
 def test_tbf_serves_pcp_7_first() -> None:

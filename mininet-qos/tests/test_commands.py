@@ -92,10 +92,10 @@ class Links(unittest.TestCase):
 
 class OpenVSwitch(unittest.TestCase):
     def test_a_port_has_eight_queues_of_which_level_7_takes_first(self) -> None:
-        words = commands.ovs_qos({"s1-eth1": 10_000_000}, "s1")
+        words = commands.ovs_qos({"s1-eth1": 10_000_000}, commands.owned("s1"))
         whole = " ".join(words)
         owner = "external_ids:owner=mininet-qos external_ids:switch=s1"
-        self.assertTrue(whole.startswith("ovs-vsctl -- set port s1-eth1 qos=@qos-s1-eth1 -- "), whole)
+        self.assertTrue(whole.startswith("ovs-vsctl set port s1-eth1 qos=@qos-s1-eth1 -- "), whole)
         self.assertIn(
             "-- --id=@qos-s1-eth1 create qos type=linux-htb other-config:max-rate=10000000 "
             "queues=0=@q-s1-eth1-0,1=@q-s1-eth1-1,2=@q-s1-eth1-2,3=@q-s1-eth1-3,4=@q-s1-eth1-4,"
@@ -110,7 +110,7 @@ class OpenVSwitch(unittest.TestCase):
             )
 
     def test_ports_of_several_rates_are_one_command(self) -> None:
-        words = commands.ovs_qos({"s1-eth1": 10, "s1-eth2": 20}, "s1")
+        words = commands.ovs_qos({"s1-eth1": 10, "s1-eth2": 20}, commands.owned("s1"))
         self.assertEqual((words.count("set"), words.count("create")), (2, 2 * 9))
         self.assertEqual(words.count("other-config:max-rate=20"), 9)
 
@@ -132,8 +132,10 @@ class OpenVSwitch(unittest.TestCase):
 
     def test_only_our_rows_are_looked_for_and_destroyed(self) -> None:
         find = "ovs-vsctl --bare --columns=_uuid find queue external_ids:owner=mininet-qos"
-        self.assertEqual(" ".join(commands.ovs_rows("queue")), find)
-        self.assertEqual(" ".join(commands.ovs_rows("queue", "s1")), f"{find} external_ids:switch=s1")
+        self.assertEqual(" ".join(commands.ovs_rows("queue", commands.owned())), find)
+        self.assertEqual(
+            " ".join(commands.ovs_rows("queue", commands.owned("s1"))), f"{find} external_ids:switch=s1"
+        )
         destroy = commands.ovs_destroy({"qos": ["a"], "queue": ["b", "c"]})
         self.assertEqual(
             " ".join(destroy), "ovs-vsctl -- destroy qos a -- destroy queue b -- destroy queue c"

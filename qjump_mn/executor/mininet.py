@@ -13,7 +13,6 @@ from mininet.node import OVSBridge
 from .errors import MachineError
 from .shell import Shell
 from .steps import MACHINE, Cable, Host, Switch
-from .veth import veth
 
 DEADLINE_S = 60.0
 
@@ -52,7 +51,7 @@ class Emulation:
     def cable(self, step: Cable) -> None:
         """The pair, Mininet's interfaces around it, and ports where it ends at switches."""
         hosts = {host.name for host in self.net.hosts}
-        self._run(veth(step, hosts))
+        self._run(list(step.argv))
         first, second = step.ends
         names = {
             "intfName1": first.device,

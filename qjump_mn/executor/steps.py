@@ -40,11 +40,11 @@ class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class Cable(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="cable"):
-    """A veth pair whose ends have ``queues`` transmit and receive queues each; an end at a switch becomes its
-    next port."""
+    """A veth pair, which ``argv`` makes (Mininet has no option for queues: its issue 976), each end where its
+    node is; an end at a switch becomes its next port."""
 
     ends: tuple[End, End]
-    queues: int
+    argv: tuple[str, ...]
 
 
 class Run(Step, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="run"):

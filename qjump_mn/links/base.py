@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import Run
+from qjump_mn.links.commands import Shaping as Shaping  # what a model gives
 
 if TYPE_CHECKING:  # a network asks the registry of models, which needs this module
     from qjump_mn.model.topology import Link, Network
@@ -25,17 +26,7 @@ Qdisc = dict[str, Any]
 """One entry of ``tc -j -s qdisc show``."""
 
 
-class Shaping(NamedTuple):
-    """What makes one interface the end of a link, in the namespace of its node: ``ip`` lines first, then
-    ``tc`` lines; each without the program's name, and what takes them back."""
-
-    ip: tuple[str, ...]
-    tc: tuple[str, ...]
-    undo_tc: tuple[str, ...]
-    undo_ip: tuple[str, ...]
-
-
-NOTHING = Shaping((), (), (), ())
+NOTHING = Shaping((), (), ())
 
 
 class Count(NamedTuple):

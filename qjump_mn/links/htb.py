@@ -3,12 +3,12 @@ serialisation delay."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from qjump_mn.executor.steps import Run
+from qjump_mn.links import commands
 from qjump_mn.links.base import NOTHING, PARENT, LinkModel, Shaping
 from qjump_mn.model.topology import Link, Network
-from qjump_mn.theory import LEVELS
 
 OWNER = "external_ids:owner=qjump-mn"
 COOKIE = "0x716a"
@@ -45,51 +45,13 @@ class Htb(LinkModel):
         ports = network.switch_ports()
         clear = " ".join(f"-- clear port {device} qos" for device in ports)
         yield Run(
-            argv=("ovs-vsctl", *qos({device: links[device].rate_bps for device in ports})),
+            argv=tuple(commands.ovs_qos({device: links[device].rate_bps for device in ports}, [OWNER])),
             undo=Run(argv=("sh", "-c", f"ovs-vsctl {clear}\n{_DESTROY}")),
         )
         for switch in network.switches:
             undo = Run(argv=("ovs-ofctl", "del-flows", switch, f"cookie={COOKIE}/-1"))
             yield Run(
                 argv=("ovs-ofctl", "add-flows", switch, "-"),
-                stdin="".join(f"{rule}\n" for rule in flows()),
+                stdin="".join(f"{rule}\n" for rule in commands.ovs_flows(COOKIE)),
                 undo=undo,
             )
-
-
-def qos(rates: Mapping[str, int]) -> list[str]:
-    """Arguments of one ovs-vsctl call: linux-htb QoS with eight queues on every port, below the rate of its
-    link in bit/s."""
-    arguments: list[str] = []
-    for device, rate_bps in rates.items():
-        queues = ",".join(f"{level}=@q-{device}-{level}" for level in LEVELS)
-        arguments += ["--", "set", "port", device, f"qos=@qos-{device}"]
-        arguments += [
-            "--",
-            f"--id=@qos-{device}",
-            "create",
-            "qos",
-            "type=linux-htb",
-            f"other-config:max-rate={rate_bps}",
-        ]
-        arguments += [f"queues={queues}", OWNER]
-        for level in LEVELS:
-            arguments += [
-                "--",
-                f"--id=@q-{device}-{level}",
-                "create",
-                "queue",
-                f"other-config:priority={7 - level}",
-            ]
-            arguments += [f"other-config:max-rate={rate_bps}", OWNER]
-    return arguments[1:]
-
-
-def flows() -> list[str]:
-    """OpenFlow rules that choose the queue by the tag's PCP; everything else stays as in a learning
-    switch."""
-    return [
-        f"cookie={COOKIE},priority=100,vlan_tci=0x{level << 13 | 0x1000:04x}/0xf000,"
-        f"actions=set_queue:{level},NORMAL"
-        for level in LEVELS
-    ]

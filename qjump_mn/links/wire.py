@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qjump_mn.links import commands
 from qjump_mn.links.base import Count, LinkModel, Qdisc, Shaping, Wait, root_of
 from qjump_mn.model.topology import Link
 
@@ -33,12 +34,9 @@ class Wire(LinkModel):
     def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
         jitter = f" jitter {_text(link)} seed {seed}" if on_switch and link.host_jitter else ""
         pause = f" pause {link.xoff_bytes} {link.xon_bytes}" if on_switch and link.xoff_bytes else ""
-        line = (
-            f"qdisc add dev {device} root handle 5: wire rate {link.rate_bps}bit limit {link.buffer_bytes} "
-            f"classify pcp delay {link.delay_ns + link.host_ns}ns "
-            f"{'orphan' if link.orphan else 'noorphan'}{pause}{jitter}"
-        )
-        return Shaping((), (line,), (f"qdisc del dev {device} root",), ())
+        plain = commands.wire(device, link.rate_bps, link.buffer_bytes, link.delay_ns + link.host_ns)
+        (line,) = plain.tc
+        return plain._replace(tc=(f"{line} {'orphan' if link.orphan else 'noorphan'}{pause}{jitter}",))
 
     def differences(self, qdiscs: Sequence[Qdisc], link: Link, *, on_switch: bool) -> list[str]:
         if wrong := super().differences(qdiscs, link, on_switch=on_switch):

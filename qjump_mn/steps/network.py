@@ -6,13 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qjump_mn.executor.steps import AnyStep, Cable, End, Host, Run, Steps, Switch
-from qjump_mn.links import registry
+from qjump_mn.links import commands, registry
 from qjump_mn.links.base import QUEUES
 from qjump_mn.model.topology import PREFIX_BITS, Network
-from qjump_mn.theory import LEVELS
 
 MODULES = ("openvswitch", "8021q", "veth", "cls_flower", "act_skbedit", "sch_ingress")
-OFFLOADS = "tso off gso off gro off"
 
 LIMITS = """net.core.wmem_max = 16777216
 net.core.rmem_max = 16777216
@@ -99,7 +97,10 @@ def _cables(network: Network) -> Iterator[Cable]:
             End(node=node, device=device, mac=macs.get(node, f"02:00:00:01:{index:02x}:{number:02x}"))
             for number, (node, device) in enumerate((above, below), 1)
         ]
-        yield Cable(ends=(ends[0], ends[1]), queues=QUEUES)
+        first, second = (
+            commands.End(end.device, end.mac, end.node if end.node in network.hosts else "") for end in ends
+        )
+        yield Cable(ends=(ends[0], ends[1]), argv=tuple(commands.veth(first, second, QUEUES)))
 
 
 def _macs(network: Network) -> dict[str, str]:
@@ -110,7 +111,7 @@ def _port(device: str, network: Network) -> list[str]:
     """A switch's port: whole frames only, no IPv6 of its own, the network's MTU."""
     return [
         f"sysctl -qw net.ipv6.conf.{device}.disable_ipv6=1",
-        f"ethtool -K {device} {OFFLOADS}",
+        " ".join(commands.offloads(device)),
         f"ip link set {device} mtu {network.mtu_bytes} up",
     ]
 
@@ -118,8 +119,7 @@ def _port(device: str, network: Network) -> list[str]:
 def _vlan_host(host: str, network: Network) -> Run:
     """A host that sends and receives everything tagged, priority p as PCP p and PCP p as priority p."""
     device, vlan_device = f"{host}-eth0", network.vlan_device(host)
-    mapping = " ".join(f"{level}:{level}" for level in LEVELS)
-    maps = f"egress-qos-map {mapping} ingress-qos-map {mapping}"
+    tagged, _ = commands.vlan(device, network.vlan)
     lines = [
         "ip link set lo up",
         # Router solicitations and reports of group membership would cross the network under test.
@@ -128,12 +128,12 @@ def _vlan_host(host: str, network: Network) -> Run:
         # offloads or not (Linux 5.18): 50 us at 10 Gb/s, 105 ms at 10 Mb/s. Without, at most two frames wait,
         # as intended (TCP small queues). Older kernels have no such key.
         "sysctl -eqw net.ipv4.tcp_tso_rtt_log=0",
-        f"ethtool -K {device} {OFFLOADS}",
+        " ".join(commands.offloads(device)),
         f"ip link set {device} mtu {network.mtu_bytes} up",
-        f"ip link add link {device} name {vlan_device} type vlan id {network.vlan} {maps}",
+        f"ip {tagged}",
         f"ip addr add {network.addresses[host]}/{PREFIX_BITS} dev {vlan_device}",
         f"ip link set {vlan_device} mtu {network.mtu_bytes} up",
-        f"ethtool -K {vlan_device} {OFFLOADS}",
+        " ".join(commands.offloads(vlan_device)),
     ]
     return Run(node=host, argv=("sh", "-e", "-c", "\n".join(lines)))
 

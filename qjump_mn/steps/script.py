@@ -23,7 +23,6 @@ from qjump_mn.executor.steps import (
     Switch,
     Wait,
 )
-from qjump_mn.executor.veth import veth
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.topology import Network
 from qjump_mn.steps.compile import trial_steps
@@ -94,7 +93,7 @@ class Script:
                     f"other_config:datapath-id={step.dpid} other-config:disable-in-band=true"
                 )
             case Cable():
-                yield shlex.join(veth(step, self._hosts))
+                yield shlex.join(step.argv)
                 yield from (
                     f"ovs-vsctl add-port {end.node} {end.device}"
                     for end in step.ends

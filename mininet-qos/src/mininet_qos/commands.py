@@ -23,7 +23,8 @@ GAP = 12
 SMALLEST = 64
 """Bytes of a frame on the wire (IEEE 802.3, 802.1Q); Linux counts the header and what is behind it only."""
 
-FULL = HEADER + TAG + 1500 + CHECKSUM
+MTU = 1500
+FULL = HEADER + TAG + MTU + CHECKSUM
 BUFFER = 100 * FULL
 """Of one level at one port, where nothing else is asked for."""
 
@@ -105,16 +106,22 @@ def wire(device: str, rate: int, buffer: int = BUFFER, delay: int = 0) -> Shapin
 
 
 def tbf(device: str, rate: int, buffer: int = BUFFER, delay: int = 0) -> Shaping:
+    """A link of tc's own parts that serves the levels; ``buffer`` is of each."""
+    return paced(device, rate, buffer, delay, priorities(device, "5:1", buffer))
+
+
+def paced(device: str, rate: int, buffer: int, delay: int, below: Sequence[str], mtu: int = MTU) -> Shaping:
     """A link of tc's own parts. The sender is paced by a bucket of one frame, so that each frame is chosen
     when the wire is free for it; the receiver's side of ``device`` takes the time that a frame's bits take,
-    which tbf lets go before their time on the wire, not after. ``buffer`` is of each level."""
-    mirror = ifb(device)
+    which tbf lets go before their time on the wire, not after. ``below`` are ``tc`` lines for what chooses
+    the frame, below 5:1. Raises QosError."""
+    mirror, full = ifb(device), HEADER + TAG + mtu + CHECKSUM
     serialised = f"netem rate {rate}bit {PREAMBLE + TAG + CHECKSUM} limit 1000"
     around = f"overhead {TAG + CHECKSUM + PREAMBLE + GAP} mpu {SMALLEST + PREAMBLE + GAP}"
     lines = [
-        f"qdisc add dev {device} root handle 5: tbf rate {rate}bit burst {FULL + PREAMBLE} "
+        f"qdisc add dev {device} root handle 5: tbf rate {rate}bit burst {full + PREAMBLE} "
         f"limit {buffer * len(LEVELS)} {around}",
-        *priorities(device, "5:1", buffer),
+        *below,
         f"qdisc add dev {mirror} root {serialised}" + (f" delay {delay}ns" if delay else ""),
         f"qdisc add dev {device} ingress",
         f"filter add dev {device} parent ffff: matchall action mirred egress redirect dev {mirror}",
@@ -140,15 +147,18 @@ def _short(name: str, remedy: str) -> str:
     return name
 
 
-def priorities(device: str, parent: str, buffer: int = BUFFER) -> list[str]:
-    """``tc`` lines: below ``parent`` a queue of ``buffer`` bytes for each level, served in strict priority.
-    The tag's PCP chooses, for a veth clears a packet's priority; without a tag it is level 0."""
-    lines = [f"qdisc add dev {device} parent {parent} handle 20: prio bands 8 priomap" + " 7" * 16]
+def priorities(
+    device: str, parent: str, buffer: int = BUFFER, *, queue: str = "", handle: int = 20
+) -> list[str]:
+    """``tc`` lines: below ``parent`` a queue of ``buffer`` bytes for each level, or another ``queue`` as
+    ``tc`` has it, served in strict priority. The tag's PCP chooses, for a veth clears a packet's priority;
+    without a tag it is level 0."""
+    lines = [f"qdisc add dev {device} parent {parent} handle {handle}: prio bands 8 priomap" + " 7" * 16]
     for level in LEVELS:
-        band = f"20:{8 - level}"
+        band, own = f"{handle}:{8 - level}", handle + level + 1
         lines += [
-            f"qdisc add dev {device} parent {band} handle 2{level + 1}: bfifo limit {buffer}",
-            f"filter add dev {device} parent 20: protocol 802.1q prio {level + 1} "
+            f"qdisc add dev {device} parent {band} handle {own}: {queue or f'bfifo limit {buffer}'}",
+            f"filter add dev {device} parent {handle}: protocol 802.1q prio {level + 1} "
             f"flower vlan_prio {level} classid {band}",
         ]
     return lines
@@ -159,10 +169,15 @@ COOKIE = "0x716f73"
 """Of our flows, by which they are found again."""
 
 
-def ovs_qos(rates: Mapping[str, int], switch: str) -> list[str]:
+def owned(switch: str = "") -> list[str]:
+    """Words that mark the rows of a switch, or find those of all that are ours."""
+    return [OWNER, *([f"external_ids:switch={switch}"] if switch else [])]
+
+
+def ovs_qos(rates: Mapping[str, int], owner: Sequence[str]) -> list[str]:
     """The command that gives each port of Open vSwitch eight queues below the rate of its link, by its type
-    linux-htb. A lower number of ``priority`` takes first of what is left of the rate."""
-    owner = [OWNER, f"external_ids:switch={switch}"]
+    linux-htb. A lower number of ``priority`` takes first of what is left of the rate. The rows have the
+    words of ``owner``, as of :func:`owned`."""
     command: list[str] = []
     for device, rate in rates.items():
         queues = ",".join(f"{level}=@q-{device}-{level}" for level in LEVELS)
@@ -172,7 +187,7 @@ def ovs_qos(rates: Mapping[str, int], switch: str) -> list[str]:
         for level in LEVELS:
             command += ["--", f"--id=@q-{device}-{level}", "create", "queue"]
             command += [f"other-config:priority={7 - level}", f"other-config:max-rate={rate}", *owner]
-    return ["ovs-vsctl", *command]
+    return ["ovs-vsctl", *command[1:]]
 
 
 def ovs_buffers(device: str, buffer: int = BUFFER) -> list[str]:
@@ -183,19 +198,18 @@ def ovs_buffers(device: str, buffer: int = BUFFER) -> list[str]:
     ]
 
 
-def ovs_flows() -> list[str]:
+def ovs_flows(cookie: str = COOKIE) -> list[str]:
     """OpenFlow rules that choose the queue by the tag's PCP; the rest stays as in a learning switch."""
     return [
-        f"cookie={COOKIE},priority=100,vlan_tci=0x{level << 13 | 0x1000:04x}/0xf000,"
+        f"cookie={cookie},priority=100,vlan_tci=0x{level << 13 | 0x1000:04x}/0xf000,"
         f"actions=set_queue:{level},NORMAL"
         for level in LEVELS
     ]
 
 
-def ovs_rows(table: str, switch: str = "") -> list[str]:
-    """The command that prints what :func:`ovs_qos` has made in ``table`` for a switch, or for all."""
-    find = ["ovs-vsctl", "--bare", "--columns=_uuid", "find", table, OWNER]
-    return [*find, *([f"external_ids:switch={switch}"] if switch else [])]
+def ovs_rows(table: str, owner: Sequence[str]) -> list[str]:
+    """The command that prints what :func:`ovs_qos` has made in ``table`` with the words of ``owner``."""
+    return ["ovs-vsctl", "--bare", "--columns=_uuid", "find", table, *owner]
 
 
 def ovs_destroy(rows: Mapping[str, Sequence[str]]) -> list[str]:

@@ -89,7 +89,7 @@ class PrioritySwitch(OVSBridge):  # type: ignore[misc]
             if port.params.get("delay") or port.params.get("loss"):
                 raise QosError(f"{port}: qos='ovs' takes the place of delay and loss: use qos='tc'")
         rates = {port.name: round(port.params["bw"] * 10**6) for port in ports}
-        run(commands.ovs_qos(rates, self.name))
+        run(commands.ovs_qos(rates, commands.owned(self.name)))
         for device in rates:
             batch("tc", commands.ovs_buffers(device, self._buffer))
         flows = "".join(f"{rule}\n" for rule in commands.ovs_flows())
@@ -110,7 +110,7 @@ def _below(port: Any) -> str:
 def destroy_rows(switch: str = "") -> None:
     """Destroy the QoS of a switch in Open vSwitch's database, or of all that were made here."""
     with contextlib.suppress(QosError):  # it does not run: then it has none
-        rows = {table: run(commands.ovs_rows(table, switch)).split() for table in TABLES}
+        rows = {table: run(commands.ovs_rows(table, commands.owned(switch))).split() for table in TABLES}
         if any(rows.values()):
             run(commands.ovs_destroy(rows))
 

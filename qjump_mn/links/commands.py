@@ -1,0 +1,1 @@
+../../mininet-qos/src/mininet_qos/commands.py
