@@ -14,6 +14,7 @@ import pytest
 
 from qjump_mn.errors import UsageError
 from qjump_mn.executor.steps import (
+    OWNER,
     AnyStep,
     Finish,
     Mark,
@@ -98,7 +99,7 @@ def test_the_rules_of_2015_name_what_they_let_pass_and_no_more() -> None:
 
 
 def test_htb_switches_have_eight_queues_chosen_by_pcp() -> None:
-    calls = commands.ovs_qos({"s1-eth1": 10**7}, [htb.OWNER])
+    calls = commands.ovs_qos({"s1-eth1": 10**7}, [OWNER])
     assert sum(argument.startswith("--id=@q-s1-eth1-") for argument in calls) == 8
     chosen = "priority=100,vlan_tci=0xd000/0xf000,actions=set_queue:6,NORMAL"
     assert f"cookie={htb.COOKIE},{chosen}" in commands.ovs_flows(htb.COOKIE)

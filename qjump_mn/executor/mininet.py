@@ -12,7 +12,7 @@ from mininet.node import OVSBridge
 
 from .errors import MachineError
 from .shell import Shell
-from .steps import MACHINE, Cable, Host, Switch
+from .steps import MACHINE, OWNER, Cable, Host, Switch
 
 DEADLINE_S = 60.0
 
@@ -23,6 +23,13 @@ class _Cable(Link):  # type: ignore[misc]
     @classmethod
     def makeIntfPair(cls, *args: Any, **kwargs: Any) -> None:
         """Nothing is left to make."""
+
+
+class _Bridge(OVSBridge):  # type: ignore[misc]
+    """A bridge that is known to be ours from its first instant on."""
+
+    def bridgeOpts(self) -> str:
+        return f"{super().bridgeOpts()} {OWNER}"
 
 
 class Emulation:
@@ -45,7 +52,7 @@ class Emulation:
 
     def switch(self, step: Switch) -> None:
         """A bridge without ports yet."""
-        switch = self.net.addSwitch(step.name, cls=OVSBridge, dpid=step.dpid)
+        switch = self.net.addSwitch(step.name, cls=_Bridge, dpid=step.dpid)
         switch.start([])
 
     def cable(self, step: Cable) -> None:

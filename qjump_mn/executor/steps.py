@@ -12,6 +12,10 @@ import msgspec
 
 MACHINE = ""
 
+OWNER = "external_ids:owner=qjump-mn"
+"""What all rows of ours in Open vSwitch's database have: bridges, QoS and queues. They outlive a harness that
+is killed, and the machine's next boot."""
+
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="step"):
     """One thing that is done."""

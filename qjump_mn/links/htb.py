@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qjump_mn.executor.steps import Run
+from qjump_mn.executor.steps import OWNER, Run
 from qjump_mn.links import commands
 from qjump_mn.links.base import NOTHING, PARENT, LinkModel, Shaping
 from qjump_mn.model.topology import Link, Network
 
-OWNER = "external_ids:owner=qjump-mn"
 COOKIE = "0x716a"
 """Of our flows, by which they are found again."""
 
