@@ -15,6 +15,7 @@ import msgspec
 from rich.console import Console
 
 from qjump_mn import cache, cached_files, guest, scratch
+from qjump_mn.backends import claim, needs
 from qjump_mn.errors import MachineError, QJumpError
 from qjump_mn.guest.advice import advised
 from qjump_mn.toolbox import machines, making
@@ -159,21 +160,17 @@ def _boot(progress: Callable[[str], None]) -> str:
 
 def _host() -> Iterator[Finding]:
     """The host backend is an extra: the guest brings everything it needs."""
-    try:
-        import mininet  # noqa: F401
-
-        has = True
-    except ImportError:
-        has = False
     release = platform.release()
-    modules = Path(f"/lib/modules/{release}").is_dir()
-    says = [] if has else ["no Mininet for this Python"]
+    says = ["no Mininet for this Python"] if needs.find_mininet() else []
     says += [] if shutil.which("ovs-vsctl") else ["no Open vSwitch"]
+    modules = Path(f"/lib/modules/{release}").is_dir()
     says += [] if modules else [f"no modules for the kernel {release}"]
+    without = modules and needs.missing_modules(needs.OURS)
+    possible = f"possible on kernel {release}{', without our modules: link.model=tbf' if without else ''}"
     yield Finding(
         "host backend",
         not says,
-        "; ".join(says) or f"possible on kernel {release}",
+        "; ".join(says) or possible,
         "not needed: the guest has its own",
         required=False,
     )
@@ -188,9 +185,11 @@ def _memory_mib() -> int:
 
 
 def clean(out: Console, *, everything: bool) -> None:
-    """End orphaned guests, remove what dead runs and builds left and, if asked, the whole cache."""
+    """End orphaned guests, remove what dead runs and builds left, on this machine's own kernel too, and, if
+    asked, the whole cache."""
     for orphan in guest.end_orphans():
         out.print(f"ended the guest {orphan}, whose harness is gone", markup=False)
+    claim.clean(lambda line: out.print(line, markup=False))
     for folder in scratch.remove_left():
         out.print(f"removed {folder}, whose process is gone", markup=False)
     cache.sweep()

@@ -354,7 +354,8 @@ def clean(
         ),
     ] = False,
 ) -> None:
-    """End guests whose harness has died, and remove what interrupted builds left."""
+    """End guests whose harness has died, take back what killed runs left on this machine's own kernel, and
+    remove what interrupted builds left."""
     from qjump_mn import diagnosis
 
     diagnosis.clean(out, everything=everything)

@@ -2,29 +2,66 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
 import platform
-import sys
+import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
 from qjump_mn import scratch
-from qjump_mn.backends import emulated
+from qjump_mn.backends import emulated, needs
+from qjump_mn.backends.claim import Claim
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.backends.stages import Stages, ticking
 from qjump_mn.errors import MachineError, QJumpError
+from qjump_mn.executor.shell import Shell
+from qjump_mn.executor.steps import MACHINE, Cable, Run, Steps
 from qjump_mn.executor.trial import Network as Built
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.topology import Network
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
 
-DEBIAN_PACKAGES = "/usr/lib/python3/dist-packages"
-"""Where apt puts Mininet, which no index of Python packages has."""
+
+class NotingShell(Shell):
+    """Runs commands, and has written down what one of them will change before that is changed."""
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._undos: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def expect(self, steps: Steps) -> None:
+        """These are about to be carried out: what they make on the machine itself is noted now, a setting
+        when its value is read."""
+        devices: dict[str, str] = {}
+        for step in steps:
+            if isinstance(step, Cable):
+                devices |= {end.device: end.mac for end in step.ends}
+            elif isinstance(step, Run) and step.saves and step.undo and step.node == MACHINE:
+                self._undos[step.saves] = step.undo.argv
+        if devices:
+            self._claim.note_devices(devices)
+
+    def run(
+        self,
+        node: str,
+        argv: Sequence[str],
+        *,
+        stdin: str = "",
+        folder: Path | None = None,
+        deadline_s: float,
+    ) -> subprocess.CompletedProcess[str]:
+        if list(argv[:3]) == ["ip", "netns", "attach"]:
+            name, pid = argv[3:]
+            self._claim.note_namespace(name, os.stat(f"/proc/{pid}/ns/net").st_ino)
+        done = super().run(node, argv, stdin=stdin, folder=folder, deadline_s=deadline_s)
+        undo = self._undos.get(tuple(argv)) if node == MACHINE else None
+        if undo and not done.returncode:
+            self._claim.note_setting(tuple(argv), undo, done.stdout)
+        return done
 
 
 class HostBackend:
@@ -38,30 +75,30 @@ class HostBackend:
 
     def __init__(self) -> None:
         self._exits = ExitStack()
+        self._network_exits = ExitStack()
         self._up: tuple[Network, Built] | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._network_exits.close()
         self._exits.close()
 
     def check(self, plan: Plan, progress: Progress) -> None:
-        """Raise :class:`UsageError` for what the emulation cannot do."""
+        """Raise :class:`UsageError` for what the emulation cannot do, MachineError for what this machine
+        lacks."""
         emulated.check(plan)
+        needs.check(plan)
 
     def cost(self, trial: Trial) -> float:
         """0: they run one after another."""
         return 0.0
 
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
-        """Check that a network can be brought up; what identifies this machine is returned."""
-        if os.geteuid():
-            raise MachineError(
-                "the host backend makes namespaces and loads modules: run it with sudo, or use --backend "
-                "guest"
-            )
-        _find_mininet()
+        """Take this machine's network; what identifies the machine is returned. Raises MachineError where
+        another run has it."""
+        self._shell = NotingShell(self._exits.enter_context(Claim(progress)))
         self._progress = progress
         return {"kernel": platform.release(), "machine": platform.machine()}
 
@@ -70,8 +107,10 @@ class HostBackend:
         began = time.monotonic()
         try:
             built, stages = self._network(trial.network), Stages(trial, progress)
+            steps = trial_steps(trial)
+            self._shell.expect(steps)
             with ticking(stages):
-                built.trial(trial_steps(trial), out, stages.line)
+                built.trial(steps, out, stages.line)
             emulated.check_built(out, trial)
         except QJumpError as error:
             return Ended(error.exit_code, str(error), None, time.monotonic() - began)
@@ -86,23 +125,35 @@ class HostBackend:
         """The network that is up, or another in its place for one of another skeleton."""
         skeleton = network.skeleton()
         if self._up is None or self._up[0] != skeleton:
-            self._exits.close()
+            self._network_exits.close()
+            self._up = None
             self._progress(f"bringing up {network.topology}, links of model {network.model}, on this host")
-            built = self._exits.enter_context(Built())
+            steps = bring_up(skeleton)
+            _check_names(skeleton)
+            self._shell.expect(steps)
+            built = self._network_exits.enter_context(Built(self._shell))
             with scratch.folder() as folder:
-                built.build(bring_up(skeleton), Path(folder))
+                built.build(steps, Path(folder))
             self._up = (skeleton, built)
         return self._up[1]
 
 
-def _find_mininet() -> None:
-    """Make apt's Mininet, which is pure Python, importable in an environment that does not see the system's
-    packages."""
-    if importlib.util.find_spec("mininet") is None:
-        sys.path.append(DEBIAN_PACKAGES)
-    try:
-        importlib.import_module("mininet.net")
-    except ImportError as error:
+def _check_names(network: Network) -> None:
+    """Raise :class:`MachineError` where somebody else has what is to be made; Mininet would delete it."""
+    for folder, names in (
+        ("/run/netns", network.hosts),
+        ("/sys/class/net", (*network.switches, *network.switch_ports())),
+    ):
+        for name in names:
+            if Path(folder, name).exists():
+                raise MachineError(
+                    f"{folder}/{name} is another network's on this machine: take that down first (mn -c), or "
+                    "use --backend guest"
+                )
+    argv = ("ovs-vsctl", "--timeout=5", "list-br")
+    bridges = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split()
+    for name in sorted({*bridges} & {*network.switches}):
         raise MachineError(
-            f"Mininet cannot be used here ({error}): apt-get install mininet, or use --backend guest"
-        ) from None
+            f"Open vSwitch has a bridge {name} of another network: `ovs-vsctl del-br {name}` removes it; or "
+            "use --backend guest"
+        )

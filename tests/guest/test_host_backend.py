@@ -1,0 +1,185 @@
+"""The host backend on a machine that others use too, which is a guest here: to its end, and killed at random
+moments; what is others' is there byte for byte afterwards."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import qjump_mn
+from qjump_mn import toolbox
+from qjump_mn.guest import Image, Job, Setup, prepare, run, snapshot
+from qjump_mn.model.plan import Plan
+from qjump_mn.model.resolve import plan
+from qjump_mn.steps import asbuilt, openvswitch, readback
+from qjump_mn.toolbox.image import python_package
+from tests.guest import trees
+
+pytestmark = [pytest.mark.guest, pytest.mark.slow]
+
+JOBS = Path(__file__).with_name("host_jobs")
+KILLS, SEED = 20, 15
+EXPERIMENT = """
+title = "Two switches"
+reproduces = "nothing"
+question = "What stays?"
+topology = "trunk"
+warmup = "100ms"
+duration = "300ms"
+replicates = 1
+compare = "both"
+
+[link]
+
+[qjump.course]
+factors = { 6 = 1, 0 = 30 }
+
+[claims]
+slower = { statement = "Slower", source = "-", predicate = "both.ping.p50_ms >= 2 * ping.ping.p50_ms" }
+
+[workloads]
+ping = { program = "ping", label = "ping", flows = ["h1>h4"], level = 6, interval = "10ms" }
+bulk = { program = "iperf", label = "iperf3", flows = ["h2>h5"], level = 0 }
+
+[arms]
+ping = { label = "ping", workloads = ["ping"] }
+both = { label = "ping beside iperf3", workloads = ["ping", "bulk"] }
+qjump = { label = "QJump", workloads = ["ping", "bulk"], scheme = "qjump" }
+
+[figure]
+plot = "latency_cdf"
+workload = "ping"
+quantity = "round trip"
+arms = ["ping", "both"]
+
+[presets.smoke]
+about = "all there is"
+"""
+
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Plan]:
+    """One a link model; the second needs none of our modules."""
+    folder = tmp_path_factory.mktemp("experiment")
+    (folder / "experiments").mkdir()
+    (folder / "experiments/two.toml").write_text(EXPERIMENT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QJUMP_MN_PATH", str(folder))
+        return {
+            "wire": plan("two", "smoke", [], schemes=("dctcp",)),
+            "tbf": plan("two", "smoke", ["link.model=tbf", "schemes.qjump.limiter=tbf"]),
+            "htb": plan("two", "smoke", ["link.model=htb"]),
+        }
+
+
+@pytest.fixture(scope="module")
+def machine() -> Image:
+    """The guest as a machine that somebody has installed the harness on."""
+    trees.kernel_tree(None)
+    harness = python_package(toolbox.toolbox(), Path(qjump_mn.__file__).parent, "opt/harness")
+    files = {name: node.content for name, node in harness.items() if node.content is not None}
+    return prepare(print, extra=files)
+
+
+@pytest.fixture(scope="module")
+def out(machine: Image, plans: dict[str, Plan], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What beside_strangers.py leaves."""
+    folder = tmp_path_factory.mktemp("out")
+    work = {
+        "openvswitch": msgspec.to_builtins(openvswitch.start()),
+        "plans": [*plans],
+        "kills": KILLS,
+        "seed": SEED,
+    }
+    files = {f"{name}.json": msgspec.json.encode(each).decode() for name, each in plans.items()}
+    files |= {"work.json": json.dumps(work), "carry_out.py": (JOBS / "carry_out.py").read_text()}
+    script = (JOBS / "beside_strangers.py").read_text()
+    booted = snapshot(machine, Setup(entry="builtins:str", args={"answer": 42}), print)
+    result = run(
+        machine,
+        Job(script=script, files=files, virtual_deadline_s=3000),
+        folder,
+        snapshot=booted,
+        progress=print,
+    )
+    assert result.exit_code == 0, (folder / "stderr").read_text()
+    print(f"{result.virtual_s:.0f} virtual s, {result.wall_s:.0f} s")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(out: Path) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads((out / "results.json").read_text())
+    return told
+
+
+@pytest.mark.parametrize("name", ["wire", "tbf", "htb"])
+def test_a_run_leaves_what_was_there_byte_for_byte(
+    name: str, results: dict[str, Any], plans: dict[str, Plan], out: Path
+) -> None:
+    shows = results["whole"][name]
+    assert shows["code"] == 0, shows["said"]
+    assert shows["left"] == {}
+    for trial in plans[name].trials():
+        assert asbuilt.differences(out / "whole" / name / trial.name / readback.BEFORE, trial.arm) == []
+
+
+@pytest.mark.parametrize("number", range(KILLS))
+def test_a_run_that_is_killed_is_taken_back_and_nothing_else(number: int, results: dict[str, Any]) -> None:
+    shows = results["killed"][number]
+    assert shows["left"] == {}, shows
+
+
+def test_the_moments_are_all_over_a_run(results: dict[str, Any]) -> None:
+    """Were nothing there when a run was killed, the test above would say nothing."""
+    stayed = [set(shows["stayed"]) for shows in results["killed"]]
+    for what in ("interfaces", "namespaces", "qdiscs", "bridges", "settings", "modules", "journal"):
+        assert sum(what in each for each in stayed) >= KILLS // 3, what
+    cleaned = "\n".join(line for shows in results["killed"] for line in shows["cleaned"])
+    for pattern in (
+        r"removed the bridge s\d$",
+        r"removed the interface s\d-eth\d$",
+        r"removed the namespace h\d$",
+        r"removed \d+ rows of QoS from Open vSwitch$",
+        r"ended process \d+ \(iperf3\)$",
+        r"unloaded the module sch_\w+$",
+    ):
+        assert re.search(pattern, cleaned, re.M), pattern
+
+
+def test_a_second_run_is_told_who_has_the_machine_and_since_when(results: dict[str, Any]) -> None:
+    shows = results["second"]
+    whose = (
+        rf"a run of root \(pid {shows['pid']}, since 2026-01-01 \d\d:\d\d UTC\) has this machine's network"
+    )
+    assert shows["other"]["code"] == 3
+    assert re.fullmatch(rf"{whose}: wait for its end, or use --backend guest\n", shows["other"]["said"]), (
+        shows["other"]["said"]
+    )
+    assert len(shows["clean"]) == 1 and re.fullmatch(rf"{whose}; it is left alone", shows["clean"][0])
+    assert shows["running"]
+
+
+def test_the_next_run_takes_back_what_a_killed_one_left(results: dict[str, Any]) -> None:
+    shows = results["second"]
+    assert shows["third"]["code"] == 0, shows["third"]["said"]
+    first, _, _ = shows["third"]["said"].partition("\n")
+    assert re.fullmatch(r"takes back what a run of root \(pid \d+, .*\) left, which was killed", first)
+    assert shows["left"] == {}
+
+
+def test_what_is_in_the_way_is_named_and_stays(results: dict[str, Any]) -> None:
+    shows = results["in the way"]
+    said = {
+        make.split()[-1] if "dummy" not in make else "s1-eth1": told for make, told in shows["told"].items()
+    }
+    assert {told["code"] for told in said.values()} == {3}
+    assert "/run/netns/h2 is another network's on this machine: " in said["h2"]["said"]
+    assert "/sys/class/net/s1 is another network's" in said["s1"]["said"]
+    assert "/sys/class/net/s1-eth1 is another network's" in said["s1-eth1"]["said"]
+    assert shows["left"] == {}

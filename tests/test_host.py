@@ -1,0 +1,170 @@
+"""The host backend beside the guest's test (tests/guest/test_host_backend.py): what it needs of a machine, and the
+claim on it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from qjump_mn.backends import claim, leftovers, needs
+from qjump_mn.backends.claim import Claim
+from qjump_mn.backends.leftovers import Setting
+from qjump_mn.errors import MachineError
+from qjump_mn.model.plan import Plan
+from qjump_mn.model.resolve import plan
+from qjump_mn.toolbox import build
+from tests.guest import trees
+
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a network to claim")
+
+
+@pytest.fixture(scope="module")
+def fig3a() -> Plan:
+    return plan("fig3a", "smoke", [])
+
+
+def test_the_systems_packages_are_mininet_and_no_other() -> None:
+    needs.find_mininet()
+    assert needs.DEBIAN_PACKAGES not in sys.path
+    for name in ("numpy", "yaml", "apt_pkg"):
+        assert needs.FINDER.find_spec(name, None) is None
+
+
+def test_every_program_of_a_plan_is_looked_for(fig3a: Plan) -> None:
+    programs = [*needs._programs(fig3a)]
+    assert {
+        "ovs-vsctl",
+        "mnexec",
+        "ethtool",
+        "iperf3",
+        "ping",
+        "qjau",
+        "/usr/lib/qjump-mn/libpatience.so",
+    } <= {
+        *programs,
+        "ethtool",
+    }
+    assert not {name for name in programs if "=" in name or name.startswith("-")}
+
+
+def test_what_is_missing_is_said_with_how_to_get_it(
+    fig3a: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ip").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(needs, "find_mininet", lambda: "")
+    with pytest.raises(MachineError) as caught:
+        needs.check(fig3a)
+    said = str(caught.value)
+    assert said.startswith("this machine lacks ovs-vsctl, mnexec, ") and said.endswith(
+        ", or use --backend guest"
+    )
+    assert "iperf3" in said and "qjau" in said and " ip," not in said
+    (packages,) = re.findall(r"apt-get install ([^;]*)", said)
+    assert {"openvswitch-switch", "iproute2", "iperf3", "mininet"} <= {*packages.split()}
+    assert "; make -C native/app-util install PREFIX=/usr" in said
+    for folder in re.findall(r"make -C (\S+) install", said):
+        assert (Path(needs.__file__).parents[2] / folder / "Makefile").is_file()
+
+
+def test_without_our_modules_the_settings_that_are_named_do(fig3a: Plan) -> None:
+    assert {*needs.OURS} <= {*needs._modules(fig3a)}
+    said = needs._loaded(["the kernel module sch_wire"], fig3a)
+    settings = re.findall(r"-s (\S+?),? ", said)
+    assert settings[0] == "link.model=tbf"
+    assert not {*needs.OURS} & {*needs._modules(plan("fig3a", "smoke", settings))}
+
+
+def test_a_kernel_without_any_module_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the real programs where there are any; without them, nothing can be loaded either."""
+    assert needs.missing_modules(["no_such_module"]) == ["the kernel module no_such_module"]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert needs.missing_modules(["veth"]) == ["the kernel module veth"]
+
+
+def test_tcs_plugins_are_looked_for_with_the_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By Debian's own tc, which has none of ours, and has them."""
+    tree = trees.kernel_tree(None)
+    (tmp_path / "tc").write_text(f'#!/bin/sh\nexec {shlex.join(tree.program("usr/sbin/tc"))} "$@"\n')
+    (tmp_path / "modprobe").write_text("#!/bin/sh\n")  # a kernel that has every module
+    for name in ("tc", "modprobe"):
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert needs.missing_modules(needs.OURS) == ["tc's plugin for qjump", "tc's plugin for wire"]
+    plugins = [node for name, node in build.tc_plugins(tree).items() if name.endswith(".so")]
+    for plugin in plugins:
+        assert isinstance(plugin.content, Path)
+        (tmp_path / plugin.content.name).symlink_to(plugin.content)
+    monkeypatch.setenv("TC_LIB_DIR", str(tmp_path))
+    assert needs.missing_modules(needs.OURS) == []
+
+
+def test_without_root_it_is_one_sentence(fig3a: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(MachineError, match="run it with sudo, or use --backend guest"):
+        needs.check(fig3a)
+
+
+@root
+def test_a_second_process_is_told_whose_the_machine_is(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from qjump_mn.backends.claim import Claim\n"
+        "with Claim(print, Path(sys.argv[1])): pass"
+    )
+    with Claim(print, tmp_path):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
+        )
+        said: list[str] = []
+        claim.clean(said.append, tmp_path)
+        assert (tmp_path / claim.JOURNAL).exists()
+    whose = rf"a run of \S+ \(pid {os.getpid()}, since [-0-9]+ \d\d:\d\d UTC\) has this machine's network"
+    assert re.search(rf"MachineError: {whose}: wait for its end", done.stderr)
+    assert re.fullmatch(rf"{whose}; it is left alone", "\n".join(said))
+    assert [path.name for path in tmp_path.iterdir()] == [claim.LOCK]
+
+
+@root
+def test_what_was_there_first_is_put_back(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    with Claim(print, tmp_path / "claim") as claimed:
+        claimed.note_setting(("read",), ("tee", str(kept)), "first")
+        claimed.note_setting(("read",), ("tee", str(kept)), "second")
+        claimed.note_setting(("read", "other"), ("tee", f"{kept}2"), "other")
+    assert (kept.read_text(), Path(f"{kept}2").read_text()) == ("first", "other")
+
+
+@root
+def test_of_another_boot_only_what_outlives_it_is_put_back(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, leftovers.VARIABLE: "a mark"}) as process:
+        journal = leftovers.Journal(
+            mark="a mark",
+            pid=1,
+            user="somebody",
+            since="long ago",
+            boot="another",
+            modules=(),
+            settings=[
+                Setting((), ("tee", str(kept)), "back"),
+                Setting((), ("sysctl", "-qp", "-"), "no.such = 1"),
+            ],
+        )
+        (tmp_path / claim.JOURNAL).write_bytes(msgspec.json.encode(journal))
+        claim.clean(print, tmp_path)
+        assert process.poll() is None, "a process of another boot had the same mark, and is somebody else's"
+        assert kept.read_text() == "back"
+        now = msgspec.structs.replace(journal, boot=leftovers.boot())
+        (tmp_path / claim.JOURNAL).write_bytes(msgspec.json.encode(now))
+        said: list[str] = []
+        claim.clean(said.append, tmp_path)
+        assert process.wait(10) == -9
+    assert said == [f"ended process {process.pid} (sleep)"]
