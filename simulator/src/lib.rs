@@ -26,54 +26,28 @@
 //! the order in which they were given does not matter; that of applications numbers their random numbers.
 
 pub mod apps;
-mod aqm;
-mod codel;
-mod cubic;
-mod emitter;
-mod engine;
-mod error;
-mod flow;
-mod gate;
-mod hosts;
-mod jitter;
-mod limiter;
-mod link;
-mod outcome;
+mod core;
+mod host;
+mod net;
 mod packet;
-mod path;
-mod pause;
-mod port;
 mod queue;
-mod receiver;
-mod red;
-mod regions;
-mod reply;
-mod rng;
-mod routes;
-mod scheme;
-mod stats;
-mod tally;
-mod time;
-mod topology;
-mod transport;
-mod wheel;
-mod window;
-mod workload;
+mod sim;
+mod studies;
 
-pub use aqm::{CoDel, Pause, Profile, Protection, Reading, Red};
-pub use engine::Simulation;
-pub use error::{Error, Result};
-pub use jitter::Quantiles;
-pub use limiter::{Budgets, Epochs, Limiter, Mode, PerHost};
-pub use outcome::{ByKind, Counters, FlowResult, Latency, Outcome, SourceResult};
-pub use regions::{Region, Regions};
-pub use rng::Rng;
-pub use routes::Routing;
-pub use scheme::{network_epoch, Congestion, Limit, Queue, Rank, Scheme, Transport};
-pub use stats::{End, PortResult};
-pub use time::{ps_per_byte, Ps, MS, NS, S, US};
-pub use topology::{Cable, LeafSpine, Topology, Tree};
-pub use workload::{Bytes, FlowSpec, Flows, Gap, Sizes, Source, Workload};
+pub use core::error::{Error, Result};
+pub use core::rng::Rng;
+pub use core::time::{ps_per_byte, Ps, MS, NS, S, US};
+pub use host::jitter::Quantiles;
+pub use host::limiter::{Budgets, Epochs, Limiter, Mode, PerHost};
+pub use net::routes::Routing;
+pub use net::stats::{End, PortResult};
+pub use net::topology::{Cable, LeafSpine, Topology, Tree};
+pub use queue::aqm::{CoDel, Pause, Profile, Protection, Reading, Red};
+pub use sim::engine::Simulation;
+pub use sim::outcome::{ByKind, Counters, FlowResult, Latency, Outcome, SourceResult};
+pub use sim::scheme::{network_epoch, Congestion, Limit, Queue, Rank, Scheme, Transport};
+pub use sim::workload::{Bytes, FlowSpec, Flows, Gap, Sizes, Source, Workload};
+pub use studies::regions::{Region, Regions};
 
 /// All that a run depends on.
 #[derive(Debug, Clone)]

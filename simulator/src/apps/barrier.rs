@@ -4,9 +4,9 @@
 use crate::apps::check::{count, hosts, level, message, schedule};
 use crate::apps::net::{Event, Message, Net};
 use crate::apps::Latencies;
-use crate::error::{Error, Result};
-use crate::time::Ps;
-use crate::topology::Topology;
+use crate::core::error::{Error, Result};
+use crate::core::time::Ps;
+use crate::net::topology::Topology;
 
 /// Hosts that in each iteration send a message to each other one, over the reliable transport, and begin the next when they have one
 /// from each. An iteration lasts from when the first host begins it to when the last one has all.

@@ -3,10 +3,10 @@
 
 use crate::apps::check::{level, pair, schedule};
 use crate::apps::net::{Event, Net};
-use crate::error::{Error, Result};
-use crate::flow::Flow;
-use crate::time::Ps;
-use crate::topology::Topology;
+use crate::core::error::{Error, Result};
+use crate::core::time::Ps;
+use crate::host::flow::Flow;
+use crate::net::topology::Topology;
 
 /// A host that always has something to send, over the hosts' reliable transport.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is wrong with an application: sentences that begin with its place.
 
-use crate::error::{Error, Result};
-use crate::time::Ps;
-use crate::topology::Topology;
-use crate::workload::check_ends;
+use crate::core::error::{Error, Result};
+use crate::core::time::Ps;
+use crate::net::topology::Topology;
+use crate::sim::workload::check_ends;
 
 /// 53 days, so far from the end of the clock that what follows fits too.
 const LATEST: Ps = 1 << 62;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Many hosts to one, the case that QJump's bound is for.
 
-use crate::rng::Rng;
-use crate::time::Ps;
-use crate::workload::{Bytes, Gap, Source};
+use crate::core::rng::Rng;
+use crate::core::time::Ps;
+use crate::sim::workload::{Bytes, Gap, Source};
 
 /// The stream of random numbers that phases are drawn from.
 const PHASES: u64 = 1 << 62;

@@ -40,11 +40,11 @@ pub use ping::Ping;
 pub use ptp::{Ptp, PtpResult};
 pub use requests::{Arrival, Exchange, Requests, RequestsResult};
 
-use crate::error::Result;
-use crate::flow::Flow;
-use crate::rng::Rng;
-use crate::time::Ps;
-use crate::topology::Topology;
+use crate::core::error::Result;
+use crate::core::rng::Rng;
+use crate::core::time::Ps;
+use crate::host::flow::Flow;
+use crate::net::topology::Topology;
 use barrier::Meeting;
 use bulk::Sending;
 use map_reduce::Job;

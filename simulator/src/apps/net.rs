@@ -3,11 +3,11 @@
 //! order of happening, so that it is never entered while it sends.
 
 use crate::apps::{App, Running};
-use crate::engine::{Simulation, EMIT, INDEX};
-use crate::flow::{Flow, Task};
+use crate::core::rng::Rng;
+use crate::core::time::Ps;
+use crate::host::flow::{Flow, Task};
 use crate::packet::{Kind, Packet};
-use crate::rng::Rng;
-use crate::time::Ps;
+use crate::sim::engine::{Simulation, EMIT, INDEX};
 
 /// What an application is told. Tokens are its own; a channel is one of those that it asked for.
 #[derive(Debug, Clone, Copy)]

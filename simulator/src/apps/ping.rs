@@ -4,11 +4,11 @@
 use crate::apps::check::{count, level, pair, positive, schedule};
 use crate::apps::net::{Event, Net};
 use crate::apps::{Datagrams, Latencies};
-use crate::error::Result;
-use crate::rng::Rng;
-use crate::time::Ps;
-use crate::topology::Topology;
-use crate::workload::Gap;
+use crate::core::error::Result;
+use crate::core::rng::Rng;
+use crate::core::time::Ps;
+use crate::net::topology::Topology;
+use crate::sim::workload::Gap;
 
 /// A host that sends datagrams which another one sends back. A round trip lasts from when the request is handed over, to a limiter
 /// if there is one, to when the answer arrives.

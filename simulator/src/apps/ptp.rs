@@ -3,9 +3,9 @@
 
 use crate::apps::check::{count, hosts, level, positive, schedule};
 use crate::apps::net::{Event, Net};
-use crate::error::{Error, Result};
-use crate::time::Ps;
-use crate::topology::Topology;
+use crate::core::error::{Error, Result};
+use crate::core::time::Ps;
+use crate::net::topology::Topology;
 
 /// A master and slaves, all with perfect clocks: what a slave takes for its offset is what queues did to it.
 ///

@@ -4,11 +4,11 @@
 use crate::apps::check::{count, hosts, level, message, positive, schedule};
 use crate::apps::net::{Event, Message, Net};
 use crate::apps::{Latencies, Span};
-use crate::error::Result;
-use crate::rng::Rng;
-use crate::time::Ps;
-use crate::topology::Topology;
-use crate::workload::Gap;
+use crate::core::error::Result;
+use crate::core::rng::Rng;
+use crate::core::time::Ps;
+use crate::net::topology::Topology;
+use crate::sim::workload::Gap;
 
 /// A kind of request, such as GET and SET.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Time, random numbers, the order of events, and what is wrong with an input.
+
+pub(crate) mod error;
+pub(crate) mod rng;
+pub(crate) mod time;
+pub(crate) mod wheel;

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A flow's two ends: what has been sent, acknowledged and received. Time is passed in; nothing is sent here.
+
+mod marks;
+mod recovery;
+#[cfg(test)]
+mod tests;
+mod timer;
+
+use self::recovery::News;
+pub(crate) use self::timer::Expired;
+use crate::core::time::Ps;
+use crate::host::path::Path;
+use crate::host::receiver::Receiver;
+use crate::host::window::Window;
+use crate::sim::scheme::{Congestion, Transport};
+
+/// What an ACK says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ack {
+    /// So many packets from the first on have arrived.
+    pub cumulative: u32,
+    /// The packet that it answers; none: a probe, or what was pending.
+    pub echo: Option<u32>,
+    pub marked: bool,
+    pub round_trip: Ps,
+}
+
+/// What a sender is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// The SYN is not answered yet.
+    Connecting,
+    /// Only probes are sent.
+    Probing,
+    /// A loss was found by later packets.
+    Recovery,
+}
+
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub path: Path,
+    /// When the retransmission timer expires; `Ps::MAX`: not set.
+    deadline: Ps,
+    /// When the host's limiter lets the last packet go. What waits in the host is not lost: as in Linux, it is not sent again
+    /// before it has left.
+    held: Ps,
+    /// First packet that is not acknowledged.
+    una: u32,
+    next: u32,
+    size: u32,
+    /// One above the last packet ever sent.
+    high: u32,
+    /// Packets acknowledged and marked since alpha changed, until `observed` is acknowledged.
+    acked: u32,
+    marked: u32,
+    observed: u32,
+    /// No further cut for what was sent before this packet.
+    cut: u32,
+    timeouts: u32,
+    phase: Phase,
+    /// The window was reduced, which the next new packet tells the receiver (RFC 3168).
+    reduced: bool,
+    /// The first hole of a recovery is sent again at once, whatever is under way.
+    urgent: bool,
+    /// `NewReno`: an ACK in this recovery told of one more hole.
+    partial: bool,
+    /// `NewReno`: ACKs in a row that told of nothing new.
+    repeated: u32,
+    /// Loss recovery ends when this is acknowledged.
+    recover: u32,
+    /// Holes below `lost` are lost; those from `resend` on have not been sent again.
+    resend: u32,
+    lost: u32,
+    high_sacked: u32,
+    pipe: u32,
+    sacked: Window,
+    pub receiver: Receiver,
+    pub in_network: u32,
+    pub timers: u32,
+    /// When the timer event that counts is due.
+    pub timer_at: Ps,
+    pub start: Ps,
+    /// The limiter's bucket: bytes left, and since which epoch.
+    pub tokens: u64,
+    pub epoch: u64,
+    pub record: u32,
+    pub key: u32,
+    pub from: u16,
+    pub to: u16,
+    pub level: u8,
+    last: u16,
+    cap: u16,
+}
+
+/// Who sends how much to whom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Task {
+    /// The place of its result; from the number of listed flows on, an application's.
+    pub record: u32,
+    /// What its path is chosen by.
+    pub key: u32,
+    pub from: u16,
+    pub to: u16,
+    pub packets: u32,
+    pub level: u8,
+    pub start: Ps,
+    /// Bytes of the last packet.
+    pub last: u16,
+    /// Largest window, in packets.
+    pub cap: u16,
+}
+
+impl Flow {
+    pub fn new(t: &Transport, task: Task, path: Path) -> Self {
+        Flow {
+            path,
+            deadline: Ps::MAX,
+            held: 0,
+            una: 0,
+            next: 0,
+            size: task.packets,
+            high: 0,
+            acked: 0,
+            marked: 0,
+            observed: 0,
+            cut: 0,
+            timeouts: 0,
+            phase: Phase::Open,
+            reduced: false,
+            urgent: false,
+            partial: false,
+            repeated: 0,
+            recover: 0,
+            resend: 0,
+            lost: 0,
+            high_sacked: 0,
+            pipe: 0,
+            sacked: Window::new(t.max_window),
+            receiver: Receiver::new(t),
+            in_network: 0,
+            timers: 0,
+            timer_at: Ps::MAX,
+            start: task.start,
+            tokens: 0,
+            epoch: u64::MAX,
+            record: task.record,
+            key: task.key,
+            from: task.from,
+            to: task.to,
+            level: task.level,
+            last: task.last,
+            cap: task.cap,
+        }
+    }
+
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    pub fn finished(&self) -> bool {
+        self.una == self.size
+    }
+
+    /// Packets that are not acknowledged.
+    pub fn remaining(&self) -> u32 {
+        self.size - self.una
+    }
+
+    /// Packets that may be under way.
+    fn window(&self) -> u32 {
+        self.path.window().min(u32::from(self.cap))
+    }
+
+    /// Bytes of this packet.
+    pub fn bytes(&self, t: &Transport, number: u32) -> u16 {
+        if number + 1 == self.size {
+            self.last
+        } else {
+            t.data_bytes
+        }
+    }
+
+    /// Nothing is sent that was not sent already; returns whether that has all been acknowledged.
+    pub fn cut_short(&mut self) -> bool {
+        self.size = self.high.max(1);
+        self.finished()
+    }
+
+    /// Whether this packet was sent before.
+    pub fn was_sent(&self, number: u32) -> bool {
+        number < self.high
+    }
+
+    /// The next packet that the window lets go, if any.
+    pub fn next_to_send(&mut self, t: &Transport, now: Ps) -> Option<u32> {
+        if self.phase == Phase::Probing {
+            return None;
+        }
+        let number = if self.phase == Phase::Recovery {
+            self.next_in_recovery(t)?
+        } else {
+            while !self.sacked.is_empty() && self.next < self.high && self.sacked.contains(self.next) {
+                self.next += 1;
+            }
+            if self.next >= self.size || self.next - self.una >= self.window() {
+                return None;
+            }
+            self.next += 1;
+            self.next - 1
+        };
+        if self.deadline == Ps::MAX {
+            self.set_timer(t, now);
+        }
+        self.pipe += 1;
+        Some(number)
+    }
+
+    /// Records that it was handed over.
+    pub fn sent(&mut self, number: u32) {
+        self.high = self.high.max(number + 1);
+    }
+
+    /// Whether this packet, a new one, tells that the window was reduced.
+    pub fn take_reduced(&mut self) -> bool {
+        std::mem::take(&mut self.reduced)
+    }
+
+    /// The sender's side of an ACK.
+    pub fn acknowledge(&mut self, t: &Transport, now: Ps, ack: Ack) {
+        self.path.round_trip(ack.round_trip);
+        let probed = self.phase == Phase::Probing;
+        if probed {
+            self.phase = Phase::Open;
+        }
+        let advanced = ack.cumulative > self.una;
+        let repeats = ack.cumulative == self.una && ack.echo.is_some();
+        let newly = self.account(ack, t.sack);
+        if advanced || probed {
+            self.timeouts = 0;
+            // RFC 6582, section 4: only the first partial ACK of a recovery, so that many losses end in a timeout.
+            if !self.partial || self.una >= self.recover {
+                self.set_timer(t, now);
+            }
+        }
+        let heeded = match t.congestion {
+            Congestion::Dctcp { shift } => {
+                // Where each packet has its ACK, ACKs are counted, as ns-2 does; else what they acknowledge (RFC 8257).
+                self.observe(shift, t.least_window, ack.marked, if t.delayed_ack.is_some() { newly } else { 1 });
+                ack.marked
+            }
+            Congestion::Ecn => {
+                self.heed(ack.marked);
+                ack.marked
+            }
+            Congestion::Reno | Congestion::Cubic => false,
+        };
+        if !t.sack && t.dupacks.is_some() {
+            self.count_repeats(t, now, News { advanced, packets: newly, grows: !heeded, repeats });
+            return;
+        }
+        self.pipe = self.pipe.saturating_sub(newly);
+        if self.phase == Phase::Recovery && self.una >= self.recover {
+            self.phase = Phase::Open;
+        }
+        if advanced && !heeded && self.phase != Phase::Recovery {
+            self.path.grow(t, now, newly);
+        }
+        if let Some(dupacks) = t.dupacks {
+            self.look_for_loss(t, dupacks);
+        }
+    }
+
+    /// Takes over what has arrived; how many packets that nobody knew of.
+    fn account(&mut self, ack: Ack, sack: bool) -> u32 {
+        let mut newly = 0;
+        if ack.cumulative > self.una {
+            newly = ack.cumulative - self.una;
+            if !self.sacked.is_empty() {
+                for number in self.una..ack.cumulative {
+                    newly -= u32::from(self.sacked.remove(number));
+                }
+            }
+            self.una = ack.cumulative;
+            self.next = self.next.max(self.una);
+        }
+        if let Some(echo) = ack.echo.filter(|&echo| sack && echo >= self.una) {
+            newly += u32::from(self.sacked.insert(echo));
+            self.high_sacked = self.high_sacked.max(echo + 1);
+        }
+        newly
+    }
+
+    /// Whether the receiver has this many and no more are to come.
+    #[inline]
+    pub fn is_all(&self, packets: u32) -> bool {
+        packets == self.size
+    }
+
+    /// How many packets from the first on have arrived.
+    pub fn expected(&self) -> u32 {
+        self.receiver.expected()
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Loss recovery without a timeout: by selective acknowledgements (RFC 6675) or without them (`NewReno`, RFC 6582).
+
+use super::{Flow, Phase};
+use crate::core::time::Ps;
+use crate::sim::scheme::{Congestion, Transport};
+
+/// What an ACK without selective acknowledgements tells.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct News {
+    /// Of packets that nobody knew of, and how many.
+    pub advanced: bool,
+    pub packets: u32,
+    /// And the window may grow for them.
+    pub grows: bool,
+    /// The same as the one before it.
+    pub repeats: bool,
+}
+
+impl Flow {
+    /// What is lost first, then new packets, then what is missing below a packet that has arrived (RFC 6675, section 4, `NextSeg` 1
+    /// to 3); as many as have left the network. The first hole of a recovery, and of each partial ACK, does not wait (RFC 6675,
+    /// section 5, step 4.3; RFC 6582, section 3.2).
+    pub(super) fn next_in_recovery(&mut self, t: &Transport) -> Option<u32> {
+        if !std::mem::take(&mut self.urgent) && self.pipe >= self.window() {
+            return None;
+        }
+        self.resend = self.resend.max(self.una);
+        if let Some(hole) = self.next_hole(self.lost) {
+            return Some(hole);
+        }
+        if self.next >= self.size || self.next - self.una >= t.max_window.min(u32::from(self.cap)) {
+            return self.next_hole(self.high_sacked);
+        }
+        self.next += 1;
+        Some(self.next - 1)
+    }
+
+    /// The first packet below `end` that has not arrived, above those that were sent again.
+    fn next_hole(&mut self, end: u32) -> Option<u32> {
+        while self.resend < end && self.sacked.contains(self.resend) {
+            self.resend += 1;
+        }
+        let hole = self.resend < end;
+        self.resend += u32::from(hole);
+        hole.then(|| self.resend - 1)
+    }
+
+    /// With selective acknowledgements: a packet is lost when `dupacks` above it have arrived (RFC 6675, section 4, `IsLost`).
+    pub(super) fn look_for_loss(&mut self, t: &Transport, dupacks: u32) {
+        if self.sacked.len() < dupacks {
+            return;
+        }
+        if self.phase != Phase::Recovery && !self.begin_recovery(t) {
+            return;
+        }
+        // What the last recovery has sent again, above its end, is not sent twice.
+        self.lost = self.lost.max(self.una);
+        let mut above = 0;
+        let mut top = self.high_sacked;
+        while above < dupacks && top > self.lost {
+            top -= 1;
+            above += u32::from(self.sacked.contains(top));
+        }
+        for number in self.lost..top {
+            self.pipe = self.pipe.saturating_sub(u32::from(!self.sacked.contains(number)));
+        }
+        self.lost = top.max(self.lost);
+    }
+
+    /// Without them, `dupacks` ACKs that tell of nothing new mean that the first packet is lost, and an ACK of less than was sent
+    /// before that the next one is. Each of the repeated ACKs tells that one packet has left the network, which RFC 6582 has the
+    /// window grow for.
+    #[inline(never)]
+    pub(super) fn count_repeats(&mut self, t: &Transport, now: Ps, news: News) {
+        let under_way = self.next - self.una;
+        if news.advanced {
+            self.repeated = 0;
+            self.partial = self.phase == Phase::Recovery && self.una < self.recover;
+            if self.partial {
+                // Of all but one of the packets repeated ACKs have told.
+                self.lose_first(self.pipe.saturating_sub(1));
+            } else if self.phase == Phase::Recovery {
+                self.phase = Phase::Open;
+                // Section 3.2, step 3, option 1: no burst where little is under way.
+                self.path.limit(under_way.max(1) + 1);
+            } else if news.grows {
+                self.path.grow(t, now, news.packets);
+            }
+        } else if news.repeats && under_way > 0 {
+            self.repeated += 1;
+            if self.phase == Phase::Recovery {
+                self.pipe = self.pipe.saturating_sub(1);
+            } else if Some(self.repeated) == t.dupacks && self.begin_recovery(t) {
+                self.lose_first(under_way.saturating_sub(self.repeated));
+            }
+        }
+    }
+
+    /// The first packet is lost and sent again at once; `pipe` packets were under way with it.
+    fn lose_first(&mut self, pipe: u32) {
+        self.pipe = pipe.saturating_sub(1);
+        self.resend = self.una;
+        self.lost = self.una + 1;
+        self.urgent = true;
+    }
+
+    /// False after a timeout, when everything up to `recover` is sent again anyway.
+    fn begin_recovery(&mut self, t: &Transport) -> bool {
+        if self.una < self.recover {
+            return false;
+        }
+        self.phase = Phase::Recovery;
+        self.urgent = true;
+        self.recover = self.high;
+        self.path.reduce();
+        self.reduced = t.congestion == Congestion::Ecn;
+        true
+    }
+}

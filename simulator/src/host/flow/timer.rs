@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The retransmission timer of data and of a SYN (RFC 6298).
+
+use super::{Flow, Phase};
+use crate::core::time::Ps;
+use crate::sim::scheme::{Congestion, Transport};
+
+/// Timeouts double this often at most; the largest timeout is the limit in practice.
+const DOUBLINGS: u32 = 16;
+
+/// What a sender does when its timer has expired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expired {
+    Connect,
+    Resend,
+    Probe,
+}
+
+impl Flow {
+    /// A connection is asked for first.
+    pub fn connect(&mut self, t: &Transport, now: Ps) {
+        self.phase = Phase::Connecting;
+        self.set_syn_timer(t, now);
+    }
+
+    fn set_syn_timer(&mut self, t: &Transport, now: Ps) {
+        let doublings = if t.fixed_rto { 0 } else { self.timeouts.min(DOUBLINGS) };
+        let rto = t.handshake.unwrap_or(t.min_rto).saturating_mul(1 << doublings);
+        self.deadline = now.max(self.held) + rto.min(t.max_rto);
+    }
+
+    /// The SYN is answered; false if it was already.
+    pub fn connected(&mut self, round_trip: Ps) -> bool {
+        if self.phase != Phase::Connecting {
+            return false;
+        }
+        self.phase = Phase::Open;
+        if self.timeouts > 0 {
+            self.path.limit(1);
+        }
+        self.path.round_trip(round_trip);
+        self.timeouts = 0;
+        self.deadline = Ps::MAX;
+        true
+    }
+
+    /// When the retransmission timer expires; `Ps::MAX`: it is not set.
+    pub fn deadline(&self) -> Ps {
+        self.deadline
+    }
+
+    pub(super) fn set_timer(&mut self, t: &Transport, now: Ps) {
+        self.deadline = now.max(self.held) + self.rto(t);
+    }
+
+    /// A packet waits in the host's limiter until `release`.
+    pub fn hold(&mut self, t: &Transport, now: Ps, release: Ps) {
+        self.held = release;
+        if self.phase == Phase::Connecting {
+            self.set_syn_timer(t, now);
+        } else {
+            self.set_timer(t, now);
+        }
+    }
+
+    /// The timeout as it is now.
+    pub(super) fn rto(&self, t: &Transport) -> Ps {
+        let doublings = if t.fixed_rto { 0 } else { self.timeouts.min(DOUBLINGS) };
+        self.path.rto(t).saturating_mul(1 << doublings).min(t.max_rto)
+    }
+
+    /// The timer has expired: everything that is not known to have arrived is sent again from a window of one packet. What was
+    /// acknowledged selectively is not (RFC 6675, section 5.1 allows it).
+    pub fn expire(&mut self, t: &Transport, now: Ps) -> Expired {
+        self.timeouts += 1;
+        if self.phase == Phase::Connecting {
+            self.set_syn_timer(t, now);
+            return Expired::Connect;
+        }
+        self.path.collapse();
+        if t.congestion == Congestion::Ecn {
+            self.reduced = true;
+            self.cut = self.high;
+        }
+        self.next = self.una;
+        self.phase = Phase::Open;
+        self.partial = false;
+        self.repeated = 0;
+        self.recover = self.high;
+        self.resend = self.una;
+        self.lost = self.una;
+        self.pipe = 0;
+        self.set_timer(t, now);
+        if t.probe_after.is_some_and(|after| self.timeouts >= after) {
+            self.phase = Phase::Probing;
+            return Expired::Probe;
+        }
+        Expired::Resend
+    }
+}

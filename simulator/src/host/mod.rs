@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Hosts: flows from both ends, what holds them back, datagrams.
+
+pub(crate) mod cubic;
+pub(crate) mod emitter;
+pub(crate) mod flow;
+pub(crate) mod hosts;
+pub(crate) mod jitter;
+pub(crate) mod limiter;
+pub(crate) mod path;
+pub(crate) mod receiver;
+pub(crate) mod reply;
+pub(crate) mod transport;
+pub(crate) mod window;

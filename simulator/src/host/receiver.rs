@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A flow's receiving end: what has arrived, and when that is acknowledged.
+
+use crate::core::time::Ps;
+use crate::host::window::Window;
+use crate::packet::{Packet, CWR, NO_ECHO};
+use crate::sim::scheme::{Congestion, Transport};
+
+/// An ACK waits for this many packets in order (RFC 5681, section 4.2).
+const EVERY: u32 = 2;
+
+/// What an ACK tells the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reply {
+    /// So many packets from the first on have arrived.
+    pub cumulative: u32,
+    /// The packet that it answers, or `NO_ECHO`.
+    pub echo: u32,
+    /// When the first packet that it answers left its host.
+    pub stamp: u32,
+    pub marked: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// First packet missing, and those above it that are not.
+    expected: u32,
+    early: Window,
+    /// Packets that no ACK has answered yet.
+    pending: u32,
+    /// When the first of them left its host.
+    stamp: u32,
+    /// What ACKs say: congestion experienced since the last CWR (RFC 3168), or by the last packet (RFC 8257).
+    marked: bool,
+    /// When those that are pending are acknowledged at the latest; `Ps::MAX`: none are.
+    pub due: Ps,
+    /// When the timer event is due; `Ps::MAX`: there is none.
+    pub timer_at: Ps,
+}
+
+impl Receiver {
+    pub fn new(t: &Transport) -> Self {
+        Receiver {
+            expected: 0,
+            early: Window::new(t.max_window),
+            pending: 0,
+            stamp: 0,
+            marked: false,
+            due: Ps::MAX,
+            timer_at: Ps::MAX,
+        }
+    }
+
+    /// Takes a packet; how many packets from the first on have arrived.
+    #[inline]
+    pub fn receive(&mut self, number: u32) -> u32 {
+        if number == self.expected {
+            self.expected += 1;
+            while !self.early.is_empty() && self.early.remove(self.expected) {
+                self.expected += 1;
+            }
+        } else if number > self.expected {
+            self.early.insert(number);
+        }
+        self.expected
+    }
+
+    /// How many packets from the first on have arrived.
+    pub fn expected(&self) -> u32 {
+        self.expected
+    }
+
+    /// A probe has arrived, whose answer tells of all packets; how many from the first on have arrived.
+    pub fn probed(&mut self) -> u32 {
+        self.answered();
+        self.expected
+    }
+
+    /// Takes a packet of a flow of `size` packets, where not each is answered alone. The first reply is due before it, with
+    /// the mark of those before it; the second answers it. Without the second it is pending, until `due`.
+    pub fn arrive(&mut self, t: &Transport, now: Ps, packet: &Packet, size: u32) -> [Option<Reply>; 2] {
+        let mut before = None;
+        let mut at_once = t.delayed_ack.is_none();
+        match t.congestion {
+            Congestion::Ecn => self.marked = packet.marked || self.marked && packet.echo & CWR == 0,
+            // RFC 8257, section 3.2: what was pending is acknowledged with the state until then, and the change at once.
+            Congestion::Dctcp { .. } if packet.marked != self.marked => {
+                before = (self.pending > 0).then(|| self.reply(NO_ECHO));
+                self.marked = packet.marked;
+                at_once = true;
+            }
+            _ => {}
+        }
+        // RFC 5681, section 4.2: what is out of order, and what fills a hole, is acknowledged at once; so is the end of a flow,
+        // as a FIN is.
+        at_once |= packet.seq != self.expected || !self.early.is_empty();
+        at_once |= self.receive(packet.seq) == size;
+        if self.pending == 0 {
+            self.stamp = packet.stamp;
+        }
+        self.pending += 1;
+        if at_once || self.pending == EVERY {
+            return [before, Some(self.reply(packet.seq))];
+        }
+        self.due = now + t.delayed_ack.unwrap_or(0);
+        [before, None]
+    }
+
+    /// The reply that is due, if packets are pending.
+    pub fn expire(&mut self) -> Option<Reply> {
+        (self.pending > 0).then(|| self.reply(NO_ECHO))
+    }
+
+    fn reply(&mut self, echo: u32) -> Reply {
+        self.answered();
+        Reply { cumulative: self.expected, echo, stamp: self.stamp, marked: self.marked }
+    }
+
+    fn answered(&mut self) {
+        self.pending = 0;
+        self.due = Ps::MAX;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Kind;
+
+    const DELAY: Ps = 40 * crate::core::time::MS;
+
+    /// A receiver of ten packets; what it replies to (number, mark, CWR), the packets having left at 100, 101, ...
+    fn replies(congestion: Congestion, packets: &[(u32, bool, bool)]) -> Vec<[Option<Reply>; 2]> {
+        let t = Transport { delayed_ack: Some(DELAY), ..Transport::linux(congestion) };
+        let mut receiver = Receiver::new(&t);
+        let arrive = |(stamp, &(seq, marked, cwr)): (u32, &(u32, bool, bool))| {
+            let echo = if cwr { CWR } else { 0 };
+            let (kind, bytes) = (Kind::Data, 1500);
+            let packet = Packet { flow: 0, seq, echo, stamp, rank: 1, link: 0, bytes, to: 1, kind, marked, ect: true };
+            let replies = receiver.arrive(&t, 7, &packet, 10);
+            assert_eq!(receiver.due, if replies[1].is_none() { 7 + DELAY } else { Ps::MAX });
+            replies
+        };
+        (100..).zip(packets).map(arrive).collect()
+    }
+
+    fn ack(cumulative: u32, echo: u32, stamp: u32, marked: bool) -> Reply {
+        Reply { cumulative, echo, stamp, marked }
+    }
+
+    /// Every packet above a hole is answered by an ACK of its own, whatever was pending: that one number an ACK is all that it
+    /// tells of selectively loses nothing.
+    #[test]
+    fn what_is_out_of_order_is_acknowledged_at_once() {
+        let got = replies(Congestion::Reno, &[0, 1, 2, 4, 6, 3, 5, 7, 7, 8, 9].map(|n| (n, false, false)));
+        let expected = [
+            None,
+            Some(ack(2, 1, 100, false)),
+            None,
+            Some(ack(3, 4, 102, false)), // with the pending 2
+            Some(ack(3, 6, 104, false)),
+            Some(ack(5, 3, 105, false)), // fills a part of a hole
+            Some(ack(7, 5, 106, false)), // and the rest
+            None,
+            Some(ack(8, 7, 107, false)), // a second copy
+            None,
+            Some(ack(10, 9, 109, false)),
+        ];
+        assert_eq!(got, expected.map(|reply| [None, reply]));
+    }
+
+    #[test]
+    fn the_end_of_a_flow_is_acknowledged_at_once() {
+        let got = replies(Congestion::Reno, &[0, 1, 2, 3, 4, 5, 6, 8, 9, 7].map(|n| (n, false, false)));
+        assert_eq!(got[9], [None, Some(ack(10, 7, 109, false))]);
+    }
+
+    /// RFC 8257, figure 1: every packet is acknowledged with its own mark.
+    #[test]
+    fn dctcps_acks_tell_each_packets_mark() {
+        let got = replies(
+            Congestion::Dctcp { shift: 4 },
+            &[(0, false), (1, true), (2, true), (3, false), (4, false)].map(|(n, m)| (n, m, false)),
+        );
+        let expected = [
+            [None, None],
+            [Some(ack(1, NO_ECHO, 100, false)), Some(ack(2, 1, 101, true))],
+            [None, None],
+            [Some(ack(3, NO_ECHO, 102, true)), Some(ack(4, 3, 103, false))],
+            [None, None],
+        ];
+        assert_eq!(got, expected);
+    }
+
+    /// Ten thousand times ten packets with random marks, in order: every packet is acknowledged once, with its own mark.
+    #[test]
+    fn marks_are_acknowledged_exactly() {
+        let mut rng = crate::core::rng::Rng::new(3, 0);
+        for _ in 0..10_000 {
+            let bits = rng.bits() & rng.bits();
+            let packets: Vec<(u32, bool, bool)> = (0..10).map(|n| (n, bits >> n & 1 == 1, false)).collect();
+            let mut next = 0;
+            for reply in replies(Congestion::Dctcp { shift: 4 }, &packets).into_iter().flatten().flatten() {
+                assert!((next + 1..=next + 2).contains(&reply.cumulative), "{packets:?}");
+                assert!(packets[next as usize..reply.cumulative as usize].iter().all(|packet| packet.1 == reply.marked));
+                next = reply.cumulative;
+            }
+            assert_eq!(next, 10);
+        }
+    }
+
+    /// RFC 3168, section 6.1.3: once marked, until the sender says that it has reduced its window.
+    #[test]
+    fn a_mark_is_echoed_until_it_is_heard() {
+        let packets =
+            [(0, true, false), (1, false, false), (2, false, false), (3, false, false), (4, false, true), (5, false, false)];
+        let said = |packets: &[_]| {
+            let replies = replies(Congestion::Ecn, packets);
+            replies.into_iter().filter_map(|[_, reply]| reply.map(|reply| reply.marked)).collect::<Vec<bool>>()
+        };
+        assert_eq!(said(&packets), [true, true, false]);
+        let both = [(0, true, false), (1, false, false), (2, true, true), (3, false, false)];
+        assert_eq!(said(&both), [true, true], "marked with the CWR");
+    }
+}

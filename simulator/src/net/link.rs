@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Links and the queues in front of them. A first-come-first-served link knows a packet's arrival when the packet comes: one
+//! event per hop. A link with priorities has departure events while packets wait; one with `CoDel` or pauses always ([`Port`]).
+
+use std::collections::VecDeque;
+
+use crate::core::error::{Error, Result};
+use crate::core::rng::Rng;
+use crate::core::time::{ps_per_byte, Ps};
+use crate::net::pause::Pauses;
+use crate::net::port::Port;
+use crate::net::stats::Watched;
+use crate::net::topology::{Cable, Topology};
+use crate::packet::{Kind, Pool};
+use crate::queue::gate::{Gate, Gated, Verdict};
+use crate::queue::ranked::Ranked;
+use crate::sim::scheme::{Limit, Queue, Scheme};
+
+/// The node at the end of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Node {
+    Host(u32),
+    Switch(u32),
+}
+
+/// How a link queues; all but the first have a place in a list of [`Links`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Discipline {
+    Fifo,
+    Counted,
+    Ranked,
+    Gated,
+    Port,
+}
+
+/// What links have in common that are alike: few, so that they stay in the nearest cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Class {
+    pub delay: Ps,
+    /// The longest queue of those that are known at arrival: as time to send it, or of counted ones in packets.
+    limit: u64,
+    /// Time to send a queue that is marked.
+    mark: Ps,
+    pub ps_per_byte: u32,
+    discipline: Discipline,
+}
+
+/// A link's own: 16 bytes, of which a large network has tens of thousands, each used twice a hop.
+#[derive(Debug)]
+pub(crate) struct Link {
+    /// When what was accepted will have been sent; a link with priorities: when the packet being sent is.
+    pub free: Ps,
+    /// Twice the number of the node at its end, and 1 if that is a switch.
+    to: u32,
+    class: u16,
+    /// The last packet found a queue above the threshold.
+    above: bool,
+}
+
+/// Bytes to be sent until a link is free.
+pub(crate) fn to_go(free: Ps, now: Ps, ps_per_byte: u32) -> u64 {
+    free.saturating_sub(now).div_ceil(ps_per_byte.into())
+}
+
+/// What became of a packet offered to a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offered {
+    /// It arrives at the other end then.
+    Arrives(Ps),
+    /// It waits; `departure` is when the link has to be asked again, if nobody does yet.
+    Waits {
+        departure: Option<Ps>,
+    },
+    /// A port has it; what happens next is in [`Links::due`].
+    Queued,
+    Dropped,
+    /// Dropped by early detection.
+    Early,
+}
+
+/// What a link with priorities sends next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Departure {
+    pub handle: u32,
+    pub arrival: Ps,
+    /// When the link has to be asked again, if packets wait.
+    pub next: Option<Ps>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    pub all: Vec<Link>,
+    classes: Vec<Class>,
+    /// By link: where its discipline's part of it is.
+    places: Vec<u32>,
+    /// When each packet that a counted queue holds will have been sent.
+    counted: Vec<VecDeque<Ps>>,
+    ranked: Vec<Ranked>,
+    gated: Vec<Gated>,
+    pub ports: Vec<Port>,
+    pub pauses: Option<Pauses>,
+    /// By link, if somebody wants to know.
+    pub watch: Option<Vec<Watched>>,
+    /// Packets pushed out, packets dropped from the head and events to come of ports, which their taker clears.
+    pub evicted: Vec<u32>,
+    pub early: Vec<u32>,
+    pub due: Vec<(Ps, u32)>,
+}
+
+/// Random numbers of links are streams from here on, those of sources before.
+const STREAMS: u64 = 1 << 48;
+
+impl Links {
+    /// In the order that `Routes` numbers them.
+    pub fn new(topology: &Topology, scheme: &Scheme, seed: u64, watched: bool) -> Result<Self> {
+        let queue = scheme.queue;
+        let mut links = Links::default();
+        if watched {
+            links.watch = Some(Vec::new());
+        }
+        for (switch, cable) in &topology.hosts {
+            links.add(cable, Node::Switch(*switch), scheme.host_queue.unwrap_or(queue), scheme, seed)?;
+        }
+        for (host, (_, cable)) in (0..).zip(&topology.hosts) {
+            links.add(cable, Node::Host(host), queue, scheme, seed)?;
+        }
+        let queue = scheme.trunk_queue.unwrap_or(queue);
+        for (a, b, cable) in &topology.trunks {
+            links.add(cable, Node::Switch(*b), queue, scheme, seed)?;
+            links.add(cable, Node::Switch(*a), queue, scheme, seed)?;
+        }
+        links.pauses = scheme.pause.map(|pause| Pauses::new(pause, topology.hosts(), links.all.len()));
+        Ok(links)
+    }
+
+    fn add(&mut self, cable: &Cable, to: Node, queue: Queue, scheme: &Scheme, seed: u64) -> Result<()> {
+        let per_byte = ps_per_byte(cable.rate)?;
+        let time = |bytes: u64| bytes.saturating_mul(u64::from(per_byte));
+        let gate = Gate::new(&queue, per_byte, Rng::new(seed, STREAMS + self.all.len() as u64));
+        let data = u64::from(scheme.transport.data_bytes);
+        if gate.limits().0 < data {
+            let bytes = gate.limits().0;
+            return Err(Error::new(format!("queue: at {} bit/s its limit holds {bytes} bytes, no packet of {data}", cable.rate)));
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.push(Watched::default());
+        }
+        let watched = self.watch.is_some();
+        let mut place = 0;
+        let (discipline, limit, mark) = match queue {
+            _ if scheme.pause.is_some() || matches!(queue, Queue::CoDel(_)) => {
+                place = put(&mut self.ports, Port::new(&queue, gate));
+                (Discipline::Port, u64::MAX, u64::MAX)
+            }
+            Queue::DropTail(Limit::None) if !watched => (Discipline::Fifo, u64::MAX, u64::MAX),
+            Queue::DropTail(Limit::Bytes(bytes)) if !watched => (Discipline::Fifo, time(bytes), u64::MAX),
+            Queue::DropTail(Limit::Packets(packets)) if !watched => {
+                place = put(&mut self.counted, VecDeque::new());
+                (Discipline::Counted, u64::from(packets), u64::MAX)
+            }
+            Queue::Marking { limit, threshold } if !watched => (Discipline::Fifo, time(limit), time(threshold)),
+            _ => {
+                if let Some(ranked) = Ranked::new(&queue) {
+                    place = put(&mut self.ranked, ranked);
+                    (Discipline::Ranked, u64::MAX, u64::MAX)
+                } else {
+                    place = put(&mut self.gated, Gated::new(gate));
+                    (Discipline::Gated, u64::MAX, u64::MAX)
+                }
+            }
+        };
+        let class = Class { delay: cable.delay, limit, mark, ps_per_byte: per_byte, discipline };
+        let to = match to {
+            Node::Host(host) => 2 * host,
+            Node::Switch(switch) => 2 * switch + 1,
+        };
+        let class = self.class_like(&class)?;
+        self.places.push(place);
+        self.all.push(Link { free: 0, to, class, above: false });
+        Ok(())
+    }
+
+    /// The number of a class.
+    fn class_like(&mut self, class: &Class) -> Result<u16> {
+        // The last links are the likeliest to be like the next.
+        let place = if let Some(place) = self.classes.iter().rposition(|known| known == class) {
+            place
+        } else {
+            self.classes.push(*class);
+            self.classes.len() - 1
+        };
+        u16::try_from(place).map_err(|_| Error::new("the links of a network differ in more than 65,536 ways"))
+    }
+
+    #[inline]
+    pub fn class(&self, number: u32) -> &Class {
+        &self.classes[usize::from(self.all[number as usize].class)]
+    }
+
+    #[inline]
+    pub fn end(&self, link: u32) -> Node {
+        let to = self.all[link as usize].to;
+        if to & 1 == 0 {
+            Node::Host(to >> 1)
+        } else {
+            Node::Switch(to >> 1)
+        }
+    }
+
+    /// Offers a packet to a link's queue.
+    #[inline]
+    pub fn offer(&mut self, now: Ps, number: u32, handle: u32, pool: &mut Pool) -> Offered {
+        let link = &mut self.all[number as usize];
+        let packet = pool.get_mut(handle);
+        let from = std::mem::replace(&mut packet.link, number);
+        let class = &self.classes[usize::from(link.class)];
+        let send = u64::from(packet.bytes) * u64::from(class.ps_per_byte);
+        match class.discipline {
+            Discipline::Fifo => {
+                let backlog = link.free.saturating_sub(now);
+                if backlog.saturating_add(send) > class.limit {
+                    return Offered::Dropped;
+                }
+                if backlog > class.mark {
+                    packet.marked |= link.above && packet.kind == Kind::Data;
+                    link.above = true;
+                } else {
+                    link.above = false;
+                }
+            }
+            Discipline::Counted => {
+                let held = &mut self.counted[self.places[number as usize] as usize];
+                while held.front().is_some_and(|&sent| sent <= now) {
+                    held.pop_front();
+                }
+                if held.len() as u64 >= class.limit {
+                    return Offered::Dropped;
+                }
+                held.push_back(link.free.max(now) + send);
+            }
+            Discipline::Ranked => {
+                let queue = &mut self.ranked[self.places[number as usize] as usize];
+                let waiting = !queue.is_empty();
+                if waiting || link.free > now {
+                    let taken = queue.push(handle, pool, &mut self.evicted);
+                    if let Some(watch) = &mut self.watch {
+                        let rest = taken.then(|| to_go(link.free, now, class.ps_per_byte));
+                        watch[number as usize].waits(now, queue.bytes(), rest);
+                    }
+                    if taken {
+                        return Offered::Waits { departure: (!waiting).then_some(link.free) };
+                    }
+                    return Offered::Dropped;
+                }
+                if let Some(watch) = &mut self.watch {
+                    watch[number as usize].taken(packet.bytes.into(), false);
+                }
+            }
+            Discipline::Gated => {
+                let gated = &mut self.gated[self.places[number as usize] as usize];
+                let verdict = gated.admit(now, link.free, class.ps_per_byte, packet);
+                match verdict {
+                    Verdict::Early => return Offered::Early,
+                    Verdict::Full => return Offered::Dropped,
+                    Verdict::Taken | Verdict::Marked => {}
+                }
+                if let Some(watch) = &mut self.watch {
+                    let bytes = u64::from(packet.bytes);
+                    let watched = &mut watch[number as usize];
+                    watched.taken(to_go(link.free, now, class.ps_per_byte) + bytes, verdict == Verdict::Marked);
+                    watched.will_wait(bytes, link.free.saturating_sub(now));
+                }
+            }
+            Discipline::Port => {
+                let place = self.places[number as usize];
+                return self.offer_port(now, (number, place), handle, from, pool);
+            }
+        }
+        link.free = link.free.max(now) + send;
+        Offered::Arrives(link.free + class.delay)
+    }
+
+    /// The link has sent a packet: it takes the next, if one waits.
+    pub fn depart(&mut self, now: Ps, number: u32, pool: &mut Pool) -> Option<Departure> {
+        let class = *self.class(number);
+        if class.discipline == Discipline::Port {
+            self.depart_port(now, number, self.places[number as usize], pool);
+        }
+        if class.discipline != Discipline::Ranked {
+            return None;
+        }
+        let queue = &mut self.ranked[self.places[number as usize] as usize];
+        let next = queue.pop(pool);
+        if let Some(watch) = &mut self.watch {
+            watch[number as usize].waits(now, queue.bytes(), None);
+        }
+        let handle = next?;
+        let free = now + u64::from(pool.get(handle).bytes) * u64::from(class.ps_per_byte);
+        self.all[number as usize].free = free;
+        Some(Departure { handle, arrival: free + class.delay, next: (!queue.is_empty()).then_some(free) })
+    }
+
+    /// The port of a link, where all links have one.
+    pub fn port_of(&self, number: u32) -> u32 {
+        self.places[number as usize]
+    }
+
+    /// Time to send what a link has accepted; of a link with priorities and no port, the packet being sent.
+    pub fn backlog(&self, now: Ps, number: u32) -> Ps {
+        let class = self.class(number);
+        let rest = self.all[number as usize].free.saturating_sub(now);
+        match class.discipline {
+            Discipline::Port => rest + self.ports[self.port_of(number) as usize].bytes() * u64::from(class.ps_per_byte),
+            _ => rest,
+        }
+    }
+
+    /// A packet was dropped that was offered to a link.
+    #[cold]
+    pub fn refused(&mut self, number: u32, early: bool) {
+        if let Some(watch) = &mut self.watch {
+            let watched = &mut watch[number as usize];
+            *(if early { &mut watched.early } else { &mut watched.full }) += 1;
+        }
+    }
+
+    /// The bytes that wait in a port have changed.
+    pub fn watch_waiting(&mut self, now: Ps, number: u32, place: u32) {
+        if let Some(watch) = &mut self.watch {
+            watch[number as usize].waits(now, self.ports[place as usize].bytes(), None);
+        }
+    }
+
+    /// Packets that wait in queues with departure events; all others are events.
+    pub fn waiting(&self) -> u64 {
+        let ranked = self.ranked.iter().map(Ranked::len).sum::<usize>();
+        let ports = self.ports.iter().map(Port::len).sum::<usize>();
+        (ranked + ports) as u64
+    }
+}
+
+/// The place of a new item.
+fn put<T>(list: &mut Vec<T>, item: T) -> u32 {
+    list.push(item);
+    list.len() as u32 - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::time::US;
+    use crate::net::topology::LeafSpine;
+    use crate::packet::Packet;
+
+    fn packet(pool: &mut Pool, kind: Kind, bytes: u16) -> u32 {
+        pool.add(Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes, to: 1, kind, marked: false, ect: false })
+    }
+
+    fn links(queue: Queue) -> Links {
+        let scheme = Scheme { queue, ..Scheme::tcp() };
+        Links::new(&Topology::leaf_spine(&LeafSpine::FIG9).unwrap(), &scheme, 1, false).unwrap()
+    }
+
+    #[test]
+    fn the_first_packet_above_the_threshold_is_not_marked() {
+        let mut links = links(Queue::Marking { limit: 15_000, threshold: 3_000 });
+        let mut pool = Pool::default();
+        let mut offer = |now, kind| {
+            let handle = packet(&mut pool, kind, 1500);
+            links.offer(now, 0, handle, &mut pool);
+            pool.get(handle).marked
+        };
+        // Queues found: 0, 1, 2 packets (not above), 3 (the first above), then marks, but for ACKs.
+        let found: Vec<bool> = (0..5).map(|_| offer(0, Kind::Data)).collect();
+        assert_eq!(found, [false, false, false, false, true]);
+        assert!(!offer(0, Kind::Ack));
+        assert!(offer(0, Kind::Data));
+        // Seven packets; after six have left the queue was short, and the first above is not marked again.
+        assert!(!offer(7_200_000, Kind::Data));
+        let found: Vec<bool> = (0..3).map(|_| offer(7_200_000, Kind::Data)).collect();
+        assert_eq!(found, [false, false, true]);
+    }
+
+    #[test]
+    fn limits_hold_in_bytes_and_in_packets() {
+        let fill = |limit, bytes| {
+            let (mut links, mut pool) = (links(Queue::DropTail(limit)), Pool::default());
+            let mut offer = |now| {
+                let handle = packet(&mut pool, Kind::Data, bytes);
+                links.offer(now, 0, handle, &mut pool) != Offered::Dropped
+            };
+            let first = (0..100).filter(|_| offer(0)).count();
+            // After 1 us, 1,250 bytes have been sent.
+            (first, (0..100).filter(|_| offer(US)).count())
+        };
+        assert_eq!(fill(Limit::Bytes(10_000), 500), (20, 2));
+        assert_eq!(fill(Limit::Packets(20), 500), (20, 2));
+        assert_eq!(fill(Limit::Packets(20), 50), (20, 20));
+        assert_eq!(fill(Limit::None, 500), (100, 100));
+    }
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Networks: nodes, cables, ports and the ways of packets.
+
+pub(crate) mod link;
+pub(crate) mod pause;
+pub(crate) mod port;
+pub(crate) mod routes;
+pub(crate) mod stats;
+pub(crate) mod topology;

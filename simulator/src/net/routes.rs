@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which link a packet takes next: all shortest paths, chosen in turn or by flow. They are worked out from the shape of the network,
+//! for tables of them by switch and destination would be most of the memory of a large one.
+
+use std::collections::HashMap;
+
+use crate::core::rng::mix;
+use crate::net::link::Node;
+use crate::net::topology::{Shape, Topology};
+
+/// How a packet's path is chosen among equal ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Routing {
+    /// Every packet takes the next link in turn; each switch counts for every switch of destination.
+    Spray,
+    /// All packets of a flow in one direction take the same path (ECMP).
+    PerFlow,
+}
+
+/// Links are numbered: host `h`'s own is `h`, the one to it `hosts + h`; then both directions of every trunk.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    routing: Routing,
+    hosts: u32,
+    switch_of: Vec<u32>,
+    trunks: Vec<(u32, u32)>,
+    paths: Paths,
+}
+
+#[derive(Debug)]
+enum Paths {
+    /// Racks' switches come before spines, and trunks are in the order of racks.
+    LeafSpine {
+        racks: u32,
+        spines: u32,
+        turns: Turns,
+    },
+    Tree(Branches),
+}
+
+impl Routes {
+    pub fn new(topology: &Topology, routing: Routing) -> Self {
+        let hosts = topology.hosts();
+        Routes {
+            routing,
+            hosts,
+            switch_of: topology.hosts.iter().map(|(switch, _)| *switch).collect(),
+            trunks: topology.trunks.iter().map(|&(a, b, _)| (a, b)).collect(),
+            paths: match topology.shape {
+                Shape::LeafSpine { racks, spines } => Paths::LeafSpine { racks, spines, turns: Turns::new(racks) },
+                Shape::Tree => Paths::Tree(Branches::new(topology)),
+            },
+        }
+    }
+
+    /// The node at which each link begins.
+    pub fn starts(&self) -> Vec<Node> {
+        let hosts = (0..self.hosts).map(Node::Host);
+        let to_hosts = self.switch_of.iter().map(|&switch| Node::Switch(switch));
+        let trunks = self.trunks.iter().flat_map(|&(a, b)| [Node::Switch(a), Node::Switch(b)]);
+        hosts.chain(to_hosts).chain(trunks).collect()
+    }
+
+    /// The link that ends at `host`.
+    pub fn to_host(&self, host: u32) -> u32 {
+        self.hosts + host
+    }
+
+    /// The link by which a packet for `to` leaves `switch`. `flow` is asked only where paths are chosen by flow.
+    #[inline]
+    pub fn next(&mut self, switch: u32, to: u16, flow: impl FnOnce() -> u64) -> u32 {
+        let leaf = self.switch_of[to as usize];
+        if leaf == switch {
+            return self.to_host(u32::from(to));
+        }
+        match &mut self.paths {
+            Paths::LeafSpine { racks, spines, .. } if switch >= *racks => 2 * (self.hosts + leaf * *spines + switch - *racks) + 1,
+            Paths::LeafSpine { spines, turns, .. } => {
+                let pick = match self.routing {
+                    _ if *spines == 1 => 0,
+                    Routing::Spray => turns.next(switch, leaf, *spines),
+                    Routing::PerFlow => {
+                        let hash = mix(flow() ^ u64::from(switch) << 48) >> 32;
+                        ((hash * u64::from(*spines)) >> 32) as u32
+                    }
+                };
+                2 * (self.hosts + switch * *spines + pick)
+            }
+            Paths::Tree(branches) => branches.next(switch, leaf),
+        }
+    }
+}
+
+/// Whose turn it is of the spines, by rack of origin and of destination.
+#[derive(Debug)]
+enum Turns {
+    /// Of all pairs.
+    All { racks: u32, table: Vec<u16> },
+    /// Of those between which something was sent, where all of them would be more than 32 MB.
+    Used(HashMap<(u32, u32), u16>),
+}
+
+/// Racks up to which there is a table of all pairs.
+const MOST_IN_TABLE: u32 = 1 << 12;
+
+impl Turns {
+    fn new(racks: u32) -> Self {
+        if racks > MOST_IN_TABLE {
+            return Turns::Used(HashMap::new());
+        }
+        Turns::All { racks, table: vec![0; (racks * racks) as usize] }
+    }
+
+    #[inline]
+    fn next(&mut self, from: u32, to: u32, spines: u32) -> u32 {
+        let turn = match self {
+            Turns::All { racks, table } => &mut table[(from * *racks + to) as usize],
+            Turns::Used(map) => map.entry((from, to)).or_default(),
+        };
+        let pick = u32::from(*turn);
+        *turn = if pick + 1 == spines { 0 } else { pick as u16 + 1 };
+        pick
+    }
+}
+
+/// A tree's switches in the order of a walk from the first one, in which those below a switch follow it.
+#[derive(Debug)]
+struct Branches {
+    /// By switch: its place, and the one after those below it.
+    below: Vec<(u32, u32)>,
+    /// By switch: the link upwards.
+    up: Vec<u32>,
+    /// By switch: places and links of those right below it, in order.
+    down: Vec<Vec<(u32, u32)>>,
+}
+
+impl Branches {
+    fn new(topology: &Topology) -> Self {
+        let switches = topology.switches as usize;
+        let mut neighbours = vec![Vec::new(); switches];
+        // The link to the other end, and the one back.
+        for (&(a, b, _), there) in topology.trunks.iter().zip((2 * topology.hosts()..).step_by(2)) {
+            neighbours[a as usize].push((b, there, there + 1));
+            neighbours[b as usize].push((a, there + 1, there));
+        }
+        let mut branches =
+            Branches { below: vec![(0, 0); switches], up: vec![u32::MAX; switches], down: vec![Vec::new(); switches] };
+        let (mut walk, mut above) = (Vec::with_capacity(switches), vec![None; switches]);
+        let mut next = vec![0];
+        while let Some(at) = next.pop() {
+            let place = walk.len() as u32;
+            walk.push(at);
+            branches.below[at as usize] = (place, place + 1);
+            if let Some((parent, link)) = above[at as usize] {
+                branches.down[parent as usize].push((place, link));
+            }
+            for &(other, there, back) in &neighbours[at as usize] {
+                if above[at as usize].is_none_or(|(parent, _)| parent != other) {
+                    above[other as usize] = Some((at, there));
+                    branches.up[other as usize] = back;
+                    next.push(other);
+                }
+            }
+        }
+        for &at in walk.iter().rev() {
+            if let Some((parent, _)) = above[at as usize] {
+                let end = branches.below[at as usize].1;
+                let all = &mut branches.below[parent as usize].1;
+                *all = end.max(*all);
+            }
+        }
+        branches
+    }
+
+    #[inline]
+    fn next(&self, switch: u32, leaf: u32) -> u32 {
+        let (begin, end) = self.below[switch as usize];
+        let place = self.below[leaf as usize].0;
+        if !(begin..end).contains(&place) {
+            return self.up[switch as usize];
+        }
+        let down = &self.down[switch as usize];
+        down[down.partition_point(|&(first, _)| first <= place) - 1].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::rng::Rng;
+    use crate::net::link::Links;
+    use crate::net::topology::{Cable, LeafSpine, Tree};
+    use crate::sim::scheme::Scheme;
+
+    /// The switches that a packet passes from one host to another, by the links that it takes.
+    fn path(routes: &mut Routes, links: &Links, from: u32, to: u32) -> Vec<u32> {
+        let (mut link, mut path) = (from, Vec::new());
+        loop {
+            match links.end(link) {
+                Node::Host(host) => {
+                    assert_eq!(host, to);
+                    return path;
+                }
+                Node::Switch(switch) => {
+                    path.push(switch);
+                    link = routes.next(switch, to as u16, || 7);
+                    assert_eq!(routes.starts()[link as usize], Node::Switch(switch));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_tree_has_one_path() {
+        let mut rng = Rng::new(1, 0);
+        let cable = Cable { rate: 1_000_000_000, delay: 0 };
+        for switches in [1, 2, 3, 10, 40] {
+            let parents: Vec<u64> = (0..switches).map(|n| if n == 0 { 0 } else { rng.below(n) }).collect();
+            let mut tree = Tree::new();
+            for n in 0..switches {
+                tree = tree.switch(&format!("s{n:02}")).host(&format!("h{n:02}")).host(&format!("i{n:02}"));
+                tree = tree.cable(&format!("s{n:02}"), &format!("h{n:02}"), cable);
+                tree = tree.cable(&format!("i{n:02}"), &format!("s{n:02}"), cable);
+                if n > 0 {
+                    tree = tree.cable(&format!("s{n:02}"), &format!("s{:02}", parents[n as usize]), cable);
+                }
+            }
+            let topology = tree.build().unwrap();
+            let mut routes = Routes::new(&topology, Routing::Spray);
+            let links = Links::new(&topology, &Scheme::tcp(), 1, false).unwrap();
+            let to_root =
+                |n: u64| std::iter::successors(Some(n), |&n| (n > 0).then(|| parents[n as usize])).collect::<Vec<u64>>();
+            for from in 0..switches {
+                for to in 0..switches {
+                    // Up to the first that is above both, and down.
+                    let (up, down) = (to_root(from), to_root(to));
+                    let top = *up.iter().find(|n| down.contains(n)).unwrap();
+                    let there = up.iter().take_while(|&&n| n != top).chain([&top]);
+                    let back: Vec<&u64> = down.iter().take_while(|&&n| n != top).collect();
+                    let expected: Vec<u32> = there.chain(back.into_iter().rev()).map(|&n| n as u32).collect();
+                    let hosts = [("h", from), ("i", to)].map(|(name, n)| topology.host(&format!("{name}{n:02}")).unwrap());
+                    assert_eq!(path(&mut routes, &links, hosts[0], hosts[1]), expected);
+                }
+            }
+        }
+    }
+
+    /// Each pair of racks has turns of its own, whether all pairs or those in use are remembered.
+    #[test]
+    fn spines_are_used_in_turn() {
+        for racks in [3, MOST_IN_TABLE + 1] {
+            let fabric = LeafSpine { racks, hosts_per_rack: 2, spines: 3, ..LeafSpine::FIG9 };
+            let topology = Topology::leaf_spine(&fabric).unwrap();
+            let mut routes = Routes::new(&topology, Routing::Spray);
+            let links = Links::new(&topology, &Scheme::tcp(), 1, false).unwrap();
+            let mut through = |from: u32, to: u32| path(&mut routes, &links, from, to)[1] - racks;
+            let last = 2 * racks - 1;
+            let got =
+                [through(0, 2), through(1, 3), through(0, last), through(2, 0), through(1, 2), through(0, 3), through(1, last)];
+            assert_eq!(got, [0, 1, 0, 0, 2, 0, 1]);
+        }
+    }
+}

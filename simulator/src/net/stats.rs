@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What happened at each port, for those who want to know.
+
+use crate::core::time::Ps;
+use crate::net::link::{Links, Node};
+
+/// A node at an end of a cable, by its number: racks' switches before spines, a tree's nodes in the order of their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// A host.
+    Host(u32),
+    /// A switch.
+    Switch(u32),
+}
+
+impl From<Node> for End {
+    fn from(node: Node) -> Self {
+        match node {
+            Node::Host(number) => End::Host(number),
+            Node::Switch(number) => End::Switch(number),
+        }
+    }
+}
+
+/// One direction of a cable, with the queue before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortResult {
+    /// Whose queue it is.
+    pub from: End,
+    /// Where the cable leads.
+    pub to: End,
+    /// Most bytes that had been taken and not been sent.
+    pub longest: u64,
+    /// Bytes times ps of waiting, without being sent: over the run's time, the mean number of bytes that wait (Little). Of a queue
+    /// in the order of arrival, the whole wait counts when the packet comes.
+    pub waiting: u128,
+    /// Packets marked here.
+    pub marked: u64,
+    /// Packets dropped early.
+    pub early: u64,
+    /// Packets dropped because the queue, or what the switch holds of the port they came by, was full.
+    pub full: u64,
+    /// For how long it was paused, in ps.
+    pub paused: Ps,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Watched {
+    longest: u64,
+    waited: u128,
+    /// Bytes that wait since then.
+    waiting: (u64, Ps),
+    pub marked: u64,
+    pub early: u64,
+    pub full: u64,
+    paused: Ps,
+    since: Option<Ps>,
+}
+
+impl Watched {
+    /// A packet was taken; `bytes` were to be sent with it.
+    pub fn taken(&mut self, bytes: u64, marked: bool) {
+        self.longest = self.longest.max(bytes);
+        self.marked += u64::from(marked);
+    }
+
+    /// Bytes that wait so long from now on.
+    pub fn will_wait(&mut self, bytes: u64, wait: Ps) {
+        self.waited += u128::from(bytes) * u128::from(wait);
+    }
+
+    /// So many bytes wait from now on. `rest`: of the packet being sent, when a packet was taken.
+    pub fn waits(&mut self, now: Ps, bytes: u64, rest: Option<u64>) {
+        self.waited += u128::from(self.waiting.0) * u128::from(now - self.waiting.1);
+        self.waiting = (bytes, now);
+        if let Some(rest) = rest {
+            self.longest = self.longest.max(bytes + rest);
+        }
+    }
+
+    /// The port stops or goes on.
+    pub fn stop(&mut self, now: Ps, stop: bool) {
+        if !stop {
+            self.paused += self.since.take().map_or(0, |since| now - since);
+        } else if self.since.is_none() {
+            self.since = Some(now);
+        }
+    }
+}
+
+impl Links {
+    /// `starts`: the node at which each link begins.
+    pub fn results(&self, now: Ps, starts: &[Node]) -> Vec<PortResult> {
+        let result = |((number, watched), from): ((u32, &Watched), &Node)| {
+            let (bytes, since) = watched.waiting;
+            PortResult {
+                from: (*from).into(),
+                to: self.end(number).into(),
+                longest: watched.longest,
+                waiting: watched.waited + u128::from(bytes) * u128::from(now - since),
+                marked: watched.marked,
+                early: watched.early,
+                full: watched.full,
+                paused: watched.paused + watched.since.map_or(0, |since| now - since),
+            }
+        };
+        (0..).zip(self.watch.iter().flatten()).zip(starts).map(result).collect()
+    }
+}

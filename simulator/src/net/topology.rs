@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Networks: switches joined by cables, and hosts with one cable each.
+
+use std::collections::BTreeMap;
+
+use crate::core::error::{Error, Result};
+use crate::core::time::{ps_per_byte, Ps};
+use crate::host::jitter::Quantiles;
+
+/// A cable: the same rate and delay in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cable {
+    /// Bit/s.
+    pub rate: u64,
+    /// From the last bit's departure to its arrival, with what the node at the end takes to look at the packet.
+    pub delay: Ps,
+}
+
+/// Racks of hosts, every rack's switch joined to every spine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeafSpine {
+    /// Number of racks.
+    pub racks: u32,
+    /// Hosts in each rack.
+    pub hosts_per_rack: u32,
+    /// Number of spines.
+    pub spines: u32,
+    /// Between a host and its rack's switch.
+    pub edge: Cable,
+    /// Between a rack's switch and a spine.
+    pub uplink: Cable,
+}
+
+impl LeafSpine {
+    /// The fabric of QJump's Figure 9: 9 racks of 16 hosts at 10 Gb/s, 4 spines at 40 Gb/s, so that nothing is over-subscribed;
+    /// 2.5 us in a host and 0.2 us on a cable.
+    pub const FIG9: LeafSpine = LeafSpine {
+        racks: 9,
+        hosts_per_rack: 16,
+        spines: 4,
+        edge: Cable { rate: 10_000_000_000, delay: 2_700_000 },
+        uplink: Cable { rate: 40_000_000_000, delay: 200_000 },
+    };
+}
+
+/// What is known of the paths of a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    LeafSpine { racks: u32, spines: u32 },
+    Tree,
+}
+
+/// A network whose switches and hosts have numbers; hosts are numbered 0, 1, ... by rack or by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topology {
+    pub(crate) switches: u32,
+    /// Each host's switch and cable.
+    pub(crate) hosts: Vec<(u32, Cable)>,
+    /// Switches that are joined, sorted.
+    pub(crate) trunks: Vec<(u32, u32, Cable)>,
+    pub(crate) shape: Shape,
+    /// By host, of those that draw.
+    pub(crate) jitter: BTreeMap<u32, Quantiles>,
+    names: BTreeMap<String, u32>,
+}
+
+/// Hosts fit 16 bits of a packet.
+const MOST_HOSTS: u32 = 1 << 16;
+/// Spines are counted in 16 bits.
+const MOST_SPINES: u32 = u16::MAX as u32;
+/// Cables between racks and spines: with them a simulation takes 600 MB before anything is sent.
+const MOST_TRUNKS: u64 = 1 << 23;
+
+impl Topology {
+    /// A leaf-spine network; host `i` is in rack `i / hosts_per_rack`.
+    ///
+    /// # Errors
+    /// No rack or no host; several racks without a spine; more than 65,536 hosts, 65,535 spines or 8,388,608 cables between racks and
+    /// spines; a rate that [`ps_per_byte`] refuses.
+    pub fn leaf_spine(of: &LeafSpine) -> Result<Self> {
+        let hosts = u64::from(of.racks) * u64::from(of.hosts_per_rack);
+        if hosts == 0 {
+            return Err(Error::new("a leaf-spine network has no rack or no host in a rack"));
+        }
+        if of.spines == 0 && of.racks > 1 {
+            return Err(Error::new("a leaf-spine network of several racks has no spine"));
+        }
+        check_count(hosts)?;
+        let trunks = u64::from(of.racks) * u64::from(of.spines);
+        if of.spines > MOST_SPINES || trunks > MOST_TRUNKS {
+            return Err(Error::new(format!(
+                "a network of {} spines and {trunks} cables to them is larger than {MOST_SPINES} and {MOST_TRUNKS}, the most",
+                of.spines
+            )));
+        }
+        check_cable("edge", &of.edge)?;
+        check_cable("uplink", &of.uplink)?;
+        let trunks =
+            (0..of.racks).flat_map(|rack| (0..of.spines).map(move |spine| (rack, of.racks + spine, of.uplink))).collect();
+        Ok(Topology {
+            switches: of.racks + of.spines,
+            hosts: (0..hosts as u32).map(|host| (host / of.hosts_per_rack, of.edge)).collect(),
+            trunks,
+            shape: Shape::LeafSpine { racks: of.racks, spines: of.spines },
+            jitter: BTreeMap::new(),
+            names: BTreeMap::new(),
+        })
+    }
+
+    /// Number of hosts.
+    pub fn hosts(&self) -> u32 {
+        self.hosts.len() as u32
+    }
+
+    /// Number of the host that a tree calls so.
+    pub fn host(&self, name: &str) -> Option<u32> {
+        self.names.get(name).copied()
+    }
+
+    /// A host takes, beyond its cable's delay, what is drawn from `quantiles` for each packet that comes in; packets of one flow stay
+    /// in order.
+    ///
+    /// # Errors
+    /// There is no such host, or it draws already.
+    pub fn set_jitter(&mut self, host: u32, quantiles: Quantiles) -> Result<()> {
+        if host >= self.hosts() {
+            return Err(Error::new(format!("there is no host {host} among {}", self.hosts())));
+        }
+        match self.jitter.insert(host, quantiles) {
+            None => Ok(()),
+            Some(_) => Err(Error::new(format!("host {host} has quantiles already"))),
+        }
+    }
+
+    /// Picoseconds per byte of the slowest host's cable, on which loads and levels are reckoned.
+    pub(crate) fn slowest_edge(&self) -> Result<u32> {
+        let rate = self.hosts.iter().map(|(_, cable)| cable.rate).min();
+        ps_per_byte(rate.unwrap_or(0))
+    }
+}
+
+fn check_count(hosts: u64) -> Result<()> {
+    if hosts > u64::from(MOST_HOSTS) {
+        return Err(Error::new(format!("a network of {hosts} hosts is larger than {MOST_HOSTS}, the most")));
+    }
+    Ok(())
+}
+
+fn check_cable(name: &str, cable: &Cable) -> Result<()> {
+    ps_per_byte(cable.rate).map(|_| ()).map_err(|e| Error::new(format!("{name}: {e}")))
+}
+
+/// A tree in the making: nodes have names, in any order; who hangs on whom is said by cables.
+#[derive(Debug, Clone, Default)]
+pub struct Tree {
+    switches: Vec<String>,
+    hosts: Vec<String>,
+    cables: Vec<(String, String, Cable)>,
+}
+
+impl Tree {
+    /// An empty tree.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a switch.
+    #[must_use]
+    pub fn switch(mut self, name: &str) -> Self {
+        self.switches.push(name.to_owned());
+        self
+    }
+
+    /// Adds a host.
+    #[must_use]
+    pub fn host(mut self, name: &str) -> Self {
+        self.hosts.push(name.to_owned());
+        self
+    }
+
+    /// Joins two nodes.
+    #[must_use]
+    pub fn cable(mut self, one: &str, other: &str, cable: Cable) -> Self {
+        self.cables.push((one.to_owned(), other.to_owned(), cable));
+        self
+    }
+
+    /// The network. Nodes are numbered in the order of their names, so that it is the same for any order of adding.
+    ///
+    /// # Errors
+    /// A name used twice or unknown to a cable; a host without a cable or with several; a cable between two hosts; a loop;
+    /// parts that are not joined; more than 65,536 hosts; a rate that [`ps_per_byte`] refuses.
+    pub fn build(&self) -> Result<Topology> {
+        let switches = numbered(&self.switches)?;
+        let names = numbered(&self.hosts)?;
+        check_count(names.len() as u64)?;
+        if let Some(name) = names.keys().find(|name| switches.contains_key(*name)) {
+            return Err(Error::new(format!("{name}: both a switch and a host have this name")));
+        }
+        if names.is_empty() {
+            return Err(Error::new("a tree has no host"));
+        }
+        let mut hosts = vec![None; names.len()];
+        let mut trunks = Vec::new();
+        for (one, other, cable) in &self.cables {
+            let place = format!("cable {one}--{other}");
+            check_cable(&place, cable)?;
+            for end in [one, other] {
+                if !switches.contains_key(end) && !names.contains_key(end) {
+                    return Err(Error::new(format!("{place}: there is no node {end}")));
+                }
+            }
+            match (switches.get(one), switches.get(other)) {
+                (Some(&a), Some(&b)) => trunks.push((a.min(b), a.max(b), *cable)),
+                (None, None) => return Err(Error::new(format!("{place}: joins two hosts"))),
+                (Some(&switch), None) => attach(&mut hosts, names[other], switch, *cable, &place)?,
+                (None, Some(&switch)) => attach(&mut hosts, names[one], switch, *cable, &place)?,
+            }
+        }
+        if let Some((name, _)) = names.iter().find(|(_, &host)| hosts[host as usize].is_none()) {
+            return Err(Error::new(format!("host {name}: has no cable")));
+        }
+        trunks.sort_unstable();
+        check_tree(switches.len(), &trunks)?;
+        let hosts = hosts.into_iter().flatten().collect();
+        Ok(Topology { switches: switches.len() as u32, hosts, trunks, shape: Shape::Tree, jitter: BTreeMap::new(), names })
+    }
+}
+
+fn numbered(names: &[String]) -> Result<BTreeMap<String, u32>> {
+    let mut sorted: Vec<&String> = names.iter().collect();
+    sorted.sort_unstable();
+    if let Some([name, _]) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Error::new(format!("{name}: two nodes have this name")));
+    }
+    Ok(sorted.into_iter().cloned().zip(0..).collect())
+}
+
+fn attach(hosts: &mut [Option<(u32, Cable)>], host: u32, switch: u32, cable: Cable, place: &str) -> Result<()> {
+    match hosts[host as usize].replace((switch, cable)) {
+        None => Ok(()),
+        Some(_) => Err(Error::new(format!("{place}: its host has a cable already"))),
+    }
+}
+
+/// A graph is a tree when it is joined by one cable less than it has nodes.
+fn check_tree(switches: usize, trunks: &[(u32, u32, Cable)]) -> Result<()> {
+    let mut root: Vec<usize> = (0..switches).collect();
+    let find = |root: &[usize], mut at: usize| {
+        while root[at] != at {
+            at = root[at];
+        }
+        at
+    };
+    for (a, b, _) in trunks {
+        let (a, b) = (find(&root, *a as usize), find(&root, *b as usize));
+        if a == b {
+            return Err(Error::new("the cables between a tree's switches close a loop"));
+        }
+        root[a] = b;
+    }
+    if trunks.len() + 1 != switches {
+        return Err(Error::new("a tree is in parts that no cable joins"));
+    }
+    Ok(())
+}

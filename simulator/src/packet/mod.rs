@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Packets: 32 bytes each, in one pool, known by a 32-bit handle.
+
+use crate::core::time::Ps;
+
+/// What a packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Data,
+    Ack,
+    /// pFabric's header-only packet, which asks whether anything comes through.
+    Probe,
+    Datagram,
+    Syn,
+    SynAck,
+}
+
+/// Number of kinds.
+pub(crate) const KINDS: usize = 6;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Packet {
+    /// Slot of the flow, or index of the datagrams' source; above the number of sources an application's channel.
+    pub flow: u32,
+    /// Data: its number in the flow. ACK: how many packets from the first on have arrived. Datagram: low half of `created`.
+    pub seq: u32,
+    /// ACK: number of the packet that it answers, which is all that a selective acknowledgement tells here. Datagram: high half.
+    /// Data: [`CWR`], [`AGAIN`] and below them what `stamp` leaves out of the time.
+    pub echo: u32,
+    /// When data left the host, in units of [`STAMP`]; an ACK brings it back. Datagram of an application: its token.
+    pub stamp: u32,
+    /// Served in increasing order by queues with priorities: 0 for ACKs.
+    pub rank: u32,
+    /// The link that the packet is on or waits for.
+    pub link: u32,
+    /// Bytes on the wire.
+    pub bytes: u16,
+    pub to: u16,
+    pub kind: Kind,
+    /// Data: congestion experienced. ACK: the echo of it. Syn and `SynAck`: the flow is ECN-capable (RFC 3168, section 6.1.1).
+    pub marked: bool,
+    /// Data that may be marked instead of dropped: of an ECN-capable sender, and not a retransmission (RFC 3168, section 6.1.5).
+    pub ect: bool,
+}
+
+/// In `echo` of an ACK that answers no packet alone: a probe's, or a late one.
+pub(crate) const NO_ECHO: u32 = u32::MAX;
+/// In `echo` of data: congestion window reduced (RFC 3168, section 6.1.2).
+pub(crate) const CWR: u32 = 1 << 31;
+/// In `echo` of data: it was sent before.
+pub(crate) const AGAIN: u32 = 1 << 30;
+
+/// log2 of the unit of time stamps, 8.192 ns: 32 bits of it last 35 s, longer than any round trip.
+const STAMP: u32 = 13;
+/// What a time stamp leaves out.
+const FINE: u32 = (1 << STAMP) - 1;
+
+/// `now` as a time stamp.
+pub(crate) fn stamp(now: Ps) -> u32 {
+    (now >> STAMP) as u32
+}
+
+/// Time since the stamp was taken, 8.192 ns too long at most.
+pub(crate) fn since(stamped: u32, now: Ps) -> Ps {
+    Ps::from(stamp(now).wrapping_sub(stamped)) << STAMP
+}
+
+impl Packet {
+    /// The ECE bit (RFC 3168, section 6.1).
+    pub fn ece(&self) -> bool {
+        self.marked && matches!(self.kind, Kind::Ack | Kind::Syn | Kind::SynAck)
+    }
+
+    /// When a datagram left its host's limiter.
+    pub fn created(&self) -> Ps {
+        Ps::from(self.echo) << 32 | Ps::from(self.seq)
+    }
+
+    pub fn set_created(&mut self, now: Ps) {
+        self.seq = now as u32;
+        self.echo = (now >> 32) as u32;
+    }
+
+    /// Data, a probe or a SYN leaves the host's limiter.
+    #[inline]
+    pub fn set_sent(&mut self, now: Ps) {
+        self.stamp = stamp(now);
+        self.echo |= now as u32 & FINE;
+    }
+
+    /// How long data has been under way, exactly, if less than 35 s.
+    #[inline]
+    pub fn under_way(&self, now: Ps) -> Ps {
+        let sent = Ps::from(self.stamp) << STAMP | Ps::from(self.echo & FINE);
+        now.wrapping_sub(sent) & ((1 << (32 + STAMP)) - 1)
+    }
+}
+
+/// All packets; handles of those that are gone are used again, the latest first, so that few cache lines are touched.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    packets: Vec<Packet>,
+    free: Vec<u32>,
+}
+
+impl Pool {
+    pub fn add(&mut self, packet: Packet) -> u32 {
+        if let Some(handle) = self.free.pop() {
+            self.packets[handle as usize] = packet;
+            handle
+        } else {
+            self.packets.push(packet);
+            (self.packets.len() - 1) as u32
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.free.len() == self.packets.len()
+    }
+
+    pub fn remove(&mut self, handle: u32) {
+        self.free.push(handle);
+    }
+
+    #[inline]
+    pub fn get(&self, handle: u32) -> &Packet {
+        &self.packets[handle as usize]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, handle: u32) -> &mut Packet {
+        &mut self.packets[handle as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_small() {
+        assert_eq!(std::mem::size_of::<Packet>(), 32);
+    }
+
+    #[test]
+    fn data_knows_exactly_how_long_it_is_under_way() {
+        let mut pool = Pool::default();
+        let handle = pool.add(Packet {
+            flow: 0,
+            seq: 0,
+            echo: CWR | AGAIN,
+            stamp: 0,
+            rank: 1,
+            link: 0,
+            bytes: 1500,
+            to: 1,
+            kind: Kind::Data,
+            marked: false,
+            ect: true,
+        });
+        for sent in [0, 8_191, 8_192, (1 << 45) - 1, (1 << 45) + 12_345, (3 << 45) - 7] {
+            let mut packet = *pool.get(handle);
+            packet.set_sent(sent);
+            for took in [0, 1, 8_191, 14_680_001, 34 * crate::core::time::S] {
+                assert_eq!(packet.under_way(sent + took), took);
+            }
+            assert_eq!(packet.echo & (CWR | AGAIN), CWR | AGAIN);
+        }
+    }
+
+    #[test]
+    fn stamps_survive_their_wrap() {
+        let wrap = 1u64 << (32 + STAMP);
+        for sent in [0, wrap - 5_000_000, wrap + 12_345] {
+            let trip = since(stamp(sent), sent + 14_680_000);
+            assert!((14_680_000..14_680_000 + 8_192).contains(&(trip + 8_191)) || trip.abs_diff(14_680_000) <= 8_192);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What queues do before they are full: settings of random early detection and `CoDel`, and whom they spare.
+
+use crate::core::error::{Error, Result};
+use crate::core::time::{Ps, S};
+use crate::packet::{Kind, Packet};
+use crate::sim::scheme::Limit;
+
+/// A probability of 1, in millionths.
+const MILLION: u32 = 1_000_000;
+/// The largest average weighs a sample with 2^-16.
+const LARGEST_WEIGHT: u32 = 16;
+/// Thresholds are below, so that an average with 24 fractional bits fits.
+const LARGEST_THRESHOLD: u64 = 1 << 37;
+
+/// Which packets that are not ECN-capable active queue management queues where it would drop them. What is ECN-capable is marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protection {
+    /// None.
+    Default,
+    /// Those with the ECE bit: SYNs and SYN-ACKs of ECN-capable flows, ACKs that echo a mark.
+    EceBit,
+    /// SYNs, SYN-ACKs, ACKs and probes, whatever their bits: only data and datagrams are dropped early.
+    AckSyn,
+    /// All, as Linux's `red ... nodrop`.
+    NoDrop,
+}
+
+impl Protection {
+    pub(crate) fn spares(self, packet: &Packet) -> bool {
+        match self {
+            Protection::Default => false,
+            Protection::EceBit => packet.ece(),
+            Protection::AckSyn => !matches!(packet.kind, Kind::Data | Kind::Datagram),
+            Protection::NoDrop => true,
+        }
+    }
+}
+
+/// How random early detection spaces its actions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// ns-2's `RED` with its default `wait_`: 1/p to 2/p packets from one action to the next; where the queue is counted in bytes,
+    /// the probability grows with the packet's size over the mean one. An empty queue acts on nothing.
+    Ns2,
+    /// Linux's `sch_red`: 1 to 1/p packets, of any size. While the link idles the average falls by (1 − weight) for every mean
+    /// packet that could have been sent, and in proportion for the rest; Linux reads about the same off a table of powers of two.
+    Linux,
+}
+
+/// Thresholds of random early detection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Profile {
+    /// The probability is 0 where the average is below. So many packets are so many mean ones.
+    pub min: Limit,
+    /// Where the probability is `max_p`.
+    pub max: Limit,
+    /// In millionths.
+    pub max_p: u32,
+}
+
+/// Random early detection (Floyd and Jacobson, 1993) on the average queue, which counts the packet being sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Red {
+    /// Of the queue behind it.
+    pub limit: Limit,
+    /// Thresholds.
+    pub profile: Profile,
+    /// Other thresholds for packets that are not ECN-capable, on the same average (WRED with two classes); none: the same.
+    pub not_ect: Option<Profile>,
+    /// Above `max` the probability goes from `max_p` to 1 at twice `max`, instead of at once.
+    pub gentle: bool,
+    /// A packet that comes moves the average by 2^-`weight` of the difference; 0: the queue itself, not an average.
+    pub weight: u32,
+    /// Every packet counts as a mean one; else its bytes.
+    pub in_packets: bool,
+    /// Bytes of a mean packet.
+    pub mean_packet: u16,
+    /// Spacing of actions.
+    pub reading: Reading,
+    /// In millionths: where the probability is as large or larger, ECN-capable packets are dropped too; none: never.
+    /// 1,000,000 is Linux's `harddrop`.
+    pub mark_p: Option<u32>,
+    /// Who is not dropped early.
+    pub protection: Protection,
+}
+
+impl Red {
+    /// ns-2.35's default parameters, which count bytes in packets of 500: weight 2^-9 (its former 0.002, for one that is reckoned
+    /// from the link), gentle, `max_p` and `mark_p` 0.1.
+    pub fn ns2(min: Limit, max: Limit, limit: Limit) -> Self {
+        Red {
+            limit,
+            profile: Profile { min, max, max_p: MILLION / 10 },
+            not_ect: None,
+            gentle: true,
+            weight: 9,
+            in_packets: false,
+            mean_packet: 500,
+            reading: Reading::Ns2,
+            mark_p: Some(MILLION / 10),
+            protection: Protection::Default,
+        }
+    }
+
+    /// Linux's `tc qdisc add ... red ... ecn` with its default probability of 0.02.
+    pub fn linux(min: Limit, max: Limit, limit: Limit) -> Self {
+        Red {
+            profile: Profile { min, max, max_p: MILLION / 50 },
+            gentle: false,
+            mean_packet: 1_000,
+            reading: Reading::Linux,
+            mark_p: None,
+            ..Red::ns2(min, max, limit)
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        self.profile.check()?;
+        if let Some(other) = self.not_ect {
+            other.check().map_err(|error| Error::new(format!("not_ect: {error}")))?;
+        }
+        if self.weight > LARGEST_WEIGHT {
+            return Err(Error::new(format!("a weight of 2^-{} is less than 2^-{LARGEST_WEIGHT}, the least", self.weight)));
+        }
+        if self.mean_packet == 0 {
+            return Err(Error::new("a mean packet has 0 bytes"));
+        }
+        match self.mark_p {
+            Some(p) if p > MILLION => Err(Error::new(format!("mark_p: {p} millionths are more than 1"))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Profile {
+    fn check(&self) -> Result<()> {
+        let (min, max) = match (self.min, self.max) {
+            (Limit::Bytes(min), Limit::Bytes(max)) | (Limit::Time(min), Limit::Time(max)) => (min, max),
+            (Limit::Packets(min), Limit::Packets(max)) => (min.into(), max.into()),
+            _ => return Err(Error::new("min and max are not both in bytes, packets or time")),
+        };
+        if min > max || max == 0 {
+            return Err(Error::new(format!("the thresholds {min} and {max} do not increase")));
+        }
+        if max >= LARGEST_THRESHOLD {
+            return Err(Error::new(format!("a threshold of {max} is not below 2^37")));
+        }
+        if self.max_p == 0 || self.max_p > MILLION {
+            return Err(Error::new(format!("max_p: {} millionths are not above 0 and at most 1", self.max_p)));
+        }
+        Ok(())
+    }
+}
+
+/// Controlled delay (RFC 8289): drops from the head, or marks, while packets wait `target` or longer throughout an `interval`,
+/// after the n-th after `interval` / sqrt(n) again. One packet may always wait, the largest seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CoDel {
+    /// Of the queue, without the packet being sent.
+    pub limit: Limit,
+    /// Acceptable wait; the RFC's is 5 ms for the Internet.
+    pub target: Ps,
+    /// A round trip or longer; the RFC's is 100 ms.
+    pub interval: Ps,
+    /// Who is not dropped early.
+    pub protection: Protection,
+}
+
+impl CoDel {
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.interval == 0 || self.interval > 1000 * S {
+            return Err(Error::new(format!("an interval of {} ps is not above 0 and at most 1000 s", self.interval)));
+        }
+        Ok(())
+    }
+}
+
+/// IEEE 802.3x flow control (802.3, annex 31B): a switch that holds `xoff` bytes of what came in by a port asks the other end of
+/// the cable, switch or host, to send nothing after the frame being sent, and to go on when it holds no more than `xon` again.
+/// A packet is held until its last bit has left. A pause lasts until it is ended; real ones are renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    /// Bytes held of one port.
+    pub xoff: u64,
+    /// Bytes held of one port.
+    pub xon: u64,
+    /// Bytes that can be held of one port, beyond which packets are dropped as from a full queue. Nothing is where the queues have
+    /// no limit of their own and this is `xoff` + [`Pause::headroom`].
+    pub buffer: u64,
+}
+
+/// Bytes of a pause frame.
+pub(crate) const PAUSE_FRAME: u16 = 64;
+
+impl Pause {
+    /// Most bytes above `xoff` that a switch comes to hold of a port whose cable has this delay and these picoseconds per byte,
+    /// with packets of at most `packet` bytes: 3 · packet + 64 + 2 · delay · rate − 2.
+    ///
+    /// These are the packet that reaches `xoff`, all but a byte; what is sent while a packet of the other direction is in the pause
+    /// frame's way, while the pause frame is sent and while both cross the cable; and a packet that has begun by then.
+    pub fn headroom(delay: Ps, ps_per_byte: u32, packet: u16) -> u64 {
+        let packet = u64::from(packet.max(PAUSE_FRAME));
+        (2 * delay).div_ceil(u64::from(ps_per_byte)) + 3 * packet + u64::from(PAUSE_FRAME) - 2
+    }
+
+    pub(crate) fn check(&self, packet: u16) -> Result<()> {
+        if self.xon >= self.xoff || self.xoff > self.buffer {
+            return Err(Error::new(format!(
+                "pause: {}, {} and {} bytes are not xoff above xon and at most the buffer",
+                self.xoff, self.xon, self.buffer
+            )));
+        }
+        if self.buffer < u64::from(packet) {
+            return Err(Error::new(format!("pause: its buffer of {} bytes holds no packet of {packet}", self.buffer)));
+        }
+        Ok(())
+    }
+}

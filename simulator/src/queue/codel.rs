@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Controlled delay (RFC 8289, section 5): decides when a packet is taken from the head of its queue.
+
+use std::collections::VecDeque;
+
+use crate::core::time::Ps;
+use crate::packet::Pool;
+use crate::queue::aqm::{CoDel, Protection};
+
+/// First come, first served, with the time each packet came.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fifo {
+    waiting: VecDeque<(u32, Ps)>,
+    bytes: u64,
+}
+
+impl Fifo {
+    pub fn push(&mut self, now: Ps, handle: u32, pool: &Pool) {
+        self.waiting.push_back((handle, now));
+        self.bytes += u64::from(pool.get(handle).bytes);
+    }
+
+    /// The packet and when it came.
+    pub fn pop(&mut self, pool: &Pool) -> Option<(u32, Ps)> {
+        let (handle, came) = self.waiting.pop_front()?;
+        self.bytes -= u64::from(pool.get(handle).bytes);
+        Some((handle, came))
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+/// The RFC's variables.
+#[derive(Debug, Clone)]
+pub(crate) struct Controller {
+    target: Ps,
+    interval: Ps,
+    protection: Protection,
+    /// Largest packet seen, of which one may wait.
+    largest: u64,
+    /// When waits will have been long for an interval, if they are long.
+    first_above: Option<Ps>,
+    dropping: bool,
+    drop_next: Ps,
+    count: u64,
+    last_count: u64,
+}
+
+/// What is sent, and whether it was marked here.
+pub(crate) type Sent = (u32, bool);
+
+impl Controller {
+    pub fn new(codel: &CoDel) -> Self {
+        Controller {
+            target: codel.target,
+            interval: codel.interval,
+            protection: codel.protection,
+            largest: 0,
+            first_above: None,
+            dropping: false,
+            drop_next: 0,
+            count: 0,
+            last_count: 0,
+        }
+    }
+
+    /// Takes the packet to be sent next; those before it that are not to be sent go to `dropped`.
+    pub fn pop(&mut self, now: Ps, queue: &mut Fifo, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
+        let (mut head, mut long) = self.head(now, queue, pool);
+        if self.dropping {
+            self.dropping = long;
+            while let Some(handle) = head.filter(|_| self.dropping && now >= self.drop_next) {
+                self.count += 1;
+                if let Some(marked) = self.spared(handle, pool) {
+                    self.drop_next += self.spacing();
+                    return Some((handle, marked));
+                }
+                dropped.push(handle);
+                (head, long) = self.head(now, queue, pool);
+                if long {
+                    self.drop_next += self.spacing();
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if let Some(handle) = head.filter(|_| long) {
+            let spared = self.spared(handle, pool);
+            if spared.is_none() {
+                dropped.push(handle);
+                (head, _) = self.head(now, queue, pool);
+            }
+            // Soon after the last time, the rate that was enough then is a good start.
+            let needed = self.count - self.last_count;
+            let recent = now < self.drop_next + 16 * self.interval;
+            self.count = if needed > 1 && recent { needed } else { 1 };
+            self.last_count = self.count;
+            self.dropping = true;
+            self.drop_next = now + self.spacing();
+            return head.map(|handle| (handle, spared == Some(true)));
+        }
+        head.map(|handle| (handle, false))
+    }
+
+    /// The head of the queue, and whether waits have been long for an interval.
+    fn head(&mut self, now: Ps, queue: &mut Fifo, pool: &Pool) -> (Option<u32>, bool) {
+        let Some((handle, came)) = queue.pop(pool) else {
+            self.first_above = None;
+            return (None, false);
+        };
+        self.largest = self.largest.max(pool.get(handle).bytes.into());
+        if now - came < self.target || queue.bytes() <= self.largest {
+            self.first_above = None;
+            return (Some(handle), false);
+        }
+        let since = *self.first_above.get_or_insert(now + self.interval);
+        (Some(handle), now >= since)
+    }
+
+    /// Whether a packet is kept that was to be dropped, and then whether it is marked for it.
+    fn spared(&self, handle: u32, pool: &mut Pool) -> Option<bool> {
+        let packet = pool.get_mut(handle);
+        if packet.ect {
+            packet.marked = true;
+            return Some(true);
+        }
+        self.protection.spares(packet).then_some(false)
+    }
+
+    /// The control law: interval / sqrt(count), rounded down.
+    fn spacing(&self) -> Ps {
+        (u128::from(self.interval).pow(2) / u128::from(self.count)).isqrt() as Ps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::time::{MS, US};
+    use crate::packet::{Kind, Packet};
+    use crate::sim::scheme::Limit;
+
+    struct Bench {
+        pool: Pool,
+        queue: Fifo,
+        controller: Controller,
+        dropped: Vec<u32>,
+    }
+
+    fn bench(protection: Protection) -> Bench {
+        let codel = CoDel { limit: Limit::None, target: 5 * MS, interval: 100 * MS, protection };
+        let (pool, queue) = (Pool::default(), Fifo::default());
+        Bench { pool, queue, controller: Controller::new(&codel), dropped: Vec::new() }
+    }
+
+    impl Bench {
+        fn push(&mut self, now: Ps, kind: Kind, ect: bool, marked: bool) {
+            let packet = Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes: 1500, to: 1, kind, marked, ect };
+            let handle = self.pool.add(packet);
+            self.queue.push(now, handle, &self.pool);
+        }
+
+        /// Whether the packet sent is marked, and how many were dropped.
+        fn pop(&mut self, now: Ps) -> (Option<bool>, usize) {
+            self.dropped.clear();
+            let sent = self.controller.pop(now, &mut self.queue, &mut self.pool, &mut self.dropped);
+            (sent.map(|(_, marked)| marked), self.dropped.len())
+        }
+
+        /// Times of drops or marks while a packet is taken every 100 us of a queue that is never served fast enough.
+        fn overload(&mut self, kind: Kind, ect: bool, actions: usize) -> Vec<Ps> {
+            for _ in 0..1_000_000 {
+                self.push(0, kind, ect, false);
+            }
+            let (mut now, mut times) = (6 * MS, Vec::new());
+            while times.len() < actions {
+                let (sent, dropped) = self.pop(now);
+                assert!(dropped <= 1);
+                if dropped == 1 || sent == Some(true) {
+                    times.push(now);
+                }
+                now += 100 * US;
+            }
+            times
+        }
+    }
+
+    /// Waits are long from 6 ms on, so the first goes an interval later, and the (n+1)-th interval / sqrt(n) after the n-th was
+    /// due; each at the first departure from then on.
+    fn due(actions: usize) -> Vec<Ps> {
+        let mut at = 106 * MS;
+        let mut times = vec![at];
+        for n in 1..actions {
+            let spacing = 100e9 / (n as f64).sqrt();
+            at += spacing as Ps;
+            times.push(at.div_ceil(100 * US) * 100 * US);
+        }
+        times
+    }
+
+    #[test]
+    fn drops_are_spaced_by_the_control_law() {
+        assert_eq!(bench(Protection::Default).overload(Kind::Data, false, 400), due(400));
+        // The control law is exact: floor(interval / sqrt(n)).
+        let mut controller = bench(Protection::Default).controller;
+        for n in 1..10_000 {
+            controller.count = n;
+            let (spacing, interval) = (u128::from(controller.spacing()), u128::from(controller.interval).pow(2));
+            assert!(spacing.pow(2) * u128::from(n) <= interval && (spacing + 1).pow(2) * u128::from(n) > interval);
+        }
+    }
+
+    #[test]
+    fn what_is_ecn_capable_is_marked_at_the_same_times() {
+        let mut bench = bench(Protection::Default);
+        assert_eq!(bench.overload(Kind::Data, true, 400), due(400));
+        assert!(bench.dropped.is_empty());
+    }
+
+    #[test]
+    fn protection_is_by_kind() {
+        let kinds = [(Kind::Data, false), (Kind::Datagram, false), (Kind::Ack, false), (Kind::Ack, true), (Kind::Syn, true)];
+        let spared = |protection| {
+            kinds.map(|(kind, marked)| {
+                let mut bench = bench(protection);
+                for _ in 0..5 {
+                    bench.push(0, kind, false, marked);
+                }
+                assert_eq!(bench.pop(50 * MS), (Some(false), 0));
+                bench.pop(150 * MS).1 == 0
+            })
+        };
+        assert_eq!(spared(Protection::Default), [false; 5]);
+        assert_eq!(spared(Protection::EceBit), [false, false, false, true, true]);
+        assert_eq!(spared(Protection::AckSyn), [false, false, true, true, true]);
+        assert_eq!(spared(Protection::NoDrop), [true; 5]);
+    }
+
+    #[test]
+    fn nothing_happens_below_the_target_nor_with_one_packet() {
+        let mut bench = bench(Protection::Default);
+        // A wait just below the target for a second.
+        for _ in 0..100 {
+            bench.push(0, Kind::Data, false, false);
+        }
+        for i in 0..100_000u64 {
+            bench.push(i * 10 * US, Kind::Data, false, false);
+            bench.queue.waiting.iter_mut().for_each(|(_, came)| *came = (*came).max((i * 10 * US + 1).saturating_sub(5 * MS)));
+            assert_eq!(bench.pop(i * 10 * US), (Some(false), 0));
+        }
+        // A packet of the largest size that waits behind one that waited for long.
+        while bench.pop(2_000 * MS).0.is_some() {}
+        for i in 0..100u64 {
+            let now = 2_000 * MS + i * 20 * MS;
+            bench.push(now, Kind::Data, false, false);
+            bench.push(now, Kind::Data, false, false);
+            assert_eq!(bench.pop(now + 10 * MS), (Some(false), 0));
+            assert_eq!(bench.pop(now + 19 * MS), (Some(false), 0));
+        }
+    }
+
+    /// Soon after the last time it goes on with as many drops an interval as it had got to; long after, with one.
+    #[test]
+    fn the_rate_is_remembered() {
+        for (gap, count) in [(MS, 400 - 1), (10_000 * MS, 1)] {
+            let mut bench = bench(Protection::Default);
+            let last = *bench.overload(Kind::Data, false, 400).last().unwrap();
+            assert_eq!(bench.controller.count, 400);
+            while bench.pop(last).0.is_some() {}
+            let from = last + gap;
+            for _ in 0..10_000 {
+                bench.push(from, Kind::Data, false, false);
+            }
+            assert_eq!(bench.pop(from + 5 * MS), (Some(false), 0));
+            assert!(!bench.controller.dropping);
+            assert_eq!(bench.pop(from + 105 * MS), (Some(false), 1));
+            assert_eq!(bench.controller.count, count);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a queue that serves in the order of arrival does with a packet that comes, by what the packet finds.
+
+use std::collections::VecDeque;
+
+use crate::core::rng::Rng;
+use crate::core::time::Ps;
+use crate::packet::{Kind, Packet};
+use crate::queue::red::{Action, Detector, Found};
+use crate::sim::scheme::{Limit, Queue};
+
+/// A limit or threshold on a certain link; the largest numbers where there is none.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    bytes: u64,
+    packets: u64,
+}
+
+impl Room {
+    fn new(limit: Limit, ps_per_byte: u32) -> Self {
+        let none = Room { bytes: u64::MAX, packets: u64::MAX };
+        match limit {
+            Limit::None => none,
+            Limit::Bytes(bytes) => Room { bytes, ..none },
+            Limit::Packets(packets) => Room { packets: packets.into(), ..none },
+            Limit::Time(time) => Room { bytes: time / u64::from(ps_per_byte), ..none },
+        }
+    }
+
+    fn holds(&self, found: &Found, more: u64) -> bool {
+        found.bytes.saturating_add(more) <= self.bytes && found.packets < self.packets
+    }
+
+    fn is_reached(&self, found: &Found) -> bool {
+        found.bytes >= self.bytes || found.packets >= self.packets
+    }
+}
+
+#[derive(Debug)]
+enum Rule {
+    Tail,
+    /// ns-2's, above a threshold; whether the last packet found the queue there.
+    Marking {
+        threshold: u64,
+        above: bool,
+    },
+    Threshold(Room),
+    Red(Box<Detector>),
+}
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Taken,
+    Marked,
+    /// Dropped by early detection.
+    Early,
+    Full,
+}
+
+#[derive(Debug)]
+pub(crate) struct Gate {
+    room: Room,
+    rule: Rule,
+}
+
+impl Gate {
+    /// Of queues with priorities, which have their own limit, a gate that is always open.
+    pub fn new(queue: &Queue, ps_per_byte: u32, rng: Rng) -> Self {
+        let (limit, rule) = match queue {
+            Queue::DropTail(limit) => (*limit, Rule::Tail),
+            Queue::Marking { limit, threshold } => (Limit::Bytes(*limit), Rule::Marking { threshold: *threshold, above: false }),
+            Queue::Threshold { limit, threshold } => (*limit, Rule::Threshold(Room::new(*threshold, ps_per_byte))),
+            Queue::Red(red) => (red.limit, Rule::Red(Box::new(Detector::new(red, ps_per_byte, rng)))),
+            Queue::CoDel(codel) => (codel.limit, Rule::Tail),
+            Queue::Priority { .. } | Queue::PFabric { .. } => (Limit::None, Rule::Tail),
+        };
+        Gate { room: Room::new(limit, ps_per_byte), rule }
+    }
+
+    /// Bytes and packets that it holds at most.
+    pub fn limits(&self) -> (u64, u64) {
+        (self.room.bytes, self.room.packets)
+    }
+
+    pub fn admit(&mut self, found: &Found, packet: &mut Packet) -> Verdict {
+        let full = !self.room.holds(found, packet.bytes.into());
+        let marks = match &mut self.rule {
+            // As Linux has it, early detection is first, and what it lets pass may find the queue full.
+            Rule::Red(detector) => match detector.decide(found, packet) {
+                Action::Drop => return Verdict::Early,
+                action => action == Action::Mark,
+            },
+            _ if full => false,
+            Rule::Tail => false,
+            Rule::Marking { threshold, above } => {
+                let again = *above && packet.kind == Kind::Data;
+                *above = found.bytes > *threshold;
+                *above && again
+            }
+            Rule::Threshold(room) => packet.ect && room.is_reached(found),
+        };
+        if full {
+            return Verdict::Full;
+        }
+        packet.marked |= marks;
+        if marks {
+            Verdict::Marked
+        } else {
+            Verdict::Taken
+        }
+    }
+}
+
+/// A gate before a link that is known at arrival to send a packet after those it has.
+#[derive(Debug)]
+pub(crate) struct Gated {
+    gate: Gate,
+    /// When each packet that has been taken will have been sent.
+    taken: VecDeque<Ps>,
+}
+
+impl Gated {
+    pub fn new(gate: Gate) -> Self {
+        Gated { gate, taken: VecDeque::new() }
+    }
+
+    /// `free`: when what was taken will have been sent.
+    pub fn admit(&mut self, now: Ps, free: Ps, ps_per_byte: u32, packet: &mut Packet) -> Verdict {
+        while self.taken.front().is_some_and(|&sent| sent <= now) {
+            self.taken.pop_front();
+        }
+        let found = Found {
+            // A byte that is being sent is still to go: so a limit in bytes is one in time, to the picosecond.
+            bytes: free.saturating_sub(now).div_ceil(ps_per_byte.into()),
+            packets: self.taken.len() as u64,
+            idle: now.checked_sub(free),
+        };
+        let verdict = self.gate.admit(&found, packet);
+        if matches!(verdict, Verdict::Taken | Verdict::Marked) {
+            self.taken.push_back(free.max(now) + u64::from(packet.bytes) * u64::from(ps_per_byte));
+        }
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict::{Marked, Taken};
+    use super::*;
+
+    fn packet(ect: bool, bytes: u16) -> Packet {
+        Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes, to: 1, kind: Kind::Data, marked: false, ect }
+    }
+
+    fn gate(limit: Limit, threshold: Limit) -> Gate {
+        Gate::new(&Queue::Threshold { limit, threshold }, 800, Rng::new(1, 2))
+    }
+
+    #[test]
+    fn every_packet_that_finds_the_threshold_is_marked() {
+        let find = |threshold, bytes, packets, ect| {
+            let mut packet = packet(ect, 1_500);
+            let verdict = gate(Limit::None, threshold).admit(&Found { bytes, packets, idle: None }, &mut packet);
+            assert_eq!(packet.marked, verdict == Verdict::Marked);
+            verdict
+        };
+        let bytes = Limit::Bytes(30_000);
+        assert_eq!([29_999, 30_000, 90_000].map(|found| find(bytes, found, 99, true)), [Taken, Marked, Marked]);
+        let packets = Limit::Packets(20);
+        assert_eq!([19, 20, 90].map(|found| find(packets, 99_999, found, true)), [Taken, Marked, Marked]);
+        // 24 us are 30 kB at 10 Gb/s.
+        let time = Limit::Time(24_000_000);
+        assert_eq!([29_999, 30_000].map(|found| find(time, found, 99, true)), [Taken, Marked]);
+        assert_eq!(find(bytes, 90_000, 99, false), Taken, "what is not ECN-capable passes unmarked");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_dropped_unmarked() {
+        let mut packet = packet(true, 1_500);
+        let mut gate = gate(Limit::Bytes(30_000), Limit::Bytes(0));
+        assert_eq!(gate.admit(&Found { bytes: 28_501, packets: 19, idle: None }, &mut packet), Verdict::Full);
+        assert!(!packet.marked);
+        assert_eq!(gate.admit(&Found { bytes: 28_500, packets: 19, idle: None }, &mut packet), Verdict::Marked);
+    }
+
+    #[test]
+    fn a_queue_is_counted_to_the_picosecond() {
+        let mut gated = Gated::new(gate(Limit::None, Limit::Bytes(1_500)));
+        let mut at = |now, free| gated.admit(now, free, 800, &mut packet(true, 1_500));
+        // 1,500 bytes take 1.2 us, and the last byte is to go until it has gone.
+        assert_eq!(at(0, 0), Verdict::Taken);
+        assert_eq!(at(799, 1_200_000), Verdict::Marked);
+        assert_eq!(at(800, 1_200_000), Verdict::Taken);
+        let mut gated = Gated::new(gate(Limit::None, Limit::Packets(1)));
+        let mut at = |now, free| gated.admit(now, free, 800, &mut packet(true, 1_500));
+        assert_eq!(at(0, 0), Verdict::Taken);
+        assert_eq!(at(1_199_999, 1_200_000), Verdict::Marked);
+        assert_eq!(at(2_400_000, 2_400_000), Verdict::Taken);
+    }
+}

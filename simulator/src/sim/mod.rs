@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The simulation: all layers together.
+
+pub(crate) mod engine;
+pub(crate) mod outcome;
+pub(crate) mod scheme;
+pub(crate) mod tally;
+pub(crate) mod workload;

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Traffic: flows from a list or from a distribution of sizes, sources of datagrams, and applications.
+
+use crate::apps::App;
+use crate::core::error::{Error, Result};
+use crate::core::rng::Rng;
+use crate::core::time::{Ps, S};
+use crate::net::topology::Topology;
+
+/// One flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowSpec {
+    /// When its first byte is handed over.
+    pub start: Ps,
+    /// Number of the sending host.
+    pub src: u32,
+    /// Number of the receiving host.
+    pub dst: u32,
+    /// Data packets.
+    pub packets: u32,
+}
+
+/// The flows of a run.
+#[derive(Debug, Clone)]
+pub enum Flows {
+    /// These; their order does not matter.
+    List(Vec<FlowSpec>),
+    /// `count` flows; each ordered pair of hosts is a Poisson process.
+    Poisson {
+        /// Distribution of sizes.
+        sizes: Sizes,
+        /// Share of the slowest host cable's rate, ACKs not counted.
+        load: f64,
+        /// Number of flows.
+        count: u32,
+    },
+}
+
+/// When a source's datagrams come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gap {
+    /// At this distance; 0: all at once.
+    Every(Ps),
+    /// With exponential distances of this mean.
+    Poisson(Ps),
+}
+
+impl Gap {
+    /// The distance between two on average.
+    pub(crate) fn mean(self) -> Ps {
+        let (Gap::Every(gap) | Gap::Poisson(gap)) = self;
+        gap
+    }
+
+    /// The distance to the first one.
+    pub(crate) fn first(self, rng: &mut Rng) -> Ps {
+        match self {
+            Gap::Every(_) => 0,
+            Gap::Poisson(mean) => rng.exponential(mean as f64),
+        }
+    }
+
+    /// The distance to the next one.
+    pub(crate) fn next(self, rng: &mut Rng) -> Ps {
+        match self {
+            Gap::Every(gap) => gap,
+            Gap::Poisson(mean) => rng.exponential(mean as f64),
+        }
+    }
+}
+
+/// How large they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bytes {
+    /// So many bytes on the wire.
+    Fixed(u16),
+    /// Exponential with this mean, at least 1; 65,535 instead of more.
+    Exponential(u16),
+}
+
+/// A source of datagrams, which nobody acknowledges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Source {
+    /// Number of the sending host.
+    pub src: u32,
+    /// Number of the receiving host.
+    pub dst: u32,
+    /// 0 is served first.
+    pub level: u8,
+    /// Time of the first one; a Poisson source counts its first distance from it.
+    pub first: Ps,
+    /// Distances.
+    pub gap: Gap,
+    /// Sizes.
+    pub bytes: Bytes,
+    /// How many.
+    pub count: u64,
+}
+
+/// All traffic of a run.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    /// Flows.
+    pub flows: Flows,
+    /// Datagrams.
+    pub sources: Vec<Source>,
+    /// What reacts to the network. Their order numbers their streams of random numbers.
+    pub apps: Vec<App>,
+}
+
+impl Workload {
+    /// Only these flows.
+    pub fn of_flows(flows: Flows) -> Self {
+        Workload { flows, sources: Vec::new(), apps: Vec::new() }
+    }
+
+    /// Only these datagrams.
+    pub fn of_sources(sources: Vec<Source>) -> Self {
+        Workload { flows: Flows::List(Vec::new()), sources, apps: Vec::new() }
+    }
+
+    /// Only these applications.
+    pub fn of_apps(apps: Vec<App>) -> Self {
+        Workload { flows: Flows::List(Vec::new()), sources: Vec::new(), apps }
+    }
+}
+
+/// A distribution of flow sizes: packets and the share of flows that are not larger, linear in between, rounded up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sizes {
+    points: Vec<(u32, f64)>,
+    /// Mean size that arrival rates are reckoned with, in bytes of payload.
+    mean_bytes: f64,
+}
+
+/// 53 days: far enough from the end of the clock for whatever follows.
+const LATEST: Ps = 1 << 62;
+
+/// Payload and wire size of a packet, with which the published scripts turn load into arrivals.
+const PAYLOAD: f64 = 1460.0;
+const WIRE: f64 = 1500.0;
+
+impl Sizes {
+    /// Web search as in pFabric and QJump, with the published mean of 1,138 packets.
+    pub fn web_search() -> Self {
+        let points = [
+            (6, 0.0),
+            (6, 0.15),
+            (13, 0.2),
+            (19, 0.3),
+            (33, 0.4),
+            (53, 0.53),
+            (133, 0.6),
+            (667, 0.7),
+            (1333, 0.8),
+            (3333, 0.9),
+            (6667, 0.97),
+            (20000, 1.0),
+        ];
+        Sizes { points: points.to_vec(), mean_bytes: 1_661_480.0 }
+    }
+
+    /// Data mining as in pFabric and QJump, with the published mean of 5,117 packets.
+    pub fn data_mining() -> Self {
+        let points = [(1, 0.0), (1, 0.5), (2, 0.6), (3, 0.7), (7, 0.8), (267, 0.9), (2107, 0.95), (66667, 0.99), (666_667, 1.0)];
+        Sizes { points: points.to_vec(), mean_bytes: 7_470_820.0 }
+    }
+
+    /// The distribution of this name: `search` or `mining`.
+    ///
+    /// # Errors
+    /// Another name.
+    pub fn named(name: &str) -> Result<Self> {
+        match name {
+            "search" => Ok(Self::web_search()),
+            "mining" => Ok(Self::data_mining()),
+            _ => Err(Error::new(format!("there is no workload {name}, only search and mining"))),
+        }
+    }
+
+    /// A distribution of one's own; its mean is that of the linear pieces.
+    ///
+    /// # Errors
+    /// Less than two points; shares that do not rise from 0 to 1; sizes that fall, or are 0.
+    pub fn new(points: &[(u32, f64)]) -> Result<Self> {
+        let (Some(first), Some(last)) = (points.first(), points.last()) else {
+            return Err(Error::new("sizes: the distribution has no point"));
+        };
+        if first.1.to_bits() != 0 || last.1.to_bits() != 1f64.to_bits() || first.0 == 0 {
+            return Err(Error::new("sizes: the distribution does not go from share 0, of at least a packet, to share 1"));
+        }
+        let falls = |pair: &&[(u32, f64)]| pair[1].0 < pair[0].0 || !(pair[0].1..=1.0).contains(&pair[1].1);
+        if let Some(pair) = points.windows(2).find(falls) {
+            return Err(Error::new(format!(
+                "sizes: the point of {} packets and share {} is not above the one before it",
+                pair[1].0, pair[1].1
+            )));
+        }
+        let piece = |pair: &[(u32, f64)]| (pair[1].1 - pair[0].1) * f64::from(pair[0].0 + pair[1].0) / 2.0;
+        let mean = points.windows(2).map(piece).sum::<f64>();
+        Ok(Sizes { points: points.to_vec(), mean_bytes: mean * PAYLOAD })
+    }
+
+    fn draw(&self, rng: &mut Rng) -> u32 {
+        let u = rng.unit();
+        let i = self.points.partition_point(|&(_, share)| share <= u).min(self.points.len() - 1);
+        let ((x0, p0), (x1, p1)) = (self.points[i - 1], self.points[i]);
+        let size = f64::from(x0) + f64::from(x1 - x0) * (u - p0) / (p1 - p0);
+        // Not `ceil` of the library, which may be the machine's: the conversion is exact everywhere.
+        let whole = size as u32;
+        whole + u32::from(f64::from(whole) < size)
+    }
+}
+
+impl Flows {
+    /// The flows in the order of their start.
+    pub(crate) fn draw(&self, topology: &Topology, seed: u64) -> Result<Vec<FlowSpec>> {
+        let mut flows = match self {
+            Flows::List(list) => list.clone(),
+            Flows::Poisson { sizes, load, count } => poisson(sizes, *load, *count, topology, seed)?,
+        };
+        flows.sort_unstable();
+        for flow in &flows {
+            let place = format!("flow at {} ps", flow.start);
+            check_ends(&place, flow.src, flow.dst, topology)?;
+            if flow.start > LATEST {
+                return Err(Error::new(format!("{place}: it starts after {LATEST} ps: start it earlier, or raise the load")));
+            }
+            if flow.packets == 0 || flow.packets >= 1 << 31 {
+                return Err(Error::new(format!("{place}: its size of {} packets is not between 1 and 2^31", flow.packets)));
+            }
+        }
+        Ok(flows)
+    }
+
+    /// Reads lines of `seconds source destination packets`; empty lines and those that begin with `#` are skipped.
+    ///
+    /// # Errors
+    /// A line that is not four such numbers, with its number.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut flows = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let flow = parse_flow(line)
+                .ok_or_else(|| Error::new(format!("line {number}: not seconds, source, destination and packets: {line}")))?;
+            flows.push(flow);
+        }
+        Ok(Flows::List(flows))
+    }
+}
+
+fn parse_flow(line: &str) -> Option<FlowSpec> {
+    let mut fields = line.split_ascii_whitespace();
+    let flow = FlowSpec {
+        start: parse_seconds(fields.next()?)?,
+        src: fields.next()?.parse().ok()?,
+        dst: fields.next()?.parse().ok()?,
+        packets: fields.next()?.parse().ok()?,
+    };
+    fields.next().is_none().then_some(flow)
+}
+
+/// Decimal seconds as picoseconds, exactly; digits below a picosecond are dropped.
+fn parse_seconds(text: &str) -> Option<Ps> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    if !part.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let digits: String = part.chars().chain("000000000000".chars()).take(12).collect();
+    whole.parse::<Ps>().ok()?.checked_mul(S)?.checked_add(digits.parse().ok()?)
+}
+
+/// The sum of the pairs' processes is one process whose pairs are drawn evenly.
+fn poisson(sizes: &Sizes, load: f64, count: u32, topology: &Topology, seed: u64) -> Result<Vec<FlowSpec>> {
+    if !(load > 0.0 && load <= 1.0) {
+        return Err(Error::new(format!("workload: a load of {load} is not above 0 and at most 1")));
+    }
+    let hosts = u64::from(topology.hosts());
+    if hosts < 2 {
+        return Err(Error::new("workload: flows need two hosts"));
+    }
+    let wire = sizes.mean_bytes / PAYLOAD * WIRE;
+    let gap = wire * f64::from(topology.slowest_edge()?) / load / hosts as f64;
+    let mut rng = Rng::new(seed, 0);
+    let mut start = 0;
+    let flow = |_| {
+        start = rng.exponential(gap).saturating_add(start);
+        let src = rng.below(hosts);
+        let dst = rng.below(hosts - 1);
+        FlowSpec { start, src: src as u32, dst: (dst + u64::from(dst >= src)) as u32, packets: sizes.draw(&mut rng) }
+    };
+    Ok((0..count).map(flow).collect())
+}
+
+/// Says of a source what cannot be.
+pub(crate) fn check_source(source: &Source, topology: &Topology) -> Result<()> {
+    let place = format!("source from {} to {}", source.src, source.dst);
+    check_ends(&place, source.src, source.dst, topology)?;
+    if source.level > 7 {
+        return Err(Error::new(format!("{place}: its level {} is not 0 to 7", source.level)));
+    }
+    if matches!(source.bytes, Bytes::Fixed(0) | Bytes::Exponential(0)) {
+        return Err(Error::new(format!("{place}: its datagrams have 0 bytes")));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_ends(place: &str, src: u32, dst: u32, topology: &Topology) -> Result<()> {
+    let hosts = topology.hosts();
+    if let Some(end) = [src, dst].into_iter().find(|&end| end >= hosts) {
+        return Err(Error::new(format!("{place}: there is no host {end} among {hosts}")));
+    }
+    if src == dst {
+        return Err(Error::new(format!("{place}: host {src} sends to itself")));
+    }
+    Ok(())
+}

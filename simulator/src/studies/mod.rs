@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What was published, and how it is summed up.
+
+pub(crate) mod regions;
