@@ -35,43 +35,25 @@ mod sim;
 mod studies;
 
 pub use core::error::{Error, Result};
+pub use core::quantiles::Quantiles;
 pub use core::rng::Rng;
 pub use core::time::{ps_per_byte, Ps, MS, NS, S, US};
-pub use host::jitter::Quantiles;
 pub use host::limiter::{Budgets, Epochs, Limiter, Mode, PerHost};
+pub use host::result::{FlowResult, Latency, SourceResult};
+pub use host::traffic::{Bytes, Gap, Source};
+pub use host::transport::{Congestion, Rank, Transport};
+pub use net::pause::Pause;
 pub use net::routes::Routing;
 pub use net::stats::{End, PortResult};
 pub use net::topology::{Cable, LeafSpine, Topology, Tree};
-pub use queue::aqm::{CoDel, Pause, Profile, Protection, Reading, Red};
+pub use packet::counts::ByKind;
+pub use queue::aqm::{CoDel, Profile, Protection, Reading, Red};
+pub use queue::limit::Limit;
+pub use queue::setting::Queue;
 pub use sim::engine::Simulation;
-pub use sim::outcome::{ByKind, Counters, FlowResult, Latency, Outcome, SourceResult};
-pub use sim::scheme::{network_epoch, Congestion, Limit, Queue, Rank, Scheme, Transport};
-pub use sim::workload::{Bytes, FlowSpec, Flows, Gap, Sizes, Source, Workload};
+pub use sim::outcome::{Counters, Outcome};
+pub use sim::scenario::Scenario;
+pub use sim::scheme::Scheme;
+pub use sim::workload::{FlowSpec, Flows, Sizes, Workload};
+pub use studies::fig9::network_epoch;
 pub use studies::regions::{Region, Regions};
-
-/// All that a run depends on.
-#[derive(Debug, Clone)]
-pub struct Scenario {
-    /// The network.
-    pub topology: Topology,
-    /// What queues, hosts and limiters do.
-    pub scheme: Scheme,
-    /// Traffic.
-    pub workload: Workload,
-    /// Of all random numbers.
-    pub seed: u64,
-    /// When to stop; none: when nothing is left to happen.
-    pub stop: Option<Ps>,
-}
-
-impl Scenario {
-    /// Runs it.
-    ///
-    /// # Errors
-    /// A scheme or workload that cannot be simulated, in a sentence that says where.
-    pub fn run(&self) -> Result<Outcome> {
-        let mut simulation = Simulation::new(&self.topology, &self.scheme, &self.workload, self.seed)?;
-        simulation.run_until(self.stop.unwrap_or(Ps::MAX));
-        Ok(simulation.outcome())
-    }
-}

@@ -2,10 +2,11 @@
 //! Iterations that end when everybody has heard of everybody.
 
 use crate::apps::check::{count, hosts, level, message, schedule};
-use crate::apps::net::{Event, Message, Net};
-use crate::apps::Latencies;
+use crate::apps::net::{Message, Net};
+use crate::apps::time::Latencies;
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::host::sockets::Event;
 use crate::net::topology::Topology;
 
 /// Hosts that in each iteration send a message to each other one, over the reliable transport, and begin the next when they have one

@@ -2,10 +2,11 @@
 //! A flow without end, as iperf sends it.
 
 use crate::apps::check::{level, pair, schedule};
-use crate::apps::net::{Event, Net};
+use crate::apps::net::Net;
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
 use crate::host::flow::Flow;
+use crate::host::sockets::Event;
 use crate::net::topology::Topology;
 
 /// A host that always has something to send, over the hosts' reliable transport.

@@ -3,8 +3,8 @@
 
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::host::traffic::check_ends;
 use crate::net::topology::Topology;
-use crate::sim::workload::check_ends;
 
 /// 53 days, so far from the end of the clock that what follows fits too.
 const LATEST: Ps = 1 << 62;

@@ -4,8 +4,8 @@
 use crate::apps::check::{count, level, pair, positive, schedule};
 use crate::core::error::Result;
 use crate::core::time::Ps;
+use crate::host::traffic::Gap;
 use crate::net::topology::Topology;
-use crate::sim::workload::Gap;
 
 /// A host that sends datagrams which nobody answers. Each takes from when it is handed over, to a limiter if there is one, to when it
 /// arrives. A [`Source`](crate::Source) costs less, and tells of all of its datagrams together.

@@ -3,7 +3,7 @@
 
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
-use crate::sim::workload::{Bytes, Gap, Source};
+use crate::host::traffic::{Bytes, Gap, Source};
 
 /// The stream of random numbers that phases are drawn from.
 const PHASES: u64 = 1 << 62;

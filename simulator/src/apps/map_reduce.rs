@@ -2,13 +2,14 @@
 //! A job of maps, a shuffle and reducers, as Hadoop runs it.
 
 use crate::apps::check::{count, hosts, level, schedule};
-use crate::apps::net::{Event, Message, Net};
-use crate::apps::Span;
+use crate::apps::net::{Message, Net};
+use crate::apps::time::Span;
 use crate::core::error::{Error, Result};
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
+use crate::host::result::FlowResult;
+use crate::host::sockets::Event;
 use crate::net::topology::Topology;
-use crate::sim::outcome::FlowResult;
 
 /// Maps run in the nodes' slots, in order; each reducer fetches its share of every map that has ended, in random order and a few at a
 /// time, and reduces when it has all. A fetch is one flow from the map's node to the reducer's; what asks for it is not simulated.

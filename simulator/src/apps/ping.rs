@@ -2,13 +2,15 @@
 //! Datagrams at set times: echo requests and their round trips, or such as nobody answers.
 
 use crate::apps::check::{count, level, pair, positive, schedule};
-use crate::apps::net::{Event, Net};
-use crate::apps::{Datagrams, Latencies};
+use crate::apps::datagrams::Datagrams;
+use crate::apps::net::Net;
+use crate::apps::time::Latencies;
 use crate::core::error::Result;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
+use crate::host::sockets::Event;
+use crate::host::traffic::Gap;
 use crate::net::topology::Topology;
-use crate::sim::workload::Gap;
 
 /// A host that sends datagrams which another one sends back. A round trip lasts from when the request is handed over, to a limiter
 /// if there is one, to when the answer arrives.

@@ -2,9 +2,10 @@
 //! Clock synchronisation by IEEE 1588's delay request-response mechanism, end to end, in two steps.
 
 use crate::apps::check::{count, hosts, level, positive, schedule};
-use crate::apps::net::{Event, Net};
+use crate::apps::net::Net;
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::host::sockets::Event;
 use crate::net::topology::Topology;
 
 /// A master and slaves, all with perfect clocks: what a slave takes for its offset is what queues did to it.

@@ -2,13 +2,14 @@
 //! Requests and responses over the hosts' reliable transport, as a key-value store's.
 
 use crate::apps::check::{count, hosts, level, message, positive, schedule};
-use crate::apps::net::{Event, Message, Net};
-use crate::apps::{Latencies, Span};
+use crate::apps::net::{Message, Net};
+use crate::apps::time::{Latencies, Span};
 use crate::core::error::Result;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
+use crate::host::sockets::Event;
+use crate::host::traffic::Gap;
 use crate::net::topology::Topology;
-use crate::sim::workload::Gap;
 
 /// A kind of request, such as GET and SET.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

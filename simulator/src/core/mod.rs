@@ -2,6 +2,8 @@
 //! Time, random numbers, the order of events, and what is wrong with an input.
 
 pub(crate) mod error;
+pub(crate) mod event;
+pub(crate) mod quantiles;
 pub(crate) mod rng;
 pub(crate) mod time;
 pub(crate) mod wheel;

@@ -12,8 +12,8 @@ pub(crate) use self::timer::Expired;
 use crate::core::time::Ps;
 use crate::host::path::Path;
 use crate::host::receiver::Receiver;
+use crate::host::transport::Transport;
 use crate::host::window::Window;
-use crate::sim::scheme::{Congestion, Transport};
 
 /// What an ACK says.
 #[derive(Debug, Clone, Copy)]
@@ -170,7 +170,7 @@ impl Flow {
 
     /// Packets that may be under way.
     fn window(&self) -> u32 {
-        self.path.window().min(u32::from(self.cap))
+        self.path.control.window().min(u32::from(self.cap))
     }
 
     /// Bytes of this packet.
@@ -194,7 +194,7 @@ impl Flow {
     }
 
     /// The next packet that the window lets go, if any.
-    pub fn next_to_send(&mut self, t: &Transport, now: Ps) -> Option<u32> {
+    pub fn next(&mut self, t: &Transport, now: Ps) -> Option<u32> {
         if self.phase == Phase::Probing {
             return None;
         }
@@ -228,7 +228,7 @@ impl Flow {
     }
 
     /// The sender's side of an ACK.
-    pub fn acknowledge(&mut self, t: &Transport, now: Ps, ack: Ack) {
+    pub fn on_packet(&mut self, t: &Transport, now: Ps, ack: Ack) {
         self.path.round_trip(ack.round_trip);
         let probed = self.phase == Phase::Probing;
         if probed {
@@ -244,18 +244,7 @@ impl Flow {
                 self.set_timer(t, now);
             }
         }
-        let heeded = match t.congestion {
-            Congestion::Dctcp { shift } => {
-                // Where each packet has its ACK, ACKs are counted, as ns-2 does; else what they acknowledge (RFC 8257).
-                self.observe(shift, t.least_window, ack.marked, if t.delayed_ack.is_some() { newly } else { 1 });
-                ack.marked
-            }
-            Congestion::Ecn => {
-                self.heed(ack.marked);
-                ack.marked
-            }
-            Congestion::Reno | Congestion::Cubic => false,
-        };
+        let heeded = t.congestion.ecn_capable() && self.heed(t, ack.marked, newly);
         if !t.sack && t.dupacks.is_some() {
             self.count_repeats(t, now, News { advanced, packets: newly, grows: !heeded, repeats });
             return;

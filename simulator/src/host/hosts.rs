@@ -1,249 +1,270 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What hosts do in a simulation: flows start, send, are acknowledged and end.
+//! All hosts of a network: what they hold, take in and hand over.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
+use crate::core::event::{EMIT, HAND_OVER, RELEASE, START};
+use crate::core::rng::Rng;
 use crate::core::time::Ps;
-use crate::host::flow::{Ack, Expired, Flow, Task};
-use crate::host::limiter::{flow_may_send, Limiter};
+use crate::host::emitter::Emitter;
+use crate::host::flow::Flow;
+use crate::host::jitter::{Jitter, Stream};
+use crate::host::limiter::{HostLimiter, Limiter};
 use crate::host::path::Path;
-use crate::packet::{since, Kind, Packet, AGAIN, CWR, NO_ECHO};
-use crate::sim::engine::{Simulation, START, TIMER};
-use crate::sim::scheme::{Rank, Transport};
+use crate::host::result::{FlowResult, Latency};
+use crate::host::sockets::Sockets;
+use crate::host::traffic::Source;
+use crate::host::transport::Transport;
+use crate::net::network::Network;
+use crate::net::topology::Topology;
+use crate::packet::{Kind, Packet, AGAIN, KINDS};
 
-fn packet(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, rank: Rank) -> Packet {
-    Packet {
-        flow: slot,
-        seq: number,
-        echo: 0,
-        stamp: 0,
-        rank: match rank {
-            Rank::Level => 1 + u32::from(flow.level),
-            Rank::Remaining => flow.remaining(),
-        },
-        link: 0,
-        bytes,
-        to: flow.to,
-        kind,
-        marked: false,
-        ect: false,
+/// What hosts count.
+#[derive(Debug, Default)]
+pub(crate) struct Handled {
+    pub sent: [u64; KINDS],
+    pub delivered: [u64; KINDS],
+    pub limited: [u64; KINDS],
+    pub marked: u64,
+    pub retransmitted: u64,
+    pub timeouts: u64,
+    /// Of data sent for the first time, and again.
+    pub latency: [Latency; 2],
+}
+
+/// What all hosts have in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    pub transport: Transport,
+    /// Between transport and the host's queue.
+    pub limiter: Limiter,
+    /// Largest flow of levels 0 to 6, in packets.
+    pub levels: [u32; 7],
+}
+
+impl Manner {
+    /// Level of a flow of so many packets, 0 to 7.
+    pub fn level(&self, packets: u32) -> u8 {
+        self.levels.partition_point(|&largest| largest < packets) as u8
     }
 }
 
-impl Simulation {
-    /// A data packet has arrived; where each is acknowledged alone, it becomes its own ACK.
-    #[inline]
-    pub(crate) fn answer(&mut self, handle: u32, packet: &Packet) {
-        self.tally.marked += u64::from(packet.marked);
-        let t = &self.scheme.transport;
-        if !t.answers_each() {
-            self.answer_some(handle, packet);
-            return;
-        }
-        let flow = &mut self.flows[packet.flow as usize];
-        let before = flow.expected();
-        let (seq, echo) = (flow.receiver.receive(packet.seq), packet.seq);
-        let complete = flow.is_all(seq) && seq != before;
-        self.tally.sent[Kind::Ack as usize] += 1;
-        let (to, kind) = (flow.from, Kind::Ack);
-        *self.pool.get_mut(handle) = Packet { seq, echo, rank: 0, bytes: t.ack_bytes, to, kind, ect: false, ..*packet };
-        self.offer(u32::from(packet.to), handle);
-        if complete {
-            self.received(packet.flow);
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    pub(super) manner: Manner,
+    host_limiter: Option<HostLimiter>,
+    jitter: Option<Jitter>,
+    pub flows: Vec<Flow>,
+    /// Slots of flows that have ended and left nothing behind.
+    pub(super) free_slots: Vec<u32>,
+    pub records: Vec<FlowResult>,
+    pub(super) started: usize,
+    /// What the open connections of a pair of hosts know, the longest unused first.
+    pub(super) paths: HashMap<(u16, u16), VecDeque<Path>>,
+    pub sources: Vec<Emitter>,
+    pub sockets: Sockets,
+    pub handled: Handled,
+}
+
+impl Hosts {
+    /// `records`: flows in the order of their start; `sources` in the order of their numbers.
+    pub fn new(topology: &Topology, manner: Manner, records: Vec<FlowResult>, sources: &[Source], seed: u64) -> Self {
+        Hosts {
+            host_limiter: match manner.limiter {
+                Limiter::PerHost(rule) => Some(HostLimiter::new(rule, topology.hosts())),
+                _ => None,
+            },
+            manner,
+            jitter: Jitter::new(topology, seed),
+            flows: Vec::new(),
+            free_slots: Vec::new(),
+            records,
+            started: 0,
+            paths: HashMap::new(),
+            sources: (0..).zip(sources).map(|(n, source)| Emitter::new(*source, Rng::new(seed, 1 + n))).collect(),
+            sockets: Sockets::new(sources.len() as u32),
+            handled: Handled::default(),
         }
     }
 
-    /// A packet that has arrived goes back as the answer to it.
-    pub(crate) fn turn(&mut self, handle: u32, answer: &Packet) {
-        self.tally.sent[answer.kind as usize] += 1;
-        let (host, to) = (u32::from(answer.to), self.flows[answer.flow as usize].from);
-        *self.pool.get_mut(handle) = Packet { rank: 0, bytes: self.scheme.transport.ack_bytes, to, ect: false, ..*answer };
-        self.offer(host, handle);
+    /// The first events.
+    pub fn begin(&mut self, net: &mut Network) {
+        for (number, source) in (0..).zip(&mut self.sources) {
+            if let Some(first) = source.first() {
+                net.wheel.push(first, EMIT | number);
+            }
+        }
+        if let Some(first) = self.records.first() {
+            net.wheel.push(first.start, START);
+        }
     }
 
+    /// Whether no flow holds memory.
+    pub fn is_clean(&self) -> bool {
+        self.free_slots.len() == self.flows.len()
+    }
+
+    /// What a path per flow is chosen by: the flow and its direction.
+    pub fn path_key(&self, flow: u32, kind: Kind) -> u64 {
+        match kind {
+            Kind::Datagram => u64::from(flow) << 2 | 2,
+            Kind::Ack | Kind::SynAck => u64::from(self.flows[flow as usize].key) << 2 | 1,
+            Kind::Data | Kind::Probe | Kind::Syn => u64::from(self.flows[flow as usize].key) << 2,
+        }
+    }
+
+    /// A packet has arrived at a host; returns whether it has it at once.
     #[inline]
-    pub(crate) fn acknowledge(&mut self, packet: &Packet) {
-        let slot = packet.flow;
-        let flow = &mut self.flows[slot as usize];
-        flow.in_network -= 1;
-        if flow.finished() {
+    pub fn takes(&mut self, net: &mut Network, host: u32, handle: u32) -> bool {
+        self.jitter.is_none() || self.take_in(net, host, handle)
+    }
+
+    /// The same in a network of which some hosts draw. Not inlined, for networks of which none does.
+    #[inline(never)]
+    fn take_in(&mut self, net: &mut Network, host: u32, handle: u32) -> bool {
+        let packet = net.pool.get(handle);
+        let stream = match packet.kind {
+            Kind::Datagram => Stream::Datagrams(self.sender(packet.flow)),
+            _ => Stream::Tcp(self.flows[packet.flow as usize].key),
+        };
+        let at = self.jitter.as_mut().and_then(|jitter| jitter.hand_over(host, stream, net.now));
+        if let Some(at) = at {
+            net.wheel.push(at, HAND_OVER | handle);
+        }
+        at.is_none()
+    }
+
+    /// The host that sends a source's or a channel's datagrams.
+    fn sender(&self, flow: u32) -> u32 {
+        match flow.checked_sub(self.sockets.first()) {
+            Some(channel) => self.sockets.sender(channel),
+            None => self.sources[flow as usize].sender(),
+        }
+    }
+
+    /// A host has a packet.
+    #[inline]
+    pub fn deliver(&mut self, net: &mut Network, handle: u32) {
+        let packet = *net.pool.get(handle);
+        self.handled.delivered[packet.kind as usize] += 1;
+        match packet.kind {
+            Kind::Data => {
+                self.handled.latency[usize::from(packet.echo & AGAIN != 0)].add(packet.under_way(net.now));
+                self.answer(net, handle, &packet);
+            }
+            Kind::Probe => self.answer_probe(net, handle, &packet),
+            Kind::Syn => self.accept(net, handle, &packet),
+            Kind::SynAck => {
+                net.pool.remove(handle);
+                self.connected(net, &packet);
+            }
+            Kind::Ack => {
+                net.pool.remove(handle);
+                self.acknowledge(net, &packet);
+            }
+            Kind::Datagram => {
+                net.pool.remove(handle);
+                if packet.flow < self.sockets.first() {
+                    self.sources[packet.flow as usize].took(net.now - packet.created(), packet.bytes);
+                } else {
+                    self.sockets.datagram_ended(net, &packet, true);
+                }
+            }
+        }
+    }
+
+    /// Hands a packet to its host's limiter; returns when it is let go, or now if it is dropped.
+    pub fn admit(&mut self, net: &mut Network, host: u16, level: u8, handle: u32) -> Ps {
+        net.pool.get_mut(handle).link = u32::from(host);
+        let bytes = u64::from(net.pool.get(handle).bytes);
+        let release = match &mut self.host_limiter {
+            Some(limiter) => limiter.release(net.now, host, level, bytes),
+            None => Some(net.now),
+        };
+        let Some(release) = release else {
+            self.handled.limited[net.pool.get(handle).kind as usize] += 1;
+            self.discard(net, handle);
+            return net.now;
+        };
+        if release > net.now {
+            net.wheel.push(release, RELEASE | handle);
+        } else {
+            self.release(net, handle);
+        }
+        release
+    }
+
+    /// A packet passes from its host's limiter to its host's queue.
+    pub fn release(&mut self, net: &mut Network, handle: u32) {
+        let packet = net.pool.get_mut(handle);
+        if packet.kind == Kind::Datagram {
+            packet.set_created(net.now);
+        } else {
+            packet.set_sent(net.now);
+        }
+        let link = packet.link;
+        self.offer(net, link, handle);
+    }
+
+    /// Puts a packet into a link's queue.
+    #[inline]
+    pub(super) fn offer(&mut self, net: &mut Network, link: u32, handle: u32) {
+        if net.offer(link, handle) {
+            self.collect(net);
+        }
+    }
+
+    /// Packets were lost in the network.
+    #[inline(never)]
+    pub fn collect(&mut self, net: &mut Network) {
+        for at in 0..net.lost.len() {
+            self.discard(net, net.lost[at]);
+        }
+        net.lost.clear();
+    }
+
+    fn discard(&mut self, net: &mut Network, handle: u32) {
+        let packet = net.pool.get(handle);
+        if packet.kind != Kind::Datagram {
+            let slot = packet.flow;
+            self.flows[slot as usize].in_network -= 1;
             self.free_if_done(slot);
-            return;
+        } else if packet.flow >= self.sockets.first() {
+            let packet = *packet;
+            self.sockets.datagram_ended(net, &packet, false);
         }
-        let ack = Ack {
-            cumulative: packet.seq,
-            echo: (packet.echo != NO_ECHO).then_some(packet.echo),
-            marked: packet.marked,
-            round_trip: since(packet.stamp, self.now),
-        };
-        flow.acknowledge(&self.scheme.transport, self.now, ack);
-        if flow.finished() {
-            self.finish(slot);
-        } else {
-            self.send_window(slot);
-        }
+        net.pool.remove(handle);
     }
 
-    pub(crate) fn start_flows(&mut self) {
-        while let Some(record) = self.records.get(self.started) {
-            if record.start > self.now {
-                self.wheel.push(record.start, START);
-                return;
-            }
-            let task = Task {
-                record: self.started as u32,
-                key: self.started as u32,
-                from: record.src,
-                to: record.dst,
-                packets: record.packets,
-                level: self.scheme.level(record.packets),
-                start: record.start,
-                last: self.scheme.transport.data_bytes,
-                cap: u16::MAX,
-            };
-            self.started += 1;
-            self.start_flow(task);
+    /// A source's next datagram.
+    pub fn emit(&mut self, net: &mut Network, number: u32) {
+        let emitter = &mut self.sources[number as usize];
+        let source = *emitter.source();
+        let (bytes, gap) = emitter.next();
+        if let Some(gap) = gap {
+            net.wheel.push(net.now + gap, EMIT | number);
         }
+        let Source { src, dst, level, .. } = source;
+        self.send_datagram(net, src, level, Packet::datagram(number, dst, level, bytes));
     }
 
-    /// Returns its slot.
-    pub(crate) fn start_flow(&mut self, task: Task) -> u32 {
-        let transport = &self.scheme.transport;
-        let idle = self.paths.get_mut(&(task.from, task.to)).and_then(VecDeque::pop_front);
-        let new = idle.is_none();
-        let path = match idle {
-            Some(mut path) => {
-                path.restart(transport, self.now);
-                path
-            }
-            None => Path::new(transport),
-        };
-        let flow = Flow::new(transport, task, path);
-        let slot = if let Some(slot) = self.free_slots.pop() {
-            self.flows[slot as usize] = flow;
-            slot
-        } else {
-            self.flows.push(flow);
-            self.flows.len() as u32 - 1
-        };
-        if new && self.scheme.transport.handshake.is_some() {
-            self.connect(slot);
-        } else {
-            self.send_window(slot);
-        }
-        slot
+    /// Hands over a datagram; returns when the host's limiter lets it go, or now if it drops it.
+    pub fn send_datagram(&mut self, net: &mut Network, from: u32, level: u8, datagram: Packet) -> Ps {
+        self.handled.sent[Kind::Datagram as usize] += 1;
+        let handle = net.pool.add(datagram);
+        self.admit(net, from as u16, level, handle)
     }
 
-    pub(crate) fn finish(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
-        let (record, packets) = (flow.record, flow.expected());
-        let idle = self.paths.entry((flow.from, flow.to)).or_default();
-        if (idle.len() as u64) < u64::from(self.scheme.transport.connections) {
-            flow.path.used = self.now;
-            idle.push_back(flow.path.clone());
-        }
-        match self.records.get_mut(record as usize) {
-            Some(result) => result.finish = Some(self.now),
-            None => self.acknowledged(record, packets),
-        }
-        self.free_if_done(slot);
+    /// Bytes on the wire of a full data packet.
+    pub fn data_bytes(&self) -> u16 {
+        self.manner.transport.data_bytes
     }
 
-    /// Stray packets and timers of a flow that has ended still name its slot.
-    pub(crate) fn free_if_done(&mut self, slot: u32) {
-        let flow = &self.flows[slot as usize];
-        if flow.finished() && flow.in_network == 0 && flow.timers == 0 {
-            self.free_slots.push(slot);
-        }
-    }
-
-    /// Sends what the flow's window lets go, and keeps its timer.
-    pub(crate) fn send_window(&mut self, slot: u32) {
-        while let Some(number) = self.flows[slot as usize].next_to_send(&self.scheme.transport, self.now) {
-            self.send_data(slot, number);
-        }
-        self.keep_timer(slot);
-    }
-
-    /// A timer event that comes too early looks again later; only one that would come too late is doubled.
-    pub(crate) fn keep_timer(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
-        if flow.deadline() < flow.timer_at {
-            flow.timer_at = flow.deadline();
-            flow.timers += 1;
-            self.wheel.push(flow.timer_at, TIMER | slot);
-        }
-    }
-
-    fn send_data(&mut self, slot: u32, number: u32) {
-        let flow = &mut self.flows[slot as usize];
-        let bytes = flow.bytes(&self.scheme.transport, number);
-        let again = flow.was_sent(number);
-        self.tally.sent[Kind::Data as usize] += 1;
-        self.tally.retransmitted += u64::from(again);
-        flow.sent(number);
-        let echo = match again {
-            true => AGAIN,
-            false if flow.take_reduced() => CWR,
-            false => 0,
-        };
-        if let Limiter::PerFlow { epoch, ref budgets } = self.scheme.limiter {
-            if !flow_may_send(flow, self.now, u64::from(bytes), epoch, budgets) {
-                self.tally.limited[Kind::Data as usize] += 1;
-                return;
-            }
-        }
-        let ect = self.scheme.transport.congestion.ecn_capable() && (!again || self.scheme.transport.ect_again);
-        let mut data = packet(slot, number, Kind::Data, bytes, flow, self.scheme.transport.rank);
-        (data.echo, data.ect) = (echo, ect);
-        let release = self.send(data);
-        if release > self.now {
-            self.flows[slot as usize].hold(&self.scheme.transport, self.now, release);
-        }
-    }
-
-    /// Sends a packet without data.
-    pub(crate) fn send_bare(&mut self, slot: u32, kind: Kind, marked: bool) -> Ps {
-        self.tally.sent[kind as usize] += 1;
-        let Transport { ack_bytes, rank, .. } = self.scheme.transport;
-        let bare = packet(slot, 0, kind, ack_bytes, &self.flows[slot as usize], rank);
-        self.send(Packet { marked, ..bare })
-    }
-
-    /// Hands a flow's packet to its host's limiter; returns when it is let go.
-    #[inline]
-    fn send(&mut self, packet: Packet) -> Ps {
-        let flow = &mut self.flows[packet.flow as usize];
-        let (level, from) = (flow.level, flow.from);
-        flow.in_network += 1;
-        let handle = self.pool.add(packet);
-        self.admit(from, level, handle)
-    }
-
-    pub(crate) fn timer(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
-        flow.timers -= 1;
-        if flow.receiver.timer_at == self.now {
-            self.acknowledge_late(slot);
-        }
-        let flow = &mut self.flows[slot as usize];
-        if flow.timer_at != self.now || flow.finished() {
-            self.free_if_done(slot);
-            return;
-        }
-        flow.timer_at = Ps::MAX;
-        if flow.deadline() > self.now {
-            self.keep_timer(slot);
-            return;
-        }
-        self.tally.timeouts += 1;
-        match flow.expire(&self.scheme.transport, self.now) {
-            Expired::Resend => self.send_window(slot),
-            Expired::Connect => self.send_syn(slot),
-            Expired::Probe => {
-                self.send_bare(slot, Kind::Probe, false);
-                self.keep_timer(slot);
-            }
+    /// All of a flow has arrived at its receiver, which is told if it is an application.
+    #[cold]
+    pub(super) fn tell_received(&mut self, net: &mut Network, slot: u32) {
+        if let Some(place) = self.flows[slot as usize].record.checked_sub(self.records.len() as u32) {
+            self.sockets.received(net, place);
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Hosts: flows from both ends, what holds them back, datagrams.
 
+pub(crate) mod congestion;
 pub(crate) mod cubic;
 pub(crate) mod emitter;
 pub(crate) mod flow;
@@ -10,5 +11,9 @@ pub(crate) mod limiter;
 pub(crate) mod path;
 pub(crate) mod receiver;
 pub(crate) mod reply;
+pub(crate) mod result;
+pub(crate) mod sending;
+pub(crate) mod sockets;
+pub(crate) mod traffic;
 pub(crate) mod transport;
 pub(crate) mod window;

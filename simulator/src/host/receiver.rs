@@ -2,9 +2,9 @@
 //! A flow's receiving end: what has arrived, and when that is acknowledged.
 
 use crate::core::time::Ps;
+use crate::host::transport::{Congestion, Transport};
 use crate::host::window::Window;
 use crate::packet::{Packet, CWR, NO_ECHO};
-use crate::sim::scheme::{Congestion, Transport};
 
 /// An ACK waits for this many packets in order (RFC 5681, section 4.2).
 const EVERY: u32 = 2;

@@ -1,14 +1,92 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Transports as hosts of today have them, beside those of Figure 9.
 
-use crate::core::time::{MS, S};
-use crate::sim::scheme::{Congestion, Rank, Transport, DATA};
+use crate::core::error::{Error, Result};
+use crate::core::time::{Ps, MS, S};
+
+/// Data packet of all published schemes.
+pub(crate) const DATA: u16 = 1500;
+/// What a sender does about marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Congestion {
+    /// Marks say nothing: Reno's window (RFC 5681).
+    Reno,
+    /// A window with marks is halved (RFC 3168).
+    Ecn,
+    /// CUBIC (RFC 9438); marks say nothing.
+    Cubic,
+    /// DCTCP (RFC 8257) with g = 2^-`shift`; alpha begins at 0, as published.
+    Dctcp {
+        /// 4 for the published 1/16; at most 20.
+        shift: u32,
+    },
+}
+
+/// By what queues with priorities tell data apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rank {
+    /// The flow's level.
+    Level,
+    /// Packets that are not acknowledged yet.
+    Remaining,
+}
+
+/// Reliable transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transport {
+    /// Bytes of a data packet on the wire.
+    pub data_bytes: u16,
+    /// Bytes of an ACK on the wire, and of a probe, SYN or SYN-ACK.
+    pub ack_bytes: u16,
+    /// Window of a new connection and after idleness, in packets.
+    pub initial_window: u32,
+    /// Largest window, in packets.
+    pub max_window: u32,
+    /// Smallest retransmission timeout.
+    pub min_rto: Ps,
+    /// The one before a round-trip time was measured, 1 s by RFC 6298 (section 2.1), or the smallest if that is larger; none: the
+    /// smallest, as in the published scripts. A connection's setup measures one.
+    pub initial_rto: Option<Ps>,
+    /// Largest one.
+    pub max_rto: Ps,
+    /// The timeout is always `min_rto` and does not double; that of a SYN does not either.
+    pub fixed_rto: bool,
+    /// Packets above a hole that mean loss; none: only the timeout does.
+    pub dupacks: Option<u32>,
+    /// Selective acknowledgements; without them ACKs that tell of nothing new are counted (RFC 6582), and after a timeout all
+    /// is sent again.
+    pub sack: bool,
+    /// How long a packet in order waits for a second, to be acknowledged with it (RFC 5681, section 4.2); none: each is
+    /// acknowledged alone.
+    pub delayed_ack: Option<Ps>,
+    /// A new connection begins with a SYN, which is sent again after this time, then after twice it and so on (RFC 6298); none: it
+    /// begins with data. The setup is part of the flow's time.
+    pub handshake: Option<Ps>,
+    /// Data sent again is ECN-capable too, as in ns-2; RFC 3168 (section 6.1.5) has it not be.
+    pub ect_again: bool,
+    /// Packets that DCTCP's window has at least after marks; Linux has 2, for the ACK of a single packet is delayed.
+    pub least_window: u32,
+    /// After so many timeouts in a row a sender sends probes only, until one comes through.
+    pub probe_after: Option<u32>,
+    /// What a sender does about marks.
+    pub congestion: Congestion,
+    /// By what queues with priorities tell its data apart.
+    pub rank: Rank,
+    /// How many connections of an ordered pair of hosts stay open between flows, with what they know of the path.
+    pub connections: u32,
+}
 
 impl Congestion {
     /// Whether data may be marked: it is ECN-capable (ECT).
     #[inline]
     pub(crate) fn ecn_capable(self) -> bool {
         matches!(self, Congestion::Ecn | Congestion::Dctcp { .. })
+    }
+
+    /// Whether the next new packet says that the window was reduced (RFC 3168, section 6.1.2).
+    #[inline]
+    pub(crate) fn tells_cuts(self) -> bool {
+        self == Congestion::Ecn
     }
 }
 
@@ -39,36 +117,61 @@ impl Transport {
         }
     }
 
-    /// The transports of the study of ECN under Hadoop (1 Gb/s, 1,500 bytes of data, ACKs of 150, delayed): TCP-ECN with
-    /// [`Congestion::Ecn`], DCTCP with [`Congestion::Dctcp`]. What it does not say is as in [`Transport::linux`].
-    pub fn hadoop(congestion: Congestion) -> Self {
-        Transport { ack_bytes: 150, ..Transport::linux(congestion) }
-    }
-
     /// Whether each data packet has an ACK of its own with its own mark.
     #[inline]
     pub(crate) fn answers_each(&self) -> bool {
         self.delayed_ack.is_none() && self.congestion != Congestion::Ecn
     }
 
-    /// What of timeouts, delays and weights cannot be simulated.
-    pub(crate) fn wrong(&self) -> Option<String> {
-        if self.delayed_ack == Some(0) {
-            Some("transport: an ACK delayed by 0 ps is none: leave the delay out".to_owned())
-        } else if self.delayed_ack.is_some_and(|delay| delay > 1000 * S) {
-            Some("transport: ACKs are delayed by more than 1000 s".to_owned())
-        } else if self.least_window == 0 || self.least_window > self.max_window {
-            Some(format!("transport: a least window of {} packets is not 1 to the largest one", self.least_window))
-        } else if self.dupacks == Some(0) {
-            Some("transport: 0 packets above a hole mean no loss: leave dupacks out".to_owned())
-        } else if self.handshake.is_some_and(|first| first == 0 || first > self.max_rto) {
-            Some(format!("transport: the timeout of a SYN is not between 0 and the largest, {} ms", self.max_rto / MS))
-        } else if self.initial_rto.is_some_and(|first| first == 0 || first > self.max_rto) {
-            Some(format!("transport: the first timeout is not between 0 and the largest, {} ms", self.max_rto / MS))
-        } else if matches!(self.congestion, Congestion::Dctcp { shift } if shift > 20) {
-            Some("transport: DCTCP's g is below 2^-20, with which alpha stays 0".to_owned())
-        } else {
-            None
+    /// Says what cannot be.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.wrong_window().or_else(|| self.wrong_wait()) {
+            Some(sentence) => Err(Error::new(sentence)),
+            None => Ok(()),
         }
+    }
+
+    fn wrong_window(&self) -> Option<String> {
+        let wrong = if self.data_bytes == 0 || self.ack_bytes == 0 {
+            "transport: a packet has 0 bytes".to_owned()
+        } else if self.initial_window == 0 || self.initial_window > self.max_window {
+            format!(
+                "transport: the initial window of {} packets is not between 1 and the largest, {}",
+                self.initial_window, self.max_window
+            )
+        } else if self.max_window >= 1 << 15 {
+            format!("transport: a window of {} packets is not below 32768", self.max_window)
+        } else if self.min_rto == 0 || self.min_rto > self.max_rto || self.max_rto > 1000 * S {
+            format!(
+                "transport: the smallest timeout of {} ms is not between 0 and the largest, {} ms, or that is above 1000 s",
+                self.min_rto / MS,
+                self.max_rto / MS
+            )
+        } else {
+            return None;
+        };
+        Some(wrong)
+    }
+
+    /// What of timeouts, delays and weights cannot be simulated.
+    fn wrong_wait(&self) -> Option<String> {
+        let wrong = if self.delayed_ack == Some(0) {
+            "transport: an ACK delayed by 0 ps is none: leave the delay out".to_owned()
+        } else if self.delayed_ack.is_some_and(|delay| delay > 1000 * S) {
+            "transport: ACKs are delayed by more than 1000 s".to_owned()
+        } else if self.least_window == 0 || self.least_window > self.max_window {
+            format!("transport: a least window of {} packets is not 1 to the largest one", self.least_window)
+        } else if self.dupacks == Some(0) {
+            "transport: 0 packets above a hole mean no loss: leave dupacks out".to_owned()
+        } else if self.handshake.is_some_and(|first| first == 0 || first > self.max_rto) {
+            format!("transport: the timeout of a SYN is not between 0 and the largest, {} ms", self.max_rto / MS)
+        } else if self.initial_rto.is_some_and(|first| first == 0 || first > self.max_rto) {
+            format!("transport: the first timeout is not between 0 and the largest, {} ms", self.max_rto / MS)
+        } else if matches!(self.congestion, Congestion::Dctcp { shift } if shift > 20) {
+            "transport: DCTCP's g is below 2^-20, with which alpha stays 0".to_owned()
+        } else {
+            return None;
+        };
+        Some(wrong)
     }
 }

@@ -7,28 +7,24 @@ use std::collections::VecDeque;
 use crate::core::error::{Error, Result};
 use crate::core::rng::Rng;
 use crate::core::time::{ps_per_byte, Ps};
+use crate::net::equipment::Equipment;
 use crate::net::pause::Pauses;
 use crate::net::port::Port;
 use crate::net::stats::Watched;
+use crate::net::topology::Node;
 use crate::net::topology::{Cable, Topology};
 use crate::packet::{Kind, Pool};
+use crate::queue::discipline::{Discipline, Next};
 use crate::queue::gate::{Gate, Gated, Verdict};
-use crate::queue::ranked::Ranked;
-use crate::sim::scheme::{Limit, Queue, Scheme};
+use crate::queue::limit::Limit;
+use crate::queue::setting::Queue;
 
-/// The node at the end of a link.
+/// How a link serves; all but the first have a place in a list of [`Links`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Node {
-    Host(u32),
-    Switch(u32),
-}
-
-/// How a link queues; all but the first have a place in a list of [`Links`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Discipline {
+enum Service {
     Fifo,
     Counted,
-    Ranked,
+    Queued,
     Gated,
     Port,
 }
@@ -42,7 +38,7 @@ pub(crate) struct Class {
     /// Time to send a queue that is marked.
     mark: Ps,
     pub ps_per_byte: u32,
-    discipline: Discipline,
+    service: Service,
 }
 
 /// A link's own: 16 bytes, of which a large network has tens of thousands, each used twice a hop.
@@ -55,6 +51,8 @@ pub(crate) struct Link {
     class: u16,
     /// The last packet found a queue above the threshold.
     above: bool,
+    /// Packets wait in its queue, and its departure event is to come.
+    waiting: bool,
 }
 
 /// Bytes to be sent until a link is free.
@@ -95,7 +93,7 @@ pub(crate) struct Links {
     places: Vec<u32>,
     /// When each packet that a counted queue holds will have been sent.
     counted: Vec<VecDeque<Ps>>,
-    ranked: Vec<Ranked>,
+    queued: Vec<Discipline>,
     gated: Vec<Gated>,
     pub ports: Vec<Port>,
     pub pauses: Option<Pauses>,
@@ -112,32 +110,32 @@ const STREAMS: u64 = 1 << 48;
 
 impl Links {
     /// In the order that `Routes` numbers them.
-    pub fn new(topology: &Topology, scheme: &Scheme, seed: u64, watched: bool) -> Result<Self> {
-        let queue = scheme.queue;
+    pub fn new(topology: &Topology, equipment: &Equipment, seed: u64, watched: bool) -> Result<Self> {
+        let queue = equipment.queue;
         let mut links = Links::default();
         if watched {
             links.watch = Some(Vec::new());
         }
         for (switch, cable) in &topology.hosts {
-            links.add(cable, Node::Switch(*switch), scheme.host_queue.unwrap_or(queue), scheme, seed)?;
+            links.add(cable, Node::Switch(*switch), equipment.host_queue.unwrap_or(queue), equipment, seed)?;
         }
         for (host, (_, cable)) in (0..).zip(&topology.hosts) {
-            links.add(cable, Node::Host(host), queue, scheme, seed)?;
+            links.add(cable, Node::Host(host), queue, equipment, seed)?;
         }
-        let queue = scheme.trunk_queue.unwrap_or(queue);
+        let queue = equipment.trunk_queue.unwrap_or(queue);
         for (a, b, cable) in &topology.trunks {
-            links.add(cable, Node::Switch(*b), queue, scheme, seed)?;
-            links.add(cable, Node::Switch(*a), queue, scheme, seed)?;
+            links.add(cable, Node::Switch(*b), queue, equipment, seed)?;
+            links.add(cable, Node::Switch(*a), queue, equipment, seed)?;
         }
-        links.pauses = scheme.pause.map(|pause| Pauses::new(pause, topology.hosts(), links.all.len()));
+        links.pauses = equipment.pause.map(|pause| Pauses::new(pause, topology.hosts(), links.all.len()));
         Ok(links)
     }
 
-    fn add(&mut self, cable: &Cable, to: Node, queue: Queue, scheme: &Scheme, seed: u64) -> Result<()> {
+    fn add(&mut self, cable: &Cable, to: Node, queue: Queue, equipment: &Equipment, seed: u64) -> Result<()> {
         let per_byte = ps_per_byte(cable.rate)?;
         let time = |bytes: u64| bytes.saturating_mul(u64::from(per_byte));
         let gate = Gate::new(&queue, per_byte, Rng::new(seed, STREAMS + self.all.len() as u64));
-        let data = u64::from(scheme.transport.data_bytes);
+        let data = u64::from(equipment.data_bytes);
         if gate.limits().0 < data {
             let bytes = gate.limits().0;
             return Err(Error::new(format!("queue: at {} bit/s its limit holds {bytes} bytes, no packet of {data}", cable.rate)));
@@ -147,36 +145,35 @@ impl Links {
         }
         let watched = self.watch.is_some();
         let mut place = 0;
-        let (discipline, limit, mark) = match queue {
-            _ if scheme.pause.is_some() || matches!(queue, Queue::CoDel(_)) => {
+        let (service, limit, mark) = match queue {
+            _ if equipment.pause.is_some() || matches!(queue, Queue::CoDel(_)) => {
                 place = put(&mut self.ports, Port::new(&queue, gate));
-                (Discipline::Port, u64::MAX, u64::MAX)
+                (Service::Port, u64::MAX, u64::MAX)
             }
-            Queue::DropTail(Limit::None) if !watched => (Discipline::Fifo, u64::MAX, u64::MAX),
-            Queue::DropTail(Limit::Bytes(bytes)) if !watched => (Discipline::Fifo, time(bytes), u64::MAX),
+            Queue::DropTail(Limit::None) if !watched => (Service::Fifo, u64::MAX, u64::MAX),
+            Queue::DropTail(Limit::Bytes(bytes)) if !watched => (Service::Fifo, time(bytes), u64::MAX),
             Queue::DropTail(Limit::Packets(packets)) if !watched => {
                 place = put(&mut self.counted, VecDeque::new());
-                (Discipline::Counted, u64::from(packets), u64::MAX)
+                (Service::Counted, u64::from(packets), u64::MAX)
             }
-            Queue::Marking { limit, threshold } if !watched => (Discipline::Fifo, time(limit), time(threshold)),
+            Queue::Marking { limit, threshold } if !watched => (Service::Fifo, time(limit), time(threshold)),
+            _ if queue.is_known_at_arrival() => {
+                place = put(&mut self.gated, Gated::new(gate));
+                (Service::Gated, u64::MAX, u64::MAX)
+            }
             _ => {
-                if let Some(ranked) = Ranked::new(&queue) {
-                    place = put(&mut self.ranked, ranked);
-                    (Discipline::Ranked, u64::MAX, u64::MAX)
-                } else {
-                    place = put(&mut self.gated, Gated::new(gate));
-                    (Discipline::Gated, u64::MAX, u64::MAX)
-                }
+                place = put(&mut self.queued, Discipline::new(&queue));
+                (Service::Queued, u64::MAX, u64::MAX)
             }
         };
-        let class = Class { delay: cable.delay, limit, mark, ps_per_byte: per_byte, discipline };
+        let class = Class { delay: cable.delay, limit, mark, ps_per_byte: per_byte, service };
         let to = match to {
             Node::Host(host) => 2 * host,
             Node::Switch(switch) => 2 * switch + 1,
         };
         let class = self.class_like(&class)?;
         self.places.push(place);
-        self.all.push(Link { free: 0, to, class, above: false });
+        self.all.push(Link { free: 0, to, class, above: false, waiting: false });
         Ok(())
     }
 
@@ -215,8 +212,8 @@ impl Links {
         let from = std::mem::replace(&mut packet.link, number);
         let class = &self.classes[usize::from(link.class)];
         let send = u64::from(packet.bytes) * u64::from(class.ps_per_byte);
-        match class.discipline {
-            Discipline::Fifo => {
+        match class.service {
+            Service::Fifo => {
                 let backlog = link.free.saturating_sub(now);
                 if backlog.saturating_add(send) > class.limit {
                     return Offered::Dropped;
@@ -228,7 +225,7 @@ impl Links {
                     link.above = false;
                 }
             }
-            Discipline::Counted => {
+            Service::Counted => {
                 let held = &mut self.counted[self.places[number as usize] as usize];
                 while held.front().is_some_and(|&sent| sent <= now) {
                     held.pop_front();
@@ -238,25 +235,25 @@ impl Links {
                 }
                 held.push_back(link.free.max(now) + send);
             }
-            Discipline::Ranked => {
-                let queue = &mut self.ranked[self.places[number as usize] as usize];
-                let waiting = !queue.is_empty();
-                if waiting || link.free > now {
-                    let taken = queue.push(handle, pool, &mut self.evicted);
+            Service::Queued => {
+                if link.waiting || link.free > now {
+                    let queue = &mut self.queued[self.places[number as usize] as usize];
+                    let taken = queue.enqueue(now, handle, pool, &mut self.evicted);
                     if let Some(watch) = &mut self.watch {
                         let rest = taken.then(|| to_go(link.free, now, class.ps_per_byte));
                         watch[number as usize].waits(now, queue.bytes(), rest);
                     }
-                    if taken {
-                        return Offered::Waits { departure: (!waiting).then_some(link.free) };
+                    if !taken {
+                        return Offered::Dropped;
                     }
-                    return Offered::Dropped;
+                    let waited = std::mem::replace(&mut link.waiting, true);
+                    return Offered::Waits { departure: (!waited).then_some(link.free) };
                 }
                 if let Some(watch) = &mut self.watch {
                     watch[number as usize].taken(packet.bytes.into(), false);
                 }
             }
-            Discipline::Gated => {
+            Service::Gated => {
                 let gated = &mut self.gated[self.places[number as usize] as usize];
                 let verdict = gated.admit(now, link.free, class.ps_per_byte, packet);
                 match verdict {
@@ -271,7 +268,7 @@ impl Links {
                     watched.will_wait(bytes, link.free.saturating_sub(now));
                 }
             }
-            Discipline::Port => {
+            Service::Port => {
                 let place = self.places[number as usize];
                 return self.offer_port(now, (number, place), handle, from, pool);
             }
@@ -283,21 +280,25 @@ impl Links {
     /// The link has sent a packet: it takes the next, if one waits.
     pub fn depart(&mut self, now: Ps, number: u32, pool: &mut Pool) -> Option<Departure> {
         let class = *self.class(number);
-        if class.discipline == Discipline::Port {
+        if class.service == Service::Port {
             self.depart_port(now, number, self.places[number as usize], pool);
         }
-        if class.discipline != Discipline::Ranked {
+        if class.service != Service::Queued {
             return None;
         }
-        let queue = &mut self.ranked[self.places[number as usize] as usize];
-        let next = queue.pop(pool);
+        let queue = &mut self.queued[self.places[number as usize] as usize];
+        let next = queue.dequeue(now, pool, &mut self.early);
         if let Some(watch) = &mut self.watch {
             watch[number as usize].waits(now, queue.bytes(), None);
         }
-        let handle = next?;
+        self.all[number as usize].waiting = queue.bytes() > 0;
+        let Next::Send { handle, .. } = next else {
+            return None;
+        };
         let free = now + u64::from(pool.get(handle).bytes) * u64::from(class.ps_per_byte);
-        self.all[number as usize].free = free;
-        Some(Departure { handle, arrival: free + class.delay, next: (!queue.is_empty()).then_some(free) })
+        let link = &mut self.all[number as usize];
+        link.free = free;
+        Some(Departure { handle, arrival: free + class.delay, next: link.waiting.then_some(free) })
     }
 
     /// The port of a link, where all links have one.
@@ -309,8 +310,8 @@ impl Links {
     pub fn backlog(&self, now: Ps, number: u32) -> Ps {
         let class = self.class(number);
         let rest = self.all[number as usize].free.saturating_sub(now);
-        match class.discipline {
-            Discipline::Port => rest + self.ports[self.port_of(number) as usize].bytes() * u64::from(class.ps_per_byte),
+        match class.service {
+            Service::Port => rest + self.ports[self.port_of(number) as usize].waiting.bytes() * u64::from(class.ps_per_byte),
             _ => rest,
         }
     }
@@ -327,14 +328,14 @@ impl Links {
     /// The bytes that wait in a port have changed.
     pub fn watch_waiting(&mut self, now: Ps, number: u32, place: u32) {
         if let Some(watch) = &mut self.watch {
-            watch[number as usize].waits(now, self.ports[place as usize].bytes(), None);
+            watch[number as usize].waits(now, self.ports[place as usize].waiting.bytes(), None);
         }
     }
 
     /// Packets that wait in queues with departure events; all others are events.
     pub fn waiting(&self) -> u64 {
-        let ranked = self.ranked.iter().map(Ranked::len).sum::<usize>();
-        let ports = self.ports.iter().map(Port::len).sum::<usize>();
+        let ranked = self.queued.iter().map(Discipline::len).sum::<usize>();
+        let ports = self.ports.iter().map(|port| port.waiting.len()).sum::<usize>();
         (ranked + ports) as u64
     }
 }
@@ -357,8 +358,7 @@ mod tests {
     }
 
     fn links(queue: Queue) -> Links {
-        let scheme = Scheme { queue, ..Scheme::tcp() };
-        Links::new(&Topology::leaf_spine(&LeafSpine::FIG9).unwrap(), &scheme, 1, false).unwrap()
+        Links::new(&Topology::leaf_spine(&LeafSpine::FIG9).unwrap(), &Equipment::all(queue), 1, false).unwrap()
     }
 
     #[test]

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Networks: nodes, cables, ports and the ways of packets.
 
+pub(crate) mod asking;
+pub(crate) mod equipment;
 pub(crate) mod link;
+pub(crate) mod network;
 pub(crate) mod pause;
 pub(crate) mod port;
 pub(crate) mod routes;

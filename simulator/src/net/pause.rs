@@ -1,10 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The state of 802.3x flow control: what switches hold of each port, and pause frames on their way.
+//! 802.3x flow control: its settings, what switches hold of each port, and pause frames on their way.
 
 use std::collections::VecDeque;
 
+use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
-use crate::queue::aqm::Pause;
+
+/// IEEE 802.3x flow control (802.3, annex 31B): a switch that holds `xoff` bytes of what came in by a port asks the other end of
+/// the cable, switch or host, to send nothing after the frame being sent, and to go on when it holds no more than `xon` again.
+/// A packet is held until its last bit has left. A pause lasts until it is ended; real ones are renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    /// Bytes held of one port.
+    pub xoff: u64,
+    /// Bytes held of one port.
+    pub xon: u64,
+    /// Bytes that can be held of one port, beyond which packets are dropped as from a full queue. Nothing is where the queues have
+    /// no limit of their own and this is `xoff` + [`Pause::headroom`].
+    pub buffer: u64,
+}
+
+/// Bytes of a pause frame.
+pub(crate) const PAUSE_FRAME: u16 = 64;
+
+impl Pause {
+    /// Most bytes above `xoff` that a switch comes to hold of a port whose cable has this delay and these picoseconds per byte,
+    /// with packets of at most `packet` bytes: 3 · packet + 64 + 2 · delay · rate − 2.
+    ///
+    /// These are the packet that reaches `xoff`, all but a byte; what is sent while a packet of the other direction is in the pause
+    /// frame's way, while the pause frame is sent and while both cross the cable; and a packet that has begun by then.
+    pub fn headroom(delay: Ps, ps_per_byte: u32, packet: u16) -> u64 {
+        let packet = u64::from(packet.max(PAUSE_FRAME));
+        (2 * delay).div_ceil(u64::from(ps_per_byte)) + 3 * packet + u64::from(PAUSE_FRAME) - 2
+    }
+
+    pub(crate) fn check(&self, packet: u16) -> Result<()> {
+        if self.xon >= self.xoff || self.xoff > self.buffer {
+            return Err(Error::new(format!(
+                "pause: {}, {} and {} bytes are not xoff above xon and at most the buffer",
+                self.xoff, self.xon, self.buffer
+            )));
+        }
+        if self.buffer < u64::from(packet) {
+            return Err(Error::new(format!("pause: its buffer of {} bytes holds no packet of {packet}", self.buffer)));
+        }
+        Ok(())
+    }
+}
 
 /// Of packets that came into their switch by no link: those of a host itself.
 const NO_LINK: u32 = u32::MAX;

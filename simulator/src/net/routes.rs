@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::core::rng::mix;
-use crate::net::link::Node;
+use crate::net::topology::Node;
 use crate::net::topology::{Shape, Topology};
 
 /// How a packet's path is chosen among equal ones.
@@ -188,9 +188,11 @@ impl Branches {
 mod tests {
     use super::*;
     use crate::core::rng::Rng;
+    use crate::net::equipment::Equipment;
     use crate::net::link::Links;
     use crate::net::topology::{Cable, LeafSpine, Tree};
-    use crate::sim::scheme::Scheme;
+    use crate::queue::limit::Limit;
+    use crate::queue::setting::Queue;
 
     /// The switches that a packet passes from one host to another, by the links that it takes.
     fn path(routes: &mut Routes, links: &Links, from: u32, to: u32) -> Vec<u32> {
@@ -227,7 +229,7 @@ mod tests {
             }
             let topology = tree.build().unwrap();
             let mut routes = Routes::new(&topology, Routing::Spray);
-            let links = Links::new(&topology, &Scheme::tcp(), 1, false).unwrap();
+            let links = Links::new(&topology, &Equipment::all(Queue::DropTail(Limit::None)), 1, false).unwrap();
             let to_root =
                 |n: u64| std::iter::successors(Some(n), |&n| (n > 0).then(|| parents[n as usize])).collect::<Vec<u64>>();
             for from in 0..switches {
@@ -252,7 +254,7 @@ mod tests {
             let fabric = LeafSpine { racks, hosts_per_rack: 2, spines: 3, ..LeafSpine::FIG9 };
             let topology = Topology::leaf_spine(&fabric).unwrap();
             let mut routes = Routes::new(&topology, Routing::Spray);
-            let links = Links::new(&topology, &Scheme::tcp(), 1, false).unwrap();
+            let links = Links::new(&topology, &Equipment::all(Queue::DropTail(Limit::None)), 1, false).unwrap();
             let mut through = |from: u32, to: u32| path(&mut routes, &links, from, to)[1] - racks;
             let last = 2 * racks - 1;
             let got =

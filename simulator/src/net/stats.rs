@@ -2,7 +2,7 @@
 //! What happened at each port, for those who want to know.
 
 use crate::core::time::Ps;
-use crate::net::link::{Links, Node};
+use crate::net::topology::Node;
 
 /// A node at an end of a cable, by its number: racks' switches before spines, a tree's nodes in the order of their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,24 +86,19 @@ impl Watched {
             self.since = Some(now);
         }
     }
-}
 
-impl Links {
-    /// `starts`: the node at which each link begins.
-    pub fn results(&self, now: Ps, starts: &[Node]) -> Vec<PortResult> {
-        let result = |((number, watched), from): ((u32, &Watched), &Node)| {
-            let (bytes, since) = watched.waiting;
-            PortResult {
-                from: (*from).into(),
-                to: self.end(number).into(),
-                longest: watched.longest,
-                waiting: watched.waited + u128::from(bytes) * u128::from(now - since),
-                marked: watched.marked,
-                early: watched.early,
-                full: watched.full,
-                paused: watched.paused + watched.since.map_or(0, |since| now - since),
-            }
-        };
-        (0..).zip(self.watch.iter().flatten()).zip(starts).map(result).collect()
+    /// All of it until now, of a link between these nodes.
+    pub fn result(&self, now: Ps, from: Node, to: Node) -> PortResult {
+        let (bytes, since) = self.waiting;
+        PortResult {
+            from: from.into(),
+            to: to.into(),
+            longest: self.longest,
+            waiting: self.waited + u128::from(bytes) * u128::from(now - since),
+            marked: self.marked,
+            early: self.early,
+            full: self.full,
+            paused: self.paused + self.since.map_or(0, |since| now - since),
+        }
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::core::error::{Error, Result};
+use crate::core::quantiles::Quantiles;
 use crate::core::time::{ps_per_byte, Ps};
-use crate::host::jitter::Quantiles;
 
 /// A cable: the same rate and delay in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,16 +31,11 @@ pub struct LeafSpine {
     pub uplink: Cable,
 }
 
-impl LeafSpine {
-    /// The fabric of QJump's Figure 9: 9 racks of 16 hosts at 10 Gb/s, 4 spines at 40 Gb/s, so that nothing is over-subscribed;
-    /// 2.5 us in a host and 0.2 us on a cable.
-    pub const FIG9: LeafSpine = LeafSpine {
-        racks: 9,
-        hosts_per_rack: 16,
-        spines: 4,
-        edge: Cable { rate: 10_000_000_000, delay: 2_700_000 },
-        uplink: Cable { rate: 40_000_000_000, delay: 200_000 },
-    };
+/// The node at the end of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Node {
+    Host(u32),
+    Switch(u32),
 }
 
 /// What is known of the paths of a network.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Packets: 32 bytes each, in one pool, known by a 32-bit handle.
 
+pub(crate) mod counts;
+
 use crate::core::time::Ps;
 
 /// What a packet is.
@@ -67,6 +69,23 @@ pub(crate) fn since(stamped: u32, now: Ps) -> Ps {
 }
 
 impl Packet {
+    /// A datagram for host `to`, of a source or a channel.
+    pub fn datagram(flow: u32, to: u32, level: u8, bytes: u16) -> Self {
+        Packet {
+            flow,
+            seq: 0,
+            echo: 0,
+            stamp: 0,
+            rank: 1 + u32::from(level),
+            link: 0,
+            bytes,
+            to: to as u16,
+            kind: Kind::Datagram,
+            marked: false,
+            ect: false,
+        }
+    }
+
     /// The ECE bit (RFC 3168, section 6.1).
     pub fn ece(&self) -> bool {
         self.marked && matches!(self.kind, Kind::Ack | Kind::Syn | Kind::SynAck)

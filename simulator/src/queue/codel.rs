@@ -1,40 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Controlled delay (RFC 8289, section 5): decides when a packet is taken from the head of its queue.
 
-use std::collections::VecDeque;
-
 use crate::core::time::Ps;
 use crate::packet::Pool;
 use crate::queue::aqm::{CoDel, Protection};
-
-/// First come, first served, with the time each packet came.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Fifo {
-    waiting: VecDeque<(u32, Ps)>,
-    bytes: u64,
-}
-
-impl Fifo {
-    pub fn push(&mut self, now: Ps, handle: u32, pool: &Pool) {
-        self.waiting.push_back((handle, now));
-        self.bytes += u64::from(pool.get(handle).bytes);
-    }
-
-    /// The packet and when it came.
-    pub fn pop(&mut self, pool: &Pool) -> Option<(u32, Ps)> {
-        let (handle, came) = self.waiting.pop_front()?;
-        self.bytes -= u64::from(pool.get(handle).bytes);
-        Some((handle, came))
-    }
-
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    pub fn len(&self) -> usize {
-        self.waiting.len()
-    }
-}
+use crate::queue::fifo::Fifo;
 
 /// The RFC's variables.
 #[derive(Debug, Clone)]
@@ -71,6 +41,7 @@ impl Controller {
     }
 
     /// Takes the packet to be sent next; those before it that are not to be sent go to `dropped`.
+    #[inline(never)]
     pub fn pop(&mut self, now: Ps, queue: &mut Fifo, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {
         let (mut head, mut long) = self.head(now, queue, pool);
         if self.dropping {
@@ -143,7 +114,7 @@ mod tests {
     use super::*;
     use crate::core::time::{MS, US};
     use crate::packet::{Kind, Packet};
-    use crate::sim::scheme::Limit;
+    use crate::queue::limit::Limit;
 
     struct Bench {
         pool: Pool,

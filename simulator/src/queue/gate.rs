@@ -6,8 +6,9 @@ use std::collections::VecDeque;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::packet::{Kind, Packet};
+use crate::queue::limit::Limit;
 use crate::queue::red::{Action, Detector, Found};
-use crate::sim::scheme::{Limit, Queue};
+use crate::queue::setting::Queue;
 
 /// A limit or threshold on a certain link; the largest numbers where there is none.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +66,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Of queues with priorities, which have their own limit, a gate that is always open.
+    /// Of queues that have their own limit, a gate that is always open.
     pub fn new(queue: &Queue, ps_per_byte: u32, rng: Rng) -> Self {
         let (limit, rule) = match queue {
             Queue::DropTail(limit) => (*limit, Rule::Tail),
@@ -73,7 +74,7 @@ impl Gate {
             Queue::Threshold { limit, threshold } => (*limit, Rule::Threshold(Room::new(*threshold, ps_per_byte))),
             Queue::Red(red) => (red.limit, Rule::Red(Box::new(Detector::new(red, ps_per_byte, rng)))),
             Queue::CoDel(codel) => (codel.limit, Rule::Tail),
-            Queue::Priority { .. } | Queue::PFabric { .. } => (Limit::None, Rule::Tail),
+            _ => (Limit::None, Rule::Tail),
         };
         Gate { room: Room::new(limit, ps_per_byte), rule }
     }

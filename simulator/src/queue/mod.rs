@@ -3,6 +3,11 @@
 
 pub(crate) mod aqm;
 pub(crate) mod codel;
+pub(crate) mod discipline;
+pub(crate) mod fifo;
 pub(crate) mod gate;
-pub(crate) mod ranked;
+pub(crate) mod limit;
+pub(crate) mod pfabric;
+pub(crate) mod priority;
 pub(crate) mod red;
+pub(crate) mod setting;

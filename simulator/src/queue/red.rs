@@ -5,7 +5,7 @@ use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::packet::Packet;
 use crate::queue::aqm::{Profile, Protection, Reading, Red};
-use crate::sim::scheme::Limit;
+use crate::queue::limit::Limit;
 
 /// Fractional bits of an average, in bytes.
 const FRACTION: u32 = 24;

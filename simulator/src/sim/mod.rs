@@ -3,6 +3,6 @@
 
 pub(crate) mod engine;
 pub(crate) mod outcome;
+pub(crate) mod scenario;
 pub(crate) mod scheme;
-pub(crate) mod tally;
 pub(crate) mod workload;

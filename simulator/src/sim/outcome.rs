@@ -1,86 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a run yields.
 
+use crate::apps::running::Apps;
 use crate::apps::AppResult;
+use crate::core::event::{HAND_OVER, INDEX};
 use crate::core::time::Ps;
-use crate::packet::KINDS;
-
-/// One flow's fate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FlowResult {
-    /// When its first byte was handed over.
-    pub start: Ps,
-    /// When the sender got the last ACK; none: the run stopped before.
-    pub finish: Option<Ps>,
-    /// Data packets.
-    pub packets: u32,
-    /// Number of the sending host.
-    pub src: u16,
-    /// Number of the receiving host.
-    pub dst: u16,
-}
-
-/// One source's datagrams.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SourceResult {
-    /// Delivered datagrams.
-    pub delivered: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Sum of their delays from the limiter's release to delivery, in ps.
-    pub delay_sum: u128,
-    /// Largest of their delays.
-    pub delay_max: Ps,
-}
-
-/// Packets by what they are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ByKind {
-    /// Data of flows.
-    pub data: u64,
-    /// ACKs.
-    pub acks: u64,
-    /// pFabric's probes.
-    pub probes: u64,
-    /// Datagrams.
-    pub datagrams: u64,
-    /// Requests for a connection.
-    pub syns: u64,
-    /// Answers to them.
-    pub syn_acks: u64,
-}
-
-impl ByKind {
-    pub(crate) fn of(counts: &[u64; KINDS]) -> Self {
-        let [data, acks, probes, datagrams, syns, syn_acks] = *counts;
-        ByKind { data, acks, probes, datagrams, syns, syn_acks }
-    }
-
-    /// All together.
-    pub fn total(&self) -> u64 {
-        self.data + self.acks + self.probes + self.datagrams + self.syns + self.syn_acks
-    }
-}
-
-/// Times that delivered packets took, from leaving the host's limiter to the receiving host.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Latency {
-    /// Packets.
-    pub packets: u64,
-    /// Sum of their times, in ps.
-    pub sum: u128,
-    /// Largest of them, exact below 35 s.
-    pub max: Ps,
-}
-
-impl Latency {
-    #[inline]
-    pub(crate) fn add(&mut self, took: Ps) {
-        self.packets += 1;
-        self.sum += u128::from(took);
-        self.max = self.max.max(took);
-    }
-}
+use crate::host::hosts::Hosts;
+use crate::host::result::{FlowResult, Latency, SourceResult};
+use crate::net::network::Network;
+use crate::packet::counts::ByKind;
 
 /// What was counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -131,4 +59,35 @@ pub struct Outcome {
     pub counters: Counters,
     /// When the run stopped: the time of its last event, or the one asked for.
     pub end: Ps,
+}
+
+impl Outcome {
+    pub(crate) fn of(network: &Network, hosts: &Hosts, apps: &Apps, events: u64) -> Self {
+        let (passed, handled) = (&network.passed, &hosts.handled);
+        let packets = |what: &u32| what >> INDEX <= HAND_OVER >> INDEX;
+        let counters = Counters {
+            sent: ByKind::of(&handled.sent),
+            delivered: ByKind::of(&handled.delivered),
+            full: ByKind::of(&passed.full),
+            pushed_out: ByKind::of(&passed.pushed_out),
+            early: ByKind::of(&passed.early),
+            limited: ByKind::of(&handled.limited),
+            in_flight: network.wheel.pending().filter(packets).count() as u64 + network.waiting(),
+            pauses: network.pauses(),
+            hops: passed.hops,
+            events,
+            marked: handled.marked,
+            retransmitted: handled.retransmitted,
+            timeouts: handled.timeouts,
+            latency: handled.latency[0],
+            latency_again: handled.latency[1],
+        };
+        Outcome {
+            flows: hosts.records.clone(),
+            sources: hosts.sources.iter().map(|source| source.result).collect(),
+            apps: apps.results(hosts),
+            counters,
+            end: network.now,
+        }
+    }
 }

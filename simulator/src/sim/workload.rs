@@ -5,6 +5,7 @@ use crate::apps::App;
 use crate::core::error::{Error, Result};
 use crate::core::rng::Rng;
 use crate::core::time::{Ps, S};
+use crate::host::traffic::{check_ends, Source};
 use crate::net::topology::Topology;
 
 /// One flow.
@@ -34,67 +35,6 @@ pub enum Flows {
         /// Number of flows.
         count: u32,
     },
-}
-
-/// When a source's datagrams come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Gap {
-    /// At this distance; 0: all at once.
-    Every(Ps),
-    /// With exponential distances of this mean.
-    Poisson(Ps),
-}
-
-impl Gap {
-    /// The distance between two on average.
-    pub(crate) fn mean(self) -> Ps {
-        let (Gap::Every(gap) | Gap::Poisson(gap)) = self;
-        gap
-    }
-
-    /// The distance to the first one.
-    pub(crate) fn first(self, rng: &mut Rng) -> Ps {
-        match self {
-            Gap::Every(_) => 0,
-            Gap::Poisson(mean) => rng.exponential(mean as f64),
-        }
-    }
-
-    /// The distance to the next one.
-    pub(crate) fn next(self, rng: &mut Rng) -> Ps {
-        match self {
-            Gap::Every(gap) => gap,
-            Gap::Poisson(mean) => rng.exponential(mean as f64),
-        }
-    }
-}
-
-/// How large they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Bytes {
-    /// So many bytes on the wire.
-    Fixed(u16),
-    /// Exponential with this mean, at least 1; 65,535 instead of more.
-    Exponential(u16),
-}
-
-/// A source of datagrams, which nobody acknowledges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Source {
-    /// Number of the sending host.
-    pub src: u32,
-    /// Number of the receiving host.
-    pub dst: u32,
-    /// 0 is served first.
-    pub level: u8,
-    /// Time of the first one; a Poisson source counts its first distance from it.
-    pub first: Ps,
-    /// Distances.
-    pub gap: Gap,
-    /// Sizes.
-    pub bytes: Bytes,
-    /// How many.
-    pub count: u64,
 }
 
 /// All traffic of a run.
@@ -128,9 +68,9 @@ impl Workload {
 /// A distribution of flow sizes: packets and the share of flows that are not larger, linear in between, rounded up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
-    points: Vec<(u32, f64)>,
+    pub(crate) points: Vec<(u32, f64)>,
     /// Mean size that arrival rates are reckoned with, in bytes of payload.
-    mean_bytes: f64,
+    pub(crate) mean_bytes: f64,
 }
 
 /// 53 days: far enough from the end of the clock for whatever follows.
@@ -141,43 +81,6 @@ const PAYLOAD: f64 = 1460.0;
 const WIRE: f64 = 1500.0;
 
 impl Sizes {
-    /// Web search as in pFabric and QJump, with the published mean of 1,138 packets.
-    pub fn web_search() -> Self {
-        let points = [
-            (6, 0.0),
-            (6, 0.15),
-            (13, 0.2),
-            (19, 0.3),
-            (33, 0.4),
-            (53, 0.53),
-            (133, 0.6),
-            (667, 0.7),
-            (1333, 0.8),
-            (3333, 0.9),
-            (6667, 0.97),
-            (20000, 1.0),
-        ];
-        Sizes { points: points.to_vec(), mean_bytes: 1_661_480.0 }
-    }
-
-    /// Data mining as in pFabric and QJump, with the published mean of 5,117 packets.
-    pub fn data_mining() -> Self {
-        let points = [(1, 0.0), (1, 0.5), (2, 0.6), (3, 0.7), (7, 0.8), (267, 0.9), (2107, 0.95), (66667, 0.99), (666_667, 1.0)];
-        Sizes { points: points.to_vec(), mean_bytes: 7_470_820.0 }
-    }
-
-    /// The distribution of this name: `search` or `mining`.
-    ///
-    /// # Errors
-    /// Another name.
-    pub fn named(name: &str) -> Result<Self> {
-        match name {
-            "search" => Ok(Self::web_search()),
-            "mining" => Ok(Self::data_mining()),
-            _ => Err(Error::new(format!("there is no workload {name}, only search and mining"))),
-        }
-    }
-
     /// A distribution of one's own; its mean is that of the linear pieces.
     ///
     /// # Errors
@@ -293,28 +196,4 @@ fn poisson(sizes: &Sizes, load: f64, count: u32, topology: &Topology, seed: u64)
         FlowSpec { start, src: src as u32, dst: (dst + u64::from(dst >= src)) as u32, packets: sizes.draw(&mut rng) }
     };
     Ok((0..count).map(flow).collect())
-}
-
-/// Says of a source what cannot be.
-pub(crate) fn check_source(source: &Source, topology: &Topology) -> Result<()> {
-    let place = format!("source from {} to {}", source.src, source.dst);
-    check_ends(&place, source.src, source.dst, topology)?;
-    if source.level > 7 {
-        return Err(Error::new(format!("{place}: its level {} is not 0 to 7", source.level)));
-    }
-    if matches!(source.bytes, Bytes::Fixed(0) | Bytes::Exponential(0)) {
-        return Err(Error::new(format!("{place}: its datagrams have 0 bytes")));
-    }
-    Ok(())
-}
-
-pub(crate) fn check_ends(place: &str, src: u32, dst: u32, topology: &Topology) -> Result<()> {
-    let hosts = topology.hosts();
-    if let Some(end) = [src, dst].into_iter().find(|&end| end >= hosts) {
-        return Err(Error::new(format!("{place}: there is no host {end} among {hosts}")));
-    }
-    if src == dst {
-        return Err(Error::new(format!("{place}: host {src} sends to itself")));
-    }
-    Ok(())
 }

@@ -2,8 +2,8 @@
 //! Figure 9's statistics: flow completion times over those of an empty network, by size of the flow.
 
 use crate::core::time::{ps_per_byte, Ps};
+use crate::host::result::FlowResult;
 use crate::net::topology::LeafSpine;
-use crate::sim::outcome::FlowResult;
 
 /// Completion times of the flows of a size, each over the one in an empty network.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,7 +3,7 @@
 
 use super::{Flow, Phase};
 use crate::core::time::Ps;
-use crate::sim::scheme::{Congestion, Transport};
+use crate::host::transport::Transport;
 
 /// What an ACK without selective acknowledgements tells.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +83,7 @@ impl Flow {
             } else if self.phase == Phase::Recovery {
                 self.phase = Phase::Open;
                 // Section 3.2, step 3, option 1: no burst where little is under way.
-                self.path.limit(under_way.max(1) + 1);
+                self.path.control.limit(under_way.max(1) + 1);
             } else if news.grows {
                 self.path.grow(t, now, news.packets);
             }
@@ -113,8 +113,8 @@ impl Flow {
         self.phase = Phase::Recovery;
         self.urgent = true;
         self.recover = self.high;
-        self.path.reduce();
-        self.reduced = t.congestion == Congestion::Ecn;
+        self.path.control.on_loss();
+        self.reduced = t.congestion.tells_cuts();
         true
     }
 }

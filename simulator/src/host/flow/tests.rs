@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::core::time::US;
+use crate::host::transport::Congestion;
 
 fn flow(t: &Transport) -> Flow {
     flow_of(t, 1_000)
@@ -16,7 +17,7 @@ fn flow_of(t: &Transport, packets: u32) -> Flow {
 /// Sends what the window allows; the numbers, and which of them tells of a reduced window.
 fn send(flow: &mut Flow, t: &Transport) -> (Vec<u32>, Vec<u32>) {
     let (mut sent, mut told) = (Vec::new(), Vec::new());
-    while let Some(number) = flow.next_to_send(t, 0) {
+    while let Some(number) = flow.next(t, 0) {
         if !flow.was_sent(number) && flow.take_reduced() {
             told.push(number);
         }
@@ -27,7 +28,7 @@ fn send(flow: &mut Flow, t: &Transport) -> (Vec<u32>, Vec<u32>) {
 }
 
 fn ack(flow: &mut Flow, t: &Transport, cumulative: u32, echo: u32, marked: bool) {
-    flow.acknowledge(t, 0, Ack { cumulative, echo: Some(echo), marked, round_trip: 100 * US });
+    flow.on_packet(t, 0, Ack { cumulative, echo: Some(echo), marked, round_trip: 100 * US });
 }
 
 /// RFC 3168, section 6.1.2: all ACKs of a window are marked and it is halved once; the first new packet says so, and marks of
@@ -40,7 +41,7 @@ fn marks_halve_the_window_once() {
     let mut sent = Vec::new();
     for number in 0..10 {
         ack(&mut flow, &t, number + 1, number, true);
-        assert_eq!(flow.path.window(), 5);
+        assert_eq!(flow.path.control.window(), 5);
         sent.push(send(&mut flow, &t));
     }
     // Five packets have to leave before there is room; the first after that tells of the cut.
@@ -48,9 +49,9 @@ fn marks_halve_the_window_once() {
     assert_eq!(sent[5], (vec![10], vec![10]));
     assert!(sent[6..].iter().all(|(sent, told)| sent.len() == 1 && told.is_empty()));
     ack(&mut flow, &t, 11, 10, true);
-    assert_eq!(flow.path.window(), 2);
+    assert_eq!(flow.path.control.window(), 2);
     ack(&mut flow, &t, 12, 11, true);
-    assert_eq!(flow.path.window(), 2);
+    assert_eq!(flow.path.control.window(), 2);
 }
 
 /// Where marks say nothing, they do not keep the window from growing either.
@@ -61,7 +62,7 @@ fn marks_without_ecn_say_nothing() {
         let mut flow = flow(&t);
         send(&mut flow, &t);
         ack(&mut flow, &t, 1, 0, true);
-        assert_eq!(flow.path.window(), 11);
+        assert_eq!(flow.path.control.window(), 11);
     }
 }
 
@@ -81,7 +82,7 @@ fn dctcp_counts_packets() {
     };
     assert_eq!([counted(2, true), counted(1, true), counted(2, false)], [(2, 2), (3, 3), (5, 3)]);
     assert_eq!([counted(2, true), counted(1, true), counted(1, false)], [(7, 5), (8, 6), (0, 0)]);
-    assert_eq!(flow.path.alpha(), (1 << 20) * 6 / 9 / 16);
+    assert_eq!(flow.path.control.alpha(), (1 << 20) * 6 / 9 / 16);
 }
 
 /// RFC 6582: three repeated ACKs, the first packet at once, new ones as the repeated ACKs tell that packets leave; a partial ACK
@@ -97,7 +98,7 @@ fn newreno_sends_a_hole_for_each_partial_ack() {
         ack(&mut flow, &t, 0, number, false);
         sent.push(send(&mut flow, &t).0);
     }
-    assert_eq!(flow.path.window(), 10);
+    assert_eq!(flow.path.control.window(), 10);
     assert!(sent[..2].iter().all(Vec::is_empty));
     assert_eq!(sent[2], [0]);
     // RFC 6582: usable are ssthresh + repeated ACKs - 20 under way: from the eleventh on.
@@ -110,7 +111,7 @@ fn newreno_sends_a_hole_for_each_partial_ack() {
     ack(&mut flow, &t, 10, 20, false);
     assert_eq!(send(&mut flow, &t).0, [29]);
     ack(&mut flow, &t, 28, 10, false);
-    assert_eq!((flow.path.window(), flow.phase), (3, Phase::Open), "two packets under way and one more");
+    assert_eq!((flow.path.control.window(), flow.phase), (3, Phase::Open), "two packets under way and one more");
     assert_eq!(send(&mut flow, &t).0, [30]);
 }
 
@@ -128,7 +129,7 @@ fn the_first_hole_is_sent_at_once() {
             })
             .collect();
         assert_eq!(sent, [vec![], vec![], vec![0]]);
-        assert_eq!(flow.path.window(), 50);
+        assert_eq!(flow.path.control.window(), 50);
     }
 }
 
@@ -148,7 +149,7 @@ fn many_holes_do_not_make_a_burst() {
     }
     // The third ACK finds the first loss; each later one a packet that has arrived and one that is lost. Under way are 37 - 1 + 1 at
     // first, then two less with each: after nine more there is room for one, and from then on for two with each.
-    assert_eq!(flow.path.window(), 20);
+    assert_eq!(flow.path.control.window(), 20);
     assert_eq!(sent, (0..36).step_by(2).collect::<Vec<u32>>());
 }
 

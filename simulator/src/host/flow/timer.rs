@@ -3,7 +3,7 @@
 
 use super::{Flow, Phase};
 use crate::core::time::Ps;
-use crate::sim::scheme::{Congestion, Transport};
+use crate::host::transport::Transport;
 
 /// Timeouts double this often at most; the largest timeout is the limit in practice.
 const DOUBLINGS: u32 = 16;
@@ -36,7 +36,7 @@ impl Flow {
         }
         self.phase = Phase::Open;
         if self.timeouts > 0 {
-            self.path.limit(1);
+            self.path.control.limit(1);
         }
         self.path.round_trip(round_trip);
         self.timeouts = 0;
@@ -71,14 +71,14 @@ impl Flow {
 
     /// The timer has expired: everything that is not known to have arrived is sent again from a window of one packet. What was
     /// acknowledged selectively is not (RFC 6675, section 5.1 allows it).
-    pub fn expire(&mut self, t: &Transport, now: Ps) -> Expired {
+    pub fn on_timer(&mut self, t: &Transport, now: Ps) -> Expired {
         self.timeouts += 1;
         if self.phase == Phase::Connecting {
             self.set_syn_timer(t, now);
             return Expired::Connect;
         }
-        self.path.collapse();
-        if t.congestion == Congestion::Ecn {
+        self.path.control.on_timeout();
+        if t.congestion.tells_cuts() {
             self.reduced = true;
             self.cut = self.high;
         }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What becomes of flows and datagrams.
+
+use crate::core::time::Ps;
+
+/// One flow's fate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowResult {
+    /// When its first byte was handed over.
+    pub start: Ps,
+    /// When the sender got the last ACK; none: the run stopped before.
+    pub finish: Option<Ps>,
+    /// Data packets.
+    pub packets: u32,
+    /// Number of the sending host.
+    pub src: u16,
+    /// Number of the receiving host.
+    pub dst: u16,
+}
+
+/// One source's datagrams.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SourceResult {
+    /// Delivered datagrams.
+    pub delivered: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Sum of their delays from the limiter's release to delivery, in ps.
+    pub delay_sum: u128,
+    /// Largest of their delays.
+    pub delay_max: Ps,
+}
+
+/// Times that delivered packets took, from leaving the host's limiter to the receiving host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Latency {
+    /// Packets.
+    pub packets: u64,
+    /// Sum of their times, in ps.
+    pub sum: u128,
+    /// Largest of them, exact below 35 s.
+    pub max: Ps,
+}
+
+impl Latency {
+    #[inline]
+    pub(crate) fn add(&mut self, took: Ps) {
+        self.packets += 1;
+        self.sum += u128::from(took);
+        self.max = self.max.max(took);
+    }
+}

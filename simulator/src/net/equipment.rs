@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What stands at a network's links.
+
+use crate::core::error::Result;
+use crate::net::pause::Pause;
+use crate::queue::setting::Queue;
+
+/// Queues and flow control of all links.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Equipment {
+    /// At every link of a switch, and of a host, if there is no other for those.
+    pub queue: Queue,
+    /// At the hosts' own links, before their cables; none: as at switches.
+    pub host_queue: Option<Queue>,
+    /// At links between switches; none: as at those to hosts.
+    pub trunk_queue: Option<Queue>,
+    /// 802.3x flow control of all links; none: no pauses.
+    pub pause: Option<Pause>,
+    /// Bytes of a full packet, of which each queue holds at least one.
+    pub data_bytes: u16,
+}
+
+impl Equipment {
+    pub fn check(&self) -> Result<()> {
+        self.queue.check("queue", self.data_bytes)?;
+        for (place, queue) in [("host_queue", &self.host_queue), ("trunk_queue", &self.trunk_queue)] {
+            if let Some(queue) = queue {
+                queue.check(place, self.data_bytes)?;
+            }
+        }
+        self.pause.map_or(Ok(()), |pause| pause.check(self.data_bytes))
+    }
+
+    /// The same queue everywhere.
+    #[cfg(test)]
+    pub fn all(queue: Queue) -> Self {
+        Equipment { queue, host_queue: None, trunk_queue: None, pause: None, data_bytes: 1500 }
+    }
+}

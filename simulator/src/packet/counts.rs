@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Numbers of packets.
+
+use crate::packet::KINDS;
+
+/// Packets by what they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ByKind {
+    /// Data of flows.
+    pub data: u64,
+    /// ACKs.
+    pub acks: u64,
+    /// pFabric's probes.
+    pub probes: u64,
+    /// Datagrams.
+    pub datagrams: u64,
+    /// Requests for a connection.
+    pub syns: u64,
+    /// Answers to them.
+    pub syn_acks: u64,
+}
+
+impl ByKind {
+    pub(crate) fn of(counts: &[u64; KINDS]) -> Self {
+        let [data, acks, probes, datagrams, syns, syn_acks] = *counts;
+        ByKind { data, acks, probes, datagrams, syns, syn_acks }
+    }
+
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.data + self.acks + self.probes + self.datagrams + self.syns + self.syn_acks
+    }
+}

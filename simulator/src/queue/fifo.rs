@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! First come, first served.
+
+use std::collections::VecDeque;
+
+use crate::core::time::Ps;
+use crate::packet::Pool;
+
+/// First come, first served, with the time each packet came.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fifo {
+    pub(super) waiting: VecDeque<(u32, Ps)>,
+    bytes: u64,
+}
+
+impl Fifo {
+    pub fn push(&mut self, now: Ps, handle: u32, pool: &Pool) {
+        self.waiting.push_back((handle, now));
+        self.bytes += u64::from(pool.get(handle).bytes);
+    }
+
+    /// The packet and when it came.
+    pub fn pop(&mut self, pool: &Pool) -> Option<(u32, Ps)> {
+        let (handle, came) = self.waiting.pop_front()?;
+        self.bytes -= u64::from(pool.get(handle).bytes);
+        Some((handle, came))
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+}

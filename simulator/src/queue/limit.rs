@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How long a queue may be.
+
+use crate::core::time::Ps;
+
+/// How long a queue may be, or is when something is done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// As long as it becomes.
+    None,
+    /// Bytes, of which those of the packet being sent that are still to go count.
+    Bytes(u64),
+    /// Packets with the one being sent.
+    Packets(u32),
+    /// As many bytes as the link sends in so long: other ones for links of other rates.
+    Time(Ps),
+}

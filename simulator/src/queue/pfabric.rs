@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! pFabric's queue.
+
+use std::collections::VecDeque;
+
+use crate::packet::{Kind, Packet, Pool};
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    handle: u32,
+    flow: u32,
+    rank: u32,
+    bytes: u16,
+}
+
+/// pFabric's queue (Alizadeh et al., SIGCOMM'13, section 4.1): sends the first packet of the flow whose packet has the least
+/// remaining, so that a flow stays in order; drops the packet with the most remaining. A few packets, searched linearly.
+#[derive(Debug, Clone)]
+pub(crate) struct Remaining {
+    acks: VecDeque<u32>,
+    data: Vec<Waiting>,
+    bytes: u64,
+    /// Of all packets, without the one being sent.
+    limit: u64,
+}
+
+impl Remaining {
+    /// With a limit in bytes.
+    pub fn new(limit: u64) -> Self {
+        Remaining { acks: VecDeque::new(), data: Vec::new(), bytes: 0, limit }
+    }
+
+    /// Queues the packet, false if it is dropped instead.
+    #[inline(never)]
+    pub fn push(&mut self, handle: u32, pool: &Pool, evicted: &mut Vec<u32>) -> bool {
+        let Packet { flow, rank, bytes, kind, .. } = *pool.get(handle);
+        // Sources of datagrams are numbered apart from flows, whose slots stay below 2^29.
+        let flow = if kind == Kind::Datagram { flow | 1 << 31 } else { flow };
+        while self.bytes + u64::from(bytes) > self.limit {
+            // Of equal ranks the last comes last: the newest of them goes, and the arriving one before it.
+            let worst = (0..self.data.len()).max_by_key(|&i| self.data[i].rank);
+            match worst {
+                Some(i) if self.data[i].rank > rank => {
+                    let victim = self.data.remove(i);
+                    self.bytes -= u64::from(victim.bytes);
+                    evicted.push(victim.handle);
+                }
+                _ => return false,
+            }
+        }
+        self.bytes += u64::from(bytes);
+        if rank == 0 {
+            self.acks.push_back(handle);
+        } else {
+            self.data.push(Waiting { handle, flow, rank, bytes });
+        }
+        true
+    }
+
+    /// Takes the packet to be sent next.
+    #[inline(never)]
+    pub fn pop(&mut self, pool: &Pool) -> Option<u32> {
+        if let Some(ack) = self.acks.pop_front() {
+            self.bytes -= u64::from(pool.get(ack).bytes);
+            return Some(ack);
+        }
+        let flow = self.data.iter().min_by_key(|w| w.rank)?.flow;
+        let first = self.data.iter().position(|w| w.flow == flow)?;
+        let sent = self.data.remove(first);
+        self.bytes -= u64::from(sent.bytes);
+        Some(sent.handle)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn len(&self) -> usize {
+        self.acks.len() + self.data.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(pool: &mut Pool, flow: u32, rank: u32, bytes: u16) -> u32 {
+        pool.add(Packet {
+            flow,
+            seq: 0,
+            echo: 0,
+            stamp: 0,
+            rank,
+            link: 0,
+            bytes,
+            to: 0,
+            kind: if rank == 0 { Kind::Ack } else { Kind::Data },
+            marked: false,
+            ect: false,
+        })
+    }
+
+    #[test]
+    fn pfabric_keeps_a_flow_in_order_and_drops_what_has_most_left() {
+        let (mut pool, mut queue, mut evicted) = (Pool::default(), Remaining::new(6_000), Vec::new());
+        // Flow 1 sends 9, 8, 2 remaining: the last makes it the most urgent, its first packet goes first.
+        let of = [(1, 9), (2, 5), (1, 8), (1, 2), (3, 40), (0, 0)];
+        let handles: Vec<u32> = of.iter().map(|&(f, r)| packet(&mut pool, f, r, 1000)).collect();
+        for &h in &handles {
+            assert!(queue.push(h, &pool, &mut evicted));
+        }
+        let urgent = packet(&mut pool, 4, 3, 1000);
+        assert!(queue.push(urgent, &pool, &mut evicted));
+        assert_eq!(evicted, [handles[4]]);
+        let hopeless = packet(&mut pool, 5, 9, 1000);
+        assert!(!queue.push(hopeless, &pool, &mut evicted));
+        let order: Vec<u32> = std::iter::from_fn(|| queue.pop(&pool)).collect();
+        let expected = [handles[5], handles[0], handles[2], handles[3], urgent, handles[1]];
+        assert_eq!(order, expected);
+        assert_eq!((queue.bytes, queue.len()), (0, 0));
+    }
+}
