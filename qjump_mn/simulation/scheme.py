@@ -26,6 +26,7 @@ _QUEUES: dict[str, type[Any]] = {
     "codel": qjump_sim.CoDel,
     "priority": qjump_sim.Priority,
     "pfabric": qjump_sim.PFabric,
+    "round-robin": qjump_sim.RoundRobin,
 }
 _CONGESTION: dict[str, Any] = {
     "reno": qjump_sim.Reno,

@@ -137,6 +137,7 @@ fn queue(part: &Part) -> PyResult<Queue> {
         "Marking" => Ok(Queue::Marking { limit: bytes("limit")?, threshold: bytes("threshold")? }),
         "Priority" => Ok(Queue::Priority { limit: bytes("limit")? }),
         "PFabric" => Ok(Queue::PFabric { limit: bytes("limit")? }),
+        "RoundRobin" => Ok(Queue::RoundRobin { limit: bytes("limit")?, quantum: part.get("quantum")?.whole()? }),
         "Threshold" => Ok(Queue::Threshold { limit: limit(&part.get("limit")?)?, threshold: limit(&part.get("threshold")?)? }),
         "Red" => red(part).map(Queue::Red),
         "CoDel" => Ok(Queue::CoDel(CoDel {
@@ -145,7 +146,7 @@ fn queue(part: &Part) -> PyResult<Queue> {
             interval: part.get("interval")?.duration()?,
             protection: protection(&part.get("protection")?)?,
         })),
-        _ => Err(part.is_not("a DropTail, Marking, Threshold, Red, CoDel, Priority or PFabric")),
+        _ => Err(part.is_not("a DropTail, Marking, Threshold, Red, CoDel, Priority, PFabric or RoundRobin")),
     }
 }
 

@@ -36,6 +36,7 @@ from qjump_sim import (
     Quantiles,
     Red,
     Reno,
+    RoundRobin,
     S,
     Scenario,
     Scheme,
@@ -343,7 +344,8 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
         (Scenario(FIG9, replace(TCP, transport=Transport.linux(Dctcp(21))), SIX), "transport: DCTCP's g is below 2^-20, with which alpha stays 0"),
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, congestion=None)), SIX), "scheme.transport.congestion: None is not a Reno, Ecn"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, delayed_ack=-1)), SIX), "scheme.transport.delayed_ack: -1 is not a whole"),
-        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Threshold, Red, CoDel, Priority or PFabric"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Threshold, Red, CoDel, Priority, PFabric or RoundRobin"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=RoundRobin(9000, 0)), SIX), "queue: a quantum of 0 bytes lets no flow send"),
         (Scenario(FIG9, replace(TCP, host_queue=Threshold(9000, "K")), SIX), "scheme.host_queue.threshold: 'K' is not a whole number from 0 to"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, Packets(12))), SIX), "queue: min and max are not both in bytes, packets or time"),
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, mark_p=1.5)), SIX), "scheme.queue.mark_p: 1.5 is not between 0 and 1"),

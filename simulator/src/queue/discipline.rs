@@ -4,6 +4,7 @@
 use crate::core::time::Ps;
 use crate::packet::Pool;
 use crate::queue::codel::Controller;
+use crate::queue::drr::RoundRobin;
 use crate::queue::fifo::Fifo;
 use crate::queue::pfabric::Remaining;
 use crate::queue::priority::Bands;
@@ -35,6 +36,7 @@ pub(crate) enum Discipline {
     CoDel(Fifo, Controller),
     Priority(Bands),
     PFabric(Remaining),
+    RoundRobin(RoundRobin),
 }
 
 impl Discipline {
@@ -46,6 +48,7 @@ impl Discipline {
             Queue::CoDel(codel) => Discipline::CoDel(Fifo::default(), Controller::new(&codel)),
             Queue::Priority { limit } => Discipline::Priority(Bands::new(limit)),
             Queue::PFabric { limit } => Discipline::PFabric(Remaining::new(limit)),
+            Queue::RoundRobin { limit, quantum } => Discipline::RoundRobin(RoundRobin::new(limit, quantum)),
         }
     }
 
@@ -58,6 +61,7 @@ impl Discipline {
             Discipline::Fifo(queue) | Discipline::CoDel(queue, _) => queue.push(now, handle, pool),
             Discipline::Priority(queue) => return queue.push(handle, pool, evicted),
             Discipline::PFabric(queue) => return queue.push(handle, pool, evicted),
+            Discipline::RoundRobin(queue) => return queue.push(handle, pool, evicted),
         }
         true
     }
@@ -75,6 +79,7 @@ impl Discipline {
             },
             Discipline::Priority(queue) => queue.pop(pool).into(),
             Discipline::PFabric(queue) => queue.pop(pool).into(),
+            Discipline::RoundRobin(queue) => queue.pop(pool).into(),
         }
     }
 
@@ -85,6 +90,7 @@ impl Discipline {
             Discipline::Fifo(queue) | Discipline::CoDel(queue, _) => queue.bytes(),
             Discipline::Priority(queue) => queue.bytes(),
             Discipline::PFabric(queue) => queue.bytes(),
+            Discipline::RoundRobin(queue) => queue.bytes(),
         }
     }
 
@@ -94,6 +100,7 @@ impl Discipline {
             Discipline::Fifo(queue) | Discipline::CoDel(queue, _) => queue.len(),
             Discipline::Priority(queue) => queue.len(),
             Discipline::PFabric(queue) => queue.len(),
+            Discipline::RoundRobin(queue) => queue.len(),
         }
     }
 }

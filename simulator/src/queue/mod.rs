@@ -4,6 +4,7 @@
 pub(crate) mod aqm;
 pub(crate) mod codel;
 pub(crate) mod discipline;
+pub(crate) mod drr;
 pub(crate) mod fifo;
 pub(crate) mod gate;
 pub(crate) mod limit;

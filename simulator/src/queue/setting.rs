@@ -41,6 +41,14 @@ pub enum Queue {
         /// Bytes.
         limit: u64,
     },
+    /// Deficit round robin: flows that wait have turns, of `quantum` bytes each; where packets do not fit, the longest flow gives up
+    /// its newest. A source or a channel of datagrams is a flow. `limit` bytes without the packet being sent.
+    RoundRobin {
+        /// Bytes.
+        limit: u64,
+        /// Bytes.
+        quantum: u32,
+    },
 }
 
 impl Queue {
@@ -48,7 +56,13 @@ impl Queue {
     pub(crate) fn check(&self, place: &str, data: u16) -> Result<()> {
         let limit = match self {
             Queue::DropTail(limit) | Queue::Threshold { limit, .. } => *limit,
-            Queue::Marking { limit, .. } | Queue::Priority { limit } | Queue::PFabric { limit } => Limit::Bytes(*limit),
+            Queue::RoundRobin { quantum: 0, .. } => {
+                return Err(Error::new(format!("{place}: a quantum of 0 bytes lets no flow send")));
+            }
+            Queue::Marking { limit, .. }
+            | Queue::Priority { limit }
+            | Queue::PFabric { limit }
+            | Queue::RoundRobin { limit, .. } => Limit::Bytes(*limit),
             Queue::Red(red) => {
                 red.check().map_err(|error| Error::new(format!("{place}: {error}")))?;
                 red.limit

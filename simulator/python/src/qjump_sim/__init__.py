@@ -36,6 +36,7 @@ from qjump_sim.scheme import (
     Profile,
     Red,
     Reno,
+    RoundRobin,
     Scheme,
     Threshold,
     Time,
@@ -55,5 +56,5 @@ FIG9: LeafSpine = _native.fig9()
 __all__ = [
     "FIG9", "MS", "NS", "US", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dctcp", "DropTail", "Ecn", "Flows", "Latency",
     "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Poisson", "Port", "Priority", "Profile", "Quantiles",
-    "Red", "Region", "Regions", "Reno", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Threshold", "Time", "Transport", "Tree", "run",
+    "Red", "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Threshold", "Time", "Transport", "Tree", "run",
 ]  # fmt: skip

@@ -153,7 +153,16 @@ class PFabric:
     limit: int
 
 
-Queue = DropTail | Marking | Threshold | Red | CoDel | Priority | PFabric
+@dataclass(frozen=True)
+class RoundRobin:
+    """Deficit round robin (Shreedhar and Varghese, SIGCOMM'95): flows that wait have turns, of `quantum` bytes each; where packets do not
+    fit, the longest flow gives up its newest. A source of datagrams is a flow. `limit` in bytes, without the packet being sent."""
+
+    limit: int
+    quantum: int = 1_500
+
+
+Queue = DropTail | Marking | Threshold | Red | CoDel | Priority | PFabric | RoundRobin
 """A link's queue."""
 
 
