@@ -54,6 +54,6 @@ pub use sim::engine::Simulation;
 pub use sim::outcome::{Counters, Outcome};
 pub use sim::scenario::Scenario;
 pub use sim::scheme::Scheme;
-pub use sim::workload::{FlowSpec, Flows, Sizes, Workload};
+pub use sim::workload::{Arrivals, FlowSpec, Flows, Sizes, Workload};
 pub use studies::fig9::network_epoch;
 pub use studies::regions::{Region, Regions};

@@ -7,15 +7,15 @@ use std::{env, fs};
 
 use qjump_sim::apps::{App, AppResult, MapReduce, Span};
 use qjump_sim::{
-    Cable, Error, Flows, LeafSpine, Outcome, Ps, Region, Regions, Result, Routing, Scenario, Scheme, Sizes, Topology, Workload,
-    MS, US,
+    Arrivals, Cable, Error, Flows, LeafSpine, Outcome, Ps, Region, Regions, Result, Routing, Scenario, Scheme, Sizes, Topology,
+    Workload, MS, US,
 };
 
 const USAGE: &str = "\
 usage: qjump-sim bench-flows FILE [--scheme NAME]
        qjump-sim bench-scale [--scheme NAME]
        qjump-sim bench-terasort [--scheme NAME]
-       qjump-sim fig9 [--scheme NAME] [--workload NAME] [--load SHARE] [--flows COUNT] [--seed NUMBER]
+       qjump-sim fig9 [--scheme NAME] [--workload NAME] [--arrivals poisson|published] [--load SHARE] [--flows COUNT] [--seed NUMBER]
 
 bench-flows  runs a list of flows (lines of: seconds source destination packets) on Figure 9's fabric and prints
              packet-hops per CPU second
@@ -126,7 +126,7 @@ fn bench_scale(words: &[String]) -> Result<()> {
         let fabric = LeafSpine { racks, hosts_per_rack, spines, ..LeafSpine::FIG9 };
         let hosts = racks * hosts_per_rack;
         let count = hosts * milliseconds / 2;
-        let flows = Flows::Poisson { sizes: Sizes::web_search(), load: 0.5, count };
+        let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.5, count };
         let (outcome, cpu, _) = run_flows(&options, &fabric, flows, 1, Some(Ps::from(milliseconds) * MS))?;
         let hops = outcome.counters.hops;
         println!(
@@ -182,11 +182,16 @@ fn bench_terasort(words: &[String]) -> Result<()> {
 }
 
 fn fig9(words: &[String]) -> Result<()> {
-    let options = Options::parse(words, &["scheme", "workload", "load", "flows", "seed"], false)?;
+    let options = Options::parse(words, &["scheme", "workload", "arrivals", "load", "flows", "seed"], false)?;
     let workload = options.text("workload", "search");
     let load: f64 = options.number("load", "0.6")?;
     let seed: u64 = options.number("seed", "1")?;
-    let flows = Flows::Poisson { sizes: Sizes::named(workload)?, load, count: options.number("flows", "1000")? };
+    let flows = Flows::Drawn {
+        arrivals: Arrivals::named(options.text("arrivals", "poisson"))?,
+        sizes: Sizes::named(workload)?,
+        load,
+        count: options.number("flows", "1000")?,
+    };
     let (outcome, cpu, _) = run_flows(&options, &LeafSpine::FIG9, flows, seed, None)?;
     let regions = Regions::of(&outcome.flows, &LeafSpine::FIG9);
     let c = &outcome.counters;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Bytes, Cable, CoDel, Congestion, Counters, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Mode, Outcome, Pause,
-    PerHost, Profile, Protection, Quantiles, Queue, Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source, Topology,
-    Transport, Tree, Workload, MS, NS, S, US,
+    Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Mode, Outcome,
+    Pause, PerHost, Profile, Protection, Quantiles, Queue, Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source,
+    Topology, Transport, Tree, Workload, MS, NS, S, US,
 };
 
 fn protection() -> impl Strategy<Value = Protection> {
@@ -290,7 +290,7 @@ fn outcomes_are_pinned() {
     let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
     for (name, pinned) in PINNED {
         let sizes = Sizes::web_search();
-        let workload = Workload::of_flows(Flows::Poisson { sizes, load: 0.8, count: 200 });
+        let workload = Workload::of_flows(Flows::Drawn { arrivals: Arrivals::Poisson, sizes, load: 0.8, count: 200 });
         let scheme = Scheme::named(name, &topology).unwrap();
         let run = |seed| Scenario { topology: topology.clone(), scheme, workload: workload.clone(), seed, stop: None }.run();
         let outcome = run(1).unwrap();
@@ -312,7 +312,8 @@ const PINNED: [(&str, u64); 5] = [
 #[test]
 fn outcomes_of_todays_transports_are_pinned() {
     let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
-    let workload = Workload::of_flows(Flows::Poisson { sizes: Sizes::web_search(), load: 0.6, count: 200 });
+    let workload =
+        Workload::of_flows(Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.6, count: 200 });
     let drop_tail = Queue::DropTail(Limit::Packets(30));
     let marking = Queue::Marking { limit: 45_000, threshold: 15_000 };
     let newreno = Transport { sack: false, ..Transport::linux(Congestion::Reno) };
@@ -406,10 +407,10 @@ fn wrong_input_is_told() {
     assert!(wrong(|t| t.handshake = Some(3 * S)).ends_with("the largest, 2000 ms"));
     let late =
         |flows: Flows| Simulation::new(&topology, &tcp, &Workload::of_flows(flows), 1).err().map(|error| error.to_string());
-    let rare = Flows::Poisson { sizes: Sizes::web_search(), load: 1e-9, count: 3_000 };
+    let rare = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 1e-9, count: 3_000 };
     let said = late(rare).unwrap();
     assert!(said.starts_with("flow at ") && said.ends_with("start it earlier, or raise the load"), "{said}");
-    let never = Flows::Poisson { sizes: Sizes::web_search(), load: 1e-300, count: 2 };
+    let never = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 1e-300, count: 2 };
     assert!(late(never).unwrap().starts_with("flow at 18446744073709551615 ps: it starts after 4611686018427387904 ps"));
     let at = |start| late(Flows::List(vec![FlowSpec { start, src: 0, dst: 1, packets: 6 }]));
     assert_eq!((at(1 << 62), at((1 << 62) + 1).is_some()), (None, true));
@@ -441,7 +442,7 @@ fn queues_are_pinned() {
         Scheme { queue: Queue::DropTail(Limit::None), pause: Some(pause), ..Scheme::tcp() },
     ];
     let run = |scheme, seed| {
-        let flows = Flows::Poisson { sizes: Sizes::web_search(), load: 0.8, count: 200 };
+        let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.8, count: 200 };
         Scenario { topology: topology.clone(), scheme, workload: Workload::of_flows(flows), seed, stop: None }.run().unwrap()
     };
     let outcomes = schemes.map(|scheme| run(scheme, 1));

@@ -201,7 +201,7 @@ fn headroom(cable: &Bound<'_, PyAny>, packet: &Bound<'_, PyAny>) -> PyResult<u64
 fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
     match Flows::parse(text).map_err(|e| told(&e))? {
         Flows::List(flows) => columns::asked(py, &flows),
-        Flows::Poisson { .. } => unreachable!("lines are a list"),
+        Flows::Drawn { .. } => unreachable!("lines are a list"),
     }
 }
 

@@ -3,9 +3,9 @@
 
 use pyo3::prelude::*;
 use qjump_sim::{
-    Budgets, Bytes, Cable, CoDel, Congestion, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Mode, Pause, PerHost,
-    Profile, Protection, Quantiles, Queue, Rank, Reading, Red, Routing, Scenario, Scheme, Sizes, Source, Topology, Transport,
-    Tree, Workload,
+    Arrivals, Budgets, Bytes, Cable, CoDel, Congestion, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Mode, Pause,
+    PerHost, Profile, Protection, Quantiles, Queue, Rank, Reading, Red, Routing, Scenario, Scheme, Sizes, Source, Topology,
+    Transport, Tree, Workload,
 };
 
 use crate::apps::apps;
@@ -298,11 +298,8 @@ fn array<'py, T, const N: usize>(part: &Part<'py>, read: impl Fn(&Part<'py>) -> 
 
 fn flows(part: &Part) -> PyResult<Flows> {
     match part.class()?.as_str() {
-        "Poisson" => Ok(Flows::Poisson {
-            sizes: sizes(&part.get("sizes")?)?,
-            load: part.get("load")?.real()?,
-            count: part.get("count")?.whole()?,
-        }),
+        "Poisson" => drawn(part, Arrivals::Poisson),
+        "Published" => drawn(part, Arrivals::Published),
         "Flows" => {
             let column = |field| columns::numbers(part.get(field)?.object());
             let (starts, srcs, dsts, sizes) = (column("start")?, column("src")?, column("dst")?, column("packets")?);
@@ -312,8 +309,13 @@ fn flows(part: &Part) -> PyResult<Flows> {
                 |(((start, src), dst), packets)| FlowSpec { start, src: src as u32, dst: dst as u32, packets: packets as u32 };
             Ok(Flows::List(rows.map(flow).collect()))
         }
-        _ => Err(part.is_not("a Poisson or Flows")),
+        _ => Err(part.is_not("a Poisson, Published or Flows")),
     }
+}
+
+fn drawn(part: &Part, arrivals: Arrivals) -> PyResult<Flows> {
+    let (sizes, load, count) = (sizes(&part.get("sizes")?)?, part.get("load")?.real()?, part.get("count")?.whole()?);
+    Ok(Flows::Drawn { arrivals, sizes, load, count })
 }
 
 fn sizes(part: &Part) -> PyResult<Sizes> {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from qjump_sim import (
     PerFlow,
     PerHost,
     Poisson,
+    Published,
     Profile,
     Quantiles,
     Red,
@@ -256,6 +258,16 @@ def test_hosts_may_draw_how_long_they_take() -> None:
         assert more.min() >= US and 8 * US < more.max() <= 9 * US
         # 2,000 draws: six standard deviations of a share are 0.045 at most.
         assert abs((more <= 2 * US).mean() - 0.125) < 0.045 and abs((more <= 5.5 * US).mean() - 0.5625) < 0.067
+
+
+def test_published_arrivals_are_those_of_the_scripts() -> None:
+    outcome = run(Scenario(FIG9, "tcp", Published("search", 0.8, 60)))
+    again = run(Scenario(FIG9, "dctcp", Published("search", 0.8, 60)))
+    assert (outcome.start.tolist(), outcome.packets.tolist()) == (again.start.tolist(), again.packets.tolist())
+    # Neighbours that send to one host, one behind the other, with sizes that fall from one to the next.
+    flows = list(zip(outcome.dst.tolist(), outcome.src.tolist(), outcome.packets.tolist(), strict=True))
+    behind = [(one, other) for one, other in itertools.pairwise(flows) if one[0] == other[0] and one[1] - other[1] == 1]
+    assert len(behind) > 20 and sum(one[2] >= other[2] for one, other in behind) >= 0.9 * len(behind)
 
 
 def test_own_sizes_and_lists_are_read(tmp_path: Path) -> None:

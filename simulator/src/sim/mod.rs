@@ -3,6 +3,7 @@
 
 pub(crate) mod engine;
 pub(crate) mod outcome;
+pub(crate) mod published;
 pub(crate) mod scenario;
 pub(crate) mod scheme;
 pub(crate) mod workload;

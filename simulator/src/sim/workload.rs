@@ -7,6 +7,7 @@ use crate::core::rng::Rng;
 use crate::core::time::{Ps, S};
 use crate::host::traffic::{check_ends, Source};
 use crate::net::topology::Topology;
+use crate::sim::published;
 
 /// One flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,8 +27,10 @@ pub struct FlowSpec {
 pub enum Flows {
     /// These; their order does not matter.
     List(Vec<FlowSpec>),
-    /// `count` flows; each ordered pair of hosts is a Poisson process.
-    Poisson {
+    /// `count` flows of a distribution of sizes, between all hosts.
+    Drawn {
+        /// When they begin.
+        arrivals: Arrivals,
         /// Distribution of sizes.
         sizes: Sizes,
         /// Share of the slowest host cable's rate, ACKs not counted.
@@ -35,6 +38,30 @@ pub enum Flows {
         /// Number of flows.
         count: u32,
     },
+}
+
+/// How flows that are drawn begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrivals {
+    /// Each ordered pair of hosts is a Poisson process.
+    Poisson,
+    /// The same, but with the generators of the scripts that were published with the paper, as these seed them: flows to one host
+    /// begin nearly together, with nearly equal sizes.
+    Published,
+}
+
+impl Arrivals {
+    /// Those of this name: `poisson` or `published`.
+    ///
+    /// # Errors
+    /// Another name.
+    pub fn named(name: &str) -> Result<Self> {
+        match name {
+            "poisson" => Ok(Arrivals::Poisson),
+            "published" => Ok(Arrivals::Published),
+            _ => Err(Error::new(format!("there are no arrivals {name}, only poisson and published"))),
+        }
+    }
 }
 
 /// All traffic of a run.
@@ -104,8 +131,8 @@ impl Sizes {
         Ok(Sizes { points: points.to_vec(), mean_bytes: mean * PAYLOAD })
     }
 
-    fn draw(&self, rng: &mut Rng) -> u32 {
-        let u = rng.unit();
+    /// The size that a share `u` of flows does not exceed, for u in [0, 1).
+    fn at(&self, u: f64) -> u32 {
         let i = self.points.partition_point(|&(_, share)| share <= u).min(self.points.len() - 1);
         let ((x0, p0), (x1, p1)) = (self.points[i - 1], self.points[i]);
         let size = f64::from(x0) + f64::from(x1 - x0) * (u - p0) / (p1 - p0);
@@ -120,7 +147,21 @@ impl Flows {
     pub(crate) fn draw(&self, topology: &Topology, seed: u64) -> Result<Vec<FlowSpec>> {
         let mut flows = match self {
             Flows::List(list) => list.clone(),
-            Flows::Poisson { sizes, load, count } => poisson(sizes, *load, *count, topology, seed)?,
+            Flows::Drawn { arrivals, sizes, load, count } => {
+                let (gap, hosts) = (host_gap(sizes, *load, topology)?, topology.hosts());
+                match arrivals {
+                    Arrivals::Poisson => poisson(sizes, gap, *count, hosts, seed),
+                    Arrivals::Published => {
+                        let flow = |drawn: published::Drawn| FlowSpec {
+                            start: drawn.start,
+                            src: drawn.src,
+                            dst: drawn.dst,
+                            packets: sizes.at(drawn.share),
+                        };
+                        published::flows(gap, *count, hosts, seed).into_iter().map(flow).collect()
+                    }
+                }
+            }
         };
         flows.sort_unstable();
         for flow in &flows {
@@ -176,24 +217,29 @@ fn parse_seconds(text: &str) -> Option<Ps> {
     whole.parse::<Ps>().ok()?.checked_mul(S)?.checked_add(digits.parse().ok()?)
 }
 
-/// The sum of the pairs' processes is one process whose pairs are drawn evenly.
-fn poisson(sizes: &Sizes, load: f64, count: u32, topology: &Topology, seed: u64) -> Result<Vec<FlowSpec>> {
+/// The mean time between two flows of one host, in ps.
+fn host_gap(sizes: &Sizes, load: f64, topology: &Topology) -> Result<f64> {
     if !(load > 0.0 && load <= 1.0) {
         return Err(Error::new(format!("workload: a load of {load} is not above 0 and at most 1")));
     }
-    let hosts = u64::from(topology.hosts());
-    if hosts < 2 {
+    if topology.hosts() < 2 {
         return Err(Error::new("workload: flows need two hosts"));
     }
     let wire = sizes.mean_bytes / PAYLOAD * WIRE;
-    let gap = wire * f64::from(topology.slowest_edge()?) / load / hosts as f64;
+    Ok(wire * f64::from(topology.slowest_edge()?) / load)
+}
+
+/// The sum of the pairs' processes is one process whose pairs are drawn evenly.
+fn poisson(sizes: &Sizes, host_gap: f64, count: u32, hosts: u32, seed: u64) -> Vec<FlowSpec> {
+    let hosts = u64::from(hosts);
+    let gap = host_gap / hosts as f64;
     let mut rng = Rng::new(seed, 0);
     let mut start = 0;
     let flow = |_| {
         start = rng.exponential(gap).saturating_add(start);
         let src = rng.below(hosts);
         let dst = rng.below(hosts - 1);
-        FlowSpec { start, src: src as u32, dst: (dst + u64::from(dst >= src)) as u32, packets: sizes.draw(&mut rng) }
+        FlowSpec { start, src: src as u32, dst: (dst + u64::from(dst >= src)) as u32, packets: sizes.at(rng.unit()) }
     };
-    Ok((0..count).map(flow).collect())
+    (0..count).map(flow).collect()
 }

@@ -42,7 +42,7 @@ from qjump_sim.scheme import (
     Time,
     Transport,
 )
-from qjump_sim.traffic import Flows, Poisson, Sizes, Source
+from qjump_sim.traffic import Flows, Poisson, Published, Sizes, Source
 
 NS = 1_000
 US = 1_000_000
@@ -55,6 +55,6 @@ FIG9: LeafSpine = _native.fig9()
 
 __all__ = [
     "FIG9", "MS", "NS", "US", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dctcp", "DropTail", "Ecn", "Flows", "Latency",
-    "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Poisson", "Port", "Priority", "Profile", "Quantiles",
-    "Red", "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Threshold", "Time", "Transport", "Tree", "run",
+    "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Poisson", "Port", "Priority", "Profile", "Published",
+    "Quantiles", "Red", "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Threshold", "Time", "Transport", "Tree", "run",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from qjump_sim.apps import App, result
 from qjump_sim.network import Topology
 from qjump_sim.outcome import Outcome, SourceResult
 from qjump_sim.scheme import Scheme
-from qjump_sim.traffic import Flows, Poisson, Source
+from qjump_sim.traffic import Flows, Poisson, Published, Source
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Scenario:
 
     topology: Topology
     scheme: Scheme | str
-    flows: Poisson | Flows = field(default_factory=lambda: Flows([], [], [], []))
+    flows: Poisson | Published | Flows = field(default_factory=lambda: Flows([], [], [], []))
     sources: Sequence[Source] = ()
     seed: int = 1
     stop: int | None = None

@@ -42,16 +42,23 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Poisson:
+class _Drawn:
+    sizes: Literal["search", "mining"] | Sizes
+    load: float
+    count: int
+
+
+class Poisson(_Drawn):
     """`count` flows; each ordered pair of hosts is a Poisson process.
 
     `sizes`: web search or data mining as in pFabric and QJump, or one's own. `load`: share of the slowest host cable's rate, above 0 and at most
     1; ACKs not counted.
     """
 
-    sizes: Literal["search", "mining"] | Sizes
-    load: float
-    count: int
+
+class Published(_Drawn):
+    """The same, but with the generators of the scripts that were published with QJump, as these seed them: flows to one host begin nearly
+    together, with nearly equal sizes. The scenario's seed 1 gives the published flows, to the nanosecond."""
 
 
 class Flows:
