@@ -168,7 +168,10 @@ def told(path: Path, *, keep: bool) -> str:
         [row.verdict, wording.shown(row.shown), wording.size(row), row.statement, row.source]
         for row in found.verdicts
     ]
-    arms = [[arm.label, *wording.cells(plan, arm)] for arm in found.arms if arm.done]
+    arms = [
+        table(["arm", *block.heads], [[arm.label, *cells] for arm, cells in block.rows]) + "\n"
+        for block in wording.blocks(plan, [arm for arm in found.arms if arm.done])
+    ]
     return "\n".join(
         [
             f"## {key}: {plan.title}",
@@ -177,7 +180,7 @@ def told(path: Path, *, keep: bool) -> str:
             f" exit code {found.exit_code}: {wording.verdicts(found)}. {size(manifest)}",
             "",
             *pictures,
-            *([table(["arm", *wording.heads(plan)], arms), ""] if key == own else []),
+            *(arms if key == own else []),
             table(["verdict", "value", "published", "claim", "source"], claims),
         ]
     )

@@ -62,7 +62,7 @@ def table() -> str:
         for arm in plan.arms_run
     ]
     page = io.StringIO()
-    Console(file=page, width=WIDTH, highlight=False, markup=False).print(terminal.arms_table(plan, arms))
+    Console(file=page, width=WIDTH, highlight=False, markup=False).print(*terminal.arms_tables(plan, arms))
     lines = [line.rstrip() for line in page.getvalue().splitlines()]
     return "\n".join(lines[1:])  # without the title
 

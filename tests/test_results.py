@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
@@ -27,7 +28,7 @@ import qjump_mn
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.programs.ping.program import PingPlan
-from qjump_mn.results import bootstrap, contents, directory, manifest, outcome, tables
+from qjump_mn.results import bootstrap, contents, directory, manifest, outcome, tables, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Spread
@@ -390,3 +391,31 @@ def test_an_old_run_can_be_moved(run: RunDirectory, tmp_path: Path) -> None:
     moved = directory.existing(Path(shutil.move(run.path, tmp_path / "moved")))
     assert moved.is_done(name)
     assert not discrepancies(moved)
+
+
+def blocks(experiment: str, **parts: Any) -> list[tuple[list[str], list[str]]]:
+    """Headings and arms of each part of the table of arms."""
+    plan = resolve.plan(experiment, "smoke", [], **parts)
+    arms = [
+        outcome.ArmSummary(
+            name=arm.name, label=arm.label, scheme="", planned=1, done=0, measures={}, flows={}
+        )
+        for arm in plan.arms_run
+    ]
+    made = wording.blocks(plan, arms)
+    assert all(len(cells) == len(block.heads) for block in made for _, cells in block.rows)
+    assert sorted(arm.name for block in made for arm, _ in block.rows) == sorted(arm.name for arm in arms)
+    return [(block.heads, [arm.name for arm, _ in block.rows]) for block in made]
+
+
+def test_arms_without_a_common_column_stand_apart() -> None:
+    made = blocks("fig9", only=["search_tcp_0_2", "mining_tcp_0_2", "search_dctcp_0_5"])
+    assert [names for _, names in made] == [["search_tcp_0_2", "search_dctcp_0_5"], ["mining_tcp_0_2"]]
+    assert [heads[0].partition(":")[0] for heads, _ in made] == ["search", "mining"]
+    assert all(len(heads) == 3 for heads, _ in made)
+
+
+@pytest.mark.parametrize("experiment", ["fig3a", "fig7"])
+def test_arms_that_share_one_stand_together(experiment: str) -> None:
+    ((heads, names),) = blocks(experiment)
+    assert len(heads) > 3 and len(names) > 5

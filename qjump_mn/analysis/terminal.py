@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 from rich.table import Table
@@ -29,7 +29,8 @@ def show(console: Console, analysed: Analysed) -> None:
     """Print the summary; paths stand alone on their lines, whole, so that they can be copied."""
     plan, outcome = analysed.manifest.plan, analysed.outcome
     console.print(Text(plan.title, style="bold"))
-    console.print(arms_table(plan, outcome.arms))
+    for table in arms_tables(plan, outcome.arms):
+        console.print(table)
     for sentence in wording.sentences(plan, outcome):
         console.print(Text(sentence))
     if outcome.beside is not None:
@@ -48,18 +49,22 @@ def show(console: Console, analysed: Analysed) -> None:
         console.print(Text.assemble((f"{what:<8}", "bold"), path), soft_wrap=True)
 
 
-def arms_table(plan: Plan, arms: Iterable[ArmSummary]) -> Table:
-    """A row for each arm, with the medians over its seeds."""
-    table = Table(title="Arms: medians of the replicates", title_justify="left", pad_edge=False, box=None)
-    table.add_column("arm", overflow="fold", min_width=12)
-    table.add_column("scheme", overflow="fold")
-    for head in (*wording.heads(plan), "n"):
-        table.add_column(
-            re.sub("(: |, )", lambda gap: f"{gap[0].strip()}\n", head), justify="right", no_wrap=True
-        )
-    for arm in arms:
-        table.add_row(Text(arm.label), arm.scheme, *wording.cells(plan, arm), wording.replicates(arm))
-    return table
+def arms_tables(plan: Plan, arms: Iterable[ArmSummary]) -> Iterator[Table]:
+    """A row for each arm, with the medians over its seeds; arms without a common column stand in tables of
+    their own, of which the first has a title."""
+    title = "Arms: medians of the replicates"
+    for block in wording.blocks(plan, arms):
+        table = Table(title=title, title_justify="left", pad_edge=False, box=None)
+        table.add_column("arm", overflow="fold", min_width=12)
+        table.add_column("scheme", overflow="fold")
+        for head in (*block.heads, "n"):
+            table.add_column(
+                re.sub("(: |, )", lambda gap: f"{gap[0].strip()}\n", head), justify="right", no_wrap=True
+            )
+        for arm, cells in block.rows:
+            table.add_row(Text(arm.label), arm.scheme, *cells, wording.replicates(arm))
+        yield table
+        title = ""
 
 
 def _beside(comparison: Comparison) -> Table:

@@ -60,7 +60,6 @@ def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path
 def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str, Any]:
     """Everything that the templates need, already worded."""
     plan, by_simulator = manifest.plan, manifest.backend == "simulator"
-    arms = [(arm, [*wording.cells(plan, arm), wording.replicates(arm)]) for arm in outcome.arms]
     told_schemes = schemes(plan, simulated=by_simulator)
     return {
         "run": run.path.name,
@@ -76,9 +75,14 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
             for drawing in outcome.drawings
             if "csv" in drawing.files
         },
-        "arms": arms,
-        "arm_rows": [[_LINES.format(arm.label, arm.name), arm.scheme, *row] for arm, row in arms],
-        "heads": [*wording.heads(plan), "replicates"],
+        "blocks": [
+            (
+                [*block.heads, "replicates"],
+                [(arm, [*cells, wording.replicates(arm)]) for arm, cells in block.rows],
+            )
+            for block in wording.blocks(plan, outcome.arms)
+        ],
+        "named": lambda arm: _LINES.format(arm.label, arm.name),
         "ratios": ratios.tables(plan, outcome),
         "sentences": wording.sentences(plan, outcome),
         "used": [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.programs import registry
@@ -176,6 +177,39 @@ def entries(plan: Plan) -> list[str]:
 def cells(plan: Plan, arm: ArmSummary) -> list[str]:
     """An arm's row, in the order of :func:`heads`; each value is the median over the seeds."""
     return [cell(measure, spread, in_us=fine(plan)) for measure, spread in measured(plan, arm)]
+
+
+class Block(NamedTuple):
+    """A part of the table of arms: its columns behind arm and scheme, and the cells of each arm."""
+
+    heads: list[str]
+    rows: list[tuple[ArmSummary, list[str]]]
+
+
+def blocks(plan: Plan, arms: Iterable[ArmSummary]) -> list[Block]:
+    """The table of arms, in parts that have no column in common: arms with other workloads stand apart."""
+    asked = [entry.partition(".")[0] for entry in plan.figure.table]
+    own = {arm.name: {workload.name for workload in arm.workloads} for arm in plan.arms_run}
+    parts: list[tuple[set[int], list[ArmSummary]]] = []
+    for arm in arms:
+        columns = {place for place, workload in enumerate(asked) if workload in own[arm.name]}
+        together = [part for part in parts if not asked or not columns or part[0] & columns]
+        parts = [part for part in parts if part not in together]
+        parts.append(
+            (
+                columns.union(*(part[0] for part in together)),
+                [*(each for part in together for each in part[1]), arm],
+            )
+        )
+    named = heads(plan)
+    places = [sorted(columns) or range(len(named)) for columns, _ in parts]
+    return [
+        Block(
+            [named[place] for place in chosen],
+            [(arm, [cells(plan, arm)[place] for place in chosen]) for arm in part[1]],
+        )
+        for chosen, part in zip(places, parts, strict=True)
+    ]
 
 
 def measured(plan: Plan, arm: ArmSummary) -> list[tuple[str, Spread | None]]:

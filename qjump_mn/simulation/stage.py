@@ -109,4 +109,4 @@ class Simulated:
 
     apps: Callable[[Any, Stage], Apps]
     rows: Callable[[Any, Stage, Sequence[Any], qjump_sim.Outcome], Rows]
-    flows: Callable[[Any], qjump_sim.Poisson] | None = None
+    flows: Callable[[Any], qjump_sim.Poisson | qjump_sim.Published] | None = None

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from qjump_mn import cache
@@ -416,12 +417,32 @@ def test_what_is_otherwise_is_so_in_every_scheme_that_has_it(tmp_path: Path) -> 
     assert "### Runtime, relative to drop tail" in report and "| links of 20 us |" in report
 
 
+def test_published_arrivals_are_those_of_the_scripts(tmp_path: Path) -> None:
+    arms = "search_pfabric_0_8,search_published_pfabric_0_8"
+    found = run(tmp_path, "fig9", "--preset", "smoke", "--arms", arms)
+
+    def ends(arm: str, workload: str) -> list[tuple[int, int]]:
+        rows = pq.read_table(found.data(f"{arm}/1") / f"{workload}.parquet").slice(0, 4).to_pylist()
+        return [(int(row["source"][1:]), int(row["destination"][1:])) for row in rows]
+
+    # By the published recurrence the seeds of these four pairs give the greatest first draws.
+    first = [(5, 36), (10, 72), (15, 108), (1, 113)]
+    assert ends("search_published_pfabric_0_8", "search_published") == [(a + 1, b + 1) for a, b in first]
+    assert ends("search_pfabric_0_8", "search") != [(a + 1, b + 1) for a, b in first]
+    report = (found.path / "report.md").read_text()
+    assert "Poisson arrivals" in report and "arrivals as in the published scripts" in report
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("fig9", "--backend", "guest"), "experiment 'fig9' is not for the guest: use --backend simulator"),
         (("fig3a", "--backend", "moon"), "there is no backend 'moon'"),
         (("fig9", "--cold"), "--cold boots a guest for every trial"),
+        (
+            ("fig9", "-s", "workloads.search.arrivals='even'"),
+            "workloads.search.arrivals: there is no 'even': use 'poisson' or 'published'",
+        ),
     ],
 )
 def test_a_backend_that_does_not_fit_is_refused(

@@ -1,4 +1,4 @@
-"""flows: transfers of a distribution of sizes between all hosts, as a Poisson process; the simulator's."""
+"""flows: transfers of a distribution of sizes between all hosts; the simulator's."""
 
 from __future__ import annotations
 
@@ -25,12 +25,18 @@ MEAN_PACKETS = {"search": 1138, "mining": 5117}
 """Of a flow, by the published distributions."""
 
 
+ARRIVALS = {"poisson": "Poisson arrivals", "published": "arrivals as in the published scripts"}
+"""What each kind is called."""
+
+
 class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="flows"):
     """``count`` flows; each ordered pair of hosts is a Poisson process, such that data take ``load`` of the
     hosts' links.
 
-    ``sizes`` is a published distribution; or else ``points`` are packets and the share of flows that are not
-    larger, linear in between."""
+    With ``arrivals`` "published" the generators are those of the scripts behind NSDI'15 Figure 9, as these
+    seed them: flows to one host begin nearly together, with nearly equal sizes. ``sizes`` is a published
+    distribution; or else ``points`` are packets and the share of flows that are not larger, linear in
+    between."""
 
     MEASURES: ClassVar = {
         **{f"{region}_{kind}": f"{region}, {kind}" for region in REGIONS for kind in ("mean", "p99")},
@@ -44,6 +50,7 @@ class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     points: tuple[tuple[int, float], ...]
     load: float
     count: int
+    arrivals: str
 
     def packets(self, trial: Trial) -> float:
         return self.count * (MEAN_PACKETS.get(self.sizes) or _mean(self.points))
@@ -52,8 +59,8 @@ class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         published = {"search": "sizes of web search", "mining": "sizes of data mining"}
         sizes = published.get(self.sizes, f"sizes by {len(self.points)} points")
         return (
-            f"{self.count} flows between all hosts, {sizes}, Poisson arrivals; times are over those in an "
-            "empty network"
+            f"{self.count} flows between all hosts, {sizes}, {ARRIVALS[self.arrivals]}; times are over those "
+            "in an empty network"
         )
 
 
@@ -65,13 +72,15 @@ def _mean(points: tuple[tuple[int, float], ...]) -> float:
 
 class Flows(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="flows", kw_only=True):
     """flows: ``sizes`` is "search" or "mining", as in pFabric and QJump, or a list of [packets, share of
-    flows that are not larger]."""
+    flows that are not larger]. ``arrivals`` is "poisson", or "published": as the scripts behind the paper's
+    Figure 9 draw them, where flows to one host begin nearly together, with nearly equal sizes."""
 
     LASTING: ClassVar = False
 
     sizes: str | list[tuple[int, float]]
     load: float
     count: int
+    arrivals: str = "poisson"
 
     def pairs(self, where: str) -> list[tuple[str, Flow]]:
         return []
@@ -84,10 +93,16 @@ class Flows(WorkloadSpec, frozen=True, forbid_unknown_fields=True, tag="flows", 
                 f"{where}.sizes: there is no distribution {self.sizes!r}: use 'search', 'mining' or a list "
                 "of [packets, share]"
             )
+        if self.arrivals not in ARRIVALS:
+            raise UsageError(
+                f"{where}.arrivals: there is no {self.arrivals!r}: use {' or '.join(map(repr, ARRIVALS))}"
+            )
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> FlowsPlan:
         sizes, points = (self.sizes, ()) if isinstance(self.sizes, str) else ("", tuple(self.sizes))
-        return FlowsPlan(**common, sizes=sizes, points=points, load=self.load, count=self.count)
+        return FlowsPlan(
+            **common, sizes=sizes, points=points, load=self.load, count=self.count, arrivals=self.arrivals
+        )
 
 
 COLUMNS = {

@@ -20,9 +20,10 @@ def _rows(plan: FlowsPlan, stage: Stage, results: Sequence[Any], outcome: qjump_
         yield names[source], names[destination], packets, start, None if finish < 0 else finish
 
 
-def _poisson(plan: FlowsPlan) -> qjump_sim.Poisson:
+def _flows(plan: FlowsPlan) -> qjump_sim.Poisson | qjump_sim.Published:
     sizes: Any = plan.sizes or qjump_sim.Sizes(plan.points)
-    return qjump_sim.Poisson(sizes, load=plan.load, count=plan.count)
+    drawn = qjump_sim.Published if plan.arrivals == "published" else qjump_sim.Poisson
+    return drawn(sizes, load=plan.load, count=plan.count)
 
 
-SIMULATED = Simulated(apps=lambda plan, stage: [], rows=_rows, flows=_poisson)
+SIMULATED = Simulated(apps=lambda plan, stage: [], rows=_rows, flows=_flows)
