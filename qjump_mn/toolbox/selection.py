@@ -54,6 +54,13 @@ MODULES = (
     "act_police act_gact act_vlan tcp_dctcp tcp_bbr"
 ).split()
 
+# What a scheme may use besides, as far as the kernel has it: Debian's have all but dualpi2 (Linux 6.17, not
+# built), the debug kernel has none.
+QDISCS = (
+    "sch_cake sch_cbs sch_drr sch_dualpi2 sch_etf sch_ets sch_fq_pie sch_hfsc sch_mqprio sch_pie sch_plug "
+    "sch_qfq sch_sfq sch_taprio"
+).split()
+
 # What modules.dep does not say, for it is asked for by an alias: openvswitch has its checksum from libcrc32c,
 # until 6.14.
 _SOFT = {"libcrc32c": "crc32c_generic"}
@@ -93,6 +100,9 @@ def modules(tree: Tree) -> dict[str, Node]:
             paths.update((by_name[name], *needs[by_name[name]]))
         elif name not in builtin:
             raise MachineError(f"kernel {tree.kernel_release} has no module {name}")
+    for name in QDISCS:
+        if name in by_name:
+            paths.update((by_name[name], *needs[by_name[name]]))
     paths.update(
         by_name[soft] for name, soft in _SOFT.items() if by_name.get(name) in paths and soft in by_name
     )

@@ -7,6 +7,7 @@ import base64
 import json
 import lzma
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from typing import Any
 from qjump_mn import toolbox
 from qjump_mn.guest import Image, Job, Setup, prepare, run
 from qjump_mn.toolbox import build
-from qjump_mn.toolbox.selection import MODULES
+from qjump_mn.toolbox.selection import MODULES, QDISCS
 from tests.guest import trees
 
 QDISC = Path(__file__).parent / "qdisc"
 SUITES = {"6.12": None, "6.1": "6.1", "7": "7"}
+OF_DEBIAN = [*MODULES, *(name for name in QDISCS if name != "sch_dualpi2")]
 COST = ["qdisc_cost"]
 COMPARED = {"6.12": ["qdisc_compare"], "7": ["qdisc_compare", "bpf qdisc"]}
 WITH_BPF = {"qdisc_cost", "qdisc_compare"}
@@ -84,9 +86,14 @@ def outside(image: Image, name: str) -> bytes:
     return lzma.decompress(data) if path.suffix == ".xz" else data
 
 
-def job_of(checks: list[list[str]], data: dict[str, bytes], virtual_deadline_s: float) -> Job:
+def job_of(
+    checks: list[list[str]],
+    data: dict[str, bytes],
+    virtual_deadline_s: float,
+    others: Sequence[str] = MODULES,
+) -> Job:
     """The job that runs these checks, with what they import: a job's room is small. `data` are files for
-    /tmp, of which kernel modules are loaded."""
+    /tmp, of which kernel modules are loaded; `others` are loaded at the end."""
     sources = {path.stem: path.read_text() for path in (QDISC / "checks").glob("*.py")}
     wanted, found = [name for name, *_ in checks], {}
     for name in wanted:
@@ -96,7 +103,7 @@ def job_of(checks: list[list[str]], data: dict[str, bytes], virtual_deadline_s: 
     packed = {
         name: base64.b64encode(lzma.compress(content, preset=9)).decode() for name, content in data.items()
     }
-    plan = {"checks": checks, "data": packed, "others": MODULES}
+    plan = {"checks": checks, "data": packed, "others": others}
     return Job(
         script=(QDISC / "runner.py").read_text(),
         files={**found, "plan.json": json.dumps(plan)},
@@ -119,7 +126,7 @@ def measured(kernel: str, checks: list[list[str]], folder: Path) -> Guest:
         data["pktgen.ko"] = outside(image, "net/core/pktgen")
     if {name for name, *_ in checks} & WITH_BPF:
         data |= {"cls_bpf.ko": outside(image, "net/sched/cls_bpf"), **bpf_programs()}
-    result = run(image, job_of(checks, data, 2000), folder, setup=Setup())
+    result = run(image, job_of(checks, data, 2000, OF_DEBIAN), folder, setup=Setup())
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     results = json.loads((folder / "results.json").read_text())
     results["log"] = [line for line in results["log"] if not LATE_TIMER.fullmatch(line)]

@@ -17,7 +17,7 @@ import pytest
 from qjump_mn.errors import LostError, MachineError, UsageError
 from qjump_mn.guest import Image, Job, Setup, Snapshot, run, snapshots
 from qjump_mn.guest.machine import TAG, orphans
-from qjump_mn.toolbox.selection import MODULES
+from tests.guest.checks import OF_DEBIAN
 from tests.guest.strangers import Stranger
 
 pytestmark = [pytest.mark.guest, pytest.mark.fresh]
@@ -72,7 +72,7 @@ def test_every_kernel_module_and_every_program_loads(image: Image, booted: Snaps
     )
     script = f"""
 import shutil, subprocess, mininet.net, msgspec
-subprocess.run(["modprobe", "-a", *{[*MODULES, "sch_qjump", "sch_wire"]!r}], check=True)
+subprocess.run(["modprobe", "-a", *{[*OF_DEBIAN, "sch_qjump", "sch_wire"]!r}], check=True)
 raise SystemExit(" ".join(name for name in {programs!r} if not shutil.which(name)) or 0)
 """
     result = run(image, Job(script=script), tmp_path, snapshot=booted)
