@@ -150,7 +150,7 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
             'trunk_port = ["qdisc add dev {dev} parent {parent} pfifo"]\nparameters',
             "unknown field `trunk_port`",
         ),
-        ("parameters", "levels = true\nparameters", "queues of its own take the place of a port's levels"),
+        ("share = 0.5", "level = 0.5", "parameters.level: take another name"),
         ("parameters", 'limiter = "drop"\nparameters', "a limiter without levels limits nothing but level 0"),
         ("parameters", 'congestion_control = "cubic; reboot"\nparameters', "is no name of the kernel's"),
         (
@@ -175,6 +175,38 @@ def test_a_scheme_that_cannot_be_is_refused_in_one_sentence(
         with_schemes("mine")
     assert sentence in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_line_with_a_level_is_one_for_each(mine: Path) -> None:
+    line = '"qdisc add dev {dev} parent 20:{8 - level} handle 3{level}: bfifo limit {share * buffer}"'
+    mine.write_text(MINE.replace('switch_port = ["', f'levels = true\nswitch_port = [{line}, "'))
+    *each, last = arm(with_schemes("mine"), "mine").scheme.switch_port
+    assert each == [
+        f"qdisc add dev {{dev}} parent 20:{8 - level} handle 3{level}: bfifo limit 76100"
+        for level in range(7, -1, -1)
+    ]
+    assert last == "qdisc add dev {dev} parent {parent} handle 20: bfifo limit 76100"
+
+
+def test_queues_below_a_port_see_levels_as_priorities(mine: Path) -> None:
+    def marks(text: str) -> list[str]:
+        mine.write_text(text)
+        at_switches = [
+            line
+            for step in treatment(arm(with_schemes("mine"), "mine"), 1)
+            if isinstance(step, Run) and step.node == MACHINE and step.argv[0] == "tc"
+            for line in [*step.stdin.splitlines(), *(step.undo.stdin.splitlines() if step.undo else [])]
+        ]
+        return [line for line in at_switches if "clsact" in line or "skbedit" in line]
+
+    assert marks(MINE) == []
+    found = marks(MINE.replace("parameters", "levels = true\nparameters"))
+    ports = with_schemes("mine").network.switch_ports()
+    of_one = [line for line in found if f"dev {ports[0]} " in line]
+    assert len(found) == len(ports) * len(of_one) and len(of_one) == 9
+    frame = f"filter add dev {ports[0]} egress pref 1 protocol 802.1q flower vlan_prio"
+    assert f"{frame} 6 action skbedit priority 6" in of_one
+    assert of_one[-1] == f"qdisc del dev {ports[0]} clsact"
 
 
 def test_an_arm_of_another_scheme_keeps_its_name(mine: Path) -> None:

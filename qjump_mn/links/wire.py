@@ -10,7 +10,7 @@ from qjump_mn.links.base import Count, LinkModel, Qdisc, Shaping, Wait, root_of
 from qjump_mn.model.topology import Link
 
 MARKS = ("marked", "ecn_mark", "ce_mark")
-"""What RED and CoDel call the packets that they have marked."""
+"""What RED, CoDel and CAKE call the packets that they have marked."""
 
 
 _WHOLE = 2**32 - 1
@@ -73,7 +73,9 @@ class Wire(LinkModel):
             return super().counts(qdiscs)
         limiter = next((qdisc for qdisc in qdiscs if qdisc["kind"] == "qjump"), None)
         if len(qdiscs) > 1 and not limiter:
-            marks = sum(qdisc.get(counter, 0) for qdisc in qdiscs for counter in MARKS)
+            # CAKE counts by tin.
+            counting = [part for qdisc in qdiscs for part in (qdisc, *qdisc.get("tins", ()))]
+            marks = sum(part.get(counter, 0) for part in counting for counter in MARKS)
             frames, size = (sum(level[what] for level in root["levels"]) for what in ("packets", "bytes"))
             return {None: Count(frames, size, root["drops"], marks, None)}
         # A limiter drops before the wire has seen the packet.

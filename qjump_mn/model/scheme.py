@@ -24,6 +24,11 @@ Dashes = Literal["solid", "dashed", "dotted", "dashdot", "long", "short"]
 FILLED_LATER = ("dev", "parent")
 """Fields of a tc line that differ from interface to interface."""
 
+LEVEL = "level"
+"""The name that makes a tc line one for each level."""
+
+_FIELD = re.compile(r"\{([^{}]*)\}")
+
 
 class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a scheme is drawn, on every figure: told apart by its colour, and without colours by dashes and
@@ -55,7 +60,8 @@ class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A scheme file.
 
-    ``levels`` marks every workload with its level, which switches and hosts serve in strict priority.
+    ``levels`` marks every workload with its level, which switches and hosts serve in strict priority, or as
+    ``switch_port`` and ``host`` have it, where a frame's priority is its level.
     ``limiter`` makes hosts limit their levels by the experiment's rates: sch_qjump in mode "delay", "drop" or
     "2015", or prio and "tbf". ``window`` caps the socket buffers of background workloads.
     ``congestion_control`` and ``ecn`` are TCP's, on every host. ``link`` changes every link. ``host`` and
@@ -63,7 +69,7 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     without the word tc: {dev} is the interface, {parent} the class below which they belong; {rate} (bit/s),
     {buffer}, {frame} (bytes; a full one) and {mtu} are the link's. Any other field is a number, which is
     rounded: an expression (:mod:`qjump_mn.model.expression`) with these names and those of ``parameters``,
-    such as {0.07 * buffer}.
+    such as {0.07 * buffer}. A line with {level} in an expression is one for each level.
 
     ``simulator`` is what the simulator does instead; a scheme that is
     ``only_simulated`` has nothing else.
@@ -124,11 +130,6 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
             f"{where}: host: the limiter stands where these lines would put their queues: leave one of them "
             "out"
         )
-    if spec.switch_port and spec.levels:
-        raise UsageError(
-            f"{where}: switch_port: queues of its own take the place of a port's levels: leave one of them "
-            "out"
-        )
     if spec.switch_port and not registry.of(network.model).has_port_queues:
         raise UsageError(
             f"{where}: switch_port: only ports of links of model wire have a place for queues, not of model "
@@ -138,13 +139,16 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         raise UsageError(f"{where}: only_simulated: it has no table [simulator]")
     parameters = spec.parameters
     for parameter in parameters:
-        if not parameter.isidentifier() or parameter in (*_of_link(network.link), *FILLED_LATER):
+        if not parameter.isidentifier() or parameter in (*_of_link(network.link), LEVEL, *FILLED_LATER):
             raise UsageError(
                 f"{where}: parameters.{parameter}: take another name: it is no identifier, or the link's"
             )
 
     def filled(key: str, lines: tuple[str, ...], link: Link) -> tuple[str, ...]:
-        return tuple(_filled(f"{where}: {key}", line, {**_of_link(link), **parameters}) for line in lines)
+        values = {**_of_link(link), **parameters}
+        return tuple(
+            _filled(f"{where}: {key}", line, {**values, **level}) for line in lines for level in _levels(line)
+        )
 
     return SchemePlan(
         name=name,
@@ -156,6 +160,14 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         simulator=spec.simulator,
         only_simulated=spec.only_simulated,
     )
+
+
+def _levels(line: str) -> list[dict[str, float]]:
+    """What ``line`` is filled in with beside the same for all: nothing, or each level from the most urgent
+    on."""
+    if not any(re.search(rf"\b{LEVEL}\b", field) for field in _FIELD.findall(line)):
+        return [{}]
+    return [{LEVEL: level} for level in reversed(theory.LEVELS)]
 
 
 def _of_link(link: Link) -> dict[str, float]:
@@ -182,7 +194,7 @@ def _filled(where: str, line: str, values: Mapping[str, float]) -> str:
             return "{" + text + "}"
         return str(_number(f"{where}: {field[0]}", text, values))
 
-    return re.sub(r"\{([^{}]*)\}", filled, line)
+    return _FIELD.sub(filled, line)
 
 
 def _number(where: str, text: str, values: Mapping[str, float]) -> int:

@@ -39,6 +39,8 @@ def treatment(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
     for node, shapings in ends.items():
         yield from _shape(node, shapings, _queues(arm, node))
     yield from model.switches(network)
+    if arm.uses_levels and arm.scheme.switch_port:
+        yield _level_priorities(network.switch_ports())
     for host in network.hosts:
         yield from _transport(host, arm)
         if arm.tcp.segmentation_offload:
@@ -116,6 +118,17 @@ def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
         device: placed(scheme.trunk_port if device in trunks else scheme.switch_port, device)
         for device in network.switch_ports()
     }
+
+
+def _level_priorities(devices: Sequence[str]) -> Run:
+    """Give every frame that leaves a switch its level as priority, by the tag, for queues of a scheme's own:
+    what comes in through a veth has priority 0."""
+    lines = []
+    for device in devices:
+        frame = f"filter add dev {device} egress pref 1 protocol 802.1q flower"
+        lines.append(f"qdisc add dev {device} clsact")
+        lines += [f"{frame} vlan_prio {level} action skbedit priority {level}" for level in LEVELS if level]
+    return _batch("tc", MACHINE, lines, [f"qdisc del dev {device} clsact" for device in devices])
 
 
 def transport(arm: ArmPlan) -> list[str]:
