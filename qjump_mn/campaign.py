@@ -158,14 +158,17 @@ def _task(request: Request, out: Console) -> Task:
     cannot be run."""
     plan = request.plan()
     backend_name = session.backend_name(plan)
-    # What boots no guest gives the same bits anyway.
-    request = request._replace(cold=request.cold and registry.make(backend_name).takes_cold)
+    # What boots no guest gives the same bits anyway, and has no kernel.
+    backend = registry.make(backend_name)
+    kernel = request.kernel if getattr(backend, "takes_kernel", False) else ""
+    request = request._replace(cold=request.cold and backend.takes_cold, kernel=kernel)
     before = next(
         (
             run
             for run in earlier.newest_first(request.out, plan.experiment)
             if run.manifest.plan_sha256 == plan.hash
-            and (run.manifest.backend, run.manifest.is_cold) == (backend_name, request.cold)
+            and (run.manifest.backend, run.manifest.is_cold, run.manifest.kernel)
+            == (backend_name, request.cold, request.kernel)
         ),
         None,
     )

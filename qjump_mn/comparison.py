@@ -81,6 +81,9 @@ def show(runs: Sequence[Run], out: Console) -> None:
 
 def _otherwise(first: Run, other: Run) -> Iterator[str]:
     """What the other run's plan has otherwise: once, where several arms have it."""
+    linux = first.manifest.linux, other.manifest.linux
+    if all(linux) and linux[0] != linux[1]:
+        yield f"{other.letter} ran on Linux {linux[1]}, {first.letter} on {linux[0]}"
     paths: dict[tuple[str, str, str], list[str]] = {}
     for one in differences.between(first.manifest.plan, other.manifest.plan):
         if one.path.startswith(FOLLOWS):

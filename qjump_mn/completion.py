@@ -55,6 +55,13 @@ def backends(incomplete: str) -> list[str]:
     return _beginning(incomplete, registry.names())
 
 
+def kernels(incomplete: str) -> list[str]:
+    """The guest's other kernels."""
+    from qjump_mn import toolbox
+
+    return _beginning(incomplete, list(toolbox.OTHER_KERNELS))
+
+
 def kinds(incomplete: str) -> list[str]:
     """What can be begun."""
     from qjump_mn import beginnings

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 from rich.console import Console
 
-from qjump_mn import cache, cached_files, guest, scratch
+from qjump_mn import cache, cached_files, guest, scratch, toolbox
 from qjump_mn.backends import claim, needs
 from qjump_mn.errors import MachineError, QJumpError
 from qjump_mn.guest.advice import advised
@@ -112,6 +112,7 @@ def _findings(say: Callable[[str], None]) -> Iterator[Finding]:
     yield _files()
     say("boots a guest, 15 s")
     yield from _guest()
+    yield _other_kernels()
     yield from _host()
 
 
@@ -143,6 +144,17 @@ def _guest() -> Iterator[Finding]:
     if machines.damage():
         remedy = "run  sudo qjump-mn machine build"
     yield Finding("guest", not problem, problem or "boots and runs a job", remedy)
+
+
+def _other_kernels() -> Finding:
+    """What ``--kernel`` may name, and whether it would have to be built."""
+    built = [name for name in toolbox.OTHER_KERNELS if toolbox.kernel_is_at_hand(name)]
+    lacking = [name for name in toolbox.OTHER_KERNELS if name not in built]
+    says = [
+        f"{' and '.join(names)} {what}" for names, what in ((built, "here"), (lacking, "not built")) if names
+    ]
+    remedy = making.refusal() or "built by the first run with --kernel"
+    return Finding("other kernels", not lacking, "; ".join(says), remedy, required=False)
 
 
 def _boot(progress: Callable[[str], None]) -> str:

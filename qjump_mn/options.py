@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from qjump_mn import completion
+from qjump_mn import completion, toolbox
 from qjump_mn.errors import UsageError
 
 Experiment = Annotated[
@@ -46,6 +46,15 @@ TheseArms = Annotated[
 Sample = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="run N trials, drawn at random", show_default=False)
 ]
+Kernel = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(toolbox.OTHER_KERNELS),
+        help="run in a guest with another Linux than its own; root builds it, the first time",
+        show_default=False,
+        autocompletion=completion.kernels,
+    ),
+]
 Engine = Annotated[
     str, typer.Option(help="local: trials on this machine's cores; dask: on the workers of a cluster")
 ]
@@ -62,6 +71,16 @@ Scheduler = Annotated[
 def names(words: str) -> tuple[str, ...]:
     """The names in a list with commas."""
     return tuple(words.replace(",", " ").split())
+
+
+def kernel_named(name: str) -> str:
+    """One of the guest's other kernels; "" is its own. Raise :class:`UsageError` for any other."""
+    if name and name not in toolbox.OTHER_KERNELS:
+        raise UsageError(
+            f"--kernel: there is no kernel {name!r}: known are {', '.join(toolbox.OTHER_KERNELS)}; for "
+            "the guest's own leave it out"
+        )
+    return name
 
 
 def cluster(engine: str, scheduler: str) -> str:

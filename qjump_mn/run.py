@@ -23,12 +23,14 @@ from qjump_mn.options import (
     NO_SETTINGS,
     Engine,
     Experiment,
+    Kernel,
     Preset,
     Sample,
     Scheduler,
     Settings,
     TheseArms,
     cluster,
+    kernel_named,
     names,
 )
 
@@ -143,6 +145,7 @@ def run(
             "--cold", help="boot for every trial, so that another machine gives the same bits; slower"
         ),
     ] = False,
+    kernel: Kernel = "",
     engine: Engine = "local",
     scheduler: Scheduler = "",
     output: Annotated[
@@ -174,6 +177,7 @@ def run(
         added,
         dask,
         perturb,
+        kernel_named(kernel),
     )
     if name == campaign.ALL:
         raise typer.Exit(campaign.run(request, out, dry_run=dry_run))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__, costs, interrupts
+from qjump_mn import __version__, costs, interrupts, toolbox
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
 from qjump_mn.backends.execute import execute
@@ -44,6 +44,7 @@ class Request(NamedTuple):
     schemes: tuple[str, ...] = ()
     scheduler: str = ""
     perturb: int = 0
+    kernel: str = ""
 
     def plan(self, backend: str = "") -> Plan:
         """The plan, for another backend where one is given; raise :class:`UsageError` for what cannot be."""
@@ -72,6 +73,7 @@ class Request(NamedTuple):
             ("--arms", ",".join(self.arms)),
             ("--scheme", ",".join(self.schemes)),
             ("--backend", self.backend),
+            ("--kernel", self.kernel),
             ("--perturb", str(self.perturb or "")),
         ):
             argv += [option, value] if value else []
@@ -87,7 +89,7 @@ def show(request: Request, out: Console) -> int:
     slows down."""
     plan = request.plan("host")
     check(plan)
-    backend = registry.make(backend_name(plan, request.backend), cold=request.cold)
+    backend = registry.make(backend_name(plan, request.backend), cold=request.cold, kernel=request.kernel)
     if backend.name == "simulator":
         raise UsageError(
             "--dry-run prints the commands of an emulation, and the simulator runs none: see explain --json"
@@ -109,8 +111,9 @@ def checked(plan: Plan, request: Request, out: Console) -> Backend:
     """The backend that is to run the plan; raise :class:`UsageError` for a plan that cannot be run there,
     judged or drawn, or that takes too long."""
     check(plan)
+    name = backend_name(plan, request.backend)
     backend = _remote(
-        registry.make(backend_name(plan, request.backend), cold=request.cold), request.scheduler
+        registry.make(name, cold=request.cold, kernel=request.kernel), request.scheduler, request.kernel
     )
     backend.check(plan, lambda line: out.print(line, markup=False))
     if backend.name != "simulator":
@@ -122,8 +125,9 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Se
     """Say what is about to run and make its run directory; ``argv`` is the command line that asks for it."""
     further = f" and {counted(plan.perturbations, 'perturbed run')}" if plan.perturbations else ""
     trials = f"{counted(plan.arms_run, 'arm')} x {counted(plan.seeds, 'seed')}{further}"
-    what = f"{trials} on {plan.network.topology}, backend {backend.name}"
-    builds = backend.name == "guest" and not machines.is_at_hand()
+    kernel = f", Linux {request.kernel}" if request.kernel else ""
+    what = f"{trials} on {plan.network.topology}, backend {backend.name}{kernel}"
+    builds = backend.name == "guest" and not _is_built(request.kernel)
     first = ", after about 3 minutes to build the guest, this first time" if builds else ""
     out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
     expected = costs.expected(plan, backend)
@@ -133,6 +137,7 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Se
         request.out,
         plan,
         backend=backend.name,
+        kernel=request.kernel,
         clock="virtual" if backend.clock == "virtual" else "real",
         argv=("qjump-mn", *argv[1:]),
         git=_git(),
@@ -140,6 +145,11 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Se
         machine={},
         now=now,
     )
+
+
+def _is_built(kernel: str) -> bool:
+    """Whether what a guest with that kernel is made of is in the cache; "" is its own."""
+    return toolbox.kernel_is_at_hand(kernel) if kernel else machines.is_at_hand()
 
 
 def counted(things: Sequence[object], what: str) -> str:
@@ -175,7 +185,9 @@ def backend_of(run_directory: RunDirectory, out: Console, scheduler: str = "") -
             f"{run_directory.path}: its plan is not the one that was run, or of another version: run the "
             "experiment anew"
         )
-    backend = _remote(registry.make(backend_name(plan, manifest.backend), cold=manifest.is_cold), scheduler)
+    name = backend_name(plan, manifest.backend)
+    made = registry.make(name, cold=manifest.is_cold, kernel=manifest.kernel)
+    backend = _remote(made, scheduler, manifest.kernel)
     backend.check(plan, lambda line: out.print(line, markup=False))
     return backend
 
@@ -269,10 +281,12 @@ def check_backends(plan: Plan) -> None:
     registry.check(plan.backends, where)
 
 
-def _remote(backend: Backend, scheduler: str) -> Backend:
+def _remote(backend: Backend, scheduler: str, kernel: str) -> Backend:
     """``backend`` itself, or on the cluster whose scheduler is given."""
     if not scheduler:
         return backend
+    if kernel:
+        raise UsageError("--engine dask is for the guest's own kernel: leave --kernel out")
     if not backend.repeats_anywhere:
         raise UsageError(
             f"--engine dask is for trials that repeat anywhere, not for --backend {backend.name}"

@@ -64,6 +64,16 @@ def test_only_the_guest_boots_for_every_trial() -> None:
             registry.make(name, cold=True)
 
 
+def test_only_the_guest_has_another_kernel() -> None:
+    assert registry.make("guest", cold=True, kernel="7").name == "guest"
+    for name in ("host", "simulator"):
+        with pytest.raises(UsageError, match=f"--kernel chooses the guest's: .* with --backend {name}"):
+            registry.make(name, kernel="7")
+    request = request_of("fig3a")._replace(kernel="7", scheduler="tcp://127.0.0.1:1")
+    with pytest.raises(UsageError, match="--engine dask is for the guest's own kernel"):
+        session.checked(request.plan(), request, Console(file=io.StringIO()))
+
+
 def test_an_unknown_backend_names_the_nearest_and_all() -> None:
     sentence = "--backend: there is no backend 'gast': did you mean 'guest'? (all: guest, host, simulator)"
     with pytest.raises(UsageError, match=re.escape(sentence)):

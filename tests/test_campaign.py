@@ -35,9 +35,10 @@ class Made:
     broken: dict[str, BaseException]
     """What the experiments raise when they are prepared."""
 
-    def __init__(self, name: str, *, cold: bool) -> None:
-        self.name, self.takes_cold = name, name == "guest"
-        assert self.takes_cold or not cold
+    def __init__(self, name: str, *, cold: bool, kernel: str) -> None:
+        self.name = name
+        self.takes_cold = self.takes_kernel = name == "guest"
+        assert self.takes_cold or not (cold or kernel)
 
     def __enter__(self) -> Self:
         return self
@@ -79,17 +80,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in EXIT_CODES:
         tiny.write(tmp_path, name, backend="simulator" if name == "gamma" else "guest")
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
-    monkeypatch.setattr(registry, "make", lambda name, *, cold=False: Made(name, cold=cold))
+    monkeypatch.setattr(
+        registry, "make", lambda name, *, cold=False, kernel="": Made(name, cold=cold, kernel=kernel)
+    )
     monkeypatch.setattr(session, "judge", judged)
     monkeypatch.setattr(Made, "trials", [], raising=False)
     monkeypatch.setattr(Made, "broken", {}, raising=False)
     return tmp_path
 
 
-def called(folder: Path, *, seed: int = 1, cold: bool = False, preset: str = tiny.PRESET) -> tuple[int, str]:
+def called(
+    folder: Path, *, seed: int = 1, cold: bool = False, preset: str = tiny.PRESET, kernel: str = ""
+) -> tuple[int, str]:
     """The exit code and what is printed."""
     text = io.StringIO()
-    request = session.Request("all", preset, (), seed, None, "", cold, folder / "out")
+    request = session.Request("all", preset, (), seed, None, "", cold, folder / "out", kernel=kernel)
     return campaign.run(
         request, Console(file=text, width=80, soft_wrap=True, highlight=False)
     ), text.getvalue()
@@ -193,6 +198,20 @@ def test_what_was_judged_before_its_last_trial_is_judged_again(folder: Path) -> 
     outcome.write(only(folder, "alpha"), missing)
     assert rows(called(folder)[1])["alpha"] == ["resumed", "0"]
     assert not outcome.read(only(folder, "alpha")).missing
+
+
+def test_a_run_on_another_kernel_is_another_run(folder: Path) -> None:
+    called(folder)
+    text = called(folder, kernel="7")[1]
+    assert rows(text) == {"alpha": ["run", "0"], "beta": ["run", "1"], "gamma": ["found", "0"]}, (
+        "a simulator has no kernel"
+    )
+    assert "backend guest, Linux 7\n" in text
+    assert rows(called(folder, kernel="7")[1])["alpha"] == ["found", "0"]
+    assert rows(called(folder)[1])["alpha"] == ["found", "0"]
+    runs = earlier.newest_first(folder / "out", "alpha")
+    assert sorted(run.manifest.kernel for run in runs) == ["", "7"]
+    assert next(run for run in runs if run.manifest.kernel).manifest.argv[-4:-2] == ("--kernel", "7")
 
 
 def test_another_seed_and_a_cold_run_are_other_runs(folder: Path) -> None:

@@ -14,6 +14,7 @@ from qjump_mn import comparison
 from qjump_mn.analysis import pipeline
 from qjump_mn.errors import UsageError
 from qjump_mn.report.figures import overlay
+from qjump_mn.results import directory
 from tests import synthetic
 
 
@@ -60,6 +61,14 @@ def test_a_run_with_itself(usual: Path) -> None:
     text = shown(usual, usual, usual)
     assert "\nB has the plan of A\nC has the plan of A\n" in text
     assert text.count("(1, 1 to 1)") >= 4
+
+
+def test_another_kernel_is_said(usual: Path, tmp_path: Path) -> None:
+    paths = [shutil.copytree(usual, tmp_path / name) for name in ("a", "b", "c")]
+    for path, machine in zip(paths, ({"kernel": "6.12.1"}, {"kernel": "7.3.4"}, {"kernel": ""}), strict=True):
+        directory.existing(path).enter_machine(machine)
+    text = shown(*paths)
+    assert "\nB ran on Linux 7.3.4, A on 6.12.1\nB has the plan of A\nC has the plan of A\n" in text
 
 
 def test_one_seed_has_no_interval(tmp_path: Path) -> None:

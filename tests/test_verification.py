@@ -63,7 +63,7 @@ def fill(out: Path, trial: Trial) -> None:
 def backend(monkeypatch: pytest.MonkeyPatch) -> Repeating:
     made = Repeating()
     made.ran = []
-    monkeypatch.setattr(registry, "make", lambda name, *, cold=False: made)
+    monkeypatch.setattr(registry, "make", lambda name, *, cold=False, kernel="": made)
     return made
 
 

@@ -36,16 +36,17 @@ for 1/dilation of one on a dilated clock."""
 
 class GuestBackend:
     """Runs trials in QEMU guests, as many at a time as there are cores. ``cold``: boot for each trial instead
-    of forking."""
+    of forking. ``kernel``: another one, of :data:`qjump_mn.toolbox.OTHER_KERNELS`."""
 
     name = "guest"
     clock = "virtual"
     takes_cold = True
+    takes_kernel = True
     repeats_anywhere = True
 
-    def __init__(self, *, cold: bool = False) -> None:
+    def __init__(self, *, cold: bool = False, kernel: str = "") -> None:
         self.parallel = len(os.sched_getaffinity(0))
-        self._cold, self._stop = cold, guest.Stop()
+        self._cold, self._kernel, self._stop = cold, kernel, guest.Stop()
         self._snapshots: dict[Network, guest.Snapshot] = {}
 
     def __enter__(self) -> Self:
@@ -65,10 +66,11 @@ class GuestBackend:
     def prepare(self, plan: Plan, progress: Progress) -> dict[str, str]:
         """Build or find image and snapshots, one for each network that trials cannot make by shaping
         links."""
-        self._image = guest.prepare(progress)
+        self._image = guest.prepare(progress, other_kernel=self._kernel or None)
         facts = {
             **{f"{key}_sha256": value for key, value in self._image.sha256.items()},
             "qemu": self._image.qemu_version,
+            "kernel": self._image.release,
         }
         facts["packages_sha256"] = self._image.packages_sha256
         facts |= {"image": self._image.identity, "processor": platform.machine()}

@@ -38,13 +38,17 @@ def check(backends: Iterable[str], where: str) -> None:
             raise UsageError(f"{where}: there is no backend {name!r}: {loading.nearest(name, known)}")
 
 
-def make(name: str, *, cold: bool = False) -> Backend:
-    """The backend ``name``; raise :class:`UsageError` if there is none that works, or none for ``--cold``."""
+def make(name: str, *, cold: bool = False, kernel: str = "") -> Backend:
+    """The backend ``name``; raise :class:`UsageError` if there is none that works, or none for ``--cold`` or
+    ``--kernel``."""
     check([name], "--backend")
     backend: Any = EntryPoint(name, OURS[name], GROUP).load() if name in OURS else _added(name)
     if cold and not backend.takes_cold:
         raise UsageError(f"--cold boots a guest for every trial: it does not go with --backend {name}")
-    made: Backend = backend(cold=True) if cold else backend()
+    if kernel and not getattr(backend, "takes_kernel", False):
+        raise UsageError(f"--kernel chooses the guest's: it does not go with --backend {name}")
+    asked = {"cold": True} if cold else {}
+    made: Backend = backend(**asked, kernel=kernel) if kernel else backend(**asked)
     return made
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qjump_mn import cache, toolbox
@@ -28,11 +29,11 @@ def prepare(
     """Everything that a guest needs: the reference machine, or tree, kernel modules, programs and initramfs,
     built now or found in the cache.
 
-    `extra` are more files for the guest, by names relative to /. For tests: `other_kernel` takes a kernel
-    that is locked ("6.1", "7") or, as "debug", the one that debug.py builds, and a `bare` image is without
-    our programs and can run scripts only (overlay.py). Building needs root, using what root built does not.
-    With ``of_packages`` it is made of packages whatever machine there is. What of it is damaged is named and
-    made again. Raises MachineError with what is missing.
+    `extra` are more files for the guest, by names relative to /. `other_kernel` takes another kernel, of
+    :data:`qjump_mn.toolbox.OTHER_KERNELS` or, for tests, as "debug", the one that debug.py builds. A `bare`
+    image, for tests, is without our programs and can run scripts only (overlay.py). Building needs root,
+    using what root built does not. With ``of_packages`` it is made of packages whatever machine there is.
+    What of it is damaged is named and made again. Raises MachineError with what is missing.
     """
     for _ in range(_ARTEFACTS):
         try:
@@ -82,6 +83,7 @@ def _of_machine(folder: Path) -> Image:
         packages_sha256=facts.packages_sha256,
         differences=[],
         identity=machines.read().image,
+        release=_release(facts.packages),
     )
 
 
@@ -99,7 +101,14 @@ def _described(tree: toolbox.Tree, kernel: toolbox.Tree, initrd: Path, differenc
         packages_sha256=tree.packages_sha256,
         differences=differences,
         identity=_identity(sha256),
+        release=kernel.kernel_release,
     )
+
+
+def _release(packages: Sequence[str]) -> str:
+    """The release of the kernel among packages, name=version; Debian's names of these begin with it."""
+    found = (re.match(r"linux-image-(\d[^=]*)=", package) for package in packages)
+    return next((match[1] for match in found if match), "")
 
 
 def _identity(sha256: Mapping[str, str]) -> str:

@@ -63,7 +63,7 @@ class Image(msgspec.Struct, frozen=True):
     `sha256` has the keys `qemu`, `kernel` and `initrd`; `packages` is the complete list `name=version` of the
     tree, and `differences` says in one sentence each how it differs from the locked reference (empty: it is
     the reference). `identity` is what runs are compared by: the same for every host's QEMU of the same
-    version, with the same kernel and initramfs.
+    version, with the same kernel and initramfs. `release` is the kernel's, such as 6.12.107+deb13-amd64.
     """
 
     tree: Path
@@ -75,6 +75,7 @@ class Image(msgspec.Struct, frozen=True):
     packages_sha256: str
     differences: list[str]
     identity: str
+    release: str = ""
 
 
 class Snapshot(msgspec.Struct, frozen=True):

@@ -53,7 +53,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     ``machine`` holds what decided the bits (SHA-256 of qemu, kernel, initrd, snapshot, job); its entry
     ``image`` stands for all of them that another machine can have too, and is what a reference run is
-    compared by. ``order`` is the order the trials were started in.
+    compared by. ``kernel`` is the other kernel that was asked for, as ``--kernel`` has it; "" for the
+    machine's own. ``order`` is the order the trials were started in.
 
     ``plan_sha256`` is of what the plan runs, ``judged_sha256`` of what it judges: neither may change under
     results. ``files`` has every file that a trial left with its SHA-256.
@@ -64,6 +65,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     plan_sha256: str
     judged_sha256: str
     backend: str
+    kernel: str = ""
     clock: Clock
     started_utc: str
     ended_utc: str | None = None
@@ -74,6 +76,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     order: tuple[str, ...] = ()
     trials: dict[str, TrialRecord] = {}
     files: dict[str, str] = {}
+
+    @property
+    def linux(self) -> str:
+        """The release of the kernel that the trials ran on, as far as it is known; "" if it is not."""
+        return self.machine.get("kernel") or self.kernel
 
     @property
     def is_cold(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -107,7 +107,7 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> str:
     counts = f"this run has {len(trials)}, the reference run {len(expected)}"
     count = f"{len(alike)} {'trials' if len(alike) > 1 else 'trial'}"
     both = count if whole else f"the {count} that both have ({counts})"
-    images = _other_images(manifest.machine, reference.image)
+    images = _other_images(manifest, reference.image)
     if differing:
         plan = "same plan" if whole else "another plan"
         image = f"another image {images}" if images else "same image"
@@ -120,16 +120,18 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> str:
     return f"the results are those of the reference run{extent}{although}; {digest}"
 
 
-def _other_images(machine: Mapping[str, str], expected: str) -> str:
-    """Both images in brackets, if they are not the same, and what of Debian is otherwise than locked; else
-    ""."""
+def _other_images(manifest: Manifest, expected: str) -> str:
+    """Both images in brackets, if they are not the same, another kernel, and what of Debian is otherwise than
+    locked; else ""."""
+    machine = manifest.machine
     ours = machine.get("image", "")
     if ours == expected:
         return ""
     first, *others = machine.get("differences", "").split("; ")
     more = f", and {len(others)} more" if others else ""
     packages = f"; {first}{more}" if first else ""
-    return f"(ours {ours[:12] or 'none'}, the reference's {expected[:12] or 'none'}{packages})"
+    kernel = f" with Linux {manifest.linux}" if manifest.kernel else ""
+    return f"(ours {ours[:12] or 'none'}{kernel}, the reference's {expected[:12] or 'none'}{packages})"
 
 
 def _first(names: Sequence[str]) -> str:

@@ -136,7 +136,8 @@ def unit(plan: Plan) -> str:
 def lead(manifest: Manifest, drawing: Drawing) -> str:
     """What a figure is, in 40 words at most; its caption says the rest."""
     plan = manifest.plan
-    how = "the simulator" if manifest.backend == "simulator" else f"real Linux on a {manifest.clock} clock"
+    linux = f"real Linux {manifest.linux}" if manifest.kernel else "real Linux"
+    how = "the simulator" if manifest.backend == "simulator" else f"{linux} on a {manifest.clock} clock"
     seeds = f"{len(plan.seeds)} seeds" if len(plan.seeds) > 1 else f"seed {plan.seeds[0]}"
     behind = " What was published is hollow or grey." if plan.figure.published else ""
     title = drawing.title[:1].upper() + drawing.title[1:]

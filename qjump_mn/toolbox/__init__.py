@@ -24,10 +24,12 @@ from qjump_mn.toolbox.tree import Tree, is_vital
 
 __all__ = [
     "NAME",
+    "OTHER_KERNELS",
     "Tree",
     "damage",
     "differences",
     "found",
+    "kernel_is_at_hand",
     "kernel_source",
     "made",
     "newest",
@@ -40,6 +42,9 @@ Progress = Callable[[str], None]
 
 NAME = "toolbox"
 """The lock of the toolbox."""
+
+OTHER_KERNELS = ("6.1", "7")
+"""Kernels that a guest may have instead of the toolbox's own, each by its lock's name, kernel-NAME."""
 
 _RECIPE = "4"  # counts up when what is made of one lock changes
 _NEEDS_BYTES = 2500 << 20  # 1.2 GB of tree beside 0.4 GB of packages while it is made, and some air
@@ -89,6 +94,11 @@ def made(name: str, progress: Progress = lambda line: None) -> Tree:
     and as :func:`toolbox` does."""
     lock = locks.read(name)
     return Tree(_kept(lock, _key(lock), making.locked, progress))
+
+
+def kernel_is_at_hand(name: str) -> bool:
+    """Whether the tree of one of :data:`OTHER_KERNELS` is in the cache."""
+    return cache.find("toolbox", _key(locks.read(f"kernel-{name}"))) is not None
 
 
 def style_tools(progress: Progress = lambda line: None) -> Tree:
