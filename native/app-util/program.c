@@ -19,7 +19,12 @@
 #define SCRIPT_LINE 256	 /* BINPRM_BUF_SIZE: how much of a script's first line the kernel reads */
 #define SCRIPT_DEPTH 5	 /* how many interpreters of interpreters it follows (fs/exec.c) */
 #define NOTE_MAX 65536	 /* no sane note segment is larger */
-#define GO_NOTE "Go"	 /* owner of the note with a Go program's build id */
+#define GO_NOTE "Go"	 /* owner of the note with a Go program's build id, which -ldflags=-buildid= leaves out */
+#define GO_SECTION ".gopclntab" /* the table of functions, which Go's run time needs; as .data.rel.ro.gopclntab in PIE */
+#define SECTIONS_MAX 4096 /* of one program */
+#define NAMES_MAX (1 << 20) /* bytes of their names */
+
+#define GO_REASON "is written in Go, which calls the kernel past the C library"
 
 static int check_executable(const char *path)
 {
@@ -71,6 +76,7 @@ static bool refuse(struct obstacle *why, const char *file, const char *format, .
 	va_start(arguments, format);
 	vsnprintf(why->reason, sizeof(why->reason), format, arguments);
 	va_end(arguments);
+	why->never_runs = false;
 	return false;
 }
 
@@ -148,6 +154,35 @@ static bool is_go(int fd, const ElfW(Phdr) *segment)
 	return found;
 }
 
+/* True if a section's name ends with Go's. What has no sections (sstrip) is not told from C. */
+static bool has_go_section(int fd, const ElfW(Ehdr) *header)
+{
+	size_t size = (size_t)header->e_shnum * sizeof(ElfW(Shdr)), end = strlen(GO_SECTION);
+	ElfW(Shdr) *sections = NULL, *table;
+	char *names = NULL;
+	bool found = false;
+
+	if (header->e_shentsize != sizeof(*sections) || header->e_shnum > SECTIONS_MAX ||
+	    header->e_shstrndx >= header->e_shnum || !(sections = malloc(size)) ||
+	    pread(fd, sections, size, (off_t)header->e_shoff) != (ssize_t)size)
+		goto out;
+	table = &sections[header->e_shstrndx];
+	if (table->sh_size == 0 || table->sh_size > NAMES_MAX || !(names = malloc(table->sh_size)) ||
+	    pread(fd, names, table->sh_size, (off_t)table->sh_offset) != (ssize_t)table->sh_size)
+		goto out;
+	names[table->sh_size - 1] = '\0';
+	for (unsigned int i = 0; i < header->e_shnum && !found; i++) {
+		const char *name = sections[i].sh_name < table->sh_size ? names + sections[i].sh_name : "";
+		size_t length = strlen(name);
+
+		found = length >= end && strcmp(name + length - end, GO_SECTION) == 0;
+	}
+out:
+	free(names);
+	free(sections);
+	return found;
+}
+
 /* True if the header is of the kind of our own: word size, byte order, machine. */
 static bool is_native(const ElfW(Ehdr) *header)
 {
@@ -177,7 +212,7 @@ static bool check_elf(int fd, const char *path, struct obstacle *why)
 		if (pread(fd, &segment, sizeof(segment), at) != (ssize_t)sizeof(segment))
 			return true;
 		if (segment.p_type == PT_NOTE && is_go(fd, &segment))
-			return refuse(why, path, "is written in Go, which calls the kernel past the C library");
+			return refuse(why, path, GO_REASON);
 		if (segment.p_type == PT_INTERP) {
 			char loader[PATH_MAX] = "";
 
@@ -185,12 +220,17 @@ static bool check_elf(int fd, const char *path, struct obstacle *why)
 			if (segment.p_filesz >= sizeof(loader) ||
 			    pread(fd, loader, segment.p_filesz, (off_t)segment.p_offset) != (ssize_t)segment.p_filesz)
 				continue;
-			if (access(loader, X_OK) != 0)
-				return refuse(why, path, "needs the loader %s, which is missing here", loader);
+			if (access(loader, X_OK) != 0) {
+				refuse(why, path, "needs the loader %s, which is missing here", loader);
+				why->never_runs = true;
+				return false;
+			}
 		}
 	}
 	if (!dynamic)
 		return refuse(why, path, "is statically linked, so that nothing can be preloaded into it");
+	if (has_go_section(fd, &header))
+		return refuse(why, path, GO_REASON);
 	return check_rights(path, why);
 }
 

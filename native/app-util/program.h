@@ -12,6 +12,7 @@
 struct obstacle {
 	char file[PATH_MAX];
 	char reason[PATH_MAX + 100];
+	bool never_runs; /* by nobody, marked or not */
 };
 
 /* Fill path with the file that execvp(name) would run. Returns 0, or ENOENT, EACCES, ... with path undefined. */

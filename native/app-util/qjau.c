@@ -13,13 +13,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cgroup.h"
+#include "fail.h"
 #include "program.h"
 #include "settings.h"
 
-/* env(1)'s and nohup(1)'s codes, but that a wrong command line has one of its own. */
-enum { EXIT_USAGE = 2, EXIT_CANNOT = 125, EXIT_NOT_RUN = 126, EXIT_NOT_FOUND = 127 };
-
-static const char usage[] = "usage: qjau -p PRIORITY [-w BYTES] [-v] [--] COMMAND [ARGUMENT]...\n";
+static const char usage[] = "usage: qjau -p PRIORITY [-w BYTES | --cgroup] [-v] [--] COMMAND [ARGUMENT]...\n";
 
 static const char help[] =
 	"Run COMMAND with every IPv4, IPv6 and packet socket that it makes or accepts at a priority, and if asked with a\n"
@@ -27,16 +26,19 @@ static const char help[] =
 	"\n"
 	"  -p PRIORITY  0 to 7, as in 802.1Q: 7 is the most urgent and needs CAP_NET_ADMIN\n"
 	"  -w BYTES     send and receive buffer as given to setsockopt; the kernel doubles it\n"
-	"  -v           one line per socket on stderr\n"
+	"  --cgroup     mark every IP packet of COMMAND and of what it starts, in the kernel; as root, for programs that\n"
+	"               cannot be marked otherwise: static, Go, setuid, io_uring\n"
+	"  -v           one line per socket on stderr; with --cgroup one line\n"
 	"  -h, --help   this text\n"
 	"\n"
-	"Exit code: COMMAND's, or 2 wrong command line, 125 qjau cannot do it here (right, limit or library missing),\n"
-	"126 COMMAND cannot be run, or cannot be marked (static, setuid, capabilities, other machine, Go), 127 COMMAND not\n"
-	"found. Nothing has been started then.\n"
+	"Exit code: COMMAND's, or 2 wrong command line, 125 qjau cannot do it here (right, limit, library or kernel),\n"
+	"126 COMMAND cannot be run, or cannot be marked without --cgroup (static, setuid, capabilities, other machine, Go),\n"
+	"127 COMMAND not found. Nothing has been started then.\n"
 	"\n"
-	"IP_TOS does not move the priority under qjau; a program's own SO_PRIORITY wins. See qjau(1) for what is not seen.\n";
+	"IP_TOS does not move the priority under qjau; a program's own SO_PRIORITY wins, but not with --cgroup. See qjau(1)\n"
+	"for what is not seen.\n";
 
-__attribute__((format(printf, 2, 3), noreturn)) static void fail(int status, const char *format, ...)
+void fail(int status, const char *format, ...)
 {
 	va_list arguments;
 
@@ -151,64 +153,108 @@ __attribute__((noreturn)) static void run(const char *path, char **command, int 
 	fail(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN, "cannot run %s: %s", path, strerror(error));
 }
 
-int main(int argc, char **argv)
+struct request {
+	const char *priority_text, *window_text;
+	int priority, window;
+	bool cgroup, verbose;
+};
+
+static void check_request(struct request *request)
 {
-	static const struct option long_options[] = { { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
-	const char *priority_text = NULL, *window_text = NULL;
-	bool verbose = false;
-	int priority, window = 0, option, error;
-	char library[PATH_MAX], path[PATH_MAX];
-	struct obstacle why;
+	if (!request->priority_text)
+		fail(EXIT_USAGE, "give a priority, -p 0 to -p 7");
+	if (!parse_number(request->priority_text, 0, QJAU_PRIORITY_MAX, &request->priority))
+		fail(EXIT_USAGE, "priority '%s' is not a number from 0 to %d", request->priority_text, QJAU_PRIORITY_MAX);
+	if (request->window_text && !parse_number(request->window_text, 1, QJAU_WINDOW_MAX, &request->window))
+		fail(EXIT_USAGE, "window '%s' is not a number of bytes from 1 to %d", request->window_text, QJAU_WINDOW_MAX);
+	if (request->cgroup && request->window_text)
+		fail(EXIT_USAGE, "--cgroup sets no window; leave -w out, or set net.ipv4.tcp_wmem and tcp_rmem by sysctl");
+}
+
+/* What stands before the command, which begins at optind. */
+static void read_options(int argc, char **argv, struct request *request)
+{
+	static const struct option long_options[] = { { "cgroup", no_argument, NULL, 'c' },
+						      { "help", no_argument, NULL, 'h' },
+						      { NULL, 0, NULL, 0 } };
+	int option;
 
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+:p:w:vh", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'p':
-			priority_text = optarg;
+			request->priority_text = optarg;
 			break;
 		case 'w':
-			window_text = optarg;
+			request->window_text = optarg;
+			break;
+		case 'c':
+			request->cgroup = true;
 			break;
 		case 'v':
-			verbose = true;
+			request->verbose = true;
 			break;
 		case 'h':
 			printf("%s\n%s", usage, help);
-			return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_CANNOT;
+			exit(fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_CANNOT);
 		case ':':
 			fail(EXIT_USAGE, "option -%c needs a value", optopt);
 		default:
-			if (optopt > ' ')
+			if (optopt > ' ' && optopt != 'c')
 				fail(EXIT_USAGE, "there is no option -%c", optopt);
 			fail(EXIT_USAGE, "there is no option %s", argv[optind - 1]);
 		}
 	}
-	if (!priority_text)
-		fail(EXIT_USAGE, "give a priority, -p 0 to -p 7");
-	if (!parse_number(priority_text, 0, QJAU_PRIORITY_MAX, &priority))
-		fail(EXIT_USAGE, "priority '%s' is not a number from 0 to %d", priority_text, QJAU_PRIORITY_MAX);
-	if (window_text && !parse_number(window_text, 1, QJAU_WINDOW_MAX, &window))
-		fail(EXIT_USAGE, "window '%s' is not a number of bytes from 1 to %d", window_text, QJAU_WINDOW_MAX);
+}
+
+static void find_command(const char *name, char path[PATH_MAX])
+{
+	int error = find_program(name, path);
+
+	if (error == ENOENT || error == ENOTDIR)
+		fail(EXIT_NOT_FOUND, "%s: not found%s", name, strchr(name, '/') ? "" : " in PATH");
+	if (error != 0)
+		fail(EXIT_NOT_RUN, "%s cannot be run: %s", name, strerror(error));
+}
+
+static void preload(const struct request *request, const char *path, const char *library)
+{
+	struct obstacle why;
+
+	if (is_in_cgroup())
+		fail(EXIT_CANNOT, "it runs under a qjau --cgroup, whose priority no socket moves; use --cgroup here too");
+	if (!is_preloadable(path, &why)) {
+		if (why.never_runs)
+			fail(EXIT_NOT_RUN, "%s cannot be run: it %s", why.file, why.reason);
+		fail(EXIT_NOT_RUN,
+		     "%s %s; use qjau --cgroup as root, or mark its packets by the program's own option or by \"tc filter ... "
+		     "action skbedit priority %d\" on a clsact qdisc (qjau(1))",
+		     why.file, why.reason, request->priority);
+	}
+	prepend_preload(library);
+	set_variable(QJAU_PRIORITY, request->priority_text);
+	set_variable(QJAU_WINDOW, request->window_text);
+	set_variable(QJAU_VERBOSE, request->verbose ? "1" : NULL);
+}
+
+int main(int argc, char **argv)
+{
+	struct request request = { 0 };
+	char library[PATH_MAX], path[PATH_MAX];
+
+	read_options(argc, argv, &request);
+	check_request(&request);
 	if (optind == argc)
 		fail(EXIT_USAGE, "give a command to run");
-
-	check_options(priority, window);
-	find_library(library);
 	argv += optind;
-	error = find_program(argv[0], path);
-	if (error == ENOENT || error == ENOTDIR)
-		fail(EXIT_NOT_FOUND, "%s: not found%s", argv[0], strchr(argv[0], '/') ? "" : " in PATH");
-	if (error != 0)
-		fail(EXIT_NOT_RUN, "%s cannot be run: %s", argv[0], strerror(error));
-	if (!is_preloadable(path, &why))
-		fail(EXIT_NOT_RUN,
-		     "%s %s; mark its packets by the program's own option, by \"tc filter ... action skbedit priority %d\" on a "
-		     "clsact qdisc, or by a net_prio cgroup instead (qjau(1))",
-		     why.file, why.reason, priority);
-
-	prepend_preload(library);
-	set_variable(QJAU_PRIORITY, priority_text);
-	set_variable(QJAU_WINDOW, window_text);
-	set_variable(QJAU_VERBOSE, verbose ? "1" : NULL);
+	if (request.cgroup) {
+		find_command(argv[0], path);
+		enter_cgroup(request.priority, request.verbose);
+	} else {
+		check_options(request.priority, request.window);
+		find_library(library);
+		find_command(argv[0], path);
+		preload(&request, path, library);
+	}
 	run(path, argv, argc - optind);
 }

@@ -109,6 +109,6 @@ def check_refused(result: subprocess.CompletedProcess[str], status: int, words: 
     if status == 126 and "cannot be run" not in words:
         assert (
             "skbedit priority 6" in result.stderr
-            and "net_prio" in result.stderr
+            and "qjau --cgroup" in result.stderr
             and "own option" in result.stderr
         )

@@ -108,7 +108,9 @@ def test_a_program_for_another_machine(app: AppUtil, tmp_path: Path, offset: int
 
 def test_a_missing_loader_and_go(app: AppUtil) -> None:
     program = app.compile("noloader", PROBE, "-Wl,--dynamic-linker=/nowhere/ld.so")
-    check_refused(app.run(program), 126, "needs the loader /nowhere/ld.so, which is missing here")
+    check_refused(
+        app.run(program), 126, "cannot be run: it needs the loader /nowhere/ld.so, which is missing here"
+    )
     note = r"""__asm__(".pushsection .note.go.buildid, \"a\", %note\n"
 ".long 4, 4, 4\n.asciz \"Go\\0\"\n.long 0\n.popsection");"""
     check_refused(app.run(app.compile("likego", PROBE + note)), 126, "is written in Go")

@@ -1,0 +1,176 @@
+#define _GNU_SOURCE
+#include "bpf.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* --- instructions, after the kernel's include/linux/filter.h --- */
+
+#define MOVE(to, from)                                                                                                 \
+	{                                                                                                              \
+		.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = (to), .src_reg = (from)                                \
+	}
+#define SET(to, value)                                                                                                 \
+	{                                                                                                              \
+		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (to), .imm = (value)                                   \
+	}
+#define ADD(to, value)                                                                                                 \
+	{                                                                                                              \
+		.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = (to), .imm = (value)                                   \
+	}
+#define LOAD_WORD(to, base, at)                                                                                        \
+	{                                                                                                              \
+		.code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = (to), .src_reg = (base), .off = (at)                     \
+	}
+#define STORE_WORD(base, at, from)                                                                                     \
+	{                                                                                                              \
+		.code = BPF_STX | BPF_MEM | BPF_W, .dst_reg = (base), .src_reg = (from), .off = (at)                   \
+	}
+#define SKIP_UNLESS(reg, value, count)                                                                                 \
+	{                                                                                                              \
+		.code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = (reg), .imm = (value), .off = (count)                    \
+	}
+#define CALL(function)                                                                                                 \
+	{                                                                                                              \
+		.code = BPF_JMP | BPF_CALL, .imm = (function)                                                          \
+	}
+#define RETURN                                                                                                         \
+	{                                                                                                              \
+		.code = BPF_JMP | BPF_EXIT                                                                             \
+	}
+
+#define R0 BPF_REG_0
+#define R1 BPF_REG_1 /* on entry: the context */
+#define R2 BPF_REG_2
+#define R3 BPF_REG_3
+#define R4 BPF_REG_4
+#define R5 BPF_REG_5
+#define R6 BPF_REG_6 /* kept by calls */
+#define FRAME BPF_REG_10
+
+enum { ALLOWED = 1 };
+enum { DEFAULT_REPLY = -1 };
+
+static long bpf(enum bpf_cmd command, union bpf_attr *attributes)
+{
+	return syscall(SYS_bpf, command, attributes, sizeof(*attributes));
+}
+
+static const char *explain(const char *what)
+{
+	static char text[256];
+
+	switch (errno) {
+	case EPERM:
+	case EACCES:
+		return "--cgroup needs CAP_BPF and CAP_NET_ADMIN; run qjau as root";
+	case ENOSYS:
+		return "this kernel has no bpf(2) (CONFIG_BPF_SYSCALL), which --cgroup needs";
+	case EINVAL:
+		return "this kernel runs no BPF programs at a cgroup (CONFIG_CGROUP_BPF), which --cgroup needs";
+	}
+	snprintf(text, sizeof(text), "cannot %s the program that sets priorities: %s", what, strerror(errno));
+	return text;
+}
+
+static const char *attach(int cgroup, enum bpf_prog_type type, enum bpf_attach_type place, const struct bpf_insn *program,
+			  size_t count)
+{
+	union bpf_attr load = { 0 }, target = { 0 };
+	const char *why = NULL;
+	int fd;
+
+	load.prog_type = type;
+	load.expected_attach_type = place;
+	load.insns = (uintptr_t)program;
+	load.insn_cnt = (uint32_t)count;
+	load.license = (uintptr_t) "GPL";
+	memcpy(load.prog_name, "qjau", sizeof("qjau"));
+	fd = (int)bpf(BPF_PROG_LOAD, &load);
+	if (fd < 0)
+		return explain("load");
+	target.target_fd = (uint32_t)cgroup;
+	target.attach_bpf_fd = (uint32_t)fd;
+	target.attach_type = place;
+	target.attach_flags = BPF_F_ALLOW_MULTI; /* beside those of systemd and of containers, above and below */
+	if (bpf(BPF_PROG_ATTACH, &target) != 0)
+		why = errno == EPERM ? "--cgroup needs CAP_NET_ADMIN, and no cgroup above with a program that allows no other; "
+				       "run qjau as root" :
+				       explain("attach");
+	close(fd);
+	return why;
+}
+
+/*
+ * Every IP packet of a socket, whoever made the socket and however, on its way out: after IP_TOS, control messages and
+ * netfilter have had their say, before a VLAN device's egress map and every queueing discipline.
+ */
+static const char *attach_to_packets(int cgroup, int priority)
+{
+	const struct bpf_insn program[] = {
+		SET(R2, priority),
+		STORE_WORD(R1, offsetof(struct __sk_buff, priority), R2),
+		SET(R0, ALLOWED),
+		RETURN,
+	};
+
+	return attach(cgroup, BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS, program, sizeof(program) / sizeof(*program));
+}
+
+/*
+ * The socket itself, when it is made: packets that go out for it by another one of the kernel's take its priority, which
+ * are resets, what TIME_WAIT still acknowledges, SYN cookies, and before Linux 6.6 every SYN-ACK.
+ */
+static const char *attach_to_making(int cgroup, int priority)
+{
+	const struct bpf_insn program[] = {
+		SET(R2, priority),
+		STORE_WORD(R1, offsetof(struct bpf_sock, priority), R2),
+		SET(R0, ALLOWED),
+		RETURN,
+	};
+
+	return attach(cgroup, BPF_PROG_TYPE_CGROUP_SOCK, BPF_CGROUP_INET_SOCK_CREATE, program,
+		      sizeof(program) / sizeof(*program));
+}
+
+/* The same of a connection that is about to be accepted: the kernel gives it 0 whatever its listener has. */
+static const char *attach_to_accepting(int cgroup, int priority)
+{
+	const struct bpf_insn program[] = {
+		MOVE(R6, R1),
+		LOAD_WORD(R2, R6, offsetof(struct bpf_sock_ops, op)),
+		SKIP_UNLESS(R2, BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB, 9),
+		SET(R2, priority),
+		STORE_WORD(FRAME, -(int)sizeof(int), R2),
+		MOVE(R1, R6),
+		SET(R2, SOL_SOCKET),
+		SET(R3, SO_PRIORITY),
+		MOVE(R4, FRAME),
+		ADD(R4, -(int)sizeof(int)),
+		SET(R5, sizeof(int)),
+		CALL(BPF_FUNC_setsockopt),
+		SET(R2, DEFAULT_REPLY), /* to what TCP asks: first window, ECN, ... */
+		STORE_WORD(R6, offsetof(struct bpf_sock_ops, reply), R2),
+		SET(R0, ALLOWED),
+		RETURN,
+	};
+
+	return attach(cgroup, BPF_PROG_TYPE_SOCK_OPS, BPF_CGROUP_SOCK_OPS, program, sizeof(program) / sizeof(*program));
+}
+
+const char *attach_priority(int cgroup, int priority)
+{
+	const char *why = attach_to_packets(cgroup, priority);
+
+	if (!why)
+		why = attach_to_making(cgroup, priority);
+	return why ? why : attach_to_accepting(cgroup, priority);
+}

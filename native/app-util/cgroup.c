@@ -1,0 +1,238 @@
+#define _GNU_SOURCE
+#include "cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bpf.h"
+#include "fail.h"
+
+#define PREFIX "qjau-"
+#define VERSION_2 "0::" /* how its line in /proc/PID/cgroup begins */
+
+/* Fill path with this process's own cgroup, "" for the root. False if there is none. */
+static bool read_own(char path[PATH_MAX])
+{
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char line[PATH_MAX];
+	bool found = false;
+
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		found = strncmp(line, VERSION_2, strlen(VERSION_2)) == 0;
+	}
+	if (file)
+		fclose(file);
+	if (!found)
+		return false;
+	snprintf(path, PATH_MAX, "%s", line + strlen(VERSION_2));
+	if (strcmp(path, "/") == 0)
+		*path = '\0';
+	return true;
+}
+
+/* The last part of a path, if that is a cgroup of qjau's. */
+static char *find_ours(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	return slash && strncmp(slash + 1, PREFIX, strlen(PREFIX)) == 0 ? slash : NULL;
+}
+
+bool is_in_cgroup(void)
+{
+	char own[PATH_MAX];
+
+	return read_own(own) && find_ours(own);
+}
+
+/* The tree of version 2, mounted nowhere: it need not be at /sys/fs/cgroup, nor be writable there. */
+static int mount_tree(void)
+{
+	int filesystem = fsopen("cgroup2", FSOPEN_CLOEXEC), tree = -1;
+
+	if (filesystem >= 0 && fsconfig(filesystem, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+		tree = fsmount(filesystem, FSMOUNT_CLOEXEC, 0);
+	if (tree < 0 && errno == ENODEV)
+		fail(EXIT_CANNOT, "this kernel has no cgroup2 (CONFIG_CGROUPS), which --cgroup needs");
+	if (tree < 0 && errno == EPERM)
+		fail(EXIT_CANNOT, "--cgroup needs CAP_SYS_ADMIN to see the cgroups; run qjau as root");
+	if (tree < 0)
+		fail(EXIT_CANNOT, "cannot see the cgroups (cgroup2: %s), which --cgroup needs", strerror(errno));
+	close(filesystem);
+	return tree;
+}
+
+/* The folder in which ours is made, locked: nobody removes a cgroup there that is not entered yet. */
+static int open_parent(char path[PATH_MAX])
+{
+	int tree = mount_tree(), parent;
+	char *ours;
+
+	if (!read_own(path))
+		fail(EXIT_CANNOT, "/proc/self/cgroup has no cgroup of version 2, which --cgroup needs; mount /proc");
+	ours = find_ours(path);
+	if (ours)
+		*ours = '\0';
+	parent = openat(tree, *path ? path + 1 : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (parent < 0 || flock(parent, LOCK_EX) != 0)
+		fail(EXIT_CANNOT, "cannot open the cgroup %s: %s", *path ? path : "/", strerror(errno));
+	close(tree);
+	return parent;
+}
+
+/* Remove what killed ones have left; the kernel refuses it while a process is in there. */
+static void sweep(int parent)
+{
+	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+
+	while (folder && (entry = readdir(folder)))
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0)
+			unlinkat(parent, entry->d_name, AT_REMOVEDIR);
+	if (folder)
+		closedir(folder);
+}
+
+/* A process-id may be in use twice, in two namespaces: hence the second number. */
+static void make(int parent, const char *path, char name[NAME_MAX])
+{
+	unsigned int number = 0;
+
+	do {
+		snprintf(name, NAME_MAX, PREFIX "%d-%u", (int)getpid(), number++);
+		if (mkdirat(parent, name, 0755) == 0)
+			return;
+	} while (errno == EEXIST);
+	fail(EXIT_CANNOT, "cannot make a cgroup below %s/: %s%s", path, strerror(errno),
+	     errno == EACCES || errno == EPERM || errno == EROFS ? "; run qjau as root" : "");
+}
+
+/* descriptors 0: cgroup.events, 1: the parent, 2: a pipe that qjau holds until it has entered. Never returns. */
+__attribute__((noreturn)) static void watch(const char *name)
+{
+	struct pollfd change = { .fd = 0, .events = POLLPRI };
+	char text[64];
+	ssize_t length;
+
+	while (read(2, text, 1) < 0 && errno == EINTR)
+		;
+	while ((length = pread(0, text, sizeof(text) - 1, 0)) > 0) {
+		text[length] = '\0';
+		if (strstr(text, "populated 0"))
+			break;
+		poll(&change, 1, -1);
+	}
+	unlinkat(1, name, AT_REMOVEDIR); /* in vain if another qjau has done it */
+	_exit(0);
+}
+
+/*
+ * Have a process wait for the end of the last one in the cgroup. It is nobody's child, in no session, holds nothing of
+ * the program's, and no signal for the program's group reaches it. Returns the pipe to close after entering.
+ */
+static int start_watch(int parent, int cgroup, const char *name)
+{
+	int events = openat(cgroup, "cgroup.events", O_RDONLY | O_CLOEXEC), entered[2];
+	pid_t between;
+
+	if (events < 0 || pipe2(entered, O_CLOEXEC) != 0 || (between = fork()) < 0)
+		return -1;
+	if (between == 0) {
+		if (fork() != 0)
+			_exit(0);
+		setsid();
+		/* Above 2 first: one of the three may be closed, and ours be there. */
+		events = fcntl(events, F_DUPFD, 3);
+		parent = fcntl(parent, F_DUPFD, 3);
+		if (dup2(fcntl(entered[0], F_DUPFD, 3), 2) != 2 || dup2(parent, 1) != 1 || dup2(events, 0) != 0 ||
+		    close_range(3, ~0U, 0) != 0 || chdir("/") != 0)
+			_exit(1);
+		prctl(PR_SET_NAME, "qjau-watch");
+		watch(name);
+	}
+	while (waitpid(between, NULL, 0) < 0 && errno == EINTR)
+		;
+	close(events);
+	close(entered[0]);
+	return entered[1];
+}
+
+static void join(int cgroup)
+{
+	int members = openat(cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+
+	if (members < 0 || write(members, "0", 1) != 1)
+		fail(EXIT_CANNOT, "cannot enter the cgroup that it has made: %s", strerror(errno));
+	close(members);
+}
+
+/*
+ * A socket belongs to the cgroup in which it was made. One that qjau has been given gets its priority as an option, and
+ * a listener's connections would have none.
+ */
+static void mark_inherited(int priority)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		int fd = atoi(entry->d_name), listens = 0, domain = AF_UNSPEC;
+		socklen_t length = sizeof(int);
+
+		if (*entry->d_name == '.' || (fcntl(fd, F_GETFD) & FD_CLOEXEC) || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0 ||
+		    (domain != AF_INET && domain != AF_INET6 && domain != AF_PACKET))
+			continue;
+		getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length);
+		if (listens)
+			fail(EXIT_CANNOT,
+			     "descriptor %d is a listening socket that was made outside, and what it accepts would go out at 0; "
+			     "put qjau --cgroup before the program that makes it",
+			     fd);
+		if (setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority)) != 0)
+			fail(EXIT_CANNOT, "cannot mark descriptor %d, a socket: %s", fd, strerror(errno));
+	}
+	if (!folder)
+		fail(EXIT_CANNOT, "cannot tell which sockets it has inherited (/proc/self/fd: %s); mount /proc", strerror(errno));
+	closedir(folder);
+}
+
+void enter_cgroup(int priority, bool verbose)
+{
+	char path[PATH_MAX], name[NAME_MAX];
+	int parent = open_parent(path), cgroup, entered = -1;
+	const char *why;
+
+	mark_inherited(priority);
+	sweep(parent);
+	make(parent, path, name);
+	cgroup = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	why = cgroup < 0 ? strerror(errno) : attach_priority(cgroup, priority);
+	if (!why && (entered = start_watch(parent, cgroup, name)) < 0)
+		why = "cannot start the process that removes the cgroup in the end (fork)";
+	if (why) {
+		unlinkat(parent, name, AT_REMOVEDIR);
+		fail(EXIT_CANNOT, "%s", why);
+	}
+	join(cgroup);
+	close(entered);
+	close(cgroup);
+	flock(parent, LOCK_UN); /* closing it would not do: the watch has it open too */
+	close(parent);
+	if (verbose)
+		fprintf(stderr, "qjau: process %d, cgroup %s/%s: priority %d\n", (int)getpid(), path, name, priority);
+}

@@ -1,0 +1,397 @@
+"""qjau --cgroup: everything that real programs send goes out at the priority, whatever made the socket."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.app_util import network as networks
+from tests.app_util.network import ACK, ASK_ONE, HERE, PORT, RST, SYN, THERE, Network, until
+from tests.app_util.qjau import NOBODY, AppUtil, Words, needs_root, run
+
+pytestmark = needs_root
+PROGRAMS = Path(__file__).with_name("programs")
+CLIENT = [THERE, str(PORT)]
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    with networks.made() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def go(app: AppUtil) -> dict[str, Path]:
+    """talk.go, linked by itself, without a build id, and with the C library, which makes it dynamic."""
+    if not shutil.which("go"):
+        pytest.skip("there is no Go compiler: install golang-go")
+    plain, c = {"CGO_ENABLED": "0"}, {"CGO_ENABLED": "1"}
+    bare = ["-ldflags=-B none -buildid="]
+    made = {}
+    for name, options, environment in (
+        ("static", [], plain),
+        ("dynamic", ["-ldflags=-linkmode=external"], c),
+        ("bare", ["-ldflags=-linkmode=external -B none -buildid="], c),
+        ("stripped", ["-ldflags=-linkmode=external -B none -buildid= -s -w"], c),
+        ("staticbare", bare, plain),
+    ):
+        made[name] = app.folder / f"talk-{name}"
+        argv: Words = ["go", "build", "-o", made[name], *options, PROGRAMS / "talk.go"]
+        folder = {"GOCACHE": str(app.folder / "gocache"), "GOFLAGS": "-trimpath", "GO111MODULE": "off"}
+        result = run(argv, env={**folder, **environment})
+        assert result.returncode == 0, result.stderr
+    return made
+
+
+def sent_by(network: Network, *argv: str | Path, user: int | None = None) -> networks.Capture:
+    """What a client sends until it has ended well."""
+    with network.serving(), network.captured() as packets:
+        result = run(network.here(*argv), user=user)
+        if result.returncode == 77:
+            pytest.skip("this kernel allows no io_uring")
+        assert result.returncode == 0, result.stderr
+    assert len(packets.tcp(SYN)) == 1 and sum(packets.tcp(ACK).values()) >= 3
+    return packets
+
+
+def under(app: AppUtil, *argv: str | Path, priority: int = 6) -> Words:
+    return [app.command, "-p", str(priority), "--cgroup", *argv]
+
+
+def compiled(app: AppUtil, name: str, *options: str) -> Path:
+    return app.compile(f"{name}{''.join(options)}", (PROGRAMS / f"{name}.c").read_text(), *options)
+
+
+# --- every packet of every program ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("priority", [0, 1, 7])
+def test_a_static_program(app: AppUtil, network: Network, priority: int) -> None:
+    client = compiled(app, "client", "-static")
+    assert sent_by(network, client, *CLIENT).priorities == {0}
+    assert sent_by(network, *under(app, client, *CLIENT, priority=priority)).priorities == {priority}
+
+
+def test_io_uring(app: AppUtil, network: Network) -> None:
+    ring = compiled(app, "ring")
+    assert sent_by(network, app.command, "-p", "6", ring, *CLIENT).priorities == {0}, (
+        "the library is not asked"
+    )
+    assert sent_by(network, *under(app, ring, *CLIENT)).priorities == {6}
+
+
+@pytest.mark.parametrize("kind", ["static", "dynamic"])
+def test_a_go_client(app: AppUtil, network: Network, go: dict[str, Path], kind: str) -> None:
+    argv: Words = [go[kind], "client", f"{THERE}:{PORT}"]
+    assert sent_by(network, *argv).priorities == {0}
+    assert sent_by(network, *under(app, *argv)).priorities == {6}
+
+
+def test_a_setuid_program_of_another_user(app: AppUtil, network: Network) -> None:
+    client = compiled(app, "client")
+    client.chmod(0o4755)
+    other: Words = ["setpriv", "--reuid", str(NOBODY), "--clear-groups", client, *CLIENT]
+    assert sent_by(network, *under(app, *other)).priorities == {6}
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        "s.setsockopt(0, socket.IP_TOS, 0x08)",
+        "s.setsockopt(1, socket.SO_PRIORITY, 3)",
+        "send = lambda data: s.sendmsg([data], [(0, socket.IP_TOS, b'\\x02')])",
+    ],
+)
+def test_no_option_moves_it(app: AppUtil, network: Network, moves: str) -> None:
+    text = f"""import socket
+s = socket.socket(type=socket.SOCK_DGRAM); s.connect(("{THERE}", 9)); send = s.send; {moves}
+for _ in range(3):
+    try: send(b"x")
+    except ConnectionRefusedError: pass"""
+    with network.captured() as packets:
+        assert run(network.here(*under(app, sys.executable, "-c", text))).returncode == 0
+    assert packets.priorities == {6} and len(packets.packets) >= 2
+
+
+SERVER = f"""import socket, time
+listener = socket.create_server(("{HERE}", {PORT})); MARK(listener); PAUSE
+connection = listener.accept()[0]; MARK(connection); connection.recv(9); connection.sendall(b"world"); connection.close()"""
+MARKED = re.sub(r"MARK\((\w+)\)", r"\1.setsockopt(1, socket.SO_PRIORITY, 6)", SERVER.replace("PAUSE", ""))
+PLAIN = re.sub(r"MARK\(\w+\); ", "", SERVER.replace("PAUSE", "time.sleep(0.1)"))
+
+
+@pytest.mark.parametrize("cookies", [1, 2])
+def test_a_server_from_the_syn_ack_to_time_wait(app: AppUtil, network: Network, cookies: int) -> None:
+    """With SYN cookies (2: always) the kernel answers without a socket; before accept(), in the pause, it
+    acknowledges by itself; after close() what is in TIME_WAIT does."""
+    run(network.here("sysctl", "-qw", f"net.ipv4.tcp_syncookies={cookies}"))
+    assert not served_by(network, *under(app, sys.executable, "-c", PLAIN)) - forgotten(network)
+
+
+@pytest.mark.parametrize("kind", ["static", "dynamic"])
+def test_a_go_server(app: AppUtil, network: Network, go: dict[str, Path], kind: str) -> None:
+    argv = under(app, go[kind], "server", f"{HERE}:{PORT}")
+    assert not served_by(network, *argv) - forgotten(network)
+
+
+def forgotten(network: Network) -> Counter[tuple[int, int]]:
+    """What the kernel sends at 0 though SO_PRIORITY says 6. From Linux 6.14 on these are its own answers over
+    IPv4 for a connection in TIME_WAIT."""
+    found = served_by(network, sys.executable, "-c", MARKED)
+    assert set(found) <= {(socket.IPPROTO_TCP, ACK)} and found.total() <= 1
+    return found
+
+
+def served_by(network: Network, *argv: str | Path) -> Counter[tuple[int, int]]:
+    """Protocol and flags of what leaves with another priority than 6 while one client is served."""
+    with network.captured() as packets, subprocess.Popen(network.here(*argv)) as server:
+        result = run(network.there(sys.executable, "-c", ASK_ONE))
+        assert (result.returncode, server.wait(20)) == (0, 0), result.stderr
+    assert sum(packets.tcp(SYN | ACK).values()) == 1 and len(packets.packets) >= 4
+    # A connection refused while the server was starting is the kernel's answer, not the server's.
+    return Counter(
+        (protocol, flags)
+        for priority, protocol, flags in packets.packets
+        if priority != 6 and not flags & RST
+    )
+
+
+def test_accepted_connections_have_it_as_their_option(app: AppUtil) -> None:
+    """Which is what goes out for them when they are closed: in TIME_WAIT, and resets."""
+    text = """import socket
+l = socket.create_server(("127.0.0.1", 0)); c = socket.create_connection(l.getsockname()); a = l.accept()[0]
+print([s.getsockopt(1, socket.SO_PRIORITY) for s in (l, c, a)])"""
+    assert run([sys.executable, "-c", text]).stdout == "[0, 0, 0]\n"
+    assert run(under(app, sys.executable, "-c", text)).stdout == "[6, 6, 6]\n"
+
+
+def test_a_server_that_nobody_marks(network: Network) -> None:
+    assert served_by(network, sys.executable, "-c", PLAIN).total() >= 4
+
+
+# --- inherited sockets ------------------------------------------------------------------------------------------------
+
+
+def test_an_inherited_connection(app: AppUtil, network: Network) -> None:
+    text = f"""import socket, subprocess
+s = socket.create_connection(("{THERE}", {PORT}))
+subprocess.run({[str(word) for word in under(app, "/bin/echo", "hello")]}, stdout=s, check=True); s.shutdown(1); s.recv(9)"""
+    with network.serving(), network.captured() as packets:
+        result = run(network.here(sys.executable, "-c", text))
+        assert result.returncode == 0, result.stderr
+    assert packets.tcp(SYN) == {0: 1}, "before qjau"
+    assert packets.tcp(ACK)[6] >= 2, "what was written, and the end"
+
+
+LISTENS = """import os, socket, sys
+l = socket.create_server(("127.0.0.1", 0)); l.set_inheritable({inheritable}); os.execv(sys.argv[1], sys.argv[1:])"""
+
+
+def test_an_inherited_listener_is_refused(app: AppUtil) -> None:
+    argv = under(app, "true")
+    result = run([sys.executable, "-c", LISTENS.format(inheritable=True), *argv])
+    assert (result.returncode, result.stdout) == (125, "")
+    assert (
+        "is a listening socket that was made outside" in result.stderr
+        and "put qjau --cgroup before" in result.stderr
+    )
+    assert run([sys.executable, "-c", LISTENS.format(inheritable=False), *argv]).returncode == 0
+
+
+def test_a_listener_that_is_handed_on_inside(app: AppUtil, network: Network) -> None:
+    """As inetd and systemd-socket-activate do it."""
+    text = f"""import os, socket
+l = socket.create_server(("{HERE}", {PORT})); c = l.accept()[0]; c.recv(9); os.dup2(c.fileno(), 1); c.close()
+os.execv("/bin/echo", ["echo", "hello"])"""
+    assert not served_by(network, *under(app, sys.executable, "-c", text)) - forgotten(network)
+
+
+# --- the cgroup, and its end ------------------------------------------------------------------------------------------
+
+
+def mounted() -> Path:
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        if after.startswith("cgroup2 "):
+            return Path(before.split()[4])
+    pytest.skip("no cgroup2 is mounted here to look at")
+
+
+def cgroup_of(process: int) -> Path:
+    lines = Path(f"/proc/{process}/cgroup").read_text().splitlines()
+    return mounted() / next(line for line in lines if line.startswith("0::")).removeprefix("0::/")
+
+
+class Running:
+    """A program under qjau --cgroup that waits for its end."""
+
+    def __init__(self, app: AppUtil, *argv: str | Path) -> None:
+        words = under(app, *(argv or ("sleep", "1000")))
+        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
+        until(lambda: "/qjau-" in str(cgroup_of(self.process.pid)), "it enters its cgroup")
+        self.cgroup = cgroup_of(self.process.pid)
+
+    def watch(self) -> int:
+        """The process that removes the cgroup."""
+        for status in Path("/proc").glob("[0-9]*/comm"):
+            try:
+                folder = os.readlink(status.with_name("fd") / "0")
+            except OSError:
+                continue
+            if status.read_text() == "qjau-watch\n" and folder.endswith(f"{self.cgroup.name}/cgroup.events"):
+                return int(status.parent.name)
+        return 0
+
+    def gone(self) -> bool:
+        return not self.cgroup.exists()
+
+
+@pytest.mark.parametrize("by_group", [False, True])
+def test_it_goes_with_a_program_that_is_killed(app: AppUtil, by_group: bool) -> None:
+    running = Running(app)
+    until(running.watch, "it is watched")
+    (os.killpg if by_group else os.kill)(running.process.pid, 9)
+    assert running.process.wait(20) == -9
+    until(running.gone, "the cgroup goes")
+    until(lambda: not running.watch(), "nobody watches any more")
+
+
+def test_it_stays_for_children(app: AppUtil) -> None:
+    running = Running(app, "sh", "-c", "sleep 1000 & wait")
+    until(lambda: len(members(running)) == 2, "it has a child")
+    running.process.kill()
+    running.process.wait(20)
+    (child,) = members(running)
+    assert run(under(app, "true")).returncode == 0
+    assert running.cgroup.exists(), "another qjau leaves alone what is in use"
+    os.kill(child, 9)
+    until(running.gone, "the cgroup goes with the last one")
+
+
+def members(running: Running) -> list[int]:
+    return [int(line) for line in (running.cgroup / "cgroup.procs").read_text().split()]
+
+
+def test_the_next_one_removes_what_a_killed_watch_has_left(app: AppUtil) -> None:
+    running = Running(app)
+    until(running.watch, "it is watched")
+    os.kill(running.watch(), 9)
+    running.process.kill()
+    running.process.wait(20)
+    assert not running.gone(), "nobody is there who would"
+    assert run(under(app, "true")).returncode == 0
+    assert running.gone()
+
+
+def test_a_command_that_does_not_run_leaves_nothing(app: AppUtil, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong"
+    wrong.write_bytes(b"\x7fELF\0")
+    wrong.chmod(0o755)
+    before = set(mounted().glob("**/qjau-*"))
+    assert run(under(app, wrong)).returncode == 126
+    until(lambda: set(mounted().glob("**/qjau-*")) <= before, "the cgroup goes")
+
+
+def test_what_it_leaves_in_its_buffers_keeps_the_priority(app: AppUtil, network: Network) -> None:
+    """The cgroup is gone when most of it is sent: a BPF link would have ended with the program."""
+    sink = f"""import socket, sys
+listener = socket.create_server(("{THERE}", {PORT})); print("ready", flush=True)
+connection = listener.accept()[0]; sys.stdin.readline(); count = 0
+while data := connection.recv(1 << 16): count += len(data)
+print(count, flush=True)"""
+    source = f"""import socket
+s = socket.socket(); s.setsockopt(1, socket.SO_SNDBUF, 1 << 22); s.connect(("{THERE}", {PORT})); s.setblocking(False)
+count = 0
+try:
+    while True: count += s.send(bytes(1 << 16))
+except BlockingIOError: print(count)"""
+    before = set(mounted().glob("**/qjau-*"))
+    with network.serving(sink) as server:
+        assert server.stdin and server.stdout
+        written = run(network.here(*under(app, sys.executable, "-c", source))).stdout
+        until(lambda: set(mounted().glob("**/qjau-*")) <= before, "the cgroup goes")
+        with network.captured() as packets:
+            server.stdin.write("\n")
+            server.stdin.flush()
+            assert server.stdout.readline() == written
+    assert packets.priorities == {6} and len(packets.packets) > 5
+
+
+def test_the_innermost_wins(app: AppUtil, network: Network) -> None:
+    client = compiled(app, "client", "-static")
+    assert sent_by(network, *under(app, *under(app, client, *CLIENT, priority=3))).priorities == {3}
+    inner: Words = [app.command, "-p", "3", "--cgroup", client, *CLIENT]
+    assert sent_by(network, app.command, "-p", "6", *inner).priorities == {3}
+
+
+def test_a_library_inside_a_cgroup_is_refused(app: AppUtil) -> None:
+    result = run(under(app, app.command, "-p", "3", "true"))
+    assert result.returncode == 125 and "use --cgroup here too" in result.stderr
+
+
+def test_the_program_does_not_notice(app: AppUtil) -> None:
+    text = "import os, sys; print(sorted(os.listdir('/proc/self/fd')), os.environ.get('LD_PRELOAD'), os.getsid(0) == os.getsid(os.getppid())); sys.exit(7)"
+    plain, marked = run([sys.executable, "-c", text]), run(under(app, sys.executable, "-c", text))
+    assert (marked.returncode, marked.stdout, marked.stderr) == (7, plain.stdout, "")
+    assert run(under(app, "sh", "-c", "kill -9 $$")).returncode == -9
+
+
+def test_it_ends_what_reads_its_output(app: AppUtil) -> None:
+    """The watch holds nothing of the program's: a pipe ends with the program, though a child keeps the cgroup."""
+    argv = under(app, "sh", "-c", "sleep 1000 >/dev/null 2>&1 </dev/null & echo $!")
+    os.kill(int(run(argv).stdout), 9)
+
+
+def test_closed_descriptors(app: AppUtil) -> None:
+    argv: Words = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *under(app, "sh", "-c", "exit 7")]
+    assert run(argv).returncode == 7
+
+
+# --- what cannot be ---------------------------------------------------------------------------------------------------
+
+
+def refusing(app: AppUtil, call: int, number: int) -> Words:
+    return [compiled(app, "refusing"), str(call), str(number)]
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers of system calls are x86_64's")
+@pytest.mark.parametrize(
+    ("call", "number", "words"),
+    [
+        (321, errno.ENOSYS, "no bpf(2) (CONFIG_BPF_SYSCALL)"),
+        (321, errno.EINVAL, "no BPF programs at a cgroup (CONFIG_CGROUP_BPF)"),
+        (321, errno.EPERM, "needs CAP_BPF and CAP_NET_ADMIN; run qjau as root"),
+        (430, errno.ENODEV, "no cgroup2 (CONFIG_CGROUPS)"),
+        (430, errno.ENOSYS, "cannot see the cgroups"),
+    ],
+)
+def test_a_kernel_without_it(app: AppUtil, call: int, number: int, words: str) -> None:
+    before = set(mounted().glob("**/qjau-*"))
+    result = run([*refusing(app, call, number), *under(app, "true")])
+    assert (result.returncode, result.stdout) == (125, "")
+    assert result.stderr.startswith("qjau: ") and words in result.stderr and result.stderr.count("\n") == 1
+    assert set(mounted().glob("**/qjau-*")) <= before
+
+
+def test_an_ordinary_user(app: AppUtil) -> None:
+    result = run(under(app, "true"), user=NOBODY)
+    assert (result.returncode, result.stdout) == (125, "")
+    assert "--cgroup needs CAP_SYS_ADMIN" in result.stderr and "run qjau as root" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["static", "dynamic", "bare", "stripped", "staticbare"])
+def test_go_is_known(app: AppUtil, go: dict[str, Path], kind: str) -> None:
+    result = app.run(go[kind], "client")
+    assert (result.returncode, result.stdout) == (126, "")
+    assert ("is statically linked" if kind == "staticbare" else "is written in Go") in result.stderr
+    assert "use qjau --cgroup as root" in result.stderr
