@@ -18,7 +18,7 @@
 #include "program.h"
 #include "settings.h"
 
-static const char usage[] = "usage: qjau -p PRIORITY [-w BYTES | --cgroup] [-v] [--] COMMAND [ARGUMENT]...\n";
+static const char usage[] = "usage: qjau -p PRIORITY [-w BYTES] [--cgroup] [-v] [--] COMMAND [ARGUMENT]...\n";
 
 static const char help[] =
 	"Run COMMAND with every IPv4, IPv6 and packet socket that it makes or accepts at a priority, and if asked with a\n"
@@ -26,9 +26,9 @@ static const char help[] =
 	"\n"
 	"  -p PRIORITY  0 to 7, as in 802.1Q: 7 is the most urgent and needs CAP_NET_ADMIN\n"
 	"  -w BYTES     send and receive buffer as given to setsockopt; the kernel doubles it\n"
-	"  --cgroup     mark every IP packet of COMMAND and of what it starts, in the kernel; as root, for programs that\n"
-	"               cannot be marked otherwise: static, Go, setuid, io_uring\n"
-	"  -v           one line per socket on stderr; with --cgroup one line\n"
+	"  --cgroup     mark every IP packet of COMMAND and of what it starts in the kernel too; as root, for what cannot be\n"
+	"               marked otherwise: static, Go, setuid, io_uring\n"
+	"  -v           one line per socket on stderr, and one for the cgroup\n"
 	"  -h, --help   this text\n"
 	"\n"
 	"Exit code: COMMAND's, or 2 wrong command line, 125 qjau cannot do it here (right, limit, library or kernel),\n"
@@ -167,8 +167,6 @@ static void check_request(struct request *request)
 		fail(EXIT_USAGE, "priority '%s' is not a number from 0 to %d", request->priority_text, QJAU_PRIORITY_MAX);
 	if (request->window_text && !parse_number(request->window_text, 1, QJAU_WINDOW_MAX, &request->window))
 		fail(EXIT_USAGE, "window '%s' is not a number of bytes from 1 to %d", request->window_text, QJAU_WINDOW_MAX);
-	if (request->cgroup && request->window_text)
-		fail(EXIT_USAGE, "--cgroup sets no window; leave -w out, or set net.ipv4.tcp_wmem and tcp_rmem by sysctl");
 }
 
 /* What stands before the command, which begins at optind. */
@@ -217,24 +215,22 @@ static void find_command(const char *name, char path[PATH_MAX])
 		fail(EXIT_NOT_RUN, "%s cannot be run: %s", name, strerror(error));
 }
 
-static void preload(const struct request *request, const char *path, const char *library)
+/* Whether the program can be marked as it is asked for. */
+static void check_command(const struct request *request, const char *path)
 {
 	struct obstacle why;
 
-	if (is_in_cgroup())
-		fail(EXIT_CANNOT, "it runs under a qjau --cgroup, whose priority no socket moves; use --cgroup here too");
-	if (!is_preloadable(path, &why)) {
-		if (why.never_runs)
-			fail(EXIT_NOT_RUN, "%s cannot be run: it %s", why.file, why.reason);
+	if (is_preloadable(path, &why))
+		return;
+	if (why.never_runs)
+		fail(EXIT_NOT_RUN, "%s cannot be run: it %s", why.file, why.reason);
+	if (!request->cgroup)
 		fail(EXIT_NOT_RUN,
 		     "%s %s; use qjau --cgroup as root, or mark its packets by the program's own option or by \"tc filter ... "
 		     "action skbedit priority %d\" on a clsact qdisc (qjau(1))",
 		     why.file, why.reason, request->priority);
-	}
-	prepend_preload(library);
-	set_variable(QJAU_PRIORITY, request->priority_text);
-	set_variable(QJAU_WINDOW, request->window_text);
-	set_variable(QJAU_VERBOSE, request->verbose ? "1" : NULL);
+	if (request->window_text)
+		fail(EXIT_NOT_RUN, "%s %s, and --cgroup sets no window; leave -w out", why.file, why.reason);
 }
 
 int main(int argc, char **argv)
@@ -247,14 +243,18 @@ int main(int argc, char **argv)
 	if (optind == argc)
 		fail(EXIT_USAGE, "give a command to run");
 	argv += optind;
-	if (request.cgroup) {
-		find_command(argv[0], path);
+	check_options(request.priority, request.window);
+	find_library(library);
+	find_command(argv[0], path);
+	check_command(&request, path);
+	if (request.cgroup)
 		enter_cgroup(request.priority, request.verbose);
-	} else {
-		check_options(request.priority, request.window);
-		find_library(library);
-		find_command(argv[0], path);
-		preload(&request, path, library);
-	}
+	else if (is_in_cgroup())
+		fail(EXIT_CANNOT, "it runs under a qjau --cgroup, whose priority no socket moves; use --cgroup here too");
+
+	prepend_preload(library); /* with --cgroup for the window, for packet sockets, and for what the program starts */
+	set_variable(QJAU_PRIORITY, request.priority_text);
+	set_variable(QJAU_WINDOW, request.window_text);
+	set_variable(QJAU_VERBOSE, request.verbose ? "1" : NULL);
 	run(path, argv, argc - optind);
 }

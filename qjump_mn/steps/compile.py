@@ -100,7 +100,7 @@ def _serve(pairs: Pairs) -> Iterator[AnyStep]:
 def _start(workload: WorkloadPlan, launch: Launch) -> Start:
     return Start(
         node=launch.host,
-        argv=(*wrapper(workload, launch.preload), *launch.argv),
+        argv=(*wrapper(workload, launch), *launch.argv),
         output=launch.output,
         shown=launch.shown,
         itself=launch.itself,
@@ -108,12 +108,13 @@ def _start(workload: WorkloadPlan, launch: Launch) -> Start:
     )
 
 
-def wrapper(workload: WorkloadPlan, preload: str | None = None) -> tuple[str, ...]:
+def wrapper(workload: WorkloadPlan, launch: Launch) -> tuple[str, ...]:
     """What gives a program its level and, if asked, its window (native/app-util), and another library of
     ours."""
-    before = ("env", f"LD_PRELOAD={LIBRARIES}/{preload}") if preload else ()
+    before = ("env", f"LD_PRELOAD={LIBRARIES}/{launch.preload}") if launch.preload else ()
     window = ("-w", str(workload.window_bytes)) if workload.window_bytes is not None else ()
-    return (*before, "qjau", "-p", str(workload.level), *window, "--")
+    cgroup = ("--cgroup",) if launch.unknown else ()
+    return (*before, "qjau", "-p", str(workload.level), *window, *cgroup, "--")
 
 
 def _ready(launch: Launch) -> Wait | None:

@@ -17,7 +17,7 @@ import pytest
 
 from tests.app_util import network as networks
 from tests.app_util.network import ACK, ASK_ONE, HERE, PORT, RST, SYN, THERE, Network, until
-from tests.app_util.qjau import NOBODY, AppUtil, Words, needs_root, run
+from tests.app_util.qjau import NOBODY, PRELUDE, AppUtil, Words, needs_root, run
 
 pytestmark = needs_root
 PROGRAMS = Path(__file__).with_name("programs")
@@ -36,20 +36,17 @@ def go(app: AppUtil) -> dict[str, Path]:
     if not shutil.which("go"):
         pytest.skip("there is no Go compiler: install golang-go")
     plain, c = {"CGO_ENABLED": "0"}, {"CGO_ENABLED": "1"}
-    bare = ["-ldflags=-B none -buildid="]
     made = {}
+    bare = "-ldflags=-linkmode=external -B none -buildid= -s -w"
     for name, options, environment in (
-        ("static", [], plain),
+        ("static", ["-ldflags=-buildid="], plain),
         ("dynamic", ["-ldflags=-linkmode=external"], c),
-        ("bare", ["-ldflags=-linkmode=external -B none -buildid="], c),
-        ("stripped", ["-ldflags=-linkmode=external -B none -buildid= -s -w"], c),
-        ("staticbare", bare, plain),
+        ("bare", [bare], c),
     ):
         made[name] = app.folder / f"talk-{name}"
         argv: Words = ["go", "build", "-o", made[name], *options, PROGRAMS / "talk.go"]
         folder = {"GOCACHE": str(app.folder / "gocache"), "GOFLAGS": "-trimpath", "GO111MODULE": "off"}
-        result = run(argv, env={**folder, **environment})
-        assert result.returncode == 0, result.stderr
+        subprocess.run(argv, env={**os.environ, **folder, **environment}, check=True)
     return made
 
 
@@ -324,7 +321,9 @@ except BlockingIOError: print(count)"""
             server.stdin.write("\n")
             server.stdin.flush()
             assert server.stdout.readline() == written
-    assert packets.priorities == {6} and len(packets.packets) > 5
+    others = [packet for packet in packets.packets if packet[0] != 6]
+    assert others in ([], [(0, socket.IPPROTO_TCP, ACK)]), "the latter is TIME_WAIT's, see forgotten()"
+    assert len(packets.packets) > 5
 
 
 def test_the_innermost_wins(app: AppUtil, network: Network) -> None:
@@ -340,7 +339,7 @@ def test_a_library_inside_a_cgroup_is_refused(app: AppUtil) -> None:
 
 
 def test_the_program_does_not_notice(app: AppUtil) -> None:
-    text = "import os, sys; print(sorted(os.listdir('/proc/self/fd')), os.environ.get('LD_PRELOAD'), os.getsid(0) == os.getsid(os.getppid())); sys.exit(7)"
+    text = "import os, sys; print(sorted(os.listdir('/proc/self/fd')), os.getsid(0) == os.getsid(os.getppid())); sys.exit(7)"
     plain, marked = run([sys.executable, "-c", text]), run(under(app, sys.executable, "-c", text))
     assert (marked.returncode, marked.stdout, marked.stderr) == (7, plain.stdout, "")
     assert run(under(app, "sh", "-c", "kill -9 $$")).returncode == -9
@@ -383,15 +382,30 @@ def test_a_kernel_without_it(app: AppUtil, call: int, number: int, words: str) -
     assert set(mounted().glob("**/qjau-*")) <= before
 
 
+def test_a_window_where_there_is_none(app: AppUtil) -> None:
+    static = compiled(app, "client", "-static")
+    result = run([app.command, "-p", "6", "-w", "15500", "--cgroup", static])
+    assert (result.returncode, result.stdout) == (126, "")
+    assert (
+        "is statically linked" in result.stderr and "--cgroup sets no window; leave -w out" in result.stderr
+    )
+    text = (
+        PRELUDE
+        + "print(prio(socket.socket()), bufs(socket.socket()), prio(socket.socket(socket.AF_PACKET, 2)))"
+    )
+    result = run([app.command, "-p", "6", "-w", "15500", "--cgroup", sys.executable, "-c", text])
+    assert result.stdout == "6 (31000, 31000) 6\n"
+
+
 def test_an_ordinary_user(app: AppUtil) -> None:
     result = run(under(app, "true"), user=NOBODY)
     assert (result.returncode, result.stdout) == (125, "")
     assert "--cgroup needs CAP_SYS_ADMIN" in result.stderr and "run qjau as root" in result.stderr
 
 
-@pytest.mark.parametrize("kind", ["static", "dynamic", "bare", "stripped", "staticbare"])
+@pytest.mark.parametrize("kind", ["static", "dynamic", "bare"])
 def test_go_is_known(app: AppUtil, go: dict[str, Path], kind: str) -> None:
     result = app.run(go[kind], "client")
     assert (result.returncode, result.stdout) == (126, "")
-    assert ("is statically linked" if kind == "staticbare" else "is written in Go") in result.stderr
+    assert ("is statically linked" if kind == "static" else "is written in Go") in result.stderr
     assert "use qjau --cgroup as root" in result.stderr

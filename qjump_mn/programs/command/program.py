@@ -304,6 +304,7 @@ def launches(plan: CommandPlan, trial: Trial) -> Iterator[Launch]:
             itself=plan.itself,
             longest_s=longest_ns / 1e9 if plan.itself else 0.0,
             good=plan.good,
+            unknown=True,
         )
 
 
