@@ -24,8 +24,9 @@ class Launch:
     ``exists`` a file in its folder that does, within ``ready_s``; one that serves and has none of them is
     ready when it has ended. One that does not end ``itself`` is sent SIGTERM ``linger_s`` after all that do
     have ended. ``longest_s`` is how long it may take from its start, beyond a margin; ``good`` are the exit
-    statuses that are results; ``preload`` is a library of ours. ``unknown`` says that it may start what ignores
-    preloaded libraries, such as static programs and Go: the kernel gives its packets the level then."""
+    statuses that are results; ``preload`` is a library of ours. ``unknown`` says that it may start what
+    ignores preloaded libraries, such as static programs and Go: the kernel gives its packets the level then.
+    """
 
     phase: Phase
     host: str

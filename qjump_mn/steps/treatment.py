@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from qjump_mn import theory
 from qjump_mn.executor.steps import MACHINE, AnyStep, Run
-from qjump_mn.links import registry
+from qjump_mn.links import commands, registry
 from qjump_mn.links.base import HANDLE, PARENT, Shaping
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import SchemePlan
@@ -121,13 +121,8 @@ def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
 
 
 def _level_priorities(devices: Sequence[str]) -> Run:
-    """Give every frame that leaves a switch its level as priority, by the tag, for queues of a scheme's own:
-    what comes in through a veth has priority 0."""
-    lines = []
-    for device in devices:
-        frame = f"filter add dev {device} egress pref 1 protocol 802.1q flower"
-        lines.append(f"qdisc add dev {device} clsact")
-        lines += [f"{frame} vlan_prio {level} action skbedit priority {level}" for level in LEVELS if level]
+    """Give every frame that leaves a switch its level as priority, by the tag, for a scheme's own queues."""
+    lines = [line for device in devices for line in commands.tagged_priorities(device)]
     return _batch("tc", MACHINE, lines, [f"qdisc del dev {device} clsact" for device in devices])
 
 

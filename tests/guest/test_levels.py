@@ -23,7 +23,7 @@ SOURCE = Path(__file__).parents[1] / "app_util/programs/bare.c"
 def static_program(folder: Path) -> str:
     if os.uname().machine != "x86_64" or not shutil.which("gcc"):
         pytest.skip("builds a static program for x86_64 by gcc: install gcc on such a machine")
-    argv = ["gcc", "-Os", "-s", "-static", "-nostdlib", "-o", folder / "bare", SOURCE]
+    argv = ["gcc", "-Os", "-s", "-static", "-nostdlib", "-o", str(folder / "bare"), str(SOURCE)]
     subprocess.run(argv, check=True)
     return base64.b64encode(gzip.compress((folder / "bare").read_bytes(), mtime=0)).decode()
 

@@ -164,6 +164,16 @@ def priorities(
     return lines
 
 
+def tagged_priorities(device: str) -> list[str]:
+    """``tc`` lines: every frame that leaves ``device`` has its tag's level as priority, for queues that
+    choose by that; what came in through a veth has priority 0."""
+    frame = f"filter add dev {device} egress pref 1 protocol 802.1q flower"
+    return [
+        f"qdisc add dev {device} clsact",
+        *(f"{frame} vlan_prio {level} action skbedit priority {level}" for level in LEVELS if level),
+    ]
+
+
 OWNER = "external_ids:owner=mininet-qos"
 COOKIE = "0x716f73"
 """Of our flows, by which they are found again."""
