@@ -75,9 +75,9 @@ class Links(unittest.TestCase):
     def test_a_tag_becomes_the_priority_of_what_leaves(self) -> None:
         lines = commands.tagged_priorities("s1-eth1")
         self.assertEqual(lines[0], "qdisc add dev s1-eth1 clsact")
-        frame = "filter add dev s1-eth1 egress pref 1 protocol 802.1q flower vlan_prio"
+        to = "filter add dev s1-eth1 egress pref 1 protocol 802.1q flower vlan_prio"
         self.assertEqual(
-            lines[1:], [f"{frame} {level} action skbedit priority {level}" for level in range(1, 8)]
+            lines[1:], [f"{to} {level} action skbedit priority {level}" for level in range(1, 8)]
         )
 
     def test_the_first_band_is_level_7s_and_each_has_its_buffer(self) -> None:
