@@ -184,9 +184,11 @@ def folders() -> list[Path]:
 
 def entries() -> list[Entry]:
     """Everything in every root that can be read, the longest unused first."""
-    artefacts = [
-        Entry(path.parent.name, path.name, path, _size(path), path.stat().st_mtime) for path in folders()
-    ]
+    artefacts = []
+    for path in folders():
+        with contextlib.suppress(FileNotFoundError):  # another process removes it now
+            used_s = path.stat().st_mtime
+            artefacts.append(Entry(path.parent.name, path.name, path, _size(path), used_s))
     return sorted(artefacts, key=lambda entry: entry.used_s)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bench import figures, manual, marks, readme, reference, simulator
+from bench import figures, manual, marks, readme, reference, schemes, simulator
 from qjump_mn.analysis import pipeline
 from qjump_mn.programs import registry
 from tests import synthetic
@@ -96,6 +96,10 @@ def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(
     with pytest.raises(SystemExit, match=r"^3$"):
         simulator.needed("no-such-program", "it is not installed")
     assert capsys.readouterr().err == "it is not installed\n"
+
+
+def test_the_schemes_are_those_of_the_reference_run() -> None:
+    assert marks.read(schemes.PAGE, "schemes") == schemes.table()
 
 
 def test_the_readme_shows_the_reference_run() -> None:

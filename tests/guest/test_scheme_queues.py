@@ -1,0 +1,115 @@
+"""Queues of schemes below a wire: that frames meet them by their levels, that each kernel has them, and what
+cannot be there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qjump_mn.backends.guest import GuestBackend
+from qjump_mn.guest import Image, Job, Snapshot, run
+from qjump_mn.links.base import root_of
+from qjump_mn.model.plan import Plan
+from qjump_mn.model.resolve import plan
+from qjump_mn.toolbox import OTHER_KERNELS
+from tests.guest import trees
+from tests.guest.laboratory import Laboratory
+
+pytestmark = pytest.mark.guest
+
+SHARED = "s0-eth3"
+"""Where Figure 3a's bulk flows meet, on the ping's way."""
+
+LEVELLED = {"cbs": "cbs", "qjump_ecn": "red", "priorities_fq_codel": "fq_codel"}
+"""Arms with a class for each level there, and what the ping's has."""
+
+FLAT = {"fq_codel": "fq_codel", "cake": "cake"}
+
+CLASSES = "num_tc 3 map 2 2 1 0 2 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 2@2"
+UNFIT = {
+    "taprio": (
+        f"taprio {CLASSES} base-time 0 sched-entry S 01 300000 sched-entry S 06 700000 clockid CLOCK_TAI"
+    ),
+    "mqprio": f"mqprio {CLASSES} hw 0",
+    "etf": "etf clockid CLOCK_TAI delta 300000 skip_sock_check",
+}
+VETH = """
+import json, subprocess
+def sh(line):
+    done = subprocess.run(line, shell=True, capture_output=True, text=True)
+    return done.returncode
+assert not sh("ip link add name near numtxqueues 8 type veth peer name far && ip link set far up")
+assert not sh("ip addr add 10.0.0.1/24 dev near && ip link set near up")
+assert not sh("ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev near")
+left = {}
+for name, line in LINES.items():
+    assert not sh("tc qdisc add dev near root handle 5: wire rate 10mbit limit 152200")
+    code = sh(f"tc qdisc add dev near parent 5:1 handle 20: {line}")
+    sh("ping -c 3 -i 0.1 -W 1 10.0.0.2")
+    counted = json.loads(subprocess.run("tc -j -s qdisc show dev near".split(), capture_output=True).stdout)
+    left[name] = {"code": code, "sent": counted[0]["packets"], "dropped": counted[0]["drops"]}
+    assert not sh("tc qdisc del dev near root")
+open("left.json", "w").write(json.dumps(left))
+"""
+
+
+def resolved(*schemes: str) -> Plan:
+    names = [name.replace("_", "-") for name in schemes]
+    return plan("fig3a", "smoke", ["duration=1s", "warmup=1s"], schemes=names)
+
+
+def qdiscs(trial: Path) -> list[dict[str, Any]]:
+    """Those of the port where the bulk flows meet, at the end."""
+    found = json.loads((trial / "asbuilt/after/tc-switches.json").read_text())
+    return [qdisc for qdisc in found if qdisc.get("dev") == SHARED]
+
+
+@pytest.mark.parametrize("arm", LEVELLED)
+def test_frames_meet_the_queue_of_their_level(arm: str, laboratory: Laboratory) -> None:
+    _, out = laboratory.run(resolved(*LEVELLED), arm)
+    by_parent = {qdisc.get("parent"): qdisc for qdisc in qdiscs(out)}
+    levels = {level["level"]: level["packets"] for level in (root_of(qdiscs(out)) or {})["levels"]}
+    assert by_parent["20:2"]["kind"] == LEVELLED[arm], "level 6, the ping's"
+    for level in range(8):
+        waiting = by_parent[f"20:{8 - level}"]["qlen"]
+        counted = by_parent[f"20:{8 - level}"]["packets"]
+        # What the wire has from the queue it has not yet handed over: one frame at most.
+        assert 0 <= counted - levels[level] <= 1 + waiting, level
+    assert levels[6] >= 100 and levels[0] >= 1000
+
+
+@pytest.mark.parametrize("arm", FLAT)
+def test_a_queue_of_a_port_has_all_frames(arm: str, laboratory: Laboratory) -> None:
+    _, out = laboratory.run(resolved(*FLAT), arm)
+    root, below = qdiscs(out)
+    assert (below["kind"], below["parent"]) == (FLAT[arm], "5:1")
+    assert 0 <= below["packets"] - root["packets"] <= 1 and below["packets"] > 1000
+
+
+@pytest.mark.parametrize("kernel", OTHER_KERNELS)
+def test_another_kernel_has_them_too(kernel: str, tmp_path: Path) -> None:
+    trees.kernel_tree(kernel)
+    with GuestBackend(kernel=kernel) as backend:
+        wanted = resolved("cake", "cbs")
+        machine = backend.prepare(wanted, print)
+        assert machine["kernel"].startswith(f"{kernel}.")
+        for name in ("cake", "cbs"):
+            trial = next(trial for trial in wanted.trials() if trial.arm.name == name)
+            ended = backend.run(trial, tmp_path / name, print)
+            assert ended.exit_code == 0, ended.message
+            assert name in {qdisc["kind"] for qdisc in qdiscs(tmp_path / name)}
+
+
+def test_what_cannot_stand_below_a_wire(image: Image, booted: Snapshot, tmp_path: Path) -> None:
+    script = VETH.replace("LINES", repr(UNFIT))
+    assert run(image, Job(script=script), tmp_path, snapshot=booted).exit_code == 0, (
+        tmp_path / "stderr"
+    ).read_text()
+    left = json.loads((tmp_path / "left.json").read_text())
+    assert left["taprio"]["code"] and left["mqprio"]["code"], "they want to be root"
+    assert left["taprio"]["sent"] >= 3 and left["mqprio"]["sent"] >= 3
+    assert not left["etf"]["code"]
+    assert (left["etf"]["sent"], left["etf"]["dropped"] >= 3) == (0, True), "nobody set a time"
