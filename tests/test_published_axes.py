@@ -377,6 +377,23 @@ def test_table_1_has_dots_where_numbers_were_published_and_says_where_not(tmp_pa
     assert "Not published as numbers (QJump (NSDI'15), Table 1): source host, " in figure.caption
 
 
+def test_labels_that_would_touch_are_tilted_below_the_last_panel(tmp_path: Path) -> None:
+    plan = resolve.plan("schemes", "smoke", [])
+    measured = {"ping": {"p50_ms": 2.0, "p99_ms": 4.0}, "bulk": {"goodput_mbps": 9.3}}
+    figure = drawn(tmp_path, plan, summaries(plan, dict.fromkeys(plan.figure.arms, measured)), bars).figure
+    figure.draw_without_rendering()
+    above, last = figure.axes
+    assert not any(label.get_visible() and label.get_text() for label in above.get_xticklabels())
+    labels = last.get_xticklabels()
+    assert [label.get_text() for label in labels] == [
+        arm.label for name in plan.figure.arms for arm in plan.arms if arm.name == name
+    ]
+    (footer,) = (text for text in figure.texts if "virtual clock" in text.get_text())
+    lowest = min(label.get_window_extent().y0 for label in labels)
+    assert {round(label.get_rotation()) for label in labels} == {30}
+    assert lowest > footer.get_window_extent().y1
+
+
 # The files.
 
 

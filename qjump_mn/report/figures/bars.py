@@ -26,6 +26,8 @@ from .notes import LEFT, RIGHT
 from .style import Figure
 
 PANEL_INCHES = 2.6
+ACROSS, LETTER_INCHES, TILT = 110, 0.07, math.radians(30)
+"""So many letters have room below a panel; a letter of a label that is tilted, and by how much that is."""
 SHADES = (1.0, 0.55, 0.3)
 """How strong the arm's colour is for each measure of a panel."""
 
@@ -39,11 +41,15 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         return []
     stack, published = plan.figure.panels, behind.of(plan)
     longer = ""
+    labels = [arm.label for arm in shown]
+    # Labels that would touch each other are tilted, and stand below the last panel only.
+    tilted = max(map(len, labels)) * len(labels) > ACROSS
+    below = 0.85 + (LETTER_INCHES * max(map(len, labels)) * math.sin(TILT) if tilted else 0)
     with style.applied():
-        inches = PANEL_INCHES * len(stack) + 1.1
+        inches = PANEL_INCHES * len(stack) + 0.25 + below
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
         grid = figure.add_gridspec(
-            len(stack), 1, left=LEFT, right=RIGHT, top=1 - 0.35 / inches, bottom=0.85 / inches, hspace=0.25
+            len(stack), 1, left=LEFT, right=RIGHT, top=1 - 0.35 / inches, bottom=below / inches, hspace=0.25
         )
         for index, panel in enumerate(stack):
             axis = figure.add_subplot(grid[index, 0])
@@ -51,6 +57,11 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
             letter = style.letter(index) if len(stack) > 1 else ""
             title = [letter, published.title(index) if published else ""]
             axis.set_title("  ".join(filter(None, title)), loc="left")
+            axis.set_xticks(range(len(labels)), labels)
+            if tilted:
+                axis.tick_params("x", labelbottom=index == len(stack) - 1)
+                for label in axis.get_xticklabels():
+                    label.set(rotation=math.degrees(TILT), ha="right", rotation_mode="anchor")
         seeds = notes.seeds(shown)
         drawn = [arm for arm in plan.arms if arm.name in plan.figure.arms]
         scale = f"{notes.scale(manifest, drawn)}; {notes.replicates(seeds)}"
@@ -114,7 +125,6 @@ def _panel(
                 drawn[1] if drawn else math.inf,
                 known,
             )
-    axis.set_xticks(np.arange(len(arms)), [arm.label for arm in arms])
     axis.set_ylabel(panel.label.removesuffix("ms") + unit if times else panel.label)
     axis.grid(axis="x", visible=False)
     if panel.relative_to:
