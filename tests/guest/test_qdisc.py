@@ -312,14 +312,18 @@ def test_with_a_slack_no_exact_epoch_holds_more_than_a_budget(guest: Guest) -> N
 def test_the_document_has_the_table_of_slack(guest: Guest) -> None:
     if guest.kernel != "6.12":
         pytest.skip("docs/qdisc.md has 6.12's")
-    written = marks.read(DOCUMENT, "slack").splitlines()
-    found = qdisc.slack_table(guest.values("qjump_slack")["cases"]).splitlines()
-    late = [row for row in written if "| none | 2 B |" in row]
-    assert late, "the document tells of a frame that was late"
-    # Whether one was changes with the image.
-    assert [re.sub(r"(none \|) [12] B", r"\1", row) for row in found] == [
-        re.sub(r"(none \|) [12] B", r"\1", row) for row in written
-    ], "python bench/qdisc.py --write"
+    written = marks.read(DOCUMENT, "slack")
+    found = qdisc.slack_table(guest.values("qjump_slack")["cases"])
+
+    def rows(table: str) -> list[tuple[str, ...]]:
+        return re.findall(r"^\| (\d+ us) \| (none|25 us) \| (\S+) B \| (\S+)% \|$", table, re.MULTILINE)
+
+    assert len(rows(written)) == len(rows(found)) == 6
+    for told, measured_now in zip(rows(written), rows(found), strict=True):
+        assert told[:2] == measured_now[:2]
+        # Whether a frame is late without a slack, and where ticks fall, changes with what ran before.
+        assert told[1] == "none" or told[2] == measured_now[2] == "1"
+        assert float(told[3]) == pytest.approx(float(measured_now[3]), abs=1), "python bench/qdisc.py --write"
 
 
 def check_tcp(guest: Guest, count: int) -> None:
