@@ -24,15 +24,16 @@ QJUMP: Fields = {
     "TCA_QJUMP_EPOCHS": ("I", [0, 1, 2], [3, 256, U32]),
     "TCA_QJUMP_OVERHEAD": ("I", [0, 1, 24, 2048], [2049, U32]),
     "TCA_QJUMP_MPU": ("I", [0, 1, 84, 2048], [2049, U32]),
+    "TCA_QJUMP_SLACK": ("Q", [1, 25_000, HOUR], [HOUR + 1, 2**63, U64]),  # a slack of 0 is not dumped
 }
 LEVEL: Fields = {
     "TCA_QJUMP_LEVEL_BUDGET": ("I", [0, 2048, 2049, 15500, 2**31, U32], [1, 63]),
-    "TCA_QJUMP_LEVEL_LIMIT": ("I", [0, 64, 65, 152200, 2**31, U32], [1, 63]),
-    "TCA_QJUMP_LEVEL_PACKETS": ("I", [1, 2, 1000, U32], [0]),
+    "TCA_QJUMP_LEVEL_LIMIT": ("I", [0, 64, 65, 152200, 2**31 - 1], [1, 63, 2**31, U32]),
+    "TCA_QJUMP_LEVEL_PACKETS": ("I", [1, 2, 1000, 2**31 - 1], [0, 2**31, U32]),
 }
 WIRE: Fields = {
     "TCA_WIRE_RATE": ("Q", [1000, 1001, 10**7, 10**8 + 1, 10**12], [1, 999, 10**12 + 1, 2**63, U64]),
-    "TCA_WIRE_LIMIT": ("I", [64, 65, 152200, 2**31, U32], [0, 1, 63]),
+    "TCA_WIRE_LIMIT": ("I", [64, 65, 152200, 2**31 - 1], [0, 1, 63, 2**31, U32]),
     "TCA_WIRE_CLASSIFY": ("I", [0, 1, 2], [3, 256, U32]),
     "TCA_WIRE_OVERHEAD": ("I", [0, 1, 24, 2048], [2049, U32]),
     "TCA_WIRE_DELAY": ("Q", [0, 1, 10**6, 10**10], [10**10 + 1, U64]),
@@ -96,6 +97,8 @@ class Grammar:
             values.setdefault("TCA_QJUMP_EPOCH", 10**6)
             if values.get("TCA_QJUMP_EPOCHS") != 2:
                 values.pop("TCA_QJUMP_BASE", None)
+            if values.get("TCA_QJUMP_EPOCHS"):
+                values.pop("TCA_QJUMP_SLACK", None)
             nodes += [self.level(i) for i in range(8) if self.draw.random() < 0.4]
             if self.draw.random() < 0.4:
                 nodes.append((self.numbers["TCA_QJUMP_PRIOMAP"], 0, bytes(self.draw.randrange(8) for _ in range(16))))
@@ -129,7 +132,7 @@ class Grammar:
             flaws += [
                 self.level_flat, self.level_nameless, self.level_twice, self.level_unknown, self.level_absurd, self.level_out_of_range,
                 self.level_wrong_length, self.map_out_of_range, self.map_wrong_length, self.base_not_aligned, self.budget_below_mpu,
-                self.other_than_2015,
+                self.other_than_2015, self.slack_not_rolling,
             ]
         else:
             flaws.append(self.thresholds_alike)
@@ -208,6 +211,10 @@ class Grammar:
     def base_not_aligned(self, nodes: list[Node]) -> None:
         nodes.append(self.scalar("TCA_QJUMP_EPOCHS", self.draw.randrange(2)))
         nodes.append(self.scalar("TCA_QJUMP_BASE", self.draw.choice([1, 2**63 - 1])))
+
+    def slack_not_rolling(self, nodes: list[Node]) -> None:
+        nodes.append(self.scalar("TCA_QJUMP_EPOCHS", self.draw.randrange(1, 3)))
+        nodes.append(self.scalar("TCA_QJUMP_SLACK", self.draw.choice([1, 25_000])))
 
     def budget_below_mpu(self, nodes: list[Node]) -> None:
         kind = self.numbers["TCA_QJUMP_LEVEL"]
