@@ -1,5 +1,5 @@
 """What the emulation costs here: the network's set-up, a fork, and processor seconds for the same frames at
-each rate. Prints a Markdown table.
+each rate, with Mininet's own TC links too. Prints a Markdown table.
 
     python bench/emulation.py [--write docs/emulation.md]
 
@@ -28,17 +28,19 @@ from qjump_mn.model.resolve import plan
 ROUNDS = 3
 RATES_MBPS = (10, 100, 1000, 10000)
 """At more than the first the clock is dilated."""
+ARMS = {"wire": ("idle", "contended", "qjump"), "htb": ("idle", "contended")}
+"""What is measured with each model of a link; "htb" has Mininet's own TC links, which are for the first rate
+only."""
+BULK_FRAMES = RATES_MBPS[0] * 1e6 / (8 * 1542)
+"""Full-size frames that the link which all flows share carries in the time of a row; each crosses four links."""
 
 
 def main() -> None:
     """Measure, print and, if asked, write."""
-    rows = [*setting_up(), *running()]
-    width = max(len(name) for name, _ in rows)
-    table = [
-        f"| {'what':<{width}} | seconds |",
-        f"| {'-' * width} | --- |",
-        *(f"| {name:<{width}} | {value} |" for name, value in rows),
-    ]
+    rows = [("what", "seconds", "ms a bulk packet"), *setting_up(), *running()]
+    width = max(len(name) for name, *_ in rows)
+    first, *others = (f"| {name:<{width}} | {' | '.join(values)} |" for name, *values in rows)
+    table = [first, f"| {'-' * width} | --- | --- |", *others]
     model = next(
         (
             line.partition(":")[2].strip()
@@ -55,7 +57,7 @@ def main() -> None:
         marks.write(Path(sys.argv[2]), "emulation", text)
 
 
-def setting_up() -> list[tuple[str, str]]:
+def setting_up() -> list[tuple[str, str, str]]:
     """Boot, Open vSwitch and 12 hosts from nothing; an empty fork."""
     image = guest.prepare(lambda line: None)
     built = setup(plan("fig3a", "smoke", []).network.skeleton())
@@ -72,34 +74,41 @@ def setting_up() -> list[tuple[str, str]]:
             guest.run(image, guest.Job(script=""), Path(scratch, f"fork{index}"), snapshot=state)
             forks.append(busy_s() - began)
     return [
-        ("boot, Open vSwitch, 12-host network, from cold", f"{min(cold):.1f} s"),
-        ("a fork that does nothing", f"{min(forks):.2f} s"),
+        ("boot, Open vSwitch, 12-host network, from cold", f"{min(cold):.1f} s", "–"),
+        ("a fork that does nothing", f"{min(forks):.2f} s", "–"),
     ]
 
 
-def running() -> list[tuple[str, str]]:
+def running() -> list[tuple[str, str, str]]:
     """Seconds for as long as a link takes for the frames of a second at 10 Mb/s, by the difference between a
     long and a short trial."""
     rows = []
-    for rate in RATES_MBPS:
-        unit_s = RATES_MBPS[0] / rate
-        for arm in ("idle", "contended", "qjump"):
-            seconds, virtuals = [], []
-            for units in (2, 8):
-                best = min((once(rate, arm, units * unit_s) for _ in range(ROUNDS)), key=lambda cost: cost[0])
-                seconds.append(best[0])
-                virtuals.append(best[1])
-            cost_s = (seconds[1] - seconds[0]) / (virtuals[1] - virtuals[0]) * unit_s
-            rows.append((f"{unit_s * 1e3:g} virtual ms at {rate} Mb/s, arm {arm}", f"{cost_s:.2f} s"))
+    for model, arms in ARMS.items():
+        for rate in RATES_MBPS if model == "wire" else RATES_MBPS[:1]:
+            unit_s = RATES_MBPS[0] / rate
+            links = f"{rate} Mb/s" if model == "wire" else "10 Mb/s on Mininet's TC links"
+            for arm in arms:
+                cost_s = apiece_s(model, rate, arm, unit_s)
+                bulk = "–" if arm == "idle" else f"{cost_s / BULK_FRAMES * 1e3:.2f}"
+                rows.append((f"{unit_s * 1e3:g} virtual ms at {links}, arm {arm}", f"{cost_s:.2f} s", bulk))
     return rows
 
 
-def once(rate: int, arm: str, duration_s: float) -> tuple[float, float]:
+def apiece_s(model: str, rate: int, arm: str, unit_s: float) -> float:
+    """Processor seconds of each unit, of eight beside two."""
+    short, long = (
+        min((once(model, rate, arm, units * unit_s) for _ in range(ROUNDS)), key=lambda cost: cost[0])
+        for units in (2, 8)
+    )
+    return (long[0] - short[0]) / (long[1] - short[1]) * unit_s
+
+
+def once(model: str, rate: int, arm: str, duration_s: float) -> tuple[float, float]:
     """Processor and virtual seconds of one trial."""
     scale = RATES_MBPS[0] / rate
     times = {"warmup": 2 * scale, "duration": duration_s, "workloads.ping.interval": 0.02 * scale}
     settings = [f"{name}={value * 1e9:.0f}ns" for name, value in times.items()]
-    resolved = plan("fig3a", "smoke", [f"link.rate={rate}Mbit", *settings])
+    resolved = plan("fig3a", "smoke", [f"link.rate={rate}Mbit", f"link.model={model}", *settings])
     backend = GuestBackend()
     backend.prepare(resolved, lambda line: None)
     trial: Trial = next(trial for trial in resolved.trials() if trial.arm.name == arm)

@@ -1,13 +1,13 @@
 """Runs every experiment and writes the sections of docs/figures.md: each figure with its command, the
 verdicts and the picture.
 
-    python bench/figures.py [--preset smoke] [--out FOLDER] [EXPERIMENT ...] [--write]
+    python bench/figures.py [--preset PRESET] [--out FOLDER] [EXPERIMENT ...] [--write]
     python bench/figures.py --from FOLDER [EXPERIMENT ...] [--write]
 
-Without `--write` they go to standard output. Where experiments are named, the others' sections and pictures
-stay as they are. `--out` is where the run directories stay. `--from` runs nothing: it takes the newest
-complete run of each experiment in a folder, such as `qjump-mn run all --out FOLDER` leaves them; the section
-of an experiment without one stays as it is.
+Without `--preset` each runs its usual one. Without `--write` they go to standard output. Where experiments
+are named, the others' sections and pictures stay as they are. `--out` is where the run directories stay.
+`--from` runs nothing: it takes the newest complete run of each experiment in a folder, such as `qjump-mn run
+all --out FOLDER` leaves them; the section of an experiment without one stays as it is.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
 told first."""
 
 
-ABLATIONS = {"course16": ("course16-ablation",), "fig3a": ("fig3a-htb2015",)}
-"""Presets with a section of their own, after that of their experiment: what a course would have seen with one
-thing changed. Their arms are told one by one."""
+SECTIONS = {"course16": ("course16-ablation",), "fig3a": ("fig3a", "fig3a-htb2015")}
+"""The sections of an experiment that has not just one of its name. A preset's own says what a course would
+have seen with one thing changed; its arms are told one by one."""
 
 
 def main() -> None:
@@ -52,13 +52,13 @@ def main() -> None:
     asked = arguments.parse_args()
     if asked.folder and (asked.preset or asked.out):
         arguments.error("--from runs nothing: leave out --preset and --out")
-    known = [key for name in loading.names("experiments") for key in (name, *ABLATIONS.get(name, ()))]
+    known = [key for name in loading.names("experiments") for key in SECTIONS.get(name, (name,))]
     sections = dict(written())
     with tempfile.TemporaryDirectory() as scratch:
         for name in asked.experiments or known:
             if not asked.folder:
                 out = asked.out or Path(scratch)
-                sections[name] = section(*which(name, asked.preset or "smoke"), out, keep=asked.write)
+                sections[name] = section(*which(name, asked.preset or ""), out, keep=asked.write)
             elif path := complete(asked.folder, name):
                 sections[name] = told(path, keep=asked.write)
             else:
@@ -72,9 +72,9 @@ def main() -> None:
 
 
 def which(key: str, preset: str) -> tuple[str, str]:
-    """The experiment and the preset of a section."""
-    for name, keys in ABLATIONS.items():
-        if key in keys:
+    """The experiment and the preset of a section, its own or the given one."""
+    for name, keys in SECTIONS.items():
+        if key in keys and key != name:
             return name, key.removeprefix(f"{name}-")
     return key, preset
 
@@ -107,7 +107,8 @@ def summary(sections: Iterable[str]) -> str:
 def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
     """Run an experiment; what the page says of it."""
     before = (out / "last").resolve()
-    command = [sys.executable, "-m", "qjump_mn.run", name, "--preset", preset, "--out", str(out)]
+    asked = ["--preset", preset] if preset else []
+    command = [sys.executable, "-m", "qjump_mn.run", name, *asked, "--out", str(out)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
     if (out / "last").resolve() == before:  # an older run must not pass for this one
         raise SystemExit(f"{name} left no run: exit code {done.returncode}")
@@ -117,7 +118,7 @@ def section(name: str, preset: str, out: Path, *, keep: bool) -> str:
 def complete(folder: Path, key: str) -> Path | None:
     """The newest run for a section in a folder of which every trial is done and judged."""
     name, preset = which(key, "")
-    others = [which(other, "")[1] for other in ABLATIONS.get(name, ())]
+    others = [which(other, "")[1] for other in SECTIONS.get(name, ())]
     for run in earlier.newest_first(folder, name):
         its = run.manifest.plan.preset
         if (its == preset if preset else its not in others) and run.outcome is not None:
@@ -153,7 +154,7 @@ def told(path: Path, *, keep: bool) -> str:
     found, manifest = outcome.read(run.path), run.manifest
     plan, pictures = manifest.plan, []
     own = f"{plan.experiment}-{plan.preset}"
-    key = own if own in ABLATIONS.get(plan.experiment, ()) else plan.experiment
+    key = own if own in SECTIONS.get(plan.experiment, ()) else plan.experiment
     for drawing in found.drawings:
         picture = PICTURES / f"{key}-{drawing.name}.png"
         if keep:
