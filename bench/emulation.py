@@ -32,7 +32,7 @@ ARMS = {"wire": ("idle", "contended", "qjump"), "htb": ("idle", "contended")}
 """What is measured with each model of a link; "htb" has Mininet's own TC links, which are for the first rate
 only."""
 BULK_FRAMES = RATES_MBPS[0] * 1e6 / (8 * 1542)
-"""Full-size frames that the link which all flows share carries in the time of a row; each crosses four links."""
+"""Full-size frames on the link that all flows share, in the time of a row; each crosses four links."""
 
 
 def main() -> None:
