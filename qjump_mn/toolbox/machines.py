@@ -24,6 +24,7 @@ from qjump_mn.toolbox import (
     fetching,
     image,
     machine_file,
+    origins,
     overlay,
     processors,
     selection,
@@ -193,6 +194,7 @@ def taken(place: str, progress: Progress = lambda line: None) -> Path:
             _check(path, place, lock)
             facts = machine_file.unpack(path, folder)
         (folder / FACTS).write_bytes(msgspec.json.encode(facts))
+        origins.note(folder, f"the file {place}")
 
     progress(f"takes the machine from {place}")
     return cache.artefact("machine", lock.sha256, fill, needs_bytes=_NEEDS_BYTES, progress=progress)

@@ -33,8 +33,9 @@ class GoneError(MachineError):
         )
 
 
-def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> None:
-    """Put the file of every package of the lock into ``folder``, with the list of them that apt reads.
+def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> str:
+    """Put the file of every package of the lock into ``folder``, with the list of them that apt reads; where they
+    came from, in words.
 
     Each is looked for at the mirrors, then in the archive of old packages by the lock's time. Raises
     GoneError if one is at none of them with its hash, and OSError where it cannot be written.
@@ -53,10 +54,12 @@ def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> None:
     gone = [one for one, where in zip(lock.have, had, strict=True) if where is None]
     if gone:
         raise GoneError(lock, gone)
-    old = sum(where == "archive" for where in had)
+    index(folder, lock.suite.removesuffix(mirrors.BACKPORTS))
+    old = had.count("archive")
     if old:
         progress(f"{old} of them from the archive of old packages")
-    index(folder, lock.suite.removesuffix(mirrors.BACKPORTS))
+    archive = f", {old} of them from the archive {mirrors.archive()}" if old else ""
+    return f"{len(had)} packages from {', '.join(bases) or 'no mirror'}{archive}"
 
 
 def index(folder: Path, release: str) -> None:
