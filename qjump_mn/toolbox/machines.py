@@ -189,7 +189,8 @@ def taken(place: str, progress: Progress = lambda line: None) -> Path:
     lock = read()
 
     def fill(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        # In the folder itself, which is swept if we are killed.
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
             path = _fetched(place, Path(scratch, "file"), lock, progress) if "://" in place else Path(place)
             _check(path, place, lock)
             facts = machine_file.unpack(path, folder)
