@@ -47,7 +47,7 @@ def status(context: typer.Context) -> None:
         return
     from qjump_mn import toolbox
     from qjump_mn.toolbox import lock as locks
-    from qjump_mn.toolbox import machines, making
+    from qjump_mn.toolbox import machines, making, origins
 
     packages, reference = locks.read(toolbox.NAME), machines.read()
     for name, file in reference.files.items():
@@ -57,12 +57,14 @@ def status(context: typer.Context) -> None:
     _list("checkout   its sources are the reference's", "checkout   its sources are others:", others)
     if folder := machines.found():
         _say(f"here       the reference, in {folder}")
+        _say(f"           from {origins.told(folder)}")
         return
     tree = toolbox.found()
     if tree is None:
         _say(f"here       nothing yet: {making.refusal() or 'run  sudo qjump-mn machine build'}")
         return
     _say(f"here       made of packages, in {tree.root}; Linux {tree.kernel_release}")
+    _say(f"           from {origins.told(tree.root.parent)}")
     _list("           the reference's packages", "           other packages:", toolbox.differences(tree))
 
 

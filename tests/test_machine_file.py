@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import io
 import lzma
+import os
 import random
+import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import cache, references, toolbox
+from typer.testing import CliRunner
+
+from qjump_mn import cache, machine, references, toolbox
 from qjump_mn.errors import MachineError
 from qjump_mn.results.reference import read as reference_of
 from qjump_mn.toolbox import Tree, arm64, machine_file, machines, processors
@@ -178,6 +182,12 @@ def test_the_reference_is_taken_from_the_file_that_is_named(
     assert (folder / "kernel").stat().st_size == 5000 and machines.facts(folder).qemu_version == "10.0"
     monkeypatch.delenv(machines.VARIABLE)
     assert machines.found() == machines.reference() == folder and machines.is_at_hand()
+    status = CliRunner().invoke(machine.app, []).stdout.splitlines()
+    assert status[-2:] == [
+        f"here       the reference, in {folder}",
+        f"           from the file {reference}",
+    ]
+    assert any("its sources are the reference's" in line for line in status)
 
 
 def test_the_file_for_other_hosts_is_refused(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,6 +250,24 @@ def test_any_other_file_is_refused(reference: Path, damage: Callable[[bytes], by
         with pytest.raises(MachineError, match=r"is not the machine of this checkout: its SHA-256 is "):
             machines.taken(place)
     assert machines.found() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+@pytest.mark.parametrize(("needs", "sentence"), [(300 << 20, " of the 300 MiB that it needs"), (0, "")])
+def test_a_disk_without_room_for_it_is_one_sentence(
+    needs: int, sentence: str, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found out before, or while it is unpacked."""
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    monkeypatch.setattr(machines, "_NEEDS_BYTES", needs)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tiny", str(folder)], check=True)
+    try:
+        with pytest.raises(MachineError, match=rf"^no room for the machine: {folder} has 0 MiB{sentence};"):
+            machines.taken(str(reference))
+        assert not list(folder.glob("machine/*.tmp-*")) and machines.found() is None
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_a_file_that_is_not_there_is_named(reference: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import http.server
+import os
 import re
 import shutil
 import subprocess
@@ -183,6 +184,11 @@ def test_what_the_mirror_has_no_more_comes_from_the_archive(lock: Lock, served: 
     moved_to_archive(served, lock.have[1])
     files, said = gathered(lock, tmp_path / "had")
     assert len(files) == 5 and said[1:] == ["1 of them from the archive of old packages"]
+    archive = os.environ["QJUMP_MN_ARCHIVE"]
+    mirror = archive.replace("archive", "debian")
+    assert packages.gather(lock, tmp_path / "again", said.append) == (
+        f"3 packages from {mirror}, {mirror}-security, 1 of them from the archive {archive}"
+    )
 
 
 def test_a_package_that_is_nowhere_is_named(lock: Lock, served: Path, tmp_path: Path) -> None:

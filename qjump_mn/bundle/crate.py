@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -25,27 +26,33 @@ VENUE = "12th USENIX Symposium on Networked Systems Design and Implementation (N
 PAGES = (1, 14)
 
 _FORMATS = {
+    "csv": "text/csv",
     "html": "text/html",
     "json": "application/json",
+    "jsonl": "application/jsonl",
     "md": "text/markdown",
     "pdf": "application/pdf",
     "png": "image/png",
     "svg": "image/svg+xml",
 }
+_TEXT = "text/plain"
+_NOT_ESCAPED = "/=+@,~"
+"""In the path of a file, which is a URI there; what else a name may have is escaped."""
 
 
 def metadata(manifest: Manifest, outcome: Outcome, names: Iterable[str]) -> bytes:
-    """``ro-crate-metadata.json`` for a bundle of the files ``names``."""
-    listed = sorted(names)
+    """``ro-crate-metadata.json`` for a bundle of the files ``names``: a flat list of entities, which refer to each
+    other by ``@id`` alone, as RO-Crate wants it."""
+    files = [_file(name) for name in sorted(names)]
+    authors = [_person(given, family) for given, family in AUTHORS]
+    venue = {"@id": "#venue", "@type": "PublicationEvent", "name": VENUE}
     paper = {
         "@id": "#paper",
         "@type": "ScholarlyArticle",
         "name": PAPER,
-        "author": [
-            {"@type": "Person", "givenName": given, "familyName": family} for given, family in AUTHORS
-        ],
+        "author": [_reference(one) for one in authors],
         "datePublished": "2015",
-        "isPartOf": {"@type": "PublicationEvent", "name": VENUE},
+        "isPartOf": _reference(venue),
     }
     maker = {
         "@id": "#qjump-mn",
@@ -73,7 +80,7 @@ def metadata(manifest: Manifest, outcome: Outcome, names: Iterable[str]) -> byte
         "license": "not stated by who made it",
         "citation": {"@id": "#paper"},
         "mentions": {"@id": "#run"},
-        "hasPart": [{"@id": name} for name in listed],
+        "hasPart": [_reference(file) for file in files],
     }
     descriptor = {
         "@id": "ro-crate-metadata.json",
@@ -81,13 +88,16 @@ def metadata(manifest: Manifest, outcome: Outcome, names: Iterable[str]) -> byte
         "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
         "about": {"@id": "./"},
     }
-    graph = [descriptor, root, run, maker, paper, *map(_file, listed)]
+    graph = [descriptor, root, run, maker, paper, venue, *authors, *files]
     crate = {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph}
     return msgspec.json.format(msgspec.json.encode(crate), indent=1) + b"\n"
 
 
 def citation(manifest: Manifest, outcome: Outcome) -> bytes:
-    """``CITATION.cff``: how to cite the run, and what it rests on. JSON is YAML."""
+    """``CITATION.cff``: how to cite the run, and what it rests on.
+
+    Each value is JSON, which is YAML; the keys are plain, for programs look for a line of `cff-version:`.
+    """
     authors = [{"given-names": given, "family-names": family} for given, family in AUTHORS]
     paper = {
         "type": "conference-paper",
@@ -116,7 +126,7 @@ def citation(manifest: Manifest, outcome: Outcome) -> bytes:
         ],
         "references": [program, paper],
     }
-    return msgspec.json.format(msgspec.json.encode(fields), indent=1) + b"\n"
+    return b"".join(f"{key}: ".encode() + msgspec.json.encode(value) + b"\n" for key, value in fields.items())
 
 
 def _title(manifest: Manifest) -> str:
@@ -134,6 +144,15 @@ def _command(manifest: Manifest) -> str:
 
 
 def _file(name: str) -> dict[str, Any]:
-    entry = {"@id": name, "@type": "File", "name": name}
-    ending = name.rpartition(".")[2]
-    return {**entry, "encodingFormat": _FORMATS[ending]} if ending in _FORMATS else entry
+    kind = _FORMATS.get(name.rpartition(".")[2], _TEXT)
+    return {"@id": quote(name, safe=_NOT_ESCAPED), "@type": "File", "name": name, "encodingFormat": kind}
+
+
+def _person(given: str, family: str) -> dict[str, Any]:
+    name = f"{given} {family}"
+    names = {"name": name, "givenName": given, "familyName": family}
+    return {"@id": f"#{quote(name)}", "@type": "Person", **names}
+
+
+def _reference(entity: dict[str, Any]) -> dict[str, str]:
+    return {"@id": entity["@id"]}

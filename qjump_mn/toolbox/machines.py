@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -23,8 +21,10 @@ from qjump_mn.toolbox import (
     arm64,
     build,
     cpio,
+    fetching,
     image,
     machine_file,
+    origins,
     overlay,
     processors,
     selection,
@@ -42,8 +42,6 @@ BESIDE = "qjump-mn-machine*.tar.xz"
 
 _PACKAGES = "Debian's packages"
 _NEEDS_BYTES = 300 << 20
-_TIMEOUT_S = 30.0
-_CHUNK_BYTES = 1 << 20
 Progress = Callable[[str], None]
 
 
@@ -191,11 +189,13 @@ def taken(place: str, progress: Progress = lambda line: None) -> Path:
     lock = read()
 
     def fill(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        # In the folder itself, which is swept if we are killed.
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
             path = _fetched(place, Path(scratch, "file"), lock, progress) if "://" in place else Path(place)
             _check(path, place, lock)
             facts = machine_file.unpack(path, folder)
         (folder / FACTS).write_bytes(msgspec.json.encode(facts))
+        origins.note(folder, f"the file {place}")
 
     progress(f"takes the machine from {place}")
     return cache.artefact("machine", lock.sha256, fill, needs_bytes=_NEEDS_BYTES, progress=progress)
@@ -254,11 +254,10 @@ def _check(path: Path, place: str, lock: MachineLock) -> None:
 def _fetched(place: str, target: Path, lock: MachineLock, progress: Progress) -> Path:
     progress(f"fetching the machine, {lock.size_bytes >> 20} MB")
     try:
-        with urllib.request.urlopen(place, timeout=_TIMEOUT_S) as answer, target.open("wb") as file:
-            left = lock.size_bytes + 1  # whatever more there is, it is not the file
-            while left and (data := answer.read(min(left, _CHUNK_BYTES))):
+        with target.open("wb") as file:
+            # Whatever more there is, it is not the file.
+            for data in fetching.chunks(place, lock.size_bytes + 1):
                 file.write(data)
-                left -= len(data)
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+    except fetching.FetchError as error:
         raise MachineError(f"{place} cannot be had: {error}") from error
     return target

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import errno
 import os
 import shutil
 import subprocess
@@ -11,7 +13,7 @@ from pathlib import Path
 
 from qjump_mn.errors import MachineError
 from qjump_mn.leash import leashed
-from qjump_mn.toolbox import mirrors, packages, processors
+from qjump_mn.toolbox import mirrors, origins, packages, processors
 from qjump_mn.toolbox.lock import Lock
 from qjump_mn.toolbox.tree import host_program
 
@@ -31,7 +33,7 @@ def locked(lock: Lock, root: Path, progress: Callable[[str], None]) -> None:
     and MachineError with what making a tree needs."""
     _check()
     files = root.with_name("packages")
-    packages.gather(lock, files, progress)
+    origins.note(root.parent, packages.gather(lock, files, progress))
     # They are the ones of the lock by their hashes: who signed a list of them does not count any more, nor
     # from which suite one was asked for.
     lock = replace(lock, ask=tuple(name.partition("/")[0] for name in lock.ask))
@@ -43,7 +45,10 @@ def newest(lock: Lock, root: Path, progress: Callable[[str], None], *more: str) 
     """Make the tree ``root`` of what the mirror has now of the packages that the lock asks for. Raises as
     :func:`locked` does."""
     _check()
-    _mmdebstrap(lock, root, mirrors.lines(lock.suite), progress, *more)
+    sources = mirrors.lines(lock.suite)
+    now = datetime.datetime.now(datetime.UTC).date()
+    origins.note(root.parent, f"what {', '.join(sources) or 'the mirror'} had on {now}")
+    _mmdebstrap(lock, root, sources, progress, *more)
 
 
 def refusal() -> str:
@@ -72,7 +77,7 @@ def _mmdebstrap(
     lock: Lock, root: Path, sources: list[str], progress: Callable[[str], None], *more: str
 ) -> None:
     """Make the tree, in namespaces of its own: killed, it leaves neither a mount in the cache nor a
-    process."""
+    process. Raises OSError where there is no room."""
     argv = [host_program("mmdebstrap"), f"--variant={lock.variant}"]
     argv += ['--aptopt=APT::Install-Recommends "false"', f"--include={','.join(lock.ask)}", *more]
     argv += [f"--architectures={lock.architecture}"]
@@ -95,6 +100,8 @@ def _mmdebstrap(
             if line.startswith("I: "):
                 progress(f"{lock.name}: {line[3:].strip()}")
     if process.returncode:
+        if any(os.strerror(errno.ENOSPC) in line for line in lines):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(root))
         tail = "\n".join(lines[-15:])
         raise MachineError(
             f"mmdebstrap could not make the tree {lock.name!r}; is a Debian mirror reachable "

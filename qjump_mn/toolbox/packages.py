@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
-import socket
 import subprocess
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError
-from qjump_mn.toolbox import mirrors
+from qjump_mn.toolbox import fetching, mirrors
 from qjump_mn.toolbox.lock import Lock, Locked
 from qjump_mn.toolbox.tree import host_program
 
-_AT_ONCE = 8
-_TIMEOUT_S = 30.0
-_CHUNK_BYTES = 1 << 20
+_AT_ONCE = fetching.AT_ONCE
 _PAUSES_S = (0.0, 0.5, 2.0, 8.0)
 """Before each attempt: a busy mirror may refuse one."""
-
-_NOT_THERE = (400, 403, 404, 410)
-_FAILURES = (OSError, http.client.HTTPException)
 
 
 class GoneError(MachineError):
@@ -41,8 +33,9 @@ class GoneError(MachineError):
         )
 
 
-def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> None:
-    """Put the file of every package of the lock into ``folder``, with the list of them that apt reads.
+def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> str:
+    """Put the file of every package of the lock into ``folder``, with the list of them that apt reads; where they
+    came from, in words.
 
     Each is looked for at the mirrors, then in the archive of old packages by the lock's time. Raises
     GoneError if one is at none of them with its hash, and OSError where it cannot be written.
@@ -50,22 +43,23 @@ def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> None:
     folder.mkdir()
     total_mb = sum(one.size_bytes for one in lock.have) >> 20
     progress(f"getting {len(lock.have)} packages as they are locked, {total_mb} MB")
-    bases = mirrors.addresses(lock.suite)
-    stop = threading.Event()
+    bases, search = mirrors.addresses(lock.suite), _Search(folder, progress)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        asked = [pool.submit(_had, one, _places(lock, one, bases), folder, stop) for one in lock.have]
+        asked = [pool.submit(search.had, one, _places(lock, one, bases)) for one in lock.have]
         try:
             had = [future.result() for future in asked]
         except BaseException:
-            stop.set()
+            search.stop.set()
             raise
     gone = [one for one, where in zip(lock.have, had, strict=True) if where is None]
     if gone:
         raise GoneError(lock, gone)
-    old = sum(where == "archive" for where in had)
+    index(folder, lock.suite.removesuffix(mirrors.BACKPORTS))
+    old = had.count("archive")
     if old:
         progress(f"{old} of them from the archive of old packages")
-    index(folder, lock.suite.removesuffix(mirrors.BACKPORTS))
+    archive = f", {old} of them from the archive {mirrors.archive()}" if old else ""
+    return f"{len(had)} packages from {', '.join(bases) or 'no mirror'}{archive}"
 
 
 def index(folder: Path, release: str) -> None:
@@ -93,51 +87,48 @@ def _places(lock: Lock, one: Locked, bases: Sequence[str]) -> list[tuple[str, st
     return places
 
 
-def _had(one: Locked, places: Sequence[tuple[str, str]], folder: Path, stop: threading.Event) -> str | None:
-    """From what kind of place the file was had; None if from none."""
-    target = folder / file_name(one)
-    for kind, address in places:
-        for pause_s in _PAUSES_S:
-            if stop.wait(pause_s):
-                return None
-            is_there = _fetched(address, target, one)
-            if is_there:
-                return kind
-            if is_there is False:
-                break
-    target.unlink(missing_ok=True)
-    return None
+@dataclass(frozen=True)
+class _Search:
+    """Looks for files, which go to a folder; many at once."""
 
+    folder: Path
+    progress: Callable[[str], None]
+    stop: threading.Event = field(default_factory=threading.Event)
+    silence: fetching.Silence = field(default_factory=fetching.Silence)
 
-def _fetched(address: str, target: Path, one: Locked) -> bool | None:
-    """Whether the file is at the address, and then it is written; None where the answer is none."""
-    digest, left = hashlib.sha256(), one.size_bytes
-    try:
-        answer = urllib.request.urlopen(address, timeout=_TIMEOUT_S)
-    except urllib.error.HTTPError as error:
-        return False if error.code in _NOT_THERE else None
-    except urllib.error.URLError as error:
-        return False if _is_final(error.reason) else None
-    except _FAILURES:
+    def had(self, one: Locked, places: Sequence[tuple[str, str]]) -> str | None:
+        """From what kind of place the file was had; None if from none."""
+        target = self.folder / file_name(one)
+        for kind, address in places:
+            for pause_s in _PAUSES_S:
+                if self.stop.wait(pause_s):
+                    return None
+                if self.silence.keeps(address):
+                    break
+                is_there = self._fetched(address, target, one)
+                if is_there:
+                    return kind
+                if is_there is False:
+                    break
+        target.unlink(missing_ok=True)
         return None
-    with answer, target.open("wb") as file:
-        while left:
-            try:
-                data = answer.read(min(left, _CHUNK_BYTES))
-            except _FAILURES:
-                return None
-            if not data:
-                return None
-            digest.update(data)
-            file.write(data)
-            left -= len(data)
-    return digest.hexdigest() == one.sha256
 
-
-def _is_final(reason: object) -> bool:
-    """Whether asking again is of no use: there is no such file, or no such host."""
-    is_unknown = isinstance(reason, socket.gaierror) and reason.errno == socket.EAI_NONAME
-    return is_unknown or isinstance(reason, FileNotFoundError)
+    def _fetched(self, address: str, target: Path, one: Locked) -> bool | None:
+        """Whether the file is at the address, and then it is written; None where the answer is none, or cut
+        short."""
+        digest, left, was_silent = hashlib.sha256(), one.size_bytes, False
+        try:
+            with target.open("wb") as file:
+                for data in fetching.chunks(address, left):
+                    digest.update(data)
+                    left -= file.write(data)
+        except fetching.FetchError as error:
+            was_silent = error.was_silent
+            return False if error.is_final else None
+        finally:
+            if self.silence.note(address, was_silent=was_silent):
+                self.progress(f"{fetching.host(address)} does not answer, and is not asked any more")
+        return None if left else digest.hexdigest() == one.sha256
 
 
 def _stanza(folder: Path, path: Path) -> str:

@@ -1,16 +1,18 @@
-"""The machine as one file: made again it is the same file, and another user, without root, a mirror or anything
-built, has the reference run's results with it."""
+"""The machine as one file: made again it is the same file, also in another folder; and another user, without root,
+a mirror or anything built, has the reference run's results with it. Whoever takes it may be killed at any moment,
+and two may at once."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from qjump_mn import cache
+from qjump_mn import cache, cache_verification
 from qjump_mn.toolbox import machines
 from tests.guest import strangers
 
@@ -61,3 +63,57 @@ def test_another_user_has_the_reference_results_with_nothing_but_the_file(export
         assert f"takes the machine from {file}" in done.stdout + done.stderr
         assert "the results are those of the reference run in the 1 trial that both have" in done.stdout
         assert {path.name for path in (someone.home / "cache").iterdir()} == {"machine", "snapshot"}
+
+
+KILLED = 8
+"""So often, at moments that are spread over the time that it takes."""
+
+
+def importing(file: Path) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-m", "qjump_mn.run", "machine", "import", str(file)]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_who_takes_it_may_be_killed_anywhere_and_two_take_it_once(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path / "cache"))
+    start = time.monotonic()
+    process = importing(exported)
+    assert process.communicate()[0].endswith("the machine is that of the reference runs\n")
+    took_s = time.monotonic() - start
+    (whole,) = cache.entries()
+    cache.remove(whole)
+    killed = 0
+    for number in range(KILLED):
+        process = importing(exported)
+        time.sleep(took_s * (number + 1) / (KILLED + 2))
+        process.kill()
+        process.communicate()
+        if process.returncode:
+            killed += 1
+            assert machines.found() is None and cache.entries() == []
+        else:  # it was faster than the first time
+            cache.remove(*cache.entries())
+    assert killed > KILLED / 2
+    both = [importing(exported), importing(exported)]
+    said = [process.communicate()[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert sum("waiting for another qjump-mn that builds the same machine" in text for text in said) == 1
+    left = {path.name for path in (tmp_path / "cache/machine").iterdir()}
+    assert left == {machines.read().sha256, f"{machines.read().sha256}.lock"}
+    assert cache_verification.verify(print) == (1, 0, 0)
+
+
+@pytest.mark.nightly
+def test_built_anew_in_another_folder_it_is_the_same_file(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of packages, with compilers, modules, programs and image: nothing is taken of what was built before."""
+    monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path / "another cache"))
+    argv = [sys.executable, "-m", "qjump_mn.run", "machine", "export", str(tmp_path / "again.tar.xz")]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    if "can be had nowhere" in done.stdout + done.stderr:
+        pytest.skip("the locked packages cannot be had any more")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "again.tar.xz").read_bytes() == exported.read_bytes()
