@@ -41,6 +41,6 @@ def maintainers(text: str, title: str, lines: str) -> str:
     if not start:
         raise TextError("MAINTAINERS does not begin with 3C59X NETWORK DRIVER: this is another tree than the series is for")
     parts = (start.lstrip("\n") + sections).split("\n\n")
-    place = next((i for i, part in enumerate(parts) if part.partition("\n")[0] > title), len(parts) - 1)
+    place = next((i for i, part in enumerate(parts) if part.partition("\n")[0].casefold() > title.casefold()), len(parts) - 1)
     parts.insert(place, f"{title}\n{lines.rstrip()}")
     return head + "\n" + "\n\n".join(parts)

@@ -21,6 +21,14 @@ class TextError(Exception):
     """A text is not as this program knows it; a sentence that says where."""
 
 
+def read(path: Path) -> str:
+    """The text of a file. Raises TextError where there is none."""
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise TextError(f"{path} cannot be read ({error.strerror}): this is another tree than the series is for") from error
+
+
 def replaced(text: str, pattern: str, by: str, where: str) -> str:
     """The text with the one place that the pattern matches replaced. Raises TextError if there is not
     exactly one."""
