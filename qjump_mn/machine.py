@@ -215,11 +215,12 @@ def debug_kernel() -> None:
 
 
 @app.command()
-def package(folder: Annotated[Path, typer.Argument(help="where it is put")] = Path()) -> None:
-    """Build the Debian package of the kernel modules and of tc's plugins; needs root."""
+def package(folder: Annotated[Path, typer.Argument(help="where they are put")] = Path()) -> None:
+    """Build the Debian packages of the kernel modules and of tc's plugins; needs root."""
     from qjump_mn.toolbox import debian
 
-    _say(str(shutil.copy(debian.package(_say), folder)))
+    for path in debian.packages(_say):
+        _say(str(shutil.copy(path, folder)))
 
 
 @cache.sentences()

@@ -164,8 +164,8 @@ def _loaded(lacking: Sequence[str], plan: Plan) -> str:
         return "install the package of this kernel's modules, or use --backend guest"
     without = ["link.model=tbf", *_limits(plan)]
     return (
-        "`qjump-mn machine package .` makes the Debian package qjump-dkms, which has them: apt-get install "
-        f"./qjump-dkms_*.deb; without them use -s {' -s '.join(without)}, or --backend guest"
+        "`qjump-mn machine package .` makes the Debian packages that have them: apt-get install "
+        f"./qjump-dkms_*.deb ./qjump-tc_*.deb; without them use -s {' -s '.join(without)}, or --backend guest"
     )
 
 

@@ -23,7 +23,7 @@ from qjump_mn.toolbox.tree import Tree
 SOURCES = ("*.c", "*.h", "*.rs", "Cargo.toml", "Cargo.lock", "Makefile", "*.mk", "Kbuild", "*.[18]")
 """What is read of a folder of sources."""
 
-_MADE = {"build", "target", "qjump-dkms"}  # folders that builds by hand leave in a checkout
+_MADE = {"build", "target", "qjump-dkms", "qjump-tc"}  # folders that builds by hand leave in a checkout
 _NEEDS_BYTES = 200 << 20  # what cargo leaves on its way, 100 MB
 
 _MODULES = """

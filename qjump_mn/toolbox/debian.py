@@ -1,8 +1,8 @@
-"""The Debian package of the kernel modules and tc plugins: `qjump-mn machine package [FOLDER]` puts
-it into the folder.
+"""The Debian packages of the kernel modules and of tc's plugins: `qjump-mn machine package [FOLDER]` puts
+them into the folder.
 
-What is in it says kmod-patches/debian. It is built in a tree of its own, not in the toolbox, whose packages
-are the image's identity.
+What is in them says kmod-patches/debian. They are built in a tree of their own, not in the toolbox, whose
+packages are the image's identity.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LOCK = "debian-package"
 _SOURCES = (
     *build.SOURCES, "dkms.conf", "debian/changelog", "debian/control", "debian/copyright",
     "debian/qjump-dkms.dkms",
-    "debian/qjump-dkms.prerm", "debian/rules", "debian/source/format",
+    "debian/qjump-dkms.postinst", "debian/qjump-dkms.prerm", "debian/rules", "debian/source/format",
 )  # fmt: skip
 
 # dpkg-buildpackage writes beside the folder of the sources, and takes its changelog's time unless the
@@ -34,29 +34,28 @@ mv ../*.deb ../out
 """
 
 
-def package(progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The package, from the cache or built now.
+def packages(progress: Callable[[str], None] = lambda line: None) -> list[Path]:
+    """The packages, from the cache or built now: qjump-dkms, then qjump-tc.
 
-    Raises MachineError with what building it needs or the last lines of what failed.
+    Raises MachineError with what building them needs or the last lines of what failed.
     """
-    return next(
-        build.built(
-            tree(progress), "the Debian package", _recipe(build.folder("kmod-patches")), progress
-        ).glob("*.deb")
-    )
+    recipe = _recipe(build.folder("kmod-patches"))
+    return sorted(build.built(tree(progress), "the Debian packages", recipe, progress).glob("*.deb"))
 
 
 def _recipe(source: Path) -> build.Recipe:
     return build.Recipe(source, _SCRIPT, _SOURCES)
 
 
-def package_of(source: Path, folder: Path, progress: Callable[[str], None] = lambda line: None) -> Path:
-    """The package of another copy of kmod-patches, built now, in a new folder. The same sources and tree give
-    the same bytes."""
+def packages_of(
+    source: Path, folder: Path, progress: Callable[[str], None] = lambda line: None
+) -> list[Path]:
+    """The packages of another copy of kmod-patches, built now, in a new folder. The same sources and tree
+    give the same bytes."""
     build.compiled(tree(progress), _recipe(source), folder)
-    return next(folder.glob("*.deb"))
+    return sorted(folder.glob("*.deb"))
 
 
 def tree(progress: Callable[[str], None] = lambda line: None) -> toolbox.Tree:
-    """Where the package is built. Raises as `toolbox.made` does."""
+    """Where the packages are built. Raises as `toolbox.made` does."""
     return toolbox.made(_LOCK, progress)

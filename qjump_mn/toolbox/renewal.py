@@ -14,7 +14,7 @@ from pathlib import Path
 from qjump_mn.errors import MachineError
 from qjump_mn.results.manifest import write_atomically
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.toolbox import making
+from qjump_mn.toolbox import making, sources
 from qjump_mn.toolbox.lock import Lock, Locked, Package
 from qjump_mn.toolbox.tree import host_program
 
@@ -28,14 +28,19 @@ def renewed(name: str, progress: Callable[[str], None]) -> Lock:
     Raises MachineError as making a tree does, or for a file of which no list of packages tells.
     """
     lock, now = locks.read(name), time.strftime(_TIME, time.gmtime())
+    made = sources.newest(lock, now) if lock.variant == sources.VARIANT else _newest(lock, now, progress)
+    write_atomically(locks.path_of(name), made.text.encode())
+    return made
+
+
+def _newest(lock: Lock, now: str, progress: Callable[[str], None]) -> Lock:
+    """The lock with what a tree is made of now."""
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch, "root")
         making.newest(lock, root, progress, _KEPT)
         paths = dict(_listed(root / "var/lib/apt/lists"))
         have = [_described(path, paths) for path in sorted((root / "var/cache/apt/archives").glob("*.deb"))]
-    made = replace(lock, time=now, have=tuple(sorted(have, key=_place)))
-    write_atomically(locks.path_of(name), made.text.encode())
-    return made
+    return replace(lock, time=now, have=tuple(sorted(have, key=_place)))
 
 
 def _place(one: Locked) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The Debian package: reproducible; and its whole life in a guest that holds a Debian of its own, for Linux
+"""The Debian packages: reproducible; and their whole life in a guest that holds a Debian of its own, for Linux
 6.1 and 6.12.
 
 The guest boots from an initramfs of the suite's own tree with dkms, compiler and headers of two kernels, and
@@ -62,27 +62,27 @@ def bumped(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def package() -> Path:
+def packages() -> list[Path]:
     trees.needed(debian.tree)
-    return debian.package(print)
+    return debian.packages(print)
 
 
 @pytest.fixture(scope="module")
-def newer(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def newer(packages: list[Path], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("newer")
-    return debian.package_of(bumped(folder / "source"), folder / "package")
+    return debian.packages_of(bumped(folder / "source"), folder / "package")
 
 
-def test_another_build_gives_the_same_bytes(package: Path, tmp_path: Path) -> None:
+def test_another_build_gives_the_same_bytes(packages: list[Path], tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(SOURCE, source, copy_function=shutil.copyfile)
     umask = os.umask(0o077)
     try:
-        again = debian.package_of(source, tmp_path / "package")
+        again = debian.packages_of(source, tmp_path / "package")
     finally:
         os.umask(umask)
-    assert again.name == package.name
-    assert cache.hash_of_file(again) == cache.hash_of_file(package)
+    assert [path.name for path in again] == [path.name for path in packages]
+    assert [cache.hash_of_file(path) for path in again] == [cache.hash_of_file(path) for path in packages]
 
 
 def contents(package: Path) -> list[str]:
@@ -97,17 +97,78 @@ def contents(package: Path) -> list[str]:
     return [name.removeprefix("./") for name in names if not name.endswith("/")]
 
 
-def test_it_holds_what_dkms_and_tc_need_and_no_more(package: Path) -> None:
-    plugins = {f"usr/lib/x86_64-linux-gnu/tc/q_{name}.so" for name in ("qjump", "wire")}
+def documents(name: str) -> set[str]:
+    return {f"usr/share/doc/{name}/{file}" for file in ("changelog.gz", "copyright")}
+
+
+def test_one_holds_what_dkms_needs_and_no_more(packages: list[Path]) -> None:
     sources = {
         str(path.relative_to(SOURCE)) for path in (*SOURCE.glob("*.[ch]"), *SOURCE.glob("include/*.h"))
     } | {"Kbuild", "Makefile", "dkms.conf"}
-    manuals = {f"usr/share/man/man8/{path.name}.gz" for path in SOURCE.glob("tc/*.8")}
-    documents = {"usr/share/doc/qjump-dkms/changelog.gz", "usr/share/doc/qjump-dkms/copyright"}
-    assert (
-        set(contents(package))
-        == plugins | {f"usr/src/qjump-0.1/{name}" for name in sources} | manuals | documents
+    assert packages[0].name == "qjump-dkms_0.1_all.deb"
+    assert set(contents(packages[0])) == {f"usr/src/qjump-0.1/{name}" for name in sources} | documents(
+        "qjump-dkms"
     )
+
+
+def test_the_other_holds_what_tc_needs_and_no_more(packages: list[Path]) -> None:
+    plugins = {f"usr/lib/x86_64-linux-gnu/tc/q_{name}.so" for name in ("qjump", "wire")}
+    manuals = {f"usr/share/man/man8/{path.name}.gz" for path in SOURCE.glob("tc/*.8")}
+    assert packages[1].name == "qjump-tc_0.1_amd64.deb"
+    assert set(contents(packages[1])) == plugins | manuals | documents("qjump-tc")
+
+
+def test_the_plugins_ask_for_the_versions_of_tc_that_they_were_tested_with(packages: list[Path]) -> None:
+    """What tc's functions are says the comment of plugin.h."""
+    tested = re.search(r"iproute2 (\d+)\.(\d+) to (\d+)\.(\d+)", (SOURCE / "tc/plugin.h").read_text())
+    assert tested
+    above = f"{tested[3]}.{int(tested[4]) + 1}"
+    asked = debian.tree().output("usr/bin/dpkg-deb", "--field", str(packages[1]), "Depends").strip()
+    wanted = {f"iproute2 (>= {tested[1]}.{tested[2]})", f"iproute2 (<< {above})"}
+    assert wanted <= set(asked.split(", ")), asked
+
+
+@pytest.mark.parametrize(
+    ("release", "is_built"),
+    [
+        ("5.10.0-30-amd64", False), ("6.0.0", False), ("6.1.0-56-amd64", True),
+        ("6.12.117+deb13-amd64", True), ("7.3.4+deb13-amd64", True), ("10.0.1", True),
+    ],
+)  # fmt: skip
+def test_dkms_builds_for_the_kernels_that_the_modules_are_for(release: str, is_built: bool) -> None:
+    """As DKMS does it: by bash's `=~`."""
+    script = '. "$1"; [[ $2 =~ $BUILD_EXCLUSIVE_KERNEL ]]'
+    argv = ["bash", "-c", script, "bash", str(SOURCE / "dkms.conf"), release]
+    assert (subprocess.run(argv).returncode == 0) == is_built
+
+
+def test_the_configurations_that_dkms_asks_for_are_those_of_debian() -> None:
+    conf = (SOURCE / "dkms.conf").read_text()
+    (names,) = re.findall(r'^BUILD_EXCLUSIVE_CONFIG="(.*)"$', conf, re.M)
+    kernel = trees.kernel_tree("7")
+    lines = next((kernel.root / "usr/src").glob("linux-headers-*-amd64/.config")).read_text().splitlines()
+    assert all(f"{name}=y" in lines or f"{name}=m" in lines for name in names.split())
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("byte", "is_told"), [("001", True), ("000", False), (None, False)])
+def test_an_installation_tells_of_secure_boot(byte: str | None, is_told: bool) -> None:
+    """The script of the package, in a mount namespace with firmware of its own."""
+    variable = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+    steps = ["mount -t tmpfs none /sys/firmware", "mkdir -p /sys/firmware/efi/efivars"]
+    if byte:
+        steps.append(f"printf '\\006\\000\\000\\000\\{byte}' > {variable}")
+    steps.append(f"sh {SOURCE}/debian/qjump-dkms.postinst configure")
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-e", "-c", "; ".join(steps)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert ("mokutil --import /var/lib/dkms/mok.pub" in done.stdout) == is_told
+    assert bool(done.stdout) == is_told
+
+
+def test_no_script_of_the_packages_touches_a_kernels_files() -> None:
+    scripts = [path for name in ("postinst", "prerm") for path in SOURCE.glob(f"debian/*.{name}")]
+    assert len(scripts) == 2
+    assert not any("/lib/modules" in path.read_text() for path in scripts)
 
 
 def test_the_changelog_has_the_version_that_dkms_is_told() -> None:
@@ -185,8 +246,8 @@ def guest_image(image: Image, kernel: str, packages: list[Path], initrd: Path) -
 @pytest.fixture(scope="module", params=KERNELS)
 def life(
     request: pytest.FixtureRequest,
-    package: Path,
-    newer: Path,
+    packages: list[Path],
+    newer: list[Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Life:
     if "slow" not in request.config.option.markexpr:
@@ -197,7 +258,7 @@ def life(
     job = Job(script=(Path(__file__).parent / "dkms/lifecycle.py").read_text(), virtual_deadline_s=3600)
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            machine = guest_image(qemu, request.param, [package, newer], Path(scratch, "initrd"))
+            machine = guest_image(qemu, request.param, [*packages, *newer], Path(scratch, "initrd"))
         except MachineError as error:
             pytest.skip(str(error))
         result = run(
@@ -270,7 +331,7 @@ def test_modules_and_plugins_work(life: Life) -> None:
 def test_a_new_kernel_gets_the_modules_with_its_headers(life: Life) -> None:
     assert life.steps["new kernel"]["code"] == 0, life.steps["new kernel"]["said"]
     check_installed(life, "with the new kernel", "0.1", [life.release, life.newer])
-    # What test_nothing_is_left is about: DKMS 3.0 runs depmod for a kernel that is not there.
+    # DKMS 3.0 runs depmod for a kernel that is not there.
     assert (f"/usr/lib/modules/{life.newer}/modules.dep" in life.steps["with the new kernel"]["new"]) == (
         life.kernel == "6.1"
     )
@@ -298,4 +359,8 @@ def test_an_upgrade_leaves_nothing_of_the_old_version(life: Life) -> None:
 def test_nothing_is_left(life: Life, command: str, after: str) -> None:
     state = life.steps[after]
     assert life.steps[command]["code"] == 0, life.steps[command]["said"]
-    assert (state["new"], state["gone"], state["loaded"], state["dkms"]) == ([], [], [], "")
+    assert (state["gone"], state["loaded"], state["dkms"]) == ([], [], "")
+    # DKMS 3.0 makes lists of modules for a kernel that is not there. They are not ours to remove.
+    of_dkms = f"/usr/lib/modules/{life.newer}/modules."
+    left = [name for name in state["new"] if not (life.kernel == "6.1" and name.startswith(of_dkms))]
+    assert left == []

@@ -51,7 +51,7 @@ def left(before: set[str]) -> dict[str, Any]:
     return {
         "new": new, "gone": sorted(before - files()), "loaded": loaded(), "dkms": command("dkms status")["said"],
         "dpkg": command("dpkg-query -W -f '${Status} ${Version}' qjump-dkms")["said"],
-        "verify": command("dpkg --verify qjump-dkms"),
+        "verify": command("dpkg --verify qjump-dkms qjump-tc"),
     }  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def settle() -> None:
     # The guest's clock starts at a fixed day, before the package's files were made: make would take their
     # times for errors.
     package = subprocess.run(
-        ["dpkg-deb", "--fsys-tarfile", *PACKAGES.glob("*_0.1_*")], stdout=subprocess.PIPE, check=True
+        ["dpkg-deb", "--fsys-tarfile", *PACKAGES.glob("qjump-dkms_0.1_*")], stdout=subprocess.PIPE, check=True
     ).stdout
     with tarfile.open(fileobj=io.BytesIO(package)) as unpacked:
         command(f"date -s @{max(member.mtime for member in unpacked)}")
@@ -124,9 +124,9 @@ def main() -> None:
         step("upgraded", left, before)
         step("use again", uses)
         command("tc qdisc del dev lo root")
-        step("remove", command, "dpkg -r qjump-dkms")
+        step("remove", command, "dpkg -r qjump-dkms qjump-tc")
         step("removed", left, before)
-        step("purge", command, "dpkg -P qjump-dkms")
+        step("purge", command, "dpkg -P qjump-dkms qjump-tc")
         step("purged", left, before)
     Path("results.json").write_text(json.dumps(results, indent=1))
 

@@ -1,0 +1,54 @@
+"""The letter before the series. Its figures are those of the project's documents, docs/qdisc.md and
+docs/qdisc-cost.md."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+from upstream import single
+
+TEXT = Path(__file__).with_name("texts") / "cover.txt"
+
+_COLUMNS = ("most", "below", "lost", "tcp4", "tcp16", "urgent")
+_KERNEL = "7"
+_WIDTH = 72
+
+
+def letter(documents: Path) -> str:
+    """The letter, of which the first line is the subject. Raises TextError where a table that it is filled
+    from lacks a row or column."""
+    compared = rows(single.read(documents / "qdisc.md"), "what limits level 4")
+    costs = rows(single.read(documents / "qdisc-cost.md"), "a packet that leaves at once")
+    column = heads(single.read(documents / "qdisc-cost.md"), "a packet that leaves at once").index(_KERNEL)
+    kernel = re.search(r"Linux (7\.\d+)", single.read(documents / "qdisc-cost.md"))
+    found = {"kernel": kernel[1] if kernel else ""}
+    for name, cells in compared.items():
+        found |= {f"{name}, {key}": cell for key, cell in zip(_COLUMNS, cells, strict=True)}
+    for name, cells in costs.items():
+        found |= {f"{name}, instructions": cells[column], f"{name}, pfifo": cells[column + 1]}
+
+    def figure(match: re.Match[str]) -> str:
+        if match[1] not in found:
+            raise single.TextError(f"cover.txt wants {match[1]!r}, and no table of the documents has it")
+        return found[match[1]]
+
+    # Figures are longer and shorter than their names.
+    paragraphs = re.sub(r"\{([^{}]+)\}", figure, single.read(TEXT).replace("\n", " ").replace("  ", "\n\n")).split("\n\n")
+    return "\n\n".join(textwrap.fill(one, _WIDTH, break_on_hyphens=False) for one in paragraphs) + "\n"
+
+
+def heads(text: str, first: str) -> list[str]:
+    """What is at the head of the columns after the first of the table whose first is headed so."""
+    match = re.search(rf"^\| {re.escape(first)} \|(.*)\|$", text, re.M)
+    if not match:
+        raise single.TextError(f"no table of the documents begins with {first!r}")
+    return [cell.strip() for cell in match[1].split("|")]
+
+
+def rows(text: str, first: str) -> dict[str, list[str]]:
+    """The cells of that table by what its first column has."""
+    lines = text[text.index(f"| {first} |") :].partition("\n\n")[0].splitlines()[2:]
+    split = ([cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines if line.startswith("|"))
+    return {name: cells for name, *cells in split}

@@ -1,0 +1,74 @@
+"""The series for iproute2: the header, tc's part and the manual page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from upstream import insert, kernel, single
+from upstream.mail import Patch, Series
+
+TEXTS = Path(__file__).with_name("texts")
+PLUGIN = "tc/q_qjump.c"
+PAGE = "man/man8/tc-qjump.8"
+
+_DECLARED = ("pkt_sched_qjump.h", "qdisc_util", "output_type")
+"""What iproute2's own headers have."""
+
+_HEADERS = ("utils.h", "tc_util.h")
+
+_LETTER = """tc: add the qjump qdisc
+
+The part of iproute2 that belongs to "net/sched: qjump: strict priority
+levels with a byte budget each". Its cases for tdc are with the kernel's
+part.
+"""
+
+
+def series(tree: Path, sources: Path, author: str) -> Series:
+    """The series against a tree, of the sources in kmod-patches. Raises TextError where one of them is not as
+    this program knows it."""
+    header = single.read(tree / kernel.UAPI)
+    makefile = single.read(tree / "tc/Makefile")
+    patches = [
+        _patch("tc-uapi", {kernel.UAPI: insert.before(header, "#endif.*", kernel.uapi(sources), kernel.UAPI)}),
+        _patch(
+            "tc-plugin",
+            {
+                "tc/Makefile": insert.after(makefile, r"TCMODULES \+= q_ets\.o", "TCMODULES += q_qjump.o\n", "tc/Makefile"),
+                PLUGIN: plugin(tree, sources),
+            },
+        ),
+        _patch("tc-man", {PAGE: page(sources)}),
+    ]
+    return Series("PATCH iproute2-next", _LETTER, patches)
+
+
+def plugin(tree: Path, sources: Path) -> str:
+    """tc/q_qjump.c."""
+    merged = single.merged(sources / "tc/q_qjump.c", absent=_DECLARED)
+    text = single.replaced(merged.main, r' A bare "qjump" stands for the module\'s parameters\.', "", "q_qjump.c")
+    own = "".join(f'#include "{name}"\n' for name in _HEADERS)
+    text = single.replaced(text, r"^ \*/\n+", f" */\n\n{merged.includes}\n{own}\n{merged.helpers}\n\n", "q_qjump.c")
+    # Versions before 6.8 give a plugin its own description as one that it may change.
+    if "const struct qdisc_util *qu" not in single.read(tree / "tc/tc_util.h"):
+        text = text.replace("const struct qdisc_util *qu", "struct qdisc_util *qu")
+    return re.sub(r"^#define COLOR_NONE.*\n", "", text, flags=re.M)
+
+
+def page(sources: Path) -> str:
+    """The manual page, without the module's parameters and the qdisc that is not in the series."""
+    text = single.read(sources / "tc/tc-qjump.8")
+    text = single.replaced(text, r'(?<=^\.TH QJUMP 8 "21 November 2026") "qjump-mn"', ' "iproute2"', "tc-qjump.8")
+    text = single.replaced(text, r"^In\n\.B mode 2015\nwithout an epoch and levels.*?lets nothing pass\.\n", "", "tc-qjump.8")
+    text = single.replaced(text, r"^As\n\.I insmod .*?^did in 2015:\n", "The rules of 2015:\n", "tc-qjump.8")
+    text = text.replace(".BR tc-htb (8)\nor\n.BR tc-wire (8),\n", ".BR tc-htb (8),\n")
+    text = text.replace('.BR tc-htb "(8), " tc-prio (8)\nand\n.BR tc-wire (8)\ndo not.', ".BR tc-htb (8)\nand\n.BR tc-prio (8)\ndo not.")
+    text = text.replace(".BR tc-tbf (8),\n.BR tc-wire (8)\n", ".BR tc-tbf (8)\n")
+    if "wire (8)" in text:
+        raise single.TextError("tc-qjump.8 names tc-wire, which is not in the series, where this program does not know of it")
+    return text
+
+
+def _patch(name: str, files: dict[str, str]) -> Patch:
+    return Patch((TEXTS / f"{name}.txt").read_text(), files)
