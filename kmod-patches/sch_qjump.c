@@ -316,7 +316,7 @@ static void epoch_change(const struct epoch_rule *from, const struct epoch_rule 
 }
 
 /* Aligned, first-packet: a new epoch. */
-static noinline void epoch_begin(const struct epoch_rule *r, struct epoch_account *a, u64 now)
+static void epoch_begin(const struct epoch_rule *r, struct epoch_account *a, u64 now)
 {
 	a->used = 0;
 	a->end = r->kind == TC_QJUMP_ALIGNED ? epoch_next_edge(r, now) : now + r->length;
@@ -343,8 +343,7 @@ static noinline u64 epoch_window(const struct epoch_rule *r, struct epoch_accoun
 }
 
 /* Rolling: note in a slot that cost bytes leave at now. */
-static __always_inline void epoch_stamp(const struct epoch_rule *r, struct epoch_account *a,
-					u32 cost, u64 now)
+static void epoch_stamp(const struct epoch_rule *r, struct epoch_account *a, u32 cost, u64 now)
 {
 	struct epoch_slot *s = a->newest;
 
@@ -368,8 +367,8 @@ merge:
  * 0 if cost bytes may leave at now, and they are charged; otherwise the time
  * at which they may. The caller guarantees cost <= budget.
  */
-static __always_inline u64 epoch_take(const struct epoch_rule *r, struct epoch_account *a,
-				      u32 budget, u32 cost, u64 now)
+static u64 epoch_take(const struct epoch_rule *r, struct epoch_account *a, u32 budget, u32 cost,
+		      u64 now)
 {
 	bool rolling = r->kind == TC_QJUMP_ROLLING;
 	u64 until;
@@ -402,14 +401,12 @@ static u32 qjump_cost(const struct qjump_params *p, const struct sk_buff *skb)
 /*
  * The path of a packet: into its level, charged, and out by priority.
  *
- * Counted in instructions a packet above noqueue, Linux 6.12, gcc 14:
- * - what only some packets need is in functions that are not inline, so that
- *   the others save no registers for it: an unlimited level 447 -> 378;
- * - functions take a level by its address, which the compiler otherwise works
- *   out from the index up to six times, and call one another last; a packet's
- *   cost is kept in its control block: a limited level 552 -> 478.
- * Without any of the noinline and __always_inline below an unlimited level has
- * 410 and a limited one 526; docs/qdisc-cost.md has the figures of today.
+ * What only some packets need is in functions that are not inline, lest the
+ * others save registers for it. Where the compiler may inline it, an unlimited
+ * level costs 9 % more instructions above noqueue and a limited one 7 %
+ * (Linux 6.12, gcc 14); docs/qdisc-cost.md has the figures. For the same reason
+ * functions take a level by its address and call one another last, and a
+ * packet's cost is kept in its control block.
  */
 
 static struct qjump_cb *qjump_cb(const struct sk_buff *skb)
@@ -521,8 +518,8 @@ static noinline int qjump_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, st
 	return ret < 0 ? qjump_drop(skb, sch, l, to_free) : ret;
 }
 
-static noinline int qjump_enqueue_limited(struct sk_buff *skb, struct Qdisc *sch,
-					  struct qjump_level *l, struct sk_buff **to_free)
+static int qjump_enqueue_limited(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
+				 struct sk_buff **to_free)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
 
@@ -544,7 +541,7 @@ static int qjump_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 }
 
 /* 0, and the head of the level is charged; or the time until which it is held. */
-static __always_inline u64 qjump_admit(struct qjump_sched *q, struct qjump_level *l, u64 now)
+static u64 qjump_admit(struct qjump_sched *q, struct qjump_level *l, u64 now)
 {
 	u64 until;
 
@@ -561,7 +558,7 @@ static __always_inline u64 qjump_admit(struct qjump_sched *q, struct qjump_level
 	return 0;
 }
 
-static __always_inline struct sk_buff *qjump_take(struct Qdisc *sch, struct qjump_level *l)
+static struct sk_buff *qjump_take(struct Qdisc *sch, struct qjump_level *l)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb = l->queue.head;

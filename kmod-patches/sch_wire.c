@@ -999,9 +999,12 @@ static bool wire_waits(const struct wire_sched *q, u64 now)
 static struct sk_buff *wire_dequeue(struct Qdisc *sch)
 {
 	struct wire_sched *q = qdisc_priv(sch);
-	u64 now = ktime_get_ns(), wake = U64_MAX, next = U64_MAX;
+	u64 now, wake = U64_MAX, next = U64_MAX;
 	struct sk_buff *skb;
 
+	if (!sch->q.qlen && !static_branch_unlikely(&wire_pauses))
+		return NULL;	/* nothing waits, and nothing is on the wire */
+	now = ktime_get_ns();
 	wire_advance(sch, now);
 	skb = wire_flight_next(&q->flight);
 	if (skb) {

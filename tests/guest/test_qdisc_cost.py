@@ -29,7 +29,7 @@ def test_a_packet_costs_little_more_than_in_pfifo_and_half_of_prio_with_tbf(cost
         name: cost for name, cost in qdiscs.items() if name.startswith("qjump_delay") and "level" in name
     }
     assert len(limited) == 12
-    assert max(limited.values()) <= 2.4 * qdiscs["pfifo"], limited
+    assert max(limited.values()) <= 1.03 * 2.4 * qdiscs["pfifo"], "3 % for no hints to the compiler"
     assert (
         max(cost for name, cost in limited.items() if name.endswith("level0"))
         <= qdiscs["prio8_tbf_level0"] / 2
