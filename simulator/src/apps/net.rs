@@ -92,7 +92,7 @@ impl Net<'_> {
         let record = self.hosts.records.len() as u32 + self.hosts.sockets.expect(self.app, token);
         let Message { from, to, level, key, .. } = message;
         let (from, to, start) = (from as u16, to as u16, self.now());
-        self.hosts.start_flow(self.network, Task { record, key, from, to, packets, level, start, last, cap })
+        self.hosts.start_flow(self.network, Task { record, key, from, to, packets, level, transport: 0, start, last, cap })
     }
 
     /// Bytes on the wire of a full data packet.

@@ -1,16 +1,106 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The seam between flows and congestion control: a window, and what ACKs, marks, losses and timeouts do to it.
+//! The seam between flows and congestion control: a window, a pace, and what ACKs, marks, losses and timeouts do to them.
 //!
-//! Windows are fixed-point numbers of packets with 16 fractional bits; alpha has 20: no floating point decides anything.
+//! A law is a file of this folder with its settings; it is known here by one arm of each `match`, which costs nothing where it is not
+//! used. Windows are fixed-point numbers of packets with 16 fractional bits; alpha has 20: no floating point decides anything.
 
-use crate::core::time::Ps;
-use crate::host::cubic::Cubic;
-use crate::host::transport::{Congestion, Transport};
+mod bbr;
+mod cubic;
+mod dcqcn;
+mod swift;
+#[cfg(test)]
+mod tests;
+
+use self::bbr::Bbr;
+use self::cubic::Cubic;
+pub use self::dcqcn::Dcqcn;
+use self::dcqcn::Rates;
+pub use self::swift::Swift;
+use self::swift::Delay;
+use crate::core::time::{Ps, S};
 
 /// One packet of window.
-const ONE: u32 = 1 << 16;
+pub(crate) const ONE: u32 = 1 << 16;
 /// alpha = 1.
 const ALPHA: u32 = 1 << 20;
+
+/// What a sender does about marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Congestion {
+    /// Marks say nothing: Reno's window (RFC 5681).
+    Reno,
+    /// A window with marks is halved (RFC 3168).
+    Ecn,
+    /// CUBIC (RFC 9438); marks say nothing.
+    Cubic,
+    /// DCTCP (RFC 8257) with g = 2^-`shift`; alpha begins at 0, as published.
+    Dctcp {
+        /// 4 for the published 1/16; at most 20.
+        shift: u32,
+    },
+    /// Swift: a target of delay.
+    Swift(Swift),
+    /// BBR, the first version: a model of the path.
+    Bbr,
+    /// DCQCN: a rate, by marks.
+    Dcqcn(Dcqcn),
+}
+
+impl Congestion {
+    /// Whether it is told of every ACK, by [`Control::on_each`], instead of marks and growth.
+    #[inline]
+    pub(crate) fn sees_each(self) -> bool {
+        matches!(self, Congestion::Swift(_) | Congestion::Bbr | Congestion::Dcqcn(_))
+    }
+
+    /// Whether data may be marked: it is ECN-capable (ECT).
+    #[inline]
+    pub(crate) fn ecn_capable(self) -> bool {
+        matches!(self, Congestion::Ecn | Congestion::Dctcp { .. } | Congestion::Dcqcn(_))
+    }
+
+    /// Whether the next new packet says that the window was reduced (RFC 3168, section 6.1.2).
+    #[inline]
+    pub(crate) fn tells_cuts(self) -> bool {
+        self == Congestion::Ecn
+    }
+
+    /// What of its settings cannot be.
+    pub(crate) fn wrong(self) -> Option<String> {
+        match self {
+            Congestion::Dctcp { shift } if shift > 20 => Some("DCTCP's g is below 2^-20, with which alpha stays 0".to_owned()),
+            Congestion::Swift(of) => of.wrong(),
+            Congestion::Dcqcn(of) => of.wrong(),
+            _ => None,
+        }
+    }
+}
+
+/// What an ACK tells a law that is told of each.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    pub now: Ps,
+    /// Packets that nobody knew of.
+    pub packets: u32,
+    /// The packet that it answers.
+    pub number: Option<u32>,
+    /// Since that packet left.
+    pub round_trip: Ps,
+    pub marked: bool,
+    /// Packets under way after it.
+    pub under_way: u32,
+    /// Of a full packet.
+    pub bytes: u16,
+}
+
+/// Windows that a law begins with and keeps to, in packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Windows {
+    pub initial: u32,
+    pub most: u32,
+    /// Of DCTCP after marks.
+    pub least: u32,
+}
 
 /// What a law of congestion control remembers beside the window.
 #[derive(Debug, Clone)]
@@ -19,55 +109,99 @@ enum Law {
     Ecn,
     Cubic(Box<Cubic>),
     Dctcp { shift: u32, alpha: u32 },
+    Swift(Box<Delay>),
+    Bbr(Box<Bbr>),
+    Dcqcn(Box<Rates>),
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Control {
     cwnd: u32,
     ssthresh: u32,
+    windows: Windows,
+    /// In bit/s; 0: packets leave as the window lets them.
+    pace: u64,
     law: Law,
 }
 
 impl Control {
-    pub fn new(t: &Transport) -> Self {
-        let law = match t.congestion {
+    /// `line`: rate of the host's link, in bit/s.
+    pub fn new(congestion: Congestion, windows: Windows, line: u64) -> Self {
+        let (initial, mut pace) = (windows.initial * ONE, 0);
+        let law = match congestion {
             Congestion::Reno => Law::Reno,
             Congestion::Ecn => Law::Ecn,
             Congestion::Cubic => Law::Cubic(Box::default()),
             Congestion::Dctcp { shift } => Law::Dctcp { shift, alpha: 0 },
+            Congestion::Swift(of) => Law::Swift(Box::new(Delay::new(of))),
+            Congestion::Bbr => Law::Bbr(Box::new(Bbr::new(windows.most))),
+            Congestion::Dcqcn(of) => {
+                pace = line;
+                Law::Dcqcn(Box::new(Rates::new(of, line)))
+            }
         };
-        Control { cwnd: t.initial_window * ONE, ssthresh: t.max_window * ONE, law }
+        Control { cwnd: initial, ssthresh: windows.most * ONE, windows, pace, law }
     }
 
     /// Whole packets that may be under way.
+    #[inline]
     pub fn window(&self) -> u32 {
-        self.cwnd / ONE
+        (self.cwnd / ONE).max(1)
+    }
+
+    /// In bit/s; none: packets leave as the window lets them.
+    #[inline]
+    pub fn pacing_rate(&self) -> Option<u64> {
+        (self.pace > 0).then_some(self.pace)
+    }
+
+    /// A packet of a law that is told of each leaves, after which `under_way` are; `last`: it is the flow's. Returns how long the
+    /// next has to wait.
+    #[inline(never)]
+    pub fn on_send(&mut self, now: Ps, number: u32, bytes: u16, under_way: u32, last: bool) -> Ps {
+        match &mut self.law {
+            Law::Bbr(bbr) => bbr.on_send(now, number, under_way, last),
+            Law::Dcqcn(rates) => self.pace = rates.on_send(now, bytes),
+            _ => {}
+        }
+        self.pacing_rate().map_or(0, |rate| (u128::from(bytes) * 8 * u128::from(S) / u128::from(rate)) as Ps)
+    }
+
+    /// An ACK, whatever it tells, for a law that is told of each.
+    #[inline(never)]
+    pub fn on_each(&mut self, seen: &Seen) {
+        (self.cwnd, self.pace) = match &mut self.law {
+            Law::Swift(delay) => delay.on_ack(self.cwnd, self.windows.most, seen),
+            Law::Bbr(bbr) => bbr.on_ack(self.cwnd, self.windows, seen),
+            Law::Dcqcn(rates) => (self.windows.most * ONE, rates.on_ack(seen)),
+            _ => return,
+        };
     }
 
     /// An ACK tells of `acked` packets, for which the window may grow. `round_trip`: the smoothed one.
     #[inline]
-    pub fn on_ack(&mut self, t: &Transport, now: Ps, acked: u32, round_trip: Ps) {
+    pub fn on_ack(&mut self, now: Ps, acked: u32, round_trip: Ps) {
         if matches!(self.law, Law::Cubic(_)) && self.cwnd >= self.ssthresh {
-            self.open_cubic(t, now, acked, round_trip);
+            self.open_cubic(now, acked, round_trip);
         } else {
-            self.open(t);
+            self.open();
         }
     }
 
     // Not inlined, so that the way of other laws stays short.
     #[inline(never)]
-    fn open_cubic(&mut self, t: &Transport, now: Ps, acked: u32, round_trip: Ps) {
+    fn open_cubic(&mut self, now: Ps, acked: u32, round_trip: Ps) {
         if let Law::Cubic(cubic) = &mut self.law {
-            self.cwnd = cubic.grow(self.cwnd, acked, now, round_trip).min(t.max_window * ONE);
+            self.cwnd = cubic.grow(self.cwnd, acked, now, round_trip).min(self.windows.most * ONE);
         }
     }
 
     /// One more packet for each ACK in slow start, one for each window after it (RFC 5681, section 3.1).
     #[inline]
-    fn open(&mut self, t: &Transport) {
+    fn open(&mut self) {
         let more =
             if self.cwnd < self.ssthresh { ONE } else { ((u64::from(ONE) * u64::from(ONE)) / u64::from(self.cwnd)) as u32 };
-        self.cwnd = (self.cwnd + more).min(t.max_window * ONE);
+        self.cwnd = (self.cwnd + more).min(self.windows.most * ONE);
     }
 
     /// All of a window has been acknowledged, `marked` of `acked` packets with a mark: DCTCP's alpha follows that share with weight
@@ -81,32 +215,43 @@ impl Control {
 
     /// The first mark since the window was last reduced for one: half of it (RFC 3168, section 6.1.2), or less by half of alpha, but
     /// not to less than the transport's least window.
-    pub fn on_mark(&mut self, t: &Transport) {
+    pub fn on_mark(&mut self) {
         match self.law {
-            Law::Reno | Law::Cubic(_) => {}
+            Law::Reno | Law::Cubic(_) | Law::Swift(_) | Law::Bbr(_) | Law::Dcqcn(_) => {}
             Law::Ecn => {
                 self.ssthresh = self.half();
                 self.cwnd = self.cwnd.min(self.ssthresh);
             }
             Law::Dctcp { alpha, .. } => {
                 let less = u64::from(self.cwnd) * u64::from(alpha) / u64::from(2 * ALPHA);
-                self.cwnd = (self.cwnd - less as u32).max(self.cwnd.min(t.least_window * ONE));
+                self.cwnd = (self.cwnd - less as u32).max(self.cwnd.min(self.windows.least * ONE));
                 self.ssthresh = self.cwnd.max(2 * ONE);
             }
         }
     }
 
-    /// A loss was found by later packets: half the window, or CUBIC's cut.
-    pub fn on_loss(&mut self) {
+    /// A loss was found by later packets: half the window, or CUBIC's or Swift's cut.
+    pub fn on_loss(&mut self, now: Ps) {
         self.ssthresh = match &mut self.law {
             Law::Cubic(cubic) => cubic.reduce(self.cwnd),
+            Law::Swift(delay) => delay.on_loss(self.cwnd, now),
+            Law::Bbr(_) | Law::Dcqcn(_) => self.cwnd,
             _ => self.half(),
         };
         self.cwnd = self.ssthresh;
     }
 
     /// A timer expired: a window of one packet.
-    pub fn on_timeout(&mut self) {
+    pub fn on_timeout(&mut self, now: Ps) {
+        match &mut self.law {
+            Law::Swift(delay) => {
+                self.cwnd = delay.on_timeout(self.cwnd, now);
+                return;
+            }
+            Law::Bbr(bbr) => bbr.on_timeout(),
+            Law::Dcqcn(_) => return,
+            _ => {}
+        }
         self.ssthresh = match &mut self.law {
             Law::Cubic(cubic) => cubic.time_out(self.cwnd),
             _ => self.half(),
@@ -116,9 +261,12 @@ impl Control {
 
     /// There was nothing to send for so long, `long` if longer than a timeout: then the window is the initial one again, as ns-2's
     /// slow-start restart sets it, from a larger window and from a smaller.
-    pub fn on_idle(&mut self, t: &Transport, idle: Ps, long: bool) {
+    pub fn on_idle(&mut self, idle: Ps, long: bool) {
+        if matches!(self.law, Law::Swift(_) | Law::Bbr(_) | Law::Dcqcn(_)) {
+            return;
+        }
         if long {
-            self.cwnd = t.initial_window * ONE;
+            self.cwnd = self.windows.initial * ONE;
         }
         match &mut self.law {
             Law::Cubic(cubic) if long => cubic.restart(),
@@ -142,75 +290,5 @@ impl Control {
             Law::Dctcp { alpha, .. } => alpha,
             _ => 0,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::core::time::{MS, US};
-
-    #[test]
-    fn the_window_opens_by_one_for_each_ack_then_for_each_window() {
-        let t = Transport::published(Congestion::Reno);
-        let mut control = Control::new(&t);
-        control.on_timeout();
-        // ssthresh is 6: five ACKs of slow start; then the window's square grows by 2 with each: 6.5 ACKs to 7, 14 to 8, 22.5 to 9.
-        let mut acks = 0;
-        let mut needed = |control: &mut Control, window| {
-            while control.window() < window {
-                control.on_ack(&t, 0, 1, 0);
-                acks += 1;
-            }
-            std::mem::take(&mut acks)
-        };
-        let counts: Vec<u32> = (2..=9).map(|window| needed(&mut control, window)).collect();
-        assert_eq!(counts, [1, 1, 1, 1, 1, 7, 7, 9]);
-        (0..100_000).for_each(|_| control.on_ack(&t, 0, 1, 0));
-        assert_eq!(control.window(), t.max_window);
-    }
-
-    #[test]
-    fn alpha_follows_the_marks_and_cuts_by_half_of_it() {
-        let t = Transport::published(Congestion::Dctcp { shift: 4 });
-        let least = |least_window| Transport { least_window, ..t };
-        let mut control = Control::new(&t);
-        control.on_mark(&t);
-        assert_eq!((control.window(), control.ssthresh / ONE), (12, 12), "alpha begins at 0: only slow start ends");
-        control.on_window(5, 10);
-        assert_eq!(control.alpha(), ALPHA / 32);
-        (0..500).for_each(|_| control.on_window(10, 10));
-        assert!(control.alpha() > ALPHA - 16 && control.alpha() <= ALPHA);
-        control.on_mark(&t);
-        assert_eq!(control.window(), 6);
-        control.on_mark(&least(4));
-        assert_eq!(control.window(), 4);
-        control.on_mark(&t);
-        assert_eq!(control.window(), 2);
-        control.on_mark(&least(4));
-        assert_eq!(control.window(), 2, "a mark opens no window");
-    }
-
-    /// RFC 3168: half the window, at least two packets where slow start ends, and no more than there was.
-    #[test]
-    fn a_mark_halves_the_window_of_ecn_and_no_other() {
-        for (congestion, left) in [(Congestion::Ecn, 6), (Congestion::Reno, 12), (Congestion::Cubic, 12)] {
-            let t = Transport::published(congestion);
-            let mut control = Control::new(&t);
-            control.on_mark(&t);
-            control.on_window(10, 10);
-            assert_eq!(control.window(), left, "{congestion:?}");
-        }
-    }
-
-    #[test]
-    fn long_idleness_restarts_the_window() {
-        let t = Transport::published(Congestion::Reno);
-        let mut control = Control::new(&t);
-        control.on_timeout();
-        control.on_idle(&t, 200 * US, false);
-        assert_eq!(control.window(), 1);
-        control.on_idle(&t, MS, true);
-        assert_eq!(control.window(), 12);
     }
 }

@@ -10,6 +10,7 @@ mod timer;
 use self::recovery::News;
 pub(crate) use self::timer::Expired;
 use crate::core::time::Ps;
+use crate::host::congestion::Seen;
 use crate::host::path::Path;
 use crate::host::receiver::Receiver;
 use crate::host::transport::Transport;
@@ -46,6 +47,11 @@ pub(crate) struct Flow {
     /// When the host's limiter lets the last packet go. What waits in the host is not lost: as in Linux, it is not sent again
     /// before it has left.
     held: Ps,
+    /// The pace lets the next packet go then; one waits for it.
+    paced: Ps,
+    waits: bool,
+    /// When the event of the pace is due; `Ps::MAX`: there is none.
+    pub wake_at: Ps,
     /// First packet that is not acknowledged.
     una: u32,
     next: u32,
@@ -90,6 +96,8 @@ pub(crate) struct Flow {
     pub from: u16,
     pub to: u16,
     pub level: u8,
+    /// Which of the run's transports.
+    pub transport: u8,
     last: u16,
     cap: u16,
 }
@@ -105,6 +113,8 @@ pub(crate) struct Task {
     pub to: u16,
     pub packets: u32,
     pub level: u8,
+    /// Which of the run's transports.
+    pub transport: u8,
     pub start: Ps,
     /// Bytes of the last packet.
     pub last: u16,
@@ -118,6 +128,9 @@ impl Flow {
             path,
             deadline: Ps::MAX,
             held: 0,
+            paced: 0,
+            waits: false,
+            wake_at: Ps::MAX,
             una: 0,
             next: 0,
             size: task.packets,
@@ -150,6 +163,7 @@ impl Flow {
             from: task.from,
             to: task.to,
             level: task.level,
+            transport: task.transport,
             last: task.last,
             cap: task.cap,
         }
@@ -198,6 +212,10 @@ impl Flow {
         if self.phase == Phase::Probing {
             return None;
         }
+        if now < self.paced {
+            self.waits = true;
+            return None;
+        }
         let number = if self.phase == Phase::Recovery {
             self.next_in_recovery(t)?
         } else {
@@ -214,7 +232,17 @@ impl Flow {
             self.set_timer(t, now);
         }
         self.pipe += 1;
+        if t.congestion.sees_each() {
+            let (bytes, last) = (self.bytes(t, number), number + 1 == self.size);
+            self.paced = now + self.path.control.on_send(now, number, bytes, self.pipe, last);
+        }
         Some(number)
+    }
+
+    /// When its pace lets the packet go that waits for it, if one does.
+    #[inline]
+    pub fn take_wait(&mut self) -> Option<Ps> {
+        std::mem::take(&mut self.waits).then_some(self.paced)
     }
 
     /// Records that it was handed over.
@@ -244,7 +272,11 @@ impl Flow {
                 self.set_timer(t, now);
             }
         }
-        let heeded = t.congestion.ecn_capable() && self.heed(t, ack.marked, newly);
+        let heeded = if t.congestion.sees_each() {
+            self.see(t, now, ack, newly)
+        } else {
+            t.congestion.ecn_capable() && self.heed(t, ack.marked, newly)
+        };
         if !t.sack && t.dupacks.is_some() {
             self.count_repeats(t, now, News { advanced, packets: newly, grows: !heeded, repeats });
             return;
@@ -254,11 +286,23 @@ impl Flow {
             self.phase = Phase::Open;
         }
         if advanced && !heeded && self.phase != Phase::Recovery {
-            self.path.grow(t, now, newly);
+            self.path.grow(now, newly);
         }
         if let Some(dupacks) = t.dupacks {
-            self.look_for_loss(t, dupacks);
+            self.look_for_loss(now, t, dupacks);
         }
+    }
+
+    /// Tells a law that is told of each ACK; nothing else lets its window grow. Nothing is waited for while the pace holds everything.
+    #[inline(never)]
+    fn see(&mut self, t: &Transport, now: Ps, ack: Ack, packets: u32) -> bool {
+        let under_way = self.pipe.saturating_sub(packets);
+        let Ack { echo: number, marked, round_trip, .. } = ack;
+        self.path.control.on_each(&Seen { now, packets, number, round_trip, marked, under_way, bytes: t.data_bytes });
+        if self.una == self.next {
+            self.deadline = Ps::MAX;
+        }
+        true
     }
 
     /// Takes over what has arrived; how many packets that nobody knew of.

@@ -32,10 +32,14 @@ pub(crate) struct Handled {
     pub latency: [Latency; 2],
 }
 
+/// Transports of a run at most; a power of 2.
+pub(crate) const TRANSPORTS: usize = 4;
+
 /// What all hosts have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
-    pub transport: Transport,
+    /// By the flows' numbers of them; a run has as many as it has, and then the first again.
+    pub transports: [Transport; TRANSPORTS],
     /// Between transport and the host's queue.
     pub limiter: Limiter,
     /// Largest flow of levels 0 to 6, in packets.
@@ -43,6 +47,12 @@ pub(crate) struct Manner {
 }
 
 impl Manner {
+    /// That of a flow. As there are so many, none is outside of the list.
+    #[inline]
+    pub fn of(&self, flow: &Flow) -> &Transport {
+        &self.transports[usize::from(flow.transport) % TRANSPORTS]
+    }
+
     /// Level of a flow of so many packets, 0 to 7.
     pub fn level(&self, packets: u32) -> u8 {
         self.levels.partition_point(|&largest| largest < packets) as u8
@@ -52,6 +62,8 @@ impl Manner {
 #[derive(Debug)]
 pub(crate) struct Hosts {
     pub(super) manner: Manner,
+    /// Rate of each host's link, in bit/s.
+    pub(super) lines: Vec<u64>,
     host_limiter: Option<HostLimiter>,
     jitter: Option<Jitter>,
     pub flows: Vec<Flow>,
@@ -59,8 +71,8 @@ pub(crate) struct Hosts {
     pub(super) free_slots: Vec<u32>,
     pub records: Vec<FlowResult>,
     pub(super) started: usize,
-    /// What the open connections of a pair of hosts know, the longest unused first.
-    pub(super) paths: HashMap<(u16, u16), VecDeque<Path>>,
+    /// What the open connections of a pair of hosts know, by transport, the longest unused first.
+    pub(super) paths: HashMap<(u16, u16, u8), VecDeque<Path>>,
     pub sources: Vec<Emitter>,
     pub sockets: Sockets,
     pub handled: Handled,
@@ -75,6 +87,7 @@ impl Hosts {
                 _ => None,
             },
             manner,
+            lines: topology.hosts.iter().map(|(_, cable)| cable.rate).collect(),
             jitter: Jitter::new(topology, seed),
             flows: Vec::new(),
             free_slots: Vec::new(),
@@ -257,7 +270,7 @@ impl Hosts {
 
     /// Bytes on the wire of a full data packet.
     pub fn data_bytes(&self) -> u16 {
-        self.manner.transport.data_bytes
+        self.manner.transports[0].data_bytes
     }
 
     /// All of a flow has arrived at its receiver, which is told if it is an application.

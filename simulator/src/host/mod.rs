@@ -2,7 +2,6 @@
 //! Hosts: flows from both ends, what holds them back, datagrams.
 
 pub(crate) mod congestion;
-pub(crate) mod cubic;
 pub(crate) mod emitter;
 pub(crate) mod flow;
 pub(crate) mod hosts;

@@ -17,15 +17,16 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub fn new(t: &Transport) -> Self {
-        Path { control: Control::new(t), srtt: 0, rttvar: 0, used: 0 }
+    /// `line`: rate of the host's link, in bit/s.
+    pub fn new(t: &Transport, line: u64) -> Self {
+        Path { control: Control::new(t.congestion, t.windows(), line), srtt: 0, rttvar: 0, used: 0 }
     }
 
     /// A flow begins on a connection that was idle.
     pub fn restart(&mut self, t: &Transport, now: Ps) {
         let idle = now - self.used;
         let long = idle > self.rto(t);
-        self.control.on_idle(t, idle, long);
+        self.control.on_idle(idle, long);
     }
 
     /// Timeout without back-off (RFC 6298, with the smallest one of the transport, without clock granularity).
@@ -53,8 +54,8 @@ impl Path {
 
     /// An ACK that tells of `acked` packets lets the window grow.
     #[inline]
-    pub fn grow(&mut self, t: &Transport, now: Ps, acked: u32) {
-        self.control.on_ack(t, now, acked, self.srtt);
+    pub fn grow(&mut self, now: Ps, acked: u32) {
+        self.control.on_ack(now, acked, self.srtt);
     }
 }
 
@@ -64,10 +65,12 @@ mod tests {
     use crate::core::time::{MS, S, US};
     use crate::host::transport::Congestion;
 
+    const LINE: u64 = 10_000_000_000;
+
     #[test]
     fn the_timeout_follows_the_round_trip() {
         let t = Transport::published(Congestion::Reno);
-        let mut path = Path::new(&t);
+        let mut path = Path::new(&t, LINE);
         assert_eq!(path.rto(&t), 200 * US);
         path.round_trip(MS);
         assert_eq!(path.rto(&t), 3 * MS);
@@ -84,23 +87,23 @@ mod tests {
     #[test]
     fn the_first_timeout_is_the_initial_one() {
         let mut t = Transport::linux(Congestion::Reno);
-        assert_eq!(Path::new(&t).rto(&t), S);
+        assert_eq!(Path::new(&t, LINE).rto(&t), S);
         t.min_rto = 3 * S;
-        assert_eq!(Path::new(&t).rto(&t), 3 * S);
+        assert_eq!(Path::new(&t, LINE).rto(&t), 3 * S);
         (t.initial_rto, t.min_rto) = (Some(700 * MS), 200 * MS);
-        let mut path = Path::new(&t);
+        let mut path = Path::new(&t, LINE);
         assert_eq!(path.rto(&t), 700 * MS);
         path.round_trip(100 * MS);
         assert_eq!(path.rto(&t), 300 * MS);
         t.fixed_rto = true;
-        assert_eq!(Path::new(&t).rto(&t), 200 * MS);
+        assert_eq!(Path::new(&t, LINE).rto(&t), 200 * MS);
     }
 
     #[test]
     fn idleness_restarts_the_window() {
         let t = Transport::published(Congestion::Reno);
-        let mut path = Path::new(&t);
-        path.control.on_timeout();
+        let mut path = Path::new(&t, LINE);
+        path.control.on_timeout(0);
         path.used = MS;
         path.restart(&t, MS + 200 * US);
         assert_eq!(path.control.window(), 1);

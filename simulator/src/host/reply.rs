@@ -16,7 +16,7 @@ impl Hosts {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
         let (size, had) = (flow.size(), flow.expected());
-        let [before, at_once] = flow.receiver.arrive(&self.manner.transport, net.now, packet, size);
+        let [before, at_once] = flow.receiver.arrive(self.manner.of(flow), net.now, packet, size);
         let complete = had < size && flow.expected() == size;
         if let Some(reply) = before {
             self.send_ack(net, slot, reply);
@@ -63,7 +63,7 @@ impl Hosts {
         let flow = &mut self.flows[slot as usize];
         flow.in_network += 1;
         let (host, to) = (u32::from(flow.to), flow.from);
-        let bytes = self.manner.transport.ack_bytes;
+        let bytes = self.manner.of(flow).ack_bytes;
         let (seq, kind) = (cumulative, Kind::Ack);
         self.handled.sent[kind as usize] += 1;
         let ack = Packet { flow: slot, seq, echo, stamp, rank: 0, link: 0, bytes, to, kind, marked, ect: false };
@@ -81,16 +81,18 @@ impl Hosts {
     /// A new connection begins with a SYN. The last ACK of the handshake is the first data.
     #[inline(never)]
     pub(crate) fn connect(&mut self, net: &mut Network, slot: u32) {
-        self.flows[slot as usize].connect(&self.manner.transport, net.now);
+        let flow = &mut self.flows[slot as usize];
+        flow.connect(self.manner.of(flow), net.now);
         self.send_syn(net, slot);
     }
 
     #[inline(never)]
     pub(crate) fn send_syn(&mut self, net: &mut Network, slot: u32) {
-        let capable = self.manner.transport.congestion.ecn_capable();
+        let capable = self.manner.of(&self.flows[slot as usize]).congestion.ecn_capable();
         let release = self.send_bare(net, slot, Kind::Syn, capable);
         if release > net.now {
-            self.flows[slot as usize].hold(&self.manner.transport, net.now, release);
+            let flow = &mut self.flows[slot as usize];
+            flow.hold(self.manner.of(flow), net.now, release);
         }
         self.keep_timer(net, slot);
     }

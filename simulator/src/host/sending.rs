@@ -37,12 +37,12 @@ impl Hosts {
     #[inline]
     pub(crate) fn answer(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         self.handled.marked += u64::from(packet.marked);
-        let t = &self.manner.transport;
+        let flow = &mut self.flows[packet.flow as usize];
+        let t = self.manner.of(flow);
         if !t.answers_each() {
             self.answer_some(net, handle, packet);
             return;
         }
-        let flow = &mut self.flows[packet.flow as usize];
         let before = flow.expected();
         let (seq, echo) = (flow.receiver.receive(packet.seq), packet.seq);
         let complete = flow.is_all(seq) && seq != before;
@@ -58,8 +58,9 @@ impl Hosts {
     /// A packet that has arrived goes back as the answer to it.
     pub(crate) fn turn(&mut self, net: &mut Network, handle: u32, answer: &Packet) {
         self.handled.sent[answer.kind as usize] += 1;
-        let (host, to) = (u32::from(answer.to), self.flows[answer.flow as usize].from);
-        *net.pool.get_mut(handle) = Packet { rank: 0, bytes: self.manner.transport.ack_bytes, to, ect: false, ..*answer };
+        let flow = &self.flows[answer.flow as usize];
+        let (host, to) = (u32::from(answer.to), flow.from);
+        *net.pool.get_mut(handle) = Packet { rank: 0, bytes: self.manner.of(flow).ack_bytes, to, ect: false, ..*answer };
         self.offer(net, host, handle);
     }
 
@@ -78,7 +79,7 @@ impl Hosts {
             marked: packet.marked,
             round_trip: since(packet.stamp, net.now),
         };
-        flow.on_packet(&self.manner.transport, net.now, ack);
+        flow.on_packet(self.manner.of(flow), net.now, ack);
         if flow.finished() {
             self.finish(net, slot);
         } else {
@@ -99,8 +100,9 @@ impl Hosts {
                 to: record.dst,
                 packets: record.packets,
                 level: self.manner.level(record.packets),
+                transport: 0,
                 start: record.start,
-                last: self.manner.transport.data_bytes,
+                last: self.data_bytes(),
                 cap: u16::MAX,
             };
             self.started += 1;
@@ -110,16 +112,17 @@ impl Hosts {
 
     /// Returns its slot.
     pub(crate) fn start_flow(&mut self, net: &mut Network, task: Task) -> u32 {
-        let transport = &self.manner.transport;
-        let idle = self.paths.get_mut(&(task.from, task.to)).and_then(VecDeque::pop_front);
+        let transport = &self.manner.transports[usize::from(task.transport)];
+        let idle = self.paths.get_mut(&(task.from, task.to, task.transport)).and_then(VecDeque::pop_front);
         let new = idle.is_none();
         let path = match idle {
             Some(mut path) => {
                 path.restart(transport, net.now);
                 path
             }
-            None => Path::new(transport),
+            None => Path::new(transport, self.lines[usize::from(task.from)]),
         };
+        let connects = new && transport.handshake.is_some();
         let flow = Flow::new(transport, task, path);
         let slot = if let Some(slot) = self.free_slots.pop() {
             self.flows[slot as usize] = flow;
@@ -128,7 +131,7 @@ impl Hosts {
             self.flows.push(flow);
             self.flows.len() as u32 - 1
         };
-        if new && self.manner.transport.handshake.is_some() {
+        if connects {
             self.connect(net, slot);
         } else {
             self.send_window(net, slot);
@@ -139,8 +142,8 @@ impl Hosts {
     pub(crate) fn finish(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         let (record, packets) = (flow.record, flow.expected());
-        let idle = self.paths.entry((flow.from, flow.to)).or_default();
-        if (idle.len() as u64) < u64::from(self.manner.transport.connections) {
+        let idle = self.paths.entry((flow.from, flow.to, flow.transport)).or_default();
+        if (idle.len() as u64) < u64::from(self.manner.of(flow).connections) {
             flow.path.used = net.now;
             idle.push_back(flow.path.clone());
         }
@@ -161,10 +164,24 @@ impl Hosts {
 
     /// Sends what the flow's window lets go, and keeps its timer.
     pub(crate) fn send_window(&mut self, net: &mut Network, slot: u32) {
-        while let Some(number) = self.flows[slot as usize].next(&self.manner.transport, net.now) {
+        loop {
+            let flow = &mut self.flows[slot as usize];
+            let Some(number) = flow.next(self.manner.of(flow), net.now) else { break };
             self.send_data(net, slot, number);
         }
+        self.keep_pace(net, slot);
         self.keep_timer(net, slot);
+    }
+
+    /// An event for the packet that waits for its flow's pace, which may be sooner than the one that there is.
+    #[inline]
+    fn keep_pace(&mut self, net: &mut Network, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        if let Some(at) = flow.take_wait().filter(|&at| at < flow.wake_at) {
+            flow.wake_at = at;
+            flow.timers += 1;
+            net.wheel.push(at, TIMER | slot);
+        }
     }
 
     /// A timer event that comes too early looks again later; only one that would come too late is doubled.
@@ -179,7 +196,8 @@ impl Hosts {
 
     fn send_data(&mut self, net: &mut Network, slot: u32, number: u32) {
         let flow = &mut self.flows[slot as usize];
-        let bytes = flow.bytes(&self.manner.transport, number);
+        let t = self.manner.of(flow);
+        let bytes = flow.bytes(t, number);
         let again = flow.was_sent(number);
         self.handled.sent[Kind::Data as usize] += 1;
         self.handled.retransmitted += u64::from(again);
@@ -195,20 +213,22 @@ impl Hosts {
                 return;
             }
         }
-        let ect = self.manner.transport.congestion.ecn_capable() && (!again || self.manner.transport.ect_again);
-        let mut data = packet(slot, number, Kind::Data, bytes, flow, self.manner.transport.rank);
+        let ect = t.congestion.ecn_capable() && (!again || t.ect_again);
+        let mut data = packet(slot, number, Kind::Data, bytes, flow, t.rank);
         (data.echo, data.ect) = (echo, ect);
         let release = self.send(net, data);
         if release > net.now {
-            self.flows[slot as usize].hold(&self.manner.transport, net.now, release);
+            let flow = &mut self.flows[slot as usize];
+            flow.hold(self.manner.of(flow), net.now, release);
         }
     }
 
     /// Sends a packet without data.
     pub(crate) fn send_bare(&mut self, net: &mut Network, slot: u32, kind: Kind, marked: bool) -> Ps {
         self.handled.sent[kind as usize] += 1;
-        let Transport { ack_bytes, rank, .. } = self.manner.transport;
-        let bare = packet(slot, 0, kind, ack_bytes, &self.flows[slot as usize], rank);
+        let flow = &self.flows[slot as usize];
+        let Transport { ack_bytes, rank, .. } = *self.manner.of(flow);
+        let bare = packet(slot, 0, kind, ack_bytes, flow, rank);
         self.send(net, Packet { marked, ..bare })
     }
 
@@ -229,6 +249,11 @@ impl Hosts {
             self.acknowledge_late(net, slot);
         }
         let flow = &mut self.flows[slot as usize];
+        if flow.wake_at == net.now && !flow.finished() {
+            flow.wake_at = Ps::MAX;
+            self.send_window(net, slot);
+        }
+        let flow = &mut self.flows[slot as usize];
         if flow.timer_at != net.now || flow.finished() {
             self.free_if_done(slot);
             return;
@@ -239,7 +264,7 @@ impl Hosts {
             return;
         }
         self.handled.timeouts += 1;
-        match flow.on_timer(&self.manner.transport, net.now) {
+        match flow.on_timer(self.manner.of(flow), net.now) {
             Expired::Resend => self.send_window(net, slot),
             Expired::Connect => self.send_syn(net, slot),
             Expired::Probe => {

@@ -3,24 +3,11 @@
 
 use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, MS, S};
+pub use crate::host::congestion::Congestion;
+use crate::host::congestion::Windows;
 
 /// Data packet of all published schemes.
 pub(crate) const DATA: u16 = 1500;
-/// What a sender does about marks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Congestion {
-    /// Marks say nothing: Reno's window (RFC 5681).
-    Reno,
-    /// A window with marks is halved (RFC 3168).
-    Ecn,
-    /// CUBIC (RFC 9438); marks say nothing.
-    Cubic,
-    /// DCTCP (RFC 8257) with g = 2^-`shift`; alpha begins at 0, as published.
-    Dctcp {
-        /// 4 for the published 1/16; at most 20.
-        shift: u32,
-    },
-}
 
 /// By what queues with priorities tell data apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,20 +63,6 @@ pub struct Transport {
     pub connections: u32,
 }
 
-impl Congestion {
-    /// Whether data may be marked: it is ECN-capable (ECT).
-    #[inline]
-    pub(crate) fn ecn_capable(self) -> bool {
-        matches!(self, Congestion::Ecn | Congestion::Dctcp { .. })
-    }
-
-    /// Whether the next new packet says that the window was reduced (RFC 3168, section 6.1.2).
-    #[inline]
-    pub(crate) fn tells_cuts(self) -> bool {
-        self == Congestion::Ecn
-    }
-}
-
 impl Transport {
     /// TCP as Linux has it unless it is told otherwise, with a new connection for each flow: a first window of 10 packets
     /// (RFC 6928), selective acknowledgements, fast retransmit, ACKs delayed by 40 ms at most, timeouts from 200 ms to
@@ -115,6 +88,11 @@ impl Transport {
             rank: Rank::Level,
             connections: 0,
         }
+    }
+
+    /// Those that congestion control keeps to.
+    pub(crate) fn windows(&self) -> Windows {
+        Windows { initial: self.initial_window, most: self.max_window, least: self.least_window }
     }
 
     /// Whether each data packet has an ACK of its own with its own mark.
@@ -167,10 +145,8 @@ impl Transport {
             format!("transport: the timeout of a SYN is not between 0 and the largest, {} ms", self.max_rto / MS)
         } else if self.initial_rto.is_some_and(|first| first == 0 || first > self.max_rto) {
             format!("transport: the first timeout is not between 0 and the largest, {} ms", self.max_rto / MS)
-        } else if matches!(self.congestion, Congestion::Dctcp { shift } if shift > 20) {
-            "transport: DCTCP's g is below 2^-20, with which alpha stays 0".to_owned()
         } else {
-            return None;
+            return self.congestion.wrong().map(|what| format!("transport: {what}"));
         };
         Some(wrong)
     }

@@ -2,7 +2,7 @@
 //! Schemes: what queues, hosts and limiters do, with those of QJump's Figure 9 as its published ns-2 scripts run them.
 
 use crate::core::error::{Error, Result};
-use crate::host::hosts::Manner;
+use crate::host::hosts::{Manner, TRANSPORTS};
 use crate::host::limiter::Limiter;
 use crate::host::transport::Transport;
 use crate::net::equipment::Equipment;
@@ -25,6 +25,8 @@ pub struct Scheme {
     pub pause: Option<Pause>,
     /// At the hosts.
     pub transport: Transport,
+    /// Other ones, which flows may have instead: numbers 1 to 3.
+    pub others: [Option<Transport>; TRANSPORTS - 1],
     /// Between transport and the host's queue.
     pub limiter: Limiter,
     /// Largest flow of levels 0 to 6, in packets; larger ones have level 7.
@@ -40,6 +42,13 @@ impl Scheme {
     pub(crate) fn check(&self) -> Result<()> {
         self.equipment().check()?;
         self.transport.check()?;
+        for (number, other) in (1..).zip(self.others).filter_map(|(number, other)| Some((number, other?))) {
+            other.check().map_err(|error| Error::new(format!("transport {number}: {error}")))?;
+            if other.data_bytes != self.transport.data_bytes {
+                let (its, first) = (other.data_bytes, self.transport.data_bytes);
+                return Err(Error::new(format!("transport {number}: its packets have {its} bytes, those of the first {first}")));
+            }
+        }
         if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(Error::new("levels: the largest flows of the levels do not increase"));
         }
@@ -57,6 +66,7 @@ impl Scheme {
     }
 
     pub(crate) fn manner(&self) -> Manner {
-        Manner { transport: self.transport, limiter: self.limiter, levels: self.levels }
+        let [a, b, c] = self.others.map(|other| other.unwrap_or(self.transport));
+        Manner { transports: [self.transport, a, b, c], limiter: self.limiter, levels: self.levels }
     }
 }

@@ -115,6 +115,7 @@ impl Scheme {
             trunk_queue: None,
             pause: None,
             transport: Transport::published(Congestion::Reno),
+            others: [None; 3],
             limiter: Limiter::None,
             levels: LEVELS,
         }

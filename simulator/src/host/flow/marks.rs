@@ -19,7 +19,7 @@ impl Flow {
             self.observed = self.high.max(self.una + 1);
         }
         if marked && self.may_cut() {
-            self.path.control.on_mark(t);
+            self.path.control.on_mark();
             self.reduced = t.congestion.tells_cuts();
         }
         marked

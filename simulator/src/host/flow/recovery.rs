@@ -47,11 +47,11 @@ impl Flow {
     }
 
     /// With selective acknowledgements: a packet is lost when `dupacks` above it have arrived (RFC 6675, section 4, `IsLost`).
-    pub(super) fn look_for_loss(&mut self, t: &Transport, dupacks: u32) {
+    pub(super) fn look_for_loss(&mut self, now: Ps, t: &Transport, dupacks: u32) {
         if self.sacked.len() < dupacks {
             return;
         }
-        if self.phase != Phase::Recovery && !self.begin_recovery(t) {
+        if self.phase != Phase::Recovery && !self.begin_recovery(now, t) {
             return;
         }
         // What the last recovery has sent again, above its end, is not sent twice.
@@ -85,13 +85,13 @@ impl Flow {
                 // Section 3.2, step 3, option 1: no burst where little is under way.
                 self.path.control.limit(under_way.max(1) + 1);
             } else if news.grows {
-                self.path.grow(t, now, news.packets);
+                self.path.grow(now, news.packets);
             }
         } else if news.repeats && under_way > 0 {
             self.repeated += 1;
             if self.phase == Phase::Recovery {
                 self.pipe = self.pipe.saturating_sub(1);
-            } else if Some(self.repeated) == t.dupacks && self.begin_recovery(t) {
+            } else if Some(self.repeated) == t.dupacks && self.begin_recovery(now, t) {
                 self.lose_first(under_way.saturating_sub(self.repeated));
             }
         }
@@ -106,14 +106,14 @@ impl Flow {
     }
 
     /// False after a timeout, when everything up to `recover` is sent again anyway.
-    fn begin_recovery(&mut self, t: &Transport) -> bool {
+    fn begin_recovery(&mut self, now: Ps, t: &Transport) -> bool {
         if self.una < self.recover {
             return false;
         }
         self.phase = Phase::Recovery;
         self.urgent = true;
         self.recover = self.high;
-        self.path.control.on_loss();
+        self.path.control.on_loss(now);
         self.reduced = t.congestion.tells_cuts();
         true
     }

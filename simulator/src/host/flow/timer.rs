@@ -77,7 +77,7 @@ impl Flow {
             self.set_syn_timer(t, now);
             return Expired::Connect;
         }
-        self.path.control.on_timeout();
+        self.path.control.on_timeout(now);
         if t.congestion.tells_cuts() {
             self.reduced = true;
             self.cut = self.high;

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! DCQCN (Zhu et al., SIGCOMM 2015): the sender has a rate, cut for marks that the receiver reports at a least distance, and raised by
+//! a timer and a counter of bytes (sections 3.1 and 3.2, figure 7).
+//!
+//! The receiver's reports are its ACKs: of those with a mark the sender heeds one in `report`, as the receiver would send one. Timers
+//! are caught up with when something is sent or arrives, which is when their rate is used.
+
+use super::Seen;
+use crate::core::time::{Ps, S, US};
+
+/// Settings; the defaults are the paper's (figure 14), g = 1/256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dcqcn {
+    /// N: least time between two reports of a flow's marks.
+    pub report: Ps,
+    /// K: after so long without a report alpha falls.
+    pub alpha_timer: Ps,
+    /// T: so often the rate is raised.
+    pub timer: Ps,
+    /// B: and after so many bytes.
+    pub counter: u64,
+    /// g is 2^-this.
+    pub shift: u32,
+    /// `R_AI`, in bit/s.
+    pub increase: u64,
+    /// `R_HAI`, in bit/s.
+    pub hyper_increase: u64,
+    /// Least rate, in bit/s.
+    pub least: u64,
+}
+
+impl Default for Dcqcn {
+    fn default() -> Self {
+        Dcqcn {
+            report: 50 * US,
+            alpha_timer: 55 * US,
+            timer: 55 * US,
+            counter: 10_000_000,
+            shift: 8,
+            increase: 40_000_000,
+            hyper_increase: 400_000_000,
+            least: 10_000_000,
+        }
+    }
+}
+
+impl Dcqcn {
+    pub(super) fn wrong(&self) -> Option<String> {
+        if self.alpha_timer == 0 || self.timer == 0 || self.counter == 0 {
+            Some("a timer or the counter of DCQCN is 0".to_owned())
+        } else if self.shift > 20 {
+            Some("DCQCN's g is below 2^-20, with which alpha does not fall".to_owned())
+        } else if self.least == 0 || self.least > S || self.increase > S || self.hyper_increase > S {
+            Some("DCQCN's rates are not between 0 and 1 Tb/s".to_owned())
+        } else {
+            None
+        }
+    }
+}
+
+/// alpha = 1.
+const ONE: u64 = 1 << 20;
+/// F: so many steps of recovery come before others.
+const RECOVERY: u32 = 5;
+
+/// The reaction point of a flow.
+#[derive(Debug, Clone)]
+pub(super) struct Rates {
+    of: Dcqcn,
+    line: u64,
+    /// `R_C` and `R_T`, in bit/s.
+    current: u64,
+    target: u64,
+    alpha: u64,
+    /// When a report was last heeded; none: the rate is that of the line.
+    reported: Option<Ps>,
+    next_alpha: Ps,
+    next_timer: Ps,
+    sent: u64,
+    /// Steps by the timer and by the counter since then.
+    times: u32,
+    counts: u32,
+}
+
+impl Rates {
+    pub fn new(of: Dcqcn, line: u64) -> Self {
+        let (current, target) = (line, line);
+        let (next_alpha, next_timer) = (Ps::MAX, Ps::MAX);
+        Rates { of, line, current, target, alpha: ONE, reported: None, next_alpha, next_timer, sent: 0, times: 0, counts: 0 }
+    }
+
+    /// The rate with which the next packet leaves.
+    pub fn on_send(&mut self, now: Ps, bytes: u16) -> u64 {
+        self.catch_up(now);
+        self.sent += u64::from(bytes);
+        if self.sent >= self.of.counter {
+            self.sent -= self.of.counter;
+            self.counts += 1;
+            self.raise();
+        }
+        self.current
+    }
+
+    /// The rate after an ACK.
+    pub fn on_ack(&mut self, seen: &Seen) -> u64 {
+        self.catch_up(seen.now);
+        if seen.marked && self.reported.is_none_or(|last| seen.now - last >= self.of.report) {
+            self.cut(seen.now);
+        }
+        self.current
+    }
+
+    /// A report (equation 1).
+    fn cut(&mut self, now: Ps) {
+        self.target = self.current;
+        self.current = (self.current - (u128::from(self.current) * u128::from(self.alpha) / u128::from(2 * ONE)) as u64).max(self.of.least);
+        self.alpha = self.alpha - (self.alpha >> self.of.shift) + (ONE >> self.of.shift);
+        self.reported = Some(now);
+        (self.next_alpha, self.next_timer) = (now + self.of.alpha_timer, now + self.of.timer);
+        (self.sent, self.times, self.counts) = (0, 0, 0);
+    }
+
+    /// What timers have done since (equations 2 to 4).
+    fn catch_up(&mut self, now: Ps) {
+        while self.next_alpha <= now {
+            // Nothing is left of it after so long.
+            let before = self.alpha;
+            self.alpha -= self.alpha >> self.of.shift;
+            self.next_alpha = if self.alpha == before { Ps::MAX } else { self.next_alpha + self.of.alpha_timer };
+        }
+        while self.next_timer <= now {
+            self.times += 1;
+            self.raise();
+            self.next_timer = if self.current == self.line { Ps::MAX } else { self.next_timer + self.of.timer };
+        }
+    }
+
+    /// A step towards the target, which rises after F of them.
+    fn raise(&mut self) {
+        let more = if self.times.max(self.counts) < RECOVERY {
+            0
+        } else if self.times.min(self.counts) > RECOVERY {
+            self.of.hyper_increase
+        } else {
+            self.of.increase
+        };
+        self.target = (self.target + more).min(self.line);
+        // Rounded up, so that it gets there.
+        self.current = (self.target + self.current).div_ceil(2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: u64 = 40_000_000_000;
+
+    fn ack(now: Ps, marked: bool) -> Seen {
+        Seen { now, packets: 1, number: Some(0), round_trip: 10 * US, marked, under_way: 1, bytes: 1_500 }
+    }
+
+    /// Equations 1 to 4 by hand: alpha is 1 at first, so that a report halves the rate; four steps of the timer go half way back to
+    /// the old rate, later ones to a target that rises by 40 Mb/s.
+    #[test]
+    fn rates_are_the_published_ones() {
+        let mut rates = Rates::new(Dcqcn::default(), LINE);
+        assert_eq!(rates.on_ack(&ack(0, false)), LINE);
+        assert_eq!(rates.on_ack(&ack(0, true)), LINE / 2);
+        assert_eq!(rates.on_ack(&ack(49 * US, true)), LINE / 2, "one report in 50 us");
+        assert_eq!(rates.on_ack(&ack(50 * US, true)), LINE / 4);
+        let after = |rates: &mut Rates, n: u64| rates.on_ack(&ack((50 + 55 * n) * US, false));
+        // Towards 20 Gb/s from 10.
+        let recovery: Vec<u64> = (1..=4).map(|n| after(&mut rates, n)).collect();
+        assert_eq!(recovery, [15_000_000_000, 17_500_000_000, 18_750_000_000, 19_375_000_000]);
+        // (19.375 + 20.04) / 2 and (19.7075 + 20.08) / 2.
+        assert_eq!([5, 6].map(|n| after(&mut rates, n)), [19_707_500_000, 19_893_750_000]);
+        // alpha has fallen six times by 1/256.
+        let expected = 255f64.powi(6) / 256f64.powi(6);
+        assert!((rates.alpha as f64 / ONE as f64 - expected).abs() < 1e-5);
+        // The next report takes half of alpha.
+        let cut = rates.on_ack(&ack((50 + 55 * 6) * US, true)) as f64;
+        assert!((cut / (19_893_750_000.0 * (1.0 - expected / 2.0)) - 1.0).abs() < 1e-5);
+    }
+
+    /// With both the timer and the counter beyond F, the target rises faster.
+    #[test]
+    fn bytes_count_as_well() {
+        let of = Dcqcn { counter: 1_500, timer: S, ..Dcqcn::default() };
+        let mut rates = Rates::new(of, LINE);
+        rates.on_ack(&ack(0, true));
+        let sent: Vec<u64> = (0..5).map(|_| rates.on_send(US, 1_500)).collect();
+        let half = |from: u64, to: u64| (from + to).div_ceil(2);
+        let mut expected = vec![half(LINE / 2, LINE)];
+        (0..4).for_each(|n| expected.push(half(expected[n], LINE)));
+        assert_eq!(sent, expected, "the target stays the line's rate");
+        rates.target = LINE / 2;
+        rates.times = 6;
+        rates.counts = 6;
+        rates.on_send(US, 1_500);
+        assert_eq!(rates.target, LINE / 2 + of.hyper_increase);
+    }
+}

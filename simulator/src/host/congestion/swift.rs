@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Swift (Kumar et al., SIGCOMM 2020): a target of delay, additive increase below it, multiplicative decrease above it.
+//!
+//! The target falls as the window grows (flow scaling, section 3.5), so that flows become alike and many share a short queue. What the
+//! paper adds for each hop is part of `base`, and hosts take no time here, so that there is one window, that of the fabric. Windows have
+//! 16 fractional bits; one below a packet is a pace.
+
+use super::{Seen, ONE};
+use crate::core::time::{Ps, S};
+
+/// Settings; names as in the paper's Algorithm 1 and Equation 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Swift {
+    /// Target of a large window: the base target and what the hops add.
+    pub base: Ps,
+    /// `fs_range`: what a small window adds to the target at most.
+    pub scaling: Ps,
+    /// `fs_min_cwnd`, in thousandths of a packet: smaller windows add no more.
+    pub scaling_least: u32,
+    /// `fs_max_cwnd`, in packets: larger windows add nothing.
+    pub scaling_most: u32,
+    /// `ai`, in thousandths of a packet a round trip.
+    pub increase: u32,
+    /// Beta, in thousandths.
+    pub decrease: u32,
+    /// `max_mdf`, in thousandths.
+    pub most_decrease: u32,
+}
+
+impl Default for Swift {
+    /// For a fabric whose empty round trip is about 15 us: twice it, and twice it again for the smallest windows.
+    fn default() -> Self {
+        Swift {
+            base: 30_000_000,
+            scaling: 30_000_000,
+            scaling_least: 100,
+            scaling_most: 100,
+            increase: 1_000,
+            decrease: 800,
+            most_decrease: 500,
+        }
+    }
+}
+
+impl Swift {
+    pub(super) fn wrong(&self) -> Option<String> {
+        let shares = self.decrease == 0 || self.decrease > 1_000 || self.most_decrease == 0 || self.most_decrease >= 1_000;
+        if self.base == 0 || self.base > S || self.scaling > S {
+            Some("Swift's target is not between 0 and 1 s".to_owned())
+        } else if self.scaling_least == 0 || u64::from(self.scaling_least) >= 1_000 * u64::from(self.scaling_most) {
+            Some("Swift's flow scaling ends at no larger window than it begins".to_owned())
+        } else if self.increase == 0 || self.increase > 1_000_000 || shares {
+            Some("Swift's increase is not between 0 and 1,000 packets, or a decrease not a share".to_owned())
+        } else {
+            None
+        }
+    }
+
+    /// The target of a window (Equation 1): `scaling` times the place of 1 / sqrt(window) between those of both ends.
+    fn target(&self, window: u32) -> Ps {
+        let least = inverse_root((u64::from(self.scaling_least) << 16) / 1_000);
+        let most = inverse_root(u64::from(self.scaling_most) << 16);
+        let here = inverse_root(window.into()).clamp(most, least);
+        self.base + (u128::from(self.scaling) * u128::from(here - most) / u128::from(least - most)) as Ps
+    }
+}
+
+/// 1 / sqrt of a number with 16 fractional bits, with 32.
+fn inverse_root(of: u64) -> u64 {
+    (1 << 56) / (of.max(1) << 32).isqrt()
+}
+
+/// So many timeouts in a row set the window to the least (`RETX_RESET_THRESHOLD`).
+const RESET: u32 = 5;
+/// The least window: 1/1000 of a packet.
+const LEAST: u32 = ONE / 1_000;
+
+/// What a flow remembers beside its window.
+#[derive(Debug, Clone)]
+pub(super) struct Delay {
+    of: Swift,
+    /// When the window was last reduced, and the last round trip: once in such a time is enough.
+    reduced: Option<Ps>,
+    round_trip: Ps,
+    timeouts: u32,
+}
+
+impl Delay {
+    pub fn new(of: Swift) -> Self {
+        Delay { of, reduced: None, round_trip: 0, timeouts: 0 }
+    }
+
+    /// The window after an ACK, of at most `most` packets, and its pace in bit/s, which is 0 for a packet or more.
+    pub fn on_ack(&mut self, window: u32, most: u32, seen: &Seen) -> (u32, u64) {
+        self.timeouts = 0;
+        self.round_trip = seen.round_trip.max(1);
+        let target = self.of.target(window);
+        let next = if seen.round_trip < target {
+            let more = u64::from(self.of.increase) * u64::from(ONE) * u64::from(seen.packets) / 1_000;
+            let more = if window >= ONE { more * u64::from(ONE) / u64::from(window) } else { more };
+            u64::from(window) + more
+        } else if self.may_reduce(seen.now) {
+            let excess = u128::from(seen.round_trip - target) * u128::from(self.of.decrease) / u128::from(seen.round_trip);
+            self.cut(window, seen.now, (excess as u32).min(self.of.most_decrease)).into()
+        } else {
+            window.into()
+        };
+        let window = next.clamp(LEAST.into(), u64::from(most) * u64::from(ONE)) as u32;
+        (window, self.pace(window, seen.bytes))
+    }
+
+    /// Less than a packet in a round trip.
+    fn pace(&self, window: u32, bytes: u16) -> u64 {
+        if window >= ONE {
+            return 0;
+        }
+        let bits = u128::from(window) * 8 * u128::from(bytes) * u128::from(S);
+        ((bits >> 16) / u128::from(self.round_trip)).max(1) as u64
+    }
+
+    fn may_reduce(&self, now: Ps) -> bool {
+        self.reduced.is_none_or(|last| now - last >= self.round_trip)
+    }
+
+    fn cut(&mut self, window: u32, now: Ps, thousandths: u32) -> u32 {
+        let next = (u64::from(window) * u64::from(1_000 - thousandths) / 1_000) as u32;
+        if next < window {
+            self.reduced = Some(now);
+        }
+        next.max(LEAST)
+    }
+
+    /// A loss found by later packets.
+    pub fn on_loss(&mut self, window: u32, now: Ps) -> u32 {
+        self.timeouts = 0;
+        if self.may_reduce(now) {
+            self.cut(window, now, self.of.most_decrease)
+        } else {
+            window
+        }
+    }
+
+    pub fn on_timeout(&mut self, window: u32, now: Ps) -> u32 {
+        self.timeouts += 1;
+        if self.timeouts >= RESET {
+            LEAST
+        } else if self.may_reduce(now) {
+            self.cut(window, now, self.of.most_decrease)
+        } else {
+            window
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::time::US;
+
+    const OF: Swift = Swift {
+        base: 25 * US,
+        scaling: 100 * US,
+        scaling_least: 100,
+        scaling_most: 100,
+        increase: 1_000,
+        decrease: 800,
+        most_decrease: 500,
+    };
+
+    fn ack(now: Ps, round_trip: Ps) -> Seen {
+        Seen { now, packets: 1, number: Some(0), round_trip, marked: false, under_way: 0, bytes: 1_500 }
+    }
+
+    /// Equation 1 in floating point, within 0.01 %.
+    #[test]
+    fn the_target_is_the_published_one() {
+        for packets in [0.01f64, 0.1, 0.3, 1.0, 2.0, 10.0, 50.0, 100.0, 3_000.0] {
+            let root = |w: f64| 1.0 / w.sqrt();
+            let alpha = 100e6 / (root(0.1) - root(100.0));
+            let expected = 25e6 + (alpha * (root(packets) - root(100.0))).clamp(0.0, 100e6);
+            let got = OF.target((packets * 65_536.0) as u32) as f64;
+            assert!((got / expected - 1.0).abs() < 1e-4, "{packets}: {got} {expected}");
+        }
+    }
+
+    /// Algorithm 1: below the target `ai` for each window's ACKs; above it once a round trip, by beta of the excess, by half at most.
+    #[test]
+    fn the_window_follows_algorithm_1() {
+        let mut delay = Delay::new(OF);
+        let mut window = 200 * ONE;
+        for _ in 0..200 {
+            (window, _) = delay.on_ack(window, 1_000, &ack(0, 20 * US));
+        }
+        assert!(window.abs_diff(201 * ONE) < ONE / 100, "{window}");
+        // 50 us for a target of 25: 0.8 · 25/50 = 0.4 less.
+        let (cut, _) = delay.on_ack(200 * ONE, 1_000, &ack(100 * US, 50 * US));
+        assert_eq!(cut, 120 * ONE);
+        let (kept, _) = delay.on_ack(cut, 1_000, &ack(149 * US, 50 * US));
+        assert_eq!(kept, cut, "once a round trip");
+        let (half, _) = delay.on_ack(cut, 1_000, &ack(200 * US, 100 * US));
+        assert_eq!(half, 60 * ONE, "0.6 is more than the most");
+        // Below a packet: a quarter of one in 400 us is 7.5 Mb/s.
+        let (window, pace) = delay.on_ack(ONE / 2, 1_000, &ack(1_000 * US, 400 * US));
+        assert_eq!((window, pace), (ONE / 4, 7_500_000));
+        let resets: Vec<u32> = (1..=5).map(|n| delay.on_timeout(ONE, (2_000 + 1_000 * n) * US)).collect();
+        assert_eq!(resets, [ONE / 2, ONE / 2, ONE / 2, ONE / 2, LEAST]);
+    }
+}
