@@ -77,6 +77,11 @@ pub struct Transport {
 }
 
 impl Congestion {
+    /// Whether it answers marks in proportion to their share.
+    pub(crate) fn is_scalable(self) -> bool {
+        matches!(self, Congestion::Dctcp { .. })
+    }
+
     /// Whether data may be marked: it is ECN-capable (ECT).
     #[inline]
     pub(crate) fn ecn_capable(self) -> bool {
