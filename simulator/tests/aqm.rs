@@ -36,7 +36,7 @@ fn codel(target: Ps, interval: Ps) -> Queue {
 /// Five packets at once: they wait 0 to 4 times 1.2 us. Then one alone.
 #[test]
 fn ports_tell_their_queues() {
-    let never = Pause { xoff: 1 << 40, xon: 0, buffer: 1 << 40 };
+    let never = Pause { xoff: 1 << 40, xon: 0, buffer: 1 << 40, per_level: false };
     let schemes = [
         (Queue::DropTail(Limit::None), None),
         (Queue::DropTail(Limit::Packets(9)), None),
@@ -225,7 +225,7 @@ fn wrong_settings_are_told() {
     assert_eq!(with(codel(MS, 0)), "queue: an interval of 0 ps is not above 0 and at most 1000 s");
     let brief = Queue::DropTail(Limit::Time(US));
     assert_eq!(with(brief), "queue: at 10000000000 bit/s its limit holds 1250 bytes, no packet of 1500");
-    let paused = |xoff, xon, buffer| said(Scheme { pause: Some(Pause { xoff, xon, buffer }), ..Scheme::tcp() });
+    let paused = |xoff, xon, buffer| said(Scheme { pause: Some(Pause { xoff, xon, buffer, per_level: false }), ..Scheme::tcp() });
     assert_eq!(paused(9, 9, 9_000), "pause: 9, 9 and 9000 bytes are not xoff above xon and at most the buffer");
     assert_eq!(paused(9, 3, 1_499), "pause: its buffer of 1499 bytes holds no packet of 1500");
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Mode, Outcome,
-    Pause, PerHost, Profile, Protection, Quantiles, Queue, Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source,
-    Topology, Transport, Tree, Workload, MS, NS, S, US,
+    Arrivals, Bytes, Cable, CoDel, Congestion, Counters, DualPi2, Epochs, FlowSpec, Flows, Gap, Integral, LeafSpine, Limit,
+    Limiter, Mode, Outcome, Pause, PerHost, Pie, Profile, Protection, Quantiles, Queue, Reading, Red, Routing, Scenario, Scheme,
+    Simulation, Sizes, Source, TimeAware, Topology, Transport, Tree, Wfq, Workload, MS, NS, S, US,
 };
 
 fn protection() -> impl Strategy<Value = Protection> {
@@ -54,6 +54,7 @@ fn pause() -> impl Strategy<Value = Pause> {
         xoff,
         xon: (xoff - 1).saturating_sub(below),
         buffer: xoff + more,
+        per_level: false,
     })
 }
 
@@ -68,6 +69,39 @@ fn queue() -> impl Strategy<Value = Queue> {
         (limit(), limit()).prop_map(|(limit, threshold)| Queue::Threshold { limit, threshold }),
         red(),
         codel(),
+        asked(),
+    ]
+}
+
+/// Queues that a link asks for every packet, and PIE.
+fn asked() -> impl Strategy<Value = Queue> {
+    let control = (1u64..100, 10u64..100, 1u64..1 << 30, 0u64..1 << 30).prop_map(|(target, update, alpha, beta)| Integral {
+        target: target * US,
+        update: update * US,
+        alpha,
+        beta,
+    });
+    prop_oneof![
+        (1_500u64..60_000, prop::array::uniform8(1u32..100)).prop_map(|(limit, weights)| Queue::Wfq(Wfq { limit, weights })),
+        (1_500u64..60_000, 0u64..200, prop::collection::vec((2u64..50, any::<u8>()), 1..8)).prop_map(
+            |(limit, base, mut list)| {
+                // Every level has a time that is long enough.
+                list.push((13, u8::MAX));
+                let list: Vec<_> = list.into_iter().map(|(us, gates)| (us * US, gates)).collect();
+                Queue::TimeAware(TimeAware::new(limit, base * US, &list).unwrap())
+            }
+        ),
+        (limit(), control.clone(), 0u64..200, 0u32..=1_000_000, protection()).prop_map(
+            |(limit, control, burst, mark_p, protection)| {
+                Queue::Pie(Pie { limit, control, burst: burst * US, mark_p, protection })
+            }
+        ),
+        (1_500u64..60_000, control, 1u32..5, (0u64..100, 0u64..100), 1u32..100).prop_map(
+            |(limit, control, coupling, (least, range), classic_share)| {
+                let (least, range) = (least * US, range * US);
+                Queue::DualPi2(DualPi2 { limit, control, coupling, least, range, classic_share })
+            }
+        ),
     ]
 }
 
@@ -100,6 +134,10 @@ fn scheme() -> impl Strategy<Value = Scheme> {
     (base, queues, limiter, routing, transport).prop_map(
         |(mut scheme, queues, limiter, routing, (dupacks, connections, congestion, sack, (delay, handshake)))| {
             (scheme.queue, scheme.host_queue, scheme.pause) = queues;
+            let is_pie = |queue: &Queue| matches!(queue, Queue::Pie(_));
+            if is_pie(&scheme.queue) || scheme.host_queue.as_ref().is_some_and(is_pie) {
+                scheme.pause = None;
+            }
             scheme.limiter = limiter;
             scheme.routing = routing;
             scheme.transport.dupacks = dupacks;
@@ -123,6 +161,7 @@ fn bears_fixed_rto(scheme: &Scheme) -> bool {
         Queue::Threshold { limit, .. } => limit != Limit::None,
         Queue::Red(red) => red.limit != Limit::None,
         Queue::CoDel(codel) => codel.limit != Limit::None,
+        Queue::Pie(pie) => pie.limit != Limit::None,
         _ => true,
     };
     matches!(scheme.limiter, Limiter::None) && is_limited(&scheme.queue) && scheme.host_queue.as_ref().is_none_or(is_limited)
@@ -433,7 +472,7 @@ fn queues_are_pinned() {
     let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
     let (min, max, limit) = (Limit::Bytes(15_000), Limit::Bytes(45_000), Limit::Packets(150));
     let codel = CoDel { limit, target: 20 * US, interval: 200 * US, protection: Protection::AckSyn };
-    let pause = Pause { xoff: 30_000, xon: 15_000, buffer: 30_000 + Pause::headroom(2_700_000, 800, 1_500) };
+    let pause = Pause { xoff: 30_000, xon: 15_000, buffer: 30_000 + Pause::headroom(2_700_000, 800, 1_500), per_level: false };
     let schemes = [
         Scheme { queue: Queue::Threshold { limit, threshold: Limit::Packets(20) }, ..Scheme::dctcp() },
         Scheme { queue: Queue::Red(Red::ns2(min, max, limit)), ..Scheme::dctcp() },

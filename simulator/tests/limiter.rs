@@ -3,8 +3,8 @@
 
 use qjump_sim::apps::{App, AppResult, Ping};
 use qjump_sim::{
-    Bytes, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limiter, Mode, Outcome, PerHost, Ps, Scenario, Scheme, Simulation, Source,
-    Topology, Transport, Workload, US,
+    Bytes, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limiter, Mode, Outcome, PerHost, Ps, Queue, Scenario, Scheme, Simulation,
+    Source, Topology, Transport, Workload, US,
 };
 
 const ALL: [Epochs; 3] = [Epochs::FirstPacket, Epochs::Rolling, Epochs::Aligned];
@@ -134,4 +134,63 @@ fn a_dropped_syn_is_sent_again() {
     assert_eq!((c.sent.syns, c.limited.syns, c.limited.total(), c.timeouts), (4, 2, 2, 2));
     let (setup, data) = (4 * 2_732_000, 13_264_000);
     assert_eq!([0, 1].map(|i| outcome.flows[i].finish), [Some(setup + data), Some(613 * US + setup + data)]);
+}
+
+/// The paper's own P: urgent datagrams of 256 bytes, budgets of as many and epochs of 2nP/R, 0.41 us a host, while all others send
+/// full packets at the last level, which wait for nothing. All 15 hosts of a rack send to the sixteenth; none of the urgent waits
+/// longer than nP/R and a full packet at each of two ports (the paper's section 3.1).
+#[test]
+fn an_urgent_level_has_less_than_a_full_packet() {
+    let (hosts, bytes) = (16, 256);
+    let epoch = 2 * hosts * u64::from(bytes) * 800;
+    let mut budgets = [u64::MAX; 8];
+    budgets[0] = bytes.into();
+    let limiter = Limiter::PerHost(PerHost::new(epoch, budgets));
+    let scheme = Scheme { limiter, queue: Queue::Priority { limit: 1 << 20 }, ..Scheme::tcp() };
+    let source = |src, level, gap, bytes, count| Source {
+        src,
+        dst: 15,
+        level,
+        first: 0,
+        gap: Gap::Every(gap),
+        bytes: Bytes::Fixed(bytes),
+        count,
+    };
+    let urgent = (0..15).map(|src| source(src, 0, epoch, bytes, 2_000));
+    let bulk = (0..15).map(|src| source(src, 7, 1_200_000, 1_500, 10_000));
+    let workload = Workload::of_sources(urgent.chain(bulk).collect());
+    let outcome = run(scheme, workload.clone());
+    let urgent = || outcome.sources.iter().filter(|source| source.delivered > 0 && source.bytes / source.delivered == 256);
+    assert_eq!(urgent().map(|source| source.delivered).sum::<u64>(), 15 * 2_000);
+    let longest = urgent().map(|source| source.delay_max).max().unwrap();
+    let own = 2 * (256 * 800 + 2_700_000);
+    assert!(longest <= own + epoch / 2 + 2 * 1_200_000, "{longest}");
+    assert!(longest > own + epoch / 2, "the bound is not approached: {longest}");
+    assert_eq!(outcome.counters.limited.total(), 0);
+    assert!(outcome.counters.delivered.datagrams > 30_000 + 8_000, "the link is not full");
+}
+
+/// What is larger than its level's budget can never be sent, and is told before anything begins.
+#[test]
+fn packets_beyond_a_budget_are_refused() {
+    let scheme = |mode| scheme(US, 256, mode, Epochs::FirstPacket, None);
+    let said = |workload| {
+        let scenario = Scenario { topology: fabric(), scheme: scheme(Mode::Delay), workload, seed: 1, stop: None };
+        scenario.run().unwrap_err().to_string()
+    };
+    let sentence = |level, bytes| format!("limiter: level {level} has 256 bytes an epoch, less than a packet of {bytes}");
+    let ping = Ping { src: 3, dst: 4, level: 6, first: 0, gap: Gap::Every(25 * US), bytes: 257, count: 1, turnaround: 0 };
+    assert_eq!(said(Workload::of_apps(vec![App::Ping(ping.clone())])), sentence(6, 257));
+    let source = Source { src: 0, dst: 1, level: 2, first: 0, gap: Gap::Every(US), bytes: Bytes::Fixed(1_500), count: 1 };
+    assert_eq!(said(Workload::of_sources(vec![source])), sentence(2, 1_500));
+    let flow = FlowSpec { start: 0, src: 0, dst: 1, packets: 1 };
+    assert_eq!(said(Workload::of_flows(Flows::List(vec![flow]))), sentence(0, 1_500));
+    // Sizes that are drawn: the larger ones are dropped, whether others wait or not.
+    let drawn = Source { bytes: Bytes::Exponential(200), count: 1_000, gap: Gap::Every(100 * US), ..source };
+    for mode in [Mode::Delay, Mode::Drop] {
+        let outcome = run(scheme(mode), Workload::of_sources(vec![drawn]));
+        // exp(-256/200) of them.
+        assert!(outcome.counters.limited.datagrams.abs_diff(278) < 40, "{}", outcome.counters.limited.datagrams);
+        assert_eq!(outcome.counters.limited.datagrams + outcome.counters.delivered.datagrams, 1_000);
+    }
 }

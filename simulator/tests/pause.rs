@@ -32,7 +32,7 @@ fn pauses_begin_and_end_to_the_picosecond() {
     let topology = tree.build().unwrap();
     let workload = Workload::of_sources(vec![datagrams(0, 1, 0, 0, 6)]);
     let run = |xon| {
-        let pause = Pause { xoff: 4_500, xon, buffer: 7_500 };
+        let pause = Pause { xoff: 4_500, xon, buffer: 7_500, per_level: false };
         let scheme = scheme(Queue::DropTail(Limit::None), Some(pause));
         let mut simulation = Simulation::watching(&topology, &scheme, &workload, 1).unwrap();
         simulation.run();
@@ -71,7 +71,7 @@ fn the_headroom_is_what_it_takes() {
     let reverse = datagrams(2, 0, before * 1_200_000 - 1, 0, 1);
     let lost = |buffer| {
         let workload = Workload::of_sources(vec![datagrams(0, 1, 0, 0, 20), reverse]);
-        let scheme = scheme(Queue::DropTail(Limit::None), Some(Pause { xoff, xon: 0, buffer }));
+        let scheme = scheme(Queue::DropTail(Limit::None), Some(Pause { xoff, xon: 0, buffer, per_level: false }));
         let scenario = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None };
         let counters = scenario.run().unwrap().counters;
         assert_eq!(counters.delivered.datagrams + counters.full.datagrams, 21);
@@ -99,7 +99,7 @@ fn who_is_behind_waits_too() {
         assert_eq!(outcome.counters.delivered.datagrams, 31);
         outcome.sources[1].delay_sum
     };
-    let pause = Pause { xoff: 9_000, xon: 6_000, buffer: 9_000 + Pause::headroom(US, 800, 1_500) };
+    let pause = Pause { xoff: 9_000, xon: 6_000, buffer: 9_000 + Pause::headroom(US, 800, 1_500), per_level: false };
     for queue in [Queue::DropTail(Limit::None), Queue::Priority { limit: u64::MAX }] {
         // Three links of 1.2 us and 1 us each.
         assert_eq!(delay(queue, None), 6_600_000);
@@ -123,7 +123,7 @@ fn without_pauses_nothing_is_different() {
     let topology = tree.build().unwrap();
     let flow = |src: u32| FlowSpec { start: u64::from(src) * 777_777, src, dst: (src + 1 + src % 4) % 6, packets: 300 };
     let workload = Workload::of_flows(Flows::List((0..6).map(flow).collect()));
-    let never = Pause { xoff: u64::MAX - 1, xon: 0, buffer: u64::MAX };
+    let never = Pause { xoff: u64::MAX - 1, xon: 0, buffer: u64::MAX, per_level: false };
     let queues = [
         Queue::DropTail(Limit::Bytes(30_000)),
         Queue::DropTail(Limit::Packets(20)),
@@ -168,7 +168,7 @@ fn lossless(
         FlowSpec { start: us * US, src: if src == dst { (src + 1) % hosts } else { src }, dst, packets }
     });
     let headroom = cables.iter().map(|c| Pause::headroom(c.delay, qjump_sim::ps_per_byte(c.rate).unwrap(), 1_500)).max();
-    let pause = Pause { xoff, xon: xon % xoff, buffer: xoff + headroom.unwrap() };
+    let pause = Pause { xoff, xon: xon % xoff, buffer: xoff + headroom.unwrap(), per_level: false };
     let mut scheme = scheme(queue, Some(pause));
     scheme.transport.max_rto = 10 * MS;
     let workload = Workload::of_flows(Flows::List(flows.collect()));

@@ -65,6 +65,22 @@ impl App {
             App::MapReduce(spec) => spec.check(topology),
         }
     }
+
+    /// Its level, and the bytes of its largest packet where a full one has `full`.
+    pub(crate) fn largest_packet(&self, full: u16) -> (u8, u16) {
+        let of_message = |bytes: u32| u16::try_from(bytes).map_or(full, |bytes| bytes.min(full));
+        match self {
+            App::Ping(Ping { level, bytes, .. })
+            | App::Datagrams(Datagrams { level, bytes, .. })
+            | App::Ptp(Ptp { level, bytes, .. }) => (*level, *bytes),
+            App::Bulk(Bulk { level, .. }) | App::MapReduce(MapReduce { level, .. }) => (*level, full),
+            App::Barrier(Barrier { level, bytes, .. }) => (*level, of_message(*bytes)),
+            App::Requests(Requests { level, exchanges, .. }) => {
+                let largest = exchanges.iter().map(|exchange| exchange.request.max(exchange.response)).max();
+                (*level, of_message(largest.unwrap_or(0)))
+            }
+        }
+    }
 }
 
 /// An application at some time of its life.

@@ -15,3 +15,7 @@ pub(crate) const START: u32 = 5 << INDEX;
 pub(crate) const EMIT: u32 = 6 << INDEX;
 /// Beside a link's number in a departure event: a pause frame has arrived at the link's end.
 pub(crate) const TOLD: u32 = 1 << 28;
+/// The same: what waits there may be sent by now.
+pub(crate) const WAKE: u32 = 1 << 27;
+/// The same, beside the number of a change: a cable fails or works again. Links' numbers are below.
+pub(crate) const CHANGE: u32 = 1 << 26;

@@ -59,6 +59,11 @@ impl Congestion {
         matches!(self, Congestion::Ecn | Congestion::Dctcp { .. } | Congestion::Dcqcn(_))
     }
 
+    /// Whether it answers marks in proportion to their share.
+    pub(crate) fn is_scalable(self) -> bool {
+        matches!(self, Congestion::Dctcp { .. })
+    }
+
     /// Whether the next new packet says that the window was reduced (RFC 3168, section 6.1.2).
     #[inline]
     pub(crate) fn tells_cuts(self) -> bool {

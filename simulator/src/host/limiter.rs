@@ -69,8 +69,8 @@ impl PerHost {
 }
 
 impl Limiter {
-    /// `data`: bytes of a full data packet.
-    pub(crate) fn check(&self, data: u16) -> Result<()> {
+    /// `ack`: bytes of a packet without data.
+    pub(crate) fn check(&self, ack: u16) -> Result<()> {
         let (Limiter::PerFlow { epoch, budgets } | Limiter::PerHost(PerHost { epoch, budgets, .. })) = self else {
             return Ok(());
         };
@@ -80,12 +80,19 @@ impl Limiter {
         if *epoch == 0 {
             return Err(Error::new("limiter: its epoch is 0"));
         }
-        match budgets.iter().position(|&bytes| bytes < data.into()) {
-            Some(level) => Err(Error::new(format!(
-                "limiter: level {level} has {} bytes an epoch, less than a packet of {data}",
-                budgets[level]
-            ))),
-            None => Ok(()),
+        (0..).zip(budgets).try_for_each(|(level, _)| self.check_packet(level, ack.into()))
+    }
+
+    /// Says that a level can never send packets of so many bytes.
+    pub(crate) fn check_packet(&self, level: u8, bytes: u64) -> Result<()> {
+        match self {
+            Limiter::PerFlow { budgets, .. } | Limiter::PerHost(PerHost { budgets, .. })
+                if budgets[usize::from(level)] < bytes =>
+            {
+                let budget = budgets[usize::from(level)];
+                Err(Error::new(format!("limiter: level {level} has {budget} bytes an epoch, less than a packet of {bytes}")))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -134,13 +141,13 @@ impl HostLimiter {
         }
     }
 
-    /// When a packet that comes now is let go; none: it is dropped.
+    /// When a packet that comes now is let go; none: it is dropped, as is whatever is larger than a budget.
     pub fn release(&mut self, now: Ps, host: u16, level: u8, bytes: u64) -> Option<Ps> {
         let budget = self.rule.budgets[usize::from(level)];
         if budget == u64::MAX {
             return Some(now);
         }
-        if bytes > budget && self.rule.mode == Mode::Drop {
+        if bytes > budget {
             return None;
         }
         let queue = 8 * usize::from(host) + usize::from(level);

@@ -11,7 +11,7 @@ use crate::host::limiter::{flow_may_send, Limiter};
 use crate::host::path::Path;
 use crate::host::transport::{Rank, Transport};
 use crate::net::network::Network;
-use crate::packet::{since, Kind, Packet, AGAIN, CWR, NO_ECHO};
+use crate::packet::{since, Kind, Packet, AGAIN, CWR, NO_ECHO, SCALABLE};
 
 fn packet(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, rank: Rank) -> Packet {
     Packet {
@@ -215,7 +215,8 @@ impl Hosts {
         }
         let ect = t.congestion.ecn_capable() && (!again || t.ect_again);
         let mut data = packet(slot, number, Kind::Data, bytes, flow, t.rank);
-        (data.echo, data.ect) = (echo, ect);
+        let scalable = ect && t.congestion.is_scalable();
+        (data.echo, data.ect) = (if scalable { echo | SCALABLE } else { echo }, ect);
         let release = self.send(net, data);
         if release > net.now {
             let flow = &mut self.flows[slot as usize];

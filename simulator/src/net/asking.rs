@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What happens at links with ports: every packet sent has a departure event, and pause frames come between.
 
-use crate::core::event::{ARRIVE, DEPART, TOLD};
+use crate::core::event::{ARRIVE, DEPART, TOLD, WAKE};
 use crate::core::time::Ps;
 use crate::net::link::{to_go, Links, Offered};
-use crate::net::pause::PAUSE_FRAME;
+use crate::net::pause::{Held, Told, PAUSE_FRAME};
 use crate::net::topology::Node;
 use crate::packet::Pool;
-use crate::queue::discipline::Next;
 use crate::queue::gate::Verdict;
+use crate::queue::next::Next;
 
 impl Links {
     /// Offers a packet to a port. `from`: the link it was on, or its host's own.
@@ -20,17 +20,18 @@ impl Links {
         from: u32,
         pool: &mut Pool,
     ) -> Offered {
-        let came_by = (from != number && matches!(self.end(from), Node::Switch(_))).then_some(from);
-        let bytes = pool.get(handle).bytes;
-        if let (Some(pauses), Some(link)) = (&self.pauses, came_by) {
-            if !pauses.has_room(link, bytes) {
+        let packet = pool.get(handle);
+        let came_in = from != number && matches!(self.end(from), Node::Switch(_));
+        let held = came_in.then(|| Held { link: from, level: packet.level(), bytes: packet.bytes });
+        if let (Some(pauses), Some(held)) = (&self.pauses, held) {
+            if !pauses.has_room(held) {
                 return Offered::Dropped;
             }
         }
         let (free, ps_per_byte) = (self.all[number as usize].free, self.class(number).ps_per_byte);
         let port = &mut self.ports[place as usize];
         let found = port.found(now, free, ps_per_byte);
-        let verdict = port.gate.admit(&found, pool.get_mut(handle));
+        let verdict = port.gate.admit(now, &found, pool.get_mut(handle));
         match verdict {
             Verdict::Early => return Offered::Early,
             Verdict::Full => return Offered::Dropped,
@@ -47,11 +48,11 @@ impl Links {
         if !taken {
             return Offered::Dropped;
         }
-        if self.pauses.as_mut().is_some_and(|pauses| pauses.hold(handle, came_by, bytes)) {
-            self.ask(now, from, true);
+        let full = self.pauses.as_mut().map_or(0, |pauses| pauses.hold(handle, held));
+        if full != 0 {
+            self.ask(now, from, Told { levels: full, stop: full });
         }
-        let port = &self.ports[place as usize];
-        if !port.busy && !port.stopped {
+        if self.ports[place as usize].is_free() {
             self.send_next(now, number, place, pool);
         } else {
             self.watch_waiting(now, number, place);
@@ -63,8 +64,8 @@ impl Links {
     pub(crate) fn depart_port(&mut self, now: Ps, number: u32, place: u32, pool: &mut Pool) {
         let port = &mut self.ports[place as usize];
         port.sending = false;
-        if let Some((link, bytes)) = port.held.take() {
-            self.let_go_bytes(now, link, bytes);
+        if let Some(held) = port.held.take() {
+            self.release(now, held);
         }
         let free = self.all[number as usize].free;
         if free > now {
@@ -74,46 +75,65 @@ impl Links {
         }
         let port = &mut self.ports[place as usize];
         port.busy = false;
-        if !port.stopped {
+        if port.is_free() {
             self.send_next(now, number, place, pool);
         }
     }
 
-    /// A pause frame has crossed a link: the other direction stops, or goes on.
+    /// What a port's queue holds may be sent by now, if it has not been asked since.
+    pub(crate) fn woken(&mut self, now: Ps, number: u32, pool: &mut Pool) {
+        let place = self.port_of(number);
+        let port = &mut self.ports[place as usize];
+        if port.wakes == Some(now) {
+            port.wakes = None;
+            if port.is_free() {
+                self.send_next(now, number, place, pool);
+            }
+        }
+    }
+
+    /// A pause frame has crossed a link: levels of the other direction stop, or go on.
     pub(crate) fn told(&mut self, now: Ps, number: u32, pool: &mut Pool) {
         let Some(pauses) = &mut self.pauses else {
             return;
         };
-        let Some(stop) = pauses.take_frame(number) else {
+        let Some(told) = pauses.take_frame(number) else {
             return;
         };
         let other = pauses.reverse(number);
         let place = self.port_of(other);
-        if let Some(watch) = &mut self.watch {
-            watch[other as usize].stop(now, stop);
-        }
         let port = &mut self.ports[place as usize];
-        port.stopped = stop;
-        if !stop && !port.busy {
+        port.stopped = port.stopped & !told.levels | told.stop;
+        if let Some(watch) = &mut self.watch {
+            watch[other as usize].stop(now, port.stopped != 0);
+        }
+        if told.stop != told.levels && port.is_free() {
             self.send_next(now, other, place, pool);
         }
     }
 
     fn send_next(&mut self, now: Ps, number: u32, place: u32, pool: &mut Pool) {
         let dropped = self.early.len();
-        let next = self.ports[place as usize].waiting.dequeue(now, pool, &mut self.early);
+        let port = &mut self.ports[place as usize];
+        let next = port.waiting.dequeue(now, port.stopped, pool, &mut self.early);
+        if let Next::Wait(at) = next {
+            if port.wakes.is_none_or(|other| at < other) {
+                port.wakes = Some(at);
+                self.due.push((at, DEPART | WAKE | number));
+            }
+        }
         if let Next::Send { handle, marked } = next {
-            let bytes = pool.get(handle).bytes;
-            let held = self.pauses.as_ref().and_then(|pauses| pauses.came_by(handle));
+            let packet = pool.get(handle);
+            let held = self.pauses.as_ref().and_then(|pauses| pauses.of(handle, packet));
             let class = self.class(number);
-            let free = now + u64::from(bytes) * u64::from(class.ps_per_byte);
+            let free = now + u64::from(packet.bytes) * u64::from(class.ps_per_byte);
             self.due.push((free + class.delay, ARRIVE | handle));
             self.due.push((free, DEPART | number));
             self.all[number as usize].free = free;
             let port = &mut self.ports[place as usize];
             port.busy = true;
             port.sending = true;
-            port.held = held.map(|link| (link, bytes));
+            port.held = held;
             if let Some(watch) = self.watch.as_mut().filter(|_| marked) {
                 watch[number as usize].marked += 1;
             }
@@ -129,25 +149,26 @@ impl Links {
 
     /// A packet that was held is dropped.
     fn let_go(&mut self, now: Ps, handle: u32, pool: &Pool) {
-        if let Some(link) = self.pauses.as_ref().and_then(|pauses| pauses.came_by(handle)) {
-            self.let_go_bytes(now, link, pool.get(handle).bytes);
+        if let Some(held) = self.pauses.as_ref().and_then(|pauses| pauses.of(handle, pool.get(handle))) {
+            self.release(now, held);
         }
     }
 
-    fn let_go_bytes(&mut self, now: Ps, link: u32, bytes: u16) {
-        if self.pauses.as_mut().is_some_and(|pauses| pauses.let_go(link, bytes)) {
-            self.ask(now, link, false);
+    fn release(&mut self, now: Ps, held: Held) {
+        let levels = self.pauses.as_mut().map_or(0, |pauses| pauses.let_go(held));
+        if levels != 0 {
+            self.ask(now, held.link, Told { levels, stop: 0 });
         }
     }
 
     /// Sends a pause frame to the other end of `link`, after the frame being sent and before all others.
-    fn ask(&mut self, now: Ps, link: u32, stop: bool) {
+    fn ask(&mut self, now: Ps, link: u32, told: Told) {
         let Some(pauses) = &mut self.pauses else {
             return;
         };
         let back = pauses.reverse(link);
         let start = self.all[back as usize].free.max(now);
-        if !pauses.add_frame(now, back, start, stop) {
+        if !pauses.add_frame(now, back, start, told) {
             return;
         }
         let class = *self.class(back);

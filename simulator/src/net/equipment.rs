@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What stands at a network's links.
 
-use crate::core::error::Result;
+use crate::core::error::{Error, Result};
 use crate::net::pause::Pause;
 use crate::queue::setting::Queue;
 
@@ -14,7 +14,7 @@ pub(crate) struct Equipment {
     pub host_queue: Option<Queue>,
     /// At links between switches; none: as at those to hosts.
     pub trunk_queue: Option<Queue>,
-    /// 802.3x flow control of all links; none: no pauses.
+    /// Flow control of all links, or of their levels; none: no pauses.
     pub pause: Option<Pause>,
     /// Bytes of a full packet, of which each queue holds at least one.
     pub data_bytes: u16,
@@ -28,7 +28,18 @@ impl Equipment {
                 queue.check(place, self.data_bytes)?;
             }
         }
-        self.pause.map_or(Ok(()), |pause| pause.check(self.data_bytes))
+        let Some(pause) = self.pause else {
+            return Ok(());
+        };
+        for (place, queue) in [("queue", Some(self.queue)), ("host_queue", self.host_queue), ("trunk_queue", self.trunk_queue)] {
+            if matches!(queue, Some(Queue::Pie(_))) {
+                return Err(Error::new(format!("{place}: PIE knows the delay only of a link that is never paused")));
+            }
+            if pause.per_level && queue.is_some_and(|queue| !queue.has_levels()) {
+                return Err(Error::new(format!("{place}: a pause of levels needs a queue that serves by level")));
+            }
+        }
+        pause.check(self.data_bytes)
     }
 
     /// The same queue everywhere.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Links and the queues in front of them. A first-come-first-served link knows a packet's arrival when the packet comes: one
-//! event per hop. A link with priorities has departure events while packets wait; one with `CoDel` or pauses always ([`Port`]).
+//! event per hop. A link with priorities has departure events while packets wait; one with pauses, or a queue that has to be asked, always
+//! ([`Port`]).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::core::error::{Error, Result};
 use crate::core::rng::Rng;
@@ -11,23 +12,28 @@ use crate::net::equipment::Equipment;
 use crate::net::pause::Pauses;
 use crate::net::port::Port;
 use crate::net::stats::Watched;
-use crate::net::topology::Node;
-use crate::net::topology::{Cable, Topology};
+use crate::net::topology::{Cable, Node, Shape, Topology};
 use crate::packet::{Kind, Pool};
-use crate::queue::discipline::{Discipline, Next};
+use crate::queue::discipline::Discipline;
 use crate::queue::gate::{Gate, Gated, Verdict};
 use crate::queue::limit::Limit;
+use crate::queue::next::Next;
 use crate::queue::setting::Queue;
 
 /// How a link serves; all but the first have a place in a list of [`Links`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Service {
+pub(crate) enum Service {
     Fifo,
     Counted,
     Queued,
     Gated,
     Port,
+    /// It has failed.
+    Dead,
 }
+
+/// The number of the host at the end of a link that leads nowhere.
+pub(crate) const NOWHERE: u32 = u32::MAX >> 1;
 
 /// What links have in common that are alike: few, so that they stay in the nearest cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +44,7 @@ pub(crate) struct Class {
     /// Time to send a queue that is marked.
     mark: Ps,
     pub ps_per_byte: u32,
-    service: Service,
+    pub service: Service,
 }
 
 /// A link's own: 16 bytes, of which a large network has tens of thousands, each used twice a hop.
@@ -47,12 +53,12 @@ pub(crate) struct Link {
     /// When what was accepted will have been sent; a link with priorities: when the packet being sent is.
     pub free: Ps,
     /// Twice the number of the node at its end, and 1 if that is a switch.
-    to: u32,
-    class: u16,
+    pub to: u32,
+    pub class: u16,
     /// The last packet found a queue above the threshold.
-    above: bool,
+    pub above: bool,
     /// Packets wait in its queue, and its departure event is to come.
-    waiting: bool,
+    pub waiting: bool,
 }
 
 /// Bytes to be sent until a link is free.
@@ -74,6 +80,8 @@ pub(crate) enum Offered {
     Dropped,
     /// Dropped by early detection.
     Early,
+    /// Lost, for the link has failed.
+    Failed,
 }
 
 /// What a link with priorities sends next.
@@ -90,13 +98,15 @@ pub(crate) struct Links {
     pub all: Vec<Link>,
     classes: Vec<Class>,
     /// By link: where its discipline's part of it is.
-    places: Vec<u32>,
+    pub places: Vec<u32>,
     /// When each packet that a counted queue holds will have been sent.
-    counted: Vec<VecDeque<Ps>>,
-    queued: Vec<Discipline>,
-    gated: Vec<Gated>,
+    pub counted: Vec<VecDeque<Ps>>,
+    pub queued: Vec<Discipline>,
+    pub gated: Vec<Gated>,
     pub ports: Vec<Port>,
     pub pauses: Option<Pauses>,
+    /// Links that have failed, with the classes that they had.
+    pub failed: BTreeMap<u32, u16>,
     /// By link, if somebody wants to know.
     pub watch: Option<Vec<Watched>>,
     /// Packets pushed out, packets dropped from the head and events to come of ports, which their taker clears.
@@ -127,6 +137,9 @@ impl Links {
             links.add(cable, Node::Switch(*b), queue, equipment, seed)?;
             links.add(cable, Node::Switch(*a), queue, equipment, seed)?;
         }
+        if topology.shape == Shape::Graph {
+            links.add_nowhere();
+        }
         links.pauses = equipment.pause.map(|pause| Pauses::new(pause, topology.hosts(), links.all.len()));
         Ok(links)
     }
@@ -146,8 +159,8 @@ impl Links {
         let watched = self.watch.is_some();
         let mut place = 0;
         let (service, limit, mark) = match queue {
-            _ if equipment.pause.is_some() || matches!(queue, Queue::CoDel(_)) => {
-                place = put(&mut self.ports, Port::new(&queue, gate));
+            _ if equipment.pause.is_some() || queue.is_asked_always() => {
+                place = put(&mut self.ports, Port::new(&queue, gate, per_byte));
                 (Service::Port, u64::MAX, u64::MAX)
             }
             Queue::DropTail(Limit::None) if !watched => (Service::Fifo, u64::MAX, u64::MAX),
@@ -162,7 +175,7 @@ impl Links {
                 (Service::Gated, u64::MAX, u64::MAX)
             }
             _ => {
-                place = put(&mut self.queued, Discipline::new(&queue));
+                place = put(&mut self.queued, Discipline::new(&queue, per_byte));
                 (Service::Queued, u64::MAX, u64::MAX)
             }
         };
@@ -187,6 +200,12 @@ impl Links {
             self.classes.len() - 1
         };
         u16::try_from(place).map_err(|_| Error::new("the links of a network differ in more than 65,536 ways"))
+    }
+
+    /// The class of links that have failed.
+    pub fn dead_class(&mut self) -> u16 {
+        let dead = Class { delay: 0, limit: 0, mark: 0, ps_per_byte: 1, service: Service::Dead };
+        self.class_like(&dead).expect("links with more classes have been refused")
     }
 
     #[inline]
@@ -268,6 +287,7 @@ impl Links {
                     watched.will_wait(bytes, link.free.saturating_sub(now));
                 }
             }
+            Service::Dead => return Offered::Failed,
             Service::Port => {
                 let place = self.places[number as usize];
                 return self.offer_port(now, (number, place), handle, from, pool);
@@ -279,7 +299,11 @@ impl Links {
 
     /// The link has sent a packet: it takes the next, if one waits.
     pub fn depart(&mut self, now: Ps, number: u32, pool: &mut Pool) -> Option<Departure> {
-        let class = *self.class(number);
+        let mut class = *self.class(number);
+        if class.service == Service::Dead {
+            // The packet that it was sending when it failed.
+            class = self.classes[usize::from(self.failed[&number])];
+        }
         if class.service == Service::Port {
             self.depart_port(now, number, self.places[number as usize], pool);
         }
@@ -287,7 +311,7 @@ impl Links {
             return None;
         }
         let queue = &mut self.queued[self.places[number as usize] as usize];
-        let next = queue.dequeue(now, pool, &mut self.early);
+        let next = queue.dequeue(now, 0, pool, &mut self.early);
         if let Some(watch) = &mut self.watch {
             watch[number as usize].waits(now, queue.bytes(), None);
         }

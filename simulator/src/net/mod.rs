@@ -3,10 +3,13 @@
 
 pub(crate) mod asking;
 pub(crate) mod equipment;
+pub(crate) mod failing;
+pub(crate) mod graph;
 pub(crate) mod link;
 pub(crate) mod network;
 pub(crate) mod pause;
 pub(crate) mod port;
 pub(crate) mod routes;
+pub(crate) mod shortest;
 pub(crate) mod stats;
 pub(crate) mod topology;

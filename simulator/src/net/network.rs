@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A network at some time of its life, with all that is to happen in it.
 
-use crate::core::error::Result;
-use crate::core::event::{ARRIVE, DEPART, INDEX, TOLD};
+use crate::core::error::{Error, Result};
+use crate::core::event::{ARRIVE, CHANGE, DEPART, INDEX, TOLD, WAKE};
 use crate::core::time::Ps;
 use crate::core::wheel::Wheel;
 use crate::net::equipment::Equipment;
-use crate::net::link::{Links, Offered};
+use crate::net::link::{Links, Offered, NOWHERE};
+use crate::net::pause::reverse;
 use crate::net::routes::{Routes, Routing};
 use crate::net::stats::PortResult;
-use crate::net::topology::{Node, Topology};
+use crate::net::topology::{Change, Node, Topology};
 use crate::packet::{Kind, Pool, KINDS};
 
 /// So many events ahead packets are fetched: 10 % less time a hop on 10,000 hosts, no other on 144.
@@ -22,6 +23,7 @@ pub(crate) struct Passed {
     pub full: [u64; KINDS],
     pub pushed_out: [u64; KINDS],
     pub early: [u64; KINDS],
+    pub failed: [u64; KINDS],
 }
 
 /// What became of a packet that has crossed a link.
@@ -43,19 +45,29 @@ pub(crate) struct Network {
     links: Links,
     routes: Routes,
     pub passed: Passed,
+    /// Of which cables fail.
+    changing: Option<Box<Topology>>,
     /// Packets dropped in the network, of which whoever had it do something takes care at once.
     pub lost: Vec<u32>,
 }
 
 impl Network {
     pub fn new(topology: &Topology, equipment: &Equipment, routing: Routing, seed: u64, watched: bool) -> Result<Self> {
+        let mut wheel = Wheel::new();
+        for (number, change) in (0..).zip(&topology.changes) {
+            wheel.push(change.at, DEPART | CHANGE | number);
+        }
+        if !topology.changes.is_empty() && equipment.pause.is_some() {
+            return Err(Error::new("pause: no link may fail that is paused"));
+        }
         Ok(Network {
             now: 0,
-            wheel: Wheel::new(),
+            wheel,
             pool: Pool::default(),
             links: Links::new(topology, equipment, seed, watched)?,
             routes: Routes::new(topology, routing),
             passed: Passed::default(),
+            changing: (!topology.changes.is_empty()).then(|| Box::new(topology.clone())),
             lost: Vec::new(),
         })
     }
@@ -83,8 +95,19 @@ impl Network {
                     Arrived::Passed
                 }
             }
+            Node::Host(NOWHERE) => {
+                self.passed.hops -= 1;
+                self.lose_failed(handle);
+                Arrived::Lost
+            }
             Node::Host(host) => Arrived::At(host),
         }
+    }
+
+    #[cold]
+    fn lose_failed(&mut self, handle: u32) {
+        self.passed.failed[self.pool.get(handle).kind as usize] += 1;
+        self.lost.push(handle);
     }
 
     /// Puts a packet into a link's queue; returns whether packets in `lost` were dropped for it, or it was itself.
@@ -115,6 +138,7 @@ impl Network {
                 self.links.refused(link, true);
                 self.lost.push(handle);
             }
+            Offered::Failed => self.lose_failed(handle),
         }
         self.settle()
     }
@@ -135,11 +159,15 @@ impl Network {
         !self.lost.is_empty()
     }
 
-    /// A link has sent a packet; or, with a bit, a pause frame has crossed it. Returns whether packets were lost.
+    /// A link has sent a packet; or, with a bit, something else happens to it. Returns whether packets were lost.
     pub fn depart(&mut self, index: u32) -> bool {
-        let link = index & !TOLD;
+        let link = index & (CHANGE - 1);
         if index != link {
-            self.links.told(self.now, link, &mut self.pool);
+            match index - link {
+                TOLD => self.links.told(self.now, link, &mut self.pool),
+                WAKE => self.links.woken(self.now, link, &mut self.pool),
+                _ => self.change(link),
+            }
         } else if let Some(departure) = self.links.depart(self.now, link, &mut self.pool) {
             self.wheel.push(departure.arrival, ARRIVE | departure.handle);
             if let Some(next) = departure.next {
@@ -148,6 +176,38 @@ impl Network {
             return false;
         }
         self.settle()
+    }
+
+    /// A cable fails, or works again.
+    fn change(&mut self, number: u32) {
+        let Some(topology) = self.changing.take() else {
+            return;
+        };
+        let Change { link, works, .. } = topology.changes[number as usize];
+        for link in [link, reverse(link, topology.hosts())] {
+            if works {
+                self.links.mend(link);
+            } else {
+                self.fail(link, topology.links());
+            }
+        }
+        self.routes.avoid(&topology, &self.links.failed());
+        self.changing = Some(topology);
+    }
+
+    /// What is on the link or waits for it is lost: of the former each is so when it would have arrived.
+    fn fail(&mut self, link: u32, nowhere: u32) {
+        let mut waited = Vec::new();
+        self.links.fail(self.now, link, &mut self.pool, &mut waited);
+        for handle in waited {
+            self.lose_failed(handle);
+        }
+        for what in self.wheel.pending().filter(|what| what >> INDEX == ARRIVE) {
+            let packet = self.pool.get_mut(what);
+            if packet.link == link {
+                packet.link = nowhere;
+            }
+        }
     }
 
     /// How long the link to `host` takes to send what has been accepted for it.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Links of which nobody knows at arrival when they send a packet, because `CoDel` may drop those before it or a pause may come:
-//! packets wait in a store and every packet sent has a departure event.
+//! Links of which nobody knows at arrival when they send a packet, because their queue says when or a pause may come: packets wait
+//! in a store and every packet sent has a departure event.
 
 use crate::core::time::Ps;
+use crate::net::pause::{Held, ALL};
 use crate::queue::discipline::Discipline;
 use crate::queue::gate::Gate;
 use crate::queue::red::Found;
@@ -16,16 +17,23 @@ pub(crate) struct Port {
     pub busy: bool,
     /// A packet is.
     pub sending: bool,
-    /// By what link the packet being sent came into the switch, and its bytes.
-    pub held: Option<(u32, u16)>,
-    /// The other end has asked for silence.
-    pub stopped: bool,
+    /// What the switch holds of the packet being sent.
+    pub held: Option<Held>,
+    /// Levels for which the other end has asked for silence, a bit each.
+    pub stopped: u8,
+    /// When it is asked again what it sends, because nothing may be before.
+    pub wakes: Option<Ps>,
 }
 
 impl Port {
-    pub fn new(queue: &Queue, gate: Gate) -> Self {
-        let waiting = Discipline::new(queue);
-        Port { gate, waiting, busy: false, sending: false, held: None, stopped: false }
+    pub fn new(queue: &Queue, gate: Gate, ps_per_byte: u32) -> Self {
+        let waiting = Discipline::new(queue, ps_per_byte);
+        Port { gate, waiting, busy: false, sending: false, held: None, stopped: 0, wakes: None }
+    }
+
+    /// Whether it may send something.
+    pub fn is_free(&self) -> bool {
+        !self.busy && self.stopped != ALL
     }
 
     /// What a packet finds that comes now; `CoDel`'s limit is one of what waits.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Which link a packet takes next: all shortest paths, chosen in turn or by flow. They are worked out from the shape of the network,
-//! for tables of them by switch and destination would be most of the memory of a large one.
+//! for tables of them by switch and destination would be most of the memory of a large one; only a graph has such a table.
 
 use std::collections::HashMap;
 
 use crate::core::rng::mix;
-use crate::net::topology::Node;
-use crate::net::topology::{Shape, Topology};
+use crate::net::shortest::Shortest;
+use crate::net::topology::{Node, Shape, Topology};
 
 /// How a packet's path is chosen among equal ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,13 +17,16 @@ pub enum Routing {
     PerFlow,
 }
 
-/// Links are numbered: host `h`'s own is `h`, the one to it `hosts + h`; then both directions of every trunk.
+/// Links are numbered: host `h`'s own is `h`, the one to it `hosts + h`; then both directions of every trunk. Behind them a graph
+/// has one that leads nowhere.
 #[derive(Debug)]
 pub(crate) struct Routes {
     routing: Routing,
     hosts: u32,
     switch_of: Vec<u32>,
     trunks: Vec<(u32, u32)>,
+    /// The link that leads nowhere, which is taken where there is no path.
+    nowhere: u32,
     paths: Paths,
 }
 
@@ -36,6 +39,7 @@ enum Paths {
         turns: Turns,
     },
     Tree(Branches),
+    Graph(Shortest),
 }
 
 impl Routes {
@@ -46,9 +50,11 @@ impl Routes {
             hosts,
             switch_of: topology.hosts.iter().map(|(switch, _)| *switch).collect(),
             trunks: topology.trunks.iter().map(|&(a, b, _)| (a, b)).collect(),
+            nowhere: topology.links(),
             paths: match topology.shape {
                 Shape::LeafSpine { racks, spines } => Paths::LeafSpine { racks, spines, turns: Turns::new(racks) },
                 Shape::Tree => Paths::Tree(Branches::new(topology)),
+                Shape::Graph => Paths::Graph(Shortest::new(topology, &[])),
             },
         }
     }
@@ -66,6 +72,11 @@ impl Routes {
         self.hosts + host
     }
 
+    /// Links of cables between switches, one direction each, that have failed are not taken any more.
+    pub fn avoid(&mut self, topology: &Topology, failed: &[u32]) {
+        self.paths = Paths::Graph(Shortest::new(topology, failed));
+    }
+
     /// The link by which a packet for `to` leaves `switch`. `flow` is asked only where paths are chosen by flow.
     #[inline]
     pub fn next(&mut self, switch: u32, to: u16, flow: impl FnOnce() -> u64) -> u32 {
@@ -79,16 +90,33 @@ impl Routes {
                 let pick = match self.routing {
                     _ if *spines == 1 => 0,
                     Routing::Spray => turns.next(switch, leaf, *spines),
-                    Routing::PerFlow => {
-                        let hash = mix(flow() ^ u64::from(switch) << 48) >> 32;
-                        ((hash * u64::from(*spines)) >> 32) as u32
-                    }
+                    Routing::PerFlow => of_flow(flow(), switch, *spines),
                 };
                 2 * (self.hosts + switch * *spines + pick)
             }
             Paths::Tree(branches) => branches.next(switch, leaf),
+            Paths::Graph(shortest) => {
+                let (links, turn) = shortest.next(switch, leaf);
+                match (links, self.routing) {
+                    ([], _) => self.nowhere,
+                    ([link], _) => *link,
+                    (_, Routing::Spray) => {
+                        let pick = usize::from(*turn);
+                        *turn = if pick + 1 >= links.len() { 0 } else { *turn + 1 };
+                        links[pick]
+                    }
+                    (_, Routing::PerFlow) => links[of_flow(flow(), switch, links.len() as u32) as usize],
+                }
+            }
         }
     }
+}
+
+/// Which of so many links of a switch a flow takes.
+#[inline]
+fn of_flow(flow: u64, switch: u32, links: u32) -> u32 {
+    let hash = mix(flow ^ u64::from(switch) << 48) >> 32;
+    ((hash * u64::from(links)) >> 32) as u32
 }
 
 /// Whose turn it is of the spines, by rack of origin and of destination.

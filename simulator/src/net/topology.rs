@@ -43,6 +43,16 @@ pub(crate) enum Node {
 pub(crate) enum Shape {
     LeafSpine { racks: u32, spines: u32 },
     Tree,
+    Graph,
+}
+
+/// A cable fails, or works again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Change {
+    pub at: Ps,
+    /// One of its links.
+    pub link: u32,
+    pub works: bool,
 }
 
 /// A network whose switches and hosts have numbers; hosts are numbered 0, 1, ... by rack or by name.
@@ -56,6 +66,8 @@ pub struct Topology {
     pub(crate) shape: Shape,
     /// By host, of those that draw.
     pub(crate) jitter: BTreeMap<u32, Quantiles>,
+    /// In the order of time, of a graph.
+    pub(crate) changes: Vec<Change>,
     names: BTreeMap<String, u32>,
 }
 
@@ -98,6 +110,7 @@ impl Topology {
             trunks,
             shape: Shape::LeafSpine { racks: of.racks, spines: of.spines },
             jitter: BTreeMap::new(),
+            changes: Vec::new(),
             names: BTreeMap::new(),
         })
     }
@@ -107,7 +120,12 @@ impl Topology {
         self.hosts.len() as u32
     }
 
-    /// Number of the host that a tree calls so.
+    /// Number of links, two for each cable.
+    pub(crate) fn links(&self) -> u32 {
+        2 * (self.hosts.len() + self.trunks.len()) as u32
+    }
+
+    /// Number of the host that a tree or graph calls so.
     pub fn host(&self, name: &str) -> Option<u32> {
         self.names.get(name).copied()
     }
@@ -186,6 +204,13 @@ impl Tree {
     /// A name used twice or unknown to a cable; a host without a cable or with several; a cable between two hosts; a loop;
     /// parts that are not joined; more than 65,536 hosts; a rate that [`ps_per_byte`] refuses.
     pub fn build(&self) -> Result<Topology> {
+        let topology = self.network(Shape::Tree)?;
+        check_tree(self.switches.len(), &topology.trunks)?;
+        Ok(topology)
+    }
+
+    /// The network, whether it is a tree or not.
+    pub(crate) fn network(&self, shape: Shape) -> Result<Topology> {
         let switches = numbered(&self.switches)?;
         let names = numbered(&self.hosts)?;
         check_count(names.len() as u64)?;
@@ -193,7 +218,7 @@ impl Tree {
             return Err(Error::new(format!("{name}: both a switch and a host have this name")));
         }
         if names.is_empty() {
-            return Err(Error::new("a tree has no host"));
+            return Err(Error::new(format!("a {} has no host", if shape == Shape::Tree { "tree" } else { "graph" })));
         }
         let mut hosts = vec![None; names.len()];
         let mut trunks = Vec::new();
@@ -216,9 +241,20 @@ impl Tree {
             return Err(Error::new(format!("host {name}: has no cable")));
         }
         trunks.sort_unstable();
-        check_tree(switches.len(), &trunks)?;
-        let hosts = hosts.into_iter().flatten().collect();
-        Ok(Topology { switches: switches.len() as u32, hosts, trunks, shape: Shape::Tree, jitter: BTreeMap::new(), names })
+        Ok(Topology {
+            switches: switches.len() as u32,
+            hosts: hosts.into_iter().flatten().collect(),
+            trunks,
+            shape,
+            jitter: BTreeMap::new(),
+            changes: Vec::new(),
+            names,
+        })
+    }
+
+    /// Number of the switch of this name.
+    pub(crate) fn switch_number(&self, name: &str) -> Result<Option<u32>> {
+        Ok(numbered(&self.switches)?.get(name).copied())
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Packet {
     /// Data: its number in the flow. ACK: how many packets from the first on have arrived. Datagram: low half of `created`.
     pub seq: u32,
     /// ACK: number of the packet that it answers, which is all that a selective acknowledgement tells here. Datagram: high half.
-    /// Data: [`CWR`], [`AGAIN`] and below them what `stamp` leaves out of the time.
+    /// Data: [`CWR`], [`AGAIN`], [`SCALABLE`] and below them what `stamp` leaves out of the time.
     pub echo: u32,
     /// When data left the host, in units of [`STAMP`]; an ACK brings it back. Datagram of an application: its token.
     pub stamp: u32,
@@ -52,6 +52,9 @@ pub(crate) const NO_ECHO: u32 = u32::MAX;
 pub(crate) const CWR: u32 = 1 << 31;
 /// In `echo` of data: it was sent before.
 pub(crate) const AGAIN: u32 = 1 << 30;
+
+/// In `echo` of ECN-capable data: its sender answers marks in proportion to their share (RFC 9331, section 4.1: ECT(1)).
+pub(crate) const SCALABLE: u32 = 1 << 29;
 
 /// log2 of the unit of time stamps, 8.192 ns: 32 bits of it last 35 s, longer than any round trip.
 const STAMP: u32 = 13;
@@ -89,6 +92,11 @@ impl Packet {
     /// The ECE bit (RFC 3168, section 6.1).
     pub fn ece(&self) -> bool {
         self.marked && matches!(self.kind, Kind::Ack | Kind::Syn | Kind::SynAck)
+    }
+
+    /// The level of what is served by level, 0 to 7; ACKs are of the first.
+    pub fn level(&self) -> u8 {
+        self.rank.saturating_sub(1).min(7) as u8
     }
 
     /// When a datagram left its host's limiter.
@@ -168,7 +176,7 @@ mod tests {
         let handle = pool.add(Packet {
             flow: 0,
             seq: 0,
-            echo: CWR | AGAIN,
+            echo: CWR | AGAIN | SCALABLE,
             stamp: 0,
             rank: 1,
             link: 0,
@@ -184,7 +192,7 @@ mod tests {
             for took in [0, 1, 8_191, 14_680_001, 34 * crate::core::time::S] {
                 assert_eq!(packet.under_way(sent + took), took);
             }
-            assert_eq!(packet.echo & (CWR | AGAIN), CWR | AGAIN);
+            assert_eq!(packet.echo & (CWR | AGAIN | SCALABLE), CWR | AGAIN | SCALABLE);
         }
     }
 

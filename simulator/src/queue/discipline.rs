@@ -1,35 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The seam between links and queues: any queue takes packets and gives one to be sent next.
+//! The seam between links and queues: any queue takes packets and gives one to be sent next, or says when it will.
 
 use crate::core::time::Ps;
 use crate::packet::Pool;
 use crate::queue::codel::Controller;
 use crate::queue::drr::RoundRobin;
+use crate::queue::dual::Dual;
 use crate::queue::fifo::Fifo;
+use crate::queue::next::Next;
 use crate::queue::pfabric::Remaining;
 use crate::queue::priority::Bands;
 use crate::queue::setting::Queue;
-
-/// What a link that is free does next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// It sends this packet, which was marked just now or was not.
-    Send { handle: u32, marked: bool },
-    /// Nothing waits.
-    Idle,
-}
-
-impl From<Option<u32>> for Next {
-    #[inline]
-    fn from(handle: Option<u32>) -> Self {
-        handle.map_or(Next::Idle, |handle| Next::Send { handle, marked: false })
-    }
-}
+use crate::queue::timed::Timed;
+use crate::queue::wfq::Fair;
 
 /// A queue of packets that wait, without the one being sent. Of these one is chosen by `match`, not by a table of functions, so that
 /// what each does is compiled into its link.
-// Not boxed: those of a network are all of one kind.
-#[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 pub(crate) enum Discipline {
     Fifo(Fifo),
@@ -37,18 +23,25 @@ pub(crate) enum Discipline {
     Priority(Bands),
     PFabric(Remaining),
     RoundRobin(RoundRobin),
+    Fair(Box<Fair>),
+    Timed(Box<Timed>),
+    Dual(Box<Dual>),
 }
 
 impl Discipline {
-    pub fn new(queue: &Queue) -> Self {
+    /// Of a link that takes so long for a byte.
+    pub fn new(queue: &Queue, ps_per_byte: u32) -> Self {
         match *queue {
-            Queue::DropTail(_) | Queue::Marking { .. } | Queue::Threshold { .. } | Queue::Red(_) => {
+            Queue::DropTail(_) | Queue::Marking { .. } | Queue::Threshold { .. } | Queue::Red(_) | Queue::Pie(_) => {
                 Discipline::Fifo(Fifo::default())
             }
             Queue::CoDel(codel) => Discipline::CoDel(Fifo::default(), Controller::new(&codel)),
             Queue::Priority { limit } => Discipline::Priority(Bands::new(limit)),
             Queue::PFabric { limit } => Discipline::PFabric(Remaining::new(limit)),
             Queue::RoundRobin { limit, quantum } => Discipline::RoundRobin(RoundRobin::new(limit, quantum)),
+            Queue::Wfq(wfq) => Discipline::Fair(Box::new(Fair::new(&wfq, ps_per_byte))),
+            Queue::TimeAware(gates) => Discipline::Timed(Box::new(Timed::new(&gates, ps_per_byte))),
+            Queue::DualPi2(dual) => Discipline::Dual(Box::new(Dual::new(&dual))),
         }
     }
 
@@ -62,24 +55,41 @@ impl Discipline {
             Discipline::Priority(queue) => return queue.push(handle, pool, evicted),
             Discipline::PFabric(queue) => return queue.push(handle, pool, evicted),
             Discipline::RoundRobin(queue) => return queue.push(handle, pool, evicted),
+            Discipline::Fair(queue) => return queue.push(now, handle, pool),
+            Discipline::Timed(queue) => return queue.push(now, handle, pool),
+            Discipline::Dual(queue) => return queue.push(now, handle, pool),
         }
         true
     }
 
-    /// What is sent next; packets that wait before it and are not to be sent go to `dropped`.
+    /// What is sent next, or when something may be; packets that wait before it and are not to be sent go to `dropped`. Queues that
+    /// serve by level leave out those that are `stopped`, a bit each.
     // A call more is 1 % of all instructions of a network with priorities.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    pub fn dequeue(&mut self, now: Ps, pool: &mut Pool, dropped: &mut Vec<u32>) -> Next {
+    pub fn dequeue(&mut self, now: Ps, stopped: u8, pool: &mut Pool, dropped: &mut Vec<u32>) -> Next {
+        let send = |sent: Option<(u32, bool)>| sent.map_or(Next::Idle, |(handle, marked)| Next::Send { handle, marked });
         match self {
             Discipline::Fifo(queue) => queue.pop(pool).map(|(handle, _)| handle).into(),
-            Discipline::CoDel(queue, controller) => match controller.pop(now, queue, pool, dropped) {
-                Some((handle, marked)) => Next::Send { handle, marked },
-                None => Next::Idle,
-            },
-            Discipline::Priority(queue) => queue.pop(pool).into(),
+            Discipline::CoDel(queue, controller) => send(controller.pop(now, queue, pool, dropped)),
+            Discipline::Priority(queue) => queue.pop(stopped, pool).into(),
             Discipline::PFabric(queue) => queue.pop(pool).into(),
             Discipline::RoundRobin(queue) => queue.pop(pool).into(),
+            Discipline::Fair(queue) => queue.pop(stopped, pool).into(),
+            Discipline::Timed(queue) => queue.next(now, stopped, pool),
+            Discipline::Dual(queue) => send(queue.pop(now, pool, dropped)),
+        }
+    }
+
+    /// All that waits goes to `lost`.
+    pub fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
+        let mut at = now;
+        loop {
+            match self.dequeue(at, 0, pool, lost) {
+                Next::Send { handle, .. } => lost.push(handle),
+                Next::Wait(later) => at = later,
+                Next::Idle => return,
+            }
         }
     }
 
@@ -91,6 +101,9 @@ impl Discipline {
             Discipline::Priority(queue) => queue.bytes(),
             Discipline::PFabric(queue) => queue.bytes(),
             Discipline::RoundRobin(queue) => queue.bytes(),
+            Discipline::Fair(queue) => queue.bytes(),
+            Discipline::Timed(queue) => queue.bytes(),
+            Discipline::Dual(queue) => queue.bytes(),
         }
     }
 
@@ -101,6 +114,9 @@ impl Discipline {
             Discipline::Priority(queue) => queue.len(),
             Discipline::PFabric(queue) => queue.len(),
             Discipline::RoundRobin(queue) => queue.len(),
+            Discipline::Fair(queue) => queue.len(),
+            Discipline::Timed(queue) => queue.len(),
+            Discipline::Dual(queue) => queue.len(),
         }
     }
 }

@@ -26,6 +26,11 @@ impl Fifo {
         Some((handle, came))
     }
 
+    /// When the packet came that has waited longest.
+    pub fn oldest(&self) -> Option<Ps> {
+        self.waiting.front().map(|&(_, came)| came)
+    }
+
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

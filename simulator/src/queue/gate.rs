@@ -7,6 +7,7 @@ use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::packet::{Kind, Packet};
 use crate::queue::limit::Limit;
+use crate::queue::pie::{Decision, Enhanced};
 use crate::queue::red::{Action, Detector, Found};
 use crate::queue::setting::Queue;
 
@@ -47,6 +48,7 @@ enum Rule {
     },
     Threshold(Room),
     Red(Box<Detector>),
+    Pie(Box<Enhanced>, u64),
 }
 
 /// What became of a packet.
@@ -73,6 +75,7 @@ impl Gate {
             Queue::Marking { limit, threshold } => (Limit::Bytes(*limit), Rule::Marking { threshold: *threshold, above: false }),
             Queue::Threshold { limit, threshold } => (*limit, Rule::Threshold(Room::new(*threshold, ps_per_byte))),
             Queue::Red(red) => (red.limit, Rule::Red(Box::new(Detector::new(red, ps_per_byte, rng)))),
+            Queue::Pie(pie) => (pie.limit, Rule::Pie(Box::new(Enhanced::new(pie, rng)), ps_per_byte.into())),
             Queue::CoDel(codel) => (codel.limit, Rule::Tail),
             _ => (Limit::None, Rule::Tail),
         };
@@ -84,7 +87,7 @@ impl Gate {
         (self.room.bytes, self.room.packets)
     }
 
-    pub fn admit(&mut self, found: &Found, packet: &mut Packet) -> Verdict {
+    pub fn admit(&mut self, now: Ps, found: &Found, packet: &mut Packet) -> Verdict {
         let full = !self.room.holds(found, packet.bytes.into());
         let marks = match &mut self.rule {
             // As Linux has it, early detection is first, and what it lets pass may find the queue full.
@@ -92,6 +95,13 @@ impl Gate {
                 Action::Drop => return Verdict::Early,
                 action => action == Action::Mark,
             },
+            Rule::Pie(pie, ps_per_byte) => {
+                let free = found.idle.map_or(now + found.bytes * *ps_per_byte, |idle| now - idle);
+                match pie.decide(now, free, found.bytes, packet) {
+                    Decision::Drop => return Verdict::Early,
+                    decision => decision == Decision::Mark,
+                }
+            }
             _ if full => false,
             Rule::Tail => false,
             Rule::Marking { threshold, above } => {
@@ -126,6 +136,11 @@ impl Gated {
         Gated { gate, taken: VecDeque::new() }
     }
 
+    /// What was taken is lost.
+    pub fn clear(&mut self) {
+        self.taken.clear();
+    }
+
     /// `free`: when what was taken will have been sent.
     pub fn admit(&mut self, now: Ps, free: Ps, ps_per_byte: u32, packet: &mut Packet) -> Verdict {
         while self.taken.front().is_some_and(|&sent| sent <= now) {
@@ -137,7 +152,7 @@ impl Gated {
             packets: self.taken.len() as u64,
             idle: now.checked_sub(free),
         };
-        let verdict = self.gate.admit(&found, packet);
+        let verdict = self.gate.admit(now, &found, packet);
         if matches!(verdict, Verdict::Taken | Verdict::Marked) {
             self.taken.push_back(free.max(now) + u64::from(packet.bytes) * u64::from(ps_per_byte));
         }
@@ -162,7 +177,7 @@ mod tests {
     fn every_packet_that_finds_the_threshold_is_marked() {
         let find = |threshold, bytes, packets, ect| {
             let mut packet = packet(ect, 1_500);
-            let verdict = gate(Limit::None, threshold).admit(&Found { bytes, packets, idle: None }, &mut packet);
+            let verdict = gate(Limit::None, threshold).admit(0, &Found { bytes, packets, idle: None }, &mut packet);
             assert_eq!(packet.marked, verdict == Verdict::Marked);
             verdict
         };
@@ -180,9 +195,9 @@ mod tests {
     fn what_does_not_fit_is_dropped_unmarked() {
         let mut packet = packet(true, 1_500);
         let mut gate = gate(Limit::Bytes(30_000), Limit::Bytes(0));
-        assert_eq!(gate.admit(&Found { bytes: 28_501, packets: 19, idle: None }, &mut packet), Verdict::Full);
+        assert_eq!(gate.admit(0, &Found { bytes: 28_501, packets: 19, idle: None }, &mut packet), Verdict::Full);
         assert!(!packet.marked);
-        assert_eq!(gate.admit(&Found { bytes: 28_500, packets: 19, idle: None }, &mut packet), Verdict::Marked);
+        assert_eq!(gate.admit(0, &Found { bytes: 28_500, packets: 19, idle: None }, &mut packet), Verdict::Marked);
     }
 
     #[test]

@@ -43,13 +43,15 @@ impl Bands {
         true
     }
 
-    /// Takes the packet to be sent next.
+    /// Takes the packet to be sent next, of a level that is not `stopped` (a bit each); ACKs stop with the first.
     #[inline]
-    pub fn pop(&mut self, pool: &Pool) -> Option<u32> {
-        if self.occupied == 0 {
+    pub fn pop(&mut self, stopped: u8, pool: &Pool) -> Option<u32> {
+        let stopped = u32::from(stopped) << 1 | u32::from(stopped & 1);
+        let open = self.occupied & !stopped;
+        if open == 0 {
             return None;
         }
-        self.take(self.occupied.trailing_zeros(), VecDeque::pop_front, pool)
+        self.take(open.trailing_zeros(), VecDeque::pop_front, pool)
     }
 
     fn take(&mut self, band: u32, end: fn(&mut VecDeque<u32>) -> Option<u32>, pool: &Pool) -> Option<u32> {
@@ -105,7 +107,7 @@ mod tests {
         assert_eq!(evicted, [handles[2]]);
         let equal = packet(&mut pool, 0, 8, 1500);
         assert!(!queue.push(equal, &pool, &mut evicted));
-        let order: Vec<u32> = std::iter::from_fn(|| queue.pop(&pool)).collect();
+        let order: Vec<u32> = std::iter::from_fn(|| queue.pop(0, &pool)).collect();
         let expected = [handles[4], handles[3], more, handles[0], handles[5], handles[1]];
         assert_eq!(order, expected);
         assert_eq!((queue.bytes, queue.len()), (0, 0));

@@ -3,7 +3,11 @@
 
 use crate::core::error::{Error, Result};
 use crate::queue::aqm::{CoDel, Red};
+use crate::queue::dual::DualPi2;
 use crate::queue::limit::Limit;
+use crate::queue::pie::Pie;
+use crate::queue::timed::TimeAware;
+use crate::queue::wfq::Wfq;
 
 /// A link's queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +53,14 @@ pub enum Queue {
         /// Bytes.
         quantum: u32,
     },
+    /// Levels by weight.
+    Wfq(Wfq),
+    /// Levels with gates that open by the clock (802.1Qbv).
+    TimeAware(TimeAware),
+    /// PIE before a drop tail (RFC 8033).
+    Pie(Pie),
+    /// Two coupled queues (RFC 9332).
+    DualPi2(DualPi2),
 }
 
 impl Queue {
@@ -56,22 +68,25 @@ impl Queue {
     pub(crate) fn check(&self, place: &str, data: u16) -> Result<()> {
         let limit = match self {
             Queue::DropTail(limit) | Queue::Threshold { limit, .. } => *limit,
-            Queue::RoundRobin { quantum: 0, .. } => {
-                return Err(Error::new(format!("{place}: a quantum of 0 bytes lets no flow send")));
-            }
+            Queue::Red(Red { limit, .. }) | Queue::CoDel(CoDel { limit, .. }) | Queue::Pie(Pie { limit, .. }) => *limit,
+            Queue::TimeAware(gates) => Limit::Bytes(gates.limit()),
             Queue::Marking { limit, .. }
             | Queue::Priority { limit }
             | Queue::PFabric { limit }
-            | Queue::RoundRobin { limit, .. } => Limit::Bytes(*limit),
-            Queue::Red(red) => {
-                red.check().map_err(|error| Error::new(format!("{place}: {error}")))?;
-                red.limit
-            }
-            Queue::CoDel(codel) => {
-                codel.check().map_err(|error| Error::new(format!("{place}: {error}")))?;
-                codel.limit
-            }
+            | Queue::RoundRobin { limit, .. }
+            | Queue::Wfq(Wfq { limit, .. })
+            | Queue::DualPi2(DualPi2 { limit, .. }) => Limit::Bytes(*limit),
         };
+        let checked = match self {
+            Queue::RoundRobin { quantum: 0, .. } => Err(Error::new("a quantum of 0 bytes lets no flow send")),
+            Queue::Red(red) => red.check(),
+            Queue::CoDel(codel) => codel.check(),
+            Queue::Wfq(wfq) => wfq.check(),
+            Queue::Pie(pie) => pie.check(),
+            Queue::DualPi2(dual) => dual.check(),
+            _ => Ok(()),
+        };
+        checked.map_err(|error| Error::new(format!("{place}: {error}")))?;
         let data = u64::from(data);
         let bytes = match limit {
             Limit::Bytes(bytes) => bytes,
@@ -88,6 +103,16 @@ impl Queue {
     /// Whether packets are sent in the order in which they come, and none that was taken is dropped: then a link knows at once when
     /// each will have been sent.
     pub(crate) fn is_known_at_arrival(&self) -> bool {
-        matches!(self, Queue::DropTail(_) | Queue::Marking { .. } | Queue::Threshold { .. } | Queue::Red(_))
+        matches!(self, Queue::DropTail(_) | Queue::Marking { .. } | Queue::Threshold { .. } | Queue::Red(_) | Queue::Pie(_))
+    }
+
+    /// Whether a link has to ask it for every packet: it may wait though the link is free, drop what it took, or count what is sent.
+    pub(crate) fn is_asked_always(&self) -> bool {
+        matches!(self, Queue::CoDel(_) | Queue::Wfq(_) | Queue::TimeAware(_) | Queue::DualPi2(_))
+    }
+
+    /// Whether it serves by level, so that some may be stopped and others not.
+    pub(crate) fn has_levels(&self) -> bool {
+        matches!(self, Queue::Priority { .. } | Queue::Wfq(_) | Queue::TimeAware(_))
     }
 }

@@ -4,19 +4,22 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use crate::apps::running::Apps;
 use crate::core::error::{Error, Result};
 use crate::core::event::{ARRIVE, DEPART, HAND_OVER, INDEX, RELEASE, START, TIMER};
 use crate::core::time::Ps;
 use crate::host::hosts::Hosts;
+use crate::host::limiter::Limiter;
 use crate::host::result::FlowResult;
-use crate::host::traffic::check_source;
+use crate::host::traffic::{check_source, Bytes};
 use crate::net::network::{Arrived, Network};
 use crate::net::stats::PortResult;
 use crate::net::topology::Topology;
 use crate::sim::outcome::Outcome;
 use crate::sim::scheme::Scheme;
-use crate::sim::workload::Workload;
+use crate::sim::workload::{FlowSpec, Workload};
 
 /// A network with its traffic, at some time of its life.
 #[derive(Debug)]
@@ -56,6 +59,10 @@ impl Simulation {
         for source in &sources {
             check_source(source, topology)?;
         }
+        for app in &workload.apps {
+            app.check(topology)?;
+        }
+        check_packets(scheme, workload, &flows)?;
         let records = flows.into_iter().map(|flow| FlowResult {
             start: flow.start,
             finish: None,
@@ -67,7 +74,6 @@ impl Simulation {
         hosts.begin(&mut network);
         let mut apps = Apps::new(seed);
         for app in &workload.apps {
-            app.check(topology)?;
             apps.add(app, &mut network, &mut hosts);
         }
         Ok(Simulation { network, hosts, apps, events: 0 })
@@ -140,6 +146,24 @@ impl Simulation {
     pub fn outcome(&self) -> Outcome {
         Outcome::of(&self.network, &self.hosts, &self.apps, self.events)
     }
+}
+
+/// Says which packets are larger than what their level may send in an epoch. Those of a random size may be: they are dropped.
+fn check_packets(scheme: &Scheme, workload: &Workload, flows: &[FlowSpec]) -> Result<()> {
+    let Scheme { transport, limiter, .. } = scheme;
+    let full = transport.data_bytes;
+    let levels = flows.iter().map(|flow| scheme.level(flow.packets)).collect::<BTreeSet<u8>>().into_iter();
+    let apps = workload.apps.iter().map(|app| app.largest_packet(full));
+    for (level, bytes) in levels.map(|level| (level, full)).chain(apps) {
+        limiter.check_packet(level, bytes.into())?;
+    }
+    for source in &workload.sources {
+        // Those of a bucket for each flow are not limited.
+        if let (Limiter::PerHost(_), Bytes::Fixed(bytes)) = (limiter, source.bytes) {
+            limiter.check_packet(source.level, bytes.into())?;
+        }
+    }
+    Ok(())
 }
 
 /// A packet has crossed its link; returns whether a host has it now.

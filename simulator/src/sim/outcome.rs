@@ -23,10 +23,12 @@ pub struct Counters {
     pub pushed_out: ByKind,
     /// Dropped early, by active queue management.
     pub early: ByKind,
+    /// Lost on a link that failed, before one, or because no other led to the host it was for.
+    pub failed: ByKind,
     /// Dropped by a limiter.
     pub limited: ByKind,
     /// In limiters, queues, on links and in hosts that take them in when the run stopped, counted there: sent = delivered + full + pushed out + early +
-    /// limited + in flight.
+    /// failed + limited + in flight.
     pub in_flight: u64,
     /// How often a switch's port asked the other end of its cable to pause.
     pub pauses: u64,
@@ -71,6 +73,7 @@ impl Outcome {
             full: ByKind::of(&passed.full),
             pushed_out: ByKind::of(&passed.pushed_out),
             early: ByKind::of(&passed.early),
+            failed: ByKind::of(&passed.failed),
             limited: ByKind::of(&handled.limited),
             in_flight: network.wheel.pending().filter(packets).count() as u64 + network.waiting(),
             pauses: network.pauses(),

@@ -52,7 +52,7 @@ impl Scheme {
         if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(Error::new("levels: the largest flows of the levels do not increase"));
         }
-        self.limiter.check(self.transport.data_bytes)
+        self.limiter.check(self.transport.ack_bytes)
     }
 
     pub(crate) fn equipment(&self) -> Equipment {

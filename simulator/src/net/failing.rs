@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What happens when a link fails: what it carries and what waits for it is lost, and so is what is offered to it until it works again.
+
+use crate::core::time::Ps;
+use crate::net::link::{Link, Links, Service, NOWHERE};
+use crate::packet::Pool;
+
+impl Links {
+    /// Adds the link that leads nowhere, to which what cannot reach its end is offered.
+    pub(crate) fn add_nowhere(&mut self) {
+        let class = self.dead_class();
+        self.places.push(0);
+        self.all.push(Link { free: 0, to: 2 * NOWHERE, class, above: false, waiting: false });
+    }
+
+    /// A link fails; `lost` gets what waits for it. What it carries is for others to find.
+    pub(crate) fn fail(&mut self, now: Ps, number: u32, pool: &mut Pool, lost: &mut Vec<u32>) {
+        let place = self.places[number as usize] as usize;
+        let class = self.class(number).service;
+        match class {
+            Service::Counted => self.counted[place].clear(),
+            Service::Gated => self.gated[place].clear(),
+            Service::Queued => self.queued[place].flush(now, pool, lost),
+            Service::Port => self.ports[place].waiting.flush(now, pool, lost),
+            Service::Fifo | Service::Dead => {}
+        }
+        if let Some(watch) = &mut self.watch {
+            watch[number as usize].waits(now, 0, None);
+        }
+        // A link with departures is still to have the one of the packet that it sent.
+        if !matches!(class, Service::Queued | Service::Port) {
+            self.all[number as usize].free = now;
+        }
+        let dead = self.dead_class();
+        let class = std::mem::replace(&mut self.all[number as usize].class, dead);
+        self.failed.insert(number, class);
+    }
+
+    /// A link works again.
+    pub(crate) fn mend(&mut self, number: u32) {
+        if let Some(class) = self.failed.remove(&number) {
+            self.all[number as usize].class = class;
+        }
+    }
+
+    /// Links that have failed.
+    pub(crate) fn failed(&self) -> Vec<u32> {
+        self.failed.keys().copied().collect()
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Any network of switches, whose cables may fail, and the fat-tree among them.
+
+use crate::core::error::{Error, Result};
+use crate::core::time::Ps;
+use crate::net::topology::{Cable, Change, Shape, Topology, Tree};
+
+/// A cable, or all cables between two switches, that fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// A node at its end.
+    pub one: String,
+    /// The other one.
+    pub other: String,
+    /// From then on. What it carries and what waits for it is lost; switches know at once.
+    pub down: Ps,
+    /// Until then; none: for ever.
+    pub up: Option<Ps>,
+}
+
+/// A graph in the making: as a [`Tree`], but with loops. Packets take one of the shortest paths that work, by the number of cables.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    nodes: Tree,
+    failures: Vec<Failure>,
+}
+
+/// The largest fat-tree has 65,536 hosts.
+const MOST_PORTS: u32 = 64;
+
+impl Graph {
+    /// Of these switches, hosts and cables.
+    pub fn new(nodes: Tree) -> Self {
+        Graph { nodes, failures: Vec::new() }
+    }
+
+    /// Lets a cable fail.
+    #[must_use]
+    pub fn failure(mut self, failure: Failure) -> Self {
+        self.failures.push(failure);
+        self
+    }
+
+    /// The nodes of a k-ary fat-tree (Al-Fares, Loukissas and Vahdat, SIGCOMM'08, section 2.2): k pods of k/2 edge switches (`e0-0`:
+    /// pod and place) and k/2 aggregation switches (`a0-0`), (k/2)^2 core switches (`c00000`), all with k ports, and k^3/4 hosts
+    /// (`h00000`), k/2 at each edge switch. Core switch i is joined to aggregation switch i / (k/2) of every pod.
+    ///
+    /// # Errors
+    /// A k that is odd, or not between 2 and 64.
+    pub fn fat_tree(k: u32, edge: Cable, trunk: Cable) -> Result<Tree> {
+        if k % 2 == 1 || !(2..=MOST_PORTS).contains(&k) {
+            return Err(Error::new(format!(
+                "a fat-tree of switches with {k} ports has not an even number from 2 to {MOST_PORTS}"
+            )));
+        }
+        let half = k / 2;
+        let mut tree = (0..half * half).fold(Tree::new(), |tree, core| tree.switch(&format!("c{core:05}")));
+        for pod in 0..k {
+            for place in 0..half {
+                let (down, up) = (format!("e{pod}-{place}"), format!("a{pod}-{place}"));
+                tree = tree.switch(&down).switch(&up);
+                for other in 0..half {
+                    let host = format!("h{:05}", (pod * half + place) * half + other);
+                    tree = tree.host(&host).cable(&down, &host, edge).cable(&down, &format!("a{pod}-{other}"), trunk);
+                    tree = tree.cable(&up, &format!("c{:05}", place * half + other), trunk);
+                }
+            }
+        }
+        Ok(tree)
+    }
+
+    /// The network. Nodes are numbered as a tree's are.
+    ///
+    /// # Errors
+    /// As of [`Tree::build`], but for loops; a failure of no cable, one that ends before it begins, or two of a cable that overlap; a
+    /// network that is in parts before the first failure or after the last, for whoever sends from one to the other would do so
+    /// for ever.
+    pub fn build(&self) -> Result<Topology> {
+        let mut topology = self.nodes.network(Shape::Graph)?;
+        check_joined(&topology, &[], "a graph is in parts that no cable joins")?;
+        let mut changes = Vec::new();
+        for failure in &self.failures {
+            let Failure { one, other, down, up } = failure;
+            let place = format!("failure {one}--{other}");
+            let links = self.links(&topology, one, other)?;
+            if links.is_empty() {
+                return Err(Error::new(format!("{place}: there is no such cable")));
+            }
+            if up.is_some_and(|up| up <= *down) {
+                return Err(Error::new(format!("{place}: it ends before it begins")));
+            }
+            for link in links {
+                changes.push(Change { at: *down, link, works: false });
+                changes.extend(up.map(|at| Change { at, link, works: true }));
+            }
+        }
+        changes.sort_unstable_by_key(|change| (change.link, change.at));
+        let twice =
+            changes.windows(2).any(|two| two[0].link == two[1].link && (two[0].works == two[1].works || two[0].at == two[1].at));
+        if twice {
+            return Err(Error::new("failures: two of the same cable overlap"));
+        }
+        changes.sort_unstable();
+        let mut failed: Vec<u32> = Vec::new();
+        for change in &changes {
+            failed.retain(|link| *link != change.link);
+            failed.extend((!change.works).then_some(change.link));
+        }
+        check_joined(&topology, &failed, "after all failures a graph is in parts that no cable joins")?;
+        topology.changes = changes;
+        Ok(topology)
+    }
+
+    /// One link of each cable between two nodes.
+    fn links(&self, topology: &Topology, one: &str, other: &str) -> Result<Vec<u32>> {
+        for (host, switch) in [(one, other), (other, one)] {
+            if let Some(number) = topology.host(host) {
+                let joined = self.nodes.switch_number(switch)? == Some(topology.hosts[number as usize].0);
+                return Ok(joined.then_some(number).into_iter().collect());
+            }
+        }
+        let (Some(a), Some(b)) = (self.nodes.switch_number(one)?, self.nodes.switch_number(other)?) else {
+            return Ok(Vec::new());
+        };
+        let between = |trunk: &(u32, u32, Cable)| (trunk.0, trunk.1) == (a.min(b), a.max(b));
+        let links = topology.trunks.iter().zip((2 * topology.hosts()..).step_by(2));
+        Ok(links.filter(|(trunk, _)| between(trunk)).map(|(_, link)| link).collect())
+    }
+}
+
+/// Every host reaches every other.
+fn check_joined(topology: &Topology, failed: &[u32], sentence: &str) -> Result<()> {
+    let hosts = topology.hosts();
+    let mut seen = vec![false; topology.switches as usize];
+    let mut neighbours = vec![Vec::new(); topology.switches as usize];
+    for (&(a, b, _), link) in topology.trunks.iter().zip((2 * hosts..).step_by(2)) {
+        if !failed.contains(&link) {
+            neighbours[a as usize].push(b);
+            neighbours[b as usize].push(a);
+        }
+    }
+    let mut next = vec![topology.hosts[0].0];
+    while let Some(at) = next.pop() {
+        if !std::mem::replace(&mut seen[at as usize], true) {
+            next.extend(&neighbours[at as usize]);
+        }
+    }
+    let reached = topology.hosts.iter().all(|(switch, _)| seen[*switch as usize]) && failed.iter().all(|&link| link >= hosts);
+    if reached {
+        Ok(())
+    } else {
+        Err(Error::new(sentence))
+    }
+}

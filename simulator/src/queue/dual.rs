@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `DualPI2` (RFC 9332, appendix A): a queue for flows that answer marks in proportion to their share (L4S), which is short, and one
+//! for all others, which is not; both make way for each other as if each flow had the same share.
+
+use crate::core::error::{Error, Result};
+use crate::core::time::{Ps, MS, US};
+use crate::packet::{Kind, Packet, Pool, SCALABLE};
+use crate::queue::fifo::Fifo;
+use crate::queue::integral::Integral;
+
+/// Two coupled queues: data of DCTCP that may be marked is in the one, everything else in the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DualPi2 {
+    /// Bytes of both, without the packet being sent.
+    pub limit: u64,
+    /// Of the base probability p': classic packets are dropped, or marked, with p'^2.
+    pub control: Integral,
+    /// Packets of the other queue are marked with this times p', or by their own wait if that is more.
+    pub coupling: u32,
+    /// A wait that is marked with 0.
+    pub least: Ps,
+    /// So much longer waits are marked with 1; 0: a step.
+    pub range: Ps,
+    /// Hundredths of the link that classic packets have at least.
+    pub classic_share: u32,
+}
+
+impl DualPi2 {
+    /// The RFC's defaults, which are the Internet's: a target of 15 ms, updates every 16 ms, gains of 0.16 and 3.2, coupling 2, a ramp
+    /// from 0.8 to 1.2 ms, a tenth of the link for what is classic.
+    pub fn rfc9332(limit: u64) -> Self {
+        let control = Integral { target: 15 * MS, update: 16 * MS, alpha: 160, beta: 3_200 };
+        DualPi2 { limit, control, coupling: 2, least: 800 * US, range: 400 * US, classic_share: 10 }
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if !(1..=16).contains(&self.coupling) {
+            return Err(Error::new(format!("a coupling of {} is not between 1 and 16", self.coupling)));
+        }
+        if !(1..=99).contains(&self.classic_share) {
+            return Err(Error::new(format!("a classic share of {} % is not between 1 and 99", self.classic_share)));
+        }
+        self.control.check()
+    }
+}
+
+/// Acts on a share of packets, evenly: the RFC's `recur`.
+#[derive(Debug, Default)]
+struct Share(f64);
+
+impl Share {
+    fn next(&mut self, p: f64) -> bool {
+        self.0 += p;
+        let acts = self.0 >= 1.0;
+        if acts {
+            self.0 -= 1.0;
+        }
+        acts
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Dual {
+    rule: DualPi2,
+    /// The base probability p'.
+    p: f64,
+    /// At the last update.
+    delay: Ps,
+    next: Ps,
+    scalable: Fifo,
+    classic: Fifo,
+    marks: Share,
+    drops: Share,
+    /// Above 0 the classic queue has sent less than its share: bytes in hundredths.
+    credit: i64,
+}
+
+impl Dual {
+    pub fn new(rule: &DualPi2) -> Self {
+        Dual {
+            rule: *rule,
+            p: 0.0,
+            delay: 0,
+            next: rule.control.update,
+            scalable: Fifo::default(),
+            classic: Fifo::default(),
+            marks: Share::default(),
+            drops: Share::default(),
+            credit: 0,
+        }
+    }
+
+    /// Queues the packet, false if it is dropped instead.
+    pub fn push(&mut self, now: Ps, handle: u32, pool: &Pool) -> bool {
+        self.follow(now);
+        let packet = pool.get(handle);
+        if self.bytes() + u64::from(packet.bytes) > self.rule.limit {
+            return false;
+        }
+        let queue = if is_scalable(packet) { &mut self.scalable } else { &mut self.classic };
+        queue.push(now, handle, pool);
+        true
+    }
+
+    /// Takes the packet to be sent next, and whether it is marked just now; those before it that are dropped go to `dropped`.
+    pub fn pop(&mut self, now: Ps, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<(u32, bool)> {
+        self.follow(now);
+        loop {
+            let scalable = self.takes_scalable();
+            let queue = if scalable { &mut self.scalable } else { &mut self.classic };
+            let (handle, came) = queue.pop(pool)?;
+            let bytes = i64::from(pool.get(handle).bytes);
+            let share = i64::from(self.rule.classic_share);
+            let acts = if scalable {
+                self.credit += if self.classic.len() > 0 { share * bytes } else { 0 };
+                self.marks.next(self.scalable_p(now - came))
+            } else {
+                self.credit -= if self.scalable.len() > 0 { (100 - share) * bytes } else { 0 };
+                self.drops.next(self.p * self.p)
+            };
+            if !acts {
+                return Some((handle, false));
+            }
+            // Where marks are no more than all packets, L4S is dropped as what is classic (section 4.2.3).
+            let overload = scalable && f64::from(self.rule.coupling) * self.p >= 1.0 && self.drops.next(self.p * self.p);
+            let packet = pool.get_mut(handle);
+            if packet.ect && !overload {
+                packet.marked = true;
+                return Some((handle, true));
+            }
+            dropped.push(handle);
+        }
+    }
+
+    /// Which queue is next: L4S, but for the classic one's share.
+    fn takes_scalable(&mut self) -> bool {
+        if self.scalable.len() == 0 || self.classic.len() == 0 {
+            self.credit = 0;
+        }
+        self.scalable.len() > 0 && (self.classic.len() == 0 || self.credit <= 0)
+    }
+
+    /// Of a packet of the L4S queue that waited so long: its own ramp, where another waits behind it, or the coupled one.
+    fn scalable_p(&self, waited: Ps) -> f64 {
+        let DualPi2 { least, range, coupling, .. } = self.rule;
+        let own = match waited.checked_sub(least) {
+            None | Some(0) => 0.0,
+            Some(_) if self.scalable.len() == 0 => 0.0,
+            Some(over) if over >= range => 1.0,
+            Some(over) => over as f64 / range as f64,
+        };
+        own.max((f64::from(coupling) * self.p).min(1.0))
+    }
+
+    /// All updates until `now`: what waits is the same since the last packet came or went.
+    fn follow(&mut self, now: Ps) {
+        let update = self.rule.control.update;
+        while self.next <= now {
+            let oldest = [&self.scalable, &self.classic].into_iter().filter_map(Fifo::oldest).min();
+            let delay = oldest.map_or(0, |came| self.next - came);
+            if self.p <= 0.0 && self.delay == 0 && delay == 0 {
+                // Nothing changes until something waits.
+                let idle = if oldest.is_none() { (now - self.next) / update * update } else { 0 };
+                self.next += idle + update;
+                continue;
+            }
+            self.p = (self.p + self.rule.control.change(delay, self.delay)).clamp(0.0, 1.0);
+            self.delay = delay;
+            self.next += update;
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.scalable.bytes() + self.classic.bytes()
+    }
+
+    pub fn len(&self) -> usize {
+        self.scalable.len() + self.classic.len()
+    }
+}
+
+fn is_scalable(packet: &Packet) -> bool {
+    packet.kind == Kind::Data && packet.ect && packet.echo & SCALABLE != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(scalable: bool, ect: bool) -> Packet {
+        let echo = if scalable { SCALABLE } else { 0 };
+        Packet { kind: Kind::Data, ect, echo, ..Packet::datagram(0, 0, 0, 1_000) }
+    }
+
+    fn dual(p: f64) -> (Pool, Dual) {
+        (Pool::default(), Dual { p, next: Ps::MAX, ..Dual::new(&DualPi2::rfc9332(u64::MAX)) })
+    }
+
+    /// Of 10,000 packets, how many are sent without and with a mark, and dropped.
+    fn fates(p: f64, packet: Packet) -> [usize; 3] {
+        let (mut pool, mut queue) = dual(p);
+        let (mut dropped, mut sent) = (Vec::new(), [0, 0]);
+        for _ in 0..10_000 {
+            let handle = pool.add(packet);
+            assert!(queue.push(0, handle, &pool));
+        }
+        while let Some((_, marked)) = queue.pop(0, &mut pool, &mut dropped) {
+            sent[usize::from(marked)] += 1;
+        }
+        [sent[0], sent[1], dropped.len()]
+    }
+
+    /// The coupling (section 2.1): classic p'^2, L4S 2 p'; the share is exact, for it is not random.
+    #[test]
+    fn both_queues_act_on_their_shares() {
+        assert_eq!(fates(0.125, data(true, true)), [7_500, 2_500, 0]);
+        assert_eq!(fates(0.125, data(false, false)), [9_844, 0, 156]);
+        assert_eq!(fates(0.125, data(false, true)), [9_844, 156, 0]);
+        assert_eq!(fates(0.0, data(true, true)), [10_000, 0, 0]);
+        // Overload: all are marked that are not dropped, at p'^2 = 1/4.
+        assert_eq!(fates(0.5, data(true, true)), [0, 7_500, 2_500]);
+        // SCALABLE alone is not enough: what is not ECN-capable is classic.
+        assert_eq!(fates(0.125, data(true, false)), [9_844, 0, 156]);
+    }
+
+    /// Appendix A.1: a ramp from 0.8 to 1.2 ms, of all but the last packet.
+    #[test]
+    fn waits_are_marked_by_a_ramp() {
+        let share = |waited: Ps, others: bool| {
+            let (mut pool, mut queue) = dual(0.0);
+            let handle = pool.add(data(true, true));
+            if others {
+                queue.push(0, handle, &pool);
+            }
+            (queue.scalable_p(waited) * 1e6) as u32
+        };
+        let waits = [0, 800, 900, 1_000, 1_199, 1_200, 9_000].map(|us| share(us * US, true));
+        assert_eq!(waits, [0, 0, 250_000, 500_000, 997_500, 1_000_000, 1_000_000]);
+        assert_eq!(share(9_000 * US, false), 0);
+    }
+
+    /// Gains of 0.16 and 3.2, a target of 15 ms; the delay is that of who waits longest.
+    #[test]
+    fn updates_are_those_of_the_formula() {
+        let (mut pool, mut queue) = dual(0.0);
+        queue.next = 16 * MS;
+        let handle = pool.add(data(false, false));
+        queue.push(0, handle, &pool);
+        queue.follow(16 * MS);
+        // 0.16 * 1 ms + 3.2 * 16 ms.
+        assert!((queue.p - 0.051_36).abs() < 1e-12, "{}", queue.p);
+        let later = pool.add(data(true, true));
+        queue.push(20 * MS, later, &pool);
+        queue.follow(40 * MS);
+        // 0.16 * 17 ms + 3.2 * 16 ms more.
+        assert!((queue.p - 0.105_28).abs() < 1e-12, "{}", queue.p);
+        queue.follow(47 * MS);
+        assert_eq!(queue.pop(47 * MS, &mut pool, &mut Vec::new()), Some((later, false)));
+        let alone = queue.p;
+        queue.pop(47 * MS, &mut pool, &mut Vec::new());
+        queue.follow(64 * MS);
+        // Two updates, at 48 and 64 ms: without delay after one of 32 ms, and after none.
+        assert!((queue.p - (alone - 0.16 * 0.015 - 3.2 * 0.032 - 0.16 * 0.015).max(0.0)).abs() < 1e-12, "{}", queue.p);
+    }
+
+    /// While both wait, what is classic has a tenth, within a packet of each.
+    #[test]
+    fn the_classic_queue_has_its_share() {
+        let (mut pool, mut queue) = dual(0.0);
+        for n in 0..2_000 {
+            let handle = pool.add(data(n % 2 == 0, true));
+            queue.push(0, handle, &pool);
+        }
+        let mut classic = 0i32;
+        for n in 1..=1_000 {
+            let (handle, _) = queue.pop(0, &mut pool, &mut Vec::new()).unwrap();
+            classic += i32::from(!is_scalable(pool.get(handle)));
+            assert!((10 * classic - n).abs() <= 10, "{n}: {classic}");
+        }
+        assert_eq!(classic, 100);
+    }
+}

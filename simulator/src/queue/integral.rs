@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The proportional integral controller that PIE and `DualPI2` have in common.
+
+use crate::core::error::{Error, Result};
+use crate::core::time::{Ps, S};
+
+/// A controller's settings: by every `update` a probability grows by `alpha` (delay - `target`) + `beta` (delay - the last one).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Integral {
+    /// Delay that is kept.
+    pub target: Ps,
+    /// Time between two updates.
+    pub update: Ps,
+    /// In thousandths of 1/s.
+    pub alpha: u64,
+    /// In thousandths of 1/s.
+    pub beta: u64,
+}
+
+impl Integral {
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.update == 0 || self.target == 0 || self.update.max(self.target) > 1_000 * S {
+            let Integral { target, update, .. } = self;
+            return Err(Error::new(format!(
+                "a target of {target} ps and updates every {update} ps are not above 0 and at most 1000 s"
+            )));
+        }
+        if self.alpha == 0 || self.alpha.max(self.beta) > 1 << 50 {
+            return Err(Error::new(format!(
+                "gains of {} and {} thousandths are not above 0 and at most 2^50",
+                self.alpha, self.beta
+            )));
+        }
+        Ok(())
+    }
+
+    /// What the probability grows by; all of it IEEE 754's exact operations.
+    pub(crate) fn change(&self, delay: Ps, before: Ps) -> f64 {
+        let seconds = |a: Ps, b: Ps| (a as f64 - b as f64) / S as f64;
+        (self.alpha as f64 * seconds(delay, self.target) + self.beta as f64 * seconds(delay, before)) / 1e3
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Eight levels of packets, each first come, first served, with a limit of its own. Which level is next is for others to say.
+
+use std::collections::VecDeque;
+
+use crate::packet::Pool;
+
+/// Number of levels.
+pub(crate) const LEVELS: usize = 8;
+
+#[derive(Debug)]
+pub(crate) struct Levels {
+    lines: [VecDeque<u32>; LEVELS],
+    held: [u64; LEVELS],
+    bytes: u64,
+    /// Bytes of each level, without the packet being sent.
+    limit: u64,
+}
+
+impl Levels {
+    /// With a limit in bytes for each level.
+    pub fn new(limit: u64) -> Self {
+        Levels { lines: std::array::from_fn(|_| VecDeque::new()), held: [0; LEVELS], bytes: 0, limit }
+    }
+
+    /// Queues the packet and returns its level; none: it is dropped instead.
+    pub fn push(&mut self, handle: u32, pool: &Pool) -> Option<usize> {
+        let packet = pool.get(handle);
+        let (level, bytes) = (usize::from(packet.level()), u64::from(packet.bytes));
+        if self.held[level] + bytes > self.limit {
+            return None;
+        }
+        self.lines[level].push_back(handle);
+        self.held[level] += bytes;
+        self.bytes += bytes;
+        Some(level)
+    }
+
+    /// The first packet of a level.
+    pub fn front(&self, level: usize) -> Option<u32> {
+        self.lines[level].front().copied()
+    }
+
+    /// Takes the first packet of a level.
+    pub fn pop(&mut self, level: usize, pool: &Pool) -> Option<u32> {
+        let handle = self.lines[level].pop_front()?;
+        let bytes = u64::from(pool.get(handle).bytes);
+        self.held[level] -= bytes;
+        self.bytes -= bytes;
+        Some(handle)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn len(&self) -> usize {
+        self.lines.iter().map(VecDeque::len).sum()
+    }
+}
+
+/// Levels that are not `stopped`, the most urgent first.
+pub(crate) fn open(stopped: u8) -> impl Iterator<Item = usize> {
+    (0..LEVELS).filter(move |level| stopped >> level & 1 == 0)
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Gates that open and close by the clock (IEEE 802.1Qbv, now 802.1Q, section 8.6.8.4): of levels whose gates are open the most
+//! urgent is served. A packet begins only if it ends before its gate closes, which is the guard band, of each packet's own length.
+
+use crate::core::error::{Error, Result};
+use crate::core::time::{Ps, S};
+use crate::packet::Pool;
+use crate::queue::levels::{open, Levels};
+use crate::queue::next::Next;
+
+/// Most entries of a list.
+const ENTRIES: usize = 16;
+/// The longest cycle.
+const LONGEST: Ps = 1_000 * S;
+
+/// Eight levels with gates; ACKs are of the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeAware {
+    /// Bytes of each level, without the packet being sent; what does not fit, or is longer than its gate is ever open, is dropped.
+    limit: u64,
+    /// When a cycle begins; others begin before and after.
+    base: Ps,
+    /// How long each entry lasts, and the levels whose gates are open then, a bit each; those behind the last last no time.
+    list: [(Ps, u8); ENTRIES],
+    cycle: Ps,
+}
+
+impl TimeAware {
+    /// Gates by a list, which begins anew after its last entry.
+    ///
+    /// # Errors
+    /// A list without entries or with more than 16; an entry that lasts no time, or a cycle of more than 1,000 s; a gate that never opens.
+    pub fn new(limit: u64, base: Ps, entries: &[(Ps, u8)]) -> Result<Self> {
+        if entries.is_empty() || entries.len() > ENTRIES {
+            return Err(Error::new(format!("a gate list of {} entries has not 1 to {ENTRIES}", entries.len())));
+        }
+        if let Some(place) = entries.iter().position(|entry| entry.0 == 0) {
+            return Err(Error::new(format!("entry {place} of the gate list lasts no time")));
+        }
+        let cycle = entries.iter().try_fold(0, |sum: Ps, entry| sum.checked_add(entry.0)).filter(|&cycle| cycle <= LONGEST);
+        let Some(cycle) = cycle else {
+            return Err(Error::new("the gate list lasts longer than 1000 s"));
+        };
+        let ever = entries.iter().fold(0, |all, entry| all | entry.1);
+        if ever != u8::MAX {
+            return Err(Error::new(format!("the gate of level {} never opens", (!ever).trailing_zeros())));
+        }
+        let mut list = [(0, 0); ENTRIES];
+        list[..entries.len()].copy_from_slice(entries);
+        Ok(TimeAware { limit, base, list, cycle })
+    }
+
+    /// Bytes that each level holds.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// The earliest time from `now` on at which a packet of the level may begin that takes so long; none: never.
+    fn begin(&self, now: Ps, level: usize, takes: Ps) -> Option<Ps> {
+        let into = (now % self.cycle + self.cycle - self.base % self.cycle) % self.cycle;
+        // What is open in one go, from the beginning of this cycle on; none lasts longer than a cycle that is not always open.
+        let (mut from, mut since) = (0, None);
+        for _ in 0..3 {
+            for &(lasts, gates) in self.list.iter().filter(|entry| entry.0 > 0) {
+                let end = from + lasts;
+                if gates >> level & 1 == 0 {
+                    since = None;
+                } else if end > into {
+                    let begin = *since.get_or_insert(from.max(into));
+                    if end - begin >= takes {
+                        return Some(now + (begin - into));
+                    }
+                }
+                from = end;
+            }
+        }
+        let always = self.list.iter().all(|&(lasts, gates)| lasts == 0 || gates >> level & 1 == 1);
+        always.then_some(now)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Timed {
+    gates: TimeAware,
+    levels: Levels,
+    ps_per_byte: u64,
+}
+
+impl Timed {
+    pub fn new(gates: &TimeAware, ps_per_byte: u32) -> Self {
+        Timed { gates: *gates, levels: Levels::new(gates.limit), ps_per_byte: ps_per_byte.into() }
+    }
+
+    fn begin(&self, now: Ps, handle: u32, pool: &Pool) -> Option<Ps> {
+        let packet = pool.get(handle);
+        self.gates.begin(now, packet.level().into(), u64::from(packet.bytes) * self.ps_per_byte)
+    }
+
+    /// Queues the packet, false if it is dropped instead.
+    pub fn push(&mut self, now: Ps, handle: u32, pool: &Pool) -> bool {
+        self.begin(now, handle, pool).is_some() && self.levels.push(handle, pool).is_some()
+    }
+
+    /// What is sent next, of a level that is not `stopped`, or when something may be.
+    pub fn next(&mut self, now: Ps, stopped: u8, pool: &Pool) -> Next {
+        let mut soonest = None;
+        for level in open(stopped) {
+            match self.levels.front(level).and_then(|handle| self.begin(now, handle, pool)) {
+                Some(begin) if begin == now => return self.levels.pop(level, pool).into(),
+                Some(begin) => soonest = Some(soonest.map_or(begin, |other: Ps| other.min(begin))),
+                None => {}
+            }
+        }
+        soonest.map_or(Next::Idle, Next::Wait)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.levels.bytes()
+    }
+
+    pub fn len(&self) -> usize {
+        self.levels.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Level 0 for 10 ps, all others for 30, none for 5, level 7 with the first entry again.
+    fn gates(base: Ps) -> TimeAware {
+        TimeAware::new(0, base, &[(10, 0b1000_0001), (30, 0b1111_1110), (5, 0)]).unwrap()
+    }
+
+    /// Beside a search picosecond by picosecond.
+    #[test]
+    fn packets_begin_as_early_as_they_may() {
+        for base in [0, 7, 45, 100_003] {
+            let gates = gates(base);
+            let is_open = |at: Ps, level: usize| {
+                let into = (at + 45 * 100_003 - base) % 45;
+                (if into < 10 {
+                    0b1000_0001
+                } else if into < 40 {
+                    0b1111_1110u8
+                } else {
+                    0
+                }) >> level
+                    & 1
+                    == 1
+            };
+            for level in [0, 1, 7] {
+                for takes in [1, 3, 10, 11, 29, 30, 31, 40, 41] {
+                    for now in 0..100 {
+                        let fits = |begin: &Ps| (*begin..begin + takes).all(|at| is_open(at, level));
+                        let expected = (now..now + 90).find(fits);
+                        assert_eq!(gates.begin(now, level, takes), expected, "{base} {level} {takes} {now}");
+                    }
+                }
+            }
+        }
+        let always = TimeAware::new(0, 3, &[(2, 0xff), (3, 0xff)]).unwrap();
+        assert_eq!(always.begin(1, 4, 1_000), Some(1));
+    }
+
+    #[test]
+    fn lists_that_cannot_be_are_refused() {
+        let said = |entries: &[(Ps, u8)]| TimeAware::new(0, 0, entries).unwrap_err().to_string();
+        assert_eq!(said(&[]), "a gate list of 0 entries has not 1 to 16");
+        assert_eq!(said(&[(1, 0xff); 17]), "a gate list of 17 entries has not 1 to 16");
+        assert_eq!(said(&[(1, 0xff), (0, 1)]), "entry 1 of the gate list lasts no time");
+        assert_eq!(said(&[(1_001 * S, 0xff)]), "the gate list lasts longer than 1000 s");
+        assert_eq!(said(&[(1, 0x07), (2, 0xf0)]), "the gate of level 3 never opens");
+    }
+}
