@@ -207,11 +207,12 @@ def lock(
 
 @app.command("debug-kernel")
 def debug_kernel() -> None:
-    """Build a machine whose kernel looks for errors, for tests of the kernel modules; needs root."""
+    """Build machines whose kernels look for errors, for tests of the kernel modules; needs root."""
     from qjump_mn import guest
     from qjump_mn.toolbox import debug
 
-    _say(str(guest.prepare(_say, other_kernel=debug.SUITE).kernel))
+    for suite in debug.CONFIGS:
+        _say(str(guest.prepare(_say, other_kernel=suite).kernel))
 
 
 @app.command()

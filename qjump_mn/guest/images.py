@@ -30,10 +30,10 @@ def prepare(
     built now or found in the cache.
 
     `extra` are more files for the guest, by names relative to /. `other_kernel` takes another kernel, of
-    :data:`qjump_mn.toolbox.OTHER_KERNELS` or, for tests, as "debug", the one that debug.py builds. A `bare`
-    image, for tests, is without our programs and can run scripts only (overlay.py). Building needs root,
-    using what root built does not. With ``of_packages`` it is made of packages whatever machine there is.
-    What of it is damaged is named and made again. Raises MachineError with what is missing.
+    :data:`qjump_mn.toolbox.OTHER_KERNELS` or, for tests, as "debug" or "races", one that debug.py builds. A
+    `bare` image, for tests, is without our programs and can run scripts only (overlay.py). Building needs
+    root, using what root built does not. With ``of_packages`` it is made of packages whatever machine there
+    is. What of it is damaged is named and made again. Raises MachineError with what is missing.
     """
     for _ in range(_ARTEFACTS):
         try:
@@ -60,8 +60,8 @@ def _prepared(
     match other_kernel:
         case None:
             kernel = tree
-        case debug.SUITE:
-            kernel = debug.kernel_tree(progress)
+        case debug.SUITE | debug.RACES:
+            kernel = debug.kernel_tree(other_kernel, progress)
         case suite:
             kernel = toolbox.made(f"kernel-{suite}", progress)
     own = overlay.nodes(tree, kernel, bare=bare, progress=progress)

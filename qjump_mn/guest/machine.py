@@ -226,8 +226,9 @@ class Stop:
 
 
 @contextlib.contextmanager
-def machine(argv: list[str], files: Files, core: int, stop: Stop) -> Iterator[Machine]:
-    """Start QEMU on the core that the caller has, and end it with the block, in whatever way that is left.
+def machine(argv: list[str], files: Files, core: int | None, stop: Stop) -> Iterator[Machine]:
+    """Start QEMU on the core that the caller has, or on all, and end it with the block, in whatever way
+    that is left.
 
     It dies with the calling thread too (see leash.py). Raises MachineError when it does not start, and
     StoppedError when it must not.

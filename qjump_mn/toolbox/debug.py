@@ -1,8 +1,8 @@
-"""The debug kernel: Debian's source, built with what finds memory errors, leaks and wrong locking; see
-docs/debug-kernel.md.
+"""The debug kernels: Debian's source, built with what finds memory errors, leaks and wrong locking, and once
+more with what finds data races; see docs/debug-kernel.md.
 
-For tests of the kernel modules only. Its instructions cost several times those of the kernel that is
-measured, so no time it shows is a result.
+For tests of the kernel modules only. Their instructions cost several times those of the kernel that is
+measured, so no time they show is a result.
 """
 
 from __future__ import annotations
@@ -17,21 +17,31 @@ from qjump_mn.toolbox import making
 from qjump_mn.toolbox.tree import Tree, is_vital
 
 SUITE = "debug"
-"""Its name where a kernel's suite is asked for."""
+"""The name of the one for errors of memory, locks and lifetimes, where a kernel's suite is asked for."""
+
+RACES = "races"
+"""The name of the one for data races: KCSAN, which excludes KASAN."""
 
 MEMORY_MB = 2048
-"""What a guest with it needs: KASAN keeps an eighth of the memory for itself, and freed memory in
+"""What a guest with either needs: KASAN keeps an eighth of the memory for itself, and freed memory in
 quarantine."""
 
-CONFIG = Path(__file__).with_name("debug.config")
+_FOLDER = Path(__file__).parent
+CONFIGS = {
+    SUITE: (_FOLDER / "debug.config", _FOLDER / "debug-memory.config"),
+    RACES: (_FOLDER / "debug.config", _FOLDER / "debug-races.config"),
+}
+"""The configuration of each, in two files: what both have, and the detectors."""
+
 _NEEDS_BYTES = 6 << 30
 
-# In the tree, beside debug.config. What is left of the source is what modules from outside are built with.
+# In the tree, beside the configuration. What is left of the source is what modules from outside are built
+# with.
 _BUILD = r"""
 tar -xf /usr/src/linux-source-*.tar.xz -C /usr/src
 rm /usr/src/linux-source-*.tar.xz
 mv /usr/src/linux-source-* /usr/src/linux
-cp debug.config /usr/src/linux/wanted
+cp wanted /usr/src/linux
 cd /usr/src/linux
 sed -i -E 's/^((HOST)?CC\t.*gcc)$/\1-14/' Makefile
 KCONFIG_ALLCONFIG=wanted make -s allnoconfig
@@ -51,18 +61,18 @@ done
 """  # noqa: E501
 
 
-def kernel_tree(progress: Callable[[str], None] = lambda line: None) -> Tree:
-    """A tree with the debug kernel and what modules for it are built with, from the cache or built now.
-    Raises as `toolbox` does."""
-    config = CONFIG.read_bytes()
+def kernel_tree(suite: str, progress: Callable[[str], None] = lambda line: None) -> Tree:
+    """A tree with one of the debug kernels and what modules for it are built with, from the cache or built
+    now. Raises as `toolbox` does."""
+    config = b"".join(path.read_bytes() for path in CONFIGS[suite])
     lock = locks.read(SUITE)
     key = cache.hash_of(config, _BUILD, lock.identity)
 
     def build(folder: Path) -> None:
         making.locked(lock, folder / "root", progress)
-        progress("building the debug kernel, about 15 minutes on two idle cores")
+        progress("building a debug kernel, about 15 minutes on two idle cores")
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            Path(scratch, CONFIG.name).write_bytes(config)
+            Path(scratch, "wanted").write_bytes(config)
             Tree(folder / "root").run(["sh", "-e", "-c", _BUILD], Path(scratch))
 
     made = cache.artefact(

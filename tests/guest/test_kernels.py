@@ -90,7 +90,7 @@ def broken(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     folder = tmp_path_factory.mktemp("broken")
     shutil.copy(Path(__file__).with_name("broken.c"), folder)
     (folder / "Makefile").write_text("obj-m := broken.o\n")
-    kernel = debug.kernel_tree()
+    kernel = debug.kernel_tree(debug.SUITE)
     kernel.run(
         ["make", "-C", f"/usr/lib/modules/{kernel.kernel_release}/build", "M=/build", "modules"], folder
     )
