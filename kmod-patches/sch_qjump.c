@@ -1074,9 +1074,9 @@ static void qjump_apply(struct Qdisc *sch, const struct qjump_params *p)
 							    (l->queue.head && !charged)));
 	}
 	qdisc_tree_reduce_backlog(sch, n, bytes);
-	sch_tree_unlock(sch);
 	if (sch->q.qlen)	/* what was held may be free now */
 		qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns());
+	sch_tree_unlock(sch);
 }
 
 static int qjump_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)

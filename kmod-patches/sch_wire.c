@@ -508,6 +508,19 @@ out:
 }
 
 /*
+ * Whether the partner has no room for a mail. Then it has seen that, or will: of
+ * head, which we wrote, and tail one side sees what the other has written.
+ */
+static bool wire_pause_full(const struct wire_pause *partner)
+{
+	/* pairs with the release of tail: a mail is read before it is written anew */
+	if (partner->head - smp_load_acquire(&partner->tail) != WIRE_MAILS)
+		return false;
+	smp_mb();	/* pairs with that of wire_pause_obey() */
+	return partner->head - smp_load_acquire(&partner->tail) == WIRE_MAILS;
+}
+
+/*
  * Whether a control frame is to be sent, and since when. A partner that has
  * been replaced does not know of the pause that stands: it is told again.
  */
@@ -527,8 +540,7 @@ static bool wire_pause_due(struct wire_pause *p, struct net_device *dev, u64 now
 	partner = wire_pause_of(wire_peer(dev));
 	due = p->want != p->told || (partner && wire_pause_number(partner) != p->partner);
 	*since = p->want != p->told ? atomic64_read(&p->since) : now;
-	/* pairs with the release of tail: a mail is read before it is written anew */
-	if (partner && partner->head - smp_load_acquire(&partner->tail) == WIRE_MAILS)
+	if (partner && wire_pause_full(partner))
 		due = false;	/* it will kick us */
 	rcu_read_unlock();
 	return due;
@@ -590,7 +602,7 @@ static void wire_pause_end(struct wire_pause *p, u64 time, struct wire_time *fre
 static void wire_pause_obey(struct wire_pause *p, struct net_device *dev, u64 time, u64 now,
 			    struct wire_time *free)
 {
-	u32 head, gone, tail = p->tail;
+	u32 head, gone, before, tail = p->tail;
 	struct net_device *peer;
 	bool full;
 
@@ -620,9 +632,11 @@ static void wire_pause_obey(struct wire_pause *p, struct net_device *dev, u64 ti
 	}
 	if (tail == p->tail)
 		return;
-	full = head - p->tail == WIRE_MAILS;
+	before = p->tail;
 	/* its mails have been read */
 	smp_store_release(&p->tail, tail);
+	smp_mb();	/* pairs with that of wire_pause_full() */
+	full = READ_ONCE(p->head) - before == WIRE_MAILS;
 	rcu_read_lock();
 	peer = full ? wire_peer(dev) : NULL;
 	if (peer)
