@@ -19,12 +19,12 @@ ONE_TRIAL = "the results are those of the reference run in the 1 trial that both
 _SOURCES = (
     "environment",
     "installation",
-    "index",
     "wheels",
     "cache",
     "scratch",
     "toolbox/machine_file",
     "toolbox/machines",
+    "toolbox/fetching",
 )
 
 
