@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -237,7 +238,8 @@ def tried(system: System, machine: Path, arms: Sequence[str] = (), *, is_contain
 
 @contextmanager
 def _limited() -> Iterator[Path | None]:
-    """A control group that may have so much memory; None where this machine lets nobody make one."""
+    """A control group that may have so much memory; None, with a warning, where this machine lets nobody make
+    one."""
     for folder, limit in (
         ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
         ("/sys/fs/cgroup", "memory.max"),
@@ -257,4 +259,7 @@ def _limited() -> Iterator[Path | None]:
         finally:
             group.rmdir()
         return
+    warnings.warn(
+        f"no limit of {MEMORY_BYTES >> 20} MiB: this machine lets nobody make a control group", stacklevel=2
+    )
     yield None

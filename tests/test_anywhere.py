@@ -8,35 +8,24 @@ from pathlib import Path
 
 import pytest
 
-import qjump_mn
-from qjump_mn import cache, environment
-from qjump_mn.toolbox import machines
+from qjump_mn import cache, environment, installation, scratch, wheels
+from qjump_mn.toolbox import fetching, machine_file, machines
 from tests import chroots, facts
 
 pytestmark = [pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(3600)]
 
 ONE_TRIAL = "the results are those of the reference run in the 1 trial that both have"
-_SOURCES = (
-    "environment",
-    "installation",
-    "index",
-    "wheels",
-    "cache",
-    "scratch",
-    "toolbox/machine_file",
-    "toolbox/machines",
-)
+_SOURCES = (environment, installation, wheels, cache, scratch, fetching, machine_file, machines)
 
 
 def _key(**_: object) -> Iterator[str]:
     """The machine, the wheels, and the code that takes them."""
-    package = Path(qjump_mn.__file__).parent
     yield machines.read().sha256
     yield from (
         path.read_text()
         for path in (environment.LOCK, environment.CHECKOUT / "bootstrap", Path(chroots.__file__))
     )
-    yield from (cache.hash_of_code(package / f"{name}.py") for name in _SOURCES)
+    yield from (cache.hash_of_code(Path(str(module.__file__))) for module in _SOURCES)
 
 
 @facts.of("runs anywhere", _key)

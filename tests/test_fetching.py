@@ -164,6 +164,9 @@ def test_a_machine_whose_place_hangs_is_one_sentence(
     answer: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path / "cache"))
-    with served(answer) as address, pytest.raises(MachineError, match=rf"^{address}/m can(not| not) be had: "):
+    with (
+        served(answer) as address,
+        pytest.raises(MachineError, match=rf"^{address}/m can(not| not) be had: "),
+    ):
         machines.taken(f"{address}/m")
     assert machines.found() is None and not list((tmp_path / "cache").rglob("*.tmp-*"))

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-
 from typer.testing import CliRunner
 
 from qjump_mn import cache, machine, references, toolbox

@@ -41,8 +41,8 @@ _NOT_ESCAPED = "/=+@,~"
 
 
 def metadata(manifest: Manifest, outcome: Outcome, names: Iterable[str]) -> bytes:
-    """``ro-crate-metadata.json`` for a bundle of the files ``names``: a flat list of entities, which refer to each
-    other by ``@id`` alone, as RO-Crate wants it."""
+    """``ro-crate-metadata.json`` for a bundle of the files ``names``: a flat list of entities, which refer to
+    each other by ``@id`` alone, as RO-Crate wants it."""
     files = [_file(name) for name in sorted(names)]
     authors = [_person(given, family) for given, family in AUTHORS]
     venue = {"@id": "#venue", "@type": "PublicationEvent", "name": VENUE}

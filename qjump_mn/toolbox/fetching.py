@@ -1,7 +1,7 @@
 """Files from the network: had, or given up where nothing comes any more.
 
-A mirror that is gone refuses. One that hangs takes connections and is silent, or sends a byte now and then: who
-waits for it with each of hundreds of files waits for hours.
+A mirror that is gone refuses. One that hangs takes connections and is silent, or sends a byte now and then:
+who waits for it with each of hundreds of files waits for hours.
 """
 
 from __future__ import annotations

@@ -27,6 +27,9 @@ _NOT_UNPACKED = (
     "/etc/kernel/postinst.d/*",
 )
 
+_NO_ROOM = (os.strerror(errno.ENOSPC), "don't have enough free space")
+"""dpkg's words, and apt's."""
+
 
 def locked(lock: Lock, root: Path, progress: Callable[[str], None]) -> None:
     """Make the tree ``root`` of the lock's packages. Raises GoneError where one of them can be had nowhere,
@@ -100,7 +103,7 @@ def _mmdebstrap(
             if line.startswith("I: "):
                 progress(f"{lock.name}: {line[3:].strip()}")
     if process.returncode:
-        if any(os.strerror(errno.ENOSPC) in line for line in lines):
+        if any(words in line for words in _NO_ROOM for line in lines):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(root))
         tail = "\n".join(lines[-15:])
         raise MachineError(

@@ -34,8 +34,8 @@ class GoneError(MachineError):
 
 
 def gather(lock: Lock, folder: Path, progress: Callable[[str], None]) -> str:
-    """Put the file of every package of the lock into ``folder``, with the list of them that apt reads; where they
-    came from, in words.
+    """Put the file of every package of the lock into ``folder``, with the list of them that apt reads;
+    where they came from, in words.
 
     Each is looked for at the mirrors, then in the archive of old packages by the lock's time. Raises
     GoneError if one is at none of them with its hash, and OSError where it cannot be written.

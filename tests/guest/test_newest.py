@@ -6,7 +6,6 @@ longer, so that it is another image as well.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -16,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from qjump_mn import toolbox
+from qjump_mn.errors import MachineError
 from qjump_mn.results import directory
 from qjump_mn.toolbox import lock as locks
-from qjump_mn.errors import MachineError
 from tests import moved
 
 pytestmark = [pytest.mark.guest, pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(3600)]
@@ -47,7 +46,11 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def called(*argv: str) -> str:
     """What a command says, as a user sees it."""
     done = subprocess.run(
-        [sys.executable, *argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=moved.CHECKOUT
+        [sys.executable, *argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=moved.CHECKOUT,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout
@@ -61,7 +64,11 @@ def test_a_run_on_another_machine_says_so_first_and_last(mirror: Path, tmp_path:
     again = called(*RUN, "--out", str(tmp_path))
     for said in (first, again):
         assert f"not the machine of the reference runs: {other}" in said
-        assert re.search(rf"^Reference: .* another (one|image) \(ours .*, the reference's .*; {re.escape(other)}\)", said, re.M)
+        assert re.search(
+            rf"^Reference: .* another (one|image) \(ours .*, the reference's .*; {re.escape(other)}\)",
+            said,
+            re.M,
+        )
         assert "identical to the reference run" not in said
     assert directory.existing(tmp_path / "last").manifest.machine["differences"] == other
     assert called("-m", "qjump_mn.run", "machine").splitlines()[-2:] == [
