@@ -113,9 +113,8 @@ def _scheme_differences(qdiscs: Sequence[Qdisc], lines: Sequence[str]) -> list[s
     for line in lines:
         match = re.match(r"qdisc (?:add|replace) dev \S+ (?:parent (\S+)|root)(?: handle \S+)? (\S+)", line)
         if match and not any((qdisc.get("parent"), qdisc.get("kind")) == match.groups() for qdisc in qdiscs):
-            missing.append(
-                f"it has no {match[2]} qdisc " + (f"below {match[1]}" if match[1] else "as its root")
-            )
+            place = f"below {match[1]}" if match[1] else "as its root"
+            missing.append(f"it has no {match[2]} qdisc {place}")
     return missing
 
 
