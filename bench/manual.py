@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 import typer.main
 
-from qjump_mn import run
+from qjump_mn.run import app as command_line
 
 PAGE = ROOT / "docs/qjump-mn.1"
 DATE = "November 23, 2026"
@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> None:
 
 def page() -> Iterator[str]:
     """The lines of the page."""
-    app: Any = typer.main.get_command(run.app)
+    app: Any = typer.main.get_command(command_line)
     yield '.\\" Written by bench/manual.py.'
     yield from (f".Dd {DATE}", ".Dt QJUMP-MN 1", ".Os", ".Sh NAME", ".Nm qjump-mn")
     yield f".Nd {_text(app.help)}".rstrip(".")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -61,12 +63,26 @@ def test_what_is_no_judged_run_is_refused(tmp_path: Path) -> None:
         Run.load(tmp_path / "none")
 
 
-def test_the_documentation_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(qjump_mn.__file__).parents[1] / "docs/python.md").read_text()
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), names)
-    assert len(names["requests"]) >= 6 and names["figure"].svg
+def test_the_documentation_runs_as_printed(tmp_path: Path) -> None:
+    """In a process of its own: in this one the command line was imported, which is qjump_mn.run as well."""
+    checkout = Path(qjump_mn.__file__).parents[1]
+    blocks = re.findall(r"```python\n(.*?)```", (checkout / "docs/python.md").read_text(), re.DOTALL)
+    code = "\n".join([*blocks, "assert len(requests) >= 6 and figure.svg", "print('all of it')"])
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.endswith("all of it\n"), done.stderr
+
+
+def test_the_package_has_nothing_else_of_that_kind() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Runs'"):
+        qjump_mn.__getattr__("Runs")
 
 
 def test_an_experiment_is_run(

@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "400", "PYTHONPATH": str(CHECKOUT)}
-    argv = [sys.executable, "-P", "-c", "from qjump_mn import run; run.main()", *arguments]
+    argv = [sys.executable, "-P", "-c", "from qjump_mn.run import main; main()", *arguments]
     return subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
 
 

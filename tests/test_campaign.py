@@ -11,13 +11,14 @@ from typing import Self
 import pytest
 from rich.console import Console
 
-from qjump_mn import campaign, interrupts, run, session
+from qjump_mn import campaign, interrupts, session
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.errors import LostError, MachineError, QJumpError, UsageError
 from qjump_mn.model import loading, sweep
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.results import directory, earlier, outcome
+from qjump_mn.run import app
 from tests import synthetic, tiny
 from tests.test_broken_files import command
 
@@ -341,7 +342,7 @@ def test_no_experiment_is_called_all(folder: Path) -> None:
 )
 def test_what_makes_no_sense_with_all_is_refused(options: list[str], sentence: str, tmp_path: Path) -> None:
     with pytest.raises(QJumpError, match=sentence.replace("?", r"\?")) as refusal:
-        run.app(["run", "all", *options, "--out", str(tmp_path / "out")], standalone_mode=False)
+        app(["run", "all", *options, "--out", str(tmp_path / "out")], standalone_mode=False)
     assert refusal.value.exit_code == 2
     assert not (tmp_path / "out").exists()
 

@@ -125,10 +125,11 @@ def _way(crossed: Crossed, began: Waits, ended: Waits) -> list[_Port] | None:
 
 
 def _too_long(tables: TrialTables, found: _Longest) -> Iterator[str]:
-    """Nobody counts how long a limiter holds a packet, nor what hosts draw, nor a sender that is charged."""
+    """Nobody counts how long a limiter holds a packet, nor what stands above the wire, nor what hosts draw,
+    nor a sender that is charged."""
     arm, network = tables.trial.arm, tables.trial.network
     limited = arm.qjump is not None and any(arm.qjump.budget_bytes[one.level] for one in found.way)
-    if limited or network.jittery or not network.link.orphan:
+    if limited or arm.scheme.vlan or network.jittery or not network.link.orphan:
         return
     waited_us = sum(one.ended.longest_ns + one.ended.late_ns for one in found.way) / 1e3
     processor_us = (PROCESSOR_NS / 1e3 + pace.LATEST_US) / arm.dilation

@@ -85,10 +85,10 @@ def differences(assigned: Assignment, manifest: Manifest) -> list[str]:
 
 def _asked(argv: Sequence[str]) -> dict[str, Any]:
     """The options of a run's command line; none where it is not one."""
-    from qjump_mn import run
+    from qjump_mn.run import app, arguments
 
-    command = typer.main.get_command(run.app)
-    words = run.arguments([word for word in argv[1:] if word != "--debug"])
+    command = typer.main.get_command(app)
+    words = arguments([word for word in argv[1:] if word != "--debug"])
     if words[:1] != ["run"]:
         return {}
     of_run = command.get_command(None, "run")  # type: ignore[attr-defined]

@@ -39,7 +39,10 @@ def _table(text: str, parts: list[str]) -> tuple[int, str | None]:
 
 
 def told(message: str, place: str, file: Path | None) -> str:
-    """The file and the line of what msgspec's ``message`` about ``place`` is of, in words."""
+    """The file and, where there is one, the line of what msgspec's ``message`` about ``place`` is of, in
+    words."""
+    if file is None:
+        return ""
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message)
-    number = file and line(file.read_text(), f"{place}.{unknown[1]}" if unknown else place)
-    return f" ({file}, line {number})" if number else ""
+    number = line(file.read_text(), f"{place}.{unknown[1]}" if unknown else place)
+    return f" ({file}, line {number})" if number else f" ({file})"

@@ -66,7 +66,9 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     "2015", or prio and "tbf". ``window`` caps the socket buffers of background workloads.
     ``congestion_control`` and ``ecn`` are TCP's, on every host. ``link`` changes every link. ``host`` and
     ``switch_port`` are tc lines for every host's interface and every switch port, each
-    without the word tc: {dev} is the interface, {parent} the class below which they belong; {rate} (bit/s),
+    without the word tc: {dev} is the interface, {parent} the class below which they belong. ``vlan`` are
+    those for every host's VLAN device, above its wire, which then has a queue for each level: for what must
+    be root of its interface. {rate} (bit/s),
     {buffer}, {frame} (bytes; a full one) and {mtu} are the link's. Any other field is a number, which is
     rounded: an expression (:mod:`qjump_mn.model.expression`) with these names and those of ``parameters``,
     such as {0.07 * buffer}. A line with {level} in an expression is one for each level.
@@ -87,6 +89,7 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     parameters: dict[str, float] = {}
     host: tuple[str, ...] = ()
     switch_port: tuple[str, ...] = ()
+    vlan: tuple[str, ...] = ()
     simulator: Simulated | None = None
     only_simulated: bool = False
 
@@ -103,6 +106,7 @@ class SchemePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     host: tuple[str, ...] = ()
     switch_port: tuple[str, ...] = ()
     trunk_port: tuple[str, ...] = ()
+    vlan: tuple[str, ...] = ()
     simulator: Simulated | None = None
     only_simulated: bool = False
 
@@ -157,6 +161,7 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         host=filled("host", spec.host, network.link),
         switch_port=filled("switch_port", spec.switch_port, network.link),
         trunk_port=filled("switch_port", spec.switch_port, network.trunk),
+        vlan=filled("vlan", spec.vlan, network.link),
         simulator=spec.simulator,
         only_simulated=spec.only_simulated,
     )

@@ -275,6 +275,7 @@ def _set(arm: ArmPlan) -> list[str]:
         if line not in arm.scheme.switch_port
     ]
     done += [f"host: tc {line}" for line in arm.scheme.host]
+    done += [f"host's VLAN device: tc {line}" for line in arm.scheme.vlan]
     done += (
         [f"links: pause above {arm.network.link.xoff_bytes} B, resume at {arm.network.link.xon_bytes} B"]
         if arm.network.link.xoff_bytes

@@ -12,7 +12,7 @@ from qjump_mn.links import registry
 from qjump_mn.links.base import HANDLE, PARENT, QUEUES, Qdisc
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import SWITCHES, Network
-from qjump_mn.steps.treatment import placed, port_queues, transport
+from qjump_mn.steps.treatment import placed, port_queues, transport, vlan_lines
 from qjump_mn.theory import LEVELS
 
 SEGMENTATION = ("tcp-segmentation-offload", "generic-segmentation-offload")
@@ -52,6 +52,9 @@ def _node_differences(folder: Path, arm: ArmPlan, node: str) -> list[str]:
             f"{node}: {text}"
             for text in _vlan_differences(interfaces.get(network.vlan_device(node)), network)
         ]
+        of_vlan = [qdisc for qdisc in qdiscs if qdisc["dev"] == network.vlan_device(node)]
+        wrong = _scheme_differences(of_vlan, vlan_lines(arm, node))
+        sentences += [f"{network.vlan_device(node)}: {text}" for text in wrong]
         sentences += _transport_differences(folder, arm, node)
     offloads = folder / f"ethtool-{node}.txt"
     on = () if on_switch or not arm.tcp.segmentation_offload else SEGMENTATION
@@ -108,9 +111,10 @@ def _scheme_differences(qdiscs: Sequence[Qdisc], lines: Sequence[str]) -> list[s
     """The qdiscs that a scheme's tc lines add, each by its kind and parent."""
     missing = []
     for line in lines:
-        match = re.match(r"qdisc \S+ dev \S+ parent (\S+)(?: handle \S+)? (\S+)", line)
+        match = re.match(r"qdisc (?:add|replace) dev \S+ (?:parent (\S+)|root)(?: handle \S+)? (\S+)", line)
         if match and not any((qdisc.get("parent"), qdisc.get("kind")) == match.groups() for qdisc in qdiscs):
-            missing.append(f"it has no {match[2]} qdisc below {match[1]}")
+            place = f"below {match[1]}" if match[1] else "as its root"
+            missing.append(f"it has no {match[2]} qdisc {place}")
     return missing
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from qjump_mn.executor.steps import AnyStep, Cable, End, Host, Run, Steps, Switch
 from qjump_mn.links import commands, registry
 from qjump_mn.links.base import QUEUES
@@ -118,8 +120,7 @@ def _port(device: str, network: Network) -> list[str]:
 
 def _vlan_host(host: str, network: Network) -> Run:
     """A host that sends and receives everything tagged, priority p as PCP p and PCP p as priority p."""
-    device, vlan_device = f"{host}-eth0", network.vlan_device(host)
-    tagged, _ = commands.vlan(device, network.vlan)
+    device = f"{host}-eth0"
     lines = [
         "ip link set lo up",
         # Router solicitations and reports of group membership would cross the network under test.
@@ -130,22 +131,45 @@ def _vlan_host(host: str, network: Network) -> Run:
         "sysctl -eqw net.ipv4.tcp_tso_rtt_log=0",
         " ".join(commands.offloads(device)),
         f"ip link set {device} mtu {network.mtu_bytes} up",
+        *_vlan_device(host, network),
+    ]
+    return Run(node=host, argv=("sh", "-e", "-c", "\n".join(lines)))
+
+
+def _vlan_device(host: str, network: Network, queues: int = 1) -> list[str]:
+    vlan_device = network.vlan_device(host)
+    tagged, _ = commands.vlan(f"{host}-eth0", network.vlan, queues=queues)
+    return [
         f"ip {tagged}",
         f"ip addr add {network.addresses[host]}/{PREFIX_BITS} dev {vlan_device}",
         f"ip link set {vlan_device} mtu {network.mtu_bytes} up",
         " ".join(commands.offloads(vlan_device)),
     ]
-    return Run(node=host, argv=("sh", "-e", "-c", "\n".join(lines)))
+
+
+def vlan_queues(host: str, network: Network) -> Run:
+    """Give a host's VLAN device a queue for each level, which it can have from its beginning only: so it is
+    another device, and at the end one as before."""
+    neighbours = _neighbours(host, network) if network.static_arp else ""
+
+    def another(queues: int) -> Run:
+        lines = [f"ip link del {network.vlan_device(host)}", *_vlan_device(host, network, queues)]
+        return Run(node=host, argv=("sh", "-e", "-c", "\n".join([*lines, "ip -batch -"])), stdin=neighbours)
+
+    return msgspec.structs.replace(another(QUEUES), undo=another(1))
 
 
 def _static_arp(host: str, network: Network) -> Run:
+    return Run(node=host, argv=("ip", "-batch", "-"), stdin=_neighbours(host, network))
+
+
+def _neighbours(host: str, network: Network) -> str:
     macs, device = _macs(network), network.vlan_device(host)
-    lines = [
+    return "".join(
         f"neigh replace {address} lladdr {macs[other]} dev {device} nud permanent\n"
         for other, address in network.addresses.items()
         if other != host
-    ]
-    return Run(node=host, argv=("ip", "-batch", "-"), stdin="".join(lines))
+    )
 
 
 def _learn(network: Network) -> Iterator[AnyStep]:

@@ -15,6 +15,7 @@ from qjump_mn.links.base import HANDLE, PARENT, Shaping
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import SchemePlan
 from qjump_mn.model.topology import Network
+from qjump_mn.steps.network import vlan_queues
 from qjump_mn.theory import LEVELS
 
 ICMP_ECHO_REPLY = 0
@@ -42,6 +43,9 @@ def treatment(arm: ArmPlan, seed: int) -> Iterator[AnyStep]:
     if arm.uses_levels and arm.scheme.switch_port:
         yield _level_priorities(network.switch_ports())
     for host in network.hosts:
+        if arm.scheme.vlan:
+            yield vlan_queues(host, network)
+            yield _above_wire(host, arm)
         yield from _transport(host, arm)
         if arm.tcp.segmentation_offload:
             yield _segmentation_offload(host, network)
@@ -111,6 +115,11 @@ def placed(lines: Sequence[str], device: str) -> list[str]:
     return [line.format(dev=device, parent=PARENT) for line in lines]
 
 
+def vlan_lines(arm: ArmPlan, host: str) -> list[str]:
+    """A scheme's tc lines for a host's VLAN device."""
+    return placed(arm.scheme.vlan, arm.network.vlan_device(host))
+
+
 def port_queues(scheme: SchemePlan, network: Network) -> dict[str, list[str]]:
     """A scheme's tc lines for each switch port's interface."""
     trunks = {device for ends in network.ports() if ends[1][0] in network.switches for _, device in ends}
@@ -136,6 +145,10 @@ def transport(arm: ArmPlan) -> list[str]:
         "net.ipv4.tcp_tso_rtt_log": LINUX_TSO_RTT_LOG if tcp.segmentation_offload else None,
     }
     return [f"{key} = {value}" for key, value in values.items() if value is not None]
+
+
+def _above_wire(host: str, arm: ArmPlan) -> Run:
+    return _batch("tc", host, vlan_lines(arm, host), [f"qdisc del dev {arm.network.vlan_device(host)} root"])
 
 
 def _congestion_control(scheme: SchemePlan) -> Iterator[Run]:

@@ -64,14 +64,19 @@ def _end(end: End, queues: int) -> list[str]:
 
 
 def vlan(
-    device: str, number: int, egress: Mapping[int, int] = IDENTITY, ingress: Mapping[int, int] = IDENTITY
+    device: str,
+    number: int,
+    egress: Mapping[int, int] = IDENTITY,
+    ingress: Mapping[int, int] = IDENTITY,
+    queues: int = 1,
 ) -> list[str]:
     """``ip`` lines for a VLAN's device on ``device``, up. ``egress`` gives the PCP of a packet's priority,
     ``ingress`` the priority of a frame's PCP; what is not named is 0. Raises QosError."""
     name = vlan_name(device, number)
+    several = f" numtxqueues {queues}" if queues > 1 else ""
     maps = (f"egress-qos-map {_map(egress, 'egress')}", f"ingress-qos-map {_map(ingress, 'ingress')}")
     return [
-        f"link add link {device} name {name} type vlan id {number} {' '.join(maps)}",
+        f"link add link {device} name {name}{several} type vlan id {number} {' '.join(maps)}",
         f"link set {name} up",
     ]
 
