@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Mode, Outcome,
-    Pause, PerHost, Profile, Protection, Quantiles, Queue, Reading, Red, Routing, Scenario, Scheme, Simulation, Sizes, Source,
-    Topology, Transport, Tree, Workload, MS, NS, S, US,
+    Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit,
+    Limiter, Mode, Outcome, Pause, PerHost, Profile, Protection, Quantiles, Queue, Reading, Red, Routing, Scenario, Scheme,
+    Simulation, Sizes, Source, Swift, Topology, Transport, Tree, Workload, MS, NS, S, US,
 };
 
 fn protection() -> impl Strategy<Value = Protection> {
@@ -84,6 +84,10 @@ fn scheme() -> impl Strategy<Value = Scheme> {
         Just(Limiter::None),
         (10u64..500, 1_500u64..20_000).prop_map(|(us, b)| Limiter::PerFlow { epoch: us * US, budgets: [b; 8] }),
         per_host(),
+        (1u64..20).prop_map(|us| Limiter::Aequitas(Aequitas {
+            targets: [Some(us * US), None, None, None, None, None, None, None],
+            ..Aequitas::default()
+        })),
     ];
     let base = prop_oneof![Just(Scheme::tcp()), Just(Scheme::dctcp()), Just(Scheme::pfabric())];
     let routing = prop_oneof![Just(Routing::Spray), Just(Routing::PerFlow)];
@@ -93,6 +97,10 @@ fn scheme() -> impl Strategy<Value = Scheme> {
         Just(Some(Congestion::Ecn)),
         Just(Some(Congestion::Cubic)),
         (0u32..=20).prop_map(|shift| Some(Congestion::Dctcp { shift })),
+        Just(Some(Congestion::Swift(Swift::default()))),
+        Just(Some(Congestion::Bbr)),
+        Just(Some(Congestion::Dcqcn(Dcqcn::default()))),
+        (1u8..8).prop_map(|scheduled| Some(Congestion::Homa { scheduled })),
     ];
     let times = (prop::option::of(1u64..2_000), prop::option::of(1u64..5_000));
     let transport = (prop::option::of(1u32..5), 0u32..3, congestion, any::<bool>(), times);

@@ -16,7 +16,7 @@ use crate::net::stats::PortResult;
 use crate::net::topology::Topology;
 use crate::sim::outcome::Outcome;
 use crate::sim::scheme::Scheme;
-use crate::sim::workload::Workload;
+use crate::sim::workload::{FlowSpec, Wish, Workload};
 
 /// A network with its traffic, at some time of its life.
 #[derive(Debug)]
@@ -56,14 +56,23 @@ impl Simulation {
         for source in &sources {
             check_source(source, topology)?;
         }
-        let records = flows.into_iter().map(|flow| FlowResult {
-            start: flow.start,
-            finish: None,
-            packets: flow.packets,
-            src: flow.src as u16,
-            dst: flow.dst as u16,
-        });
-        let mut hosts = Hosts::new(topology, scheme.manner(), records.collect(), &sources, seed);
+        let data = scheme.transport.data_bytes;
+        let record = |(flow, wish): (FlowSpec, Wish)| {
+            wish.check(&flow, scheme)?;
+            Ok(FlowResult {
+                start: flow.start,
+                finish: None,
+                packets: flow.packets,
+                src: flow.src as u16,
+                dst: flow.dst as u16,
+                level: wish.level.unwrap_or_else(|| scheme.level(flow.packets)),
+                transport: wish.transport,
+                last: wish.bytes.map_or(data, |bytes| (bytes - u64::from(flow.packets - 1) * u64::from(data)) as u16),
+                deadline: wish.deadline,
+            })
+        };
+        let records = flows.into_iter().map(record).collect::<Result<_>>()?;
+        let mut hosts = Hosts::new(topology, scheme.manner(), records, &sources, seed);
         hosts.begin(&mut network);
         let mut apps = Apps::new(seed);
         for app in &workload.apps {
