@@ -24,7 +24,7 @@ bench-terasort
              sorts 6.4 GB on 160 hosts at 1 Gb/s: 100 maps, 159 reducers with 5 fetches each at a time
 fig9         runs one point of Figure 9 and prints statistics of completion times as JSON
 
-schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper; workloads: search (default), mining";
+schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, homa, aequitas; workloads: search (default), mining";
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();

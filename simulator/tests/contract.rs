@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Arrivals, Bytes, Cable, CoDel, Congestion, Counters, DualPi2, Epochs, FlowSpec, Flows, Gap, Integral, LeafSpine, Limit,
-    Limiter, Mode, Outcome, Pause, PerHost, Pie, Profile, Protection, Quantiles, Queue, Reading, Red, Routing, Scenario, Scheme,
-    Simulation, Sizes, Source, TimeAware, Topology, Transport, Tree, Wfq, Workload, MS, NS, S, US,
+    Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, DualPi2, Epochs, FlowSpec, Flows, Gap, Integral,
+    LeafSpine, Limit, Limiter, Mode, Outcome, Pause, PerHost, Pie, Profile, Protection, Quantiles, Queue, Reading, Red, Routing,
+    Scenario, Scheme, Simulation, Sizes, Source, Swift, TimeAware, Topology, Transport, Tree, Wfq, Workload, MS, NS, S, US,
 };
 
 fn protection() -> impl Strategy<Value = Protection> {
@@ -118,6 +118,10 @@ fn scheme() -> impl Strategy<Value = Scheme> {
         Just(Limiter::None),
         (10u64..500, 1_500u64..20_000).prop_map(|(us, b)| Limiter::PerFlow { epoch: us * US, budgets: [b; 8] }),
         per_host(),
+        (1u64..20).prop_map(|us| Limiter::Aequitas(Aequitas {
+            targets: [Some(us * US), None, None, None, None, None, None, None],
+            ..Aequitas::default()
+        })),
     ];
     let base = prop_oneof![Just(Scheme::tcp()), Just(Scheme::dctcp()), Just(Scheme::pfabric())];
     let routing = prop_oneof![Just(Routing::Spray), Just(Routing::PerFlow)];
@@ -127,6 +131,10 @@ fn scheme() -> impl Strategy<Value = Scheme> {
         Just(Some(Congestion::Ecn)),
         Just(Some(Congestion::Cubic)),
         (0u32..=20).prop_map(|shift| Some(Congestion::Dctcp { shift })),
+        Just(Some(Congestion::Swift(Swift::default()))),
+        Just(Some(Congestion::Bbr)),
+        Just(Some(Congestion::Dcqcn(Dcqcn::default()))),
+        (1u8..8).prop_map(|scheduled| Some(Congestion::Homa { scheduled })),
     ];
     let times = (prop::option::of(1u64..2_000), prop::option::of(1u64..5_000));
     let transport = (prop::option::of(1u32..5), 0u32..3, congestion, any::<bool>(), times);

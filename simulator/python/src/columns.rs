@@ -54,6 +54,15 @@ pub fn ended<'py>(py: Python<'py>, flows: &[FlowResult]) -> PyResult<Ended<'py>>
     ])
 }
 
+/// Level, transport and deadline; a flow that has none has -1.
+pub fn own<'py>(py: Python<'py>, flows: &[FlowResult]) -> PyResult<[Bound<'py, PyBytes>; 3]> {
+    Ok([
+        bytes(py, flows.iter().map(|flow| i64::from(flow.level)))?,
+        bytes(py, flows.iter().map(|flow| i64::from(flow.transport)))?,
+        bytes(py, flows.iter().map(|flow| flow.deadline.map_or(-1, time)))?,
+    ])
+}
+
 /// The flows of an `Outcome` of Python.
 pub fn results(outcome: &Bound<'_, PyAny>) -> PyResult<Vec<FlowResult>> {
     let column = |field: &str| numbers(&outcome.getattr(field)?);
@@ -66,6 +75,10 @@ pub fn results(outcome: &Bound<'_, PyAny>) -> PyResult<Vec<FlowResult>> {
         packets: packets as u32,
         src: src as u16,
         dst: dst as u16,
+        level: 0,
+        transport: 0,
+        last: 0,
+        deadline: None,
     };
     Ok(rows.map(flow).collect())
 }

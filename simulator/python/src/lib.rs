@@ -8,22 +8,30 @@ mod scenario;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3::BoundObject;
 use qjump_sim::apps::fan_in;
 use qjump_sim::{ps_per_byte, Congestion, Latency, Pause, PerHost, Rank, Routing, Transport};
 use qjump_sim::{
-    ByKind, Cable, Counters, End, Flows, LeafSpine, Limit, Limiter, PortResult, Ps, Queue, Region, Regions, Scheme, Simulation,
+    ByKind, Cable, Counters, End, Flows, LeafSpine, Limit, Limiter, PortResult, Ps, Queue, Red, Region, Regions, Scheme,
+    Simulation,
 };
 
-use crate::columns::{Asked, Ended};
+use crate::columns::Asked;
 use crate::part::{told, Part};
 
 /// Events between two looks for signals: 10 to 20 ms of a core.
 const CHUNK: u64 = 1 << 18;
 
 /// What `run` gives back: columns of flows, counters, sources, the end, applications and ports.
-type Ran<'py> = (Ended<'py>, Bound<'py, PyDict>, Vec<(u64, u64, u128, Ps)>, i64, Vec<apps::Result<'py>>, Vec<Bound<'py, PyAny>>);
+type Ran<'py> = (
+    Vec<Bound<'py, PyBytes>>,
+    Bound<'py, PyDict>,
+    Vec<(u64, u64, u128, Ps)>,
+    i64,
+    Vec<apps::Result<'py>>,
+    Vec<Bound<'py, PyAny>>,
+);
 
 /// Runs a scenario without the interpreter's lock, and ends early when a signal's handler raises.
 #[pyfunction]
@@ -42,7 +50,8 @@ fn run<'py>(py: Python<'py>, scenario: &Bound<'py, PyAny>, ports: bool) -> PyRes
     let apps = apps::results(py, &outcome.apps)?;
     let ports = ports.iter().map(|of| port(py, of)).collect::<PyResult<_>>()?;
     let counters = counters(py, &outcome.counters)?;
-    Ok((columns::ended(py, &outcome.flows)?, counters, sources, columns::time(outcome.end), apps, ports))
+    let flows = columns::ended(py, &outcome.flows)?.into_iter().chain(columns::own(py, &outcome.flows)?).collect();
+    Ok((flows, counters, sources, columns::time(outcome.end), apps, ports))
 }
 
 fn port<'py>(py: Python<'py>, of: &PortResult) -> PyResult<Bound<'py, PyAny>> {
@@ -128,32 +137,67 @@ fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyR
         Queue::Marking { limit, threshold } => make(py, "Marking", (limit, threshold)),
         Queue::Priority { limit } => make(py, "Priority", (limit,)),
         Queue::PFabric { limit } => make(py, "PFabric", (limit,)),
-        _ => unreachable!("no scheme of Figure 9 has it"),
+        Queue::Red(of) => red(py, &of),
+        _ => unreachable!("no scheme of a name has it"),
     }?;
-    let transport = transport(py, &scheme.transport)?;
+    let congestion = congestion(py, scheme.transport.congestion)?;
+    let transport = transport(py, &scheme.transport, congestion)?;
     let limiter = match scheme.limiter {
         Limiter::None => py.None().into_bound(py),
         Limiter::PerFlow { epoch, budgets } => make(py, "PerFlow", (epoch, limits(py, &budgets)?))?,
         // That of Figure 9 delays without limit, which is the default.
         Limiter::PerHost(PerHost { epoch, budgets, .. }) => make(py, "PerHost", (epoch, limits(py, &budgets)?))?,
+        Limiter::Aequitas(of) => {
+            let fields = (PyTuple::new(py, of.targets)?, of.share, of.increase, of.decrease, of.floor);
+            make(py, "Aequitas", fields)?
+        }
     };
+    let pause = scheme.pause.map(|of| make(py, "Pause", (of.xoff, of.xon, of.buffer))).transpose()?;
     let routing = match scheme.routing {
         Routing::Spray => "spray",
         Routing::PerFlow => "per-flow",
     };
-    make(py, "Scheme", (routing, queue, transport, limiter, PyTuple::new(py, scheme.levels)?))
+    let levels = PyTuple::new(py, scheme.levels)?;
+    make(py, "Scheme", (routing, queue, transport, limiter, levels, py.None(), py.None(), pause))
 }
 
-fn transport<'py>(py: Python<'py>, t: &Transport) -> PyResult<Bound<'py, PyAny>> {
-    let congestion = match t.congestion {
+/// One whose thresholds are in bytes and that never drops early, as that of a name.
+fn red<'py>(py: Python<'py>, of: &Red) -> PyResult<Bound<'py, PyAny>> {
+    let bytes = |limit| match limit {
+        Limit::Bytes(bytes) => Some(bytes),
+        _ => None,
+    };
+    let thresholds = (bytes(of.limit), bytes(of.profile.min), bytes(of.profile.max), f64::from(of.profile.max_p) / 1e6);
+    let (limit, min, max, max_p) = thresholds;
+    let how = (of.gentle, of.weight, of.in_packets, of.mean_packet, "ns-2", py.None(), "ack+syn");
+    let (gentle, weight, in_packets, mean, reading, mark_p, protection) = how;
+    make(py, "Red", (limit, min, max, max_p, py.None(), gentle, weight, in_packets, mean, reading, mark_p, protection))
+}
+
+fn congestion(py: Python<'_>, of: Congestion) -> PyResult<Bound<'_, PyAny>> {
+    match of {
         Congestion::Reno => make(py, "Reno", ()),
         Congestion::Ecn => make(py, "Ecn", ()),
         Congestion::Cubic => make(py, "Cubic", ()),
         Congestion::Dctcp { shift } => make(py, "Dctcp", (shift,)),
-    }?;
+        Congestion::Swift(s) => {
+            let fields = (s.base, s.scaling, s.scaling_least, s.scaling_most, s.increase, s.decrease, s.most_decrease);
+            make(py, "Swift", fields)
+        }
+        Congestion::Bbr => make(py, "Bbr", ()),
+        Congestion::Dcqcn(d) => {
+            let fields = (d.report, d.alpha_timer, d.timer, d.counter, d.shift, d.increase, d.hyper_increase, d.least);
+            make(py, "Dcqcn", fields)
+        }
+        Congestion::Homa { scheduled } => make(py, "Homa", (scheduled,)),
+    }
+}
+
+fn transport<'py>(py: Python<'py>, t: &Transport, congestion: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let rank = match t.rank {
         Rank::Level => "level",
         Rank::Remaining => "remaining",
+        Rank::Deadline => "deadline",
     };
     let windows = (t.data_bytes, t.ack_bytes, t.initial_window, t.max_window, t.min_rto, t.max_rto, t.fixed_rto);
     let fields = PyList::empty(py);
@@ -173,13 +217,13 @@ fn transport<'py>(py: Python<'py>, t: &Transport) -> PyResult<Bound<'py, PyAny>>
 /// A transport of today, with what it does about marks.
 #[pyfunction]
 fn linux<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    transport(py, &Transport::linux(scenario::congestion(&Part::new(congestion, "congestion"))?))
+    transport(py, &Transport::linux(scenario::congestion(&Part::new(congestion, "congestion"))?), congestion.clone())
 }
 
 /// One of the study of ECN under Hadoop.
 #[pyfunction]
 fn hadoop<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    transport(py, &Transport::hadoop(scenario::congestion(&Part::new(congestion, "congestion"))?))
+    transport(py, &Transport::hadoop(scenario::congestion(&Part::new(congestion, "congestion"))?), congestion.clone())
 }
 
 /// Budgets as Python has them: None is unlimited.
@@ -201,7 +245,7 @@ fn headroom(cable: &Bound<'_, PyAny>, packet: &Bound<'_, PyAny>) -> PyResult<u64
 fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
     match Flows::parse(text).map_err(|e| told(&e))? {
         Flows::List(flows) => columns::asked(py, &flows),
-        Flows::Drawn { .. } => unreachable!("lines are a list"),
+        Flows::Own(_) | Flows::Drawn { .. } => unreachable!("lines are a list"),
     }
 }
 

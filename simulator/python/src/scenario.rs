@@ -3,9 +3,9 @@
 
 use pyo3::prelude::*;
 use qjump_sim::{
-    Arrivals, Budgets, Bytes, Cable, CoDel, Congestion, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter, Mode, Pause,
-    PerHost, Profile, Protection, Quantiles, Queue, Rank, Reading, Red, Routing, Scenario, Scheme, Sizes, Source, Topology,
-    Transport, Tree, Workload,
+    Aequitas, Arrivals, Budgets, Bytes, Cable, CoDel, Congestion, Dcqcn, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter,
+    Mode, Pause, PerHost, Profile, Protection, Quantiles, Queue, Rank, Reading, Red, Routing, Scenario, Scheme, Sizes, Source,
+    Swift, Topology, Transport, Tree, Wish, Workload,
 };
 
 use crate::apps::apps;
@@ -115,6 +115,7 @@ fn scheme(part: &Part, topology: &Topology) -> PyResult<Scheme> {
             trunk_queue: part.get("trunk_queue")?.given().map(|part| queue(&part)).transpose()?,
             pause: part.get("pause")?.given().map(|part| pause(&part)).transpose()?,
             transport: transport(&part.get("transport")?)?,
+            others: others(&part.get("others")?)?,
             limiter: limiter(&part.get("limiter")?)?,
             levels: array(&part.get("levels")?, Part::whole)?,
         }),
@@ -215,6 +216,19 @@ fn pause(part: &Part) -> PyResult<Pause> {
     Ok(Pause { xoff: bytes("xoff")?, xon: bytes("xon")?, buffer: bytes("buffer")? })
 }
 
+/// Up to three, the rest is none.
+fn others(part: &Part) -> PyResult<[Option<Transport>; 3]> {
+    let items = part.items()?;
+    if items.len() > 3 {
+        return Err(part.wrong(&format!("it has {} transports, more than 3", items.len())));
+    }
+    let mut others = [None; 3];
+    for (other, item) in others.iter_mut().zip(&items) {
+        *other = Some(transport(item)?);
+    }
+    Ok(others)
+}
+
 fn transport(part: &Part) -> PyResult<Transport> {
     if part.class()? != "Transport" {
         return Err(part.is_not("a Transport"));
@@ -242,7 +256,8 @@ fn transport(part: &Part) -> PyResult<Transport> {
         rank: match rank.text()?.as_str() {
             "level" => Rank::Level,
             "remaining" => Rank::Remaining,
-            _ => return Err(rank.is_not("'level' or 'remaining'")),
+            "deadline" => Rank::Deadline,
+            _ => return Err(rank.is_not("'level', 'remaining' or 'deadline'")),
         },
         connections: part.get("connections")?.whole()?,
     })
@@ -254,8 +269,40 @@ pub fn congestion(part: &Part) -> PyResult<Congestion> {
         "Ecn" => Ok(Congestion::Ecn),
         "Cubic" => Ok(Congestion::Cubic),
         "Dctcp" => Ok(Congestion::Dctcp { shift: part.get("shift")?.whole()? }),
-        _ => Err(part.is_not("a Reno, Ecn, Cubic or Dctcp")),
+        "Swift" => Ok(Congestion::Swift(Swift {
+            base: part.get("base")?.duration()?,
+            scaling: part.get("scaling")?.duration()?,
+            scaling_least: part.get("scaling_least")?.whole()?,
+            scaling_most: part.get("scaling_most")?.whole()?,
+            increase: part.get("increase")?.whole()?,
+            decrease: part.get("decrease")?.whole()?,
+            most_decrease: part.get("most_decrease")?.whole()?,
+        })),
+        "Bbr" => Ok(Congestion::Bbr),
+        "Dcqcn" => Ok(Congestion::Dcqcn(Dcqcn {
+            report: part.get("report")?.duration()?,
+            alpha_timer: part.get("alpha_timer")?.duration()?,
+            timer: part.get("timer")?.duration()?,
+            counter: part.get("counter")?.whole()?,
+            shift: part.get("shift")?.whole()?,
+            increase: part.get("increase")?.whole()?,
+            hyper_increase: part.get("hyper_increase")?.whole()?,
+            least: part.get("least")?.whole()?,
+        })),
+        "Homa" => Ok(Congestion::Homa { scheduled: part.get("scheduled")?.whole()? }),
+        _ => Err(part.is_not("a Reno, Ecn, Cubic, Dctcp, Swift, Bbr, Dcqcn or Homa")),
     }
+}
+
+fn aequitas(part: &Part) -> PyResult<Aequitas> {
+    let target = |of: &Part| if of.object().is_none() { Ok(None) } else { of.duration().map(Some) };
+    Ok(Aequitas {
+        targets: array(&part.get("targets")?, target)?,
+        share: part.get("share")?.whole()?,
+        increase: part.get("increase")?.whole()?,
+        decrease: part.get("decrease")?.whole()?,
+        floor: part.get("floor")?.whole()?,
+    })
 }
 
 fn limiter(part: &Part) -> PyResult<Limiter> {
@@ -286,7 +333,8 @@ fn limiter(part: &Part) -> PyResult<Limiter> {
                 limit: part.get("limit")?.given().map(|limit| limit.whole()).transpose()?,
             }))
         }
-        _ => Err(part.is_not("a PerFlow, PerHost or None")),
+        "Aequitas" => aequitas(part).map(Limiter::Aequitas),
+        _ => Err(part.is_not("a PerFlow, PerHost, Aequitas or None")),
     }
 }
 
@@ -307,10 +355,25 @@ fn flows(part: &Part) -> PyResult<Flows> {
             // Python's side has refused what does not fit.
             let flow =
                 |(((start, src), dst), packets)| FlowSpec { start, src: src as u32, dst: dst as u32, packets: packets as u32 };
-            Ok(Flows::List(rows.map(flow).collect()))
+            Ok(Flows::Own(rows.map(flow).zip(wishes(part)?).collect()))
         }
         _ => Err(part.is_not("a Poisson, Published or Flows")),
     }
+}
+
+/// What flows have of their own; -1 is nothing.
+fn wishes(part: &Part) -> PyResult<Vec<Wish>> {
+    let column = |field| columns::numbers(part.get(field)?.object());
+    let (levels, transports) = (column("level")?, column("transport")?);
+    let rows = levels.into_iter().zip(transports).zip(column("deadline")?).zip(column("bytes")?);
+    let given = |number: u64| i64::try_from(number).is_ok().then_some(number);
+    let wish = |(((level, transport), deadline), bytes)| Wish {
+        level: given(level).map(|level| level as u8),
+        transport: transport as u8,
+        deadline: given(deadline),
+        bytes: given(bytes),
+    };
+    Ok(rows.map(wish).collect())
 }
 
 fn drawn(part: &Part, arrivals: Arrivals) -> PyResult<Flows> {

@@ -16,6 +16,7 @@ from qjump_sim import (
     FIG9,
     MS,
     US,
+    Aequitas,
     Cable,
     CoDel,
     Congestion,
@@ -24,6 +25,7 @@ from qjump_sim import (
     DropTail,
     Ecn,
     Flows,
+    Homa,
     LeafSpine,
     Marking,
     Outcome,
@@ -32,6 +34,7 @@ from qjump_sim import (
     PerFlow,
     PerHost,
     Poisson,
+    Priority,
     Profile,
     Published,
     Quantiles,
@@ -43,6 +46,7 @@ from qjump_sim import (
     Scheme,
     Sizes,
     Source,
+    Swift,
     Threshold,
     Time,
     Transport,
@@ -82,6 +86,44 @@ def test_outcomes_are_those_that_are_pinned_in_rust(scheme: str) -> None:
     pinned = next(line for line in CONTRACT.read_text().splitlines() if line.strip().startswith(f'("{scheme}", '))
     outcome = run(Scenario(FIG9, scheme, Poisson("search", 0.8, 200), seed=1))
     assert f"{digest(outcome):_}" == pinned.split()[1].rstrip("),")
+
+
+RIVALS = ("swift", "bbr", "dcqcn", "homa", "aequitas")
+
+
+@pytest.mark.parametrize("scheme", RIVALS)
+def test_what_came_after_has_names_and_says_what_it_is(scheme: str) -> None:
+    named = Scheme.named(scheme, FIG9)
+    flows = Poisson("search", 0.5, 60)
+    outcome, again = run(Scenario(FIG9, scheme, flows)), run(Scenario(FIG9, named, flows))
+    assert outcome.finished.all() and outcome.finish.tolist() == again.finish.tolist()
+    assert outcome.counters == again.counters, "all of a scheme is told"
+
+
+def test_flows_have_levels_transports_deadlines_and_bytes_of_their_own() -> None:
+    tcp = Scheme.named("tcp", FIG9)
+    homa = replace(tcp.transport, congestion=Homa(6))
+    scheme = replace(tcp, queue=Priority(225_000), others=[homa, replace(tcp.transport, congestion=Swift())])
+    own = {"level": [-1, 3, 0], "transport": [1, 2, 0], "deadline": [19 * US, -1, 20 * US], "bytes": [-1, 7_600, -1]}
+    outcome = run(Scenario(FIG9, scheme, Flows([0] * 3, [0, 2, 4], [1, 3, 5], [6, 6, 6], **own)))
+    assert outcome.fct.tolist() == [19_264_000, 19_264_000 - 2 * 1_400 * 800, 19_264_000]
+    assert (outcome.level.tolist(), outcome.transport.tolist()) == ([0, 3, 0], [1, 2, 0])
+    assert outcome.deadline.tolist() == [19 * US, -1, 20 * US] and outcome.late.tolist() == [True, False, False]
+    with pytest.raises(ValueError, match="flow at 0 ps: there is no transport 3 in the scheme"):
+        run(Scenario(FIG9, scheme, Flows([0], [0], [1], [6], transport=[3])))
+    with pytest.raises(ValueError, match=r"flows.level\[0\]: 8 is not a whole number from -1 to 7"):
+        Flows([0], [0], [1], [6], level=[8])
+    with pytest.raises(ValueError, match="flow at 0 ps: 9001 bytes are not 6 packets of at most 1500"):
+        run(Scenario(FIG9, scheme, Flows([0], [0], [1], [6], bytes=[9_001])))
+    with pytest.raises(ValueError, match="scheme.others: it has 4 transports, more than 3"):
+        run(Scenario(FIG9, replace(scheme, others=[homa] * 4), Flows([0], [0], [1], [6])))
+
+
+def test_aequitas_sends_what_is_late_too_often_to_the_last_level() -> None:
+    scheme = replace(Scheme.named("aequitas", FIG9), limiter=Aequitas([2 * US] + [None] * 7))
+    outcome = run(Scenario(FIG9, scheme, Poisson("search", 0.5, 3_000)))
+    short = outcome.level[outcome.packets <= 6]
+    assert set(short.tolist()) == {0, 7}
 
 
 def test_one_seed_one_result() -> None:

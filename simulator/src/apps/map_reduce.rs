@@ -210,6 +210,10 @@ impl Job {
                 packets: net.packets(message.bytes),
                 src: message.from as u16,
                 dst: message.to as u16,
+                level: message.level,
+                transport: 0,
+                last: net.last(message.bytes),
+                deadline: None,
             });
             net.send(message, fetch);
         }

@@ -73,13 +73,18 @@ impl Net<'_> {
     /// Hands over a message, which is one flow.
     pub fn send(&mut self, message: Message, token: u32) {
         let packets = self.packets(message.bytes);
-        let last = message.bytes - u64::from(packets - 1) * u64::from(self.data_bytes());
-        self.start(message, packets, last as u16, u16::MAX, token);
+        let last = self.last(message.bytes);
+        self.start(message, packets, last, u16::MAX, token);
     }
 
     /// Packets of a message.
     pub fn packets(&self, bytes: u64) -> u32 {
         bytes.div_ceil(self.data_bytes().into()) as u32
+    }
+
+    /// Bytes of its last packet.
+    pub fn last(&self, bytes: u64) -> u16 {
+        (bytes - u64::from(self.packets(bytes) - 1) * u64::from(self.data_bytes())) as u16
     }
 
     /// Begins a flow of the most packets there can be; returns its slot. `cap`: its largest window, in packets.
@@ -92,7 +97,10 @@ impl Net<'_> {
         let record = self.hosts.records.len() as u32 + self.hosts.sockets.expect(self.app, token);
         let Message { from, to, level, key, .. } = message;
         let (from, to, start) = (from as u16, to as u16, self.now());
-        self.hosts.start_flow(self.network, Task { record, key, from, to, packets, level, transport: 0, start, last, cap })
+        self.hosts.start_flow(
+            self.network,
+            Task { record, key, from, to, packets, level, transport: 0, deadline: Ps::MAX, start, last, cap },
+        )
     }
 
     /// Bytes on the wire of a full data packet.

@@ -13,6 +13,8 @@ pub(crate) const TIMER: u32 = 4 << INDEX;
 pub(crate) const START: u32 = 5 << INDEX;
 /// Of a source's datagram; above the number of sources of an application's event.
 pub(crate) const EMIT: u32 = 6 << INDEX;
+/// Beside a host's number in a timer event: its link may be free for its messages. Flows have slots below.
+pub(crate) const HOST: u32 = 1 << 28;
 /// Beside a link's number in a departure event: a pause frame has arrived at the link's end.
 pub(crate) const TOLD: u32 = 1 << 28;
 /// The same: what waits there may be sent by now.

@@ -15,8 +15,8 @@ use self::bbr::Bbr;
 use self::cubic::Cubic;
 pub use self::dcqcn::Dcqcn;
 use self::dcqcn::Rates;
-pub use self::swift::Swift;
 use self::swift::Delay;
+pub use self::swift::Swift;
 use crate::core::time::{Ps, S};
 
 /// One packet of window.
@@ -44,6 +44,11 @@ pub enum Congestion {
     Bbr,
     /// DCQCN: a rate, by marks.
     Dcqcn(Dcqcn),
+    /// Homa: receivers grant. A round trip holds the transport's initial window.
+    Homa {
+        /// Levels of packets that are granted, the lowest of 8, and so many messages at a time; 1 to 7.
+        scheduled: u8,
+    },
 }
 
 impl Congestion {
@@ -51,6 +56,20 @@ impl Congestion {
     #[inline]
     pub(crate) fn sees_each(self) -> bool {
         matches!(self, Congestion::Swift(_) | Congestion::Bbr | Congestion::Dcqcn(_))
+    }
+
+    /// Whether its receiver grants what it sends.
+    #[inline]
+    pub(crate) fn is_granted(self) -> bool {
+        matches!(self, Congestion::Homa { .. })
+    }
+
+    /// Levels of what is granted, if anything is.
+    pub(crate) fn scheduled(self) -> u8 {
+        match self {
+            Congestion::Homa { scheduled } => scheduled,
+            _ => 0,
+        }
     }
 
     /// Whether data may be marked: it is ECN-capable (ECT).
@@ -76,6 +95,9 @@ impl Congestion {
             Congestion::Dctcp { shift } if shift > 20 => Some("DCTCP's g is below 2^-20, with which alpha stays 0".to_owned()),
             Congestion::Swift(of) => of.wrong(),
             Congestion::Dcqcn(of) => of.wrong(),
+            Congestion::Homa { scheduled } if !(1..8).contains(&scheduled) => {
+                Some(format!("Homa has {scheduled} scheduled levels, not 1 to 7"))
+            }
             _ => None,
         }
     }
@@ -134,7 +156,7 @@ impl Control {
     pub fn new(congestion: Congestion, windows: Windows, line: u64) -> Self {
         let (initial, mut pace) = (windows.initial * ONE, 0);
         let law = match congestion {
-            Congestion::Reno => Law::Reno,
+            Congestion::Reno | Congestion::Homa { .. } => Law::Reno,
             Congestion::Ecn => Law::Ecn,
             Congestion::Cubic => Law::Cubic(Box::default()),
             Congestion::Dctcp { shift } => Law::Dctcp { shift, alpha: 0 },

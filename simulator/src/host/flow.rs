@@ -9,7 +9,7 @@ mod timer;
 
 use self::recovery::News;
 pub(crate) use self::timer::Expired;
-use crate::core::time::Ps;
+use crate::core::time::{Ps, US};
 use crate::host::congestion::Seen;
 use crate::host::path::Path;
 use crate::host::receiver::Receiver;
@@ -98,6 +98,8 @@ pub(crate) struct Flow {
     pub level: u8,
     /// Which of the run's transports.
     pub transport: u8,
+    /// When it should end, in microseconds.
+    pub due: u32,
     last: u16,
     cap: u16,
 }
@@ -115,6 +117,8 @@ pub(crate) struct Task {
     pub level: u8,
     /// Which of the run's transports.
     pub transport: u8,
+    /// When it should end; `Ps::MAX`: there is no such time.
+    pub deadline: Ps,
     pub start: Ps,
     /// Bytes of the last packet.
     pub last: u16,
@@ -164,6 +168,7 @@ impl Flow {
             to: task.to,
             level: task.level,
             transport: task.transport,
+            due: u32::try_from(task.deadline / US).unwrap_or(u32::MAX).max(1),
             last: task.last,
             cap: task.cap,
         }

@@ -6,8 +6,10 @@ use std::collections::{HashMap, VecDeque};
 use crate::core::event::{EMIT, HAND_OVER, RELEASE, START};
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
+use crate::host::admission::Admission;
 use crate::host::emitter::Emitter;
 use crate::host::flow::Flow;
+use crate::host::homa::Homa;
 use crate::host::jitter::{Jitter, Stream};
 use crate::host::limiter::{HostLimiter, Limiter};
 use crate::host::path::Path;
@@ -65,6 +67,7 @@ pub(crate) struct Hosts {
     /// Rate of each host's link, in bit/s.
     pub(super) lines: Vec<u64>,
     host_limiter: Option<HostLimiter>,
+    pub(super) admission: Option<Admission>,
     jitter: Option<Jitter>,
     pub flows: Vec<Flow>,
     /// Slots of flows that have ended and left nothing behind.
@@ -73,6 +76,7 @@ pub(crate) struct Hosts {
     pub(super) started: usize,
     /// What the open connections of a pair of hosts know, by transport, the longest unused first.
     pub(super) paths: HashMap<(u16, u16, u8), VecDeque<Path>>,
+    pub(super) homa: Homa,
     pub sources: Vec<Emitter>,
     pub sockets: Sockets,
     pub handled: Handled,
@@ -86,6 +90,10 @@ impl Hosts {
                 Limiter::PerHost(rule) => Some(HostLimiter::new(rule, topology.hosts())),
                 _ => None,
             },
+            admission: match manner.limiter {
+                Limiter::Aequitas(of) => Some(Admission::new(of, seed)),
+                _ => None,
+            },
             manner,
             lines: topology.hosts.iter().map(|(_, cable)| cable.rate).collect(),
             jitter: Jitter::new(topology, seed),
@@ -94,6 +102,7 @@ impl Hosts {
             records,
             started: 0,
             paths: HashMap::new(),
+            homa: Homa::default(),
             sources: (0..).zip(sources).map(|(n, source)| Emitter::new(*source, Rng::new(seed, 1 + n))).collect(),
             sockets: Sockets::new(sources.len() as u32),
             handled: Handled::default(),

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::host::admission::Aequitas;
 use crate::host::flow::Flow;
 
 /// Bytes that may pass in an epoch, for each level; `u64::MAX` is unlimited.
@@ -24,6 +25,8 @@ pub enum Limiter {
     },
     /// QJump as the paper's text and the kernel module have it.
     PerHost(PerHost),
+    /// Nothing but levels: a flow whose receiver does not serve its level in time runs on the lowest.
+    Aequitas(Aequitas),
 }
 
 /// What becomes of packets that exceed a budget.
@@ -71,6 +74,9 @@ impl PerHost {
 impl Limiter {
     /// `ack`: bytes of a packet without data.
     pub(crate) fn check(&self, ack: u16) -> Result<()> {
+        if let Limiter::Aequitas(of) = self {
+            return of.wrong().map_or(Ok(()), |what| Err(Error::new(format!("limiter: {what}"))));
+        }
         let (Limiter::PerFlow { epoch, budgets } | Limiter::PerHost(PerHost { epoch, budgets, .. })) = self else {
             return Ok(());
         };

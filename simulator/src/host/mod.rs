@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Hosts: flows from both ends, what holds them back, datagrams.
 
+pub(crate) mod admission;
 pub(crate) mod congestion;
 pub(crate) mod emitter;
 pub(crate) mod flow;
+pub(crate) mod homa;
 pub(crate) mod hosts;
 pub(crate) mod jitter;
 pub(crate) mod limiter;

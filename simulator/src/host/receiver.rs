@@ -70,6 +70,17 @@ impl Receiver {
         self.expected
     }
 
+    /// How many packets have arrived.
+    pub fn got(&self) -> u32 {
+        self.expected + self.early.len()
+    }
+
+    /// The first packets that are missing below `end`: the first of them and one above the last.
+    pub fn gap(&self, end: u32) -> (u32, u32) {
+        let above = (self.expected..end).find(|&number| !self.early.is_empty() && self.early.contains(number));
+        (self.expected, above.unwrap_or(end))
+    }
+
     /// A probe has arrived, whose answer tells of all packets; how many from the first on have arrived.
     pub fn probed(&mut self) -> u32 {
         self.answered();

@@ -15,6 +15,10 @@ impl Hosts {
     pub(crate) fn answer_some(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
+        if self.manner.of(flow).congestion.is_granted() {
+            self.take_message(net, handle, packet);
+            return;
+        }
         let (size, had) = (flow.size(), flow.expected());
         let [before, at_once] = flow.receiver.arrive(self.manner.of(flow), net.now, packet, size);
         let complete = had < size && flow.expected() == size;
@@ -40,16 +44,20 @@ impl Hosts {
     /// The receiver's timer event; one that comes too early looks again later.
     #[inline(never)]
     pub(crate) fn acknowledge_late(&mut self, net: &mut Network, slot: u32) {
-        let receiver = &mut self.flows[slot as usize].receiver;
+        let flow = &mut self.flows[slot as usize];
+        let granted = self.manner.of(flow).congestion.is_granted();
+        let receiver = &mut flow.receiver;
         receiver.timer_at = Ps::MAX;
         if receiver.due > net.now {
             self.keep_ack_timer(net, slot);
+        } else if granted {
+            self.ask_again(net, slot);
         } else if let Some(reply) = receiver.expire() {
             self.send_ack(net, slot, reply);
         }
     }
 
-    fn keep_ack_timer(&mut self, net: &mut Network, slot: u32) {
+    pub(super) fn keep_ack_timer(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         if flow.receiver.due < Ps::MAX {
             flow.receiver.timer_at = flow.receiver.due;
@@ -74,7 +82,12 @@ impl Hosts {
     /// A probe has arrived and goes back as an ACK of all that has.
     #[inline(never)]
     pub(crate) fn answer_probe(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
-        let seq = self.flows[packet.flow as usize].receiver.probed();
+        let flow = &mut self.flows[packet.flow as usize];
+        if self.manner.of(flow).congestion.is_granted() {
+            self.asked_for(net, handle, packet.flow);
+            return;
+        }
+        let seq = flow.receiver.probed();
         self.turn(net, handle, &Packet { seq, echo: NO_ECHO, kind: Kind::Ack, ..*packet });
     }
 

@@ -16,6 +16,21 @@ pub struct FlowResult {
     pub src: u16,
     /// Number of the receiving host.
     pub dst: u16,
+    /// On which it ran, that of its size, its own, or the lowest if it was not admitted.
+    pub level: u8,
+    /// Number of its transport.
+    pub transport: u8,
+    /// Bytes of its last packet on the wire.
+    pub last: u16,
+    /// When it should have ended, if there is such a time.
+    pub deadline: Option<Ps>,
+}
+
+impl FlowResult {
+    /// Whether it ended in time; none: it has no deadline.
+    pub fn met(&self) -> Option<bool> {
+        self.deadline.map(|deadline| self.finish.is_some_and(|finish| finish <= deadline))
+    }
 }
 
 /// One source's datagrams.

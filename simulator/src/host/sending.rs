@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::core::event::{START, TIMER};
+use crate::core::event::{HOST, START, TIMER};
 use crate::core::time::Ps;
 use crate::host::flow::{Ack, Expired, Flow, Task};
 use crate::host::hosts::Hosts;
@@ -22,6 +22,7 @@ fn packet(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, rank: Ran
         rank: match rank {
             Rank::Level => 1 + u32::from(flow.level),
             Rank::Remaining => flow.remaining(),
+            Rank::Deadline => flow.due,
         },
         link: 0,
         bytes,
@@ -73,6 +74,10 @@ impl Hosts {
             self.free_if_done(slot);
             return;
         }
+        if self.manner.of(flow).congestion.is_granted() {
+            self.heed_receiver(net, packet);
+            return;
+        }
         let ack = Ack {
             cumulative: packet.seq,
             echo: (packet.echo != NO_ECHO).then_some(packet.echo),
@@ -99,10 +104,11 @@ impl Hosts {
                 from: record.src,
                 to: record.dst,
                 packets: record.packets,
-                level: self.manner.level(record.packets),
-                transport: 0,
+                level: record.level,
+                transport: record.transport,
+                deadline: record.deadline.unwrap_or(Ps::MAX),
                 start: record.start,
-                last: self.data_bytes(),
+                last: record.last,
                 cap: u16::MAX,
             };
             self.started += 1;
@@ -111,7 +117,13 @@ impl Hosts {
     }
 
     /// Returns its slot.
-    pub(crate) fn start_flow(&mut self, net: &mut Network, task: Task) -> u32 {
+    pub(crate) fn start_flow(&mut self, net: &mut Network, mut task: Task) -> u32 {
+        if let Some(admission) = &mut self.admission {
+            task.level = admission.admit(task.from, task.to, task.level);
+            if let Some(record) = self.records.get_mut(task.record as usize) {
+                record.level = task.level;
+            }
+        }
         let transport = &self.manner.transports[usize::from(task.transport)];
         let idle = self.paths.get_mut(&(task.from, task.to, task.transport)).and_then(VecDeque::pop_front);
         let new = idle.is_none();
@@ -122,6 +134,7 @@ impl Hosts {
             }
             None => Path::new(transport, self.lines[usize::from(task.from)]),
         };
+        let granted = transport.congestion.is_granted();
         let connects = new && transport.handshake.is_some();
         let flow = Flow::new(transport, task, path);
         let slot = if let Some(slot) = self.free_slots.pop() {
@@ -131,7 +144,9 @@ impl Hosts {
             self.flows.push(flow);
             self.flows.len() as u32 - 1
         };
-        if connects {
+        if granted {
+            self.begin_message(net, slot);
+        } else if connects {
             self.connect(net, slot);
         } else {
             self.send_window(net, slot);
@@ -146,6 +161,9 @@ impl Hosts {
         if (idle.len() as u64) < u64::from(self.manner.of(flow).connections) {
             flow.path.used = net.now;
             idle.push_back(flow.path.clone());
+        }
+        if let Some(admission) = &mut self.admission {
+            admission.judge(net.now, (flow.from, flow.to, flow.level), net.now - flow.start, packets);
         }
         match self.records.get_mut(record as usize) {
             Some(result) => result.finish = Some(net.now),
@@ -235,7 +253,7 @@ impl Hosts {
 
     /// Hands a flow's packet to its host's limiter; returns when it is let go.
     #[inline]
-    fn send(&mut self, net: &mut Network, packet: Packet) -> Ps {
+    pub(super) fn send(&mut self, net: &mut Network, packet: Packet) -> Ps {
         let flow = &mut self.flows[packet.flow as usize];
         let (level, from) = (flow.level, flow.from);
         flow.in_network += 1;
@@ -244,6 +262,10 @@ impl Hosts {
     }
 
     pub(crate) fn timer(&mut self, net: &mut Network, slot: u32) {
+        if slot & HOST != 0 {
+            self.wake(net, slot & !HOST);
+            return;
+        }
         let flow = &mut self.flows[slot as usize];
         flow.timers -= 1;
         if flow.receiver.timer_at == net.now {
@@ -265,6 +287,10 @@ impl Hosts {
             return;
         }
         self.handled.timeouts += 1;
+        if self.manner.of(flow).congestion.is_granted() {
+            self.ask_receiver(net, slot);
+            return;
+        }
         match flow.on_timer(self.manner.of(flow), net.now) {
             Expired::Resend => self.send_window(net, slot),
             Expired::Connect => self.send_syn(net, slot),

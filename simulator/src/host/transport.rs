@@ -16,6 +16,8 @@ pub enum Rank {
     Level,
     /// Packets that are not acknowledged yet.
     Remaining,
+    /// When the flow should end.
+    Deadline,
 }
 
 /// Reliable transport.
@@ -98,7 +100,7 @@ impl Transport {
     /// Whether each data packet has an ACK of its own with its own mark.
     #[inline]
     pub(crate) fn answers_each(&self) -> bool {
-        self.delayed_ack.is_none() && self.congestion != Congestion::Ecn
+        self.delayed_ack.is_none() && !matches!(self.congestion, Congestion::Ecn | Congestion::Homa { .. })
     }
 
     /// Says what cannot be.

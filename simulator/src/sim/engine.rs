@@ -19,7 +19,7 @@ use crate::net::stats::PortResult;
 use crate::net::topology::Topology;
 use crate::sim::outcome::Outcome;
 use crate::sim::scheme::Scheme;
-use crate::sim::workload::{FlowSpec, Workload};
+use crate::sim::workload::{FlowSpec, Wish, Workload};
 
 /// A network with its traffic, at some time of its life.
 #[derive(Debug)]
@@ -62,15 +62,24 @@ impl Simulation {
         for app in &workload.apps {
             app.check(topology)?;
         }
-        check_packets(scheme, workload, &flows)?;
-        let records = flows.into_iter().map(|flow| FlowResult {
-            start: flow.start,
-            finish: None,
-            packets: flow.packets,
-            src: flow.src as u16,
-            dst: flow.dst as u16,
-        });
-        let mut hosts = Hosts::new(topology, scheme.manner(), records.collect(), &sources, seed);
+        let data = scheme.transport.data_bytes;
+        let record = |(flow, wish): (FlowSpec, Wish)| {
+            wish.check(&flow, scheme)?;
+            Ok(FlowResult {
+                start: flow.start,
+                finish: None,
+                packets: flow.packets,
+                src: flow.src as u16,
+                dst: flow.dst as u16,
+                level: wish.level.unwrap_or_else(|| scheme.level(flow.packets)),
+                transport: wish.transport,
+                last: wish.bytes.map_or(data, |bytes| (bytes - u64::from(flow.packets - 1) * u64::from(data)) as u16),
+                deadline: wish.deadline,
+            })
+        };
+        let records = flows.into_iter().map(record).collect::<Result<Vec<_>>>()?;
+        check_packets(scheme, workload, &records)?;
+        let mut hosts = Hosts::new(topology, scheme.manner(), records, &sources, seed);
         hosts.begin(&mut network);
         let mut apps = Apps::new(seed);
         for app in &workload.apps {
@@ -149,12 +158,13 @@ impl Simulation {
 }
 
 /// Says which packets are larger than what their level may send in an epoch. Those of a random size may be: they are dropped.
-fn check_packets(scheme: &Scheme, workload: &Workload, flows: &[FlowSpec]) -> Result<()> {
+fn check_packets(scheme: &Scheme, workload: &Workload, flows: &[FlowResult]) -> Result<()> {
     let Scheme { transport, limiter, .. } = scheme;
     let full = transport.data_bytes;
-    let levels = flows.iter().map(|flow| scheme.level(flow.packets)).collect::<BTreeSet<u8>>().into_iter();
+    let largest = |flow: &FlowResult| (flow.level, if flow.packets > 1 { full } else { flow.last });
+    let of_flows = flows.iter().map(largest).collect::<BTreeSet<(u8, u16)>>().into_iter();
     let apps = workload.apps.iter().map(|app| app.largest_packet(full));
-    for (level, bytes) in levels.map(|level| (level, full)).chain(apps) {
+    for (level, bytes) in of_flows.chain(apps) {
         limiter.check_packet(level, bytes.into())?;
     }
     for source in &workload.sources {

@@ -8,6 +8,7 @@ use crate::core::time::{Ps, S};
 use crate::host::traffic::{check_ends, Source};
 use crate::net::topology::Topology;
 use crate::sim::published;
+use crate::sim::scheme::Scheme;
 
 /// One flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,11 +23,48 @@ pub struct FlowSpec {
     pub packets: u32,
 }
 
+/// What a flow has of its own, where it has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wish {
+    /// Its level; none: that of its size.
+    pub level: Option<u8>,
+    /// Number of its transport: 0 is the scheme's, others are in [`Scheme::others`].
+    pub transport: u8,
+    /// When it should end, which queues see with [`Rank::Deadline`](crate::Rank::Deadline).
+    pub deadline: Option<Ps>,
+    /// Its bytes on the wire; none: all packets are full.
+    pub bytes: Option<u64>,
+}
+
+impl Wish {
+    /// Says what cannot be.
+    pub(crate) fn check(&self, flow: &FlowSpec, scheme: &Scheme) -> Result<()> {
+        let told = |what: String| Err(Error::new(format!("flow at {} ps: {what}", flow.start)));
+        if let Some(level) = self.level.filter(|&level| level > 7) {
+            return told(format!("its level {level} is not 0 to 7"));
+        }
+        let number = usize::from(self.transport);
+        if number > 0 && !scheme.others.get(number - 1).is_some_and(Option::is_some) {
+            return told(format!("there is no transport {number} in the scheme"));
+        }
+        let data = scheme.transport.data_bytes;
+        let most = u64::from(flow.packets) * u64::from(data);
+        match self.bytes {
+            Some(bytes) if bytes > most || bytes + u64::from(data) <= most => {
+                told(format!("{bytes} bytes are not {} packets of at most {data}", flow.packets))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The flows of a run.
 #[derive(Debug, Clone)]
 pub enum Flows {
     /// These; their order does not matter.
     List(Vec<FlowSpec>),
+    /// These, with what each has of its own.
+    Own(Vec<(FlowSpec, Wish)>),
     /// `count` flows of a distribution of sizes, between all hosts.
     Drawn {
         /// When they begin.
@@ -144,12 +182,14 @@ impl Sizes {
 
 impl Flows {
     /// The flows in the order of their start.
-    pub(crate) fn draw(&self, topology: &Topology, seed: u64) -> Result<Vec<FlowSpec>> {
-        let mut flows = match self {
-            Flows::List(list) => list.clone(),
+    pub(crate) fn draw(&self, topology: &Topology, seed: u64) -> Result<Vec<(FlowSpec, Wish)>> {
+        let plain = |flows: Vec<FlowSpec>| flows.into_iter().map(|flow| (flow, Wish::default())).collect();
+        let mut flows: Vec<(FlowSpec, Wish)> = match self {
+            Flows::List(list) => plain(list.clone()),
+            Flows::Own(list) => list.clone(),
             Flows::Drawn { arrivals, sizes, load, count } => {
                 let (gap, hosts) = (host_gap(sizes, *load, topology)?, topology.hosts());
-                match arrivals {
+                plain(match arrivals {
                     Arrivals::Poisson => poisson(sizes, gap, *count, hosts, seed),
                     Arrivals::Published => {
                         let flow = |drawn: published::Drawn| FlowSpec {
@@ -160,11 +200,11 @@ impl Flows {
                         };
                         published::flows(gap, *count, hosts, seed).into_iter().map(flow).collect()
                     }
-                }
+                })
             }
         };
         flows.sort_unstable();
-        for flow in &flows {
+        for (flow, _) in &flows {
             let place = format!("flow at {} ps", flow.start);
             check_ends(&place, flow.src, flow.dst, topology)?;
             if flow.start > LATEST {

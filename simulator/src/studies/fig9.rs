@@ -11,6 +11,7 @@ use crate::queue::limit::Limit;
 use crate::queue::setting::Queue;
 use crate::sim::scheme::Scheme;
 use crate::sim::workload::Sizes;
+use crate::studies::rivals::NAMES;
 
 /// P of Figure 9's QJump, in bytes.
 const QJUMP_PACKET: u64 = 9_000;
@@ -170,7 +171,8 @@ impl Scheme {
         Ok(scheme)
     }
 
-    /// The scheme of this name: `tcp`, `dctcp`, `pfabric`, `qjump-script` or `qjump-paper`.
+    /// The scheme of this name: `tcp`, `dctcp`, `pfabric`, `qjump-script` or `qjump-paper`; or what came after, `swift`, `bbr`, `dcqcn`,
+    /// `homa` or `aequitas`.
     ///
     /// # Errors
     /// Another name; what [`Scheme::qjump_paper`] may say.
@@ -181,7 +183,10 @@ impl Scheme {
             "pfabric" => Ok(Self::pfabric()),
             "qjump-script" => Ok(Self::qjump_script()),
             "qjump-paper" => Self::qjump_paper(topology),
-            _ => Err(Error::new(format!("there is no scheme {name}, only tcp, dctcp, pfabric, qjump-script and qjump-paper"))),
+            _ => Self::rival(name).ok_or_else(|| {
+                let known = NAMES.join(", ");
+                Error::new(format!("there is no scheme {name}, only tcp, dctcp, pfabric, qjump-script, qjump-paper, {known}"))
+            }),
         }
     }
 }

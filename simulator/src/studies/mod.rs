@@ -4,3 +4,4 @@
 pub(crate) mod fig9;
 pub(crate) mod hadoop;
 pub(crate) mod regions;
+pub(crate) mod rivals;

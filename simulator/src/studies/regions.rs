@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn flow(packets: u32, dst: u16, finish: Ps) -> FlowResult {
-        FlowResult { start: 0, finish: Some(finish), packets, src: 0, dst }
+        FlowResult { start: 0, finish: Some(finish), packets, src: 0, dst, level: 0, transport: 0, last: 1_500, deadline: None }
     }
 
     #[test]

@@ -20,12 +20,16 @@ from qjump_sim.network import Cable, LeafSpine, Quantiles, Tree
 from qjump_sim.outcome import ByKind, Counters, Latency, Outcome, Port, Region, Regions, SourceResult
 from qjump_sim.scenario import Scenario, run
 from qjump_sim.scheme import (
+    Aequitas,
+    Bbr,
     CoDel,
     Congestion,
     Cubic,
+    Dcqcn,
     Dctcp,
     DropTail,
     Ecn,
+    Homa,
     Marking,
     Packets,
     Pause,
@@ -38,6 +42,7 @@ from qjump_sim.scheme import (
     Reno,
     RoundRobin,
     Scheme,
+    Swift,
     Threshold,
     Time,
     Transport,
@@ -54,7 +59,7 @@ FIG9: LeafSpine = _native.fig9()
 """QJump's Figure 9: 9 racks of 16 hosts at 10 Gb/s, 4 spines at 40 Gb/s; 2.7 us of delay to and from a host, 0.2 us between switches."""
 
 __all__ = [
-    "FIG9", "MS", "NS", "US", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dctcp", "DropTail", "Ecn", "Flows", "Latency",
+    "FIG9", "MS", "NS", "US", "Aequitas", "Bbr", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dcqcn", "Dctcp", "DropTail", "Ecn", "Flows", "Homa", "Latency",
     "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Poisson", "Port", "Priority", "Profile", "Published",
-    "Quantiles", "Red", "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Threshold", "Time", "Transport", "Tree", "run",
+    "Quantiles", "Red", "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Swift", "Threshold", "Time", "Transport", "Tree", "run",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
@@ -156,6 +156,17 @@ class Outcome:
     """In the order of the scenario's."""
     ports: tuple[Port, ...] = ()
     """If they were asked for: those of hosts, those to hosts, both directions of every cable between switches."""
+    level: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """On which it ran: that of its size, its own, or the lowest if it was not admitted."""
+    transport: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Number of its transport."""
+    deadline: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """When it should have ended, in ps; -1: there is no such time."""
+
+    @property
+    def late(self) -> NDArray[np.bool_]:
+        """Which flows have missed their deadline, shape (n,)."""
+        return (self.deadline >= 0) & ((self.finish < 0) | (self.finish > self.deadline))
 
     @property
     def finished(self) -> NDArray[np.bool_]:

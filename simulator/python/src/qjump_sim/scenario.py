@@ -35,7 +35,8 @@ def run(scenario: Scenario, ports: bool = False) -> Outcome:
     handler raises. Raises ValueError for what cannot be simulated, in one sentence that begins with the place.
     """
     columns, counters, sources, end, apps, watched = _native.run(scenario, ports)
-    start, finish, src, dst, packets = (np.frombuffer(column, np.int64) for column in columns)
+    start, finish, src, dst, packets, level, transport, deadline = (np.frombuffer(column, np.int64) for column in columns)
     delivered = tuple(SourceResult(*source) for source in sources)
     results = tuple(result(app, *parts) for app, parts in zip(scenario.apps, apps, strict=True))
-    return Outcome(start, finish, src, dst, packets, counters, delivered, end, results, tuple(watched))
+    own = (level, transport, deadline)
+    return Outcome(start, finish, src, dst, packets, counters, delivered, end, results, tuple(watched), *own)

@@ -188,7 +188,61 @@ class Dctcp:
     shift: int = 4
 
 
-Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp
+@dataclass(frozen=True)
+class Swift:
+    """Swift (Kumar et al., SIGCOMM 2020): a target of delay; names as in its Algorithm 1 and Equation 1. Times in ps, shares in thousandths."""
+
+    base: int = 30_000_000
+    """Target of a large window: the base target and what the hops add."""
+    scaling: int = 30_000_000
+    """What a small window adds to the target at most (`fs_range`)."""
+    scaling_least: int = 100
+    """In thousandths of a packet: smaller windows add no more."""
+    scaling_most: int = 100
+    """In packets: larger windows add nothing."""
+    increase: int = 1_000
+    """`ai`, in thousandths of a packet a round trip."""
+    decrease: int = 800
+    """Beta."""
+    most_decrease: int = 500
+    """`max_mdf`."""
+
+
+@dataclass(frozen=True)
+class Bbr:
+    """BBR, the first version (Cardwell et al., 2017): a model of the path, of its rate and least round trip."""
+
+
+@dataclass(frozen=True)
+class Dcqcn:
+    """DCQCN (Zhu et al., SIGCOMM 2015): a rate, cut for marks and raised by a timer and a counter; the paper's values. Times in ps, rates in
+    bit/s."""
+
+    report: int = 50_000_000
+    """Least time between two reports of a flow's marks."""
+    alpha_timer: int = 55_000_000
+    timer: int = 55_000_000
+    """So often the rate is raised."""
+    counter: int = 10_000_000
+    """And after so many bytes."""
+    shift: int = 8
+    """g is 2**-shift."""
+    increase: int = 40_000_000
+    hyper_increase: int = 400_000_000
+    least: int = 10_000_000
+    """Least rate."""
+
+
+@dataclass(frozen=True)
+class Homa:
+    """Homa (Montazeri et al., SIGCOMM 2018): receivers grant. The transport's `initial_window` is what a round trip holds: so many packets leave
+    unasked, on the level of their flow, and so many are granted at a time."""
+
+    scheduled: int = 6
+    """Levels of what is granted, the lowest of 8, and so many messages at a time; 1 to 7."""
+
+
+Congestion: TypeAlias = Reno | Ecn | Cubic | Dctcp | Swift | Bbr | Dcqcn | Homa
 
 
 @dataclass(frozen=True)
@@ -215,8 +269,8 @@ class Transport:
     """After so many timeouts in a row a sender sends probes only, until one comes through (pFabric)."""
     congestion: Congestion
     """What a sender does about marks."""
-    rank: Literal["level", "remaining"]
-    """By what queues with priorities tell its data apart: the flow's level, or packets not acknowledged yet."""
+    rank: Literal["level", "remaining", "deadline"]
+    """By what queues with priorities tell its data apart: the flow's level, packets not acknowledged yet, or when it should end."""
     connections: int
     """How many connections of an ordered pair of hosts stay open between flows, with what they know of the path."""
     sack: bool = True
@@ -279,6 +333,23 @@ class PerHost:
 
 
 @dataclass(frozen=True)
+class Aequitas:
+    """Admission to levels (Zhang et al., SIGCOMM 2022): a flow runs on the lowest level, 7, with a probability that grows as flows of its level
+    miss their target. Shares in millionths, that of flows that shall meet it in thousandths."""
+
+    targets: Sequence[int | None]
+    """Of each of the 8 levels: most time in ps for each packet of a flow; None: everything is admitted. Level 7 has none."""
+    share: int = 999
+    """Of flows that shall meet it."""
+    increase: int = 10_000
+    """Alpha: once in a target times 1 / (1 - share)."""
+    decrease: int = 10_000
+    """Beta: for each packet of a flow that misses it."""
+    floor: int = 10_000
+    """Least probability."""
+
+
+@dataclass(frozen=True)
 class Scheme:
     """Everything but network and traffic.
 
@@ -289,7 +360,7 @@ class Scheme:
     routing: Literal["spray", "per-flow"]
     queue: Queue
     transport: Transport
-    limiter: PerFlow | PerHost | None
+    limiter: PerFlow | PerHost | Aequitas | None
     levels: Sequence[int]
     host_queue: Queue | None = None
     """At the hosts' own links; None: as at switches."""
@@ -297,9 +368,11 @@ class Scheme:
     """At links between switches; None: as at those to hosts."""
     pause: Pause | None = None
     """802.3x flow control of all links; None: no pauses."""
+    others: Sequence[Transport] = ()
+    """At most three other transports, which flows may have instead: numbers 1 to 3 (`Flows`)."""
 
     @classmethod
     def named(cls, name: str, topology: Topology) -> Scheme:
         """A scheme of Figure 9 for a network: `tcp`, `dctcp`, `pfabric`, `qjump-script` (as the published scripts have it) or `qjump-paper`
-        (as the text has it; its epoch, 2nP/R, depends on the network). Raises ValueError for another name, or a network that cannot be."""
+        (as the text has it; its epoch, 2nP/R, depends on the network); or what came after: `swift`, `bbr`, `dcqcn`, `homa`, `aequitas`. Raises ValueError for another name, or a network that cannot be."""
         return _native.scheme(name, topology)

@@ -15,6 +15,9 @@ from qjump_sim import _native
 
 _LATEST = 1 << 62  # ps: 53 of the 213 days that the simulator's clock holds
 _LARGEST = 2**32 - 1
+_NOTHING = -1
+"""Of a flow that has nothing of its own."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -63,17 +66,35 @@ class Published(_Drawn):
 
 class Flows:
     """These flows; their order does not matter. `start` in ps, at most 2**62 (53 days), `src` and `dst` as numbers of hosts, `packets` of data: int64,
-    shape (n,), read-only."""
+    shape (n,), read-only. So are columns of what flows have of their own, where -1 is nothing: `level` (else that of the size), `transport` (0 is the
+    scheme's, 1 to 3 are its `others`), `deadline` (in ps) and `bytes` on the wire (else all packets are full)."""
 
-    def __init__(self, start: ArrayLike, src: ArrayLike, dst: ArrayLike, packets: ArrayLike) -> None:
+    def __init__(
+        self,
+        start: ArrayLike,
+        src: ArrayLike,
+        dst: ArrayLike,
+        packets: ArrayLike,
+        level: ArrayLike | None = None,
+        transport: ArrayLike | None = None,
+        deadline: ArrayLike | None = None,
+        bytes: ArrayLike | None = None,
+    ) -> None:
         """From sequences or arrays of whole numbers, each of shape (n,). Raises ValueError with the column, and the flow if it is one's."""
         self.start: Final = _whole("start", start, _LATEST)
         self.src: Final = _whole("src", src, _LARGEST)
         self.dst: Final = _whole("dst", dst, _LARGEST)
         self.packets: Final = _whole("packets", packets, _LARGEST)
-        for name, column in (("src", self.src), ("dst", self.dst), ("packets", self.packets)):
-            if len(column) != len(self.start):
+        self.level: Final = self._own("level", level, 7)
+        self.transport: Final = self._own("transport", 0 * self.start if transport is None else transport, 3, least=0)
+        self.deadline: Final = self._own("deadline", deadline, _LATEST)
+        self.bytes: Final = self._own("bytes", bytes, _LATEST)
+        for name in ("src", "dst", "packets", "level", "transport", "deadline", "bytes"):
+            if len(column := getattr(self, name)) != len(self.start):
                 raise ValueError(f"flows.{name}: it has {len(column)} values, start has {len(self.start)}")
+
+    def _own(self, name: str, values: ArrayLike | None, largest: int, least: int = _NOTHING) -> NDArray[np.int64]:
+        return _whole(name, np.full(len(self.start), _NOTHING) if values is None else values, largest, least)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Flows:
@@ -89,7 +110,7 @@ class Flows:
         return cls(start, src, dst, packets)
 
 
-def _whole(name: str, values: ArrayLike, largest: int) -> NDArray[np.int64]:
+def _whole(name: str, values: ArrayLike, largest: int, least: int = 0) -> NDArray[np.int64]:
     try:
         array = np.asarray(values)
     except ValueError as error:  # rows of different lengths
@@ -98,9 +119,9 @@ def _whole(name: str, values: ArrayLike, largest: int) -> NDArray[np.int64]:
         raise ValueError(f"flows.{name}: its shape is {array.shape}, not (n,)")
     if array.size and array.dtype.kind not in "iu":
         raise ValueError(f"flows.{name}: its values are {array.dtype}, not whole numbers")
-    wrong = np.flatnonzero((array < 0) | (array > largest)) if array.size else array
+    wrong = np.flatnonzero((array < least) | (array > largest)) if array.size else array
     if wrong.size:
-        raise ValueError(f"flows.{name}[{wrong[0]}]: {array[wrong[0]]} is not a whole number from 0 to {largest}")
+        raise ValueError(f"flows.{name}[{wrong[0]}]: {array[wrong[0]]} is not a whole number from {least} to {largest}")
     column = array.astype(np.int64)
     column.setflags(write=False)
     return column

@@ -56,6 +56,8 @@ pub(super) struct Bbr {
     /// The greatest rate of each of the last rounds, and the number of this one.
     rates: [u64; ROUNDS],
     round: u64,
+    /// The last round with a rate.
+    noted: u64,
     round_end: u64,
     least_trip: Ps,
     least_at: Ps,
@@ -79,6 +81,7 @@ impl Bbr {
             limited: 0,
             rates: [0; ROUNDS],
             round: 0,
+            noted: 0,
             round_end: 0,
             least_trip: Ps::MAX,
             least_at: 0,
@@ -118,7 +121,7 @@ impl Bbr {
         if self.delivered > self.limited {
             self.limited = 0;
         }
-        let begins = seen.number.is_some_and(|number| self.sample(number, seen));
+        let begins = seen.number.is_some_and(|number| seen.packets > 0 && self.sample(number, seen));
         self.check_full(begins);
         self.check_least(seen);
         self.step(seen);
@@ -132,7 +135,6 @@ impl Bbr {
         if begins {
             self.round_end = self.delivered;
             self.round += 1;
-            self.rates[self.round as usize % ROUNDS] = 0;
         }
         self.first_at = self.first_at.max(sent.at);
         let took = (seen.now - sent.delivered_at).max(sent.at - sent.first_at).max(1);
@@ -140,6 +142,11 @@ impl Bbr {
         let rate = (bits * u128::from(S) / u128::from(took)) as u64;
         // Shorter than the least round trip is none: of a packet sent twice.
         if seen.now - sent.at >= self.least_trip.min(seen.round_trip) / 2 && (!sent.limited || rate >= self.rate()) {
+            // Rounds without a rate make no older one forgotten: nobody sent, or not as fast as could be.
+            for round in self.noted + 1..=self.round.min(self.noted + ROUNDS as u64) {
+                self.rates[round as usize % ROUNDS] = 0;
+            }
+            self.noted = self.round;
             let best = &mut self.rates[self.round as usize % ROUNDS];
             *best = rate.max(*best);
         }

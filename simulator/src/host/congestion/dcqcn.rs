@@ -113,7 +113,8 @@ impl Rates {
     /// A report (equation 1).
     fn cut(&mut self, now: Ps) {
         self.target = self.current;
-        self.current = (self.current - (u128::from(self.current) * u128::from(self.alpha) / u128::from(2 * ONE)) as u64).max(self.of.least);
+        self.current =
+            (self.current - (u128::from(self.current) * u128::from(self.alpha) / u128::from(2 * ONE)) as u64).max(self.of.least);
         self.alpha = self.alpha - (self.alpha >> self.of.shift) + (ONE >> self.of.shift);
         self.reported = Some(now);
         (self.next_alpha, self.next_timer) = (now + self.of.alpha_timer, now + self.of.timer);

@@ -14,7 +14,7 @@ fn control(congestion: Congestion) -> Control {
 
 #[test]
 fn the_window_opens_by_one_for_each_ack_then_for_each_window() {
-            let mut control = control(Congestion::Reno);
+    let mut control = control(Congestion::Reno);
     control.on_timeout(0);
     // ssthresh is 6: five ACKs of slow start; then the window's square grows by 2 with each: 6.5 ACKs to 7, 14 to 8, 22.5 to 9.
     let mut acks = 0;
@@ -66,7 +66,7 @@ fn a_mark_halves_the_window_of_ecn_and_no_other() {
 
 #[test]
 fn long_idleness_restarts_the_window() {
-            let mut control = control(Congestion::Reno);
+    let mut control = control(Congestion::Reno);
     control.on_timeout(0);
     control.on_idle(200 * US, false);
     assert_eq!(control.window(), 1);

@@ -10,7 +10,19 @@ fn flow(t: &Transport) -> Flow {
 }
 
 fn flow_of(t: &Transport, packets: u32) -> Flow {
-    let task = Task { key: 0, last: 1500, cap: u16::MAX, record: 0, from: 0, to: 1, packets, level: 0, transport: 0, start: 0 };
+    let task = Task {
+        key: 0,
+        last: 1500,
+        cap: u16::MAX,
+        record: 0,
+        from: 0,
+        to: 1,
+        packets,
+        level: 0,
+        transport: 0,
+        deadline: Ps::MAX,
+        start: 0,
+    };
     Flow::new(t, task, Path::new(t, 10_000_000_000))
 }
 

@@ -69,6 +69,24 @@ impl Flow {
         self.path.rto(t).saturating_mul(1 << doublings).min(t.max_rto)
     }
 
+    /// The receiver of a message was heard.
+    pub fn hear(&mut self, t: &Transport, now: Ps) {
+        self.timeouts = 0;
+        self.set_timer(t, now);
+    }
+
+    /// Nothing was heard of it.
+    pub fn back_off(&mut self, t: &Transport, now: Ps) {
+        self.timeouts += 1;
+        self.set_timer(t, now);
+    }
+
+    /// The receiver of a message has all of it.
+    pub fn complete(&mut self) {
+        self.una = self.size;
+        self.deadline = Ps::MAX;
+    }
+
     /// The timer has expired: everything that is not known to have arrived is sent again from a window of one packet. What was
     /// acknowledged selectively is not (RFC 6675, section 5.1 allows it).
     pub fn on_timer(&mut self, t: &Transport, now: Ps) -> Expired {

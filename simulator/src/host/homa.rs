@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Homa (Montazeri et al., SIGCOMM 2018): receivers decide who sends. The first packets of a message, as many as a round trip holds,
+//! leave unasked; for the others its receiver grants so many at a time, to those messages that have the least left, and says on which
+//! level. Senders send the message with the least left first.
+//!
+//! Grants and what ends a message are ACKs here, which say in `echo` what they are. What is left out: the share of levels and their
+//! sizes are settings and not measured, and there is no BUSY, for a sender that hears nothing asks with a probe.
+
+use crate::core::event::{HOST, TIMER};
+use crate::core::time::{Ps, S};
+use crate::host::hosts::Hosts;
+use crate::net::network::Network;
+use crate::packet::{Kind, Packet, AGAIN, NO_ECHO};
+
+/// In `echo` of an ACK: all has arrived. Every other number, but for `NO_ECHO`, is that of the first packet that is asked for again,
+/// and `seq` one above the last.
+const DONE: u32 = NO_ECHO - 1;
+/// Levels of 802.1Q.
+const LEVELS: u8 = 8;
+
+/// A message, by its flow's slot.
+#[derive(Debug, Clone, Copy, Default)]
+struct Message {
+    /// The sender may send those below; the receiver has said so.
+    granted: u32,
+    asked: u32,
+    /// Of those that were granted.
+    level: u8,
+    /// The sender's next new packet, and those that are asked for again.
+    next: u32,
+    again: (u32, u32),
+    /// The receiver knows of it.
+    known: bool,
+}
+
+/// What a host is about.
+#[derive(Debug, Clone, Default)]
+struct Host {
+    /// Its messages that are not finished, and those that come to it and are not complete.
+    out: Vec<u32>,
+    coming: Vec<u32>,
+    /// When its link will have sent what it was given.
+    free: Ps,
+    /// An event looks again then.
+    wakes: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Homa {
+    messages: Vec<Message>,
+    hosts: Vec<Host>,
+}
+
+impl Homa {
+    /// Packets that a message may send now.
+    fn ready(&self, slot: u32) -> bool {
+        let message = &self.messages[slot as usize];
+        message.next < message.granted || message.again.0 < message.again.1
+    }
+}
+
+impl Hosts {
+    /// A message begins.
+    pub(super) fn begin_message(&mut self, net: &mut Network, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        let t = self.manner.of(flow);
+        let (host, granted) = (usize::from(flow.from), t.initial_window.min(flow.size()));
+        flow.hear(t, net.now);
+        if self.homa.hosts.is_empty() {
+            self.homa.hosts = vec![Host::default(); self.lines.len()];
+        }
+        if self.homa.messages.len() <= slot as usize {
+            self.homa.messages.resize(slot as usize + 1, Message::default());
+        }
+        self.homa.messages[slot as usize] = Message { granted, asked: granted, ..Message::default() };
+        self.homa.hosts[host].out.push(slot);
+        self.pump(net, host as u32);
+        self.keep_timer(net, slot);
+    }
+
+    /// The host's link may be free.
+    pub(super) fn wake(&mut self, net: &mut Network, host: u32) {
+        self.homa.hosts[host as usize].wakes = false;
+        self.pump(net, host);
+    }
+
+    /// Sends a packet of the message that has the least left, as soon as the link is free.
+    fn pump(&mut self, net: &mut Network, host: u32) {
+        let of = &self.homa.hosts[host as usize];
+        let left = |slot: u32| self.flows[slot as usize].size() - self.homa.messages[slot as usize].next;
+        let ready = of.out.iter().copied().filter(|&slot| self.homa.ready(slot));
+        let Some(slot) = ready.min_by_key(|&slot| (left(slot), self.flows[slot as usize].key)) else { return };
+        if of.free <= net.now {
+            self.send_next(net, slot);
+        }
+        let of = &mut self.homa.hosts[host as usize];
+        if !of.wakes {
+            of.wakes = true;
+            net.wheel.push(of.free, TIMER | HOST | host);
+        }
+    }
+
+    fn send_next(&mut self, net: &mut Network, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        let t = self.manner.of(flow);
+        let message = &mut self.homa.messages[slot as usize];
+        let again = message.again.0 < message.again.1;
+        let counter = if again { &mut message.again.0 } else { &mut message.next };
+        let number = *counter;
+        *counter += 1;
+        let unasked = LEVELS - t.congestion.scheduled();
+        let level = if number < t.initial_window { flow.level.min(unasked - 1) } else { message.level };
+        let bytes = flow.bytes(t, number);
+        flow.sent(number);
+        self.handled.sent[Kind::Data as usize] += 1;
+        self.handled.retransmitted += u64::from(again);
+        let host = flow.from;
+        let packet = Packet {
+            flow: slot,
+            seq: number,
+            echo: if again { AGAIN } else { 0 },
+            stamp: 0,
+            rank: 1 + u32::from(level),
+            link: 0,
+            bytes,
+            to: flow.to,
+            kind: Kind::Data,
+            marked: false,
+            ect: false,
+        };
+        self.occupy(net.now, host, bytes);
+        self.send(net, packet);
+    }
+
+    /// The host's link is given so many bytes.
+    fn occupy(&mut self, now: Ps, host: u16, bytes: u16) {
+        let time = u64::from(bytes) * 8 * S / self.lines[usize::from(host)];
+        let free = &mut self.homa.hosts[usize::from(host)].free;
+        *free = now.max(*free) + time;
+    }
+
+    /// Data has arrived.
+    pub(super) fn take_message(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
+        let slot = packet.flow;
+        net.pool.remove(handle);
+        let flow = &mut self.flows[slot as usize];
+        flow.in_network -= 1;
+        if flow.finished() {
+            self.free_if_done(slot);
+            return;
+        }
+        let (size, had) = (flow.size(), flow.expected());
+        let complete = flow.receiver.receive(packet.seq) == size;
+        if complete && had < size {
+            self.tell_received(net, slot);
+        }
+        self.review(net, slot);
+    }
+
+    /// The sender asks what has become of its message.
+    pub(super) fn asked_for(&mut self, net: &mut Network, handle: u32, slot: u32) {
+        net.pool.remove(handle);
+        let flow = &mut self.flows[slot as usize];
+        flow.in_network -= 1;
+        if flow.finished() {
+            self.free_if_done(slot);
+            return;
+        }
+        self.review(net, slot);
+        let flow = &self.flows[slot as usize];
+        if flow.expected() < flow.size() {
+            self.say(net, slot, self.homa.messages[slot as usize].asked, NO_ECHO);
+        }
+    }
+
+    /// The receiver has news of a message: it says that all has come, or waits for what was granted. Then it grants.
+    fn review(&mut self, net: &mut Network, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        let (host, size) = (usize::from(flow.to), flow.size());
+        let message = &mut self.homa.messages[slot as usize];
+        let coming = &mut self.homa.hosts[host].coming;
+        if flow.expected() == size {
+            if std::mem::take(&mut message.known) {
+                coming.retain(|&other| other != slot);
+            }
+            flow.receiver.due = Ps::MAX;
+            self.say(net, slot, size, DONE);
+        } else {
+            if !std::mem::replace(&mut message.known, true) {
+                coming.push(slot);
+            }
+            flow.receiver.due = net.now + self.manner.of(flow).min_rto;
+            if flow.receiver.timer_at == Ps::MAX {
+                self.keep_ack_timer(net, slot);
+            }
+        }
+        self.grant(net, host);
+    }
+
+    /// The messages that have the least left may send as many packets as a round trip holds, each on a level of its own: the lowest
+    /// ones, so that a shorter message that comes has one above them (section 3.4).
+    fn grant(&mut self, net: &mut Network, host: usize) {
+        let asks = |slot: &u32| self.homa.messages[*slot as usize].asked < self.flows[*slot as usize].size();
+        let mut active: Vec<u32> = self.homa.hosts[host].coming.iter().copied().filter(asks).collect();
+        active.sort_unstable_by_key(|&slot| {
+            let flow = &self.flows[slot as usize];
+            (flow.size() - flow.receiver.got(), flow.key)
+        });
+        let Some(&first) = active.first() else { return };
+        active.truncate(self.manner.of(&self.flows[first as usize]).congestion.scheduled().into());
+        for (place, slot) in (1..).zip(&active) {
+            let flow = &self.flows[*slot as usize];
+            let t = self.manner.of(flow);
+            let window = (flow.receiver.got() + t.initial_window).min(flow.expected() + t.max_window).min(flow.size());
+            let message = &mut self.homa.messages[*slot as usize];
+            if window > message.asked {
+                message.asked = window;
+                message.level = LEVELS - 1 - (active.len() as u8 - place);
+                self.say(net, *slot, window, NO_ECHO);
+            }
+        }
+    }
+
+    /// The receiver's word, as an ACK.
+    fn say(&mut self, net: &mut Network, slot: u32, seq: u32, echo: u32) {
+        let flow = &mut self.flows[slot as usize];
+        flow.in_network += 1;
+        let (host, to, bytes) = (flow.to, flow.from, self.manner.of(flow).ack_bytes);
+        self.handled.sent[Kind::Ack as usize] += 1;
+        let (stamp, kind) = (self.homa.messages[slot as usize].level.into(), Kind::Ack);
+        let word = Packet { flow: slot, seq, echo, stamp, rank: 0, link: 0, bytes, to, kind, marked: false, ect: false };
+        let handle = net.pool.add(word);
+        self.occupy(net.now, host, bytes);
+        self.offer(net, host.into(), handle);
+    }
+
+    /// The sender has the receiver's word.
+    #[inline(never)]
+    pub(super) fn heed_receiver(&mut self, net: &mut Network, packet: &Packet) {
+        let slot = packet.flow;
+        let flow = &mut self.flows[slot as usize];
+        let host = flow.from;
+        let message = &mut self.homa.messages[slot as usize];
+        if packet.echo == DONE {
+            flow.complete();
+            self.homa.hosts[usize::from(host)].out.retain(|&other| other != slot);
+            self.finish(net, slot);
+            return;
+        }
+        flow.hear(self.manner.of(flow), net.now);
+        if packet.echo == NO_ECHO {
+            message.granted = message.granted.max(packet.seq);
+            message.level = packet.stamp as u8;
+        } else {
+            message.again = (packet.echo, packet.seq.min(message.next));
+        }
+        self.pump(net, host.into());
+    }
+
+    /// What was granted has not come in time: its first gap is asked for again, unless messages that have less left hold it up.
+    pub(super) fn ask_again(&mut self, net: &mut Network, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        let asked = self.homa.messages[slot as usize].asked;
+        let (from, to) = flow.receiver.gap(asked);
+        let (host, most) = (usize::from(flow.to), self.manner.of(flow).congestion.scheduled());
+        flow.receiver.due = net.now + self.manner.of(flow).min_rto;
+        self.keep_ack_timer(net, slot);
+        let left = |slot: u32| self.flows[slot as usize].size() - self.flows[slot as usize].receiver.got();
+        let before = self.homa.hosts[host].coming.iter().filter(|&&other| left(other) < left(slot)).count();
+        if from < to && before < usize::from(most) {
+            self.say(net, slot, to, from);
+        }
+    }
+
+    /// The sender has heard nothing for long.
+    pub(super) fn ask_receiver(&mut self, net: &mut Network, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        flow.back_off(self.manner.of(flow), net.now);
+        self.send_bare(net, slot, Kind::Probe, false);
+        self.keep_timer(net, slot);
+    }
+}

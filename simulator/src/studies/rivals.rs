@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What came after QJump, in Figure 9's fabric: what is not told here is as in the published scripts.
+
+use crate::core::time::{MS, NS, US};
+use crate::host::admission::Aequitas;
+use crate::host::congestion::{Congestion, Dcqcn, Swift};
+use crate::host::limiter::Limiter;
+use crate::host::transport::DATA;
+use crate::net::pause::Pause;
+use crate::queue::aqm::{Profile, Protection, Reading, Red};
+use crate::queue::limit::Limit;
+use crate::queue::setting::Queue;
+use crate::sim::scheme::Scheme;
+
+/// Names of these schemes.
+pub(crate) const NAMES: [&str; 5] = ["swift", "bbr", "dcqcn", "homa", "aequitas"];
+
+impl Scheme {
+    /// Swift: a target of 25 us where an empty round trip takes 15, and at most as much again for small windows.
+    pub fn swift() -> Self {
+        let mut scheme = Self::tcp();
+        scheme.transport.congestion = Congestion::Swift(Swift { base: 25 * US, scaling: 25 * US, ..Swift::default() });
+        scheme
+    }
+
+    /// BBR, the first version.
+    pub fn bbr() -> Self {
+        let mut scheme = Self::tcp();
+        scheme.transport.congestion = Congestion::Bbr;
+        scheme
+    }
+
+    /// DCQCN with its thresholds by the links' rate (5 to 50 kB, 1 %), over links that pause from 100 kB on, so that nothing is lost.
+    pub fn dcqcn() -> Self {
+        let mut scheme = Self::tcp();
+        scheme.queue = Queue::Red(Red {
+            limit: Limit::None,
+            profile: Profile { min: Limit::Bytes(5_000), max: Limit::Bytes(50_000), max_p: 10_000 },
+            not_ect: None,
+            gentle: false,
+            weight: 0,
+            in_packets: false,
+            mean_packet: DATA,
+            reading: Reading::Ns2,
+            mark_p: None,
+            protection: Protection::AckSyn,
+        });
+        // The most that a host's cable of 10 Gb/s or one of 40 between switches brings after that.
+        let room = Pause::headroom(2_700 * NS, 800, DATA).max(Pause::headroom(200 * NS, 200, DATA));
+        scheme.pause = Some(Pause { xoff: 100_000, xon: 50_000, buffer: 100_000 + room, per_level: false });
+        scheme.transport.max_window = 8_000;
+        scheme.transport.min_rto = 10 * MS;
+        scheme.transport.congestion = Congestion::Dcqcn(Dcqcn::default());
+        scheme
+    }
+
+    /// Homa: 12 packets unasked, two levels for those by the message's size, six for what is granted.
+    pub fn homa() -> Self {
+        let mut scheme = Self::tcp();
+        scheme.queue = Queue::Priority { limit: 150 * u64::from(DATA) };
+        scheme.transport.max_window = 1_000;
+        scheme.transport.min_rto = 10 * MS;
+        scheme.transport.congestion = Congestion::Homa { scheduled: 6 };
+        scheme
+    }
+
+    /// Aequitas over Swift: two levels with targets for short flows, whose others and whose long ones are last. Levels are strict here, where
+    /// the paper's switches share by weights.
+    pub fn aequitas() -> Self {
+        let mut scheme = Self::swift();
+        scheme.queue = Queue::Priority { limit: 150 * u64::from(DATA) };
+        let mut targets = [None; 8];
+        (targets[0], targets[1]) = (Some(20 * US), Some(5 * US));
+        scheme.levels = [6, 133, 134, 135, 136, 137, 138];
+        scheme.limiter = Limiter::Aequitas(Aequitas { targets, ..Aequitas::default() });
+        scheme
+    }
+
+    pub(crate) fn rival(name: &str) -> Option<Self> {
+        let make: [fn() -> Self; NAMES.len()] = [Self::swift, Self::bbr, Self::dcqcn, Self::homa, Self::aequitas];
+        NAMES.iter().position(|&known| known == name).map(|place| make[place]())
+    }
+}

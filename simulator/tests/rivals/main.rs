@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What came after QJump, each beside what was published of it or follows from its rules.
+
+mod aequitas;
+mod bbr;
+mod dcqcn;
+mod homa;
+mod mixed;
+mod swift;
+
+use qjump_sim::apps::{App, AppResult, Bulk};
+use qjump_sim::{
+    Cable, Congestion, Limit, Outcome, PortResult, Ps, Queue, Scheme, Simulation, Topology, Transport, Tree, Workload,
+};
+
+/// Senders on one switch and a receiver on another, host 0; the cable between the switches is the bottleneck.
+fn dumbbell(senders: u32, edge: Cable, trunk: Cable) -> Topology {
+    let mut tree = Tree::new().switch("x").switch("y").host("a").cable("a", "y", edge).cable("x", "y", trunk);
+    for number in 0..senders {
+        let name = format!("b{number:03}");
+        tree = tree.host(&name).cable(&name, "x", edge);
+    }
+    tree.build().unwrap()
+}
+
+/// A transport of windows without connection setup or delayed ACKs, with a window that does not limit.
+fn transport(congestion: Congestion) -> Transport {
+    Transport { delayed_ack: None, handshake: None, initial_rto: None, max_window: 8_000, ..Transport::linux(congestion) }
+}
+
+/// Endless flows from hosts 1, 2, ... to host 0, whose deliveries are noted at this distance.
+fn endless(senders: u32, until: Ps, interval: Ps) -> Workload {
+    let bulk = |src| App::Bulk(Bulk { src, dst: 0, level: 0, start: 0, until, window: None, interval });
+    Workload::of_apps((1..=senders).map(bulk).collect())
+}
+
+/// Runs it; what had come out at the first time and at the second, and the ports then.
+fn between(topology: &Topology, scheme: &Scheme, workload: &Workload, [from, to]: [Ps; 2]) -> ([Outcome; 2], Vec<PortResult>) {
+    let mut simulation = Simulation::watching(topology, scheme, workload, 1).unwrap();
+    let outcomes = [from, to].map(|stop| {
+        simulation.run_until(stop);
+        simulation.outcome()
+    });
+    (outcomes, simulation.ports())
+}
+
+/// Bytes that each endless flow has delivered.
+fn delivered(outcome: &Outcome) -> Vec<u64> {
+    let bytes = |app: &AppResult| match app {
+        AppResult::Bulk(bulk) => bulk.bytes,
+        _ => unreachable!("only endless flows"),
+    };
+    outcome.apps.iter().map(bytes).collect()
+}
+
+/// Between both outcomes: bit/s of each flow, and the mean time that data took, in ps.
+fn rates([before, after]: &[Outcome; 2]) -> (Vec<f64>, f64) {
+    let seconds = (after.end - before.end) as f64 / 1e12;
+    let rates = delivered(before).iter().zip(delivered(after)).map(|(from, to)| (to - from) as f64 * 8.0 / seconds).collect();
+    let (from, to) = (before.counters.latency, after.counters.latency);
+    (rates, (to.sum - from.sum) as f64 / (to.packets - from.packets) as f64)
+}
+
+fn without_limit(transport: Transport) -> Scheme {
+    Scheme { transport, queue: Queue::DropTail(Limit::None), ..Scheme::tcp() }
+}
