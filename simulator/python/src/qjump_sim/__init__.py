@@ -16,32 +16,30 @@ machine. What cannot be simulated is a ValueError: one sentence that begins with
 from __future__ import annotations
 
 from qjump_sim import _native
-from qjump_sim.network import Cable, LeafSpine, Quantiles, Tree
+from qjump_sim.network import Cable, Failure, Graph, LeafSpine, Quantiles, Tree
 from qjump_sim.outcome import ByKind, Counters, Latency, Outcome, Port, Region, Regions, SourceResult
-from qjump_sim.scenario import Scenario, run
-from qjump_sim.scheme import (
+from qjump_sim.queues import (
     CoDel,
-    Congestion,
-    Cubic,
-    Dctcp,
     DropTail,
-    Ecn,
+    DualPi2,
     Marking,
     Packets,
     Pause,
-    PerFlow,
-    PerHost,
+    Pfc,
     PFabric,
+    Pie,
     Priority,
     Profile,
+    Queue,
     Red,
-    Reno,
     RoundRobin,
-    Scheme,
     Threshold,
     Time,
-    Transport,
+    TimeAware,
+    Wfq,
 )
+from qjump_sim.scenario import Scenario, run
+from qjump_sim.scheme import Congestion, Cubic, Dctcp, Ecn, PerFlow, PerHost, Reno, Scheme, Transport
 from qjump_sim.traffic import Flows, Poisson, Published, Sizes, Source
 
 NS = 1_000
@@ -54,7 +52,8 @@ FIG9: LeafSpine = _native.fig9()
 """QJump's Figure 9: 9 racks of 16 hosts at 10 Gb/s, 4 spines at 40 Gb/s; 2.7 us of delay to and from a host, 0.2 us between switches."""
 
 __all__ = [
-    "FIG9", "MS", "NS", "US", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dctcp", "DropTail", "Ecn", "Flows", "Latency",
-    "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Poisson", "Port", "Priority", "Profile", "Published",
-    "Quantiles", "Red", "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Threshold", "Time", "Transport", "Tree", "run",
+    "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dctcp", "DropTail", "DualPi2", "Ecn", "FIG9", "Failure", "Flows", "Graph",
+    "Latency", "LeafSpine", "MS", "Marking", "NS", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Pfc", "Pie", "Poisson", "Port",
+    "Priority", "Profile", "Published", "Quantiles", "Queue", "Red", "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Sizes",
+    "Source", "SourceResult", "Threshold", "Time", "TimeAware", "Transport", "Tree", "US", "Wfq", "run",
 ]  # fmt: skip
