@@ -167,7 +167,8 @@ fn an_urgent_level_has_less_than_a_full_packet() {
     assert!(longest <= own + epoch / 2 + 2 * 1_200_000, "{longest}");
     assert!(longest > own + epoch / 2, "the bound is not approached: {longest}");
     assert_eq!(outcome.counters.limited.total(), 0);
-    assert!(outcome.counters.delivered.datagrams > 30_000 + 8_000, "the link is not full");
+    // Urgent ones take 47 % of it.
+    assert!(outcome.counters.delivered.datagrams > 30_000 + 5_000, "the link is not full");
 }
 
 /// What is larger than its level's budget can never be sent, and is told before anything begins.

@@ -4,6 +4,7 @@
 mod apps;
 mod columns;
 mod part;
+mod queues;
 mod scenario;
 
 use pyo3::exceptions::PyValueError;
@@ -13,7 +14,7 @@ use pyo3::BoundObject;
 use qjump_sim::apps::fan_in;
 use qjump_sim::{ps_per_byte, Congestion, Latency, Pause, PerHost, Rank, Routing, Transport};
 use qjump_sim::{
-    ByKind, Cable, Counters, End, Flows, LeafSpine, Limit, Limiter, PortResult, Ps, Queue, Red, Region, Regions, Scheme,
+    ByKind, Cable, Counters, End, Flows, Graph, LeafSpine, Limit, Limiter, PortResult, Ps, Queue, Red, Region, Regions, Scheme,
     Simulation,
 };
 
@@ -32,6 +33,9 @@ type Ran<'py> = (
     Vec<apps::Result<'py>>,
     Vec<Bound<'py, PyAny>>,
 );
+
+/// Switches, hosts and cables of a network whose nodes have names.
+type Named<'py> = (Vec<String>, Vec<String>, Vec<(String, String, Bound<'py, PyAny>)>);
 
 /// Runs a scenario without the interpreter's lock, and ends early when a signal's handler raises.
 #[pyfunction]
@@ -76,6 +80,7 @@ fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>>
         ("full", of.full),
         ("pushed_out", of.pushed_out),
         ("early", of.early),
+        ("failed", of.failed),
         ("limited", of.limited),
     ];
     for (name, ByKind { data, acks, probes, datagrams, syns, syn_acks }) in kinds {
@@ -113,16 +118,27 @@ fn fig9(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     make(py, "LeafSpine", (racks, hosts_per_rack, spines, cable(edge)?, cable(uplink)?))
 }
 
-/// Number of each host of a tree by its name.
+/// Number of each host of a tree or graph by its name.
 #[pyfunction]
 fn host_numbers<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let part = Part::new(tree, "topology");
-    let topology = scenario::tree(&part)?;
+    let topology = scenario::named(&part)?;
     let numbers = PyDict::new(py);
     for name in part.get("hosts")?.items()? {
         numbers.set_item(name.object(), topology.host(&name.text()?))?;
     }
     Ok(numbers)
+}
+
+/// Switches, hosts and cables of a fat-tree.
+#[pyfunction]
+fn fat_tree<'py>(k: u32, edge: &Bound<'py, PyAny>, trunk: &Bound<'py, PyAny>) -> PyResult<Named<'py>> {
+    let cable = |of, place| scenario::cable(&Part::new(of, place));
+    let tree = Graph::fat_tree(k, cable(edge, "edge")?, cable(trunk, "trunk")?).map_err(|e| told(&e))?;
+    // Hosts alone are called so.
+    let by = |other: &str| if other.starts_with('h') { edge } else { trunk };
+    let cables = tree.cables().iter().map(|(one, other, _)| (one.clone(), other.clone(), by(other).clone())).collect();
+    Ok((tree.switches().to_vec(), tree.hosts().to_vec(), cables))
 }
 
 /// The scheme of a name in a network.
@@ -273,6 +289,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(fig9, module)?)?;
     module.add_function(wrap_pyfunction!(host_numbers, module)?)?;
+    module.add_function(wrap_pyfunction!(fat_tree, module)?)?;
     module.add_function(wrap_pyfunction!(scheme, module)?)?;
     module.add_function(wrap_pyfunction!(linux, module)?)?;
     module.add_function(wrap_pyfunction!(hadoop, module)?)?;

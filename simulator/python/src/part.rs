@@ -111,3 +111,10 @@ impl<'py> Part<'py> {
 pub fn told(error: &qjump_sim::Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
+
+/// Its elements, which are so many.
+pub fn array<'py, T, const N: usize>(part: &Part<'py>, read: impl Fn(&Part<'py>) -> PyResult<T>) -> PyResult<[T; N]> {
+    let items = part.items()?.iter().map(read).collect::<PyResult<Vec<T>>>()?;
+    let count = items.len();
+    items.try_into().map_err(|_| part.wrong(&format!("it has {count} values, not {N}")))
+}

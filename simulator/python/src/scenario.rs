@@ -3,14 +3,15 @@
 
 use pyo3::prelude::*;
 use qjump_sim::{
-    Aequitas, Arrivals, Budgets, Bytes, Cable, CoDel, Congestion, Dcqcn, Epochs, FlowSpec, Flows, Gap, LeafSpine, Limit, Limiter,
-    Mode, Pause, PerHost, Profile, Protection, Quantiles, Queue, Rank, Reading, Red, Routing, Scenario, Scheme, Sizes, Source,
-    Swift, Topology, Transport, Tree, Wish, Workload,
+    Aequitas, Arrivals, Budgets, Bytes, Cable, Congestion, Dcqcn, Epochs, Failure, FlowSpec, Flows, Gap, Graph, LeafSpine,
+    Limiter, Mode, PerHost, Quantiles, Rank, Routing, Scenario, Scheme, Sizes, Source, Swift, Topology, Transport, Tree, Wish,
+    Workload,
 };
 
 use crate::apps::apps;
 use crate::columns;
-use crate::part::{told, Part, LATEST};
+use crate::part::{array, told, Part, LATEST};
+use crate::queues::{pause, queue};
 
 pub fn scenario(object: &Bound<'_, PyAny>) -> PyResult<Scenario> {
     let whole = Part::new(object, "");
@@ -31,8 +32,8 @@ pub fn topology(part: &Part) -> PyResult<Topology> {
             let topology = Topology::leaf_spine(&leaf_spine(part)?).map_err(|e| part.refused(&e))?;
             with_jitter(topology, part, |host, _| host.whole())
         }
-        "Tree" => tree(part),
-        _ => Err(part.is_not("a LeafSpine or a Tree")),
+        "Tree" | "Graph" => named(part),
+        _ => Err(part.is_not("a LeafSpine, a Tree or a Graph")),
     }
 }
 
@@ -49,7 +50,37 @@ pub fn leaf_spine(part: &Part) -> PyResult<LeafSpine> {
     })
 }
 
-pub fn tree(part: &Part) -> PyResult<Topology> {
+/// A network whose nodes have names.
+pub fn named(part: &Part) -> PyResult<Topology> {
+    let nodes = nodes(part)?;
+    let topology = if part.class()? == "Graph" {
+        part.get("failures")?
+            .items()?
+            .iter()
+            .try_fold(Graph::new(nodes), |graph, of| failure(of).map(|of| graph.failure(of)))?
+            .build()
+    } else {
+        nodes.build()
+    };
+    with_jitter(topology.map_err(|e| part.refused(&e))?, part, |host, topology| {
+        let name = host.text()?;
+        topology.host(&name).ok_or_else(|| host.wrong(&format!("there is no host {name}")))
+    })
+}
+
+fn failure(part: &Part) -> PyResult<Failure> {
+    if part.class()? != "Failure" {
+        return Err(part.is_not("a Failure"));
+    }
+    Ok(Failure {
+        one: part.get("one")?.text()?,
+        other: part.get("other")?.text()?,
+        down: part.get("down")?.time()?,
+        up: part.get("up")?.given().map(|up| up.time()).transpose()?,
+    })
+}
+
+fn nodes(part: &Part) -> PyResult<Tree> {
     let mut tree = Tree::new();
     for name in part.get("switches")?.items()? {
         tree = tree.switch(&name.text()?);
@@ -63,11 +94,7 @@ pub fn tree(part: &Part) -> PyResult<Topology> {
         };
         tree = tree.cable(&one.text()?, &other.text()?, cable(by)?);
     }
-    let topology = tree.build().map_err(|e| part.refused(&e))?;
-    with_jitter(topology, part, |host, topology| {
-        let name = host.text()?;
-        topology.host(&name).ok_or_else(|| host.wrong(&format!("there is no host {name}")))
-    })
+    Ok(tree)
 }
 
 /// With what hosts draw; `number` reads whom a topology means by a host.
@@ -121,99 +148,6 @@ fn scheme(part: &Part, topology: &Topology) -> PyResult<Scheme> {
         }),
         _ => Err(part.is_not("a Scheme or the name of one")),
     }
-}
-
-fn queue(part: &Part) -> PyResult<Queue> {
-    let bytes = |field| part.get(field)?.whole();
-    match part.class()?.as_str() {
-        "DropTail" => {
-            let limits = (part.get("bytes")?.given(), part.get("packets")?.given());
-            Ok(Queue::DropTail(match limits {
-                (None, None) => Limit::None,
-                (Some(bytes), None) => Limit::Bytes(bytes.whole()?),
-                (None, Some(packets)) => Limit::Packets(packets.whole()?),
-                (Some(_), Some(_)) => return Err(part.wrong("a limit is in bytes or in packets, not in both")),
-            }))
-        }
-        "Marking" => Ok(Queue::Marking { limit: bytes("limit")?, threshold: bytes("threshold")? }),
-        "Priority" => Ok(Queue::Priority { limit: bytes("limit")? }),
-        "PFabric" => Ok(Queue::PFabric { limit: bytes("limit")? }),
-        "RoundRobin" => Ok(Queue::RoundRobin { limit: bytes("limit")?, quantum: part.get("quantum")?.whole()? }),
-        "Threshold" => Ok(Queue::Threshold { limit: limit(&part.get("limit")?)?, threshold: limit(&part.get("threshold")?)? }),
-        "Red" => red(part).map(Queue::Red),
-        "CoDel" => Ok(Queue::CoDel(CoDel {
-            limit: limit(&part.get("limit")?)?,
-            target: part.get("target")?.duration()?,
-            interval: part.get("interval")?.duration()?,
-            protection: protection(&part.get("protection")?)?,
-        })),
-        _ => Err(part.is_not("a DropTail, Marking, Threshold, Red, CoDel, Priority, PFabric or RoundRobin")),
-    }
-}
-
-fn red(part: &Part) -> PyResult<Red> {
-    let reading = part.get("reading")?;
-    Ok(Red {
-        limit: limit(&part.get("limit")?)?,
-        profile: profile(part)?,
-        not_ect: part.get("not_ect")?.given().map(|other| profile(&other)).transpose()?,
-        gentle: part.get("gentle")?.flag()?,
-        weight: part.get("weight")?.whole()?,
-        in_packets: part.get("in_packets")?.flag()?,
-        mean_packet: part.get("mean_packet")?.whole()?,
-        reading: match reading.text()?.as_str() {
-            "ns-2" => Reading::Ns2,
-            "linux" => Reading::Linux,
-            _ => return Err(reading.is_not("'ns-2' or 'linux'")),
-        },
-        mark_p: part.get("mark_p")?.given().map(|p| millionths(&p)).transpose()?,
-        protection: protection(&part.get("protection")?)?,
-    })
-}
-
-fn profile(part: &Part) -> PyResult<Profile> {
-    Ok(Profile { min: limit(&part.get("min")?)?, max: limit(&part.get("max")?)?, max_p: millionths(&part.get("max_p")?)? })
-}
-
-fn millionths(part: &Part) -> PyResult<u32> {
-    match part.real()? {
-        p if (0.0..=1.0).contains(&p) => Ok(whole(p * 1e6)),
-        _ => Err(part.is_not("between 0 and 1")),
-    }
-}
-
-/// The nearest whole number of one that is not negative.
-#[allow(clippy::cast_sign_loss)]
-fn whole(real: f64) -> u32 {
-    real.round() as u32
-}
-
-/// Bytes, `Packets`, `Time` or nothing.
-fn limit(part: &Part) -> PyResult<Limit> {
-    match part.class()?.as_str() {
-        "NoneType" => Ok(Limit::None),
-        "Packets" => Ok(Limit::Packets(part.get("count")?.whole()?)),
-        "Time" => Ok(Limit::Time(part.get("ps")?.duration()?)),
-        _ => Ok(Limit::Bytes(part.whole()?)),
-    }
-}
-
-fn protection(part: &Part) -> PyResult<Protection> {
-    match part.text()?.as_str() {
-        "default" => Ok(Protection::Default),
-        "ece-bit" => Ok(Protection::EceBit),
-        "ack+syn" => Ok(Protection::AckSyn),
-        "nodrop" => Ok(Protection::NoDrop),
-        _ => Err(part.is_not("'default', 'ece-bit', 'ack+syn' or 'nodrop'")),
-    }
-}
-
-fn pause(part: &Part) -> PyResult<Pause> {
-    if part.class()? != "Pause" {
-        return Err(part.is_not("a Pause"));
-    }
-    let bytes = |field| part.get(field)?.whole();
-    Ok(Pause { xoff: bytes("xoff")?, xon: bytes("xon")?, buffer: bytes("buffer")? })
 }
 
 /// Up to three, the rest is none.
@@ -336,12 +270,6 @@ fn limiter(part: &Part) -> PyResult<Limiter> {
         "Aequitas" => aequitas(part).map(Limiter::Aequitas),
         _ => Err(part.is_not("a PerFlow, PerHost, Aequitas or None")),
     }
-}
-
-fn array<'py, T, const N: usize>(part: &Part<'py>, read: impl Fn(&Part<'py>) -> PyResult<T>) -> PyResult<[T; N]> {
-    let items = part.items()?.iter().map(read).collect::<PyResult<Vec<T>>>()?;
-    let count = items.len();
-    items.try_into().map_err(|_| part.wrong(&format!("it has {count} values, not {N}")))
 }
 
 fn flows(part: &Part) -> PyResult<Flows> {

@@ -23,8 +23,11 @@ from qjump_sim import (
     Cubic,
     Dctcp,
     DropTail,
+    DualPi2,
     Ecn,
+    Failure,
     Flows,
+    Graph,
     Homa,
     LeafSpine,
     Marking,
@@ -33,11 +36,14 @@ from qjump_sim import (
     Pause,
     PerFlow,
     PerHost,
+    Pfc,
+    Pie,
     Poisson,
     Priority,
     Profile,
     Published,
     Quantiles,
+    Queue,
     Red,
     Reno,
     RoundRobin,
@@ -49,8 +55,10 @@ from qjump_sim import (
     Swift,
     Threshold,
     Time,
+    TimeAware,
     Transport,
     Tree,
+    Wfq,
     run,
 )
 from qjump_sim.apps import Ping, PingResult
@@ -358,6 +366,46 @@ def test_wrong_columns_are_told(column: str, values: ArrayLike, sentence: str) -
     assert str(raised.value) == sentence
 
 
+def test_all_hosts_of_a_fat_tree_send_at_full_rate() -> None:
+    cable = Cable(10**10, US)
+    tree = Graph.fat_tree(4, cable, cable)
+    assert (len(tree.switches), len(tree.hosts), len(tree.cables)) == (20, 16, 48)
+    assert tree.numbers() == {f"h{number:05}": number for number in range(16)}
+    sources = [Source(host, (host + 8) % 16, 1_200_000, 1500, 1000) for host in range(16)]
+    outcome = run(Scenario(tree, replace(TCP, queue=DropTail(packets=16)), sources=sources))
+    assert [source.delivered for source in outcome.sources] == [1000] * 16
+    assert outcome.end < 1000 * 1_200_000 + 6 * 2_200_000 + 16 * 1_200_000
+
+
+def test_a_failing_cable_loses_what_it_carries() -> None:
+    cable = Cable(10**10, US)
+    joined = [("a", "s"), ("s", "m"), ("s", "n"), ("m", "t"), ("n", "t"), ("t", "b")]
+    graph = Graph("smnt", "ab", [(*ends, cable) for ends in joined], failures=[Failure("s", "m", 100 * US, 200 * US)])
+    outcome = run(Scenario(graph, "tcp", sources=[Source(0, 1, 2_400_000, 1500, 200)]))
+    assert (outcome.counters["failed"].datagrams, outcome.sources[0].delivered, outcome.sources[0].delay_max) == (1, 199, 8_800_000)
+
+
+@pytest.mark.parametrize(
+    ("queue", "pause"),
+    [
+        (Wfq(150_000, [8, 4, 1, 1, 1, 1, 1, 1]), None),
+        (TimeAware(150_000, [(50 * US, [0]), (150 * US, range(1, 8))], 10 * US), None),
+        (Pie(150_000, 50 * US, 50 * US, 40, 400, 100 * US), None),
+        (DualPi2(150_000, 50 * US, 50 * US, 40, 400, least=10 * US, range=10 * US), None),
+        (Priority(1 << 40), Pfc(20_000, 10_000, 20_000 + Pause.headroom(FIG9.edge, 1500))),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_queues_and_pauses_of_today_carry_flows(queue: Queue, pause: Pfc | None) -> None:
+    scheme = replace(Scheme.named("dctcp", FIG9), queue=queue, pause=pause)
+    outcome = run(Scenario(FIG9, scheme, Poisson("search", 0.6, 200)))
+    assert (outcome.finish >= outcome.start).all()
+    counters = outcome.counters
+    dropped = [sum(counters[fate]) for fate in ("full", "pushed_out", "early", "failed", "limited")]  # type: ignore[literal-required]
+    assert sum(counters["sent"]) == sum(counters["delivered"]) + sum(dropped) + counters["in_flight"]
+    assert not pause or (counters["pauses"] > 0 and sum(dropped) == 0)
+
+
 TCP = Scheme.named("tcp", FIG9)
 SIX = Flows([0], [0], [1], [6])
 QUANTILES = Quantiles([(0, 0), (100, US)])
@@ -389,15 +437,26 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
         (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 1), (100,)]))]), "tcp", SIX), "topology.jitter[0][1].points[1]: (100,) is not a percentage"),  # type: ignore[list-item]
         (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 1), (99, 2)]))]), "tcp", SIX), "topology.jitter[0][1]: quantiles do not go from 0 to 100 %"),
         (Scenario(replace(FIG9, jitter=[(0, Quantiles([(0, 2), (100, 1)]))]), "tcp", SIX), "topology.jitter[0][1]: quantiles do not ascend"),
-        (Scenario("fig9", "tcp", SIX), "topology: 'fig9' is not a LeafSpine or a Tree"),  # type: ignore[arg-type]
+        (Scenario("fig9", "tcp", SIX), "topology: 'fig9' is not a LeafSpine, a Tree or a Graph"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, queue=DropTail(9000, 6)), SIX), "scheme.queue: a limit is in bytes or in packets, not in both"),
         (Scenario(FIG9, replace(TCP, queue=DropTail(-1)), SIX), "scheme.queue.bytes: -1 is not a whole number from 0 to 18446744073709551615"),
         (Scenario(FIG9, replace(TCP, queue=DropTail(9)), SIX), "queue: its limit of 9 bytes holds no packet of 1500"),
         (Scenario(FIG9, replace(TCP, transport=Transport.linux(Dctcp(21))), SIX), "transport: DCTCP's g is below 2^-20, with which alpha stays 0"),
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, congestion=None)), SIX), "scheme.transport.congestion: None is not a Reno, Ecn"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, delayed_ack=-1)), SIX), "scheme.transport.delayed_ack: -1 is not a whole"),
-        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Threshold, Red, CoDel, Priority, PFabric or RoundRobin"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Threshold, Red, CoDel, Priority, PFabric, RoundRobin, Wfq, TimeAware, Pie or DualPi2"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, queue=RoundRobin(9000, 0)), SIX), "queue: a quantum of 0 bytes lets no flow send"),
+        (Scenario(FIG9, replace(TCP, queue=Wfq(9000, [1] * 7)), SIX), "scheme.queue.weights: it has 7 values, not 8"),
+        (Scenario(FIG9, replace(TCP, queue=Wfq(9000, [0] * 8)), SIX), "queue: level 0's weight of 0 is not between 1 and 1048576"),
+        (Scenario(FIG9, replace(TCP, queue=TimeAware(9000, [(US, [8])])), SIX), "scheme.queue.entries[0][1][0]: 8 is not a level from 0 to 7"),
+        (Scenario(FIG9, replace(TCP, queue=TimeAware(9000, [(US, [0])])), SIX), "scheme.queue: the gate of level 1 never opens"),
+        (Scenario(FIG9, replace(TCP, queue=TimeAware(9000, [US])), SIX), "scheme.queue.entries[0]: 1000000 is not a sequence"),  # type: ignore[list-item]
+        (Scenario(FIG9, replace(TCP, queue=Pie(None, alpha=-1)), SIX), "scheme.queue.alpha: -1 is not between 0 and 4000000"),
+        (Scenario(FIG9, replace(TCP, queue=DualPi2(9000, update=0)), SIX), "queue: a target of 15000000000 ps and updates every 0 ps are not"),
+        (Scenario(FIG9, replace(TCP, pause=Pfc(9, 9, 9)), SIX), "queue: a pause of levels needs a queue that serves by level"),
+        (Scenario(Graph(["s"], ["h"], [("h", "s", FIG9.edge)], failures=[Failure("h", "t", 1)]), "tcp", SIX), "topology: failure h--t: there is no such cable"),
+        (Scenario(Graph(["s"], ["h"], [("h", "s", FIG9.edge)], failures=[0]), "tcp", SIX), "topology.failures[0]: 0 is not a Failure"),  # type: ignore[list-item]
+        (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [256] * 8)), SIX), "limiter: level 0 has 256 bytes an epoch, less than a packet of 1500"),
         (Scenario(FIG9, replace(TCP, host_queue=Threshold(9000, "K")), SIX), "scheme.host_queue.threshold: 'K' is not a whole number from 0 to"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, Packets(12))), SIX), "queue: min and max are not both in bytes, packets or time"),
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, mark_p=1.5)), SIX), "scheme.queue.mark_p: 1.5 is not between 0 and 1"),

@@ -198,6 +198,21 @@ impl Tree {
         self
     }
 
+    /// Names of its switches, as they were added.
+    pub fn switches(&self) -> &[String] {
+        &self.switches
+    }
+
+    /// Names of its hosts.
+    pub fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    /// Its cables.
+    pub fn cables(&self) -> &[(String, String, Cable)] {
+        &self.cables
+    }
+
     /// The network. Nodes are numbered in the order of their names, so that it is the same for any order of adding.
     ///
     /// # Errors

@@ -16,35 +16,43 @@ machine. What cannot be simulated is a ValueError: one sentence that begins with
 from __future__ import annotations
 
 from qjump_sim import _native
-from qjump_sim.network import Cable, LeafSpine, Quantiles, Tree
+from qjump_sim.network import Cable, Failure, Graph, LeafSpine, Quantiles, Tree
 from qjump_sim.outcome import ByKind, Counters, Latency, Outcome, Port, Region, Regions, SourceResult
+from qjump_sim.queues import (
+    CoDel,
+    DropTail,
+    DualPi2,
+    Marking,
+    Packets,
+    Pause,
+    Pfc,
+    PFabric,
+    Pie,
+    Priority,
+    Profile,
+    Queue,
+    Red,
+    RoundRobin,
+    Threshold,
+    Time,
+    TimeAware,
+    Wfq,
+)
 from qjump_sim.scenario import Scenario, run
 from qjump_sim.scheme import (
     Aequitas,
     Bbr,
-    CoDel,
     Congestion,
     Cubic,
     Dcqcn,
     Dctcp,
-    DropTail,
     Ecn,
     Homa,
-    Marking,
-    Packets,
-    Pause,
     PerFlow,
     PerHost,
-    PFabric,
-    Priority,
-    Profile,
-    Red,
     Reno,
-    RoundRobin,
     Scheme,
     Swift,
-    Threshold,
-    Time,
     Transport,
 )
 from qjump_sim.traffic import Flows, Poisson, Published, Sizes, Source
@@ -59,7 +67,9 @@ FIG9: LeafSpine = _native.fig9()
 """QJump's Figure 9: 9 racks of 16 hosts at 10 Gb/s, 4 spines at 40 Gb/s; 2.7 us of delay to and from a host, 0.2 us between switches."""
 
 __all__ = [
-    "FIG9", "MS", "NS", "US", "Aequitas", "Bbr", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dcqcn", "Dctcp", "DropTail", "Ecn", "Flows", "Homa", "Latency",
-    "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Poisson", "Port", "Priority", "Profile", "Published",
-    "Quantiles", "Red", "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Swift", "Threshold", "Time", "Transport", "Tree", "run",
+    "Aequitas", "Bbr", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dcqcn", "Dctcp", "DropTail", "DualPi2", "Ecn", "FIG9",
+    "Failure", "Flows", "Graph", "Homa", "Latency", "LeafSpine", "MS", "Marking", "NS", "Outcome", "PFabric", "Packets", "Pause", "PerFlow",
+    "PerHost", "Pfc", "Pie", "Poisson", "Port", "Priority", "Profile", "Published", "Quantiles", "Queue", "Red", "Region", "Regions", "Reno",
+    "RoundRobin", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Swift", "Threshold", "Time", "TimeAware", "Transport", "Tree", "US",
+    "Wfq", "run",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Networks: leaf-spine, or any tree."""
+"""Networks: leaf-spine, any tree, or any graph, whose cables may fail."""
 
 from __future__ import annotations
 
@@ -64,4 +64,37 @@ class Tree:
         return _native.host_numbers(self)
 
 
-Topology = LeafSpine | Tree
+@dataclass(frozen=True)
+class Failure:
+    """The cable between two nodes fails, or all cables between two switches, from `down` to `up` (ps; None: for ever). What it carries and what waits
+    for it is lost; switches know at once."""
+
+    one: str
+    other: str
+    down: int
+    up: int | None = None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """As a `Tree`, but with loops: packets take one of the shortest paths, by the number of cables that work. Every host reaches every other before
+    the first of the `failures` and after the last."""
+
+    switches: Sequence[str]
+    hosts: Sequence[str]
+    cables: Sequence[tuple[str, str, Cable]]
+    jitter: Sequence[tuple[str, Quantiles]] = ()
+    failures: Sequence[Failure] = ()
+
+    @classmethod
+    def fat_tree(cls, k: int, edge: Cable, trunk: Cable) -> Graph:
+        """A k-ary fat-tree (Al-Fares, Loukissas and Vahdat, SIGCOMM'08), k even, 2 to 64: k**3 / 4 hosts `h00000`, ..., k / 2 at each edge switch `e0-0` (pod
+        and place); aggregation switches `a0-0`, core switches `c00000`. `edge` is the cable of a host, `trunk` one between switches."""
+        return cls(*_native.fat_tree(k, edge, trunk))
+
+    def numbers(self) -> dict[str, int]:
+        """The number of each host, as those of a `Tree`. Raises ValueError for what is no such graph."""
+        return _native.host_numbers(self)
+
+
+Topology = LeafSpine | Tree | Graph

@@ -39,7 +39,7 @@ class Latency(NamedTuple):
 
 
 class Counters(TypedDict):
-    """What was counted. Packets: `sent` = `delivered` + `full` + `pushed_out` + `early` + `limited` + `in_flight`, at every stop."""
+    """What was counted. Packets: `sent` = `delivered` + `full` + `pushed_out` + `early` + `failed` + `limited` + `in_flight`, at every stop."""
 
     sent: ByKind
     """Handed over by the hosts' transports, every retransmission anew."""
@@ -51,6 +51,8 @@ class Counters(TypedDict):
     """Pushed out of a queue by what mattered more."""
     early: ByKind
     """Dropped early, by active queue management."""
+    failed: ByKind
+    """Lost on a link that failed, before one, or because no other led to the host it was for."""
     limited: ByKind
     """Dropped by a limiter."""
     in_flight: int

@@ -7,163 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from qjump_sim import _native
-from qjump_sim.network import Cable, Topology
-
-
-@dataclass(frozen=True)
-class DropTail:
-    """First come, first served; what does not fit is dropped. The limit is in `bytes` (of the packet being sent those still to go count) or in
-    `packets` (with the one being sent); with neither, the queue is as long as it becomes."""
-
-    bytes: int | None = None
-    packets: int | None = None
-
-
-@dataclass(frozen=True)
-class Marking:
-    """Drop tail of `limit` bytes that marks data which finds more than `threshold` bytes, but not the first that does since the queue was
-    shorter: what ns-2's RED does without averaging, with which DCTCP was published."""
-
-    limit: int
-    threshold: int
-
-
-@dataclass(frozen=True)
-class Packets:
-    """So many packets, with the one being sent."""
-
-    count: int
-
-
-@dataclass(frozen=True)
-class Time:
-    """As many bytes as the link sends in `ps`: other ones for links of other rates."""
-
-    ps: int
-
-
-Limit = int | Packets | Time
-"""How long a queue may be, or is when something is done about it; a number is of bytes."""
-
-Protection = Literal["default", "ece-bit", "ack+syn", "nodrop"]
-"""Which packets that are not ECN-capable active queue management queues where it would drop them: none; those with the ECE bit (ACKs that echo a
-mark, SYNs and SYN-ACKs of ECN-capable flows); all SYNs, SYN-ACKs, ACKs and probes; all (Linux's `nodrop`). What is ECN-capable is marked."""
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """First come, first served; marks every ECN-capable packet that finds `threshold` or more, as hardware and Linux do."""
-
-    limit: Limit | None
-    threshold: Limit
-
-
-@dataclass(frozen=True)
-class Profile:
-    """Thresholds of random early detection: the probability goes from 0 at `min` to `max_p` (rounded to millionths) at `max`. Both in bytes, packets
-    (mean ones) or time."""
-
-    min: Limit
-    max: Limit
-    max_p: float
-
-
-@dataclass(frozen=True)
-class Red:
-    """Random early detection (Floyd and Jacobson, 1993) on the average queue, which counts the packet being sent, before a drop tail of `limit`.
-
-    The defaults are ns-2.35's, whose mean packet has 500 bytes; `Red.linux` has those of `tc qdisc add ... red ... ecn`.
-    """
-
-    limit: Limit | None
-    min: Limit
-    max: Limit
-    max_p: float = 0.1
-    not_ect: Profile | None = None
-    """Other thresholds for packets that are not ECN-capable, on the same average (WRED with two classes); None: the same."""
-    gentle: bool = True
-    """Above `max` the probability goes from `max_p` to 1 at twice `max`, instead of at once."""
-    weight: int = 9
-    """A packet that comes moves the average by 2**-weight of the difference; 0: the queue itself. At most 16."""
-    in_packets: bool = False
-    """Every packet counts as a mean one; else its bytes."""
-    mean_packet: int = 500
-    """Bytes of a mean packet."""
-    reading: Literal["ns-2", "linux"] = "ns-2"
-    """ns-2's `RED` with `wait_`: 1/p to 2/p packets from one action to the next, and by size where bytes are counted; or Linux's: 1 to 1/p."""
-    mark_p: float | None = 0.1
-    """Where the probability is as large or larger, ECN-capable packets are dropped too; None: never. 1.0 is Linux's `harddrop`."""
-    protection: Protection = "default"
-
-    @classmethod
-    def linux(
-        cls,
-        limit: Limit | None,
-        min: Limit,
-        max: Limit,
-        max_p: float = 0.02,
-        weight: int = 9,
-        mean_packet: int = 1000,
-        protection: Protection = "default",
-    ) -> Red:
-        """Linux's `sch_red` with ECN."""
-        how: Literal["linux"] = "linux"
-        return cls(limit, min, max, max_p, None, False, weight, False, mean_packet, how, None, protection)
-
-
-@dataclass(frozen=True)
-class CoDel:
-    """Controlled delay (RFC 8289): drops from the head, or marks, while packets wait `target` ps or longer throughout an `interval` (ps), after the
-    n-th after interval / sqrt(n) again. `limit`: without the packet being sent."""
-
-    limit: Limit | None
-    target: int
-    interval: int
-    protection: Protection = "default"
-
-
-@dataclass(frozen=True)
-class Pause:
-    """802.3x flow control: a switch that holds `xoff` bytes of what came in by a port asks the other end of the cable to stop after the frame being
-    sent, and to go on when it holds no more than `xon`; what exceeds `buffer` bytes of a port is dropped."""
-
-    xoff: int
-    xon: int
-    buffer: int
-
-    @staticmethod
-    def headroom(cable: Cable, packet: int) -> int:
-        """Most bytes above `xoff` that a switch comes to hold of a port, with packets of at most so many bytes: 3 packets, 64 bytes of a pause frame
-        and what is sent while the cable is crossed twice. With a `buffer` of `xoff` + headroom, and queues without limit, nothing is lost."""
-        return _native.headroom(cable, packet)
-
-
-@dataclass(frozen=True)
-class Priority:
-    """Strict priority in eight levels, ACKs before them; pushes out the newest packet of the last level. `limit` in bytes, without the packet
-    being sent."""
-
-    limit: int
-
-
-@dataclass(frozen=True)
-class PFabric:
-    """pFabric's: least remaining first, a flow in order, most remaining dropped. `limit` in bytes, without the packet being sent."""
-
-    limit: int
-
-
-@dataclass(frozen=True)
-class RoundRobin:
-    """Deficit round robin (Shreedhar and Varghese, SIGCOMM'95): flows that wait have turns, of `quantum` bytes each; where packets do not
-    fit, the longest flow gives up its newest. A source of datagrams is a flow. `limit` in bytes, without the packet being sent."""
-
-    limit: int
-    quantum: int = 1_500
-
-
-Queue = DropTail | Marking | Threshold | Red | CoDel | Priority | PFabric | RoundRobin
-"""A link's queue."""
+from qjump_sim.network import Topology
+from qjump_sim.queues import Pause, Pfc, Queue
 
 
 @dataclass(frozen=True)
@@ -366,8 +211,8 @@ class Scheme:
     """At the hosts' own links; None: as at switches."""
     trunk_queue: Queue | None = None
     """At links between switches; None: as at those to hosts."""
-    pause: Pause | None = None
-    """802.3x flow control of all links; None: no pauses."""
+    pause: Pause | Pfc | None = None
+    """Flow control of all links, or of each of their levels; None: no pauses."""
     others: Sequence[Transport] = ()
     """At most three other transports, which flows may have instead: numbers 1 to 3 (`Flows`)."""
 
