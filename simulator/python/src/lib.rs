@@ -164,7 +164,7 @@ fn transport<'py>(py: Python<'py>, t: &Transport) -> PyResult<Bound<'py, PyAny>>
     for field in rest.into_pyobject(py)? {
         fields.append(field)?;
     }
-    for field in (t.initial_rto, t.ect_again, t.least_window).into_pyobject(py)? {
+    for field in (t.initial_rto, t.ect_again, t.least_window, t.sack_after_rto, t.ect_acks, t.ect_syn).into_pyobject(py)? {
         fields.append(field)?;
     }
     make(py, "Transport", fields.to_tuple())

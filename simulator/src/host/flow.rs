@@ -236,7 +236,7 @@ impl Flow {
         }
         let advanced = ack.cumulative > self.una;
         let repeats = ack.cumulative == self.una && ack.echo.is_some();
-        let newly = self.account(ack, t.sack);
+        let newly = self.account(ack, t);
         if advanced || probed {
             self.timeouts = 0;
             // RFC 6582, section 4: only the first partial ACK of a recovery, so that many losses end in a timeout.
@@ -262,7 +262,7 @@ impl Flow {
     }
 
     /// Takes over what has arrived; how many packets that nobody knew of.
-    fn account(&mut self, ack: Ack, sack: bool) -> u32 {
+    fn account(&mut self, ack: Ack, t: &Transport) -> u32 {
         let mut newly = 0;
         if ack.cumulative > self.una {
             newly = ack.cumulative - self.una;
@@ -274,7 +274,8 @@ impl Flow {
             self.una = ack.cumulative;
             self.next = self.next.max(self.una);
         }
-        if let Some(echo) = ack.echo.filter(|&echo| sack && echo >= self.una) {
+        let heeded = |echo: &u32| t.sack && *echo >= self.una && (t.sack_after_rto || !self.resends_all());
+        if let Some(echo) = ack.echo.filter(heeded) {
             newly += u32::from(self.sacked.insert(echo));
             self.high_sacked = self.high_sacked.max(echo + 1);
         }

@@ -65,8 +65,9 @@ impl Hosts {
         let (host, to) = (u32::from(flow.to), flow.from);
         let bytes = self.manner.transport.ack_bytes;
         let (seq, kind) = (cumulative, Kind::Ack);
+        let ect = self.manner.transport.bare_ect(kind);
         self.handled.sent[kind as usize] += 1;
-        let ack = Packet { flow: slot, seq, echo, stamp, rank: 0, link: 0, bytes, to, kind, marked, ect: false };
+        let ack = Packet { flow: slot, seq, echo, stamp, rank: 0, link: 0, bytes, to, kind, marked, ect };
         let handle = net.pool.add(ack);
         self.offer(net, host, handle);
     }

@@ -47,8 +47,8 @@ impl Hosts {
         let (seq, echo) = (flow.receiver.receive(packet.seq), packet.seq);
         let complete = flow.is_all(seq) && seq != before;
         self.handled.sent[Kind::Ack as usize] += 1;
-        let (to, kind) = (flow.from, Kind::Ack);
-        *net.pool.get_mut(handle) = Packet { seq, echo, rank: 0, bytes: t.ack_bytes, to, kind, ect: false, ..*packet };
+        let (to, kind, ect) = (flow.from, Kind::Ack, t.bare_ect(Kind::Ack));
+        *net.pool.get_mut(handle) = Packet { seq, echo, rank: 0, bytes: t.ack_bytes, to, kind, ect, ..*packet };
         self.offer(net, u32::from(packet.to), handle);
         if complete {
             self.tell_received(net, packet.flow);
@@ -59,7 +59,8 @@ impl Hosts {
     pub(crate) fn turn(&mut self, net: &mut Network, handle: u32, answer: &Packet) {
         self.handled.sent[answer.kind as usize] += 1;
         let (host, to) = (u32::from(answer.to), self.flows[answer.flow as usize].from);
-        *net.pool.get_mut(handle) = Packet { rank: 0, bytes: self.manner.transport.ack_bytes, to, ect: false, ..*answer };
+        let (t, rank) = (&self.manner.transport, 0);
+        *net.pool.get_mut(handle) = Packet { rank, bytes: t.ack_bytes, to, ect: t.bare_ect(answer.kind), ..*answer };
         self.offer(net, host, handle);
     }
 
@@ -209,7 +210,8 @@ impl Hosts {
         self.handled.sent[kind as usize] += 1;
         let Transport { ack_bytes, rank, .. } = self.manner.transport;
         let bare = packet(slot, 0, kind, ack_bytes, &self.flows[slot as usize], rank);
-        self.send(net, Packet { marked, ..bare })
+        let ect = self.manner.transport.bare_ect(kind);
+        self.send(net, Packet { marked, ect, ..bare })
     }
 
     /// Hands a flow's packet to its host's limiter; returns when it is let go.

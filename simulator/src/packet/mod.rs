@@ -42,7 +42,8 @@ pub(crate) struct Packet {
     pub kind: Kind,
     /// Data: congestion experienced. ACK: the echo of it. Syn and `SynAck`: the flow is ECN-capable (RFC 3168, section 6.1.1).
     pub marked: bool,
-    /// Data that may be marked instead of dropped: of an ECN-capable sender, and not a retransmission (RFC 3168, section 6.1.5).
+    /// It may be marked instead of dropped: data of an ECN-capable sender, and not a retransmission (RFC 3168, section 6.1.5), and what
+    /// else its transport lets be.
     pub ect: bool,
 }
 
@@ -89,6 +90,12 @@ impl Packet {
     /// The ECE bit (RFC 3168, section 6.1).
     pub fn ece(&self) -> bool {
         self.marked && matches!(self.kind, Kind::Ack | Kind::Syn | Kind::SynAck)
+    }
+
+    /// A queue marks it: congestion experienced. Nobody heeds that of a packet without data, whose bit is another.
+    #[inline]
+    pub fn mark(&mut self) {
+        self.marked |= self.kind == Kind::Data;
     }
 
     /// When a datagram left its host's limiter.
