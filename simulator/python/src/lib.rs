@@ -5,6 +5,9 @@ mod apps;
 mod columns;
 mod part;
 mod scenario;
+mod watch;
+
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -22,27 +25,53 @@ use crate::part::{told, Part};
 /// Events between two looks for signals: 10 to 20 ms of a core.
 const CHUNK: u64 = 1 << 18;
 
-/// What `run` gives back: columns of flows, counters, sources, the end, applications and ports.
-type Ran<'py> = (Ended<'py>, Bound<'py, PyDict>, Vec<(u64, u64, u128, Ps)>, i64, Vec<apps::Result<'py>>, Vec<Bound<'py, PyAny>>);
+/// How often a run tells how far it has come.
+const TELLS: Duration = Duration::from_millis(500);
 
-/// Runs a scenario without the interpreter's lock, and ends early when a signal's handler raises.
+/// What `run` gives back: columns of flows, counters, sources, the end, applications, ports, and what else was watched.
+type Ran<'py> = (
+    Ended<'py>,
+    Bound<'py, PyDict>,
+    Vec<(u64, u64, u128, Ps)>,
+    i64,
+    Vec<apps::Result<'py>>,
+    Vec<Bound<'py, PyAny>>,
+    watch::Seen<'py>,
+);
+
+/// Runs a scenario without the interpreter's lock, and ends early when a signal's handler raises. `progress` is called now and then,
+/// if it is not None.
 #[pyfunction]
-fn run<'py>(py: Python<'py>, scenario: &Bound<'py, PyAny>, ports: bool) -> PyResult<Ran<'py>> {
+fn run<'py>(
+    py: Python<'py>,
+    scenario: &Bound<'py, PyAny>,
+    watch: &Bound<'py, PyAny>,
+    progress: &Bound<'py, PyAny>,
+) -> PyResult<Ran<'py>> {
     let scenario = scenario::scenario(scenario)?;
-    let new = if ports { Simulation::watching } else { Simulation::new };
-    let (outcome, ports) = py.detach(|| {
-        let mut simulation =
-            new(&scenario.topology, &scenario.scheme, &scenario.workload, scenario.seed).map_err(|e| told(&e))?;
-        while simulation.run_some(scenario.stop.unwrap_or(Ps::MAX), CHUNK) {
+    let watch = watch::watch(watch)?;
+    let listener = (!progress.is_none()).then(|| progress.clone().unbind());
+    let simulation = py.detach(|| {
+        let qjump_sim::Scenario { topology, scheme, workload, seed, stop } = &scenario;
+        let mut simulation = Simulation::watched(topology, scheme, workload, *seed, &watch).map_err(|e| told(&e))?;
+        let mut told = Instant::now();
+        while simulation.run_some(stop.unwrap_or(Ps::MAX), CHUNK) {
             Python::attach(look_for_signals)?;
+            if let Some(listener) = listener.as_ref().filter(|_| told.elapsed() >= TELLS) {
+                let progress = simulation.progress(*stop);
+                Python::attach(|py| watch::tell(py, listener.bind(py), progress))?;
+                told = Instant::now();
+            }
         }
-        PyResult::Ok((simulation.outcome(), simulation.ports()))
+        PyResult::Ok(simulation)
     })?;
+    let (outcome, ports) = (simulation.outcome(), simulation.ports());
     let sources = outcome.sources.iter().map(|s| (s.delivered, s.bytes, s.delay_sum, s.delay_max)).collect();
     let apps = apps::results(py, &outcome.apps)?;
     let ports = ports.iter().map(|of| port(py, of)).collect::<PyResult<_>>()?;
     let counters = counters(py, &outcome.counters)?;
-    Ok((columns::ended(py, &outcome.flows)?, counters, sources, columns::time(outcome.end), apps, ports))
+    let seen = watch::seen(py, &simulation, &watch)?;
+    Ok((columns::ended(py, &outcome.flows)?, counters, sources, columns::time(outcome.end), apps, ports, seen))
 }
 
 fn port<'py>(py: Python<'py>, of: &PortResult) -> PyResult<Bound<'py, PyAny>> {

@@ -168,8 +168,13 @@ impl Flow {
         self.size - self.una
     }
 
+    /// Packets of the first on that are acknowledged.
+    pub fn acknowledged(&self) -> u32 {
+        self.una
+    }
+
     /// Packets that may be under way.
-    fn window(&self) -> u32 {
+    pub fn window(&self) -> u32 {
         self.path.control.window().min(u32::from(self.cap))
     }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::core::event::{START, TIMER};
 use crate::core::time::Ps;
 use crate::host::flow::{Ack, Expired, Flow, Task};
-use crate::host::hosts::Hosts;
+use crate::host::hosts::{Hosts, Notice};
 use crate::host::limiter::{flow_may_send, Limiter};
 use crate::host::path::Path;
 use crate::host::transport::{Rank, Transport};
@@ -185,6 +185,10 @@ impl Hosts {
         self.handled.sent[Kind::Data as usize] += 1;
         self.handled.retransmitted += u64::from(again);
         flow.sent(number);
+        if again {
+            self.tell(slot, Notice::Again);
+        }
+        let flow = &mut self.flows[slot as usize];
         let echo = match again {
             true => AGAIN,
             false if flow.take_reduced() => CWR,
@@ -193,6 +197,7 @@ impl Hosts {
         if let Limiter::PerFlow { epoch, ref budgets } = self.manner.limiter {
             if !flow_may_send(flow, net.now, u64::from(bytes), epoch, budgets) {
                 self.handled.limited[Kind::Data as usize] += 1;
+                self.tell(slot, Notice::Limited);
                 return;
             }
         }
@@ -202,6 +207,7 @@ impl Hosts {
         let release = self.send(net, data);
         if release > net.now {
             self.flows[slot as usize].hold(&self.manner.transport, net.now, release);
+            self.tell(slot, Notice::Held(release - net.now));
         }
     }
 
@@ -241,7 +247,8 @@ impl Hosts {
             return;
         }
         self.handled.timeouts += 1;
-        match flow.on_timer(&self.manner.transport, net.now) {
+        self.tell(slot, Notice::TimedOut);
+        match self.flows[slot as usize].on_timer(&self.manner.transport, net.now) {
             Expired::Resend => self.send_window(net, slot),
             Expired::Connect => self.send_syn(net, slot),
             Expired::Probe => {

@@ -21,7 +21,7 @@ use crate::queue::setting::Queue;
 
 /// How a link serves; all but the first have a place in a list of [`Links`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Service {
+pub(super) enum Service {
     Fifo,
     Counted,
     Queued,
@@ -38,7 +38,7 @@ pub(crate) struct Class {
     /// Time to send a queue that is marked.
     mark: Ps,
     pub ps_per_byte: u32,
-    service: Service,
+    pub(super) service: Service,
 }
 
 /// A link's own: 16 bytes, of which a large network has tens of thousands, each used twice a hop.
@@ -90,10 +90,10 @@ pub(crate) struct Links {
     pub all: Vec<Link>,
     classes: Vec<Class>,
     /// By link: where its discipline's part of it is.
-    places: Vec<u32>,
+    pub(super) places: Vec<u32>,
     /// When each packet that a counted queue holds will have been sent.
     counted: Vec<VecDeque<Ps>>,
-    queued: Vec<Discipline>,
+    pub(super) queued: Vec<Discipline>,
     gated: Vec<Gated>,
     pub ports: Vec<Port>,
     pub pauses: Option<Pauses>,
@@ -250,7 +250,7 @@ impl Links {
                     return Offered::Waits { departure: (!waited).then_some(link.free) };
                 }
                 if let Some(watch) = &mut self.watch {
-                    watch[number as usize].taken(packet.bytes.into(), false);
+                    watch[number as usize].accept(0, packet.bytes, 0, false);
                 }
             }
             Service::Gated => {
@@ -262,10 +262,8 @@ impl Links {
                     Verdict::Taken | Verdict::Marked => {}
                 }
                 if let Some(watch) = &mut self.watch {
-                    let bytes = u64::from(packet.bytes);
-                    let watched = &mut watch[number as usize];
-                    watched.taken(to_go(link.free, now, class.ps_per_byte) + bytes, verdict == Verdict::Marked);
-                    watched.will_wait(bytes, link.free.saturating_sub(now));
+                    let (found, wait) = (to_go(link.free, now, class.ps_per_byte), link.free.saturating_sub(now));
+                    watch[number as usize].accept(found, packet.bytes, wait, verdict == Verdict::Marked);
                 }
             }
             Service::Port => {
@@ -295,9 +293,13 @@ impl Links {
         let Next::Send { handle, .. } = next else {
             return None;
         };
-        let free = now + u64::from(pool.get(handle).bytes) * u64::from(class.ps_per_byte);
+        let bytes = u64::from(pool.get(handle).bytes);
+        let free = now + bytes * u64::from(class.ps_per_byte);
         let link = &mut self.all[number as usize];
         link.free = free;
+        if let Some(watch) = &mut self.watch {
+            watch[number as usize].begun += bytes;
+        }
         Some(Departure { handle, arrival: free + class.delay, next: link.waiting.then_some(free) })
     }
 

@@ -40,7 +40,7 @@ pub(crate) struct Network {
     pub now: Ps,
     pub wheel: Wheel,
     pub pool: Pool,
-    links: Links,
+    pub links: Links,
     routes: Routes,
     pub passed: Passed,
     /// Packets dropped in the network, of which whoever had it do something takes care at once.
@@ -158,6 +158,11 @@ impl Network {
     /// Packets that wait in queues with departure events; all others are events.
     pub fn waiting(&self) -> u64 {
         self.links.waiting()
+    }
+
+    /// Hosts, whose own links are the first.
+    pub fn hosts(&self) -> u32 {
+        self.routes.to_host(0)
     }
 
     /// How often a port asked the other end to stop.

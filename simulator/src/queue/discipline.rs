@@ -7,7 +7,7 @@ use crate::queue::codel::Controller;
 use crate::queue::drr::RoundRobin;
 use crate::queue::fifo::Fifo;
 use crate::queue::pfabric::Remaining;
-use crate::queue::priority::Bands;
+use crate::queue::priority::{Bands, BANDS};
 use crate::queue::setting::Queue;
 
 /// What a link that is free does next.
@@ -91,6 +91,14 @@ impl Discipline {
             Discipline::Priority(queue) => queue.bytes(),
             Discipline::PFabric(queue) => queue.bytes(),
             Discipline::RoundRobin(queue) => queue.bytes(),
+        }
+    }
+
+    /// Bytes that wait of ACKs and of each level, most urgent first; nothing of queues that have no levels.
+    pub fn levels(&self, pool: &Pool) -> Option<[u64; BANDS]> {
+        match self {
+            Discipline::Priority(queue) => Some(queue.band_bytes(pool)),
+            _ => None,
         }
     }
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from qjump_sim import _native
 from qjump_sim.apps import AppResult
 from qjump_sim.network import LeafSpine
+from qjump_sim.trace import Trace
+from qjump_sim.watch import FlowCounts, Series
 
 
 class ByKind(NamedTuple):
@@ -156,6 +158,12 @@ class Outcome:
     """In the order of the scenario's."""
     ports: tuple[Port, ...] = ()
     """If they were asked for: those of hosts, those to hosts, both directions of every cable between switches."""
+    series: Series | None = None
+    """Samples of queues, windows and counters, if they were asked for."""
+    flows: FlowCounts | None = None
+    """What became of each flow's packets, if that was asked for."""
+    trace: Trace | None = None
+    """Packets, if they were asked for."""
 
     @property
     def finished(self) -> NDArray[np.bool_]:
