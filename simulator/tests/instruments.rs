@@ -27,7 +27,7 @@ fn run(name: &str, workload: &Workload, watch: &Watch) -> Simulation {
 }
 
 fn everything() -> Watch {
-    Watch { ports: true, flows: true, every: Some(10 * US), most: None, traced: Some(Traced::All) }
+    Watch { ports: true, flows: true, every: Some(10 * US), until: None, most: None, traced: Some(Traced::All) }
 }
 
 fn plain(name: &str) -> Outcome {
@@ -107,7 +107,10 @@ fn series_are_what_ports_and_traces_say() {
             }
         }
         let bands: u64 = series.levels.iter().sum();
-        assert_eq!(bands > 0, name == "qjump-script" && series.levels.len() == series.queued.len() * SERIES_BANDS);
+        let expected = if name == "qjump-script" { series.queued.len() * SERIES_BANDS } else { 0 };
+        assert_eq!((bands > 0, series.levels.len()), (expected > 0, expected), "{name}");
+        let ends: Vec<_> = simulation.ports().iter().map(|port| (port.from, port.to)).collect();
+        assert_eq!(simulation.cables(), ends);
         for (queued, levels) in series.queued.iter().zip(series.levels.chunks(SERIES_BANDS)) {
             let waiting: u64 = levels.iter().sum();
             assert!(waiting <= *queued && (waiting == 0 || *queued <= waiting + 1_500));
@@ -120,6 +123,9 @@ fn series_are_what_ports_and_traces_say() {
 #[test]
 fn a_long_series_is_thinned() {
     let whole = run("dctcp", &search(), &Watch { every: Some(US), ports: true, ..Watch::default() });
+    let until = run("dctcp", &search(), &Watch { every: Some(US), until: Some(1_500 * US), ..Watch::default() });
+    assert_eq!(until.series().unwrap().at, (0..=1_500).map(|n| n * US).collect::<Vec<Ps>>());
+    assert_eq!(until.series().unwrap().queued, whole.series().unwrap().queued[..1_501 * 360]);
     for most in [2, 7, 64] {
         let thin = run("dctcp", &search(), &Watch { every: Some(US), most: Some(most), ports: true, ..Watch::default() });
         let (whole, thin) = (whole.series().unwrap(), thin.series().unwrap());

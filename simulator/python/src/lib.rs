@@ -16,7 +16,7 @@ use pyo3::BoundObject;
 use qjump_sim::apps::fan_in;
 use qjump_sim::{ps_per_byte, Congestion, Latency, Pause, PerHost, Rank, Routing, Transport};
 use qjump_sim::{
-    ByKind, Cable, Counters, End, Flows, LeafSpine, Limit, Limiter, PortResult, Ps, Queue, Region, Regions, Scheme, Simulation,
+    ByKind, Cable, Counters, Flows, LeafSpine, Limit, Limiter, PortResult, Ps, Queue, Region, Regions, Scheme, Simulation,
 };
 
 use crate::columns::{Asked, Ended};
@@ -75,13 +75,9 @@ fn run<'py>(
 }
 
 fn port<'py>(py: Python<'py>, of: &PortResult) -> PyResult<Bound<'py, PyAny>> {
-    let end = |end| match end {
-        End::Host(number) => ("host", number),
-        End::Switch(number) => ("switch", number),
-    };
     let counts = (of.longest, of.waiting, of.marked, of.early, of.full, of.paused);
     let (longest, waiting, marked, early, full, paused) = counts;
-    make(py, "Port", (end(of.from), end(of.to), longest, waiting, marked, early, full, paused))
+    make(py, "Port", (watch::end(of.from), watch::end(of.to), longest, waiting, marked, early, full, paused))
 }
 
 fn look_for_signals(py: Python<'_>) -> PyResult<()> {

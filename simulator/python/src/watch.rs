@@ -3,7 +3,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use qjump_sim::{FlowCounts, Hop, Progress, Simulation, Traced, Watch};
+use qjump_sim::{End, FlowCounts, Hop, Progress, Simulation, Traced, Watch};
 
 use crate::columns::{bytes, time};
 use crate::part::Part;
@@ -27,13 +27,25 @@ pub fn watch(object: &Bound<'_, PyAny>) -> PyResult<Watch> {
         ports: part.get("ports")?.flag()?,
         flows: part.get("flows")?.flag()?,
         every: part.get("every")?.given().map(|every| every.duration()).transpose()?,
+        until: part.get("until")?.given().map(|until| until.time()).transpose()?,
         most: part.get("most")?.given().map(|most| most.whole()).transpose()?,
         traced: part.get("trace")?.given().map(traced).transpose()?,
     })
 }
 
 /// What a run of a `Watch` yields: series, counts of flows and trace, each None if it was not asked for.
-pub type Seen<'py> = (Option<(u32, Columns<'py>)>, Option<Columns<'py>>, Option<Columns<'py>>);
+pub type Seen<'py> = (Option<(Vec<Cable>, Columns<'py>)>, Option<Columns<'py>>, Option<Columns<'py>>);
+
+/// Both ends of a port's cable.
+type Cable = ((&'static str, u32), (&'static str, u32));
+
+/// An end as Python has it.
+pub fn end(of: End) -> (&'static str, u32) {
+    match of {
+        End::Host(number) => ("host", number),
+        End::Switch(number) => ("switch", number),
+    }
+}
 
 pub fn seen<'py>(py: Python<'py>, simulation: &Simulation, watch: &Watch) -> PyResult<Seen<'py>> {
     let flows = watch.flows.then(|| flows(py, &simulation.flow_counts())).transpose()?;
@@ -41,7 +53,7 @@ pub fn seen<'py>(py: Python<'py>, simulation: &Simulation, watch: &Watch) -> PyR
     Ok((series(py, simulation)?, flows, trace))
 }
 
-fn series<'py>(py: Python<'py>, simulation: &Simulation) -> PyResult<Option<(u32, Columns<'py>)>> {
+fn series<'py>(py: Python<'py>, simulation: &Simulation) -> PyResult<Option<(Vec<Cable>, Columns<'py>)>> {
     let Some(series) = simulation.series() else { return Ok(None) };
     let large = |column: &[u64]| bytes(py, column.iter().map(|&number| time(number)));
     let senders = |of: fn(&qjump_sim::Sender) -> u32| bytes(py, series.senders.iter().map(|sender| i64::from(of(sender))));
@@ -49,7 +61,8 @@ fn series<'py>(py: Python<'py>, simulation: &Simulation) -> PyResult<Option<(u32
     columns.extend([large(&series.sent)?, large(&series.marked)?, large(&series.dropped)?]);
     columns.push(large(series.totals.as_flattened())?);
     columns.extend([senders(|s| s.sample)?, senders(|s| s.flow)?, senders(|s| s.window)?, senders(|s| s.acknowledged)?]);
-    Ok(Some((series.ports, columns)))
+    let cables = simulation.cables().into_iter().map(|(from, to)| (end(from), end(to)));
+    Ok(Some((cables.collect(), columns)))
 }
 
 fn flows<'py>(py: Python<'py>, counts: &[(u32, FlowCounts)]) -> PyResult<Columns<'py>> {

@@ -46,7 +46,9 @@ def test_series_have_the_shapes_that_they_say() -> None:
     assert series is not None and series.sent is not None and series.dropped is not None
     samples, ports = len(series.at), len(outcome.ports)
     assert np.array_equal(series.at, np.arange(samples) * 20 * US)
-    assert series.queued.shape == series.sent.shape == (samples, ports) and series.levels.shape == (samples, ports, 9)
+    assert series.queued.shape == series.sent.shape == (samples, ports)
+    assert series.levels is not None and series.levels.shape == (samples, ports, 9)
+    assert series.ports == tuple((port.begin, port.end) for port in outcome.ports)
     assert series.totals.shape == (samples, 4) and not series.queued.flags.writeable
     # A link's rate is never above its own, but for the byte that is being sent.
     assert series.rate.max() <= 40e9 * 1.01 and series.rate[:, :288].max() <= 10e9 * 1.01

@@ -8,7 +8,7 @@ use crate::core::wheel::Wheel;
 use crate::net::equipment::Equipment;
 use crate::net::link::{Links, Offered};
 use crate::net::routes::{Routes, Routing};
-use crate::net::stats::PortResult;
+use crate::net::stats::{End, PortResult};
 use crate::net::topology::{Node, Topology};
 use crate::packet::{Kind, Pool, KINDS};
 
@@ -168,6 +168,12 @@ impl Network {
     /// How often a port asked the other end to stop.
     pub fn pauses(&self) -> u64 {
         self.links.pauses.as_ref().map_or(0, |pauses| pauses.count)
+    }
+
+    /// Both ends of every link.
+    pub fn cables(&self) -> Vec<(End, End)> {
+        let starts = (0..).zip(self.routes.starts());
+        starts.map(|(link, from)| (from.into(), self.links.end(link).into())).collect()
     }
 
     /// What happened at every port that was watched.

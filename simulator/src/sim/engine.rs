@@ -12,7 +12,7 @@ use crate::host::hosts::Hosts;
 use crate::host::result::FlowResult;
 use crate::host::traffic::check_source;
 use crate::net::network::{Arrived, Network};
-use crate::net::stats::PortResult;
+use crate::net::stats::{End, PortResult};
 use crate::net::topology::Topology;
 use crate::sim::diary::{Diary, FlowCounts, Hop};
 use crate::sim::outcome::Outcome;
@@ -81,7 +81,7 @@ impl Simulation {
             app.check(topology)?;
             apps.add(app, &mut network, &mut hosts);
         }
-        let series = watch.every.map(|every| Series::new(every, watch.most, &network));
+        let series = watch.every.map(|every| Series::new(every, watch.until, watch.most, &network));
         let diary = (watch.flows || watch.traced.is_some()).then(|| Diary::new(watch.traced.clone(), watch.flows));
         hosts.notices = diary.is_some().then(Vec::new);
         Ok(Simulation { network, hosts, apps, events: 0, series, diary })
@@ -179,6 +179,11 @@ impl Simulation {
     /// switches. Nothing if it was not watched.
     pub fn ports(&self) -> Vec<PortResult> {
         self.network.ports()
+    }
+
+    /// Both ends of every port's cable, in the order of [`Simulation::ports`], also if these are not watched.
+    pub fn cables(&self) -> Vec<(End, End)> {
+        self.network.cables()
     }
 
     /// Samples of queues, windows and counters so far, if they were asked for.

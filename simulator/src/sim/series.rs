@@ -28,6 +28,7 @@ pub struct Sender {
 pub struct Series {
     /// Time between two instants.
     pub every: Ps,
+    until: Ps,
     most: usize,
     /// The instants, from 0 on.
     pub at: Vec<Ps>,
@@ -35,8 +36,10 @@ pub struct Series {
     pub ports: u32,
     /// Bytes that each port had taken and not sent.
     pub queued: Vec<u64>,
-    /// Of queues with levels, the bytes that waited of each of [`SERIES_BANDS`], without the packet being sent; 0 of others.
+    /// Of queues with levels, the bytes that waited of each of [`SERIES_BANDS`], without the packet being sent; 0 of others. Nothing if
+    /// there is no such queue.
     pub levels: Vec<u64>,
+    levelled: bool,
     /// Bytes that each port has sent, packets it has marked, and dropped, so far; nothing if ports are not watched.
     pub sent: Vec<u64>,
     /// Marked.
@@ -50,15 +53,17 @@ pub struct Series {
 }
 
 impl Series {
-    /// Samples from 0 on. Of more than `most` every second is forgotten, and the time between two doubled.
-    pub(crate) fn new(every: Ps, most: Option<u32>, network: &Network) -> Self {
+    /// Samples from 0 to `until`. Of more than `most` every second is forgotten, and the time between two doubled.
+    pub(crate) fn new(every: Ps, until: Option<Ps>, most: Option<u32>, network: &Network) -> Self {
         Series {
             every,
+            until: until.unwrap_or(Ps::MAX),
             most: most.map_or(usize::MAX, |most| most as usize),
             at: Vec::new(),
             ports: network.links.len(),
             queued: Vec::new(),
             levels: Vec::new(),
+            levelled: (0..network.links.len()).any(|port| network.links.levels(port, &network.pool).is_some()),
             sent: Vec::new(),
             marked: Vec::new(),
             dropped: Vec::new(),
@@ -67,9 +72,14 @@ impl Series {
         }
     }
 
-    /// The next instant.
+    /// The next instant; `Ps::MAX`: there is none.
     pub(crate) fn next(&self) -> Ps {
-        self.at.last().map_or(0, |last| last + self.every)
+        let next = self.at.last().map_or(0, |last| last + self.every);
+        if next > self.until {
+            Ps::MAX
+        } else {
+            next
+        }
     }
 
     /// Everything until that instant has happened.
@@ -85,7 +95,9 @@ impl Series {
         self.at.push(at);
         for port in 0..self.ports {
             self.queued.push(network.links.queued(at, port));
-            self.levels.extend(network.links.levels(port, &network.pool).unwrap_or_default());
+            if self.levelled {
+                self.levels.extend(network.links.levels(port, &network.pool).unwrap_or_default());
+            }
             if network.links.watch.is_some() {
                 let (marked, dropped) = network.links.acted(port);
                 self.sent.push(network.links.sent(at, port));

@@ -15,6 +15,8 @@ pub struct Watch {
     pub flows: bool,
     /// What [`crate::Simulation::series`] tells, so often from 0 on.
     pub every: Option<Ps>,
+    /// The last of its instants; none: the end.
+    pub until: Option<Ps>,
     /// Instants of the series at most: of more, every second is forgotten, and the time between two doubled.
     pub most: Option<u32>,
     /// What [`crate::Simulation::trace`] tells.

@@ -56,8 +56,8 @@ FIG9: LeafSpine = _native.fig9()
 """QJump's Figure 9: 9 racks of 16 hosts at 10 Gb/s, 4 spines at 40 Gb/s; 2.7 us of delay to and from a host, 0.2 us between switches."""
 
 __all__ = [
-    "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dctcp", "DropTail", "Ecn", "FIG9", "FlowCounts", "Flows", "KINDS", "Latency",
-    "LeafSpine", "MS", "Marking", "NS", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Poisson", "Port", "Priority", "Profile",
-    "Progress", "Published", "Quantiles", "Red", "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Series", "Sizes", "Source",
-    "SourceResult", "Threshold", "Time", "Trace", "Transport", "Tree", "US", "Watch", "progress_line", "run", "show_progress",
+    "FIG9", "KINDS", "MS", "NS", "US", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dctcp", "DropTail", "Ecn", "FlowCounts",
+    "Flows", "Latency", "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Poisson", "Port", "Priority",
+    "Profile", "Progress", "Published", "Quantiles", "Red", "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Series", "Sizes",
+    "Source", "SourceResult", "Threshold", "Time", "Trace", "Transport", "Tree", "Watch", "progress_line", "run", "show_progress",
 ]  # fmt: skip

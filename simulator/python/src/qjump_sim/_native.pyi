@@ -4,7 +4,9 @@ from qjump_sim.network import Cable, LeafSpine, Tree
 from qjump_sim.outcome import Counters, Outcome, Port, Regions
 from qjump_sim.scenario import Scenario
 from qjump_sim.scheme import Congestion, Scheme, Transport
-from qjump_sim.watch import Watch
+from qjump_sim.watch import End, Watch
+
+__all__ = ["fig9", "hadoop", "headroom", "host_numbers", "linux", "phases", "read_flows", "regions", "run", "scheme"]
 
 # Columns are the bytes of int64 arrays.
 def run(
@@ -16,7 +18,7 @@ def run(
     int,
     list[tuple[list[bytes], list[int]]],
     list[Port],
-    tuple[tuple[int, list[bytes]] | None, list[bytes] | None, list[bytes] | None],
+    tuple[tuple[list[tuple[End, End]], list[bytes]] | None, list[bytes] | None, list[bytes] | None],
 ]: ...
 def fig9() -> LeafSpine: ...
 def host_numbers(tree: Tree) -> dict[str, int]: ...

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 KINDS = ("data", "ack", "probe", "datagram", "syn", "syn-ack")
 """Of packets, as `Trace.kind` numbers them."""
+End = tuple[Literal["host", "switch"], int]
 BANDS = 9
 """Of a queue with levels: ACKs, and levels 0 to 7."""
 
@@ -27,6 +28,8 @@ class Watch:
     """`Outcome.flows`."""
     every: int | None = None
     """`Outcome.series`, a sample every so many ps from 0 on."""
+    until: int | None = None
+    """The last sample's time, in ps; None: the run's end."""
     most: int | None = None
     """Samples of the series at most: of more, every second is forgotten and the time between two doubled, so that a run whose end nobody knows has a
     series of a known size."""
@@ -38,12 +41,15 @@ class Watch:
 class Series:
     """A network at instants, each after all that happened at it. Arrays of int64, read-only; ports are in the order of `Outcome.ports`."""
 
+    ports: tuple[tuple[End, End], ...]
+    """Both ends of each port's cable, such as `(("host", 3), ("switch", 0))`."""
     at: NDArray[np.int64]
     """The instants, in ps, shape (samples,)."""
     queued: NDArray[np.int64]
     """Bytes that each port had taken and not sent, shape (samples, ports)."""
-    levels: NDArray[np.int64]
-    """Of queues with levels: bytes that waited of ACKs and of levels 0 to 7, without the packet being sent, shape (samples, ports, 9); 0 of others."""
+    levels: NDArray[np.int64] | None
+    """Of queues with levels: bytes that waited of ACKs and of levels 0 to 7, without the packet being sent, shape (samples, ports, 9); 0 of others.
+    None if no queue has levels."""
     sent: NDArray[np.int64] | None
     """Bytes that each port has sent so far, shape (samples, ports); None without `Watch.ports`."""
     marked: NDArray[np.int64] | None
@@ -142,14 +148,14 @@ def listener(progress: Callable[[Progress], None] | None) -> Callable[[int, int,
     return lambda now, finished, flows, share: progress(Progress(now, finished, flows, share, time.monotonic() - began))
 
 
-def series(ports: int, columns: Sequence[bytes]) -> Series:
+def series(ports: Sequence[tuple[End, End]], columns: Sequence[bytes]) -> Series:
     """From the simulator's columns."""
     at, queued, levels, *watched, totals, sample, flow, window, acknowledged = (np.frombuffer(column, np.int64) for column in columns)
-    shape = (len(at), ports)
+    shape = (len(at), len(ports))
+    bands = levels.reshape(*shape, BANDS) if levels.size else None
     sent, marked, dropped = (column.reshape(shape) if column.size else None for column in watched)
-    return Series(
-        at, queued.reshape(shape), levels.reshape(*shape, BANDS), sent, marked, dropped, totals.reshape(-1, 4), sample, flow, window, acknowledged
-    )  # fmt: skip
+    waiting = queued.reshape(shape)
+    return Series(tuple(ports), at, waiting, bands, sent, marked, dropped, totals.reshape(-1, 4), sample, flow, window, acknowledged)
 
 
 def flow_counts(columns: Sequence[bytes]) -> FlowCounts:
