@@ -20,10 +20,16 @@ from bench import marks, reference
 from qjump_mn.results import links
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Outcome
+from qjump_mn.results.series import Series
 from qjump_mn.results.tables import TrialFacts
 
 PAGE = ROOT / "docs/run-directory.md"
-JSON = {"manifest.json": Manifest, "trials/ARM/SEED/trial.json": TrialFacts, "verdicts.json": Outcome}
+JSON = {
+    "manifest.json": Manifest,
+    "trials/ARM/SEED/trial.json": TrialFacts,
+    "trials/ARM/SEED/series.json": Series,
+    "verdicts.json": Outcome,
+}
 OF_RUN = {
     "manifest.json": "what was asked, where and with what it ran, how trials ended, SHA-256 of every file",
     "verdicts.json": "what was made of it: measures, verdicts, fidelity; the report is written from this",
@@ -46,6 +52,7 @@ OF_TRIAL = {
     "asbuilt/before/*": "the network as it was built, read back: `tc`, `ip`, `ethtool`, flows",
     "asbuilt/began/*, asbuilt/ended/*": "counters at the beginning and at the end of the measurement",
     "asbuilt/after/*": "counters when all programs had ended",
+    "series.json": "in the simulator: what waited in ports over time, and what was dropped and marked",
     "asbuilt/scenario.json": "in the simulator: the scenario that was simulated",
 }
 """What a trial leaves in trials/ARM/SEED/; words in capitals and ``*`` stand for any name."""

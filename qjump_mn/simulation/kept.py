@@ -11,7 +11,8 @@ import qjump_sim
 from qjump_mn.errors import UsageError
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import registry, simulated_text
-from qjump_mn.results import counters
+from qjump_mn.results import counters, series
+from qjump_mn.simulation import sampled
 from qjump_mn.simulation.scenario import Staged
 
 
@@ -26,7 +27,7 @@ def simulate(trial: Trial) -> dict[str, bytes]:
     """What is kept of a trial, by the path in its folder; raise :class:`UsageError` as :func:`check` does."""
     staged = Staged(trial)
     scenario = staged.scenario
-    outcome = _run(scenario, trial)
+    outcome = _run(scenario, trial, sampled.watch(trial.network, staged.end))
     counted = {
         key: value._asdict() if isinstance(value, tuple) else value  # type: ignore[attr-defined]
         for key, value in outcome.counters.items()
@@ -45,6 +46,11 @@ def simulate(trial: Trial) -> dict[str, bytes]:
             for plan, rows in staged.tables(outcome)
         },
         f"raw/{counters.NAME}": _json({**counted, "end_ps": outcome.end}),
+        **(
+            {}
+            if outcome.series is None
+            else {series.NAME: msgspec.json.encode(sampled.series(trial.network, outcome.series)) + b"\n"}
+        ),
         "asbuilt/scenario.json": _json({**_told(scenario), "seed": scenario.seed}),
         "trial.json": _json({"trial": trial, **facts}),
     }
@@ -74,8 +80,10 @@ def _told(scenario: qjump_sim.Scenario) -> dict[str, object]:
     return {"scheme": {**described, "routing": scheme.routing, "levels": scheme.levels}}
 
 
-def _run(scenario: qjump_sim.Scenario, trial: Trial) -> qjump_sim.Outcome:
+def _run(
+    scenario: qjump_sim.Scenario, trial: Trial, watch: qjump_sim.Watch | None = None
+) -> qjump_sim.Outcome:
     try:
-        return qjump_sim.run(scenario)
+        return qjump_sim.run(scenario, watch=watch)
     except ValueError as error:
         raise UsageError(f"arms.{trial.arm.name}: {error}") from None

@@ -79,6 +79,11 @@ class Staged:
         return self._stage.began / qjump_sim.S, (self._stage.ended if lasting else outcome.end) / qjump_sim.S
 
     @property
+    def end(self) -> int | None:
+        """When the measurement ends, in ps; None: with the last event."""
+        return self._stage.ended if self._stage.trial.duration_ns else None
+
+    @property
     def began_ns(self) -> int:
         """When it began, in ns."""
         return self._stage.began // qjump_sim.NS

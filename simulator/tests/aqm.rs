@@ -2,8 +2,8 @@
 //! Active queue management in networks, and what is known of each port.
 
 use qjump_sim::{
-    Bytes, Cable, CoDel, End, FlowSpec, Flows, Gap, LeafSpine, Limit, Pause, PortResult, Profile, Protection, Ps, Queue, Reading,
-    Red, Scheme, Simulation, Source, Topology, Tree, Workload, MS, US,
+    Bytes, Cable, CoDel, Congestion, End, FlowSpec, Flows, Gap, LeafSpine, Limit, Pause, PortResult, Profile, Protection, Ps,
+    Queue, Reading, Red, Scheme, Simulation, Source, Topology, Transport, Tree, Workload, MS, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -228,4 +228,36 @@ fn wrong_settings_are_told() {
     let paused = |xoff, xon, buffer| said(Scheme { pause: Some(Pause { xoff, xon, buffer, per_level: false }), ..Scheme::tcp() });
     assert_eq!(paused(9, 9, 9_000), "pause: 9, 9 and 9000 bytes are not xoff above xon and at most the buffer");
     assert_eq!(paused(9, 3, 1_499), "pause: its buffer of 1499 bytes holds no packet of 1500");
+}
+
+/// ECN-capable ACKs and SYNs are marked where others would be dropped, and nobody heeds that: all is as if they were spared.
+#[test]
+fn bare_packets_may_be_ecn_capable() {
+    let fabric = LeafSpine { racks: 1, hosts_per_rack: 3, spines: 0, ..LeafSpine::FIG9 };
+    let topology = Topology::leaf_spine(&fabric).unwrap();
+    let flow = |n: u32| FlowSpec { start: u64::from(n) * 50 * US, src: n % 3, dst: (n + 1) % 3, packets: 200 };
+    let workload = Workload::of_flows(Flows::List((0..60).map(flow).collect()));
+    let red = Red::linux(Limit::Bytes(3_000), Limit::Bytes(30_000), Limit::None);
+    let red = Red { profile: Profile { max_p: 1_000_000, ..red.profile }, weight: 0, ..red };
+    let run = |congestion, protection, (ect_acks, ect_syn)| {
+        let transport = Transport { ect_acks, ect_syn, min_rto: MS, ..Transport::linux(congestion) };
+        let queue = Queue::Red(Red { protection, ..red });
+        let simulation = watch(&topology, &Scheme { queue, transport, ..Scheme::tcp() }, &workload, Ps::MAX);
+        let marks: u64 = simulation.ports().iter().map(|port| port.marked).sum();
+        (simulation.outcome(), marks)
+    };
+    for congestion in [Congestion::Ecn, Congestion::Dctcp { shift: 4 }] {
+        let (spared, few) = run(congestion, Protection::AckSyn, (false, false));
+        let (marked, many) = run(congestion, Protection::Default, (true, true));
+        assert_eq!(spared, marked);
+        assert!(many > few, "{many} {few}");
+        let early = |ect| run(congestion, Protection::Default, ect).0.counters.early;
+        let dropped = |ect| (early(ect).acks > 0, early(ect).syns + early(ect).syn_acks > 0);
+        assert_eq!(dropped((false, false)), (true, true), "{congestion:?}");
+        assert_eq!(dropped((true, false)), (false, true), "{congestion:?}");
+        assert_eq!(dropped((false, true)), (true, false), "{congestion:?}");
+    }
+    // Without congestion control by marks nothing is ECN-capable.
+    let c = run(Congestion::Reno, Protection::Default, (true, true)).0.counters;
+    assert!(c.early.acks > 0 && c.early.data > 0, "{c:?}");
 }

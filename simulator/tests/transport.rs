@@ -309,3 +309,17 @@ fn windows_of_one_packet_wait_for_delayed_acks() {
     assert!(time(1) > 80 * 40 * MS, "{}", time(1));
     assert!(time(2) < 40 * MS, "{}", time(2));
 }
+
+/// The fourth and sixth of 16 are lost, and the timer finds it. The first is sent again; its ACK tells of five packets and opens a
+/// window of two, which are the sixth and the next that is not known to have arrived: none, or the seventh where a timeout has made
+/// the sender forget.
+#[test]
+fn selective_acknowledgements_may_be_forgotten_after_a_timeout() {
+    let again = |sack_after_rto| {
+        let transport = Transport { sack_after_rto, dupacks: None, ..plain() };
+        let c = one_loss(transport, &[burst(12, 5 * US + 5_600 * NS, 1_500, 1)]).counters;
+        assert_eq!((c.full.data, c.timeouts), (2, 1));
+        c.retransmitted
+    };
+    assert_eq!((again(true), again(false)), (2, 3));
+}

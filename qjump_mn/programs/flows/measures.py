@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.model.topology import Network
-from qjump_mn.programs.flows.program import FlowsPlan
+from qjump_mn.programs.flows.program import LEVELS_PACKETS, FlowsPlan
 from qjump_mn.programs.measured import Measures, OnTheWire
 from qjump_mn.programs.tracks import Track, floats, split
 from qjump_mn.results.tables import TrialFacts
@@ -33,18 +33,52 @@ them."""
 
 def values(table: pa.Table, plan: FlowsPlan, trial: Trial, facts: TrialFacts) -> dict[str, float]:
     """Mean and 99th percentile of each region that has flows; the latter is the value at position ceil(0.99
-    (n - 1)) of the sorted ones, as the published script takes it."""
+    (n - 1)) of the sorted ones, as the published script takes it.
+
+    Where hosts limit their levels, ``utilisation`` is that of the fullest. A level whose utilisation is 1 or
+    more has no steady state: its flows wait the longer the longer the run is, so that a region with such
+    flows has no numbers."""
     done = table.filter(pc.is_valid(table["finish_ps"]))
     took = (done["finish_ps"].to_numpy() - done["start_ps"].to_numpy()).astype(np.float64)
     ratio = took / ideal_ps(trial.network, done)
     size = done["packets"].to_numpy() * DATA_BYTES
     numbers = {"flows": float(table.num_rows), "unfinished": float(table.num_rows - done.num_rows)}
+    busy = utilisation(table, trial)
+    if busy:
+        numbers["utilisation"] = max(busy.values())
+    endless = [level for level, share in busy.items() if share >= 1]
+    unsteady = np.isin(levels(done["packets"].to_numpy()), endless)
     for region, (above, most) in BYTES.items():
-        ascending = np.sort(ratio[(size > above) & (size <= most)])
-        if len(ascending):
+        within = (size > above) & (size <= most)
+        ascending = np.sort(ratio[within])
+        if len(ascending) and not unsteady[within].any():
             numbers[f"{region}_mean"] = float(np.mean(ascending))
             numbers[f"{region}_p99"] = float(ascending[math.ceil((len(ascending) - 1) * 0.99)])
     return numbers
+
+
+def levels(packets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The 802.1Q level of flows of so many packets each, shape (rows,)."""
+    result: npt.NDArray[np.int64] = max(theory.LEVELS) - np.searchsorted(LEVELS_PACKETS, packets)
+    return result
+
+
+def utilisation(table: pa.Table, trial: Trial) -> dict[int, float]:
+    """Of each level that hosts limit and that flows have: the bytes that come while flows come, over those
+    that all hosts' budgets let pass in that time."""
+    limiter = trial.arm.qjump
+    if limiter is None or table.num_rows < 2:
+        return {}
+    packets, start_ps = table["packets"].to_numpy(), table["start_ps"].to_numpy()
+    epochs = int(start_ps.max() - start_ps.min()) / (limiter.epoch_ns * 1e3)
+    of_flow = levels(packets)
+    offered = {level: int(packets[of_flow == level].sum()) * DATA_BYTES for level in set(of_flow.tolist())}
+    passes = len(trial.network.hosts) * epochs
+    return {
+        level: given / (budget * passes)
+        for level, given in sorted(offered.items())
+        if (budget := limiter.budget_bytes[level]) and passes
+    }
 
 
 def ideal_ps(network: Network, table: pa.Table) -> npt.NDArray[np.float64]:

@@ -25,6 +25,11 @@ MEAN_PACKETS = {"search": 1138, "mining": 5117}
 """Of a flow, by the published distributions."""
 
 
+LEVELS_PACKETS = (6, 13, 19, 33, 53, 133, 667)
+"""Packets of the largest flows of levels 7 to 1, as the published scripts have them; larger ones have level
+0."""
+
+
 ARRIVALS = {"poisson": "Poisson arrivals", "published": "arrivals as in the published scripts"}
 """What each kind is called."""
 
@@ -42,6 +47,7 @@ class FlowsPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=T
         **{f"{region}_{kind}": f"{region}, {kind}" for region in REGIONS for kind in ("mean", "p99")},
         "flows": "flows",
         "unfinished": "unfinished",
+        "utilisation": "utilisation of the fullest level",
     }
     ONLY_SIMULATED: ClassVar = True
     LEVELS_BY_SIZE: ClassVar = True

@@ -18,12 +18,13 @@ from qjump_mn.errors import LostError
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.tracks import Track
-from qjump_mn.report.timelines import ports, pyramid
+from qjump_mn.report.timelines import ports, pyramid, sampled
 from qjump_mn.report.timelines.pyramid import Store
-from qjump_mn.results import contents, readings, wording
+from qjump_mn.results import contents, readings, series, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, write_atomically
 from qjump_mn.results.readings import Reading
+from qjump_mn.results.series import Series
 from qjump_mn.results.tables import TrialTables
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -72,8 +73,8 @@ def _context(
     run: RunDirectory, manifest: Manifest, tables: TrialTables, others: Sequence[Link]
 ) -> dict[str, Any]:
     plan, trial = manifest.plan, tables.trial
-    read = _readings(run, tables)
-    lanes = list(_lanes(plan, tables, read))
+    read, samples = _readings(run, tables), _series(run, tables)
+    lanes = list(_lanes(plan, tables, read, samples))
     style, script = (_asset(name) for name in (("report.css", "timeline.css"), ("timeline.js",)))
     data, blob = _drawn(tables, lanes, read)
     return {
@@ -83,7 +84,7 @@ def _context(
         "link": _link(trial),
         "others": others,
         "lanes": lanes,
-        "unrecorded": list(_unrecorded(manifest, tables, lanes, read)),
+        "unrecorded": list(_unrecorded(manifest, tables, lanes, read, samples)),
         "tables": sorted(
             path.relative_to(run.path).as_posix() for path in run.data(trial.name).glob("*.parquet")
         ),
@@ -121,7 +122,17 @@ def _readings(run: RunDirectory, tables: TrialTables) -> list[Reading]:
         return []
 
 
-def _lanes(plan: Plan, tables: TrialTables, read: Sequence[Reading]) -> Iterator[Lane]:
+def _series(run: RunDirectory, tables: TrialTables) -> Series | None:
+    """A simulated trial's samples; none where it has none, or they are damaged."""
+    try:
+        return series.read(run.trial(tables.trial.name))
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _lanes(
+    plan: Plan, tables: TrialTables, read: Sequence[Reading], samples: Series | None
+) -> Iterator[Lane]:
     """What is measured, first, then the load, then the ports."""
     trial, facts = tables.trial, tables.facts
     workloads = sorted(
@@ -131,6 +142,8 @@ def _lanes(plan: Plan, tables: TrialTables, read: Sequence[Reading]) -> Iterator
         tracks = registry.measures(workload).tracks(tables.tables[workload.name], workload, trial, facts)
         yield from _by_axis(plan, f"{workload.label}: ", tracks)
     yield from _by_axis(plan, "", ports.tracks(read, facts.began_ns))
+    if samples is not None:
+        yield from _by_axis(plan, "", sampled.tracks(samples, facts.began_ns))
 
 
 def _by_axis(plan: Plan, before: str, tracks: Iterator[Track]) -> Iterator[Lane]:
@@ -159,13 +172,22 @@ def _epoch(tables: TrialTables) -> str:
 
 
 def _unrecorded(
-    manifest: Manifest, tables: TrialTables, lanes: Sequence[Lane], read: Sequence[Reading]
+    manifest: Manifest,
+    tables: TrialTables,
+    lanes: Sequence[Lane],
+    read: Sequence[Reading],
+    samples: Series | None,
 ) -> Iterator[str]:
     """What a reader may look for in vain, a sentence each."""
     if manifest.backend == "simulator":
+        if samples is None:
+            yield (
+                "Queues and drops over time: there is no series.json that can be read; raw/counters.json "
+                "counts drops for the whole trial."
+            )
         yield (
-            "Queues, drops and pauses over time: the simulator counts them for the whole trial, "
-            "in raw/counters.json."
+            "At which port packets were dropped or marked, and when ports were paused: raw/counters.json "
+            "counts that of all ports together."
         )
     elif not read:
         yield "Queues, drops and pauses: the counters of the ports were not read, or cannot be read."

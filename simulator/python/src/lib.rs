@@ -6,6 +6,9 @@ mod columns;
 mod part;
 mod queues;
 mod scenario;
+mod watch;
+
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,7 +17,7 @@ use pyo3::BoundObject;
 use qjump_sim::apps::fan_in;
 use qjump_sim::{ps_per_byte, Congestion, Latency, Pause, PerHost, Rank, Routing, Transport};
 use qjump_sim::{
-    ByKind, Cable, Counters, End, Flows, Graph, LeafSpine, Limit, Limiter, PortResult, Ps, Queue, Red, Region, Regions, Scheme,
+    ByKind, Cable, Counters, Flows, Graph, LeafSpine, Limit, Limiter, PortResult, Ps, Queue, Red, Region, Regions, Scheme,
     Simulation,
 };
 
@@ -24,7 +27,13 @@ use crate::part::{told, Part};
 /// Events between two looks for signals: 10 to 20 ms of a core.
 const CHUNK: u64 = 1 << 18;
 
-/// What `run` gives back: columns of flows, counters, sources, the end, applications and ports.
+/// How often a run tells how far it has come.
+const TELLS: Duration = Duration::from_millis(500);
+
+/// Switches, hosts and cables of a network whose nodes have names.
+type Named<'py> = (Vec<String>, Vec<String>, Vec<(String, String, Bound<'py, PyAny>)>);
+
+/// What `run` gives back: columns of flows, counters, sources, the end, applications, ports, and what else was watched.
 type Ran<'py> = (
     Vec<Bound<'py, PyBytes>>,
     Bound<'py, PyDict>,
@@ -32,40 +41,49 @@ type Ran<'py> = (
     i64,
     Vec<apps::Result<'py>>,
     Vec<Bound<'py, PyAny>>,
+    watch::Seen<'py>,
 );
 
-/// Switches, hosts and cables of a network whose nodes have names.
-type Named<'py> = (Vec<String>, Vec<String>, Vec<(String, String, Bound<'py, PyAny>)>);
-
-/// Runs a scenario without the interpreter's lock, and ends early when a signal's handler raises.
+/// Runs a scenario without the interpreter's lock, and ends early when a signal's handler raises. `progress` is called now and then,
+/// if it is not None.
 #[pyfunction]
-fn run<'py>(py: Python<'py>, scenario: &Bound<'py, PyAny>, ports: bool) -> PyResult<Ran<'py>> {
+fn run<'py>(
+    py: Python<'py>,
+    scenario: &Bound<'py, PyAny>,
+    watch: &Bound<'py, PyAny>,
+    progress: &Bound<'py, PyAny>,
+) -> PyResult<Ran<'py>> {
     let scenario = scenario::scenario(scenario)?;
-    let new = if ports { Simulation::watching } else { Simulation::new };
-    let (outcome, ports) = py.detach(|| {
-        let mut simulation =
-            new(&scenario.topology, &scenario.scheme, &scenario.workload, scenario.seed).map_err(|e| told(&e))?;
-        while simulation.run_some(scenario.stop.unwrap_or(Ps::MAX), CHUNK) {
+    let watch = watch::watch(watch)?;
+    let listener = (!progress.is_none()).then(|| progress.clone().unbind());
+    let simulation = py.detach(|| {
+        let qjump_sim::Scenario { topology, scheme, workload, seed, stop } = &scenario;
+        let mut simulation = Simulation::watched(topology, scheme, workload, *seed, &watch).map_err(|e| told(&e))?;
+        let mut told = Instant::now();
+        while simulation.run_some(stop.unwrap_or(Ps::MAX), CHUNK) {
             Python::attach(look_for_signals)?;
+            if let Some(listener) = listener.as_ref().filter(|_| told.elapsed() >= TELLS) {
+                let progress = simulation.progress(*stop);
+                Python::attach(|py| watch::tell(py, listener.bind(py), progress))?;
+                told = Instant::now();
+            }
         }
-        PyResult::Ok((simulation.outcome(), simulation.ports()))
+        PyResult::Ok(simulation)
     })?;
+    let (outcome, ports) = (simulation.outcome(), simulation.ports());
     let sources = outcome.sources.iter().map(|s| (s.delivered, s.bytes, s.delay_sum, s.delay_max)).collect();
     let apps = apps::results(py, &outcome.apps)?;
     let ports = ports.iter().map(|of| port(py, of)).collect::<PyResult<_>>()?;
     let counters = counters(py, &outcome.counters)?;
     let flows = columns::ended(py, &outcome.flows)?.into_iter().chain(columns::own(py, &outcome.flows)?).collect();
-    Ok((flows, counters, sources, columns::time(outcome.end), apps, ports))
+    let seen = watch::seen(py, &simulation, &watch)?;
+    Ok((flows, counters, sources, columns::time(outcome.end), apps, ports, seen))
 }
 
 fn port<'py>(py: Python<'py>, of: &PortResult) -> PyResult<Bound<'py, PyAny>> {
-    let end = |end| match end {
-        End::Host(number) => ("host", number),
-        End::Switch(number) => ("switch", number),
-    };
     let counts = (of.longest, of.waiting, of.marked, of.early, of.full, of.paused);
     let (longest, waiting, marked, early, full, paused) = counts;
-    make(py, "Port", (end(of.from), end(of.to), longest, waiting, marked, early, full, paused))
+    make(py, "Port", (watch::end(of.from), watch::end(of.to), longest, waiting, marked, early, full, paused))
 }
 
 fn look_for_signals(py: Python<'_>) -> PyResult<()> {
@@ -224,7 +242,7 @@ fn transport<'py>(py: Python<'py>, t: &Transport, congestion: Bound<'py, PyAny>)
     for field in rest.into_pyobject(py)? {
         fields.append(field)?;
     }
-    for field in (t.initial_rto, t.ect_again, t.least_window).into_pyobject(py)? {
+    for field in (t.initial_rto, t.ect_again, t.least_window, t.sack_after_rto, t.ect_acks, t.ect_syn).into_pyobject(py)? {
         fields.append(field)?;
     }
     make(py, "Transport", fields.to_tuple())

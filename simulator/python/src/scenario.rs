@@ -184,7 +184,10 @@ fn transport(part: &Part) -> PyResult<Transport> {
         delayed_ack: time("delayed_ack")?,
         handshake: time("handshake")?,
         initial_rto: time("initial_rto")?,
+        sack_after_rto: part.get("sack_after_rto")?.flag()?,
         ect_again: part.get("ect_again")?.flag()?,
+        ect_acks: part.get("ect_acks")?.flag()?,
+        ect_syn: part.get("ect_syn")?.flag()?,
         least_window: part.get("least_window")?.whole()?,
         congestion: congestion(&part.get("congestion")?)?,
         rank: match rank.text()?.as_str() {

@@ -323,6 +323,11 @@ def test_own_sizes_and_lists_are_read(tmp_path: Path) -> None:
     sizes.write_text("# packets share\n3 0\n\n3 1.0\n")
     outcome = run(Scenario(FIG9, "tcp", Poisson(Sizes.read(sizes), 0.1, 20)))
     assert set(outcome.packets.tolist()) == {3}
+    # As the published scripts' files are: the middle column says nothing.
+    published = "6 0 0\n6 1 0.15\n13 2 0.2\n19 3 0.3\n33 4 0.4\n53 5 0.53\n133 6 0.6\n667 7 0.7\n1333 8 0.8\n3333 9 0.9\n6667 10 0.97\n20000 11 1\n"
+    sizes.write_text(published)
+    drawn = [run(Scenario(FIG9, "tcp", Poisson(of, 0.1, 100), stop=0)).packets.tolist() for of in (Sizes.read(sizes), "search")]
+    assert drawn[0] == drawn[1]
     listed = tmp_path / "flows"
     listed.write_text("# seconds source destination packets\n0.000001000001 2 3 6\n0 0 1 1\n")
     flows = Flows.read(listed)

@@ -144,6 +144,32 @@ impl Wheel {
         Some(Event { time, what: event as u32 })
     }
 
+    /// The next event, which stays the next. It opens no bucket: what does is compiled into its only caller, 4 % of all instructions.
+    #[inline(never)]
+    pub fn peek(&self) -> Option<Event> {
+        let at = |turn: u64, packed: u64| Event { time: turn << SHIFT | packed >> 32, what: packed as u32 };
+        if let Some(&event) = self.open.get(self.done) {
+            return Some(at(self.turn, event));
+        }
+        if self.in_buckets == 0 {
+            return self.far.peek().map(|&Reverse((time, _, what))| Event { time, what });
+        }
+        let occupied = |turn: &u64| self.heads[*turn as usize % BUCKETS] != NONE;
+        let turn = (self.turn..self.turn + BUCKETS as u64).find(occupied)?;
+        let mut chunk = self.chunks.get(self.heads[turn as usize % BUCKETS] as usize);
+        let mut first: Option<u64> = None;
+        while let Some(some) = chunk {
+            // From the newest to the oldest, so that of those at one time the oldest is the last to be taken.
+            for &event in some.events[..some.len as usize].iter().rev() {
+                if first.is_none_or(|first| event >> 32 <= first >> 32) {
+                    first = Some(event);
+                }
+            }
+            chunk = self.chunks.get(some.next as usize);
+        }
+        first.map(|event| at(turn, event))
+    }
+
     /// What happens `events` after the next one, if it is known already.
     #[inline]
     pub fn ahead(&self, events: usize) -> Option<u32> {

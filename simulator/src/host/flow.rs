@@ -187,8 +187,13 @@ impl Flow {
         self.size - self.una
     }
 
+    /// Packets of the first on that are acknowledged.
+    pub fn acknowledged(&self) -> u32 {
+        self.una
+    }
+
     /// Packets that may be under way.
-    fn window(&self) -> u32 {
+    pub fn window(&self) -> u32 {
         self.path.control.window().min(u32::from(self.cap))
     }
 
@@ -269,7 +274,7 @@ impl Flow {
         }
         let advanced = ack.cumulative > self.una;
         let repeats = ack.cumulative == self.una && ack.echo.is_some();
-        let newly = self.account(ack, t.sack);
+        let newly = self.account(ack, t);
         if advanced || probed {
             self.timeouts = 0;
             // RFC 6582, section 4: only the first partial ACK of a recovery, so that many losses end in a timeout.
@@ -311,7 +316,7 @@ impl Flow {
     }
 
     /// Takes over what has arrived; how many packets that nobody knew of.
-    fn account(&mut self, ack: Ack, sack: bool) -> u32 {
+    fn account(&mut self, ack: Ack, t: &Transport) -> u32 {
         let mut newly = 0;
         if ack.cumulative > self.una {
             newly = ack.cumulative - self.una;
@@ -323,7 +328,8 @@ impl Flow {
             self.una = ack.cumulative;
             self.next = self.next.max(self.una);
         }
-        if let Some(echo) = ack.echo.filter(|&echo| sack && echo >= self.una) {
+        let heeded = |echo: &u32| t.sack && *echo >= self.una && (t.sack_after_rto || !self.resends_all());
+        if let Some(echo) = ack.echo.filter(heeded) {
             newly += u32::from(self.sacked.insert(echo));
             self.high_sacked = self.high_sacked.max(echo + 1);
         }

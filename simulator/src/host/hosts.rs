@@ -37,6 +37,30 @@ pub(crate) struct Handled {
 /// Transports of a run at most; a power of 2.
 pub(crate) const TRANSPORTS: usize = 4;
 
+/// What hosts tell whoever writes down what becomes of packets and flows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Notice {
+    /// A packet was dropped, at the link that it names.
+    Dropped(Packet),
+    /// A flow's limiter has dropped a packet of data.
+    Limited,
+    /// A packet of data is sent again.
+    Again,
+    /// A retransmission timer has expired.
+    TimedOut,
+    /// A packet waits so long in its host's limiter.
+    Held(Ps),
+}
+
+/// Where a packet comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    /// The flow's key, or the number of a source or channel.
+    pub flow: u32,
+    pub host: u32,
+    pub level: u8,
+}
+
 /// What all hosts have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
@@ -80,6 +104,8 @@ pub(crate) struct Hosts {
     pub sources: Vec<Emitter>,
     pub sockets: Sockets,
     pub handled: Handled,
+    /// In the order of happening, if somebody wants to know, who clears them.
+    pub notices: Option<Vec<(Origin, Notice)>>,
 }
 
 impl Hosts {
@@ -106,7 +132,35 @@ impl Hosts {
             sources: (0..).zip(sources).map(|(n, source)| Emitter::new(*source, Rng::new(seed, 1 + n))).collect(),
             sockets: Sockets::new(sources.len() as u32),
             handled: Handled::default(),
+            notices: None,
         }
+    }
+
+    /// Something has happened to the flow of this slot.
+    #[cold]
+    pub(super) fn tell(&mut self, slot: u32, notice: Notice) {
+        if let Some(notices) = &mut self.notices {
+            let flow = &self.flows[slot as usize];
+            notices.push((Origin { flow: flow.key, host: flow.from.into(), level: flow.level }, notice));
+        }
+    }
+
+    #[cold]
+    fn tell_dropped(&mut self, packet: &Packet) {
+        let origin = self.origin(packet);
+        if let Some(notices) = &mut self.notices {
+            notices.push((origin, Notice::Dropped(*packet)));
+        }
+    }
+
+    /// Where a packet comes from.
+    pub fn origin(&self, packet: &Packet) -> Origin {
+        if packet.kind == Kind::Datagram {
+            return Origin { flow: packet.flow, host: self.sender(packet.flow), level: (packet.rank - 1) as u8 };
+        }
+        let flow = &self.flows[packet.flow as usize];
+        let back = matches!(packet.kind, Kind::Ack | Kind::SynAck);
+        Origin { flow: flow.key, host: if back { flow.to } else { flow.from }.into(), level: flow.level }
     }
 
     /// The first events.
@@ -246,6 +300,11 @@ impl Hosts {
     }
 
     fn discard(&mut self, net: &mut Network, handle: u32) {
+        let packet = net.pool.get(handle);
+        if self.notices.is_some() {
+            let packet = *packet;
+            self.tell_dropped(&packet);
+        }
         let packet = net.pool.get(handle);
         if packet.kind != Kind::Datagram {
             let slot = packet.flow;

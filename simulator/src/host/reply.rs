@@ -71,10 +71,10 @@ impl Hosts {
         let flow = &mut self.flows[slot as usize];
         flow.in_network += 1;
         let (host, to) = (u32::from(flow.to), flow.from);
-        let bytes = self.manner.of(flow).ack_bytes;
-        let (seq, kind) = (cumulative, Kind::Ack);
+        let (seq, kind, t) = (cumulative, Kind::Ack, self.manner.of(flow));
+        let (bytes, ect) = (t.ack_bytes, t.bare_ect(kind));
         self.handled.sent[kind as usize] += 1;
-        let ack = Packet { flow: slot, seq, echo, stamp, rank: 0, link: 0, bytes, to, kind, marked, ect: false };
+        let ack = Packet { flow: slot, seq, echo, stamp, rank: 0, link: 0, bytes, to, kind, marked, ect };
         let handle = net.pool.add(ack);
         self.offer(net, host, handle);
     }

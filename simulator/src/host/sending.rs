@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use crate::core::event::{HOST, START, TIMER};
 use crate::core::time::Ps;
 use crate::host::flow::{Ack, Expired, Flow, Task};
-use crate::host::hosts::Hosts;
+use crate::host::hosts::{Hosts, Notice};
 use crate::host::limiter::{flow_may_send, Limiter};
 use crate::host::path::Path;
-use crate::host::transport::{Rank, Transport};
+use crate::host::transport::Rank;
 use crate::net::network::Network;
 use crate::packet::{since, Kind, Packet, AGAIN, CWR, NO_ECHO, SCALABLE};
 
@@ -48,8 +48,8 @@ impl Hosts {
         let (seq, echo) = (flow.receiver.receive(packet.seq), packet.seq);
         let complete = flow.is_all(seq) && seq != before;
         self.handled.sent[Kind::Ack as usize] += 1;
-        let (to, kind) = (flow.from, Kind::Ack);
-        *net.pool.get_mut(handle) = Packet { seq, echo, rank: 0, bytes: t.ack_bytes, to, kind, ect: false, ..*packet };
+        let (to, kind, ect) = (flow.from, Kind::Ack, t.bare_ect(Kind::Ack));
+        *net.pool.get_mut(handle) = Packet { seq, echo, rank: 0, bytes: t.ack_bytes, to, kind, ect, ..*packet };
         self.offer(net, u32::from(packet.to), handle);
         if complete {
             self.tell_received(net, packet.flow);
@@ -60,8 +60,9 @@ impl Hosts {
     pub(crate) fn turn(&mut self, net: &mut Network, handle: u32, answer: &Packet) {
         self.handled.sent[answer.kind as usize] += 1;
         let flow = &self.flows[answer.flow as usize];
-        let (host, to) = (u32::from(answer.to), flow.from);
-        *net.pool.get_mut(handle) = Packet { rank: 0, bytes: self.manner.of(flow).ack_bytes, to, ect: false, ..*answer };
+        let (host, to, t) = (u32::from(answer.to), flow.from, self.manner.of(flow));
+        let (bytes, ect) = (t.ack_bytes, t.bare_ect(answer.kind));
+        *net.pool.get_mut(handle) = Packet { rank: 0, bytes, to, ect, ..*answer };
         self.offer(net, host, handle);
     }
 
@@ -220,6 +221,11 @@ impl Hosts {
         self.handled.sent[Kind::Data as usize] += 1;
         self.handled.retransmitted += u64::from(again);
         flow.sent(number);
+        if again {
+            self.tell(slot, Notice::Again);
+        }
+        let flow = &mut self.flows[slot as usize];
+        let t = self.manner.of(flow);
         let echo = match again {
             true => AGAIN,
             false if flow.take_reduced() => CWR,
@@ -228,6 +234,7 @@ impl Hosts {
         if let Limiter::PerFlow { epoch, ref budgets } = self.manner.limiter {
             if !flow_may_send(flow, net.now, u64::from(bytes), epoch, budgets) {
                 self.handled.limited[Kind::Data as usize] += 1;
+                self.tell(slot, Notice::Limited);
                 return;
             }
         }
@@ -239,6 +246,7 @@ impl Hosts {
         if release > net.now {
             let flow = &mut self.flows[slot as usize];
             flow.hold(self.manner.of(flow), net.now, release);
+            self.tell(slot, Notice::Held(release - net.now));
         }
     }
 
@@ -246,9 +254,9 @@ impl Hosts {
     pub(crate) fn send_bare(&mut self, net: &mut Network, slot: u32, kind: Kind, marked: bool) -> Ps {
         self.handled.sent[kind as usize] += 1;
         let flow = &self.flows[slot as usize];
-        let Transport { ack_bytes, rank, .. } = *self.manner.of(flow);
-        let bare = packet(slot, 0, kind, ack_bytes, flow, rank);
-        self.send(net, Packet { marked, ..bare })
+        let t = self.manner.of(flow);
+        let (bare, ect) = (packet(slot, 0, kind, t.ack_bytes, flow, t.rank), t.bare_ect(kind));
+        self.send(net, Packet { marked, ect, ..bare })
     }
 
     /// Hands a flow's packet to its host's limiter; returns when it is let go.
@@ -287,6 +295,8 @@ impl Hosts {
             return;
         }
         self.handled.timeouts += 1;
+        self.tell(slot, Notice::TimedOut);
+        let flow = &mut self.flows[slot as usize];
         if self.manner.of(flow).congestion.is_granted() {
             self.ask_receiver(net, slot);
             return;

@@ -5,6 +5,7 @@ use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, MS, S};
 pub use crate::host::congestion::Congestion;
 use crate::host::congestion::Windows;
+use crate::packet::Kind;
 
 /// Data packet of all published schemes.
 pub(crate) const DATA: u16 = 1500;
@@ -45,6 +46,9 @@ pub struct Transport {
     /// Selective acknowledgements; without them ACKs that tell of nothing new are counted (RFC 6582), and after a timeout all
     /// is sent again.
     pub sack: bool,
+    /// Selective acknowledgements are heeded after a timeout too, and what they told of is not sent again. Without it what was sent
+    /// before the timeout is sent again from the first hole on, as ns-2's Sack1 does outside of fast recovery.
+    pub sack_after_rto: bool,
     /// How long a packet in order waits for a second, to be acknowledged with it (RFC 5681, section 4.2); none: each is
     /// acknowledged alone.
     pub delayed_ack: Option<Ps>,
@@ -53,6 +57,11 @@ pub struct Transport {
     pub handshake: Option<Ps>,
     /// Data sent again is ECN-capable too, as in ns-2; RFC 3168 (section 6.1.5) has it not be.
     pub ect_again: bool,
+    /// ACKs and probes of ECN-capable flows are ECN-capable too, as those of Linux's DCTCP: queues that mark do not drop them early.
+    /// That they were marked says nothing to anybody.
+    pub ect_acks: bool,
+    /// The same of SYNs and SYN-ACKs.
+    pub ect_syn: bool,
     /// Packets that DCTCP's window has at least after marks; Linux has 2, for the ACK of a single packet is delayed.
     pub least_window: u32,
     /// After so many timeouts in a row a sender sends probes only, until one comes through.
@@ -81,9 +90,12 @@ impl Transport {
             fixed_rto: false,
             dupacks: Some(3),
             sack: true,
+            sack_after_rto: true,
             delayed_ack: Some(40 * MS),
             handshake: Some(S),
             ect_again: false,
+            ect_acks: false,
+            ect_syn: false,
             least_window: 1,
             probe_after: None,
             congestion,
@@ -101,6 +113,13 @@ impl Transport {
     #[inline]
     pub(crate) fn answers_each(&self) -> bool {
         self.delayed_ack.is_none() && !matches!(self.congestion, Congestion::Ecn | Congestion::Homa { .. })
+    }
+
+    /// Whether a packet without data may be marked instead of dropped.
+    #[inline]
+    pub(crate) fn bare_ect(&self, kind: Kind) -> bool {
+        let told = if matches!(kind, Kind::Syn | Kind::SynAck) { self.ect_syn } else { self.ect_acks };
+        told && self.congestion.ecn_capable()
     }
 
     /// Says what cannot be.

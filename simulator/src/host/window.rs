@@ -42,6 +42,12 @@ impl Window {
         new
     }
 
+    /// Takes all numbers out.
+    pub fn clear(&mut self) {
+        self.words.fill(0);
+        self.held = 0;
+    }
+
     /// Takes a number out; false if it was not there.
     pub fn remove(&mut self, number: u32) -> bool {
         let (word, bit) = self.place(number);

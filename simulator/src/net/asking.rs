@@ -126,7 +126,8 @@ impl Links {
             let packet = pool.get(handle);
             let held = self.pauses.as_ref().and_then(|pauses| pauses.of(handle, packet));
             let class = self.class(number);
-            let free = now + u64::from(packet.bytes) * u64::from(class.ps_per_byte);
+            let bytes = packet.bytes;
+            let free = now + u64::from(bytes) * u64::from(class.ps_per_byte);
             self.due.push((free + class.delay, ARRIVE | handle));
             self.due.push((free, DEPART | number));
             self.all[number as usize].free = free;
@@ -134,8 +135,9 @@ impl Links {
             port.busy = true;
             port.sending = true;
             port.held = held;
-            if let Some(watch) = self.watch.as_mut().filter(|_| marked) {
-                watch[number as usize].marked += 1;
+            if let Some(watch) = &mut self.watch {
+                watch[number as usize].begun += u64::from(bytes);
+                watch[number as usize].marked += u64::from(marked);
             }
         }
         self.watch_waiting(now, number, place);
@@ -175,6 +177,9 @@ impl Links {
         let free = start + u64::from(PAUSE_FRAME) * u64::from(class.ps_per_byte);
         self.all[back as usize].free = free;
         self.due.push((free + class.delay, DEPART | TOLD | back));
+        if let Some(watch) = &mut self.watch {
+            watch[back as usize].begun += u64::from(PAUSE_FRAME);
+        }
         let place = self.port_of(back);
         let port = &mut self.ports[place as usize];
         if !port.busy {

@@ -269,7 +269,7 @@ impl Links {
                     return Offered::Waits { departure: (!waited).then_some(link.free) };
                 }
                 if let Some(watch) = &mut self.watch {
-                    watch[number as usize].taken(packet.bytes.into(), false);
+                    watch[number as usize].accept(0, packet.bytes, 0, false);
                 }
             }
             Service::Gated => {
@@ -281,10 +281,8 @@ impl Links {
                     Verdict::Taken | Verdict::Marked => {}
                 }
                 if let Some(watch) = &mut self.watch {
-                    let bytes = u64::from(packet.bytes);
-                    let watched = &mut watch[number as usize];
-                    watched.taken(to_go(link.free, now, class.ps_per_byte) + bytes, verdict == Verdict::Marked);
-                    watched.will_wait(bytes, link.free.saturating_sub(now));
+                    let (found, wait) = (to_go(link.free, now, class.ps_per_byte), link.free.saturating_sub(now));
+                    watch[number as usize].accept(found, packet.bytes, wait, verdict == Verdict::Marked);
                 }
             }
             Service::Dead => return Offered::Failed,
@@ -319,9 +317,13 @@ impl Links {
         let Next::Send { handle, .. } = next else {
             return None;
         };
-        let free = now + u64::from(pool.get(handle).bytes) * u64::from(class.ps_per_byte);
+        let bytes = u64::from(pool.get(handle).bytes);
+        let free = now + bytes * u64::from(class.ps_per_byte);
         let link = &mut self.all[number as usize];
         link.free = free;
+        if let Some(watch) = &mut self.watch {
+            watch[number as usize].begun += bytes;
+        }
         Some(Departure { handle, arrival: free + class.delay, next: link.waiting.then_some(free) })
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod link;
 pub(crate) mod network;
 pub(crate) mod pause;
 pub(crate) mod port;
+pub(crate) mod reading;
 pub(crate) mod routes;
 pub(crate) mod shortest;
 pub(crate) mod stats;

@@ -9,7 +9,7 @@ use crate::net::equipment::Equipment;
 use crate::net::link::{Links, Offered, NOWHERE};
 use crate::net::pause::reverse;
 use crate::net::routes::{Routes, Routing};
-use crate::net::stats::PortResult;
+use crate::net::stats::{End, PortResult};
 use crate::net::topology::{Change, Node, Topology};
 use crate::packet::{Kind, Pool, KINDS};
 
@@ -42,7 +42,7 @@ pub(crate) struct Network {
     pub now: Ps,
     pub wheel: Wheel,
     pub pool: Pool,
-    links: Links,
+    pub links: Links,
     routes: Routes,
     pub passed: Passed,
     /// Of which cables fail.
@@ -220,9 +220,20 @@ impl Network {
         self.links.waiting()
     }
 
+    /// Hosts, whose own links are the first.
+    pub fn hosts(&self) -> u32 {
+        self.routes.to_host(0)
+    }
+
     /// How often a port asked the other end to stop.
     pub fn pauses(&self) -> u64 {
         self.links.pauses.as_ref().map_or(0, |pauses| pauses.count)
+    }
+
+    /// Both ends of every link.
+    pub fn cables(&self) -> Vec<(End, End)> {
+        let starts = (0..).zip(self.routes.starts());
+        starts.map(|(link, from)| (from.into(), self.links.end(link).into())).collect()
     }
 
     /// What happened at every port that was watched.

@@ -53,6 +53,8 @@ pub(crate) struct Watched {
     pub marked: u64,
     pub early: u64,
     pub full: u64,
+    /// Bytes that it has begun to send, or will send whatever comes.
+    pub begun: u64,
     paused: Ps,
     since: Option<Ps>,
 }
@@ -64,9 +66,15 @@ impl Watched {
         self.marked += u64::from(marked);
     }
 
-    /// Bytes that wait so long from now on.
-    pub fn will_wait(&mut self, bytes: u64, wait: Ps) {
+    /// A packet was taken that finds so many bytes, waits so long and is sent whatever comes.
+    // Not inlined, so that the way of links that are not watched stays short.
+    #[cold]
+    #[inline(never)]
+    pub fn accept(&mut self, found: u64, bytes: u16, wait: Ps, marked: bool) {
+        let bytes = u64::from(bytes);
+        self.taken(found + bytes, marked);
         self.waited += u128::from(bytes) * u128::from(wait);
+        self.begun += bytes;
     }
 
     /// So many bytes wait from now on. `rest`: of the packet being sent, when a packet was taken.
@@ -85,6 +93,11 @@ impl Watched {
         } else if self.since.is_none() {
             self.since = Some(now);
         }
+    }
+
+    /// Packets marked and dropped.
+    pub fn acted(&self) -> (u64, u64) {
+        (self.marked, self.early + self.full)
     }
 
     /// All of it until now, of a link between these nodes.

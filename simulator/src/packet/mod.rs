@@ -42,7 +42,8 @@ pub(crate) struct Packet {
     pub kind: Kind,
     /// Data: congestion experienced. ACK: the echo of it. Syn and `SynAck`: the flow is ECN-capable (RFC 3168, section 6.1.1).
     pub marked: bool,
-    /// Data that may be marked instead of dropped: of an ECN-capable sender, and not a retransmission (RFC 3168, section 6.1.5).
+    /// It may be marked instead of dropped: data of an ECN-capable sender, and not a retransmission (RFC 3168, section 6.1.5), and what
+    /// else its transport lets be.
     pub ect: bool,
 }
 
@@ -97,6 +98,12 @@ impl Packet {
     /// The level of what is served by level, 0 to 7; ACKs are of the first.
     pub fn level(&self) -> u8 {
         self.rank.saturating_sub(1).min(7) as u8
+    }
+
+    /// A queue marks it: congestion experienced. Nobody heeds that of a packet without data, whose bit is another.
+    #[inline]
+    pub fn mark(&mut self) {
+        self.marked |= self.kind == Kind::Data;
     }
 
     /// When a datagram left its host's limiter.

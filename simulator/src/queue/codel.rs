@@ -97,7 +97,7 @@ impl Controller {
     fn spared(&self, handle: u32, pool: &mut Pool) -> Option<bool> {
         let packet = pool.get_mut(handle);
         if packet.ect {
-            packet.marked = true;
+            packet.mark();
             return Some(true);
         }
         self.protection.spares(packet).then_some(false)

@@ -9,7 +9,7 @@ use crate::queue::dual::Dual;
 use crate::queue::fifo::Fifo;
 use crate::queue::next::Next;
 use crate::queue::pfabric::Remaining;
-use crate::queue::priority::Bands;
+use crate::queue::priority::{Bands, BANDS};
 use crate::queue::setting::Queue;
 use crate::queue::timed::Timed;
 use crate::queue::wfq::Fair;
@@ -104,6 +104,14 @@ impl Discipline {
             Discipline::Fair(queue) => queue.bytes(),
             Discipline::Timed(queue) => queue.bytes(),
             Discipline::Dual(queue) => queue.bytes(),
+        }
+    }
+
+    /// Bytes that wait of ACKs and of each level, most urgent first; nothing of queues that have no levels.
+    pub fn levels(&self, pool: &Pool) -> Option<[u64; BANDS]> {
+        match self {
+            Discipline::Priority(queue) => Some(queue.band_bytes(pool)),
+            _ => None,
         }
     }
 

@@ -114,8 +114,8 @@ impl Gate {
         if full {
             return Verdict::Full;
         }
-        packet.marked |= marks;
         if marks {
+            packet.mark();
             Verdict::Marked
         } else {
             Verdict::Taken

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::packet::Pool;
 
 /// Eight levels, and acknowledgements before them.
-const BANDS: usize = 9;
+pub(crate) const BANDS: usize = 9;
 
 /// Strict priority by rank, first come first served within one.
 #[derive(Debug, Clone)]
@@ -66,6 +66,11 @@ impl Bands {
 
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes of each band.
+    pub fn band_bytes(&self, pool: &Pool) -> [u64; BANDS] {
+        std::array::from_fn(|band| self.queues[band].iter().map(|&handle| u64::from(pool.get(handle).bytes)).sum())
     }
 
     pub fn len(&self) -> usize {

@@ -15,10 +15,14 @@ use crate::host::limiter::Limiter;
 use crate::host::result::FlowResult;
 use crate::host::traffic::{check_source, Bytes};
 use crate::net::network::{Arrived, Network};
-use crate::net::stats::PortResult;
+use crate::net::stats::{End, PortResult};
 use crate::net::topology::Topology;
+use crate::sim::diary::{Diary, FlowCounts, Hop};
 use crate::sim::outcome::Outcome;
+use crate::sim::progress::Progress;
 use crate::sim::scheme::Scheme;
+use crate::sim::series::Series;
+use crate::sim::watch::Watch;
 use crate::sim::workload::{FlowSpec, Wish, Workload};
 
 /// A network with its traffic, at some time of its life.
@@ -28,6 +32,8 @@ pub struct Simulation {
     hosts: Hosts,
     apps: Apps,
     events: u64,
+    series: Option<Series>,
+    diary: Option<Diary>,
 }
 
 impl Simulation {
@@ -36,7 +42,7 @@ impl Simulation {
     /// # Errors
     /// Whatever cannot be in the scheme or the workload, in a sentence.
     pub fn new(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64) -> Result<Self> {
-        Self::build(topology, scheme, workload, seed, false)
+        Self::watched(topology, scheme, workload, seed, &Watch::default())
     }
 
     /// The same, with what [`Simulation::ports`] tells. Nothing else is different; it takes longer.
@@ -44,16 +50,21 @@ impl Simulation {
     /// # Errors
     /// As of [`Simulation::new`].
     pub fn watching(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64) -> Result<Self> {
-        Self::build(topology, scheme, workload, seed, true)
+        Self::watched(topology, scheme, workload, seed, &Watch { ports: true, ..Watch::default() })
     }
 
-    fn build(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, watched: bool) -> Result<Self> {
+    /// The same, with what `watch` asks for.
+    ///
+    /// # Errors
+    /// As of [`Simulation::new`]; and what of `watch` cannot be.
+    pub fn watched(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, watch: &Watch) -> Result<Self> {
         scheme.check()?;
+        watch.check(topology)?;
         let flows = workload.flows.draw(topology, seed)?;
         if flows.len() >= 1 << INDEX {
             return Err(Error::new(format!("workload: {} flows are more than 2^29", flows.len())));
         }
-        let mut network = Network::new(topology, &scheme.equipment(), scheme.routing, seed, watched)?;
+        let mut network = Network::new(topology, &scheme.equipment(), scheme.routing, seed, watch.ports)?;
         let mut sources = workload.sources.clone();
         sources.sort_unstable();
         for source in &sources {
@@ -85,7 +96,10 @@ impl Simulation {
         for app in &workload.apps {
             apps.add(app, &mut network, &mut hosts);
         }
-        Ok(Simulation { network, hosts, apps, events: 0 })
+        let series = watch.every.map(|every| Series::new(every, watch.until, watch.most, &network));
+        let diary = (watch.flows || watch.traced.is_some()).then(|| Diary::new(watch.traced.clone(), watch.flows));
+        hosts.notices = diary.is_some().then(Vec::new);
+        Ok(Simulation { network, hosts, apps, events: 0, series, diary })
     }
 
     /// Runs until nothing is left to happen.
@@ -101,12 +115,51 @@ impl Simulation {
     /// Runs at most so many events of those that happen at `last` or before; returns whether it stopped for their number. Runs
     /// in any pieces yield the outcome of one.
     pub fn run_some(&mut self, last: Ps, most: u64) -> bool {
-        let Simulation { network, hosts, apps, events } = self;
+        let plain = self.series.is_none() && self.diary.is_none();
+        let more = if plain { self.happen(last, most) } else { self.happen_watched(last, most) };
+        if !more && last != Ps::MAX {
+            self.network.now = last;
+        }
+        more
+    }
+
+    /// The same with samples between events, or notes of each.
+    fn happen_watched(&mut self, last: Ps, most: u64) -> bool {
+        let end = self.events + most;
+        loop {
+            let next = self.network.wheel.peek().filter(|event| event.time <= last);
+            let past = if last == Ps::MAX { self.network.now + 1 } else { last + 1 };
+            self.sample_before(next.map_or(past, |event| event.time));
+            let Some(event) = next else { return false };
+            if self.events == end {
+                return true;
+            }
+            let until = self.series.as_ref().map_or(last, |series| series.next().min(last));
+            let Some(mut diary) = self.diary.take() else {
+                self.happen(until, end - self.events);
+                continue;
+            };
+            diary.before(event, &self.network, &self.hosts);
+            self.happen(until, 1);
+            diary.after(&self.network, &mut self.hosts);
+            self.diary = Some(diary);
+        }
+    }
+
+    fn sample_before(&mut self, time: Ps) {
+        if let Some(series) = &mut self.series {
+            while series.next() < time {
+                series.sample(&self.network, &self.hosts);
+            }
+        }
+    }
+
+    // In one place, with all that hosts do: 1 % of all instructions.
+    #[inline(never)]
+    fn happen(&mut self, last: Ps, most: u64) -> bool {
+        let Simulation { network, hosts, apps, events, .. } = self;
         for _ in 0..most {
             let Some(event) = network.wheel.pop_until(last) else {
-                if last != Ps::MAX {
-                    network.now = last;
-                }
                 return false;
             };
             network.now = event.time;
@@ -141,6 +194,35 @@ impl Simulation {
     /// switches. Nothing if it was not watched.
     pub fn ports(&self) -> Vec<PortResult> {
         self.network.ports()
+    }
+
+    /// Both ends of every port's cable, in the order of [`Simulation::ports`], also if these are not watched.
+    pub fn cables(&self) -> Vec<(End, End)> {
+        self.network.cables()
+    }
+
+    /// Samples of queues, windows and counters so far, if they were asked for.
+    pub fn series(&self) -> Option<&Series> {
+        self.series.as_ref()
+    }
+
+    /// Packets that were written down so far, in the order of happening.
+    pub fn trace(&self) -> &[Hop] {
+        self.diary.as_ref().map_or(&[], |diary| &diary.hops)
+    }
+
+    /// What became of each flow's packets so far, if that was asked for: listed flows in their order, then those of applications by
+    /// what their paths are chosen by.
+    pub fn flow_counts(&self) -> Vec<(u32, FlowCounts)> {
+        let Some(counts) = self.diary.as_ref().and_then(|diary| diary.flows.as_ref()) else { return Vec::new() };
+        let listed = self.hosts.records.len() as u32;
+        let of = |flow: u32| (flow, counts.get(&flow).copied().unwrap_or_default());
+        (0..listed).map(of).chain(counts.range(listed..).map(|(&flow, &counts)| (flow, counts))).collect()
+    }
+
+    /// How far it has come. `stop`: when it is to end, if it is.
+    pub fn progress(&self, stop: Option<Ps>) -> Progress {
+        Progress::of(self.network.now, stop, &self.hosts)
     }
 
     /// How long the link to `host` takes to send what has been accepted for it. Of a link with priorities: the packet being sent.

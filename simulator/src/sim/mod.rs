@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The simulation: all layers together.
 
+pub(crate) mod diary;
 pub(crate) mod engine;
 pub(crate) mod outcome;
+pub(crate) mod progress;
 pub(crate) mod published;
 pub(crate) mod scenario;
 pub(crate) mod scheme;
+pub(crate) mod series;
+pub(crate) mod watch;
 pub(crate) mod workload;

@@ -55,7 +55,9 @@ from qjump_sim.scheme import (
     Swift,
     Transport,
 )
+from qjump_sim.trace import Trace
 from qjump_sim.traffic import Flows, Poisson, Published, Sizes, Source
+from qjump_sim.watch import KINDS, FlowCounts, Progress, Series, Watch, progress_line, show_progress
 
 NS = 1_000
 US = 1_000_000
@@ -68,8 +70,8 @@ FIG9: LeafSpine = _native.fig9()
 
 __all__ = [
     "Aequitas", "Bbr", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dcqcn", "Dctcp", "DropTail", "DualPi2", "Ecn", "FIG9",
-    "Failure", "Flows", "Graph", "Homa", "Latency", "LeafSpine", "MS", "Marking", "NS", "Outcome", "PFabric", "Packets", "Pause", "PerFlow",
-    "PerHost", "Pfc", "Pie", "Poisson", "Port", "Priority", "Profile", "Published", "Quantiles", "Queue", "Red", "Region", "Regions", "Reno",
-    "RoundRobin", "S", "Scenario", "Scheme", "Sizes", "Source", "SourceResult", "Swift", "Threshold", "Time", "TimeAware", "Transport", "Tree", "US",
-    "Wfq", "run",
+    "Failure", "FlowCounts", "Flows", "Graph", "Homa", "KINDS", "Latency", "LeafSpine", "MS", "Marking", "NS", "Outcome", "PFabric", "Packets",
+    "Pause", "PerFlow", "PerHost", "Pfc", "Pie", "Poisson", "Port", "Priority", "Profile", "Progress", "Published", "Quantiles", "Queue", "Red",
+    "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Series", "Sizes", "Source", "SourceResult", "Swift", "Threshold", "Time",
+    "TimeAware", "Trace", "Transport", "Tree", "US", "Watch", "Wfq", "progress_line", "run", "show_progress",
 ]  # fmt: skip

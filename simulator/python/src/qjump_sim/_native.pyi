@@ -1,12 +1,25 @@
+from collections.abc import Callable
+
 from qjump_sim.network import Cable, Graph, LeafSpine, Topology, Tree
 from qjump_sim.outcome import Counters, Outcome, Port, Regions
 from qjump_sim.scenario import Scenario
 from qjump_sim.scheme import Congestion, Scheme, Transport
+from qjump_sim.watch import End, Watch
+
+__all__ = ["fig9", "hadoop", "headroom", "host_numbers", "linux", "phases", "read_flows", "regions", "run", "scheme"]
 
 # Columns are the bytes of int64 arrays.
 def run(
-    scenario: Scenario, ports: bool
-) -> tuple[list[bytes], Counters, list[tuple[int, int, int, int]], int, list[tuple[list[bytes], list[int]]], list[Port]]: ...
+    scenario: Scenario, watch: Watch | None, progress: Callable[[int, int, int, float], None] | None
+) -> tuple[
+    list[bytes],
+    Counters,
+    list[tuple[int, int, int, int]],
+    int,
+    list[tuple[list[bytes], list[int]]],
+    list[Port],
+    tuple[tuple[list[tuple[End, End]], list[bytes]] | None, list[bytes] | None, list[bytes] | None],
+]: ...
 def fig9() -> LeafSpine: ...
 def host_numbers(tree: Tree | Graph) -> dict[str, int]: ...
 def fat_tree(k: int, edge: Cable, trunk: Cable) -> tuple[list[str], list[str], list[tuple[str, str, Cable]]]: ...

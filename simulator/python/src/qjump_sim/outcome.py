@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from qjump_sim import _native
 from qjump_sim.apps import AppResult
 from qjump_sim.network import LeafSpine
+from qjump_sim.trace import Trace
+from qjump_sim.watch import FlowCounts, Series
 
 
 class ByKind(NamedTuple):
@@ -164,6 +166,12 @@ class Outcome:
     """Number of its transport."""
     deadline: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """When it should have ended, in ps; -1: there is no such time."""
+    series: Series | None = None
+    """Samples of queues, windows and counters, if they were asked for."""
+    flows: FlowCounts | None = None
+    """What became of each flow's packets, if that was asked for."""
+    trace: Trace | None = None
+    """Packets, if they were asked for."""
 
     @property
     def late(self) -> NDArray[np.bool_]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from qjump_sim.apps import App, result
 from qjump_sim.network import Topology
 from qjump_sim.outcome import Outcome, SourceResult
 from qjump_sim.scheme import Scheme
+from qjump_sim.trace import trace
 from qjump_sim.traffic import Flows, Poisson, Published, Source
+from qjump_sim.watch import Progress, Watch, flow_counts, listener, series
 
 
 @dataclass(frozen=True)
@@ -28,15 +30,24 @@ class Scenario:
     apps: Sequence[App] = ()
 
 
-def run(scenario: Scenario, ports: bool = False) -> Outcome:
-    """Run it. `ports`: tell what happened at each of them; nothing else is different, but that it takes longer.
+def run(
+    scenario: Scenario, ports: bool = False, *, watch: Watch | None = None, progress: Callable[[Progress], None] | None = None
+) -> Outcome:
+    """Run it. `ports`: tell what happened at each of them, as `Watch(ports=True)`; nothing else is different, but that it takes longer. `watch`: what
+    else is to be known. `progress` is called twice a second, such as `show_progress()`; what it raises ends the run.
 
     Other threads go on meanwhile: runs in several threads use several cores. Ctrl-C ends a run of the main thread, as does any signal whose
     handler raises. Raises ValueError for what cannot be simulated, in one sentence that begins with the place.
     """
-    columns, counters, sources, end, apps, watched = _native.run(scenario, ports)
+    watch = replace(watch or Watch(), ports=True) if ports else watch
+    columns, counters, sources, end, apps, watched, seen = _native.run(scenario, watch, listener(progress))
     start, finish, src, dst, packets, level, transport, deadline = (np.frombuffer(column, np.int64) for column in columns)
     delivered = tuple(SourceResult(*source) for source in sources)
     results = tuple(result(app, *parts) for app, parts in zip(scenario.apps, apps, strict=True))
-    own = (level, transport, deadline)
-    return Outcome(start, finish, src, dst, packets, counters, delivered, end, results, tuple(watched), *own)
+    sampled, counted, traced = seen
+    return Outcome(
+        start, finish, src, dst, packets, counters, delivered, end, results, tuple(watched), level, transport, deadline,
+        series=None if sampled is None else series(*sampled),
+        flows=None if counted is None else flow_counts(counted),
+        trace=None if traced is None else trace(traced),
+    )  # fmt: skip

@@ -132,6 +132,14 @@ class Transport:
     """Data sent again is ECN-capable too, as in ns-2; RFC 3168 (section 6.1.5) has it not be."""
     least_window: int = 1
     """Packets that DCTCP's window has at least after marks; Linux has 2, for the ACK of a single packet is delayed."""
+    sack_after_rto: bool = True
+    """Selective acknowledgements are heeded after a timeout too, and what they told of is not sent again; False: what was sent before the timeout is
+    sent again from the first hole on, as ns-2's Sack1 does."""
+    ect_acks: bool = False
+    """ACKs and probes of ECN-capable flows are ECN-capable too, as those of Linux's DCTCP: queues that mark do not drop them early. That they were
+    marked says nothing to anybody."""
+    ect_syn: bool = False
+    """The same of SYNs and SYN-ACKs."""
 
     @classmethod
     def linux(cls, congestion: Congestion) -> Transport:

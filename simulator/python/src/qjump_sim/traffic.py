@@ -28,7 +28,8 @@ class Sizes:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Sizes:
-        """From a file with lines of packets and share; empty lines and those that begin with # are skipped.
+        """From a file with lines of packets and share; empty lines and those that begin with # are skipped. Between the two may stand a third
+        number, which says nothing: the files of the published scripts are ns-2's, whose lines are value, count and share.
 
         Raises OSError, and ValueError with the file and line that is something else.
         """
@@ -37,10 +38,14 @@ class Sizes:
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
             try:
-                packets, share = line.split()
+                packets, *count, share = line.split()
+                if len(count) > 1:
+                    raise ValueError
+                _ = [float(value) for value in count]
                 points.append((int(packets), float(share)))
             except ValueError:
-                raise ValueError(f"{path}: line {number}: not packets and share: {line.strip()}") from None
+                wrong = f"{path}: line {number}: not packets and share, with or without a count between: {line.strip()}"
+                raise ValueError(wrong) from None
         return cls(points)
 
 

@@ -107,7 +107,7 @@ impl Flow {
 
     /// False after a timeout, when everything up to `recover` is sent again anyway.
     fn begin_recovery(&mut self, now: Ps, t: &Transport) -> bool {
-        if self.una < self.recover {
+        if self.resends_all() {
             return false;
         }
         self.phase = Phase::Recovery;

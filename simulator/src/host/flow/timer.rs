@@ -87,13 +87,21 @@ impl Flow {
         self.deadline = Ps::MAX;
     }
 
+    /// After a timeout, until what was sent before it has been acknowledged.
+    pub(super) fn resends_all(&self) -> bool {
+        self.phase != Phase::Recovery && self.una < self.recover
+    }
+
     /// The timer has expired: everything that is not known to have arrived is sent again from a window of one packet. What was
-    /// acknowledged selectively is not (RFC 6675, section 5.1 allows it).
+    /// acknowledged selectively is not, where the transport heeds that (RFC 6675, section 5.1 allows it).
     pub fn on_timer(&mut self, t: &Transport, now: Ps) -> Expired {
         self.timeouts += 1;
         if self.phase == Phase::Connecting {
             self.set_syn_timer(t, now);
             return Expired::Connect;
+        }
+        if !t.sack_after_rto {
+            self.sacked.clear();
         }
         self.path.control.on_timeout(now);
         if t.congestion.tells_cuts() {

@@ -1,0 +1,38 @@
+"""The series of a simulated trial as lines: queues at each instant, and what happened from one to the
+next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from qjump_mn.programs.tracks import Floats, Track
+from qjump_mn.results import wording
+from qjump_mn.results.series import Series
+
+
+def tracks(series: Series, began_ns: int) -> Iterator[Track]:
+    """What waited at the ports that it has, and the whole network's drops, marks, timeouts and data sent
+    again from one instant to the next, of those that there were."""
+    at_ns = np.array(series.at_ps, dtype=np.float64) / 1e3 - began_ns
+    others = f" {series.others} ports with shorter queues are left out." if series.others else ""
+    note = f"Sampled at {len(at_ns)} instants.{others}"
+    for port in series.ports:
+        waiting = np.array(port.queued, dtype=np.float64)
+        yield Track(
+            "bytes that wait at a port", "B", "instant", wording.flow(port.link), at_ns, waiting, None, note
+        )
+    counted = {
+        "dropped in queues": series.dropped,
+        "marked": series.marked,
+        "sent again": series.again,
+    }
+    for what, counts in counted.items():
+        yield from _between(f"packets {what} between two instants", counts, at_ns)
+    yield from _between("timeouts of senders between two instants", series.timeouts, at_ns)
+
+
+def _between(what: str, counts: list[int], at_ns: Floats) -> Iterator[Track]:
+    if counts and counts[-1]:
+        yield Track(what, "", "holds", "", at_ns[:-1], np.diff(np.array(counts, dtype=np.float64)), at_ns[1:])

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What links' queues hold at an instant.
+
+use crate::core::time::Ps;
+use crate::net::link::{to_go, Links, Service};
+use crate::packet::Pool;
+use crate::queue::discipline::Discipline;
+use crate::queue::priority::BANDS;
+
+impl Links {
+    pub fn len(&self) -> u32 {
+        self.all.len() as u32
+    }
+
+    /// Where packets of a link wait that are not known at arrival to be sent.
+    fn discipline(&self, number: u32) -> Option<&Discipline> {
+        let place = self.places[number as usize] as usize;
+        match self.class(number).service {
+            Service::Queued => Some(&self.queued[place]),
+            Service::Port => Some(&self.ports[place].waiting),
+            _ => None,
+        }
+    }
+
+    /// Bytes taken and not sent.
+    pub fn queued(&self, now: Ps, number: u32) -> u64 {
+        let rest = to_go(self.all[number as usize].free, now, self.class(number).ps_per_byte);
+        rest + self.discipline(number).map_or(0, Discipline::bytes)
+    }
+
+    /// Bytes that wait of ACKs and of each level, without the packet being sent; nothing where a queue has no levels.
+    pub fn levels(&self, number: u32, pool: &Pool) -> Option<[u64; BANDS]> {
+        self.discipline(number).and_then(|queue| queue.levels(pool))
+    }
+
+    /// Bytes that a link that is watched has sent.
+    pub fn sent(&self, now: Ps, number: u32) -> u64 {
+        let begun = self.watch.as_ref().map_or(0, |watch| watch[number as usize].begun);
+        begun - to_go(self.all[number as usize].free, now, self.class(number).ps_per_byte)
+    }
+
+    /// Marks and drops of a link that is watched.
+    pub fn acted(&self, number: u32) -> (u64, u64) {
+        self.watch.as_ref().map_or((0, 0), |watch| watch[number as usize].acted())
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How far a run has come.
+
+use crate::core::time::Ps;
+use crate::host::hosts::Hosts;
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// The simulated time.
+    pub now: Ps,
+    /// Listed flows that have finished.
+    pub finished: u64,
+    /// Listed flows.
+    pub flows: u64,
+    /// Of all packets of listed flows, the share that is acknowledged; of the time until the run is to stop, the share that has passed,
+    /// if that is more. 0 where there are neither flows nor a stop.
+    pub share: f64,
+}
+
+impl Progress {
+    pub(crate) fn of(now: Ps, stop: Option<Ps>, hosts: &Hosts) -> Self {
+        let done = |flow: &&crate::host::result::FlowResult| flow.finish.is_some();
+        let listed = |key: u32| (key as usize) < hosts.records.len();
+        let under_way = hosts.flows.iter().filter(|flow| !flow.finished() && listed(flow.key));
+        let sum = |packets: &mut dyn Iterator<Item = u32>| packets.map(u64::from).sum::<u64>();
+        let acknowledged = sum(&mut hosts.records.iter().filter(done).map(|flow| flow.packets))
+            + sum(&mut under_way.map(|flow| flow.acknowledged()));
+        let all = sum(&mut hosts.records.iter().map(|flow| flow.packets));
+        let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        Progress {
+            now,
+            finished: hosts.records.iter().filter(done).count() as u64,
+            flows: hosts.records.len() as u64,
+            share: share(acknowledged, all).max(stop.map_or(0.0, |stop| share(now, stop))),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Series, counts of flows, traces and progress: against each other, against counters, and against what is known.
+
+use std::collections::BTreeMap;
+
+use qjump_sim::{
+    Arrivals, FlowSpec, Flows, LeafSpine, Outcome, Ps, Scheme, Simulation, Sizes, Topology, Traced, Watch, Workload, NS,
+    SERIES_BANDS, US,
+};
+
+const NAMES: [&str; 5] = ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper"];
+
+fn fabric() -> Topology {
+    Topology::leaf_spine(&LeafSpine::FIG9).unwrap()
+}
+
+fn search() -> Workload {
+    Workload::of_flows(Flows::Drawn { arrivals: Arrivals::Published, sizes: Sizes::web_search(), load: 0.8, count: 120 })
+}
+
+fn run(name: &str, workload: &Workload, watch: &Watch) -> Simulation {
+    let topology = fabric();
+    let scheme = Scheme::named(name, &topology).unwrap();
+    let mut simulation = Simulation::watched(&topology, &scheme, workload, 1, watch).unwrap();
+    simulation.run();
+    simulation
+}
+
+fn everything() -> Watch {
+    Watch { ports: true, flows: true, every: Some(10 * US), until: None, most: None, traced: Some(Traced::All) }
+}
+
+fn plain(name: &str) -> Outcome {
+    run(name, &search(), &Watch::default()).outcome()
+}
+
+#[test]
+fn a_watched_run_has_the_same_outcome() {
+    for name in NAMES {
+        let expected = plain(name);
+        assert_eq!(run(name, &search(), &everything()).outcome(), expected, "{name}");
+        let sampled = Watch { every: Some(777 * NS), most: Some(64), ..Watch::default() };
+        assert_eq!(run(name, &search(), &sampled).outcome(), expected, "{name}");
+    }
+}
+
+#[test]
+fn all_parts_count_the_same() {
+    for name in NAMES {
+        let simulation = run(name, &search(), &everything());
+        let c = simulation.outcome().counters;
+        let flows = simulation.flow_counts();
+        let sum = |of: fn(&qjump_sim::FlowCounts) -> u64| flows.iter().map(|(_, counts)| of(counts)).sum::<u64>();
+        assert_eq!(flows.len(), 120);
+        assert_eq!(sum(|f| f.delivered), c.delivered.data, "{name}");
+        assert_eq!(sum(|f| f.marked), c.marked, "{name}");
+        assert_eq!(sum(|f| f.retransmitted), c.retransmitted, "{name}");
+        assert_eq!(sum(|f| f.timeouts), c.timeouts, "{name}");
+        let dropped = c.full.data + c.pushed_out.data + c.early.data + c.limited.data;
+        assert_eq!(sum(|f| f.dropped), dropped, "{name}");
+        assert!(name == "dctcp" || name == "qjump-paper" || dropped > 0, "{name}: nothing is dropped");
+        assert_eq!(sum(|f| f.held) > 0, name == "qjump-paper", "{name}");
+        let (came, lost): (Vec<qjump_sim::Hop>, Vec<_>) = simulation.trace().iter().partition(|hop| !hop.dropped);
+        assert_eq!(came.len() as u64, c.hops, "{name}");
+        // The scripts' limiter drops before there is a packet.
+        assert_eq!(lost.len() as u64, c.full.total() + c.pushed_out.total() + c.early.total(), "{name}");
+        assert!(simulation.trace().windows(2).all(|two| two[0].at <= two[1].at), "{name}");
+    }
+}
+
+/// A window of six packets waits in its host's link for nobody but itself: 0 to 5 packets of 1.2 us.
+#[test]
+fn waits_are_exact() {
+    let flow = FlowSpec { start: 0, src: 0, dst: 17, packets: 6 };
+    let simulation = run("dctcp", &Workload::of_flows(Flows::List(vec![flow])), &everything());
+    let [(0, counts)] = simulation.flow_counts()[..] else { panic!("one flow") };
+    assert_eq!((counts.waited, counts.waited_most), (15 * 1_200 * NS, 5 * 1_200 * NS));
+    let of: Vec<Ps> = simulation.trace().iter().filter(|hop| hop.kind == 0 && hop.seq == 5).map(|hop| hop.at).collect();
+    assert_eq!(of, [9_900 * NS, 10_400 * NS, 10_900 * NS, 14_800 * NS]);
+}
+
+#[test]
+fn series_are_what_ports_and_traces_say() {
+    for name in ["dctcp", "pfabric", "qjump-script"] {
+        let simulation = run(name, &search(), &everything());
+        let series = simulation.series().unwrap();
+        let ports = series.ports as usize;
+        let last = series.at.len() - 1;
+        assert!(series.at.iter().zip(0..).all(|(&at, n)| at == n * 10 * US));
+        let end = simulation.outcome().end;
+        assert!((end..end + 10 * US).contains(&(series.at[last] + 10 * US)), "{name}");
+        let mut sent: BTreeMap<(usize, u32), u64> = BTreeMap::new();
+        let delay = |link: u32| if link < 288 { 2_700 * NS } else { 200 * NS };
+        for hop in simulation.trace().iter().filter(|hop| !hop.dropped) {
+            let left = (hop.at - delay(hop.link)).div_ceil(10 * US) as usize;
+            *sent.entry((left, hop.link)).or_default() += u64::from(hop.bytes);
+        }
+        for (link, port) in simulation.ports().iter().enumerate() {
+            let column = |values: &[u64]| values[link..].iter().step_by(ports).copied().collect::<Vec<u64>>();
+            assert!(column(&series.queued).into_iter().max().unwrap() <= port.longest, "{name}");
+            assert!(*column(&series.marked).last().unwrap() <= port.marked);
+            // What had left by an instant, but for a part of the packet that was being sent then.
+            let mut all = 0;
+            for (sample, at) in column(&series.sent).into_iter().enumerate() {
+                all += sent.get(&(sample, link as u32)).copied().unwrap_or_default();
+                assert!((all..all + 1_500).contains(&at), "{name}, link {link}, sample {sample}: {at} sent, {all} traced");
+            }
+        }
+        let bands: u64 = series.levels.iter().sum();
+        let expected = if name == "qjump-script" { series.queued.len() * SERIES_BANDS } else { 0 };
+        assert_eq!((bands > 0, series.levels.len()), (expected > 0, expected), "{name}");
+        let ends: Vec<_> = simulation.ports().iter().map(|port| (port.from, port.to)).collect();
+        assert_eq!(simulation.cables(), ends);
+        for (queued, levels) in series.queued.iter().zip(series.levels.chunks(SERIES_BANDS)) {
+            let waiting: u64 = levels.iter().sum();
+            assert!(waiting <= *queued && (waiting == 0 || *queued <= waiting + 1_500));
+        }
+        let most = series.senders.iter().map(|sender| sender.window).max().unwrap();
+        assert!((12..=152).contains(&most), "{name}: {most}");
+    }
+}
+
+#[test]
+fn a_long_series_is_thinned() {
+    let whole = run("dctcp", &search(), &Watch { every: Some(US), ports: true, ..Watch::default() });
+    let until = run("dctcp", &search(), &Watch { every: Some(US), until: Some(1_500 * US), ..Watch::default() });
+    assert_eq!(until.series().unwrap().at, (0..=1_500).map(|n| n * US).collect::<Vec<Ps>>());
+    assert_eq!(until.series().unwrap().queued, whole.series().unwrap().queued[..1_501 * 360]);
+    for most in [2, 7, 64] {
+        let thin = run("dctcp", &search(), &Watch { every: Some(US), most: Some(most), ports: true, ..Watch::default() });
+        let (whole, thin) = (whole.series().unwrap(), thin.series().unwrap());
+        assert!(thin.at.len() <= most as usize && thin.at.len() as u32 >= most / 2, "{} of {most}", thin.at.len());
+        let ports = whole.ports as usize;
+        for (sample, at) in thin.at.iter().enumerate() {
+            let same = (at / US) as usize;
+            assert_eq!(thin.queued[sample * ports..][..ports], whole.queued[same * ports..][..ports]);
+            assert_eq!(thin.sent[sample * ports..][..ports], whole.sent[same * ports..][..ports]);
+            assert_eq!(thin.totals[sample], whole.totals[same]);
+            let of = |series: &qjump_sim::Series, sample: usize| {
+                let senders = series.senders.iter().filter(|sender| sender.sample as usize == sample);
+                senders.map(|sender| (sender.flow, sender.window, sender.acknowledged)).collect::<Vec<_>>()
+            };
+            assert_eq!(of(thin, sample), of(whole, same));
+        }
+    }
+}
+
+#[test]
+fn a_trace_may_be_of_some_hosts() {
+    let all = run("dctcp", &search(), &everything());
+    let largest = *all.outcome().flows.iter().max_by_key(|flow| flow.packets).unwrap();
+    let (src, dst) = (u32::from(largest.src), u32::from(largest.dst));
+    let some = run("dctcp", &search(), &Watch { traced: Some(Traced::Hosts(vec![src, dst])), ..Watch::default() });
+    let expected = all.trace().iter().filter(|hop| [src, dst, 144 + src, 144 + dst].contains(&hop.link));
+    assert!(expected.clone().count() >= 4 * largest.packets as usize, "{largest:?}");
+    assert!(some.trace().iter().eq(expected));
+}
+
+#[test]
+fn progress_grows_to_one() {
+    let topology = fabric();
+    let scheme = Scheme::named("tcp", &topology).unwrap();
+    let mut simulation = Simulation::new(&topology, &scheme, &search(), 1).unwrap();
+    let mut shares = vec![simulation.progress(None).share];
+    while simulation.run_some(Ps::MAX, 50_000) {
+        shares.push(simulation.progress(None).share);
+    }
+    assert!(shares.len() > 10 && shares.windows(2).all(|two| two[0] <= two[1]), "{shares:?}");
+    let done = simulation.progress(None);
+    assert_eq!((done.finished, done.flows, shares[0], done.share), (120, 120, 0.0, 1.0));
+    // Packets are work: half of them take about half of the events.
+    let middle = shares[shares.len() / 2];
+    assert!((0.3..0.7).contains(&middle), "{middle}");
+    assert!((simulation.progress(Some(2 * done.now)).share - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn what_cannot_be_watched_is_told() {
+    let wrong = |watch: Watch| {
+        let topology = fabric();
+        Simulation::watched(&topology, &Scheme::tcp(), &search(), 1, &watch).map(|_| ()).unwrap_err().to_string()
+    };
+    let none = Watch::default;
+    assert!(wrong(Watch { every: Some(0), ..none() }).starts_with("watch.every: "));
+    assert!(wrong(Watch { most: Some(1), ..none() }).starts_with("watch.most: "));
+    let told = wrong(Watch { traced: Some(Traced::Hosts(vec![3, 144])), ..none() });
+    assert_eq!(told, "watch.trace: there is no host 144, there are 144");
+}
