@@ -9,7 +9,8 @@ import os
 import random
 import subprocess
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -257,14 +258,31 @@ def test_a_disk_without_room_for_it_is_one_sentence(
     needs: int, sentence: str, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Found out before, or while it is unpacked."""
-    folder = tmp_path / "cache"
-    folder.mkdir()
     monkeypatch.setattr(machines, "_NEEDS_BYTES", needs)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tiny", str(folder)], check=True)
-    try:
+    with small_disk(tmp_path / "cache", "8k") as folder:
         with pytest.raises(MachineError, match=rf"^no room for the machine: {folder} has 0 MiB{sentence};"):
             machines.taken(str(reference))
         assert not list(folder.glob("machine/*.tmp-*")) and machines.found() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+@pytest.mark.parametrize("size_bytes", [20_000, 2_000_000])
+def test_a_disk_on_which_it_cannot_be_written_is_one_sentence(
+    size_bytes: int, tree: Tree, parts: dict[str, Path], tmp_path: Path
+) -> None:
+    """What is compressed fits into the pipe to the compressor, or not."""
+    parts["kernel"].write_bytes(random.Random(1).randbytes(size_bytes))
+    sentence = rf"^{tmp_path}/small/m cannot be written: .*No space left on device$"
+    with small_disk(tmp_path / "small", "8k") as folder, pytest.raises(MachineError, match=sentence):
+        machine_file.write(parts, facts_of(parts), tree, folder / "m")
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[Path]:
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tiny", str(folder)], check=True)
+    try:
+        yield folder
     finally:
         subprocess.run(["umount", str(folder)], check=True)
 

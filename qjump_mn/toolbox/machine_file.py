@@ -13,6 +13,7 @@ import re
 import subprocess
 import tarfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
@@ -84,26 +85,36 @@ def _libraries(tree: Tree, toolbox: Tree) -> list[str]:
 
 
 def write(found: Mapping[str, Path], facts: Facts, tree: Tree, target: Path) -> None:
-    """Write the machine file of these parts. Raises OSError where there is no room."""
+    """Write the machine file of these parts. Raises MachineError where it cannot be written."""
     (interpreter,) = (tree.root / "usr/bin").glob("python3.[0-9][0-9]")
     argv = tree.program(f"usr/bin/{interpreter.name}", "-I", "-S", "-c", _COMPRESS)
     environment = {"PYTHONHOME": str(tree.root / "usr")}
-    with target.open("wb") as file:
-        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=file, env=environment) as process:
-            assert process.stdin is not None
-            with tarfile.open(fileobj=process.stdin, mode="w|", format=tarfile.USTAR_FORMAT) as archive:
-                text = msgspec.json.format(msgspec.json.encode(facts, order="sorted"), indent=1)
-                archive.addfile(_member(FACTS, len(text)), io.BytesIO(text))
-                for name in sorted(found):
-                    path = found[name]
-                    executable = path.stat().st_mode & 0o100
-                    with path.open("rb") as content:
-                        archive.addfile(_member(name, path.stat().st_size, bool(executable)), content)
+    pipe = subprocess.PIPE
+    with (
+        target.open("wb") as file,
+        subprocess.Popen(argv, stdin=pipe, stdout=file, stderr=pipe, env=environment) as process,
+    ):
+        assert process.stdin is not None and process.stderr is not None
+        with suppress(BrokenPipeError):  # where there is no room, the compressor says so and ends
+            _archive(found, facts, process.stdin)
+        with suppress(BrokenPipeError):
             process.stdin.close()
-        if process.returncode:
-            raise MachineError(
-                f"{target} could not be written: its compressor ended with {process.returncode}"
-            )
+        said = process.stderr.read().decode(errors="replace").strip()
+    if process.returncode:
+        last = said.rpartition("\n")[2] or f"its compressor ended with {process.returncode}"
+        raise MachineError(f"{target} cannot be written: {last}")
+
+
+def _archive(found: Mapping[str, Path], facts: Facts, file: IO[bytes]) -> None:
+    """Write the parts, and what is said of them, as a tar archive: the same bytes for the same parts."""
+    with tarfile.open(fileobj=file, mode="w|", format=tarfile.USTAR_FORMAT) as archive:
+        text = msgspec.json.format(msgspec.json.encode(facts, order="sorted"), indent=1)
+        archive.addfile(_member(FACTS, len(text)), io.BytesIO(text))
+        for name in sorted(found):
+            path = found[name]
+            executable = path.stat().st_mode & 0o100
+            with path.open("rb") as content:
+                archive.addfile(_member(name, path.stat().st_size, bool(executable)), content)
 
 
 def unpack(path: Path, folder: Path) -> Facts:
