@@ -1,41 +1,143 @@
-"""Writes docs/schemes.md's table of all schemes from the committed reference run of `schemes`.
+"""Keeps what schemes measured on Figures 3a, 5 and 7 in bench/schemes.json, and writes from it the tables of
+docs/schemes.md and docs/figures/schemes.png.
 
-    python3 bench/schemes.py [--write]
+    python3 bench/schemes.py [--write] [RUN_DIRECTORY | EXPERIMENT/PRESET ...]
 
-Without `--write` the table goes to standard output.
+A run directory is one of this machine, an experiment's preset its committed reference run. Each arm is kept
+with its kernel and commit; of one that is there twice the last counts. Without `--write` the tables go to
+standard output.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+import msgspec
+
 from bench import marks
 from bench.readme import reference_values
 from qjump_mn import toolbox
-from qjump_mn.model import resolve
-from qjump_mn.results import wording
+from qjump_mn.model import loading, resolve
+from qjump_mn.model.plan import Plan
+from qjump_mn.report.figures import style
+from qjump_mn.results import manifest, outcome, reference, wording
 from qjump_mn.toolbox import lock
 
 PAGE = ROOT / "docs/schemes.md"
+FILE = Path(__file__).with_suffix(".json")
+FIGURE = ROOT / "docs/figures/schemes.png"
 EXPERIMENT, PRESET = "schemes", "smoke"
 TIMES = ("p50_ms", "p99_ms", "max_ms")
 
 
+class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An arm: its scheme, what measured it, and medians over its seeds, ``values[workload][measure]``."""
+
+    scheme: str
+    seeds: int
+    linux: str
+    commit: str
+    values: dict[str, dict[str, float]]
+
+
+class Column(NamedTuple):
+    """A measure that is told as how many times what it is ``alone``, an arm."""
+
+    head: str
+    figure: str
+    workload: str
+    measures: tuple[str, ...]
+    alone: str
+
+
+FIGURE_OF = {"schemes": "fig3a", "fig3a": "fig3a", "fig5": "fig5", "fig7": "fig7"}
+COLUMNS = (
+    Column("3a: ping, p99", "fig3a", "ping", ("p99_ms",), "idle"),
+    Column("5: PTP, slowest", "fig5", "ptp", ("delay_max_ms",), "idle"),
+    Column("5: memcached, p99", "fig5", "memcached", ("p99_ms",), "idle"),
+    Column("7: PTP, p99", "fig7", "ptp", ("delay_p99_ms",), "ptp_alone"),
+    Column("7: memcached, RMS", "fig7", "memcached", ("rms_ms",), "memcached_alone"),
+    # The simulator has one round, and says how long it took.
+    Column("7: job", "fig7", "job", ("round_rms_ms", "runtime_s"), "job_alone"),
+)
+
+Kept = dict[str, dict[str, Measured]]
+"""By experiment and preset, as "fig5/smoke", then by arm."""
+
+
 def main(arguments: list[str]) -> None:
     """Print or write."""
+    found = renewed(kept(), [argument for argument in arguments if not argument.startswith("--")])
     if "--write" not in arguments:
-        print(table())
+        print(table(), everywhere(found), sep="\n\n")
         return
+    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(found, order="sorted"), indent=1) + b"\n")
     marks.write(PAGE, "schemes", table())
+    marks.write(PAGE, "everywhere", everywhere(found))
+    draw(found)
+
+
+def kept() -> Kept:
+    """What is in the file."""
+    return msgspec.json.decode(FILE.read_bytes(), type=Kept) if FILE.exists() else {}
+
+
+def renewed(before: Kept, sources: Sequence[str]) -> Kept:
+    """What is kept, with the arms of runs and reference runs."""
+    found = {name: dict(arms) for name, arms in before.items()}
+    for source in sources:
+        name, arms = _of_run(Path(source)) if Path(source).is_dir() else (source, _of_reference(source))
+        found.setdefault(name, {}).update(arms)
+    return found
+
+
+def _of_run(folder: Path) -> tuple[str, dict[str, Measured]]:
+    record = manifest.read(folder)
+    plan, kernel = record.plan, record.machine.get("kernel", "")
+    linux = kernel if record.backend != "simulator" else ""
+    commit = record.git.commit[:8] + ("+" if record.git.dirty else "")
+    values = outcome.medians(outcome.read(folder).arms)
+    seeds = {arm.name: sum(trial.arm.name == arm.name for trial in plan.trials()) for arm in plan.arms_run}
+    arms = {
+        arm.name: Measured(
+            scheme=arm.scheme.name, seeds=seeds[arm.name], linux=linux, commit=commit, values=values[arm.name]
+        )
+        for arm in plan.arms_run
+        if values.get(arm.name)
+    }
+    return f"{plan.experiment}/{plan.preset}", arms
+
+
+def _of_reference(name: str) -> dict[str, Measured]:
+    experiment, _, preset = name.partition("/")
+    path = reference.find(experiment, preset)
+    assert path is not None, name
+    plan = resolve.plan(experiment, preset, [])
+    # The commit that brought these results.
+    last = ("git", "log", "-1", "--format=%h", "--abbrev=8", "--", str(path))
+    commit = subprocess.run(last, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    values, seeds = reference.read(path).values, len({trial.seed for trial in plan.trials()})
+    release = "" if "simulator" in plan.backends else linux()
+    return {
+        arm.name: Measured(
+            scheme=arm.scheme.name, seeds=seeds, linux=release, commit=commit, values=values[arm.name]
+        )
+        for arm in plan.arms_run
+    }
 
 
 def table() -> str:
-    """A row for each arm: the ping's round trip and its loss, and the bulk traffic."""
+    """Figure 3a's network at 10 Mb/s, a row for each arm: the ping's round trip and its loss, and the bulk
+    traffic."""
     plan, values = resolve.plan(EXPERIMENT, PRESET, []), reference_values(EXPERIMENT, PRESET)
     rows = [
         "| scheme | levels | ping: median | p99 | slowest, ms | lost | iperf3, Mb/s |",
@@ -53,6 +155,119 @@ def table() -> str:
         rows.append(f"| {' | '.join(cells)} |")
     rows += ["", f"{plan.network.told_links}, preset `{PRESET}`, one seed, Linux {linux()}."]
     return "\n".join(rows)
+
+
+class Row(NamedTuple):
+    """A scheme at one scale: a cell for each column, None where it was not measured."""
+
+    scale: str
+    scheme: str
+    label: str
+    cells: tuple[float | None, ...]
+    measured: tuple[Measured, ...]
+
+
+def rows(found: Kept) -> list[Row]:
+    """By scale, slow and emulated first, and there as the experiment of all schemes has them."""
+    scales: dict[tuple[bool, int, str], dict[str, dict[str, Measured]]] = {}
+    for name, arms in found.items():
+        experiment, _, preset = name.partition("/")
+        plan = resolve.plan(experiment, preset, [])
+        scales.setdefault(_scale(plan), {}).setdefault(FIGURE_OF[experiment], {}).update(arms)
+    order = [arm.scheme.name for arm in resolve.plan(EXPERIMENT, PRESET, []).arms_run]
+    return [
+        row
+        for scale, figures in sorted(scales.items())
+        for row in sorted(
+            _rows_of(scale[-1], figures),
+            key=lambda one: order.index(one.scheme) if one.scheme in order else len(order),
+        )
+    ]
+
+
+def _scale(plan: Plan) -> tuple[bool, int, str]:
+    simulated = "simulator" in plan.backends
+    links = plan.network.told_links.removesuffix(" links")
+    return simulated, plan.network.link.rate_bps, links + (", simulated" if simulated else "")
+
+
+def _rows_of(scale: str, figures: dict[str, dict[str, Measured]]) -> Iterator[Row]:
+    alone = {column.alone for column in COLUMNS}
+    names = {arm.scheme: None for arms in figures.values() for name, arm in arms.items() if name not in alone}
+    for scheme in names:
+        of = {
+            figure: next((arm for arm in arms.values() if arm.scheme == scheme), None)
+            for figure, arms in figures.items()
+        }
+        cells = tuple(
+            _cell(column, of.get(column.figure), figures.get(column.figure, {})) for column in COLUMNS
+        )
+        label = loading.scheme(scheme).label
+        yield Row(scale, scheme, label, cells, tuple(arm for arm in of.values() if arm is not None))
+
+
+def _cell(column: Column, arm: Measured | None, arms: dict[str, Measured]) -> float | None:
+    alone = arms.get(column.alone)
+    if arm is None or alone is None:
+        return None
+    for measure in column.measures:
+        ours, theirs = (one.values.get(column.workload, {}).get(measure) for one in (arm, alone))
+        if ours is not None and theirs:
+            return ours / theirs
+    return None
+
+
+def everywhere(found: Kept) -> str:
+    """A row for each scheme and scale: how many times what it is alone each measure is, and what measured
+    it."""
+    heads = ["links", "scheme", *(column.head for column in COLUMNS), "seeds", "Linux", "commit"]
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for row in rows(found):
+        cells = [row.scale, f"{row.label} (`{row.scheme}`)"]
+        cells += ["–" if cell is None else f"{cell:.3g}" for cell in row.cells]
+        cells += [_each(str(arm.seeds) for arm in row.measured), _each(arm.linux for arm in row.measured)]
+        lines.append(f"| {' | '.join([*cells, _each(arm.commit for arm in row.measured)])} |")
+    return "\n".join(lines)
+
+
+def _each(words: Iterator[str]) -> str:
+    return ", ".join(word for word in dict.fromkeys(words) if word) or "–"
+
+
+def digest(found: Kept) -> str:
+    """Of the numbers that the figure draws; the picture has it with it."""
+    drawn = [(row.scale, row.scheme, row.cells) for row in rows(found)]
+    return hashlib.sha256(msgspec.json.encode(drawn)).hexdigest()
+
+
+def draw(found: Kept) -> None:
+    """A panel for each column: schemes by how many times what it is alone, each scale with a marker."""
+    import matplotlib.pyplot as plt
+
+    drawn = rows(found)
+    labels = list(dict.fromkeys(row.label for row in drawn))[::-1]
+    scales = list(dict.fromkeys(row.scale for row in drawn))
+    with style.applied():
+        size = (12, 0.28 * len(labels) + 1.3)
+        figure, panels = plt.subplots(1, len(COLUMNS), sharey=True, figsize=size, layout="constrained")
+        for number, (column, panel) in enumerate(zip(COLUMNS, panels, strict=True)):
+            for scale, colour, marker in zip(scales, style.sheet().palette[2:], "osD^", strict=False):
+                points = [
+                    (cell, labels.index(row.label))
+                    for row in drawn
+                    if row.scale == scale and (cell := row.cells[number]) is not None
+                ]
+                xs, ys = [x for x, _ in points], [y for _, y in points]
+                panel.plot(xs, ys, marker, color=colour, label=scale)
+            panel.set(title=column.head, xscale="log")
+            known = [cell for row in drawn if (cell := row.cells[number]) is not None]
+            style.logarithmic(panel.xaxis, *((1.0,) if max(known) > 10 * min(known) else (1.0, 2.0, 5.0)))
+            panel.axvline(1, color=style.sheet().grey, linewidth=0.8)
+        panels[0].set_yticks(range(len(labels)), labels)
+        figure.supxlabel("times what it is alone", fontsize="medium")
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(scales))
+        figure.savefig(FIGURE, dpi=style.sheet().dpi, metadata={"Software": "", "Source": digest(found)})
+        plt.close(figure)
 
 
 def linux() -> str:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from PIL import Image
 
 from bench import figures, manual, marks, readme, reference, schemes, simulator
 from qjump_mn.analysis import pipeline
+from qjump_mn.model import resolve
 from qjump_mn.programs import registry
 from tests import synthetic
 
@@ -100,6 +102,41 @@ def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(
 
 def test_the_schemes_are_those_of_the_reference_run() -> None:
     assert marks.read(schemes.PAGE, "schemes") == schemes.table()
+
+
+def test_all_schemes_everywhere_are_what_was_kept() -> None:
+    found = schemes.kept()
+    assert marks.read(schemes.PAGE, "everywhere") == schemes.everywhere(found)
+    with Image.open(schemes.FIGURE) as picture:
+        assert picture.info["Source"] == schemes.digest(found), "the figure has other numbers"
+    slow = {row.scheme for row in schemes.rows(found) if row.scale == "10 Mb/s"}
+    compared = {arm.scheme.name for arm in resolve.plan("schemes", "smoke", []).arms_run} - {"ideal"}
+    assert compared <= slow, "a scheme that has no row"
+
+
+def test_a_scheme_is_told_as_how_many_times_what_each_program_is_alone() -> None:
+    def arm(scheme: str, ms: float, commit: str = "c0ffee00") -> schemes.Measured:
+        values = {"ping": {"p99_ms": ms}}
+        return schemes.Measured(scheme=scheme, seeds=1, linux="6.12", commit=commit, values=values)
+
+    known = {"fig3a/smoke": {"idle": arm("ideal", 2.0), "qjump": arm("qjump", 5.0)}}
+    more = {"schemes/smoke": {"cake": arm("cake", 3.0, "decade00")}}
+    first, second = schemes.rows(known | more)
+    assert (first.scheme, first.cells[0], first.cells[1:]) == ("cake", 1.5, (None,) * 5)
+    assert (second.scheme, second.cells[0]) == ("qjump", 2.5)
+    row = schemes.everywhere(known | more).splitlines()[2]
+    assert row == "| 10 Mb/s | CAKE (`cake`) | 1.5 | – | – | – | – | – | 1 | 6.12 | decade00 |"
+
+
+def test_arms_of_runs_and_of_reference_runs_are_kept(tmp_path: Path) -> None:
+    made = synthetic.make(tmp_path, only=["idle", "contended"])
+    pipeline.analyse(made.path)
+    before = schemes.renewed({}, ["fig3a/smoke"])
+    found = schemes.renewed(before, [str(made.path)])
+    name = f"{made.manifest.plan.experiment}/{made.manifest.plan.preset}"
+    assert set(found[name]) >= {"idle", "contended"} and set(before["fig3a/smoke"]) >= {"idle", "qjump"}
+    assert found[name]["contended"].values["ping"]["p99_ms"] > found[name]["idle"].values["ping"]["p99_ms"]
+    assert found[name]["contended"].scheme == "none"
 
 
 def test_the_readme_shows_the_reference_run() -> None:

@@ -215,10 +215,10 @@ def test_what_must_be_root_stands_on_a_vlan_device_with_queues_and_leaves_one_wi
     made, placed = (steps[at] for at in range(1, 3))
     undone = made.undo
     assert undone is not None and placed.undo is not None
-    for step, queues in ((made, " numtxqueues 8"), (undone, "")):
+    for step, queues, below in ((made, " numtxqueues 8", 1), (undone, "", 8)):
         lines = step.argv[-1].splitlines()
-        assert lines[0] == "ip link del h8-eth0.2"
-        assert lines[1].startswith(f"ip link add link h8-eth0 name h8-eth0.2{queues} type vlan id 2 ")
+        assert lines[:2] == [f"ethtool -L h8-eth0 tx {below}", "ip link del h8-eth0.2"]
+        assert lines[2].startswith(f"ip link add link h8-eth0 name h8-eth0.2{queues} type vlan id 2 ")
         assert "ip addr add 10.0.0.8/24 dev h8-eth0.2" in lines and lines[-1] == "ip -batch -"
         assert step.stdin.count("nud permanent") == len(taprio.network.hosts) - 1
     first, *queues_below, last = placed.stdin.splitlines()

@@ -149,11 +149,18 @@ def _vlan_device(host: str, network: Network, queues: int = 1) -> list[str]:
 
 def vlan_queues(host: str, network: Network) -> Run:
     """Give a host's VLAN device a queue for each level, which it can have from its beginning only: so it is
-    another device, and at the end one as before."""
+    another device, and at the end one as before.
+
+    A socket remembers one queue for all devices on its way (Linux 6.12: netdev_pick_tx()). So the device
+    below chooses none meanwhile."""
     neighbours = _neighbours(host, network) if network.static_arp else ""
 
     def another(queues: int) -> Run:
-        lines = [f"ip link del {network.vlan_device(host)}", *_vlan_device(host, network, queues)]
+        lines = [
+            f"ethtool -L {host}-eth0 tx {QUEUES if queues == 1 else 1}",
+            f"ip link del {network.vlan_device(host)}",
+            *_vlan_device(host, network, queues),
+        ]
         return Run(node=host, argv=("sh", "-e", "-c", "\n".join([*lines, "ip -batch -"])), stdin=neighbours)
 
     return msgspec.structs.replace(another(QUEUES), undo=another(1))
