@@ -220,24 +220,29 @@ def test_checkpatch_is_at_work(source: Path, patches: list[Path], tmp_path: Path
 
 @pytest.mark.slow
 def test_it_builds_in_the_tree(tools: Tree, patched: Path) -> None:
-    """With Debian's configuration, as a module, against the symbols of Debian's kernel."""
+    """With Debian's configuration, as a module. There is no vmlinux to look its symbols up in: Debian's kernel
+    has them all."""
     script = """cd source
 scripts/config --module NET_SCH_QJUMP
 make -s olddefconfig
 grep -x CONFIG_NET_SCH_QJUMP=m .config
-make W=1 net/sched/sch_qjump.ko 2>&1
+make W=1 net/sched/sch_qjump.o 2>&1
+echo undefined:
+nm -u net/sched/sch_qjump.o
 """
-    said = tools.run(["nice", "sh", "-e", "-c", script], patched)
-    assert "CONFIG_NET_SCH_QJUMP=m" in said
-    assert not re.search(r"sch_qjump.*(warning|error)", said), said
-    assert (patched / "source/net/sched/sch_qjump.ko").exists()
+    said, _, symbols = tools.run(["sh", "-e", "-c", script], patched).partition("undefined:")
+    assert "CONFIG_NET_SCH_QJUMP=m" in said and "CC [M]  net/sched/sch_qjump.o" in said
+    assert not re.search(r"sch_qjump\.c.*(warning|error)", said), said
+    exported = {line.split("\t")[1] for line in (patched / "source/Module.symvers").read_text().splitlines()}
+    wanted = set(symbols.split()) - {"U", "__this_module"}  # modpost makes that
+    assert len(wanted) > 20 and wanted <= exported, wanted - exported
 
 
 @pytest.mark.nightly
 def test_it_builds_as_allmodconfig_has_it(tools: Tree, patched: Path) -> None:
     script = "cd source; make -s allmodconfig; grep -x CONFIG_NET_SCH_QJUMP=m .config; make W=1 net/sched/sch_qjump.o 2>&1"
-    said = tools.run(["nice", "sh", "-e", "-c", script], patched)
-    assert "CONFIG_NET_SCH_QJUMP=m" in said and not re.search(r"sch_qjump.*(warning|error)", said), said
+    said = tools.run(["sh", "-e", "-c", script], patched)
+    assert "CONFIG_NET_SCH_QJUMP=m" in said and not re.search(r"sch_qjump\.c.*(warning|error)", said), said
 
 
 def test_ynl_reads_the_specification_by_its_schema(tools: Tree, patched: Path) -> None:
@@ -316,7 +321,7 @@ def tc(
     applied(tc_patches, folder / "source")
     script = """cd source
 CC=gcc-14 ./configure >/dev/null
-nice make CC=gcc-14 HOSTCC=gcc-14 CCOPTS='-O2 -Wall' SUBDIRS='lib tc' 2>&1
+make CC=gcc-14 HOSTCC=gcc-14 CCOPTS='-O2 -Wall' SUBDIRS='lib tc' 2>&1
 strip tc/tc
 """
     (folder / "said").write_text(tools.run(["sh", "-e", "-c", script], folder))
