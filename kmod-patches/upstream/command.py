@@ -17,8 +17,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="kmod-patches/series",
         description="Write the qjump qdisc as a series of patches, as `git format-patch` does, against a "
-        "tree of the kernel (7.x) or of iproute2, whichever TREE is. Read the letter, 0000-*.patch, before you "
-        "send them.",
+        "tree of the kernel (7.x) or of iproute2, whichever TREE is. Read the letter, 0000-*.patch, before "
+        "you send them.",
     )
     parser.add_argument("tree", type=Path, metavar="TREE", help="the folder with the source")
     parser.add_argument(

@@ -4,74 +4,24 @@ checkpatch, and are read by the tools that they are for; in a guest, what they a
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from upstream import cover, iproute2, kernel, single, spec
 
-from qjump_mn.guest import Job, Setup, run
-from qjump_mn.toolbox import Tree, series
-from tests.guest import trees
-from tests.guest.checks import EXPECTED_LOG, Guest, job_of, kernel_image
+from qjump_mn.toolbox import Tree
+from tests.guest.patched import AUTHOR, SOURCES, applied, written
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-SOURCES = CHECKOUT / "kmod-patches"
-AUTHOR = "A U Thor <author@example.org>"
-SELFTEST_FILES = ("tools/testing/selftests/net/lib/py", "tools/net/ynl/pyynl")
 STRICT = ["--strict", "--terse", "--no-summary"]
 # tc is C of user space, and in iproute2's MAINTAINERS there are no files of single qdiscs.
 NOT_FOR_TC = ["--no-tree", "--ignore", "PREFER_KERNEL_TYPES,FILE_PATH_CHANGES"]
-
-
-@pytest.fixture(scope="module")
-def tools() -> Tree:
-    return trees.needed(series.tools)
-
-
-@pytest.fixture(scope="module")
-def source(tools: Tree) -> Path:
-    return trees.needed(series.kernel)
-
-
-@pytest.fixture(scope="module")
-def tc_source() -> Path:
-    return trees.needed(series.iproute2)
-
-
-def written(tree: Path, folder: Path) -> list[Path]:
-    argv = [sys.executable, str(SOURCES / "series"), str(tree), str(folder), "--author", AUTHOR]
-    done = subprocess.run(argv, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    return [Path(line) for line in done.stdout.splitlines()]
-
-
-@pytest.fixture(scope="module")
-def patches(source: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The letter and the patches for the kernel."""
-    return written(source, tmp_path_factory.mktemp("kernel") / "out")
-
-
-@pytest.fixture(scope="module")
-def tc_patches(tc_source: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return written(tc_source, tmp_path_factory.mktemp("iproute2") / "out")
-
-
-def applied(patches: list[Path], tree: Path) -> None:
-    """Apply them as a maintainer does, but for the commits."""
-    for path in patches[1:]:
-        done = subprocess.run(
-            ["git", "apply", "--whitespace=error", str(path)], cwd=tree, capture_output=True, text=True
-        )
-        assert (done.returncode, done.stderr) == (0, ""), path.name
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +214,9 @@ def test_the_schema_is_at_work(tools: Tree, source: Path, tmp_path: Path) -> Non
     (tmp_path / "tc.yaml").write_text(text.replace("name: qjump-attrs", "nom: qjump-attrs"))
     shutil.copytree(source / "tools/net/ynl/pyynl", tmp_path / "pyynl")
     shutil.copy(source / "Documentation/netlink/netlink-raw.yaml", tmp_path)
-    script = "cd pyynl; ./cli.py --spec ../tc.yaml --schema ../netlink-raw.yaml --validate 2>&1 || echo refused"
+    script = (
+        "cd pyynl; ./cli.py --spec ../tc.yaml --schema ../netlink-raw.yaml --validate 2>&1 || echo refused"
+    )
     said = tools.run(["sh", "-c", script], tmp_path)
     assert "refused" in said and "nom" in said
 
@@ -311,23 +263,6 @@ def test_no_case_has_the_id_of_another(patched: Path) -> None:
     assert {one for one in ours if ids.count(one) != 1} == set()
 
 
-@pytest.fixture(scope="module")
-def tc(
-    tools: Tree, tc_source: Path, tc_patches: list[Path], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """The folder of tc built with the series in it, and `said`, the compiler's words."""
-    folder = tmp_path_factory.mktemp("tc")
-    shutil.copytree(tc_source, folder / "source", symlinks=True)
-    applied(tc_patches, folder / "source")
-    script = """cd source
-CC=gcc-14 ./configure >/dev/null
-make CC=gcc-14 HOSTCC=gcc-14 CCOPTS='-O2 -Wall' SUBDIRS='lib tc' 2>&1
-strip tc/tc
-"""
-    (folder / "said").write_text(tools.run(["sh", "-e", "-c", script], folder))
-    return folder
-
-
 @pytest.mark.slow
 def test_iproute2_builds_with_it(tc: Path) -> None:
     assert not re.search(r"q_qjump.*(warning|error)", (tc / "said").read_text())
@@ -354,84 +289,3 @@ def test_the_manual_page_is_that_of_the_series() -> None:
     page = iproute2.page(SOURCES)
     assert "wire" not in re.sub(r"(?i)on the wire", "", page)
     assert "timeq" not in page and "slack" in page
-
-
-# --- in a guest -------------------------------------------------------------------------------------------------------
-
-
-YAML = """import json
-class SafeLoader: pass
-def load(stream, Loader=None): return json.load(stream)
-"""
-AS_JSON = "import json, sys, yaml; json.dump(yaml.safe_load(open('tc.yaml')), open('tc.json', 'w'))"
-
-
-def archive(tools: Tree, source: Path, tc: Path, folder: Path) -> bytes:
-    """What the guest needs of both trees. It has no PyYAML, so that there the specification is JSON."""
-    made = kernel.series(source, SOURCES, AUTHOR).patches
-    texts = {name: text for patch in made for name, text in patch.files.items()}
-    (folder / "tc.yaml").write_text(texts[kernel.SPEC])
-    tools.run(["python3", "-c", AS_JSON], folder)
-    texts = {name: texts[name] for name in (kernel.SELFTEST, kernel.CASES)}
-    texts |= {kernel.SPEC: (folder / "tc.json").read_text(), "python/yaml.py": YAML}
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for name, text in texts.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(text.encode())
-            tar.addfile(entry, io.BytesIO(text.encode()))
-        for name in SELFTEST_FILES:
-            tar.add(source / name, name, filter=lambda entry: None if "__pycache__" in entry.name else entry)
-        tar.add(tc / "source/tc/tc", "bin/tc")
-    return packed.getvalue()
-
-
-@pytest.fixture(scope="module")
-def guest(tools: Tree, source: Path, tc: Path, tmp_path_factory: pytest.TempPathFactory) -> Guest:
-    folder = tmp_path_factory.mktemp("guest")
-    data = {"series.tar": archive(tools, source, tc, tmp_path_factory.mktemp("archive"))}
-    job = job_of([["series_tools", "qjump.json"], ["tdc_cases"]], data, 900)
-    plan = json.loads(job.files["plan.json"])
-    plan["checks"].pop()  # it is the first's to run
-    files = {**job.files, "plan.json": json.dumps(plan), "qjump.json": kernel.cases(SOURCES)}
-    job = Job(script=job.script, files=files, virtual_deadline_s=900)
-    result = run(kernel_image("6.12"), job, folder, setup=Setup())
-    assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
-    return Guest("6.12", folder, json.loads((folder / "results.json").read_text()))
-
-
-@pytest.fixture(scope="module")
-def values(guest: Guest) -> dict[str, Any]:
-    return guest.values("series_tools")
-
-
-@pytest.mark.slow
-@pytest.mark.guest
-def test_the_selftest_passes(values: dict[str, Any]) -> None:
-    code, tap = values["selftest"]
-    assert code == 0, tap
-    assert len(re.findall(r"^ok \d+ ", tap, re.M)) == 6 and "not ok" not in tap, tap
-
-
-@pytest.mark.slow
-@pytest.mark.guest
-def test_ynl_makes_and_reads_a_qdisc(values: dict[str, Any]) -> None:
-    options, stats = values["ynl"]["options"], values["ynl"]["stats"]
-    assert (options["epoch"], options["mode"], options["epochs"]) == (1_000_000, "drop", "rolling")
-    assert [level["budget"] for level in options["level"]] == [0, 0, 0, 9000, 0, 0, 0, 1550]
-    assert [level["packets"] for level in options["level"]] == [1000] * 3 + [10] + [1000] * 4
-    assert [level["index"] for level in stats["level"]] == list(range(8))
-    assert {"packets", "bytes", "drops", "oversize", "throttled", "qlen", "backlog", "limit"} <= set(
-        stats["level"][0]
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.guest
-def test_the_cases_pass_with_the_tc_of_the_series(values: dict[str, Any], guest: Guest) -> None:
-    said, errors = values["cases"]
-    assert errors == ""
-    outcome = json.loads(said)["cases"]
-    assert {one: words for one, words in outcome.items() if words} == {}
-    assert list(outcome) == [case["id"] for case in json.loads(kernel.cases(SOURCES))]
-    assert set(guest.results["log"]) <= EXPECTED_LOG
