@@ -43,3 +43,10 @@ def test_every_link_leads_somewhere(path: Path) -> None:
 
 def test_who_cites_names_this_version() -> None:
     assert f"version: {qjump_mn.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_the_note_for_mininet_has_the_figures_of_mininet_qos() -> None:
+    note = (ROOT / "contrib/mininet/README.md").read_text()
+    rows = re.findall(r"^\| (?:links|`).*\|$", note, re.M)
+    assert len(rows) == 4
+    assert set(rows) <= set((ROOT / "mininet-qos/README.md").read_text().splitlines())

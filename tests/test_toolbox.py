@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.errors import MachineError, UsageError
-from qjump_mn.toolbox import Tree, arm64, making, packages, processors
+from qjump_mn.toolbox import Tree, arm64, making, packages, processors, sources
 from qjump_mn.toolbox import lock as locks
 from qjump_mn.toolbox.lock import Lock, Locked, Package
 from qjump_mn.toolbox.processors import Processor
@@ -234,3 +234,35 @@ def test_a_folder_is_a_mirror_too(
 ) -> None:
     monkeypatch.setenv("QJUMP_MN_MIRROR", f"deb [trusted=yes] file://{served}/debian sid main")
     assert len(gathered(lock, tmp_path / "had")[0]) == 5
+
+
+def test_a_source_package_is_found_at_the_mirror_and_unpacked(
+    served: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By apt, as `machine lock` does it: a list of sources names the archive and its hash."""
+    pool = served / "debian/pool/main/t/tiny"
+    pool.mkdir(parents=True)
+    (tmp_path / "tiny-1.0").mkdir()
+    (tmp_path / "tiny-1.0/README").write_text("tiny\n")
+    archive = pool / "tiny_1.0.orig.tar.xz"
+    subprocess.run(["tar", "-cJf", str(archive), "-C", str(tmp_path), "tiny-1.0"], check=True)
+    (pool / "tiny_1.0-1.dsc").write_text("Source: tiny\n")
+    files = [(hashlib.sha256(path.read_bytes()).hexdigest(), path) for path in sorted(pool.iterdir())]
+    listed = "".join(f" {sha256} {path.stat().st_size} {path.name}\n" for sha256, path in files)
+    stanza = f"Package: tiny\nBinary: tiny\nVersion: 1.0-1\nDirectory: pool/main/t/tiny\nChecksums-Sha256:\n{listed}"
+    (served / "debian/Sources").write_text(f"{stanza}\n")
+    release = hashlib.sha256((served / "debian/Sources").read_bytes()).hexdigest()
+    size = (served / "debian/Sources").stat().st_size
+    (served / "debian/Release").write_text(f"Codename: sid\nSHA256:\n {release} {size} Sources\n")
+    mirror = re.sub(r"deb (\S+) sid main\n.*", r"deb [trusted=yes] \1 ./", os.environ["QJUMP_MN_MIRROR"])
+    asked = Lock("tiny", "sid", sources.VARIANT, "", ("tiny",), ())
+    with monkeypatch.context() as patch:
+        patch.setenv("QJUMP_MN_MIRROR", mirror)
+        lock = sources.newest(asked, TIME)
+    (one,) = lock.have
+    assert (one.package, one.sha256) == (Package("tiny", "1.0-1", "source"), files[1][0])
+    assert one.path == "debian/pool/main/t/tiny/tiny_1.0.orig.tar.xz"
+    monkeypatch.setattr(locks, "FOLDER", tmp_path)
+    monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "tiny.lock").write_text(lock.text)
+    assert (sources.unpacked("tiny") / "README").read_text() == "tiny\n"

@@ -16,16 +16,24 @@ def main(arguments: list[str] | None = None) -> int:
     """Write a series. 0, 2 for what is wrong with the command, or 3 where a tree or this machine cannot."""
     parser = argparse.ArgumentParser(
         prog="kmod-patches/series",
-        description="Write the qjump qdisc as a series of patches, as `git format-patch` does, against a tree of the kernel "
-        "(7.x) or of iproute2, whichever TREE is. Read the letter, 0000-*.patch, before you send them.",
+        description="Write the qjump qdisc as a series of patches, as `git format-patch` does, against a "
+        "tree of the kernel (7.x) or of iproute2, whichever TREE is. Read the letter, 0000-*.patch, before "
+        "you send them.",
     )
     parser.add_argument("tree", type=Path, metavar="TREE", help="the folder with the source")
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the patches are put; it may hold none yet")
-    parser.add_argument("--author", help="who signs them off, as 'NAME <ADDRESS>' (default: git's user.name and user.email)")
+    parser.add_argument(
+        "folder", type=Path, metavar="FOLDER", help="where the patches are put; it may hold none yet"
+    )
+    parser.add_argument(
+        "--author", help="who signs them off, as 'NAME <ADDRESS>' (default: git's user.name and user.email)"
+    )
     given = parser.parse_args(arguments)
     made = next((make for mark, make in _TREES.values() if (given.tree / mark).is_file()), None)
     if made is None:
-        print(f"{given.tree} is no source of the kernel or of iproute2: name the folder that has net/ or tc/", file=sys.stderr)
+        print(
+            f"{given.tree} is no source of the kernel or of iproute2: name the folder that has net/ or tc/",
+            file=sys.stderr,
+        )
         return 2
     author = given.author or mail.configured_author()
     sources = Path(__file__).parent.parent

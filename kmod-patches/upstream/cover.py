@@ -35,7 +35,9 @@ def letter(documents: Path) -> str:
         return found[match[1]]
 
     # Figures are longer and shorter than their names.
-    paragraphs = re.sub(r"\{([^{}]+)\}", figure, single.read(TEXT).replace("\n", " ").replace("  ", "\n\n")).split("\n\n")
+    paragraphs = re.sub(
+        r"\{([^{}]+)\}", figure, single.read(TEXT).replace("\n", " ").replace("  ", "\n\n")
+    ).split("\n\n")
     return "\n\n".join(textwrap.fill(one, _WIDTH, break_on_hyphens=False) for one in paragraphs) + "\n"
 
 
@@ -50,5 +52,7 @@ def heads(text: str, first: str) -> list[str]:
 def rows(text: str, first: str) -> dict[str, list[str]]:
     """The cells of that table by what its first column has."""
     lines = text[text.index(f"| {first} |") :].partition("\n\n")[0].splitlines()[2:]
-    split = ([cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines if line.startswith("|"))
+    split = (
+        [cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")
+    )
     return {name: cells for name, *cells in split}

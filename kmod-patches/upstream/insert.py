@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from upstream.single import TextError
+from upstream.single import ANOTHER_TREE, TextError
 
 
 def after(text: str, line: str, new: str, where: str) -> str:
     """New lines after the first line that matches. Raises TextError if none does."""
     match = re.search(rf"^{line}\n", text, re.M)
     if not match:
-        raise TextError(f"{where} has no line {line!r}: this is another tree than the series is for")
+        raise TextError(f"{where} has no line {line!r}: {ANOTHER_TREE}")
     return text[: match.end()] + new + text[match.end() :]
 
 
@@ -19,28 +19,20 @@ def before(text: str, line: str, new: str, where: str) -> str:
     """New lines before the last line that matches. Raises TextError if none does."""
     matches = list(re.finditer(rf"^{line}\n", text, re.M))
     if not matches:
-        raise TextError(f"{where} has no line {line!r}: this is another tree than the series is for")
+        raise TextError(f"{where} has no line {line!r}: {ANOTHER_TREE}")
     start = matches[-1].start()
     return text[:start] + new + text[start:]
-
-
-def sorted_line(text: str, line: str, where: str) -> str:
-    """A line among those of its kind, which have the same first word and are in order."""
-    kind = re.match(r"\s*[^\s=]*[_/]|\s*\w+", line)
-    lines = text.splitlines(keepends=True)
-    alike = [i for i, one in enumerate(lines) if kind and one.startswith(kind[0])]
-    if not alike:
-        raise TextError(f"{where} has no line like {line!r}: this is another tree than the series is for")
-    place = next((i for i in alike if lines[i] > line), alike[-1] + 1)
-    return "".join([*lines[:place], f"{line}\n", *lines[place:]])
 
 
 def maintainers(text: str, title: str, lines: str) -> str:
     """MAINTAINERS with a section of that title, where the alphabet has it."""
     head, start, sections = text.partition("\n3C59X NETWORK DRIVER\n")
     if not start:
-        raise TextError("MAINTAINERS does not begin with 3C59X NETWORK DRIVER: this is another tree than the series is for")
+        raise TextError(f"MAINTAINERS does not begin with 3C59X NETWORK DRIVER: {ANOTHER_TREE}")
     parts = (start.lstrip("\n") + sections).split("\n\n")
-    place = next((i for i, part in enumerate(parts) if part.partition("\n")[0].casefold() > title.casefold()), len(parts) - 1)
+    place = next(
+        (i for i, part in enumerate(parts) if part.partition("\n")[0].casefold() > title.casefold()),
+        len(parts) - 1,
+    )
     parts.insert(place, f"{title}\n{lines.rstrip()}")
     return head + "\n" + "\n\n".join(parts)

@@ -31,11 +31,15 @@ def series(tree: Path, sources: Path, author: str) -> Series:
     header = single.read(tree / kernel.UAPI)
     makefile = single.read(tree / "tc/Makefile")
     patches = [
-        _patch("tc-uapi", {kernel.UAPI: insert.before(header, "#endif.*", kernel.uapi(sources), kernel.UAPI)}),
+        _patch(
+            "tc-uapi", {kernel.UAPI: insert.before(header, "#endif.*", kernel.uapi(sources), kernel.UAPI)}
+        ),
         _patch(
             "tc-plugin",
             {
-                "tc/Makefile": insert.after(makefile, r"TCMODULES \+= q_ets\.o", "TCMODULES += q_qjump.o\n", "tc/Makefile"),
+                "tc/Makefile": insert.after(
+                    makefile, r"TCMODULES \+= q_ets\.o", "TCMODULES += q_qjump.o\n", "tc/Makefile"
+                ),
                 PLUGIN: plugin(tree, sources),
             },
         ),
@@ -47,9 +51,13 @@ def series(tree: Path, sources: Path, author: str) -> Series:
 def plugin(tree: Path, sources: Path) -> str:
     """tc/q_qjump.c."""
     merged = single.merged(sources / "tc/q_qjump.c", absent=_DECLARED)
-    text = single.replaced(merged.main, r' A bare "qjump" stands for the module\'s parameters\.', "", "q_qjump.c")
+    text = single.replaced(
+        merged.main, r' A bare "qjump" stands for the module\'s parameters\.', "", "q_qjump.c"
+    )
     own = "".join(f'#include "{name}"\n' for name in _HEADERS)
-    text = single.replaced(text, r"^ \*/\n+", f" */\n\n{merged.includes}\n{own}\n{merged.helpers}\n\n", "q_qjump.c")
+    text = single.replaced(
+        text, r"^ \*/\n+", f" */\n\n{merged.includes}\n{own}\n{merged.helpers}\n\n", "q_qjump.c"
+    )
     # Versions before 6.8 give a plugin its own description as one that it may change.
     if "const struct qdisc_util *qu" not in single.read(tree / "tc/tc_util.h"):
         text = text.replace("const struct qdisc_util *qu", "struct qdisc_util *qu")
@@ -59,14 +67,23 @@ def plugin(tree: Path, sources: Path) -> str:
 def page(sources: Path) -> str:
     """The manual page, without the module's parameters and the qdisc that is not in the series."""
     text = single.read(sources / "tc/tc-qjump.8")
-    text = single.replaced(text, r'(?<=^\.TH QJUMP 8 "21 November 2026") "qjump-mn"', ' "iproute2"', "tc-qjump.8")
-    text = single.replaced(text, r"^In\n\.B mode 2015\nwithout an epoch and levels.*?lets nothing pass\.\n", "", "tc-qjump.8")
+    text = single.replaced(
+        text, r'(?<=^\.TH QJUMP 8 "21 November 2026") "qjump-mn"', ' "iproute2"', "tc-qjump.8"
+    )
+    text = single.replaced(
+        text, r"^In\n\.B mode 2015\nwithout an epoch and levels.*?lets nothing pass\.\n", "", "tc-qjump.8"
+    )
     text = single.replaced(text, r"^As\n\.I insmod .*?^did in 2015:\n", "The rules of 2015:\n", "tc-qjump.8")
     text = text.replace(".BR tc-htb (8)\nor\n.BR tc-wire (8),\n", ".BR tc-htb (8),\n")
-    text = text.replace('.BR tc-htb "(8), " tc-prio (8)\nand\n.BR tc-wire (8)\ndo not.', ".BR tc-htb (8)\nand\n.BR tc-prio (8)\ndo not.")
+    text = text.replace(
+        '.BR tc-htb "(8), " tc-prio (8)\nand\n.BR tc-wire (8)\ndo not.',
+        ".BR tc-htb (8)\nand\n.BR tc-prio (8)\ndo not.",
+    )
     text = text.replace(".BR tc-tbf (8),\n.BR tc-wire (8)\n", ".BR tc-tbf (8)\n")
     if "wire (8)" in text:
-        raise single.TextError("tc-qjump.8 names tc-wire, which is not in the series, where this program does not know of it")
+        raise single.TextError(
+            "tc-qjump.8 names tc-wire, which is not in the series, where this program does not know of it"
+        )
     return text
 
 

@@ -50,7 +50,11 @@ def series(tree: Path, sources: Path, author: str) -> Series:
 def uapi(sources: Path) -> str:
     """The qdisc's part of pkt_sched.h."""
     text = single.body((sources / "include/pkt_sched_qjump.h").read_text())
-    return (TEXTS / "uapi.txt").read_text() + re.sub(r"\A\s*#include <linux/types.h>\n", "", text).rstrip() + "\n\n"
+    return (
+        (TEXTS / "uapi.txt").read_text()
+        + re.sub(r"\A\s*#include <linux/types.h>\n", "", text).rstrip()
+        + "\n\n"
+    )
 
 
 def module(sources: Path) -> str:
@@ -61,7 +65,9 @@ def module(sources: Path) -> str:
         text = single.replaced(text, pattern, by, name)
     # After the file's own constants come the functions that its others call.
     text = single.replaced(text, r"^ \*/\n\n+(?=#define QJUMP_MAX)", f" */\n\n{merged.includes}\n", name)
-    text = single.replaced(text, r"(?=^static struct epoch_slot \*epoch_slot\()", merged.helpers + "\n\n", name)
+    text = single.replaced(
+        text, r"(?=^static struct epoch_slot \*epoch_slot\()", merged.helpers + "\n\n", name
+    )
     for old, new in _OWN_NAMES.items():
         text = _renamed(text, old, new)
     return re.sub(r"(/\* A level is full\.) [^*]* \*/", r"\1 */", text)
@@ -89,7 +95,9 @@ class _Maker:
         """MAINTAINERS, which grows with the files of each patch."""
         files = "".join(f"F:\t{name}\n" for name in sorted(names))
         section = f"M:\t{self.author}\nL:\tnetdev@vger.kernel.org\nS:\tMaintained\n{files}"
-        return {"MAINTAINERS": insert.maintainers(self.now("MAINTAINERS"), "QJUMP QUEUEING DISCIPLINE", section)}
+        return {
+            "MAINTAINERS": insert.maintainers(self.now("MAINTAINERS"), "QJUMP QUEUEING DISCIPLINE", section)
+        }
 
     def after(self, name: str, line: str, new: str) -> dict[str, str]:
         return {name: insert.after(self.now(name), line, new, name)}
@@ -102,7 +110,11 @@ class _Maker:
             self.maintainers(MODULE)
             | {UAPI: insert.before(self.now(UAPI), "#endif.*", uapi(self.sources), UAPI)}
             | {kconfig: insert.before(self.now(kconfig), "menuconfig NET_SCH_DEFAULT", option, kconfig)}
-            | self.after("net/sched/Makefile", r"obj-\$\(CONFIG_NET_SCH_DUALPI2\).*", "obj-$(CONFIG_NET_SCH_QJUMP)\t+= sch_qjump.o\n")
+            | self.after(
+                "net/sched/Makefile",
+                r"obj-\$\(CONFIG_NET_SCH_DUALPI2\).*",
+                "obj-$(CONFIG_NET_SCH_QJUMP)\t+= sch_qjump.o\n",
+            )
             | {MODULE: module(self.sources)},
         )
 

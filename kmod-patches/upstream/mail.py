@@ -38,7 +38,9 @@ def author_of(words: str) -> tuple[str, str]:
     """Name and address. Raises TextError where it is not `NAME <ADDRESS>`."""
     match = re.fullmatch(r"\s*([^<>]+?)\s*<([^<>\s]+@[^<>\s]+)>\s*", words)
     if not match:
-        raise TextError(f"{words!r} is no author: give one as 'NAME <ADDRESS>', or set git's user.name and user.email")
+        raise TextError(
+            f"{words!r} is no author: give one as 'NAME <ADDRESS>', or set git's user.name and user.email"
+        )
     return match[1], match[2]
 
 
@@ -63,7 +65,12 @@ def written(series: Series, tree: Path, folder: Path, author: str) -> list[Path]
         git.commit("before", {path: (tree / path).read_text() for path in touched})
         for patch in series.patches:
             git.commit(f"{patch.message.strip()}\n\nSigned-off-by: {name} <{address}>\n", patch.files)
-        options = ["--zero-commit", "--no-signature", f"--subject-prefix={series.prefix}", f"--output-directory={folder.resolve()}"]
+        options = [
+            "--zero-commit",
+            "--no-signature",
+            f"--subject-prefix={series.prefix}",
+            f"--output-directory={folder.resolve()}",
+        ]
         git.run("format-patch", "--quiet", "--cover-letter", *options, "HEAD~" + str(len(series.patches)))
     (cover,) = folder.glob("0000-*.patch")
     subject, _, text = series.letter.strip().partition("\n\n")
@@ -78,14 +85,27 @@ class _Git:
     def __init__(self, folder: Path, name: str, address: str) -> None:
         date = os.environ.get("SOURCE_DATE_EPOCH") or _DATE
         self.folder = folder
-        self.environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C.UTF-8"}
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "LC_ALL": "C.UTF-8",
+        }
         for role in ("AUTHOR", "COMMITTER"):
-            self.environment |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": address, f"GIT_{role}_DATE": date}
+            self.environment |= {
+                f"GIT_{role}_NAME": name,
+                f"GIT_{role}_EMAIL": address,
+                f"GIT_{role}_DATE": date,
+            }
         self.run("init", "--quiet")
 
     def run(self, *words: str, text: str | None = None) -> None:
         done = subprocess.run(
-            ["git", "-C", str(self.folder), *words], env=self.environment, input=text, capture_output=True, text=True
+            ["git", "-C", str(self.folder), *words],
+            env=self.environment,
+            input=text,
+            capture_output=True,
+            text=True,
         )
         if done.returncode:
             raise TextError(f"git {words[0]} fails: {done.stderr.strip()}")

@@ -17,6 +17,9 @@ _SYSTEM = re.compile(r"^#include <(.+)>\n", re.M)
 _NAME = re.compile(r"#define (\w+)|(?:struct|enum) (\w+) \{|\w.*?(\w+)(?:\[.*?\])* = |\w[^(]*?(\w+)\(")
 
 
+ANOTHER_TREE = "this is another tree than the series is for"
+
+
 class TextError(Exception):
     """A text is not as this program knows it; a sentence that says where."""
 
@@ -26,7 +29,7 @@ def read(path: Path) -> str:
     try:
         return path.read_text()
     except OSError as error:
-        raise TextError(f"{path} cannot be read ({error.strerror}): this is another tree than the series is for") from error
+        raise TextError(f"{path} cannot be read ({error.strerror}): {ANOTHER_TREE}") from error
 
 
 def replaced(text: str, pattern: str, by: str, where: str) -> str:
@@ -34,14 +37,18 @@ def replaced(text: str, pattern: str, by: str, where: str) -> str:
     exactly one."""
     found = len(re.findall(pattern, text, re.M | re.S))
     if found != 1:
-        raise TextError(f"{where}: {found} places match {pattern!r}, and one must: change the series with its source")
+        raise TextError(
+            f"{where}: {found} places match {pattern!r}, and one must: change the series with its source"
+        )
     return re.sub(pattern, lambda _: by, text, count=1, flags=re.M | re.S)
 
 
 def chosen(text: str, defined: Iterable[str]) -> str:
     """The text as the preprocessor leaves it where these names are defined; other conditions stay."""
     names, lines = set(defined), []
-    branches: list[tuple[bool, bool]] = []  # of each condition: whether this branch stays, whether that is decided
+    branches: list[
+        tuple[bool, bool]
+    ] = []  # of each condition: whether this branch stays, whether that is decided
     for line in text.splitlines(keepends=True):
         word, _, rest = line.strip().partition(" ")
         is_decided = False

@@ -29,9 +29,13 @@ def written(text: str, header: str) -> str:
     text = insert.before(text, "  -\n    name: tc-stats", enums, where)
     text = insert.before(text, "  -\n    name: red-attrs", sets, where)
     options = "      -\n        value: qjump\n        attribute-set: qjump-attrs\n"
-    text = insert.before(text, "      -\n        value: red\n        attribute-set: red-attrs", options, where)
+    text = insert.before(
+        text, "      -\n        value: red\n        attribute-set: red-attrs", options, where
+    )
     options = options.replace("qjump-attrs", "qjump-stats-attrs")
-    return insert.before(text, "      -\n        value: red\n        fixed-header: tc-red-xstats", options, where)
+    return insert.before(
+        text, "      -\n        value: red\n        fixed-header: tc-red-xstats", options, where
+    )
 
 
 def _entries(start: str, header: str) -> list[tuple[str, str]]:
@@ -44,8 +48,12 @@ def _entries(start: str, header: str) -> list[tuple[str, str]]:
 
 def _definition(name: str, header: str) -> str:
     entries = _entries(rf"enum tc_qjump_{name} {{", header)
-    words = ", ".join(_quoted(one.removeprefix("TC_QJUMP_")) for one, _ in entries if not one.startswith("__"))
-    return f"  -\n    name: qjump-{name}\n    type: enum\n    name-prefix: tc-qjump-\n    entries: [{words}]\n"
+    words = ", ".join(
+        _quoted(one.removeprefix("TC_QJUMP_")) for one, _ in entries if not one.startswith("__")
+    )
+    return (
+        f"  -\n    name: qjump-{name}\n    type: enum\n    name-prefix: tc-qjump-\n    entries: [{words}]\n"
+    )
 
 
 def _attributes(prefix: str, name: str, header: str) -> str:
@@ -63,7 +71,12 @@ def _described(attribute: str, comment: str) -> list[str]:
     if attribute.endswith("_PAD"):
         return ["type: pad"]
     if attribute in NESTS:
-        return ["type: nest", f"nested-attributes: {NESTS[attribute]}", "multi-attr: true", *_doc(re.sub(r"^nest of \S+, ", "", comment))]
+        return [
+            "type: nest",
+            f"nested-attributes: {NESTS[attribute]}",
+            "multi-attr: true",
+            *_doc(re.sub(r"^nest of \S+, ", "", comment)),
+        ]
     match = re.fullmatch(r"(u32|u64|u8\[\d+\])(?:[,:] ?(.*))?", comment)
     if not match:
         raise TextError(f"the comment of {attribute} begins with no type: {comment!r}")

@@ -1,11 +1,11 @@
 """A lock: all Debian packages that a tree is made of, each by the hash of its file.
 
 A file of locks/ has one word and its value a line: `suite`, the release; `variant`, mmdebstrap's (`extract`
-installs nothing), or `source` for a source package (sources.py); `architecture`, Debian's word for the processor, amd64 if there is none (`amd64,arm64`:
-packages of both, run on the first); `time`, when a mirror had all of it, as the archive of old packages
-writes times; `ask`, a package that is wanted; `have`, one that is there then: name, version, architecture,
-bytes and SHA-256 of its file, and the file's path, of which the first folder says which of Debian's archives
-it is from.
+installs nothing), or `source` for a source package (sources.py); `architecture`, Debian's word for the
+processor, amd64 if there is none (`amd64,arm64`: packages of both, run on the first); `time`, when a mirror
+had all of it, as the archive of old packages writes times; `ask`, a package that is wanted; `have`, one that
+is there then: name, version, architecture, bytes and SHA-256 of its file, and the file's path, of which the
+first folder says which of Debian's archives it is from.
 """
 
 from __future__ import annotations
@@ -130,5 +130,7 @@ def versions(lock: Lock) -> dict[str, str]:
 
 def _is_file(size: str, sha256: str, place: str) -> bool:
     """Whether these name a file below an archive, and none elsewhere."""
-    is_below = re.fullmatch(r"[a-z-]+(/[A-Za-z0-9_.+~%:-]+)+\.(deb|tar\.xz)", place) and ".." not in place.split("/")
+    is_below = re.fullmatch(
+        r"[a-z-]+(/[A-Za-z0-9_.+~%:-]+)+\.(deb|tar\.xz)", place
+    ) and ".." not in place.split("/")
     return size.isdecimal() and bool(re.fullmatch(r"[0-9a-f]{64}", sha256)) and bool(is_below)

@@ -1,5 +1,5 @@
-"""What kmod-patches/series writes patches against, and what such patches are judged by: Debian's source of Linux
-7.x, configured as Debian's kernel is, and that of iproute2. For tests.
+"""What kmod-patches/series writes patches against, and what such patches are judged by: Debian's source of
+Linux 7.x, configured as Debian's kernel is, and that of iproute2. For tests.
 
 Of the kernel's source the C of drivers, file systems, sound and other architectures is left out: a module of
 net/sched is built without it.
@@ -40,13 +40,13 @@ def tools(progress: Progress = lambda line: None) -> Tree:
 
 
 def kernel(progress: Progress = lambda line: None) -> Path:
-    """The folder with the kernel's source, ready for one module to be built, from the cache or made now. Raises
-    as `tools` does."""
+    """The folder with the kernel's source, ready for one module to be built, from the cache or made now.
+    Raises as `tools` does."""
     tree = tools(progress)
 
     def build(folder: Path) -> None:
         progress("preparing the kernel's source, about five minutes")
-        tree.run(["nice", "sh", "-e", "-c", _PREPARE], folder)
+        tree.run(["sh", "-e", "-c", _PREPARE], folder)
 
     key = cache.hash_of(tree.packages_sha256, _PREPARE)
     made = cache.artefact("kernel-source", key, build, needs_bytes=_NEEDS_BYTES, progress=progress)

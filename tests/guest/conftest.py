@@ -10,7 +10,10 @@ import pytest
 from qjump_mn.guest import Image, Setup, Snapshot, prepare, snapshot
 from tests.guest import strangers, trees
 from tests.guest.laboratory import Laboratory
+from tests.guest.patched import patches, source, tc, tc_patches, tc_source, tools
 from tests.guest.strangers import Stranger
+
+__all__ = ["patches", "source", "tc", "tc_patches", "tc_source", "tools"]  # fixtures
 
 
 @pytest.fixture(scope="session")

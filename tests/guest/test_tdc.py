@@ -1,5 +1,5 @@
-"""The cases of kmod-patches/tdc, in the format of the kernel's tc-testing: by tdc itself on Linux 6.12, and
-by a reader of ours on 6.12 and 6.1.
+"""The cases of kmod-patches/tdc and contrib/tdc, in the format of the kernel's tc-testing: by tdc itself on
+Linux 6.12, those of our qdiscs also by a reader of ours on 6.12 and 6.1.
 
 tdc comes out of Debian's package of the kernel's source, and only into the cache.
 """
@@ -21,6 +21,10 @@ from tests.guest.checks import EXPECTED_LOG, QDISC, SUITES, Guest, kernel_image
 
 CASES = Path(__file__).parents[2] / "kmod-patches/tdc"
 FILES = ["qjump.json", "wire.json"]
+MAINLINE = Path(__file__).parents[2] / "contrib/tdc/mainline.json"
+"""Cases with traffic for qdiscs of the kernel; tdc alone runs them, as its shell is in them."""
+
+OF_TDC = [*FILES, MAINLINE.name]
 PLACE = "tools/testing/selftests/tc-testing/"
 PARTS = [
     "tdc.py",
@@ -39,7 +43,8 @@ OPTIONS = {
 
 
 def cases(name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((CASES / name).read_text())
+    folder = MAINLINE.parent if name == MAINLINE.name else CASES
+    found: list[dict[str, Any]] = json.loads((folder / name).read_text())
     return found
 
 
@@ -58,12 +63,13 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         *(QDISC / "checks").glob("rig.py"),
         *(QDISC / "checks").glob("tdc_*.py"),
         *(CASES / name for name in FILES),
+        MAINLINE,
     ]
     files = {path.name: path.read_text() for path in mine}
     if request.param == "6.12":
         try:
             files |= runner()
-            checks.append(["tdc_kernel", *FILES])
+            checks.append(["tdc_kernel", *OF_TDC])
             absent = ""
         except MachineError as error:
             absent = str(error)
@@ -82,7 +88,7 @@ def test_there_are_cases_for_every_option(name: str, least: int) -> None:
 
 
 def test_ids_are_unique() -> None:
-    ids = Counter(case["id"] for name in FILES for case in cases(name))
+    ids = Counter(case["id"] for name in OF_TDC for case in cases(name))
     assert set(ids.values()) == {1}
     assert all(re.fullmatch("[0-9a-f]{4}", one) for one in ids)
 
@@ -95,7 +101,7 @@ def test_tdc_passes_every_case(guest: Guest) -> None:
     failed = re.findall(r"^not ok.*?(?=^(?:not )?ok|\Z)", values["tap"], re.M | re.S)
     assert failed == [], values["words"]
     passed = re.findall(r"^ok \d+ ([0-9a-f]{4}) - (?!.*# skipped)", values["tap"], re.M)
-    assert passed == [case["id"] for name in FILES for case in cases(name)]
+    assert passed == [case["id"] for name in OF_TDC for case in cases(name)]
     assert values["code"] == 0
 
 

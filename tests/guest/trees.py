@@ -7,6 +7,7 @@ What is built in them is another matter: a module that does not compile is a fai
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
@@ -14,9 +15,11 @@ from qjump_mn import toolbox
 from qjump_mn.errors import MachineError
 from qjump_mn.toolbox import Tree
 
+Made = TypeVar("Made")
 
-def needed(make: Callable[[Callable[[str], None]], Tree]) -> Tree:
-    """The tree that `make` makes or finds."""
+
+def needed(make: Callable[[Callable[[str], None]], Made]) -> Made:
+    """The tree, or the folder, that `make` makes or finds."""
     try:
         return make(print)
     except MachineError as error:

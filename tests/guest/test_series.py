@@ -1,0 +1,291 @@
+"""kmod-patches/series: the patches apply to Debian's source of Linux 7.x and of iproute2, build there, please
+checkpatch, and are read by the tools that they are for; in a guest, what they add works.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from upstream import cover, iproute2, kernel, single, spec
+
+from qjump_mn.toolbox import Tree
+from tests.guest.patched import AUTHOR, SOURCES, applied, written
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+STRICT = ["--strict", "--terse", "--no-summary"]
+# tc is C of user space, and in iproute2's MAINTAINERS there are no files of single qdiscs.
+NOT_FOR_TC = ["--no-tree", "--ignore", "PREFER_KERNEL_TYPES,FILE_PATH_CHANGES"]
+
+
+@pytest.fixture(scope="module")
+def patched(source: Path, patches: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A copy of the kernel's tree with the series in it."""
+    folder = tmp_path_factory.mktemp("patched")
+    subprocess.run(["cp", "-a", str(source), str(folder / "source")], check=True)
+    applied(patches, folder / "source")
+    yield folder
+    shutil.rmtree(folder)
+
+
+# --- what is written --------------------------------------------------------------------------------------------------
+
+
+def test_the_same_sources_and_tree_give_the_same_bytes(
+    source: Path, patches: list[Path], tmp_path: Path
+) -> None:
+    again = written(source, tmp_path / "again")
+    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in patches]
+    assert [path.name[:4] for path in patches] == ["0000", "0001", "0002", "0003", "0004"]
+
+
+def test_nothing_is_left_that_is_for_building_outside_of_a_tree(
+    patches: list[Path], tc_patches: list[Path]
+) -> None:
+    text = "".join(path.read_text() for path in [*patches[1:], *tc_patches[1:]])
+    for word in (
+        "HAVE_",
+        "compat",
+        "KERNEL_VERSION",
+        "module_param",
+        "timeq",
+        "p0rate",
+        '"plugin.h"',
+        "pkt_sched_qjump.h",
+    ):
+        assert word not in text, word
+
+
+def test_the_module_of_the_series_is_that_of_the_checkout() -> None:
+    """Line for line, but for local headers and what the parameters of 2015 are and do."""
+    made = kernel.module(SOURCES)
+    for old, new in kernel._OWN_NAMES.items():
+        made = made.replace(new, old)
+    mine = (SOURCES / "sch_qjump.c").read_text()
+    taken = [re.search(pattern, mine, re.M | re.S) for pattern, _ in kernel._PARAMETERS_OF_2015]
+    of_2015 = {line for match in taken if match for line in mine[slice(*match.span())].splitlines()}
+    kept = [line for line in mine.splitlines() if line not in of_2015 and not line.startswith('#include "')]
+    assert len(taken) == 4 and all(taken)
+    absent = [line for line in kept if line not in set(made.splitlines())]
+    assert len(absent) == 1 and "The module's own are" in absent[0], absent
+
+
+def test_a_source_that_has_changed_is_refused(tmp_path: Path) -> None:
+    shutil.copytree(SOURCES, tmp_path / "kmod-patches")
+    path = tmp_path / "kmod-patches/sch_qjump.c"
+    path.write_text(path.read_text().replace("qjump_params_published", "qjump_params_told"))
+    with pytest.raises(
+        single.TextError, match=r"^sch_qjump\.c: 0 places match .* change the series with its source"
+    ):
+        kernel.module(tmp_path / "kmod-patches")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (
+            ["{empty}", "out"],
+            2,
+            "is no source of the kernel or of iproute2: name the folder that has net/ or tc/",
+        ),
+        (["{tree}", "out", "--author", "me"], 2, "'me' is no author: give one as 'NAME <ADDRESS>'"),
+        (["{tree}", "{full}", "--author", AUTHOR], 3, "holds patches already: name a new folder"),
+        (
+            ["{hollow}", "out", "--author", AUTHOR],
+            3,
+            "cannot be read (No such file or directory): this is another tree",
+        ),
+    ],
+)
+def test_bad_input_is_a_sentence(
+    arguments: list[str], code: int, sentence: str, tc_source: Path, tmp_path: Path
+) -> None:
+    places = {name: tmp_path / name for name in ("empty", "full", "hollow")} | {"tree": tc_source}
+    for name in ("empty", "full", "hollow/tc"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "full/0001-x.patch").touch()
+    (tmp_path / "hollow/tc/tc_qdisc.c").touch()
+    argv = [sys.executable, str(SOURCES / "series"), *(word.format(**places) for word in arguments)]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1)
+    assert sentence in done.stderr
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+def test_the_letter_has_the_figures_of_the_documents() -> None:
+    """Each figure that the letter names is a cell of a table, and is in the letter."""
+    letter = " ".join(cover.letter(CHECKOUT / "docs").split())
+    compared = cover.rows((CHECKOUT / "docs/qdisc.md").read_text(), "what limits level 4")
+    costs = cover.rows((CHECKOUT / "docs/qdisc-cost.md").read_text(), "a packet that leaves at once")
+    assert (
+        f"one budget we saw {compared['prio + tbf'][0]} at the root and {compared['prio + tbf'][1]} below"
+        in letter
+    )
+    assert f"The same bucket: {compared['htb'][0]} at the root" in letter
+    assert f"the root it does: {compared['bpf times + prio, fq'][0]}." in letter
+    assert f"is gone: {compared['bpf times + prio, fq'][1]} below" in letter
+    for name in ("prio8_tbf_level0", "qjump_delay_rolling_10ms_level0", "htb_pfifo", "bpf_qdisc_level0"):
+        instructions, times = costs[name][4:6]
+        assert instructions in letter and f"({times} x" in letter, name
+    assert "{" not in letter
+    for alternative in ("prio + tbf", "HTB", "fq and departure times (EDT)", "a BPF qdisc"):
+        assert f"Why not {alternative}" in letter
+
+
+def test_a_figure_that_no_table_has_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cover.txt").write_text("Subject\n\nIt costs {no_qdisc, instructions}.\n")
+    monkeypatch.setattr(cover, "TEXT", tmp_path / "cover.txt")
+    with pytest.raises(single.TextError, match="wants 'no_qdisc, instructions', and no table"):
+        cover.letter(CHECKOUT / "docs")
+
+
+# --- the tools of the kernel and of iproute2 --------------------------------------------------------------------------
+
+
+def checkpatch(source: Path, patch: Path, *options: str) -> str:
+    """What it says of a patch; its exit code tells findings, too."""
+    argv = ["perl", str(source / "scripts/checkpatch.pl"), f"--root={source}", *STRICT, *options, str(patch)]
+    return subprocess.run(argv, cwd=source, capture_output=True, text=True).stdout
+
+
+def test_checkpatch_is_silent(source: Path, patches: list[Path], tc_patches: list[Path]) -> None:
+    assert {path.name: checkpatch(source, path) for path in patches[1:]} == {
+        path.name: "" for path in patches[1:]
+    }
+    said = [checkpatch(source, path, *NOT_FOR_TC) for path in tc_patches[1:]]
+    assert said == [""] * 3
+
+
+def test_checkpatch_is_at_work(source: Path, patches: list[Path], tmp_path: Path) -> None:
+    bad = tmp_path / "bad.patch"
+    bad.write_text(patches[1].read_text().replace("+\ta->end = 0;\n", "+        a->end=0;\n", 1))
+    assert "ERROR" in checkpatch(source, bad)
+
+
+@pytest.mark.slow
+def test_it_builds_in_the_tree(tools: Tree, patched: Path) -> None:
+    """With Debian's configuration, as a module. There is no vmlinux to look its symbols up in: Debian's kernel
+    has them all."""
+    script = """cd source
+scripts/config --module NET_SCH_QJUMP
+make -s olddefconfig
+grep -x CONFIG_NET_SCH_QJUMP=m .config
+make W=1 net/sched/sch_qjump.o 2>&1
+echo undefined:
+nm -u net/sched/sch_qjump.o
+"""
+    said, _, symbols = tools.run(["sh", "-e", "-c", script], patched).partition("undefined:")
+    assert "CONFIG_NET_SCH_QJUMP=m" in said and "CC [M]  net/sched/sch_qjump.o" in said
+    assert not re.search(r"sch_qjump\.c.*(warning|error)", said), said
+    exported = {line.split("\t")[1] for line in (patched / "source/Module.symvers").read_text().splitlines()}
+    wanted = set(symbols.split()) - {"U", "__this_module"}  # modpost makes that
+    assert len(wanted) > 20 and wanted <= exported, wanted - exported
+
+
+@pytest.mark.nightly
+def test_it_builds_as_allmodconfig_has_it(tools: Tree, patched: Path) -> None:
+    script = "cd source; make -s allmodconfig; grep -x CONFIG_NET_SCH_QJUMP=m .config; make W=1 net/sched/sch_qjump.o 2>&1"
+    said = tools.run(["sh", "-e", "-c", script], patched)
+    assert "CONFIG_NET_SCH_QJUMP=m" in said and not re.search(r"sch_qjump\.c.*(warning|error)", said), said
+
+
+def test_ynl_reads_the_specification_by_its_schema(tools: Tree, patched: Path) -> None:
+    script = """cd source/tools/net/ynl/pyynl
+./cli.py --spec ../../../../Documentation/netlink/specs/tc.yaml --schema ../../../../Documentation/netlink/netlink-raw.yaml --validate
+./cli.py --spec ../../../../Documentation/netlink/specs/tc.yaml --no-schema --list-ops
+./ynl_gen_c.py --spec ../../../../Documentation/netlink/specs/tc.yaml --mode user --header
+"""
+    said = tools.run(["sh", "-e", "-c", script], patched)
+    assert "newqdisc" in said
+    for name in ("tc_qjump_attrs", "tc_qjump_level_attrs", "tc_qjump_level_stats_attrs"):
+        assert f"struct {name} {{" in said
+
+
+def test_the_schema_is_at_work(tools: Tree, source: Path, tmp_path: Path) -> None:
+    text = spec.written(
+        (source / kernel.SPEC).read_text(), (SOURCES / "include/pkt_sched_qjump.h").read_text()
+    )
+    (tmp_path / "tc.yaml").write_text(text.replace("name: qjump-attrs", "nom: qjump-attrs"))
+    shutil.copytree(source / "tools/net/ynl/pyynl", tmp_path / "pyynl")
+    shutil.copy(source / "Documentation/netlink/netlink-raw.yaml", tmp_path)
+    script = (
+        "cd pyynl; ./cli.py --spec ../tc.yaml --schema ../netlink-raw.yaml --validate 2>&1 || echo refused"
+    )
+    said = tools.run(["sh", "-c", script], tmp_path)
+    assert "refused" in said and "nom" in said
+
+
+def test_every_attribute_is_in_the_specification_with_its_number(source: Path) -> None:
+    """A number of the kernel's is the place in the list, from 1."""
+    header = (SOURCES / "include/pkt_sched_qjump.h").read_text()
+    text = spec.written((source / kernel.SPEC).read_text(), header)
+    for prefix, name in spec.SETS.items():
+        names = re.findall(rf"^\t{prefix}([A-Z]+),", header, re.M)
+        listed = re.search(rf"    name: {name}\n.*?    attributes:\n(.*?)(?=^  -\n)", text, re.M | re.S)
+        assert listed
+        found = re.findall(r"^        name: (\S+)$", listed[1], re.M)
+        assert [one.upper() for one in found] == [one for one in names if one != "UNSPEC"], name
+
+
+LIST_CASES = """import resource, runpy, sys
+resource.setrlimit = lambda *_: None  # root of a container may not raise it
+os.makedirs("plugins", exist_ok=True)
+names = "TC IP ETHTOOL".split()  # are looked for, and to list cases nothing is run
+open("tdc_config_local.py", "w").write(f"EXTRA_NAMES = {dict.fromkeys(names, '/bin/true')}")
+sys.path.insert(0, ".")
+sys.argv = ["tdc.py", "-l", "-f", "tc-tests/qdiscs/qjump.json"]
+runpy.run_path("tdc.py", run_name="__main__")
+"""
+
+
+def test_tdc_reads_the_cases(tools: Tree, patched: Path) -> None:
+    folder = "source/tools/testing/selftests/tc-testing"
+    said = tools.run(["python3", "-c", f"import os; os.chdir({folder!r})\n{LIST_CASES}"], patched)
+    ids = [case["id"] for case in json.loads(kernel.cases(SOURCES))]
+    assert len(ids) > 80 and re.findall(r"^([0-9a-f]{4}):", said, re.M) == ids
+
+
+def test_no_case_has_the_id_of_another(patched: Path) -> None:
+    ids = [
+        case["id"]
+        for path in (patched / "source/tools/testing/selftests/tc-testing/tc-tests").rglob("*.json")
+        for case in json.loads(path.read_text())
+    ]
+    mainline = json.loads((CHECKOUT / "contrib/tdc/mainline.json").read_text())
+    ours = {case["id"] for case in json.loads(kernel.cases(SOURCES))}
+    assert not {case["id"] for case in mainline} & set(ids)
+    assert {one for one in ours if ids.count(one) != 1} == set()
+
+
+@pytest.mark.slow
+def test_iproute2_builds_with_it(tc: Path) -> None:
+    assert not re.search(r"q_qjump.*(warning|error)", (tc / "said").read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("epoch 1ms level 9 1550", '"9" is not a level; levels are 0 to 7, 7 is the most urgent'),
+        ("epoch 5", '"epoch" cannot be "5"; give a number of s sec ms msec us usec ns nsec'),
+        ("colour blue", 'qjump has no option "colour"; "qjump help" names them'),
+        ("help", "Usage: ... qjump [ epoch TIME ] [ bytes SIZE ]"),
+    ],
+)
+def test_tc_parses(tools: Tree, tc: Path, options: str, sentence: str) -> None:
+    said = tools.run(
+        ["sh", "-c", f"unshare --net source/tc/tc qdisc add dev lo root qjump {options} 2>&1 || true"], tc
+    )
+    assert sentence in said
+
+
+def test_the_manual_page_is_that_of_the_series() -> None:
+    page = iproute2.page(SOURCES)
+    assert "wire" not in re.sub(r"(?i)on the wire", "", page)
+    assert "timeq" not in page and "slack" in page

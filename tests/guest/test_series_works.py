@@ -1,0 +1,93 @@
+"""What kmod-patches/series adds to the kernel and to iproute2, at work in a guest: the selftest, ynl by the
+specification, and the cases for tdc with the tc that is built of the series."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from upstream import kernel
+
+from qjump_mn.guest import Job, Setup, run
+from qjump_mn.toolbox import Tree
+from tests.guest.checks import EXPECTED_LOG, Guest, job_of, kernel_image
+from tests.guest.patched import AUTHOR, SOURCES
+
+pytestmark = [pytest.mark.slow, pytest.mark.guest]
+
+SELFTEST_FILES = ("tools/testing/selftests/net/lib/py", "tools/net/ynl/pyynl")
+YAML = """import json
+class SafeLoader: pass
+def load(stream, Loader=None): return json.load(stream)
+"""
+AS_JSON = "import json, sys, yaml; json.dump(yaml.safe_load(open('tc.yaml')), open('tc.json', 'w'))"
+
+
+def archive(tools: Tree, source: Path, tc: Path, folder: Path) -> bytes:
+    """What the guest needs of both trees. It has no PyYAML, so that there the specification is JSON."""
+    made = kernel.series(source, SOURCES, AUTHOR).patches
+    texts = {name: text for patch in made for name, text in patch.files.items()}
+    (folder / "tc.yaml").write_text(texts[kernel.SPEC])
+    tools.run(["python3", "-c", AS_JSON], folder)
+    texts = {name: texts[name] for name in (kernel.SELFTEST, kernel.CASES)}
+    texts |= {kernel.SPEC: (folder / "tc.json").read_text(), "python/yaml.py": YAML}
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name, text in texts.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text.encode())
+            tar.addfile(entry, io.BytesIO(text.encode()))
+        for name in SELFTEST_FILES:
+            tar.add(source / name, name, filter=lambda entry: None if "__pycache__" in entry.name else entry)
+        tar.add(tc / "source/tc/tc", "bin/tc")
+    return packed.getvalue()
+
+
+@pytest.fixture(scope="module")
+def guest(tools: Tree, source: Path, tc: Path, tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    folder = tmp_path_factory.mktemp("guest")
+    data = {"series.tar": archive(tools, source, tc, tmp_path_factory.mktemp("archive"))}
+    job = job_of([["series_tools", "qjump.json"], ["tdc_cases"]], data, 900)
+    plan = json.loads(job.files["plan.json"])
+    plan["checks"].pop()  # it is the first's to run
+    files = {**job.files, "plan.json": json.dumps(plan), "qjump.json": kernel.cases(SOURCES)}
+    job = Job(script=job.script, files=files, virtual_deadline_s=900)
+    result = run(kernel_image("6.12"), job, folder, setup=Setup())
+    assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
+    return Guest("6.12", folder, json.loads((folder / "results.json").read_text()))
+
+
+@pytest.fixture(scope="module")
+def values(guest: Guest) -> dict[str, Any]:
+    return guest.values("series_tools")
+
+
+def test_the_selftest_passes(values: dict[str, Any]) -> None:
+    code, tap = values["selftest"]
+    assert code == 0, tap
+    assert len(re.findall(r"^ok \d+ ", tap, re.M)) == 6 and "not ok" not in tap, tap
+
+
+def test_ynl_makes_and_reads_a_qdisc(values: dict[str, Any]) -> None:
+    options, stats = values["ynl"]["options"], values["ynl"]["stats"]
+    assert (options["epoch"], options["mode"], options["epochs"]) == (1_000_000, "drop", "rolling")
+    assert [level["budget"] for level in options["level"]] == [0, 0, 0, 9000, 0, 0, 0, 1550]
+    assert [level["packets"] for level in options["level"]] == [1000] * 3 + [10] + [1000] * 4
+    assert [level["index"] for level in stats["level"]] == list(range(8))
+    assert {"packets", "bytes", "drops", "oversize", "throttled", "qlen", "backlog", "limit"} <= set(
+        stats["level"][0]
+    )
+
+
+def test_the_cases_pass_with_the_tc_of_the_series(values: dict[str, Any], guest: Guest) -> None:
+    said, errors = values["cases"]
+    assert errors == ""
+    outcome = json.loads(said)["cases"]
+    assert {one: words for one, words in outcome.items() if words} == {}
+    assert list(outcome) == [case["id"] for case in json.loads(kernel.cases(SOURCES))]
+    assert set(guest.results["log"]) <= EXPECTED_LOG
