@@ -10,6 +10,7 @@ import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from qjump_mn.guest import Image, prepare
@@ -26,6 +27,9 @@ LONG = {"packets": 1_000_000, "operations": 10_000, "lines": 60}
 KINDS = {"change", "graft", "replace", "delete", "link", "move", "unload"}
 SEED = 1
 
+LIMIT = "LIMIT_S = 1200.0"
+"""How long a check may take on the virtual clock: on the host's it may take as long as the guest."""
+
 
 def tortured(
     image: Image, kernel: str, size: dict[str, int], folder: Path, *after: list[str], deadline_s: float
@@ -33,7 +37,10 @@ def tortured(
     """A guest with several processors in which qjump and wire were tortured."""
     check = ["smp_torture", *map(str, size.values()), str(SEED)]
     job = job_of([check, *after], {}, deadline_s)
-    code, _ = several.run(image, job, folder, memory_mb=debug.MEMORY_MB, wall_deadline_s=deadline_s)
+    assert job.script and LIMIT in job.script
+    job = msgspec.structs.replace(job, script=job.script.replace(LIMIT, f"LIMIT_S = {deadline_s}"))
+    code, cpu_s = several.run(image, job, folder, memory_mb=debug.MEMORY_MB, wall_deadline_s=deadline_s)
+    print(f"{cpu_s:.0f} s of a processor")
     assert (code, (folder / "stderr").read_text()) == (0, "")
     results = json.loads((folder / "results.json").read_text())
     results["log"] = [line for line in results["log"] if not LATE_TIMER.fullmatch(line)]
@@ -47,14 +54,13 @@ def debug_image(request: pytest.FixtureRequest, kernel: str) -> Image:
 
 
 def check_torture(guest: Guest, size: dict[str, int]) -> None:
-    """All that was asked for was done, every sender sent, ports paused each other, and nothing stays."""
+    """All that was asked for was done, every sender sent, and nothing stays."""
     values = guest.values("smp_torture")
     assert values["stuck"] == []
     assert values["passed"] >= size["packets"]
     assert sum(values["operations"].values()) >= size["operations"]
     assert set(values["operations"]) >= KINDS
     assert len(values["sent"]) == 8 and min(values["sent"]) > 0
-    assert values["pauses"][0] > 0
 
 
 @pytest.mark.parametrize("kernel", ["6.12", "6.1", "7"])
@@ -83,6 +89,7 @@ def raced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_torture_under_lockdep_and_kasan(watched: Guest) -> None:
     check_torture(watched, LONG)
+    assert min(watched.values("smp_torture")["pauses"]) > 0
     assert set(watched.results["log"]) <= EXPECTED_LOG
     assert watched.values("kernel_health") == {"before": "", "after": "", "removed": True, "lock_checker": 1}
 
