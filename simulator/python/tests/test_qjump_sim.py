@@ -115,17 +115,17 @@ def test_flows_have_levels_transports_deadlines_and_bytes_of_their_own() -> None
         Flows([0], [0], [1], [6], level=[8])
     with pytest.raises(ValueError, match="flow at 0 ps: 9001 bytes are not 6 packets of at most 1500"):
         run(Scenario(FIG9, scheme, Flows([0], [0], [1], [6], bytes=[9_001])))
-    with pytest.raises(ValueError, match="scheme.others: it has 4 transports, more than 3"):
+    with pytest.raises(ValueError, match=r"scheme\.others: it has 4 transports, more than 3"):
         run(Scenario(FIG9, replace(scheme, others=[homa] * 4), Flows([0], [0], [1], [6])))
 
 
 def test_aequitas_sends_what_is_late_too_often_to_the_last_level() -> None:
-    scheme = replace(Scheme.named("aequitas", FIG9), limiter=Aequitas([2 * US] + [None] * 7))
+    scheme = replace(Scheme.named("aequitas", FIG9), limiter=Aequitas([2 * US] + [None] * 7, floor=100_000))
     count = 500
     flows = Flows(100 * US * np.arange(count), [0] * count, [1] * count, [6] * count)
     level = run(Scenario(FIG9, scheme, flows)).level
-    # Each takes 19.3 us, not 12: from 1 the probability falls by 0.06 to 0.01.
-    assert level[0] == 0 and set(level.tolist()) == {0, 7} and 1 <= (level[100:] == 0).sum() <= 12
+    # Each takes 19.3 us, not 12: from 1 the probability falls by 0.06 to 0.1.
+    assert level[0] == 0 and set(level.tolist()) == {0, 7} and 20 <= (level[100:] == 0).sum() <= 60
 
 
 def test_one_seed_one_result() -> None:
