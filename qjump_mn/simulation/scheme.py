@@ -29,10 +29,7 @@ _QUEUES: dict[str, type[Any]] = {
     "round-robin": qjump_sim.RoundRobin,
 }
 _CONGESTION: dict[str, Any] = {
-    "reno": qjump_sim.Reno,
-    "ecn": qjump_sim.Ecn,
-    "cubic": qjump_sim.Cubic,
-    "dctcp": qjump_sim.Dctcp,
+    kind.__name__.lower(): kind for kind in typing.get_args(qjump_sim.Congestion)
 }
 _TRANSPORTS: dict[str, Any] = {"linux": qjump_sim.Transport.linux, "hadoop": qjump_sim.Transport.hadoop}
 _KIND = "kind"
@@ -178,6 +175,8 @@ def _transport(where: str, spec: Settings, base: qjump_sim.Transport, link: Link
                 f"g is 2 to the power of -{_G}"
             )
         control = dataclasses.replace(control, shift=shift)
+    names = {field.name for field in dataclasses.fields(control)} & settings.keys()
+    control = _changed(where, control, {name: settings.pop(name) for name in names}, link)
     if kind is None:
         return dataclasses.replace(_changed(where, base, settings, link), congestion=control)
     if kind not in _TRANSPORTS:

@@ -3,6 +3,7 @@
 
 mod apps;
 mod columns;
+mod hosts;
 mod part;
 mod queues;
 mod scenario;
@@ -251,13 +252,13 @@ fn transport<'py>(py: Python<'py>, t: &Transport, congestion: Bound<'py, PyAny>)
 /// A transport of today, with what it does about marks.
 #[pyfunction]
 fn linux<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    transport(py, &Transport::linux(scenario::congestion(&Part::new(congestion, "congestion"))?), congestion.clone())
+    transport(py, &Transport::linux(hosts::congestion(&Part::new(congestion, "congestion"))?), congestion.clone())
 }
 
 /// One of the study of ECN under Hadoop.
 #[pyfunction]
 fn hadoop<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    transport(py, &Transport::hadoop(scenario::congestion(&Part::new(congestion, "congestion"))?), congestion.clone())
+    transport(py, &Transport::hadoop(hosts::congestion(&Part::new(congestion, "congestion"))?), congestion.clone())
 }
 
 /// Budgets as Python has them: None is unlimited.

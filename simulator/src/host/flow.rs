@@ -47,9 +47,9 @@ pub(crate) struct Flow {
     /// When the host's limiter lets the last packet go. What waits in the host is not lost: as in Linux, it is not sent again
     /// before it has left.
     held: Ps,
-    /// The pace lets the next packet go then; one waits for it.
+    /// The pace lets the next packet go then, and the one that waits for it; 0: none does.
     paced: Ps,
-    waits: bool,
+    waits: Ps,
     /// When the event of the pace is due; `Ps::MAX`: there is none.
     pub wake_at: Ps,
     /// First packet that is not acknowledged.
@@ -133,7 +133,7 @@ impl Flow {
             deadline: Ps::MAX,
             held: 0,
             paced: 0,
-            waits: false,
+            waits: 0,
             wake_at: Ps::MAX,
             una: 0,
             next: 0,
@@ -223,7 +223,7 @@ impl Flow {
             return None;
         }
         if now < self.paced {
-            self.waits = true;
+            self.waits = self.paced;
             return None;
         }
         let number = if self.phase == Phase::Recovery {
@@ -252,7 +252,7 @@ impl Flow {
     /// When its pace lets the packet go that waits for it, if one does.
     #[inline]
     pub fn take_wait(&mut self) -> Option<Ps> {
-        std::mem::take(&mut self.waits).then_some(self.paced)
+        Some(std::mem::take(&mut self.waits)).filter(|&at| at > 0)
     }
 
     /// Records that it was handed over.

@@ -20,7 +20,7 @@ const MARKS: Red = Red {
     protection: Protection::Default,
 };
 
-/// Where marks balance what is raised: the fixed point of the fluid model (Zhu et al., CoNEXT 2016, equation 14), as a share of packets.
+/// Where marks balance what is raised: the fixed point of the fluid model (Zhu et al., 2016, ECN or Delay, equation 14), as a share of packets.
 /// Time in seconds, data in packets; the rate is raised by `R_AI` a timer or counter.
 fn balance(flows: f64) -> f64 {
     let (of, packet) = (Dcqcn::default(), 12_000.0);

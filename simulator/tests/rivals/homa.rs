@@ -30,7 +30,7 @@ fn rack(hosts: u32) -> Topology {
 fn messages(count: u32, load: f64, hosts: u32) -> Vec<FlowSpec> {
     let mut rng = Rng::new(5, 0);
     let sizes = [1u32, 2, 4, 6, 20, 100, 400];
-    let mean = sizes.iter().sum::<u32>() as f64 / sizes.len() as f64;
+    let mean = f64::from(sizes.iter().sum::<u32>()) / sizes.len() as f64;
     let mut start = 0;
     let message = |_| {
         start += rng.exponential(mean * FRAME as f64 / load);

@@ -61,7 +61,7 @@ fn the_earlier_deadline_goes_first() {
     let took = took(&outcome);
     assert!(took[1] <= alone + FRAME, "{took:?}, alone {alone}");
     assert!(took[0] < took[2]);
-    assert_eq!(outcome.flows.iter().map(|flow| flow.met()).collect::<Vec<_>>(), [Some(true), Some(false), None]);
+    assert_eq!(outcome.flows.iter().map(qjump_sim::FlowResult::met).collect::<Vec<_>>(), [Some(true), Some(false), None]);
 }
 
 /// TCP, Swift and Homa in one network: each flow between hosts of its own ends as if it were alone.

@@ -195,14 +195,12 @@ impl Bbr {
     /// From one mode or phase to the next.
     fn step(&mut self, seen: &Seen) {
         match self.mode {
-            Mode::Startup => {}
             Mode::Drain if seen.under_way <= self.holds(UNIT, seen.bytes) => {
                 // Any phase but the one that drains, by the time, which differs from flow to flow.
                 self.mode = Mode::Cycle;
                 self.phase = (mix(seen.now) % 7 + 2) as usize % CYCLE.len();
                 self.phase_at = seen.now;
             }
-            Mode::Drain => {}
             Mode::Cycle => {
                 let passed = seen.now - self.phase_at > self.least_trip;
                 let next = match CYCLE[self.phase] {
@@ -220,7 +218,7 @@ impl Bbr {
                 self.mode = if self.full_rounds < FULL { Mode::Startup } else { Mode::Cycle };
                 self.phase_at = seen.now;
             }
-            Mode::Look(_) => {}
+            Mode::Startup | Mode::Drain | Mode::Look(_) => {}
         }
     }
 
