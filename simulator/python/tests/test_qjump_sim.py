@@ -360,7 +360,7 @@ def test_queues_and_pauses_of_today_carry_flows(queue: Queue, pause: Pfc | None)
     outcome = run(Scenario(FIG9, scheme, Poisson("search", 0.6, 200)))
     assert (outcome.finish >= outcome.start).all()
     counters = outcome.counters
-    dropped = [sum(counters[fate]) for fate in ("full", "pushed_out", "early", "failed", "limited")]  # type: ignore[literal-required]
+    dropped = [sum(counters[fate]) for fate in ("full", "pushed_out", "early", "failed", "limited")]
     assert sum(counters["sent"]) == sum(counters["delivered"]) + sum(dropped) + counters["in_flight"]
     assert not pause or (counters["pauses"] > 0 and sum(dropped) == 0)
 

@@ -25,8 +25,8 @@ from qjump_sim.queues import (
     Marking,
     Packets,
     Pause,
-    Pfc,
     PFabric,
+    Pfc,
     Pie,
     Priority,
     Profile,
@@ -52,8 +52,8 @@ FIG9: LeafSpine = _native.fig9()
 """QJump's Figure 9: 9 racks of 16 hosts at 10 Gb/s, 4 spines at 40 Gb/s; 2.7 us of delay to and from a host, 0.2 us between switches."""
 
 __all__ = [
-    "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dctcp", "DropTail", "DualPi2", "Ecn", "FIG9", "Failure", "Flows", "Graph",
-    "Latency", "LeafSpine", "MS", "Marking", "NS", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Pfc", "Pie", "Poisson", "Port",
-    "Priority", "Profile", "Published", "Quantiles", "Queue", "Red", "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Sizes",
-    "Source", "SourceResult", "Threshold", "Time", "TimeAware", "Transport", "Tree", "US", "Wfq", "run",
+    "FIG9", "MS", "NS", "US", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dctcp", "DropTail", "DualPi2", "Ecn", "Failure", "Flows",
+    "Graph", "Latency", "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause", "PerFlow", "PerHost", "Pfc", "Pie", "Poisson", "Port", "Priority",
+    "Profile", "Published", "Quantiles", "Queue", "Red", "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Sizes", "Source",
+    "SourceResult", "Threshold", "Time", "TimeAware", "Transport", "Tree", "Wfq", "run",
 ]  # fmt: skip
