@@ -138,6 +138,14 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     host_jitter: tuple[tuple[float, int], ...] = ()
 
 
+class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """:class:`FailureSpec` in plain numbers, ns after the start."""
+
+    between: tuple[str, str]
+    down_ns: int
+    up_ns: int | None
+
+
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order;
     a ``fabric`` has none. ``cables`` are more links between switches, of a network that is no tree. ``link``
@@ -156,7 +164,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     jittery: tuple[tuple[str, tuple[tuple[float, int], ...]], ...] = ()
     fabric: FabricSpec | None = None
     cables: tuple[tuple[str, str], ...] = ()
-    failures: tuple[FailureSpec, ...] = ()
+    failures: tuple[Failure, ...] = ()
 
     def skeleton(self) -> Network:
         """What must be the same for one machine state to serve: all but what a trial sets when it shapes the
@@ -372,7 +380,10 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         trunk=trunk,
         fabric=spec.fabric,
         cables=cables,
-        failures=tuple(spec.failures),
+        failures=tuple(
+            Failure(between=one.between, down_ns=int(one.down), up_ns=None if one.up is None else int(one.up))
+            for one in spec.failures
+        ),
     )
     joined = {frozenset(ends) for ends in (*edges, *cables)}
     for failure in spec.failures:

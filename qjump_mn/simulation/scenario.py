@@ -27,8 +27,8 @@ def topology(network: Network) -> qjump_sim.network.Topology:
         failures = [
             qjump_sim.Failure(
                 *failure.between,
-                int(failure.down) * qjump_sim.NS,
-                None if failure.up is None else int(failure.up) * qjump_sim.NS,
+                failure.down_ns * qjump_sim.NS,
+                None if failure.up_ns is None else failure.up_ns * qjump_sim.NS,
             )
             for failure in network.failures
         ]
