@@ -18,7 +18,7 @@ from qjump_mn.model.topology import Link, LinkChange, Network
 from qjump_mn.model.units import Size
 
 Limiter = Literal["delay", "drop", "2015", "tbf"]
-Setting = int | float | str | bool
+Setting = int | float | str | bool | list[int | str]
 Dashes = Literal["solid", "dashed", "dotted", "dashdot", "long", "short"]
 
 FILLED_LATER = ("dev", "parent")
@@ -45,8 +45,8 @@ class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     Times are written with their unit ("200us"), bytes are plain numbers, packets are "65pkt", and "buffer" is
     what a port of the topology holds. A queue or transport of another ``kind`` has all its settings here.
-    ``host_queue`` is that of the hosts' own links, ``pause`` flow control. The arm's limiter takes the place
-    of the scheme's own.
+    ``host_queue`` is that of the hosts' own links, ``pause`` flow control. Levels are 802.1Q's. The arm's
+    limiter takes the place of the scheme's own.
     """
 
     like: str

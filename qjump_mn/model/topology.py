@@ -10,7 +10,7 @@ import msgspec
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.links import registry
-from qjump_mn.model import changes
+from qjump_mn.model import changes, graph
 from qjump_mn.model.units import Duration, Quantiles, Rate, Size, told_rate
 
 FASTEST_BPS = 4 * 10**11
@@ -89,10 +89,25 @@ class FabricSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     spines: int
 
 
+class FailureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The cable between two nodes fails, from a time after the start on, until another or for ever."""
+
+    between: tuple[str, str]
+    down: Duration
+    up: Duration | None = None
+
+
+class FatTreeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A fat-tree of switches with so many ``ports``: as many pods, hosts h1, h2, … below their edge
+    switches."""
+
+    ports: int
+
+
 class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A topology file. A switch's list names the hosts and switches below it; together they form one tree.
-    With ``fabric`` there are no such lists: it is for the simulator, as are more than 250 hosts and more than
-    10 Gb/s."""
+    With ``cables`` between switches it need not be a tree. With ``fabric`` or ``fat_tree`` there are no such
+    lists. These are for the simulator, as are ``failures``, more than 250 hosts and more than 10 Gb/s."""
 
     description: str
     vlan: int = 2
@@ -100,6 +115,9 @@ class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     static_arp: bool = True
     switches: dict[str, list[str]] = {}
     fabric: FabricSpec | None = None
+    fat_tree: FatTreeSpec | None = None
+    cables: list[tuple[str, str]] = []
+    failures: list[FailureSpec] = []
     link: LinkSpec
 
 
@@ -120,9 +138,18 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     host_jitter: tuple[tuple[float, int], ...] = ()
 
 
+class Failure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """:class:`FailureSpec` in plain numbers, ns after the start."""
+
+    between: tuple[str, str]
+    down_ns: int
+    up_ns: int | None
+
+
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A network resolved: plain numbers, checked. ``edges`` are (switch, node below it) in the file's order;
-    a ``fabric`` has none. ``link`` is that of every host, ``trunk`` every one between switches; ``jittery``
+    a ``fabric`` has none. ``cables`` are more links between switches, of a network that is no tree. ``link``
+    is that of every host, ``trunk`` every one between switches; ``jittery``
     are the hosts that draw a part of their time, each with its (per cent, ns)."""
 
     NOT_RUN: ClassVar = ("topology",)
@@ -136,6 +163,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     trunk: Link
     jittery: tuple[tuple[str, tuple[tuple[float, int], ...]], ...] = ()
     fabric: FabricSpec | None = None
+    cables: tuple[tuple[str, str], ...] = ()
+    failures: tuple[Failure, ...] = ()
 
     def skeleton(self) -> Network:
         """What must be the same for one machine state to serve: all but what a trial sets when it shapes the
@@ -204,7 +233,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
                 *(f"rack{n + 1}" for n in range(self.fabric.racks)),
                 *(f"spine{n + 1}" for n in range(self.fabric.spines)),
             )
-        return tuple(dict.fromkeys(switch for switch, _ in self.edges))
+        above = (switch for switch, _ in self.edges)
+        return tuple(dict.fromkeys(itertools.chain(above, *self.cables)))
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -258,7 +288,8 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def path(self, source: str, destination: str) -> tuple[tuple[str, str], ...]:
         """The directed links (from, to) that a frame crosses from host ``source`` to host ``destination``; in
-        a fabric by its first spine."""
+        a fabric by its first spine, in a graph by the first of the shortest ways when all cables
+        work."""
         if self.fabric is not None:
             racks = [
                 f"rack{(int(host[1:]) - 1) // self.fabric.hosts_per_rack + 1}"
@@ -266,6 +297,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             ]
             between = racks[:1] if racks[0] == racks[1] else [racks[0], "spine1", racks[1]]
             return tuple(itertools.pairwise([source, *between, destination]))
+        if self.cables:
+            every = (*self.edges, *self.cables)
+            return tuple(itertools.pairwise(graph.shortest(every, source, destination)))
         parent = {node: switch for switch, node in self.edges}
 
         def ancestors(node: str) -> list[str]:
@@ -323,8 +357,16 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
                 )
     if spec.fabric is not None and spec.switches:
         raise UsageError(f"{where}: it has both a fabric and switches: leave one of them out")
+    edges = tuple((switch, node) for switch, below in spec.switches.items() for node in below)
+    cables = tuple(spec.cables)
+    if spec.fat_tree is not None:
+        if spec.switches or spec.fabric is not None or cables:
+            raise UsageError(f"{where}: it has a fat_tree and more: leave the one or the other out")
+        edges, cables = graph.fat_tree(where, spec.fat_tree.ports)
     roots = [switch for switch in spec.switches if switch not in seen]
-    if len(roots) != 1 and spec.fabric is None:
+    if cables:
+        graph.check(where, edges, cables)
+    elif len(roots) != 1 and spec.fabric is None:
         raise UsageError(
             f"{where}: the switches form no single tree: {', '.join(roots) or 'none'} hang below nothing"
         )
@@ -333,11 +375,20 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         vlan=spec.vlan,
         mtu_bytes=int(spec.mtu),
         static_arp=spec.static_arp,
-        edges=tuple((switch, node) for switch, below in spec.switches.items() for node in below),
+        edges=edges,
         link=edge,
         trunk=trunk,
         fabric=spec.fabric,
+        cables=cables,
+        failures=tuple(
+            Failure(between=one.between, down_ns=int(one.down), up_ns=None if one.up is None else int(one.up))
+            for one in spec.failures
+        ),
     )
+    joined = {frozenset(ends) for ends in (*edges, *cables)}
+    for failure in spec.failures:
+        if frozenset(failure.between) not in joined:
+            raise UsageError(f"{where}: failures: there is no cable between {' and '.join(failure.between)}")
     if strangers := set(link.host_jitter_of) - set(network.hosts):
         raise UsageError(f"{where}: link.host_jitter_of: there is no host {min(strangers)!r}")
     drawn = ((host, link.host_jitter_of.get(host, link.host_jitter).points) for host in network.hosts)
@@ -360,6 +411,11 @@ def check_emulated(network: Network) -> None:
         raise UsageError(
             f"{where}: a fabric is for the simulator, the emulation has trees: use --backend simulator or "
             "another topology"
+        )
+    if network.cables or network.failures:
+        raise UsageError(
+            f"{where}: loops and failing cables are for the simulator, the emulation has trees: use "
+            "--backend simulator or another topology"
         )
     fastest = Rate(max(network.link.rate_bps, network.trunk.rate_bps))
     if fastest > 10**10:
@@ -443,6 +499,7 @@ def _check_flow_control(where: str, network: Network) -> None:
     every = network.links()
     for switch in network.switches:
         links = [link for edge, link in zip(network.edges, every, strict=True) if switch in edge]
+        links += [network.trunk for cable in network.cables if switch in cable]
         rooms = [4 * full + 2 * link.delay_ns * link.rate_bps // (8 * theory.NS_PER_S) for link in links]
         for link, room in zip(links, rooms, strict=True):
             others, behind = len(links) - 1, sum(rooms) - room

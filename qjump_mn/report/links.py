@@ -46,7 +46,7 @@ def loads(plan: Plan, outcome: Outcome) -> list[Load]:
     busy = {(load.source, load.destination) for by_link in outcome.links.values() for load in by_link}
     links = [
         link
-        for above, below in plan.network.edges
+        for above, below in (*plan.network.edges, *plan.network.cables)
         for link in ((below, above), (above, below))
         if link in busy
     ]

@@ -8,7 +8,16 @@ import msgspec
 
 NAME = "counters.json"
 
-DROPS = {"full": "queue full", "pushed_out": "pushed out", "early": "early", "limited": "by the limiter"}
+FAILED = "failed"
+"""Packets that links lost which failed: told only where some did."""
+
+DROPS = {
+    "full": "queue full",
+    "pushed_out": "pushed out",
+    "early": "early",
+    FAILED: "by a failed link",
+    "limited": "by the limiter",
+}
 """Why a packet is dropped, with the words for it."""
 
 FATES = ("delivered", *DROPS, "in_flight")
@@ -20,7 +29,12 @@ Counters = dict[str, int | dict[str, int]]
 
 def read(raw: Path) -> Counters:
     """Those in a folder of raw files; raise OSError or msgspec.DecodeError."""
-    return msgspec.json.decode((raw / NAME).read_bytes(), type=Counters)
+    return parsed((raw / NAME).read_bytes())
+
+
+def parsed(text: bytes | str) -> Counters:
+    """Those of a file; none failed where nothing is said of that. Raise msgspec.DecodeError."""
+    return {FAILED: {}, **msgspec.json.decode(text, type=Counters)}
 
 
 def total(count: int | dict[str, int]) -> int:

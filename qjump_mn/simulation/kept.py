@@ -31,6 +31,7 @@ def simulate(trial: Trial) -> dict[str, bytes]:
     counted = {
         key: value._asdict() if isinstance(value, tuple) else value  # type: ignore[attr-defined]
         for key, value in outcome.counters.items()
+        if key != counters.FAILED or any(outcome.counters["failed"])
     }
     facts = {
         "cpu_busy": 0.0,

@@ -15,13 +15,24 @@ from qjump_mn.simulation.scheme import cable, quantiles, scheme
 from qjump_mn.simulation.stage import Rows, Simulated, Stage
 
 
-def topology(network: Network) -> qjump_sim.LeafSpine | qjump_sim.Tree:
-    """The network, with what its hosts draw."""
+def topology(network: Network) -> qjump_sim.network.Topology:
+    """The network, with what its hosts draw and which cables fail."""
     fabric = network.fabric
     drawn = [(host, quantiles(points)) for host, points in network.jittery]
     if fabric is None:
         cables = [(*edge, cable(link)) for edge, link in zip(network.edges, network.links(), strict=True)]
-        return qjump_sim.Tree(switches=network.switches, hosts=network.hosts, cables=cables, jitter=drawn)
+        if not network.cables and not network.failures:
+            return qjump_sim.Tree(network.switches, network.hosts, cables, drawn)
+        cables += [(*ends, cable(network.trunk)) for ends in network.cables]
+        failures = [
+            qjump_sim.Failure(
+                *failure.between,
+                failure.down_ns * qjump_sim.NS,
+                None if failure.up_ns is None else failure.up_ns * qjump_sim.NS,
+            )
+            for failure in network.failures
+        ]
+        return qjump_sim.Graph(network.switches, network.hosts, cables, drawn, failures)
     numbered = {host: number for number, host in enumerate(network.hosts)}
     return qjump_sim.LeafSpine(
         fabric.racks,
@@ -37,9 +48,9 @@ def numbers(network: Network) -> Mapping[str, int]:
     """The simulator's number of each host."""
     made = topology(network)
     return (
-        made.numbers()
-        if isinstance(made, qjump_sim.Tree)
-        else {name: number for number, name in enumerate(network.hosts)}
+        {name: number for number, name in enumerate(network.hosts)}
+        if isinstance(made, qjump_sim.LeafSpine)
+        else made.numbers()
     )
 
 

@@ -27,7 +27,12 @@ _QUEUES: dict[str, type[Any]] = {
     "priority": qjump_sim.Priority,
     "pfabric": qjump_sim.PFabric,
     "round-robin": qjump_sim.RoundRobin,
+    "wfq": qjump_sim.Wfq,
+    "time-aware": qjump_sim.TimeAware,
+    "pie": qjump_sim.Pie,
+    "dualpi2": qjump_sim.DualPi2,
 }
+_PAUSES: dict[str, type[Any]] = {"pause": qjump_sim.Pause, "pfc": qjump_sim.Pfc}
 _CONGESTION: dict[str, Any] = {
     kind.__name__.lower(): kind for kind in typing.get_args(qjump_sim.Congestion)
 }
@@ -51,7 +56,7 @@ _NS2_MEAN_BYTES = 500
 Settings = Mapping[str, Setting]
 
 
-def scheme(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjump_sim.Scheme:
+def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Scheme:
     """What hosts and queues do in an arm; raise :class:`UsageError` with the place of what the simulator has
     not."""
     where = f"scheme {arm.scheme.name!r}: simulator"
@@ -69,16 +74,14 @@ def scheme(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjum
         queue=queue,
         trunk_queue=None if trunk_queue == queue else trunk_queue,
         host_queue=_queue(f"{where}.host_queue", spec.host_queue, made.host_queue, network.link),
-        pause=_made(f"{where}.pause", qjump_sim.Pause, spec.pause, network.link)
-        if spec.pause
-        else made.pause,
+        pause=_pause(f"{where}.pause", spec.pause, network.link) if spec.pause else made.pause,
         transport=_transport(f"{where}.transport", spec.transport, made.transport, network.link),
         routing=made.routing if spec.routing is None else spec.routing,
     )
     return made if arm.qjump is None else dataclasses.replace(made, limiter=_limiter(where, arm.qjump))
 
 
-def _linux(arm: ArmPlan, topology: qjump_sim.LeafSpine | qjump_sim.Tree) -> qjump_sim.Scheme:
+def _linux(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Scheme:
     """TCP of today, one path a flow, and at every port what the topology's link holds: drop tail, strict
     priorities where the arm uses levels, or as long as it becomes where the link is paused.
 
@@ -149,13 +152,47 @@ def _queue(where: str, spec: Settings, base: Any, link: Link) -> Any:
         settings |= _automatic(
             _time(f"{where}.target", settings.pop("target")), settings.get("mean_packet", _NS2_MEAN_BYTES)
         )
+    if "weights" in settings:
+        settings["weights"] = _weights(f"{where}.weights", settings["weights"])
+    if "entries" in settings:
+        settings["entries"] = _entries(f"{where}.entries", settings["entries"])
     return _made(where, _QUEUES[str(kind)], settings, link)
+
+
+def _weights(where: str, told: Any) -> Any:
+    """Of the levels as the simulator has them, its first the most urgent, from those of 802.1Q's 0 to 7."""
+    if not isinstance(told, list) or len(told) != len(theory.LEVELS):
+        raise UsageError(f"{where}: {told!r} are not {len(theory.LEVELS)} numbers, of levels 0 to 7")
+    return told[::-1]
+
+
+def _entries(where: str, told: Any) -> Any:
+    """A gate list from texts such as "20us 7" and "80us 0-6": a time, and the levels of 802.1Q whose gates
+    are open."""
+    entries = []
+    for place, text in enumerate(told if isinstance(told, list) else [told]):
+        found = re.fullmatch(r"(\S+) ([0-7])(?:-([0-7]))?", str(text))
+        if not found:
+            raise UsageError(f"{where}[{place}]: {text!r} is not a time and levels, such as '80us 0-6'")
+        lasts, first, last = found.groups()
+        open_ones = range(int(first), int(last or first) + 1)
+        urgent_first = [theory.LEVELS[-1] - level for level in open_ones]
+        entries.append((_time(f"{where}[{place}]", lasts), urgent_first))
+    return entries
+
+
+def _pause(where: str, spec: Settings, link: Link) -> Any:
+    settings = dict(spec)
+    kind = settings.pop(_KIND, "pause")
+    if kind not in _PAUSES:
+        raise UsageError(f"{where}.kind: there is no {kind!r}: known are {', '.join(_PAUSES)}")
+    return _made(where, _PAUSES[str(kind)], settings, link)
 
 
 def _automatic(target_ps: int, mean_packet: Setting) -> Settings:
     """RED's thresholds for a target delay as ns-2 reckons them, half of it and three times that, in packets
     of 500 bytes whatever they have."""
-    least = target_ps // 2 * int(mean_packet) // _NS2_MEAN_BYTES
+    least = target_ps // 2 * int(str(mean_packet)) // _NS2_MEAN_BYTES
     return {"min": f"{least // qjump_sim.NS}ns", "max": f"{3 * least // qjump_sim.NS}ns"}
 
 

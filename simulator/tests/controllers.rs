@@ -94,8 +94,9 @@ fn what_cannot_be_is_refused() {
     let pie = Pie::rfc8033(Limit::None);
     let dual = DualPi2::rfc9332(15_000);
     let control = Integral { update: 0, ..pie.control };
-    let never = "queue: a target of 15000000000 ps and updates every 0 ps are not above 0 and at most 1000 s";
-    assert_eq!(said(Queue::Pie(Pie { control, ..pie })), never);
+    assert_eq!(said(Queue::Pie(Pie { control, ..pie })), "queue: updates every 0 ps are not 1 us to 1000 s apart");
+    let control = Integral { target: 0, ..pie.control };
+    assert_eq!(said(Queue::Pie(Pie { control, ..pie })), "queue: a target of 0 ps is not above 0 and at most 1000 s");
     assert_eq!(said(Queue::Pie(Pie { mark_p: 1_000_001, ..pie })), "queue: mark_p: 1000001 millionths are more than 1");
     assert_eq!(said(Queue::DualPi2(DualPi2 { coupling: 0, ..dual })), "queue: a coupling of 0 is not between 1 and 16");
     assert_eq!(

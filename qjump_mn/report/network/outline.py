@@ -55,8 +55,13 @@ class Branch:
 def tree(
     network: Network, parts: Mapping[str, tuple[Role, ...]], used: Use, way: frozenset[frozenset[str]]
 ) -> Node:
-    """The network below its topmost switch; all spines of a fabric are one."""
+    """The network below its topmost switch; all spines of a fabric are one, as are all switches of a graph
+    that have no host."""
     fabric = network.fabric
+    others: dict[str, set[str]] = {}
+    for one, other in network.cables:
+        others.setdefault(one, set()).add(other)
+        others.setdefault(other, set()).add(one)
     spines = {f"spine{number + 1}" for number in range(fabric.spines)} if fabric else set[str]()
     children: dict[str, list[str]] = {}
     for above, below in network.edges:
@@ -70,7 +75,7 @@ def tree(
         }
 
     def node(name: str, above: str) -> Node:
-        ends = spines if fabric and name in children else {above}
+        ends = spines if fabric and name in children else others.get(name, {above})
         return Node(
             name=name,
             switch=name in children,
@@ -84,6 +89,9 @@ def tree(
     if fabric:
         named = f"{fabric.spines} spines" if fabric.spines > 1 else "spine1"
         return Node(name=named, switch=True, below=tuple(node(rack, "") for rack in children))
+    if others:
+        named = f"{len(network.cables)} links between switches"
+        return Node(name=named, switch=True, below=tuple(node(switch, "") for switch in children))
     return node(network.switches[0], "")
 
 

@@ -115,6 +115,9 @@ def _rates(network: Network, branch: Branch) -> list[str]:
 def _rate(network: Network, below: Node) -> str:
     if below.switch and network.fabric:
         return f"{network.fabric.spines}\N{MULTIPLICATION SIGN}{told_rate(network.trunk.rate_bps)}"
+    joined = sum(below.name in ends for ends in network.cables)
+    if joined > 1:
+        return f"{joined}\N{MULTIPLICATION SIGN}{told_rate(network.trunk.rate_bps)}"
     return told_rate((network.trunk if below.switch else network.link).rate_bps)
 
 

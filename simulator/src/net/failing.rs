@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What happens when a link fails: what it carries and what waits for it is lost, and so is what is offered to it until it works again.
 
+use crate::core::error::Result;
 use crate::core::time::Ps;
-use crate::net::link::{Link, Links, Service, NOWHERE};
+use crate::net::link::{Class, Link, Links, Service, NOWHERE};
 use crate::packet::Pool;
 
 impl Links {
     /// Adds the link that leads nowhere, to which what cannot reach its end is offered.
-    pub(crate) fn add_nowhere(&mut self) {
-        let class = self.dead_class();
+    pub(crate) fn add_nowhere(&mut self) -> Result<()> {
+        let dead = Class { delay: 0, limit: 0, mark: 0, ps_per_byte: 1, service: Service::Dead };
+        let class = self.class_like(&dead)?;
         self.places.push(0);
         self.all.push(Link { free: 0, to: 2 * NOWHERE, class, above: false, waiting: false });
+        Ok(())
     }
 
     /// A link fails; `lost` gets what waits for it. What it carries is for others to find.
@@ -31,7 +34,8 @@ impl Links {
         if !matches!(class, Service::Queued | Service::Port) {
             self.all[number as usize].free = now;
         }
-        let dead = self.dead_class();
+        // Of the link that leads nowhere.
+        let dead = self.all[self.all.len() - 1].class;
         let class = std::mem::replace(&mut self.all[number as usize].class, dead);
         self.failed.insert(number, class);
     }

@@ -40,9 +40,9 @@ pub(crate) const NOWHERE: u32 = u32::MAX >> 1;
 pub(crate) struct Class {
     pub delay: Ps,
     /// The longest queue of those that are known at arrival: as time to send it, or of counted ones in packets.
-    limit: u64,
+    pub limit: u64,
     /// Time to send a queue that is marked.
-    mark: Ps,
+    pub mark: Ps,
     pub ps_per_byte: u32,
     pub service: Service,
 }
@@ -138,7 +138,7 @@ impl Links {
             links.add(cable, Node::Switch(*a), queue, equipment, seed)?;
         }
         if topology.shape == Shape::Graph {
-            links.add_nowhere();
+            links.add_nowhere()?;
         }
         links.pauses = equipment.pause.map(|pause| Pauses::new(pause, topology.hosts(), links.all.len()));
         Ok(links)
@@ -191,7 +191,7 @@ impl Links {
     }
 
     /// The number of a class.
-    fn class_like(&mut self, class: &Class) -> Result<u16> {
+    pub fn class_like(&mut self, class: &Class) -> Result<u16> {
         // The last links are the likeliest to be like the next.
         let place = if let Some(place) = self.classes.iter().rposition(|known| known == class) {
             place
@@ -200,12 +200,6 @@ impl Links {
             self.classes.len() - 1
         };
         u16::try_from(place).map_err(|_| Error::new("the links of a network differ in more than 65,536 ways"))
-    }
-
-    /// The class of links that have failed.
-    pub fn dead_class(&mut self) -> u16 {
-        let dead = Class { delay: 0, limit: 0, mark: 0, ps_per_byte: 1, service: Service::Dead };
-        self.class_like(&dead).expect("links with more classes have been refused")
     }
 
     #[inline]

@@ -2,7 +2,10 @@
 //! The proportional integral controller that PIE and `DualPI2` have in common.
 
 use crate::core::error::{Error, Result};
-use crate::core::time::{Ps, S};
+use crate::core::time::{Ps, S, US};
+
+/// The longest time.
+const LONGEST: Ps = 1_000 * S;
 
 /// A controller's settings: by every `update` a probability grows by `alpha` (delay - `target`) + `beta` (delay - the last one).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,11 +22,12 @@ pub struct Integral {
 
 impl Integral {
     pub(crate) fn check(&self) -> Result<()> {
-        if self.update == 0 || self.target == 0 || self.update.max(self.target) > 1_000 * S {
-            let Integral { target, update, .. } = self;
-            return Err(Error::new(format!(
-                "a target of {target} ps and updates every {update} ps are not above 0 and at most 1000 s"
-            )));
+        let Integral { target, update, .. } = self;
+        if *target == 0 || *target > LONGEST {
+            return Err(Error::new(format!("a target of {target} ps is not above 0 and at most 1000 s")));
+        }
+        if !(US..=LONGEST).contains(update) {
+            return Err(Error::new(format!("updates every {update} ps are not 1 us to 1000 s apart")));
         }
         if self.alpha == 0 || self.alpha.max(self.beta) > 1 << 50 {
             return Err(Error::new(format!(

@@ -218,7 +218,8 @@ mod tests {
         let mut pie = enhanced();
         assert_eq!(pie.decide(0, 0, 0, &packet(false)), Decision::Pass);
         // Delays of a second from here on: p is 1 soon, but for ten updates nothing is dropped.
-        let first = (1..).find(|n| pie.decide(n * MS, n * MS + 1_000 * MS, 1 << 20, &packet(false)) == Decision::Drop).unwrap();
+        let first =
+            (1..1_000).find(|n| pie.decide(n * MS, n * MS + 1_000 * MS, 1 << 20, &packet(false)) == Decision::Drop).unwrap();
         assert!((150..=165).contains(&first), "{first} ms");
         let with = |p: f64, bytes, ect| {
             let mut pie = Enhanced { p, accumulated: 9.0, delay: 20 * MS, next: Ps::MAX, ..enhanced() };

@@ -67,8 +67,11 @@ impl Queue {
     /// Says what cannot be; `data`: bytes of a full packet.
     pub(crate) fn check(&self, place: &str, data: u16) -> Result<()> {
         let limit = match self {
-            Queue::DropTail(limit) | Queue::Threshold { limit, .. } => *limit,
-            Queue::Red(Red { limit, .. }) | Queue::CoDel(CoDel { limit, .. }) | Queue::Pie(Pie { limit, .. }) => *limit,
+            Queue::DropTail(limit)
+            | Queue::Threshold { limit, .. }
+            | Queue::Red(Red { limit, .. })
+            | Queue::CoDel(CoDel { limit, .. })
+            | Queue::Pie(Pie { limit, .. }) => *limit,
             Queue::TimeAware(gates) => Limit::Bytes(gates.limit()),
             Queue::Marking { limit, .. }
             | Queue::Priority { limit }

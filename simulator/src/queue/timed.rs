@@ -20,8 +20,10 @@ pub struct TimeAware {
     limit: u64,
     /// When a cycle begins; others begin before and after.
     base: Ps,
-    /// How long each entry lasts, and the levels whose gates are open then, a bit each; those behind the last last no time.
-    list: [(Ps, u8); ENTRIES],
+    /// How long each entry lasts; those behind the last last no time.
+    lasts: [Ps; ENTRIES],
+    /// Levels whose gates are open in it, a bit each.
+    gates: [u8; ENTRIES],
     cycle: Ps,
 }
 
@@ -45,14 +47,20 @@ impl TimeAware {
         if ever != u8::MAX {
             return Err(Error::new(format!("the gate of level {} never opens", (!ever).trailing_zeros())));
         }
-        let mut list = [(0, 0); ENTRIES];
-        list[..entries.len()].copy_from_slice(entries);
-        Ok(TimeAware { limit, base, list, cycle })
+        let (mut lasts, mut gates) = ([0; ENTRIES], [0; ENTRIES]);
+        for (place, entry) in entries.iter().enumerate() {
+            (lasts[place], gates[place]) = *entry;
+        }
+        Ok(TimeAware { limit, base, lasts, gates, cycle })
     }
 
     /// Bytes that each level holds.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (Ps, u8)> + '_ {
+        self.lasts.iter().copied().zip(self.gates).filter(|entry| entry.0 > 0)
     }
 
     /// The earliest time from `now` on at which a packet of the level may begin that takes so long; none: never.
@@ -61,7 +69,7 @@ impl TimeAware {
         // What is open in one go, from the beginning of this cycle on; none lasts longer than a cycle that is not always open.
         let (mut from, mut since) = (0, None);
         for _ in 0..3 {
-            for &(lasts, gates) in self.list.iter().filter(|entry| entry.0 > 0) {
+            for (lasts, gates) in self.entries() {
                 let end = from + lasts;
                 if gates >> level & 1 == 0 {
                     since = None;
@@ -74,7 +82,7 @@ impl TimeAware {
                 from = end;
             }
         }
-        let always = self.list.iter().all(|&(lasts, gates)| lasts == 0 || gates >> level & 1 == 1);
+        let always = self.entries().all(|(_, gates)| gates >> level & 1 == 1);
         always.then_some(now)
     }
 }

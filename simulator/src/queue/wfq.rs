@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Weighted fair queueing (Demers, Keshav and Shenker, SIGCOMM'89; PGPS of Parekh and Gallager, IEEE/ACM ToN 1(3), 1993): packets
-//! leave in the order in which they would end if all levels that wait were served at the same time, each with its weight's
-//! share of the link. None ends later than so by more than the time of the largest packet (Parekh and Gallager, theorem 1).
+//! Weighted fair queueing (Demers, Keshav and Shenker, SIGCOMM'89; as PGPS Parekh and Gallager, Transactions on Networking 1(3),
+//! 1993): packets leave in the order in which they would end if all levels that wait were served at the same time, each with its
+//! weight's share of the link. None ends later than so by more than the time of the largest packet (Parekh and Gallager,
+//! theorem 1).
 
 use std::collections::VecDeque;
 

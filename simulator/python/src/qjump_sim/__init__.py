@@ -25,8 +25,8 @@ from qjump_sim.queues import (
     Marking,
     Packets,
     Pause,
-    Pfc,
     PFabric,
+    Pfc,
     Pie,
     Priority,
     Profile,
@@ -69,9 +69,9 @@ FIG9: LeafSpine = _native.fig9()
 """QJump's Figure 9: 9 racks of 16 hosts at 10 Gb/s, 4 spines at 40 Gb/s; 2.7 us of delay to and from a host, 0.2 us between switches."""
 
 __all__ = [
-    "Aequitas", "Bbr", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dcqcn", "Dctcp", "DropTail", "DualPi2", "Ecn", "FIG9",
-    "Failure", "FlowCounts", "Flows", "Graph", "Homa", "KINDS", "Latency", "LeafSpine", "MS", "Marking", "NS", "Outcome", "PFabric", "Packets",
-    "Pause", "PerFlow", "PerHost", "Pfc", "Pie", "Poisson", "Port", "Priority", "Profile", "Progress", "Published", "Quantiles", "Queue", "Red",
-    "Region", "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Series", "Sizes", "Source", "SourceResult", "Swift", "Threshold", "Time",
-    "TimeAware", "Trace", "Transport", "Tree", "US", "Watch", "Wfq", "progress_line", "run", "show_progress",
+    "FIG9", "KINDS", "MS", "NS", "US", "Aequitas", "Bbr", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dcqcn", "Dctcp", "DropTail",
+    "DualPi2", "Ecn", "Failure", "FlowCounts", "Flows", "Graph", "Homa", "Latency", "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause",
+    "PerFlow", "PerHost", "Pfc", "Pie", "Poisson", "Port", "Priority", "Profile", "Progress", "Published", "Quantiles", "Queue", "Red", "Region",
+    "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Series", "Sizes", "Source", "SourceResult", "Swift", "Threshold", "Time",
+    "TimeAware", "Trace", "Transport", "Tree", "Watch", "Wfq", "progress_line", "run", "show_progress",
 ]  # fmt: skip
