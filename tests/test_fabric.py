@@ -66,6 +66,24 @@ def test_completion_times_are_over_those_in_an_empty_network() -> None:
     }
 
 
+@pytest.mark.parametrize(("each", "steady"), [(1, False), (2, True)])
+def test_a_level_without_a_steady_state_has_no_numbers(each: int, steady: bool) -> None:
+    """Flows of 6 packets are 9,000 B, what a host of 144 may send of level 7 in an epoch of 2.0736 ms: in 20
+    epochs 2,880 of them are all, and 1,440 half of it. Flows of 7 packets have another level."""
+    plan = resolve.plan("scale", "smoke", [])
+    trial = next(trial for trial in plan.trials() if trial.arm.name == "qjump_144_hosts")
+    assert trial.arm.qjump is not None and trial.arm.qjump.epoch_ns == 2_073_600
+    count = 20 * 144 // each
+    starts = [*np.linspace(0, 20 * 2_073_600_000, count).astype(np.int64).tolist(), 1_000]
+    rows = {"source": ["h1"] * len(starts), "destination": ["h2"] * len(starts), "start_ps": starts}
+    finishes = [start + 40_000_000 for start in starts]
+    table = pa.table({**rows, "packets": [6] * count + [7], "finish_ps": finishes})
+    found = flows.values(table, trial.arm.workloads[0], trial, None)  # type: ignore[arg-type]
+    assert found["utilisation"] == 1 / each
+    percentiles = {name for name in found if name.endswith("p99")}
+    assert percentiles == ({"short_p99", "medium_p99", "all_p99"} if steady else {"medium_p99"})
+
+
 def test_regions_part_at_10_kb_and_10_mb() -> None:
     sizes = np.array([6, 7, 6666, 6667])
     rows = {"source": ["h1"] * 4, "destination": ["h2"] * 4, "packets": sizes, "start_ps": [0] * 4}

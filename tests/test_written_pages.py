@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import marks, measures, run_directory, schema
+from bench import marks, measures, run_directory, schema, simulator_api
 from qjump_mn.analysis import pipeline
 from qjump_mn.api import Run, run
 from qjump_mn.model import loading, resolve
@@ -50,6 +50,18 @@ def test_the_table_of_a_workload_has_the_columns_of_the_page(simulated: Run) -> 
 
 def test_the_page_of_the_run_directory_is_the_types() -> None:
     assert marks.read(run_directory.PAGE, "run_directory") == "\n".join(run_directory.page()).strip("\n")
+
+
+def test_the_page_of_the_simulators_api_is_its_sources() -> None:
+    text = "\n".join(simulator_api.page()).strip("\n")
+    assert marks.read(simulator_api.PAGE, "simulator_api") == text
+    told = [line.strip("# `").partition("(")[0] for line in text.splitlines() if line.startswith("### ")]
+    assert len(told) == len(set(told)) and set(told) >= simulator_api.exported() | {
+        "Ping",
+        "MapReduce",
+        "fan_in",
+    }
+    assert "\n- `queued: NDArray[np.int64]`: Bytes that each port had taken and not sent" in text
 
 
 def test_every_file_of_a_run_is_on_the_page(simulated: Run, tmp_path: Path) -> None:

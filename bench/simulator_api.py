@@ -1,0 +1,135 @@
+"""Writes docs/simulator-api.md: every name of the Python package `qjump_sim`, from its sources.
+
+    python3 bench/simulator_api.py [--write]
+
+Without `--write` it goes to standard output. Sources are read, not imported: so nothing has to be compiled.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench import marks
+
+PAGE, PACKAGE = ROOT / "docs/simulator-api.md", ROOT / "simulator/python/src/qjump_sim"
+PARTS = {
+    "scenario": "Scenarios",
+    "network": "Networks",
+    "traffic": "Traffic",
+    "scheme": "Schemes",
+    "apps": "Applications",
+    "outcome": "Outcomes",
+    "watch": "Instruments",
+    "trace": "Packets",
+    "__init__": "Units and networks that have names",
+}
+"""Modules in the order of the page; `qjump_sim.apps` is one of its own for users too."""
+
+
+def main(arguments: list[str]) -> None:
+    """Print or write."""
+    text = "\n".join(page()).strip("\n")
+    if "--write" in arguments:
+        marks.write(PAGE, "simulator_api", text)
+    else:
+        print(text)
+
+
+def page() -> Iterator[str]:
+    """Its lines."""
+    public = exported()
+    for module, heading in PARTS.items():
+        tree = _tree(module)
+        yield from (f"## {heading}", "")
+        for node, about in _with_text_below(tree.body):
+            name = _name(node)
+            if name and (name in public or (module == "apps" and not name.startswith("_"))):
+                yield from _entry(node, name, about)
+
+
+def exported() -> set[str]:
+    """What `from qjump_sim import *` brings."""
+    for node in _tree("__init__").body:
+        if isinstance(node, ast.Assign) and _name(node) == "__all__":
+            return set(ast.literal_eval(node.value))
+    raise SystemExit(f"{PACKAGE}/__init__.py has no __all__")
+
+
+def _tree(module: str) -> ast.Module:
+    return ast.parse((PACKAGE / f"{module}.py").read_text())
+
+
+def _with_text_below(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, str]]:
+    """Statements with the text that stands below each, as it does below fields and constants."""
+    for node, below in zip(body, [*body[1:], None], strict=True):
+        is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+        yield node, _plain(str(below.value.value)) if is_text else ""  # type: ignore[union-attr]
+
+
+def _name(node: ast.AST) -> str:
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        return node.name
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return node.target.id
+    return ""
+
+
+def _entry(node: ast.stmt, name: str, about: str) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef):
+        yield from (f"### `{name}{_signature(node)}`", "", _plain(ast.get_docstring(node) or ""), "")
+    elif isinstance(node, ast.ClassDef):
+        yield from (f"### `{name}`", "", _plain(ast.get_docstring(node) or ""), "")
+        yield from _members(node)
+    else:
+        value = getattr(node, "value", None)
+        yield from (f"### `{name}`", "", about or f"`{ast.unparse(value)}`" if value else about, "")
+
+
+def _members(node: ast.ClassDef) -> Iterator[str]:
+    lines = []
+    for member, about in _with_text_below(node.body):
+        name = _name(member)
+        if not name or (name.startswith("_") and name != "__init__"):
+            continue
+        if isinstance(member, ast.FunctionDef):
+            is_value = any(ast.unparse(one) == "property" for one in member.decorator_list)
+            told = name if is_value else f"{name}{_signature(member)}"
+            about = _plain(ast.get_docstring(member) or "")
+            if is_value and member.returns:
+                told += f": {ast.unparse(member.returns)}"
+        else:
+            told = ast.unparse(member)
+        lines.append(f"- `{told}`" + (f": {about}" if about else ""))
+    yield from lines
+    if lines:
+        yield ""
+
+
+def _signature(node: ast.FunctionDef) -> str:
+    arguments = node.args
+    if arguments.args and arguments.args[0].arg in ("self", "cls"):
+        arguments = ast.arguments(
+            posonlyargs=arguments.posonlyargs, args=arguments.args[1:], vararg=arguments.vararg,
+            kwonlyargs=arguments.kwonlyargs, kw_defaults=arguments.kw_defaults, kwarg=arguments.kwarg,
+            defaults=arguments.defaults,
+        )  # fmt: skip
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    return f"({ast.unparse(arguments)}){returns}"
+
+
+def _plain(text: str) -> str:
+    """A docstring as one paragraph, or several."""
+    return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
