@@ -53,6 +53,12 @@
  * pause stands until it is resumed, as if it was refreshed in time; there are
  * no quanta.
  *
+ * With pfc (IEEE 802.1Qbb) each of the levels that it names has an account of
+ * its own, with the same thresholds, and is paused alone: a control frame, of
+ * the same size, says which of them are to pause now. A pause of the link is
+ * one of all levels, by one account. A child does not tell of which level its
+ * next frame is, and is held as soon as any level is.
+ *
  * No skb travels: a control frame that starts is put into the mailbox of the
  * wire at the other end with the time at which its last bit arrives. So a wire
  * knows by then, and starts no frame from that very time on, however late its
@@ -101,6 +107,8 @@
 #define WIRE_PREAMBLE	8	/* bytes, with the start-of-frame delimiter */
 #define WIRE_GAP	12	/* bytes */
 
+#define WIRE_ALL_LEVELS	(BIT(TC_WIRE_LEVELS) - 1)
+
 #define WIRE_FLOWS	256	/* flows of one hash keep their order among each other */
 
 #define WIRE_PAUSE_BYTES	64	/* of a MAC control frame */
@@ -139,6 +147,7 @@ static const struct nla_policy wire_policy[TCA_WIRE_MAX + 1] = {
 		.len = TC_WIRE_QUANTILES * sizeof(struct tc_wire_quantile),
 	},
 	[TCA_WIRE_SEED]		= { .type = NLA_U64 },
+	[TCA_WIRE_PFC]		= NLA_POLICY_MAX(NLA_U32, WIRE_ALL_LEVELS),
 };
 
 struct wire_params {
@@ -150,6 +159,7 @@ struct wire_params {
 	u32	orphan;		/* 0 or 1 */
 	u32	xoff;		/* bytes; 0: no pauses */
 	u32	xon;		/* bytes */
+	u32	pfc;		/* bit p: level p is paused alone; 0: the link is */
 	u32	quantiles;	/* of jitter; 0: none */
 	struct tc_wire_quantile jitter[TC_WIRE_QUANTILES];
 	u64	seed;		/* of jitter */
@@ -164,7 +174,8 @@ struct wire_cb {
 	u64	time;		/* ns; waiting: arrival, in flight: handing over */
 	u32	level : 8;
 	u32	len : 24;	/* bytes, L of above */
-	u32	charged;	/* number of the wire on whose account it is; 0: none */
+	u32	charged : 24;	/* number of the wire on whose account it is; 0: none */
+	u32	account : 8;	/* which of its accounts that is */
 };
 
 /*
@@ -182,29 +193,43 @@ struct wire_jitter {
 	u64	last[WIRE_FLOWS];	/* ns: when the last frame is handed over */
 };
 
+struct wire_account {
+	atomic64_t	bytes;	/* that came in here and wait, and the number of the wire */
+	atomic64_t	since;	/* ns: it crossed a threshold */
+	u64		max;	/* bytes */
+};
+
+struct wire_mail {
+	u64	time;		/* ns: when the control frame arrives */
+	u32	paused;		/* bit p: level p is to pause */
+};
+
+struct wire_held {
+	u64		since;	/* ns: that a pause stands */
+	u64		ns;	/* by those before */
+};
+
 struct wire_pause {
-	/* sending; thresholds are copies of the parameters, for those without our lock */
+	/* sending; the first three are copies of the parameters, for those without our lock */
 	u32		xoff;		/* bytes; 0: sends no pauses */
 	u32		xon;		/* bytes, below xoff */
-	atomic64_t	account;	/* our number, and bytes that came in here and wait */
-	atomic64_t	since;		/* ns: the account crossed a threshold */
-	u64		max_account;	/* bytes */
-	bool		want;		/* the partner is to be paused */
-	bool		told;		/* what the last control frame said of that */
+	u32		pfc;		/* bit p: level p has an account; 0: one for the link */
+	struct wire_account account[TC_WIRE_LEVELS];
+	u32		want;		/* bit p: the partner is to pause level p */
+	u32		told;		/* what the last control frame said of that */
 	u32		partner;	/* the number of the wire that it said it to; 0: none */
 	u64		sent;		/* pauses */
 	/* the mailbox; the partner writes the first three */
-	u64		mail[WIRE_MAILS];	/* ns * 2, + 1: pause, + 0: resume */
+	struct wire_mail mail[WIRE_MAILS];
 	u32		head;		/* mails written */
 	u32		void_until;	/* mails before this one are void: their sender is gone */
 	u32		tail;		/* mails taken */
 	u32		voided;		/* void_until, when it was last seen */
 	/* obeying */
-	bool		paused;
 	bool		again;		/* no frame was started, but another may be */
-	u64		since_paused;	/* ns */
 	u64		received;	/* pauses */
-	u64		paused_ns;	/* without the pause that stands */
+	struct wire_held held;		/* while some level was */
+	struct wire_held held_level[TC_WIRE_LEVELS];
 };
 
 struct wire_level {
@@ -220,6 +245,7 @@ struct wire_level {
 
 struct wire_queues {
 	unsigned long	backlogged;	/* bit p: level p has frames */
+	unsigned long	paused;		/* bit p: level p may start none */
 	struct wire_level level[TC_WIRE_LEVELS];
 };
 
@@ -434,25 +460,43 @@ static void wire_kick(const struct net_device *dev)
 
 static u32 wire_pause_number(const struct wire_pause *p)
 {
-	return atomic64_read(&p->account) >> WIRE_NUMBER_SHIFT;
+	return atomic64_read(&p->account[0].bytes) >> WIRE_NUMBER_SHIFT;
 }
 
-/* A new number, never 0, and nothing on the account. */
+static u64 wire_account_bytes(const struct wire_account *a)
+{
+	return atomic64_read(&a->bytes) & WIRE_ACCOUNT_BYTES;
+}
+
+/* A new number, never 0, and nothing on the accounts. */
 static void wire_pause_renew(struct wire_pause *p)
 {
 	u32 number;
+	int i;
 
 	do {
 		number = atomic_inc_return(&wire_numbers) & (BIT(64 - WIRE_NUMBER_SHIFT) - 1);
 	} while (!number);
 	/* ordered: a partner that sees it writes behind what is not read any more */
-	atomic64_xchg(&p->account, (u64)number << WIRE_NUMBER_SHIFT);
+	for (i = TC_WIRE_LEVELS - 1; i >= 0; i--)
+		atomic64_xchg(&p->account[i].bytes, (u64)number << WIRE_NUMBER_SHIFT);
+}
+
+/* The account for frames of a level, or NULL. */
+static struct wire_account *wire_pause_account(struct wire_pause *p, u32 level)
+{
+	u32 pfc = READ_ONCE(p->pfc);
+
+	if (!pfc)
+		return &p->account[0];
+	return pfc & BIT(level) ? &p->account[level] : NULL;
 }
 
 /* A frame has been queued at an egress: put it on the account of its ingress. */
 static noinline void wire_pause_charge(struct Qdisc *egress, const struct sk_buff *skb)
 {
 	struct wire_cb *cb = wire_cb(skb);
+	struct wire_account *a;
 	struct net_device *dev;
 	struct wire_pause *p;
 
@@ -461,16 +505,18 @@ static noinline void wire_pause_charge(struct Qdisc *egress, const struct sk_buf
 	rcu_read_lock();
 	dev = dev_get_by_index_rcu(dev_net(qdisc_dev(egress)), skb->skb_iif);
 	p = wire_pause_of(dev);
-	if (p && READ_ONCE(p->xoff)) {
-		u64 account = atomic64_add_return(cb->len, &p->account);
+	a = p && READ_ONCE(p->xoff) ? wire_pause_account(p, cb->level) : NULL;
+	if (a) {
+		u64 account = atomic64_add_return(cb->len, &a->bytes);
 		u64 bytes = account & WIRE_ACCOUNT_BYTES;
 
 		cb->charged = account >> WIRE_NUMBER_SHIFT;
-		if (bytes > READ_ONCE(p->max_account))
-			WRITE_ONCE(p->max_account, bytes);
+		cb->account = a - p->account;
+		if (bytes > READ_ONCE(a->max))
+			WRITE_ONCE(a->max, bytes);
 		if (bytes >= READ_ONCE(p->xoff)) {
 			if (bytes - cb->len < READ_ONCE(p->xoff))
-				atomic64_set(&p->since, cb->time);
+				atomic64_set(&a->since, cb->time);
 			wire_kick(dev);
 		}
 	}
@@ -481,6 +527,7 @@ static noinline void wire_pause_charge(struct Qdisc *egress, const struct sk_buf
 static noinline void wire_pause_release(struct Qdisc *egress, const struct sk_buff *skb, u64 time)
 {
 	const struct wire_cb *cb = wire_cb(skb);
+	struct wire_account *a;
 	struct net_device *dev;
 	struct wire_pause *p;
 	u64 bytes;
@@ -493,18 +540,25 @@ static noinline void wire_pause_release(struct Qdisc *egress, const struct sk_bu
 	p = wire_pause_of(dev);
 	if (!p)
 		goto out;
-	old = atomic64_read(&p->account);
+	a = &p->account[cb->account];
+	old = atomic64_read(&a->bytes);
 	do {
 		if ((u64)old >> WIRE_NUMBER_SHIFT != cb->charged)
 			goto out;
-	} while (!atomic64_try_cmpxchg(&p->account, &old, old - cb->len));
+	} while (!atomic64_try_cmpxchg(&a->bytes, &old, old - cb->len));
 	bytes = old & WIRE_ACCOUNT_BYTES;
 	if (bytes > READ_ONCE(p->xon) && bytes - cb->len <= READ_ONCE(p->xon)) {
-		atomic64_set(&p->since, time);
+		atomic64_set(&a->since, time);
 		wire_kick(dev);
 	}
 out:
 	rcu_read_unlock();
+}
+
+/* The levels that an account pauses. */
+static u32 wire_account_levels(const struct wire_pause *p, int account)
+{
+	return p->pfc ? BIT(account) : WIRE_ALL_LEVELS;
 }
 
 /*
@@ -522,45 +576,70 @@ static bool wire_pause_full(const struct wire_pause *partner)
 
 /*
  * Whether a control frame is to be sent, and since when. A partner that has
- * been replaced does not know of the pause that stands: it is told again.
+ * been replaced does not know of the pauses that stand: it is told again.
  */
 static bool wire_pause_due(struct wire_pause *p, struct net_device *dev, u64 now, u64 *since)
 {
-	u64 bytes = atomic64_read(&p->account) & WIRE_ACCOUNT_BYTES;
 	const struct wire_pause *partner;
-	bool due;
+	bool full, replaced;
+	int i;
 
-	if (p->xoff && bytes >= p->xoff)
-		p->want = true;
-	else if (bytes <= p->xon)
-		p->want = false;
+	for (i = 0; i < (p->pfc ? TC_WIRE_LEVELS : 1); i++) {
+		u64 bytes = wire_account_bytes(&p->account[i]);
+
+		if (p->xoff && bytes >= p->xoff)
+			p->want |= wire_account_levels(p, i);
+		else if (bytes <= p->xon)
+			p->want &= ~wire_account_levels(p, i);
+	}
 	if (!p->want && !p->told)
 		return false;
 	rcu_read_lock();
 	partner = wire_pause_of(wire_peer(dev));
-	due = p->want != p->told || (partner && wire_pause_number(partner) != p->partner);
-	*since = p->want != p->told ? atomic64_read(&p->since) : now;
-	if (partner && wire_pause_full(partner))
-		due = false;	/* it will kick us */
+	replaced = p->told && partner && wire_pause_number(partner) != p->partner;
+	full = partner && wire_pause_full(partner);
 	rcu_read_unlock();
-	return due;
+	if (replaced)
+		p->told = 0;
+	*since = U64_MAX;
+	for (i = 0; i < TC_WIRE_LEVELS; i++) {
+		struct wire_account *a = &p->account[i];
+
+		if (!((p->want ^ p->told) & wire_account_levels(p, i)))
+			continue;
+		if (replaced)
+			atomic64_set(&a->since, now);
+		*since = min_t(u64, *since, atomic64_read(&a->since));
+		if (!p->pfc)
+			break;
+	}
+	return *since != U64_MAX && !full;	/* full: it will kick us */
 }
 
-/* The control frame that is due has started, and arrives at that time. */
-static void wire_pause_send(struct wire_pause *p, struct net_device *dev, u64 time)
+/* The control frame that was due by then has started, and arrives at that time. */
+static void wire_pause_send(struct wire_pause *p, struct net_device *dev, u64 by, u64 time)
 {
+	u32 before = p->told, levels;
 	struct wire_pause *partner;
 	struct net_device *peer;
+	int i;
 
-	p->told = p->want;
-	p->sent += p->want;
+	for (i = 0; i < (p->pfc ? TC_WIRE_LEVELS : 1); i++) {
+		levels = wire_account_levels(p, i);
+		if (atomic64_read(&p->account[i].since) <= by)
+			p->told = (p->told & ~levels) | (p->want & levels);
+	}
+	p->sent += !!(p->told & ~before);
 	p->partner = 0;
 	rcu_read_lock();
 	peer = wire_peer(dev);
 	partner = wire_pause_of(peer);
 	if (partner) {
+		struct wire_mail *mail = &partner->mail[partner->head % WIRE_MAILS];
+
 		p->partner = wire_pause_number(partner);
-		WRITE_ONCE(partner->mail[partner->head % WIRE_MAILS], time << 1 | p->want);
+		WRITE_ONCE(mail->time, time);
+		WRITE_ONCE(mail->paused, p->told);
 		/* the mail before its number */
 		smp_store_release(&partner->head, partner->head + 1);
 		wire_kick(peer);
@@ -568,7 +647,7 @@ static void wire_pause_send(struct wire_pause *p, struct net_device *dev, u64 ti
 	rcu_read_unlock();
 }
 
-/* No pauses any more: whom we have paused goes on at once, and what is on our account is not. */
+/* No pauses any more: whom we have paused goes on at once, and what is on our accounts is not. */
 static void wire_pause_stop(struct wire_pause *p, struct net_device *dev)
 {
 	struct wire_pause *partner;
@@ -583,28 +662,41 @@ static void wire_pause_stop(struct wire_pause *p, struct net_device *dev)
 		wire_kick(peer);
 	}
 	rcu_read_unlock();
-	p->want = false;
-	p->told = false;
+	p->want = 0;
+	p->told = 0;
 	p->partner = 0;
 	wire_pause_renew(p);
 }
 
-static void wire_pause_end(struct wire_pause *p, u64 time, struct wire_time *free)
+/* From that time on these levels are paused, and no others. */
+static void wire_pause_set(struct wire_sched *q, unsigned long paused, u64 time)
 {
-	if (!p->paused)
-		return;
-	p->paused = false;
-	p->paused_ns += time - p->since_paused;
-	*free = wire_not_before(*free, time);
+	struct wire_pause *p = &q->pause;
+	unsigned long before = q->queues.paused, ended = before & ~paused;
+	unsigned long begun = paused & ~before;
+	int i;
+
+	for_each_set_bit(i, &ended, TC_WIRE_LEVELS)
+		p->held_level[i].ns += time - p->held_level[i].since;
+	for_each_set_bit(i, &begun, TC_WIRE_LEVELS)
+		p->held_level[i].since = time;
+	if (!before && paused)
+		p->held.since = time;
+	if (before && !paused)
+		p->held.ns += time - p->held.since;
+	p->received += !!begun;
+	q->queues.paused = paused;
+	if (ended)	/* what could start before has */
+		q->free = wire_not_before(q->free, time);
 }
 
-/* Obey the control frames that have arrived by that time; free: when the next frame may start. */
-static void wire_pause_obey(struct wire_pause *p, struct net_device *dev, u64 time, u64 now,
-			    struct wire_time *free)
+/* Obey the control frames that have arrived by that time; false: none has. */
+static bool wire_pause_obey(struct wire_sched *q, struct net_device *dev, u64 time, u64 now)
 {
+	struct wire_pause *p = &q->pause;
 	u32 head, gone, before, tail = p->tail;
 	struct net_device *peer;
-	bool full;
+	bool full, obeyed = false;
 
 	/* head first: who sees a mail sees the voids before it */
 	head = smp_load_acquire(&p->head);
@@ -614,24 +706,18 @@ static void wire_pause_obey(struct wire_pause *p, struct net_device *dev, u64 ti
 		tail = gone;
 		if ((s32)(gone - head) > 0)
 			head = gone;
-		wire_pause_end(p, now, free);
+		wire_pause_set(q, 0, now);
+		obeyed = true;
 	}
 	for (; tail != head; tail++) {
-		u64 mail = READ_ONCE(p->mail[tail % WIRE_MAILS]);
+		const struct wire_mail *mail = &p->mail[tail % WIRE_MAILS];
 
-		if (mail >> 1 > time)
+		if (READ_ONCE(mail->time) > time)
 			break;
-		if (!(mail & 1)) {
-			wire_pause_end(p, mail >> 1, free);
-			continue;
-		}
-		p->received++;
-		if (!p->paused)
-			p->since_paused = mail >> 1;
-		p->paused = true;
+		wire_pause_set(q, READ_ONCE(mail->paused), READ_ONCE(mail->time));
 	}
 	if (tail == p->tail)
-		return;
+		return obeyed;
 	before = p->tail;
 	/* its mails have been read */
 	smp_store_release(&p->tail, tail);
@@ -642,45 +728,59 @@ static void wire_pause_obey(struct wire_pause *p, struct net_device *dev, u64 ti
 	if (peer)
 		wire_kick(peer);
 	rcu_read_unlock();
+	return true;
 }
 
-/* As new: the account is empty, no frame is held, and no partner because of us. */
-static void wire_pause_reset(struct wire_pause *p, struct net_device *dev, u64 now,
-			     struct wire_time *free)
+/* As new: the accounts are empty, no frame is held, and no partner because of us. */
+static void wire_pause_reset(struct wire_sched *q, struct net_device *dev, u64 now)
 {
-	WRITE_ONCE(p->tail, READ_ONCE(p->head));
-	p->voided = READ_ONCE(p->void_until);
-	wire_pause_end(p, now, free);
-	wire_pause_stop(p, dev);
+	WRITE_ONCE(q->pause.tail, READ_ONCE(q->pause.head));
+	q->pause.voided = READ_ONCE(q->pause.void_until);
+	wire_pause_set(q, 0, now);
+	wire_pause_stop(&q->pause, dev);
 }
 
-/* Thresholds have changed: look at the account, which is not kept without. */
-static void wire_pause_change(struct wire_pause *p, struct net_device *dev, u32 xoff, u32 xon)
+/* Thresholds or levels have changed: look at the accounts, which are not kept without. */
+static void wire_pause_change(struct wire_pause *p, struct net_device *dev,
+			      const struct wire_params *params)
 {
-	if (!p->xoff || !xoff)
+	u64 now = ktime_get_ns();
+	int i;
+
+	if (!p->xoff || !params->xoff || p->pfc != params->pfc)
 		wire_pause_stop(p, dev);
-	WRITE_ONCE(p->xoff, xoff);
-	WRITE_ONCE(p->xon, xon);
-	atomic64_set(&p->since, ktime_get_ns());
+	WRITE_ONCE(p->xoff, params->xoff);
+	WRITE_ONCE(p->xon, params->xon);
+	WRITE_ONCE(p->pfc, params->pfc);
+	for (i = 0; i < TC_WIRE_LEVELS; i++)
+		atomic64_set(&p->account[i].since, now);
 	rcu_read_lock();
 	wire_kick(dev);
 	rcu_read_unlock();
 }
 
-static int wire_pause_dump(const struct wire_pause *p, struct sk_buff *skb)
+static u64 wire_held_ns(const struct wire_held *h, bool held)
 {
-	u64 paused = p->paused_ns + (p->paused ? ktime_get_ns() - p->since_paused : 0);
+	return h->ns + (held ? ktime_get_ns() - h->since : 0);
+}
 
+static int wire_pause_dump(const struct wire_sched *q, struct sk_buff *skb)
+{
+	const struct wire_pause *p = &q->pause;
+	u64 paused = wire_held_ns(&p->held, q->queues.paused), bytes = 0, most = 0;
+	int i;
+
+	for (i = 0; i < TC_WIRE_LEVELS; i++) {
+		bytes += wire_account_bytes(&p->account[i]);
+		most = max(most, READ_ONCE(p->account[i].max));
+	}
 	if (nla_put_u32(skb, TCA_WIRE_STATS_PAUSE_ON, !!p->xoff) ||
 	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_PAUSE_SENT, p->sent, TCA_WIRE_STATS_PAD) ||
 	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_PAUSE_RECEIVED, p->received,
 			      TCA_WIRE_STATS_PAD) ||
 	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_PAUSED, paused, TCA_WIRE_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_INGRESS,
-			      atomic64_read(&p->account) & WIRE_ACCOUNT_BYTES,
-			      TCA_WIRE_STATS_PAD) ||
-	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_MAX_INGRESS, READ_ONCE(p->max_account),
-			      TCA_WIRE_STATS_PAD))
+	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_INGRESS, bytes, TCA_WIRE_STATS_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_WIRE_STATS_MAX_INGRESS, most, TCA_WIRE_STATS_PAD))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -691,17 +791,7 @@ static u64 wire_pause_next(const struct wire_pause *p)
 	/* the number before the mail */
 	if (smp_load_acquire(&p->head) == p->tail)
 		return U64_MAX;
-	return READ_ONCE(p->mail[p->tail % WIRE_MAILS]) >> 1;
-}
-
-/* Whether a frame that could start at that time, which is not after now, must wait. */
-static bool wire_pause_holds(struct wire_pause *p, struct net_device *dev, u64 time, u64 now,
-			     struct wire_time *free)
-{
-	wire_pause_obey(p, dev, time, now, free);
-	while (p->paused && wire_pause_next(p) <= now)
-		wire_pause_obey(p, dev, wire_pause_next(p), now, free);
-	return p->paused;
+	return READ_ONCE(p->mail[p->tail % WIRE_MAILS].time);
 }
 
 /* False: the level is full. */
@@ -731,13 +821,13 @@ static __always_inline bool wire_queues_add(struct wire_queues *w, const struct 
 
 /*
  * The highest level with a frame by the time the wire is free; if none, the
- * first to come. There is one; start: when it would start.
+ * first to come. There is one that is not paused; start: when it would start.
  */
 static unsigned long wire_queues_first(const struct wire_queues *w, struct wire_time free,
 				       struct wire_time *start)
 {
 	u64 by = wire_ceil(free), first = U64_MAX;
-	unsigned long ready = w->backlogged, best = 0;
+	unsigned long ready = w->backlogged & ~w->paused, best = 0;
 
 	while (ready) {
 		unsigned long p = __fls(ready);
@@ -783,9 +873,12 @@ static void wire_queues_purge(struct wire_queues *w, struct Qdisc *sch, u64 now)
 	w->backlogged = 0;
 }
 
-static int wire_level_dump(const struct wire_level *l, u32 p, struct sk_buff *skb)
+static int wire_level_dump(const struct wire_sched *q, u32 p, struct sk_buff *skb)
 {
 	struct nlattr *nest = nla_nest_start(skb, TCA_WIRE_STATS_LEVEL);
+	const struct wire_level *l = &q->queues.level[p];
+	const struct wire_account *a = &q->pause.account[p];
+	u64 paused = wire_held_ns(&q->pause.held_level[p], q->queues.paused & BIT(p));
 
 	if (!nest || nla_put_u32(skb, TCA_WIRE_LEVEL_STATS_INDEX, p) ||
 	    nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_PACKETS, l->packets,
@@ -802,16 +895,15 @@ static int wire_level_dump(const struct wire_level *l, u32 p, struct sk_buff *sk
 	    nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_MAX_LATE, l->max_late,
 			      TCA_WIRE_LEVEL_STATS_PAD))
 		return -EMSGSIZE;
+	if ((q->pause.pfc || paused) &&
+	    (nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_PAUSED, paused,
+			       TCA_WIRE_LEVEL_STATS_PAD) ||
+	     nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_INGRESS, wire_account_bytes(a),
+			       TCA_WIRE_LEVEL_STATS_PAD) ||
+	     nla_put_u64_64bit(skb, TCA_WIRE_LEVEL_STATS_MAX_INGRESS, READ_ONCE(a->max),
+			       TCA_WIRE_LEVEL_STATS_PAD)))
+		return -EMSGSIZE;
 	return nla_nest_end(skb, nest);
-}
-
-static int wire_queues_dump(const struct wire_queues *w, struct sk_buff *skb)
-{
-	int p, err = 0;
-
-	for (p = 0; p < TC_WIRE_LEVELS && err >= 0; p++)
-		err = wire_level_dump(&w->level[p], p, skb);
-	return err;
 }
 
 /* From start on, so many bytes and the gap; when the last of them is at the other end. */
@@ -911,29 +1003,47 @@ static bool wire_start_control(struct Qdisc *sch, u64 by, u64 now)
 		return false;
 	time = wire_occupy(q, wire_not_before(q->free, since),
 			   WIRE_PREAMBLE + WIRE_PAUSE_BYTES + q->params.overhead);
-	wire_pause_send(&q->pause, qdisc_dev(sch), time);
+	wire_pause_send(&q->pause, qdisc_dev(sch), by, time);
 	return true;
 }
 
-/* With flow control: whether a frame may not start at that time, which is not after now. */
+/* Whether all that waits is of levels that are paused. A child may have frames of any. */
+static bool wire_is_held(const struct wire_sched *q)
+{
+	return q->queues.backlogged ? !(q->queues.backlogged & ~q->queues.paused) :
+				      q->queues.paused;
+}
+
+/* With flow control: whether no frame may start, at least until another control frame arrives. */
+static noinline bool wire_holds(struct Qdisc *sch, u64 now)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	u64 next = wire_pause_next(&q->pause);
+
+	if (!wire_is_held(q))
+		return false;
+	q->pause.again = next <= now && wire_pause_obey(q, qdisc_dev(sch), next, now);
+	return true;
+}
+
+/* With flow control: whether another is to be chosen for that time, which is not after now. */
 static noinline bool wire_defers(struct Qdisc *sch, u64 time, u64 now)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 
-	q->pause.again = wire_start_control(sch, time, now);
-	if (q->pause.again)
-		return true;
-	if (wire_pause_holds(&q->pause, qdisc_dev(sch), time, now, &q->free))
-		return true;
-	q->pause.again = wire_ceil(q->free) > time;	/* it was held: choose anew */
+	q->pause.again = wire_start_control(sch, time, now) ||
+			 wire_pause_obey(q, qdisc_dev(sch), time, now);
 	return q->pause.again;
 }
 
 static struct sk_buff *wire_pick_queued(struct Qdisc *sch, u64 now, struct wire_time *start)
 {
 	struct wire_sched *q = qdisc_priv(sch);
-	unsigned long p = wire_queues_first(&q->queues, q->free, start);
+	unsigned long p;
 
+	if (static_branch_unlikely(&wire_pauses) && wire_holds(sch, now))
+		return NULL;
+	p = wire_queues_first(&q->queues, q->free, start);
 	if (static_branch_unlikely(&wire_pauses) && wire_defers(sch, wire_ceil(*start), now))
 		return NULL;
 	return wire_queues_take(&q->queues, p, sch, wire_ceil(*start));
@@ -944,6 +1054,8 @@ static struct sk_buff *wire_pick_child(struct Qdisc *sch, u64 now, struct wire_t
 	struct wire_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb;
 
+	if (static_branch_unlikely(&wire_pauses) && wire_holds(sch, now))
+		return NULL;
 	*start = wire_not_before(q->free, q->child_held ? now : q->child_since);
 	if (static_branch_unlikely(&wire_pauses) && wire_defers(sch, wire_ceil(*start), now))
 		return NULL;
@@ -990,8 +1102,8 @@ static noinline u64 wire_advance_control(struct Qdisc *sch, u64 now, u64 wake)
 	smp_mb();	/* who kicks us has written before */
 	while (wire_ceil(q->free) <= now && wire_start_control(sch, now, now))
 		wake = max(wake, wire_ceil(q->free));
-	wire_pause_obey(&q->pause, dev, now, now, &q->free);
-	if (q->pause.paused)
+	wire_pause_obey(q, dev, now, now);
+	if (wire_is_held(q))
 		wake = U64_MAX;
 	if (wire_pause_due(&q->pause, dev, now, &since))
 		wake = min(wake, max(wire_ceil(q->free), since));
@@ -1074,6 +1186,8 @@ static int wire_params_check(const struct wire_params *p, struct netlink_ext_ack
 		return refuse(extack, "A wire needs a rate");
 	if (p->xon >= max(p->xoff, 1U))
 		return refuse(extack, "The threshold of resumes must be below that of pauses");
+	if (p->pfc && !p->xoff)
+		return refuse(extack, "Levels are paused by thresholds: give those of pauses too");
 	return wire_params_check_jitter(p, extack);
 }
 
@@ -1095,6 +1209,8 @@ static int wire_out_of_range(int err, struct netlink_ext_ack *extack)
 		NL_SET_ERR_MSG_MOD(extack, "The delay must not exceed 10 s");
 	else if (policy == &wire_policy[TCA_WIRE_ORPHAN])
 		NL_SET_ERR_MSG_MOD(extack, "Orphan must be 0 or 1");
+	else if (policy == &wire_policy[TCA_WIRE_PFC])
+		NL_SET_ERR_MSG_MOD(extack, "Only levels 0 to 7 can be paused");
 	return err;
 }
 
@@ -1123,6 +1239,10 @@ static int wire_params_parse(struct wire_params *p, struct nlattr *opt,
 		p->xoff = nla_get_u32(tb[TCA_WIRE_XOFF]);
 	if (tb[TCA_WIRE_XON])
 		p->xon = nla_get_u32(tb[TCA_WIRE_XON]);
+	if (tb[TCA_WIRE_PFC])
+		p->pfc = nla_get_u32(tb[TCA_WIRE_PFC]);
+	else if (!p->xoff)	/* no pauses any more */
+		p->pfc = 0;
 	if (tb[TCA_WIRE_JITTER]) {
 		if (nla_len(tb[TCA_WIRE_JITTER]) % sizeof(p->jitter[0]))
 			return refuse_at(extack, tb[TCA_WIRE_JITTER],
@@ -1164,6 +1284,7 @@ static int wire_params_dump(const struct wire_params *p, struct sk_buff *skb)
 	    nla_put_u32(skb, TCA_WIRE_ORPHAN, READ_ONCE(p->orphan)) ||
 	    nla_put_u32(skb, TCA_WIRE_XOFF, READ_ONCE(p->xoff)) ||
 	    nla_put_u32(skb, TCA_WIRE_XON, READ_ONCE(p->xon)) ||
+	    nla_put_u32(skb, TCA_WIRE_PFC, READ_ONCE(p->pfc)) ||
 	    wire_jitter_dump(p, skb) ||
 	    nla_put_u64_64bit(skb, TCA_WIRE_SEED, READ_ONCE(p->seed), TCA_WIRE_PAD))
 		return -EMSGSIZE;
@@ -1183,6 +1304,7 @@ static void wire_params_store(struct wire_params *to, const struct wire_params *
 	WRITE_ONCE(to->orphan, from->orphan);
 	WRITE_ONCE(to->xoff, from->xoff);
 	WRITE_ONCE(to->xon, from->xon);
+	WRITE_ONCE(to->pfc, from->pfc);
 	for (i = 0; i < from->quantiles; i++) {
 		WRITE_ONCE(to->jitter[i].share, from->jitter[i].share);
 		WRITE_ONCE(to->jitter[i].ns, from->jitter[i].ns);
@@ -1206,8 +1328,8 @@ static int wire_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	sch_tree_lock(sch);
 	if (p.rate != q->params.rate)	/* the rest is counted in units of the rate */
 		q->free = (struct wire_time) { .ns = wire_ceil(q->free) };
-	if (p.xoff != q->params.xoff || p.xon != q->params.xon)
-		wire_pause_change(&q->pause, qdisc_dev(sch), p.xoff, p.xon);
+	if (p.xoff != q->params.xoff || p.xon != q->params.xon || p.pfc != q->params.pfc)
+		wire_pause_change(&q->pause, qdisc_dev(sch), &p);
 	if (p.seed != q->params.seed || p.quantiles != q->params.quantiles)
 		prandom_seed_state(&q->jitter.rnd, p.seed);
 	wire_params_store(&q->params, &p);
@@ -1242,7 +1364,7 @@ static void wire_reset(struct Qdisc *sch)
 	memset(q->jitter.last, 0, sizeof(q->jitter.last));
 	qdisc_reset(q->child);
 	q->child_held = false;
-	wire_pause_reset(&q->pause, qdisc_dev(sch), now, &q->free);
+	wire_pause_reset(q, qdisc_dev(sch), now);
 	q->free = (struct wire_time) {};
 }
 
@@ -1265,14 +1387,15 @@ static int wire_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct nlattr *stats = nla_nest_start(d->skb, TCA_STATS_APP);
 	struct wire_sched *q = qdisc_priv(sch);
-	int err;
+	int p, err = 0;
 
 	if (!stats)
 		return -1;
 	sch_tree_lock(sch);
-	err = wire_queues_dump(&q->queues, d->skb);
+	for (p = 0; p < TC_WIRE_LEVELS && err >= 0; p++)
+		err = wire_level_dump(q, p, d->skb);
 	if (err >= 0)
-		err = wire_pause_dump(&q->pause, d->skb);
+		err = wire_pause_dump(q, d->skb);
 	sch_tree_unlock(sch);
 	if (err < 0) {
 		nla_nest_cancel(d->skb, stats);

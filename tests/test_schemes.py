@@ -97,6 +97,9 @@ def test_only_switch_ports_pause() -> None:
     assert line.endswith(" pause 15220 7610")
     (line,) = wire.shape(network.link, "h1-eth0", on_switch=False, seed=1).tc
     assert "pause" not in line
+    network = arm(with_schemes("pfc"), "pfc").network
+    (line,) = wire.shape(network.link, "s1-eth1", on_switch=True, seed=1).tc
+    assert "pause 15220 7610 pfc 0,1,2,3,4,5,6,7" in line
 
 
 def test_a_users_scheme_is_a_file(mine: Path) -> None:
@@ -163,6 +166,12 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
             "parameters",
             'link = { xoff = "10kB", xon = "20kB" }\nparameters',
             "xoff = 10000B and xon = 20000B do not fit",
+        ),
+        ("parameters", "link = { pfc = true }\nparameters", "pfc = true pauses levels by thresholds"),
+        (
+            "parameters",
+            'link = { xoff = "15220B", xon = "7610B", pfc = true }\nparameters',
+            "pfc pauses levels of the links' own queues",
         ),
     ],
 )

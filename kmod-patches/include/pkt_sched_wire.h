@@ -23,6 +23,7 @@ enum {
 	TCA_WIRE_XON,		/* u32, bytes, below XOFF: resume */
 	TCA_WIRE_JITTER,	/* struct tc_wire_quantile[], from 0 to 100 %; empty: none */
 	TCA_WIRE_SEED,		/* u64, of the jitter's random numbers */
+	TCA_WIRE_PFC,		/* u32, bit p: level p is paused alone; 0: the link is paused */
 	__TCA_WIRE_MAX
 };
 
@@ -50,9 +51,9 @@ enum {
 	TCA_WIRE_STATS_PAUSE_ON,	/* u32, 1: sends pauses */
 	TCA_WIRE_STATS_PAUSE_SENT,	/* u64: pauses, not resumes */
 	TCA_WIRE_STATS_PAUSE_RECEIVED,	/* u64 */
-	TCA_WIRE_STATS_PAUSED,		/* u64, ns that the wire was held, up to now */
+	TCA_WIRE_STATS_PAUSED,		/* u64, ns that it was, or a level, up to now */
 	TCA_WIRE_STATS_INGRESS,		/* u64: bytes that came in here and wait in wires */
-	TCA_WIRE_STATS_MAX_INGRESS,	/* u64: high-water mark of the same */
+	TCA_WIRE_STATS_MAX_INGRESS,	/* u64: high-water mark of one account */
 	__TCA_WIRE_STATS_MAX
 };
 
@@ -70,6 +71,10 @@ enum {
 	TCA_WIRE_LEVEL_STATS_MAX_BACKLOG,	/* u32: high-water mark of the same */
 	TCA_WIRE_LEVEL_STATS_MAX_WAIT,		/* u64, ns from arrival to start */
 	TCA_WIRE_LEVEL_STATS_MAX_LATE,		/* u64, ns: timers were late by */
+	/* with pfc, and where the level has been held */
+	TCA_WIRE_LEVEL_STATS_PAUSED,		/* u64, ns that the level was held, up to now */
+	TCA_WIRE_LEVEL_STATS_INGRESS,		/* u64: on its account; without pfc all on 0 */
+	TCA_WIRE_LEVEL_STATS_MAX_INGRESS,	/* u64: pfc: high-water mark of the same */
 	__TCA_WIRE_LEVEL_STATS_MAX
 };
 

@@ -11,7 +11,7 @@ static void explain(void)
 	fprintf(stderr,
 		"Usage: ... wire rate RATE [ limit BYTES ] [ classify pcp|priority|fifo ]\n"
 		"           [ overhead BYTES ] [ delay TIME ] [ orphan|noorphan ]\n"
-		"           [ pause XOFF XON ] [ jitter PERCENT:TIME,...|none [ seed N ] ]\n");
+		"           [ pause XOFF XON [ pfc LEVEL,...|none ] ] [ jitter PERCENT:TIME,...|none [ seed N ] ]\n");
 }
 
 static int parse_quantile(const char *text, struct tc_wire_quantile *quantile)
@@ -52,6 +52,27 @@ static int put_jitter(struct nlmsghdr *n, const char *arg)
 			return -1;
 	}
 	addattr_l(n, MSG_MAX, TCA_WIRE_JITTER, quantile, count * sizeof(*quantile));
+	return 0;
+}
+
+static int put_levels(struct nlmsghdr *n, const char *arg)
+{
+	const char *at = arg;
+	uint32_t levels = 0;
+
+	if (strcmp(arg, "none")) {
+		do {
+			if (*at < '0' || *at >= '0' + TC_WIRE_LEVELS || (at[1] && at[1] != ',')) {
+				fprintf(stderr,
+					"\"pfc\" cannot be \"%s\"; give levels from 0 to 7, as in 0,1,2, or none\n",
+					arg);
+				return -1;
+			}
+			levels |= 1U << (*at - '0');
+			at += 2;
+		} while (at[-1]);
+	}
+	put_u32(n, TCA_WIRE_PFC, levels);
 	return 0;
 }
 
@@ -98,6 +119,9 @@ static int parse(const struct qdisc_util *qu, int argc, char **argv, struct nlms
 			if (parse_size(option, *argv, &size))
 				return -1;
 			put_u32(n, TCA_WIRE_XON, size);
+		} else if (!strcmp(option, "pfc")) {
+			if (put_levels(n, *argv))
+				return -1;
 		} else if (!strcmp(option, "jitter")) {
 			if (put_jitter(n, *argv))
 				return -1;
@@ -146,12 +170,33 @@ static void show_jitter(const struct rtattr *jitter, uint64_t seed)
 	show_text(text);
 }
 
+static void show_pfc(uint32_t levels)
+{
+	const char *before = "pfc ";
+	char text[16];
+	int p;
+
+	if (!levels)
+		return;
+	open_json_array(PRINT_JSON, "pfc");
+	for (p = 0; p < TC_WIRE_LEVELS; p++) {
+		if (!(levels & 1U << p))
+			continue;
+		show_json(NULL, p);
+		snprintf(text, sizeof(text), "%s%d", before, p);
+		show_text(text);
+		before = ",";
+	}
+	close_json_array(PRINT_JSON, NULL);
+	show_text(" ");
+}
+
 static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	static const uint8_t size[TCA_WIRE_MAX + 1] = {
 		[TCA_WIRE_RATE] = 8, [TCA_WIRE_LIMIT] = 4, [TCA_WIRE_CLASSIFY] = 4,
 		[TCA_WIRE_OVERHEAD] = 4, [TCA_WIRE_DELAY] = 8, [TCA_WIRE_ORPHAN] = 4,
-		[TCA_WIRE_XOFF] = 4, [TCA_WIRE_XON] = 4, [TCA_WIRE_SEED] = 8,
+		[TCA_WIRE_XOFF] = 4, [TCA_WIRE_XON] = 4, [TCA_WIRE_SEED] = 8, [TCA_WIRE_PFC] = 4,
 		[TCA_WIRE_JITTER] = sizeof(struct tc_wire_quantile),
 	};
 	struct rtattr *tb[TCA_WIRE_MAX + 1];
@@ -185,6 +230,7 @@ static int show(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		snprintf(text, sizeof(text), "pause %ub %ub ", attr_u32(tb[TCA_WIRE_XOFF]),
 			 attr_u32(tb[TCA_WIRE_XON]));
 		show_text(text);
+		show_pfc(attr_u32(tb[TCA_WIRE_PFC]));
 	}
 	if (tb[TCA_WIRE_JITTER])
 		show_jitter(tb[TCA_WIRE_JITTER], attr_u64(tb[TCA_WIRE_SEED]));
@@ -230,7 +276,8 @@ static void show_pause(struct rtattr *xstats)
 static void show_level(struct rtattr *nest)
 {
 	enum {
-		LEVEL, PACKETS, BYTES, DROPS, QLEN, BACKLOG, MAX_BACKLOG, MAX_WAIT, MAX_LATE, VALUES
+		LEVEL, PACKETS, BYTES, DROPS, QLEN, BACKLOG, MAX_BACKLOG, MAX_WAIT, MAX_LATE,
+		PAUSED, INGRESS, MAX_INGRESS, VALUES
 	};
 	static const struct figure figures[VALUES] = {
 		{ TCA_WIRE_LEVEL_STATS_INDEX, 4, "level" },
@@ -242,18 +289,21 @@ static void show_level(struct rtattr *nest)
 		{ TCA_WIRE_LEVEL_STATS_MAX_BACKLOG, 4, "max_backlog" },
 		{ TCA_WIRE_LEVEL_STATS_MAX_WAIT, 8, "max_wait_ns" },
 		{ TCA_WIRE_LEVEL_STATS_MAX_LATE, 8, "max_late_ns" },
+		{ TCA_WIRE_LEVEL_STATS_PAUSED, 8, "paused_ns" },
+		{ TCA_WIRE_LEVEL_STATS_INGRESS, 8, "ingress" },
+		{ TCA_WIRE_LEVEL_STATS_MAX_INGRESS, 8, "max_ingress" },
 	};
 	uint8_t size[TCA_WIRE_LEVEL_STATS_MAX + 1] = {};
 	struct rtattr *tb[TCA_WIRE_LEVEL_STATS_MAX + 1];
 	char text[256], wait[40], late[40];
-	unsigned long long value[VALUES];
+	unsigned long long value[VALUES] = {};
 	int i;
 
 	for (i = 0; i < VALUES; i++)
 		size[figures[i].type] = figures[i].size;
 	parse_options(tb, size, TCA_WIRE_LEVEL_STATS_MAX, nest);
 	open_json_object(NULL);
-	show_figures(tb, figures, VALUES, value);
+	show_figures(tb, figures, tb[TCA_WIRE_LEVEL_STATS_PAUSED] ? VALUES : PAUSED, value);
 	close_json_object();
 	snprintf(text, sizeof(text),
 		 "%s level %llu: sent %llu bytes %llu pkt (dropped %llu) backlog %llub %llup max %llub wait %s late %s",
@@ -261,6 +311,11 @@ static void show_level(struct rtattr *nest)
 		 value[PACKETS], value[DROPS], value[BACKLOG], value[QLEN], value[MAX_BACKLOG],
 		 format_time(wait, value[MAX_WAIT]), format_time(late, value[MAX_LATE]));
 	show_text(text);
+	if (tb[TCA_WIRE_LEVEL_STATS_PAUSED]) {
+		snprintf(text, sizeof(text), " paused %s ingress %llub max %llub",
+			 format_time(wait, value[PAUSED]), value[INGRESS], value[MAX_INGRESS]);
+		show_text(text);
+	}
 }
 
 static int show_levels(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qjump_mn import theory
 from qjump_mn.links import commands
 from qjump_mn.links.base import Count, LinkModel, Qdisc, Shaping, Wait, root_of
 from qjump_mn.model.topology import Link
@@ -34,6 +35,8 @@ class Wire(LinkModel):
     def shape(self, link: Link, device: str, *, on_switch: bool, seed: int) -> Shaping:
         jitter = f" jitter {_text(link)} seed {seed}" if on_switch and link.host_jitter else ""
         pause = f" pause {link.xoff_bytes} {link.xon_bytes}" if on_switch and link.xoff_bytes else ""
+        if pause and link.pfc:
+            pause += f" pfc {','.join(map(str, theory.LEVELS))}"
         plain = commands.wire(device, link.rate_bps, link.buffer_bytes, link.delay_ns + link.host_ns)
         (line,) = plain.tc
         return plain._replace(tc=(f"{line} {'orphan' if link.orphan else 'noorphan'}{pause}{jitter}",))
@@ -51,6 +54,7 @@ class Wire(LinkModel):
         planned |= {"classify": "pcp", "orphan": link.orphan}
         if on_switch and link.xoff_bytes:
             planned |= {"xoff": link.xoff_bytes, "xon": link.xon_bytes}
+            planned["pfc"] = list(theory.LEVELS) if link.pfc else None
         if on_switch and link.host_jitter:
             planned["jitter"] = [
                 {"share": round(percent * _WHOLE / 100), "ns": ns} for percent, ns in link.host_jitter

@@ -139,6 +139,10 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
             f"{where}: switch_port: only ports of links of model wire have a place for queues, not of model "
             f"{network.model}"
         )
+    if network.link.pfc and (spec.limiter or spec.host or spec.switch_port):
+        raise UsageError(
+            f"{where}: pfc pauses levels of the links' own queues: leave limiter, host and switch_port out"
+        )
     if spec.only_simulated and spec.simulator is None:
         raise UsageError(f"{where}: only_simulated: it has no table [simulator]")
     parameters = spec.parameters

@@ -33,7 +33,8 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``orphan``: a frame that has left its sender is no longer charged to the socket that sent it, as with any
     real network card; off shows what HTB and TBF do. ``xoff`` and ``xon`` are of Ethernet flow control
     (802.3x): a switch port pauses its link partner when so many bytes that came in through it wait in the
-    switch, and resumes it when as few are left; 0 is off. Both are for model wire only.
+    switch, and resumes it when as few are left; 0 is off. ``pfc`` counts and pauses each level by itself
+    (802.1Qbb). All are for model wire only.
 
     ``host_time`` is what a host takes for each frame between its program and its link, each way, and
     ``host_jitter`` what it takes more for what comes in, drawn for each frame with the trial's seed;
@@ -53,6 +54,7 @@ class LinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     orphan: bool = True
     xoff: Size = Size(0)
     xon: Size = Size(0)
+    pfc: bool = False
     host_time: Duration = Duration(0)
     host_jitter: Quantiles = Quantiles()
     host_jitter_of: dict[str, Quantiles] = {}
@@ -71,6 +73,7 @@ class LinkChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     orphan: bool | None = None
     xoff: Size | None = None
     xon: Size | None = None
+    pfc: bool | None = None
     host_time: Duration | None = None
     host_jitter: Quantiles | None = None
     host_jitter_of: dict[str, Quantiles] | None = None
@@ -134,6 +137,7 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     orphan: bool
     xoff_bytes: int
     xon_bytes: int
+    pfc: bool = False
     host_ns: int = 0
     host_jitter: tuple[tuple[float, int], ...] = ()
 
@@ -177,6 +181,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             orphan=True,
             xoff_bytes=0,
             xon_bytes=0,
+            pfc=False,
             host_ns=0,
         )
         return msgspec.structs.replace(self, link=plain, trunk=plain, jittery=())
@@ -439,6 +444,7 @@ def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
         orphan=spec.orphan,
         xoff_bytes=int(spec.xoff),
         xon_bytes=int(spec.xon),
+        pfc=spec.pfc,
         host_ns=int(spec.host_time),
     )
     trunk = msgspec.structs.replace(
@@ -492,6 +498,8 @@ def _check_flow_control(where: str, network: Network) -> None:
     """
     xoff, xon = network.link.xoff_bytes, network.link.xon_bytes
     if not xoff and not xon:
+        if network.link.pfc:
+            raise UsageError(f"{where}: pfc = true pauses levels by thresholds: give xoff and xon too")
         return
     full = theory.frame_bytes(network.mtu_bytes)
     if not full <= xon < xoff:

@@ -276,11 +276,10 @@ def _set(arm: ArmPlan) -> list[str]:
     ]
     done += [f"host: tc {line}" for line in arm.scheme.host]
     done += [f"host's VLAN device: tc {line}" for line in arm.scheme.vlan]
-    done += (
-        [f"links: pause above {arm.network.link.xoff_bytes} B, resume at {arm.network.link.xon_bytes} B"]
-        if arm.network.link.xoff_bytes
-        else []
-    )
+    link = arm.network.link
+    if link.xoff_bytes:
+        paused = "levels" if link.pfc else "links"
+        done.append(f"{paused}: pause above {link.xoff_bytes} B, resume at {link.xon_bytes} B")
     return done
 
 

@@ -105,6 +105,11 @@ def _linux(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
     )
     own = qjump_sim.Priority(_HOST_BYTES) if arm.uses_levels else qjump_sim.DropTail()
     pause = None
+    if network.link.pfc:
+        raise UsageError(
+            f"scheme {arm.scheme.name!r}: the simulator pauses links, not levels: leave pfc out, or use "
+            "--backend guest"
+        )
     if network.link.xoff_bytes:
         room = max(qjump_sim.Pause.headroom(cable(link), full) for link in (network.link, network.trunk))
         pause = qjump_sim.Pause(

@@ -3,6 +3,8 @@ the exact values."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.guest.checks import EXPECTED_LOG, SUITES, Guest, measured
@@ -11,6 +13,7 @@ pytestmark = pytest.mark.guest
 
 CHECKS = [["wire_pause"]]
 ON = "pause 30360 15180"
+ALONE = f"{ON} pfc 0"
 XOFF = 20 * 1518
 
 
@@ -23,8 +26,19 @@ def test_the_log_of_the_kernel_is_clean(guest: Guest) -> None:
     assert set(guest.results["log"]) <= EXPECTED_LOG
 
 
-def test_with_pauses_nothing_is_dropped_and_each_ingress_gets_a_third(guest: Guest) -> None:
-    case = guest.values("wire_pause")["lossless"][ON]
+def paused(guest: Guest, by: str, what: str) -> dict[str, Any]:
+    """What a check has of the link's pauses, or of those of one level."""
+    values: dict[str, Any] = guest.values("wire_pause")
+    found: dict[str, Any] = (values["alone"] if by == "level" else values)[what]
+    return found[ON] if (by, what) == ("link", "lossless") else found
+
+
+BY = pytest.mark.parametrize("by", ["link", "level"])
+
+
+@BY
+def test_with_pauses_nothing_is_dropped_and_each_ingress_gets_a_third(guest: Guest, by: str) -> None:
+    case = paused(guest, by, "lossless")
     assert (case["arrived"], case["drops"]) == (3 * 200, 0)
     assert sum(case["half"]) == 300 and all(85 <= count <= 115 for count in case["half"]), case["half"]
     assert all(
@@ -41,15 +55,17 @@ def test_without_pauses_the_congested_port_drops(guest: Guest) -> None:
     assert case["pauses"] == case["obeyed"] == [{}] * 3, "tc does not mention what is off"
 
 
-def test_accounts_are_exact(guest: Guest) -> None:
-    case = guest.values("wire_pause")["lossless"][ON]
+@BY
+def test_accounts_are_exact(guest: Guest, by: str) -> None:
+    case = paused(guest, by, "lossless")
     assert case["accounts"] == [0] * 5
     assert [port["max_ingress"] for port in case["pauses"]] == [XOFF + 1518] * 3, "one frame was on its way"
 
 
-def test_a_pause_holds_the_next_frame_and_a_resume_lets_it_go_to_the_ns(guest: Guest) -> None:
+@BY
+def test_a_pause_holds_the_next_frame_and_a_resume_lets_it_go_to_the_ns(guest: Guest, by: str) -> None:
     values = guest.values("wire_pause")
-    frame, slow, case = values["frame_ns"], 10 * values["frame_ns"], values["gap"]
+    frame, slow, case = values["frame_ns"], 10 * values["frame_ns"], paused(guest, by, "gap")
     assert (case["arrived"], case["sent"]["sent"], case["obeyed"]["received"]) == (6, 1, 1)
     assert case["sent"]["max_ingress"] == 4 * 1518
     *others, gap = case["gaps"]
@@ -94,6 +110,28 @@ def test_no_sender_stays_paused_when_a_wire_goes(guest: Guest) -> None:
     assert all(
         cases[name]["after"]["received"] > 1 for name in ("replaced", "down", "sender", "congested")
     ), "paused anew"
+
+
+def test_no_level_stays_paused_when_a_wire_goes_or_pauses_others(guest: Guest) -> None:
+    cases = guest.values("wire_pause")["alone"]["gone"]
+    for name, case in cases.items():
+        assert (case["before"]["received"], case["account"], case["arrived"]) == (1, 0, 40), name
+        assert case["before"]["paused_ns"] > 5_000_000, name
+    received = {name: case["after"]["received"] for name, case in cases.items()}
+    assert received.pop("replaced") > 1 and received == {"off": 1, "others": 1}
+
+
+def test_a_level_that_is_not_paused_goes_past_one_that_is(guest: Guest) -> None:
+    values = guest.values("wire_pause")
+    link, level = values["urgent"][ON], values["urgent"][ALONE]
+    for case in (link, level):
+        assert (case["arrived"], case["urgent"], case["drops"]) == (600, list(range(20)), 0)
+        assert case["packets"] == 20
+        assert case["paused_ns"][0] > 100_000_000
+    # One frame: the one that is being sent.
+    assert level["paused_ns"][1] == 0 and 0 < level["wait_ns"] <= values["frame_ns"]
+    assert link["paused_ns"][1] == link["paused_ns"][0] and link["wait_ns"] > 5 * values["frame_ns"]
+    assert level["accounts"][0] > XOFF and level["accounts"][1] == 0
 
 
 @pytest.mark.parametrize("case", ["urgent", "epoch"])

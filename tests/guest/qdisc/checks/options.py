@@ -40,6 +40,7 @@ WIRE: Fields = {
     "TCA_WIRE_ORPHAN": ("I", [0, 1], [2, U32]),
     "TCA_WIRE_XOFF": ("I", [15001, 30000, 2**31, U32], []),
     "TCA_WIRE_XON": ("I", [0, 1, 15000], [U32]),
+    "TCA_WIRE_PFC": ("I", [0, 1, 127, 255], [256, U32]),
 }
 
 
@@ -89,7 +90,7 @@ class Grammar:
         nodes: list[Node] = []
         if self.kind == "wire":
             values.setdefault("TCA_WIRE_RATE", 10**7)
-            if "TCA_WIRE_XON" in values:
+            if {"TCA_WIRE_XON", "TCA_WIRE_PFC"} & set(values):
                 values.setdefault("TCA_WIRE_XOFF", 15001)
         elif self.draw.random() < 0.1:
             return self.sound_2015()

@@ -16,6 +16,9 @@ Assert:
 `held`: a qjump below the wire that pauses holds a frame of level 0 back, and a control frame takes that wire.
     `urgent`: meanwhile a frame of level 7 comes. `epoch`: meanwhile the budget of level 0 is renewed.
     That frame starts when the control frame has left; `late_ns` is by how much later.
+`alone`: `lossless`, `gap` and `gone` where only level 0, that of these frames, is paused (802.1Qbb).
+`urgent`: three hosts fill a fourth's port; meanwhile the first sends frames of level 7 to a fifth. `wait_ns` is the longest time that one of these
+    waited at its host, `paused_ns` how long levels 0 and 7 were paused there.
 `both`: over a link between two switches both ends pause each other; all frames arrive.
 """
 import atexit
@@ -33,6 +36,8 @@ FRAME_NS, CONTROL_NS = (1518 + 20) * 800, (8 + 64) * 800
 SLOW = 10_000  # bit/s: a control frame takes 67.2 ms
 HOSTS = range(1, 6)
 PAUSE = f"pause {20 * 1518} {10 * 1518}"
+ALONE = "pfc 0"
+VLAN = 2
 
 
 def mac(host: int) -> str:
@@ -79,8 +84,10 @@ class Port:
         self.socket.setblocking(False)
         rig.enter()
 
-    def send(self, to: int, number: int) -> None:
-        self.socket.send((bytes.fromhex(mac(to).replace(":", "")) + bytes(6) + struct.pack("!HI", rig.ETHERTYPE, number)).ljust(FRAME, b"\0"))
+    def send(self, to: int, number: int, pcp: int = 0) -> None:
+        tag = struct.pack("!HH", 0x8100, pcp << 13 | VLAN) if pcp else b""
+        head = bytes.fromhex(mac(to).replace(":", "")) + bytes(6) + tag
+        self.socket.send((head + struct.pack("!HI", rig.ETHERTYPE, number)).ljust(FRAME, b"\0"))
 
     def take(self) -> list[tuple[int, int]]:
         frames: list[tuple[int, int]] = []
@@ -117,8 +124,8 @@ def lossless(options: str) -> dict[str, Any]:
             "obeyed": [pause(f"h{host}") for host in (1, 2, 3)]}
 
 
-def gap(busy: int = 0) -> dict[str, Any]:
-    fresh(f"pause {3 * 1518} 1518", slow=LINE // 10)
+def gap(busy: int = 0, levels: str = "") -> dict[str, Any]:
+    fresh(f"pause {3 * 1518} 1518 {levels}", slow=LINE // 10)
     tap = Port("s1", protocol=3)  # of all protocols: before the switch takes the frame
     for number in range(busy):
         ports["h5"].send(1, number)
@@ -142,8 +149,8 @@ def blocking(options: str) -> dict[str, int]:
     return {"congested": sum(number < 1000 for _, number in ports["h4"].take()), "free": len(ports["h5"].take())}
 
 
-def gone(*commands: str) -> dict[str, Any]:
-    fresh(f"pause {3 * 1518} 1518", slow=LINE // 10)
+def gone(*commands: str, levels: str = "") -> dict[str, Any]:
+    fresh(f"pause {3 * 1518} 1518 {levels}", slow=LINE // 10)
     for number in range(30):
         ports["h1"].send(4, number)
     time.sleep(0.01)
@@ -155,6 +162,21 @@ def gone(*commands: str) -> dict[str, Any]:
         ports["h1"].send(4, number)
     time.sleep(1)
     return {"before": before, "after": pause("h1"), "arrived": len(ports["h4"].take()), "account": pause("s1").get("ingress", 0)}
+
+
+def urgent(options: str) -> dict[str, Any]:
+    fresh(options)
+    sender = Port("h1", protocol=3)  # of all protocols: a frame's own is that of its tag
+    for host in (1, 2, 3) * 200:
+        ports[f"h{host}"].send(4, host)
+    for number in range(20):
+        time.sleep(0.01)
+        sender.send(5, number, pcp=7)
+    time.sleep(1)
+    levels = {level["level"]: level for level in stats("h1")["levels"]}
+    return {"arrived": len(ports["h4"].take()), "urgent": [number for _, number in ports["h5"].take()], "drops": stats("s4")["drops"],
+            "packets": levels[7]["packets"], "wait_ns": levels[7]["max_wait_ns"], "paused_ns": [levels[p].get("paused_ns", 0) for p in (0, 7)],
+            "accounts": [next(level.get("max_ingress", 0) for level in stats("s1")["levels"] if level["level"] == p) for p in (0, 7)]}
 
 
 def held(urgent: bool) -> dict[str, Any]:
@@ -219,6 +241,7 @@ for host in HOSTS:
     rig.run(f"ovs-dpctl add-if sw s{host},port_no={host}")
 for source, to in itertools.permutations(HOSTS, 2):
     path("sw", source, to, to)
+rig.run(f"ovs-dpctl add-flow sw in_port(1),eth(dst={mac(5)}),eth_type(0x8100),vlan(vid={VLAN},pcp=7),encap(eth_type(0x88b5)) 5")
 ports = {f"h{host}": Port(f"h{host}") for host in HOSTS}
 results = {
     "lossless": {options or "none": lossless(options) for options in ("", PAUSE)},
@@ -233,6 +256,16 @@ results = {
         "sender": gone(f"tc -n h1 qdisc replace dev h1 root handle 7: wire rate {LINE}"),
         "congested": gone(f"tc qdisc replace dev s4 root handle 7: wire rate {LINE // 10}"),
     },
+    "alone": {
+        "lossless": lossless(f"{PAUSE} {ALONE}"),
+        "gap": gap(levels=ALONE),
+        "gone": {
+            "replaced": gone(f"tc qdisc replace dev s1 root handle 7: wire rate {LINE} {PAUSE} {ALONE}", levels=ALONE),
+            "off": gone("tc qdisc change dev s1 root wire pause 0 0", levels=ALONE),
+            "others": gone("tc qdisc change dev s1 root wire pfc 1", levels=ALONE),
+        },
+    },
+    "urgent": {options: urgent(options) for options in (PAUSE, f"{PAUSE} {ALONE}")},
     "held": {"urgent": held(urgent=True), "epoch": held(urgent=False)},
     "both": both(),
 }
