@@ -102,11 +102,10 @@ def spread_frames(trial: Path, cycle_frames: int = 20) -> float:
     return (cycle_ns - max(gaps)) / cycle_ns * cycle_frames
 
 
-@pytest.mark.parametrize("arm", ["taprio", "etf"])
-def test_gates_let_levels_go_in_their_window(arm: str, laboratory: Laboratory) -> None:
+def test_launch_times_let_levels_go_in_their_window(laboratory: Laboratory) -> None:
     """A window is a frame long; on its way a reply waits for one at each of three busy ports at most. Without
-    gates replies come all over the cycle."""
-    _, out = laboratory.run(resolved("taprio", "etf", "priorities"), arm)
+    launch times replies come all over the cycle."""
+    _, out = laboratory.run(resolved("etf", "priorities"), "etf")
     (root,) = (
         qdisc
         for qdisc in json.loads((out / "asbuilt/after/tc-h8.json").read_text())
@@ -116,8 +115,8 @@ def test_gates_let_levels_go_in_their_window(arm: str, laboratory: Laboratory) -
     assert spread_frames(out) < 6
 
 
-def test_without_gates_replies_come_all_over_a_cycle(laboratory: Laboratory) -> None:
-    _, out = laboratory.run(resolved("taprio", "etf", "priorities"), "priorities")
+def test_without_launch_times_replies_come_all_over_a_cycle(laboratory: Laboratory) -> None:
+    _, out = laboratory.run(resolved("etf", "priorities"), "priorities")
     assert spread_frames(out) > 15
 
 
