@@ -14,6 +14,7 @@ import hashlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -106,13 +107,17 @@ def _of_run(folder: Path) -> tuple[str, dict[str, Measured]]:
     linux = kernel if record.backend != "simulator" else ""
     commit = record.git.commit[:8] + ("+" if record.git.dirty else "")
     values = outcome.medians(outcome.read(folder).arms)
-    seeds = {arm.name: sum(trial.arm.name == arm.name for trial in plan.trials()) for arm in plan.arms_run}
+    done = Counter(
+        trial.arm.name
+        for trial in plan.trials()
+        if (ended := record.trials.get(trial.name)) and ended.status == "done"
+    )
     arms = {
         arm.name: Measured(
-            scheme=arm.scheme.name, seeds=seeds[arm.name], linux=linux, commit=commit, values=values[arm.name]
+            scheme=arm.scheme.name, seeds=done[arm.name], linux=linux, commit=commit, values=values[arm.name]
         )
         for arm in plan.arms_run
-        if values.get(arm.name)
+        if done[arm.name]
     }
     return f"{plan.experiment}/{plan.preset}", arms
 

@@ -81,12 +81,12 @@ def test_the_network_as_planned_has_no_differences(tmp_path: Path) -> None:
 
 
 def test_what_a_scheme_wants_above_the_wire_is_looked_for(tmp_path: Path) -> None:
-    resolved = plan("fig3a", "course", [], schemes=("taprio",))
-    arm = arm_of(resolved, "taprio")
+    resolved = plan("fig3a", "course", [], schemes=("etf",))
+    arm = arm_of(resolved, "etf")
     found = asbuilt.differences(built(tmp_path, resolved, arm), arm)
     assert [text for text in found if text.startswith("h3")] == [
         "h3-eth0.2: it has no taprio qdisc as its root",
-        *(f"h3-eth0.2: it has no bfifo qdisc below 100:{number}" for number in range(8, 0, -1)),
+        *(f"h3-eth0.2: it has no etf qdisc below 100:{number}" for number in range(8, 0, -1)),
     ]
     assert {text.partition("-")[0] for text in found} == {*resolved.network.hosts}
 

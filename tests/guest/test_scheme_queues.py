@@ -4,6 +4,8 @@ cannot be there."""
 from __future__ import annotations
 
 import json
+import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,35 @@ def test_a_queue_of_a_port_has_all_frames(arm: str, laboratory: Laboratory) -> N
     root, below = qdiscs(out)
     assert (below["kind"], below["parent"]) == (FLAT[arm], "5:1")
     assert 0 <= below["packets"] - root["packets"] <= 1 and below["packets"] > 1000
+
+
+def spread_frames(trial: Path, cycle_frames: int = 20) -> float:
+    """The shortest part of the gates' cycle, in times of a full-size frame, in which all replies came."""
+    (log,) = (trial / "raw").glob("ping*.ping.txt")
+    cycle_ns = cycle_frames * 1_233_600
+    times = re.findall(r"^\[(\d+)\.(\d{6})\] 64 bytes", log.read_text(), re.MULTILINE)
+    places = sorted((int(seconds) * 10**9 + int(us) * 1000) % cycle_ns for seconds, us in times)
+    assert len(places) >= 80
+    gaps = [after - before for before, after in pairwise([*places, places[0] + cycle_ns])]
+    return (cycle_ns - max(gaps)) / cycle_ns * cycle_frames
+
+
+def test_launch_times_let_levels_go_in_their_window(laboratory: Laboratory) -> None:
+    """A window is a frame long; on its way a reply waits for one at each of three busy ports at most. Without
+    launch times replies come all over the cycle."""
+    _, out = laboratory.run(resolved("etf", "priorities"), "etf")
+    (root,) = (
+        qdisc
+        for qdisc in json.loads((out / "asbuilt/after/tc-h8.json").read_text())
+        if qdisc.get("kind") == "taprio"
+    )
+    assert (root["dev"], root["drops"]) == ("h8-eth0.2", 0) and root["packets"] >= 100
+    assert spread_frames(out) < 6
+
+
+def test_without_launch_times_replies_come_all_over_a_cycle(laboratory: Laboratory) -> None:
+    _, out = laboratory.run(resolved("etf", "priorities"), "priorities")
+    assert spread_frames(out) > 15
 
 
 @pytest.mark.parametrize("kernel", OTHER_KERNELS)
