@@ -23,9 +23,10 @@ from tests.guest.patched import AUTHOR, SOURCES
 pytestmark = [pytest.mark.slow, pytest.mark.guest]
 
 SELFTEST_FILES = ("tools/testing/selftests/net/lib/py", "tools/net/ynl/pyynl")
+LICENCE = "# SPDX-License-Identifier: GPL-2.0"  # ynl wants one in the first line
 YAML = """import json
 class SafeLoader: pass
-def load(stream, Loader=None): return json.load(stream)
+def load(stream, Loader=None): return json.loads(stream.read().partition("\\n")[2])
 """
 AS_JSON = "import json, sys, yaml; json.dump(yaml.safe_load(open('tc.yaml')), open('tc.json', 'w'))"
 
@@ -37,7 +38,7 @@ def archive(tools: Tree, source: Path, tc: Path, folder: Path) -> bytes:
     (folder / "tc.yaml").write_text(texts[kernel.SPEC])
     tools.run(["python3", "-c", AS_JSON], folder)
     texts = {name: texts[name] for name in (kernel.SELFTEST, kernel.CASES)}
-    texts |= {kernel.SPEC: (folder / "tc.json").read_text(), "python/yaml.py": YAML}
+    texts |= {kernel.SPEC: f"{LICENCE}\n{(folder / 'tc.json').read_text()}", "python/yaml.py": YAML}
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for name, text in texts.items():
