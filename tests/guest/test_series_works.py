@@ -13,17 +13,20 @@ from typing import Any
 import pytest
 from upstream import kernel
 
-from qjump_mn.guest import Job, Setup, run
+from qjump_mn.guest import Job, Setup, prepare, run
 from qjump_mn.toolbox import Tree
-from tests.guest.checks import EXPECTED_LOG, Guest, job_of, kernel_image
+from qjump_mn.toolbox.selection import MODULES
+from tests.guest import trees
+from tests.guest.checks import EXPECTED_LOG, QDISC, Guest
 from tests.guest.patched import AUTHOR, SOURCES
 
 pytestmark = [pytest.mark.slow, pytest.mark.guest]
 
 SELFTEST_FILES = ("tools/testing/selftests/net/lib/py", "tools/net/ynl/pyynl")
+LICENCE = "# SPDX-License-Identifier: GPL-2.0"  # ynl wants one in the first line
 YAML = """import json
 class SafeLoader: pass
-def load(stream, Loader=None): return json.load(stream)
+def load(stream, Loader=None): return json.loads(stream.read().partition("\\n")[2])
 """
 AS_JSON = "import json, sys, yaml; json.dump(yaml.safe_load(open('tc.yaml')), open('tc.json', 'w'))"
 
@@ -35,7 +38,7 @@ def archive(tools: Tree, source: Path, tc: Path, folder: Path) -> bytes:
     (folder / "tc.yaml").write_text(texts[kernel.SPEC])
     tools.run(["python3", "-c", AS_JSON], folder)
     texts = {name: texts[name] for name in (kernel.SELFTEST, kernel.CASES)}
-    texts |= {kernel.SPEC: (folder / "tc.json").read_text(), "python/yaml.py": YAML}
+    texts |= {kernel.SPEC: f"{LICENCE}\n{(folder / 'tc.json').read_text()}", "python/yaml.py": YAML}
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for name, text in texts.items():
@@ -50,14 +53,15 @@ def archive(tools: Tree, source: Path, tc: Path, folder: Path) -> bytes:
 
 @pytest.fixture(scope="module")
 def guest(tools: Tree, source: Path, tc: Path, tmp_path_factory: pytest.TempPathFactory) -> Guest:
-    folder = tmp_path_factory.mktemp("guest")
-    data = {"series.tar": archive(tools, source, tc, tmp_path_factory.mktemp("archive"))}
-    job = job_of([["series_tools", "qjump.json"], ["tdc_cases"]], data, 900)
-    plan = json.loads(job.files["plan.json"])
-    plan["checks"].pop()  # it is the first's to run
-    files = {**job.files, "plan.json": json.dumps(plan), "qjump.json": kernel.cases(SOURCES)}
-    job = Job(script=job.script, files=files, virtual_deadline_s=900)
-    result = run(kernel_image("6.12"), job, folder, setup=Setup())
+    folder, checks = tmp_path_factory.mktemp("guest"), QDISC / "checks"
+    packed = archive(tools, source, tc, tmp_path_factory.mktemp("archive"))
+    trees.kernel_tree(None)
+    image = prepare(print, extra={"opt/series.tar": packed}, bare=True)
+    files = {f"{name}.py": (checks / f"{name}.py").read_text() for name in ("rig", "series_tools", "tdc_cases")}
+    plan = {"checks": [["series_tools", "qjump.json"]], "data": {}, "others": MODULES}
+    files |= {"plan.json": json.dumps(plan), "qjump.json": kernel.cases(SOURCES)}
+    job = Job(script=(QDISC / "runner.py").read_text(), files=files, virtual_deadline_s=900)
+    result = run(image, job, folder, setup=Setup())
     assert (result.exit_code, (folder / "stderr").read_text()) == (0, "")
     return Guest("6.12", folder, json.loads((folder / "results.json").read_text()))
 

@@ -23,8 +23,7 @@ import rig
 import traffic
 
 EPOCH_S, SIZE, FRAMES, TCP_FRAME = 0.01, 1042, 8, 1514
-LEVEL, SO_MARK, SO_MAX_PACING_RATE = 4, 36, 47
-PORT_KBIT = 10_000_000  # what a veth says of itself
+LEVEL, SO_MARK = 4, 36
 BULK_NS = (TCP_FRAME + 24) * 8 * 100
 PRIO = "prio bands 8 priomap 7 6 5 4 3 2 1 0 0 0 0 0 0 0 0 0"
 SCHEMES = {
@@ -43,14 +42,6 @@ SCHEMES = {
                              "filter add dev a0 egress protocol all prio 1 {bpf}",
                              f"qdisc add dev a0 {{above}} handle 6: {PRIO}",
                              *(f"qdisc add dev a0 parent 6:{band} fq limit 4000 flow_limit 4000" for band in (1, 4))],
-    "prio + tbf, burst of 1 frame": [f"qdisc add dev a0 {{above}} handle 6: {PRIO}",
-                                     "qdisc add dev a0 parent 6:4 tbf rate {rate}bit burst {frame} limit 4mb"],
-    "prio + fq, SO_MAX_PACING_RATE": [f"qdisc add dev a0 {{above}} handle 6: {PRIO}",
-                                      *(f"qdisc add dev a0 parent 6:{band} fq limit 4000 flow_limit 4000" for band in (1, 4))],
-    "prio + cake": [f"qdisc add dev a0 {{above}} handle 6: {PRIO}", "qdisc add dev a0 parent 6:4 cake bandwidth {rate}bit raw besteffort memlimit 8mb"],
-    "prio + cbs": [f"qdisc add dev a0 {{above}} handle 6: {PRIO}",
-                   "qdisc add dev a0 parent 6:4 handle 7: cbs idleslope {slope} sendslope -{against} hicredit {budget} locredit -{frame}",
-                   "qdisc add dev a0 parent 7: pfifo limit 4000"],
     "bpf qdisc": ["qdisc add dev a0 {above} handle 6: {bpf}"],
 }
 BPF: dict[str, Callable[..., contextlib.AbstractContextManager[str]]] = {"bpf times + prio, fq": bpf.edt, "bpf qdisc": bpf.qdisc}
@@ -71,8 +62,7 @@ def scheme(name: str, place: str, frame: int, frames: int, level: int = LEVEL) -
     (above,), commands = ABOVE["root" if own else place]
     with BPF[name](round(EPOCH_S * 1e9), {level: budget}, *own) if name in BPF else contextlib.nullcontext() as program:
         for command in [*commands, *SCHEMES[name]]:
-            rate = round(budget * 8 / EPOCH_S)
-            rig.tc(command.format(above=above, budget=budget, frame=frame, rate=rate, slope=rate // 1000, against=PORT_KBIT - rate // 1000, bpf=program))
+            rig.tc(command.format(above=above, budget=budget, rate=round(budget * 8 / EPOCH_S), bpf=program))
         yield
         for parent in ("clsact", "root"):
             rig.tc(f"qdisc del dev a0 {parent}", check=False)
@@ -91,13 +81,11 @@ def refused() -> dict[str, str]:
     return words
 
 
-def mark(name: str, level: int, connection: socket.socket, frame: int = SIZE, frames: int = FRAMES) -> None:
+def mark(name: str, level: int, connection: socket.socket) -> None:
     """Give a socket its level in the way that the scheme understands."""
     priority = 0x60010 + level if name == "htb" else level
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, priority)
     connection.setsockopt(socket.SOL_SOCKET, SO_MARK, level)
-    if name == "prio + fq, SO_MAX_PACING_RATE" and level == LEVEL:
-        connection.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, round(frame * frames / EPOCH_S))
 
 
 def sender(name: str, level: int) -> rig.Sender:
@@ -132,7 +120,7 @@ def urgent(name: str) -> int:
 def tcp(name: str, frames: int) -> float:
     with scheme(name, "root", TCP_FRAME, frames):
         connection = socket.socket()
-        mark(name, LEVEL, connection, TCP_FRAME, frames)
+        mark(name, LEVEL, connection)
         rate = traffic.flood(connection, received)
         traffic.reset(connection)
         time.sleep(0.1)

@@ -1,7 +1,7 @@
 """What kmod-patches/series adds to the trees of the kernel and of iproute2, at work: the kernel's selftest of qjump, ynl by the
 netlink specification with qjump in it, and the cases for tdc with a tc that has qjump built in.
 
-/tmp/series.tar has those trees' files; in place of PyYAML, which is not in the guest, a `yaml` that reads the same specification as JSON.
+/opt/series.tar has those trees' files; in place of PyYAML, which is not in the guest, a `yaml` that reads the same specification as JSON.
 Reported: the selftest's result in TAP; what ynl read of a qdisc that it made, and of its statistics; what is wrong with each case.
 """
 import json
@@ -39,7 +39,7 @@ def through_ynl() -> dict[str, Any]:
     return {"options": qdisc["options"], "stats": qdisc["stats2"]["app"]}
 
 
-with tarfile.open("/tmp/series.tar") as archive:
+with tarfile.open("/opt/series.tar") as archive:
     archive.extractall(HOME, filter="data")
 os.environ |= {"PATH": f"{HOME}/bin:{os.environ['PATH']}", "TC_LIB_DIR": "/nowhere", "PYTHONPATH": f"{HOME}/python"}
 selftest = subprocess.run([sys.executable, str(HOME / "tools/testing/selftests/net/qjump.py")], capture_output=True, text=True)
