@@ -920,7 +920,7 @@ static __always_inline u64 wire_occupy(struct wire_sched *q, struct wire_time st
 
 /*
  * noinline and __always_inline here and above are measured: without them a frame
- * costs 834 instructions above noqueue, with them 773 (Linux 6.12, gcc 14).
+ * costs some 60 instructions more above noqueue (Linux 6.12, gcc 14).
  */
 static noinline int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 				       struct sk_buff **to_free)

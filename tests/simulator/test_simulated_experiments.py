@@ -232,6 +232,10 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
             'like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',
             "pause: 9, 9 and 9 bytes are not xoff above xon",
         ),
+        (
+            'like = "linux"\n[link]\nxoff = "15220B"\nxon = "7610B"\npfc = true',
+            "the simulator pauses links, not levels",
+        ),
     ],
 )
 def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(
