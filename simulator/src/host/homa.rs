@@ -139,16 +139,25 @@ impl Hosts {
         *free = now.max(*free) + time;
     }
 
-    /// Data has arrived.
-    pub(super) fn take_message(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
-        let slot = packet.flow;
+    /// A packet has come to its end; returns whether its message has as well.
+    fn is_over(&mut self, net: &mut Network, handle: u32, slot: u32) -> bool {
         net.pool.remove(handle);
         let flow = &mut self.flows[slot as usize];
         flow.in_network -= 1;
-        if flow.finished() {
+        let over = flow.finished();
+        if over {
             self.free_if_done(slot);
+        }
+        over
+    }
+
+    /// Data has arrived.
+    pub(super) fn take_message(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
+        let slot = packet.flow;
+        if self.is_over(net, handle, slot) {
             return;
         }
+        let flow = &mut self.flows[slot as usize];
         let (size, had) = (flow.size(), flow.expected());
         let complete = flow.receiver.receive(packet.seq) == size;
         if complete && had < size {
@@ -159,11 +168,7 @@ impl Hosts {
 
     /// The sender asks what has become of its message.
     pub(super) fn asked_for(&mut self, net: &mut Network, handle: u32, slot: u32) {
-        net.pool.remove(handle);
-        let flow = &mut self.flows[slot as usize];
-        flow.in_network -= 1;
-        if flow.finished() {
-            self.free_if_done(slot);
+        if self.is_over(net, handle, slot) {
             return;
         }
         self.review(net, slot);
