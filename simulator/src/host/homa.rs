@@ -15,6 +15,8 @@ use crate::packet::{Kind, Packet, AGAIN, NO_ECHO};
 /// In `echo` of an ACK: all has arrived. Every other number, but for `NO_ECHO`, is that of the first packet that is asked for again,
 /// and `seq` one above the last.
 const DONE: u32 = NO_ECHO - 1;
+/// A receiver waits twice as long each time it asks again in vain, so often at most.
+const DOUBLINGS: u32 = 16;
 /// Levels of 802.1Q.
 const LEVELS: u8 = 8;
 
@@ -29,8 +31,9 @@ struct Message {
     /// The sender's next new packet, and those that are asked for again.
     next: u32,
     again: (u32, u32),
-    /// The receiver knows of it.
+    /// The receiver knows of it, and has asked again so often since something came.
     known: bool,
+    asks: u32,
 }
 
 /// What a host is about.
@@ -129,7 +132,11 @@ impl Hosts {
             ect: false,
         };
         self.occupy(net.now, host, bytes);
-        self.send(net, packet);
+        let release = self.send(net, packet);
+        if release > net.now {
+            let flow = &mut self.flows[slot as usize];
+            flow.hold(self.manner.of(flow), net.now, release);
+        }
     }
 
     /// The host's link is given so many bytes.
@@ -194,6 +201,7 @@ impl Hosts {
             if !std::mem::replace(&mut message.known, true) {
                 coming.push(slot);
             }
+            message.asks = 0;
             flow.receiver.due = net.now + self.manner.of(flow).min_rto;
             if flow.receiver.timer_at == Ps::MAX {
                 self.keep_ack_timer(net, slot);
@@ -256,7 +264,7 @@ impl Hosts {
         if packet.echo == NO_ECHO {
             message.granted = message.granted.max(packet.seq);
             message.level = packet.stamp as u8;
-        } else {
+        } else if !flow.is_held(net.now) {
             message.again = (packet.echo, packet.seq.min(message.next));
         }
         self.pump(net, host.into());
@@ -265,10 +273,13 @@ impl Hosts {
     /// What was granted has not come in time: its first gap is asked for again, unless messages that have less left hold it up.
     pub(super) fn ask_again(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
-        let asked = self.homa.messages[slot as usize].asked;
+        let message = &mut self.homa.messages[slot as usize];
+        message.asks = (message.asks + 1).min(DOUBLINGS);
+        let (asked, asks) = (message.asked, message.asks);
         let (from, to) = flow.receiver.gap(asked);
         let (host, most) = (usize::from(flow.to), self.manner.of(flow).congestion.scheduled());
-        flow.receiver.due = net.now + self.manner.of(flow).min_rto;
+        let t = self.manner.of(flow);
+        flow.receiver.due = net.now + (t.min_rto << asks).min(t.max_rto);
         self.keep_ack_timer(net, slot);
         let left = |slot: u32| self.flows[slot as usize].size() - self.flows[slot as usize].receiver.got();
         let before = self.homa.hosts[host].coming.iter().filter(|&&other| left(other) < left(slot)).count();
