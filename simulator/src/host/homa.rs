@@ -9,6 +9,7 @@
 use crate::core::event::{HOST, TIMER};
 use crate::core::time::{Ps, S};
 use crate::host::hosts::Hosts;
+use crate::host::messages::{Host, Message};
 use crate::net::network::Network;
 use crate::packet::{Kind, Packet, AGAIN, NO_ECHO};
 
@@ -19,48 +20,6 @@ const DONE: u32 = NO_ECHO - 1;
 const DOUBLINGS: u32 = 16;
 /// Levels of 802.1Q.
 const LEVELS: u8 = 8;
-
-/// A message, by its flow's slot.
-#[derive(Debug, Clone, Copy, Default)]
-struct Message {
-    /// The sender may send those below; the receiver has said so.
-    granted: u32,
-    asked: u32,
-    /// Of those that were granted.
-    level: u8,
-    /// The sender's next new packet, and those that are asked for again.
-    next: u32,
-    again: (u32, u32),
-    /// The receiver knows of it, and has asked again so often since something came.
-    known: bool,
-    asks: u32,
-}
-
-/// What a host is about.
-#[derive(Debug, Clone, Default)]
-struct Host {
-    /// Its messages that are not finished, and those that come to it and are not complete.
-    out: Vec<u32>,
-    coming: Vec<u32>,
-    /// When its link will have sent what it was given.
-    free: Ps,
-    /// An event looks again then.
-    wakes: bool,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Homa {
-    messages: Vec<Message>,
-    hosts: Vec<Host>,
-}
-
-impl Homa {
-    /// Packets that a message may send now.
-    fn ready(&self, slot: u32) -> bool {
-        let message = &self.messages[slot as usize];
-        message.next < message.granted || message.again.0 < message.again.1
-    }
-}
 
 impl Hosts {
     /// A message begins.
