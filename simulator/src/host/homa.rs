@@ -9,55 +9,17 @@
 use crate::core::event::{HOST, TIMER};
 use crate::core::time::{Ps, S};
 use crate::host::hosts::Hosts;
+use crate::host::messages::{Host, Message};
 use crate::net::network::Network;
 use crate::packet::{Kind, Packet, AGAIN, NO_ECHO};
 
 /// In `echo` of an ACK: all has arrived. Every other number, but for `NO_ECHO`, is that of the first packet that is asked for again,
 /// and `seq` one above the last.
 const DONE: u32 = NO_ECHO - 1;
+/// A receiver waits twice as long each time it asks again in vain, so often at most.
+const DOUBLINGS: u32 = 16;
 /// Levels of 802.1Q.
 const LEVELS: u8 = 8;
-
-/// A message, by its flow's slot.
-#[derive(Debug, Clone, Copy, Default)]
-struct Message {
-    /// The sender may send those below; the receiver has said so.
-    granted: u32,
-    asked: u32,
-    /// Of those that were granted.
-    level: u8,
-    /// The sender's next new packet, and those that are asked for again.
-    next: u32,
-    again: (u32, u32),
-    /// The receiver knows of it.
-    known: bool,
-}
-
-/// What a host is about.
-#[derive(Debug, Clone, Default)]
-struct Host {
-    /// Its messages that are not finished, and those that come to it and are not complete.
-    out: Vec<u32>,
-    coming: Vec<u32>,
-    /// When its link will have sent what it was given.
-    free: Ps,
-    /// An event looks again then.
-    wakes: bool,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Homa {
-    messages: Vec<Message>,
-    hosts: Vec<Host>,
-}
-
-impl Homa {
-    /// Packets that a message may send now.
-    fn ready(&self, slot: u32) -> bool {
-        let message = &self.messages[slot as usize];
-        message.next < message.granted || message.again.0 < message.again.1
-    }
-}
 
 impl Hosts {
     /// A message begins.
@@ -129,7 +91,11 @@ impl Hosts {
             ect: false,
         };
         self.occupy(net.now, host, bytes);
-        self.send(net, packet);
+        let release = self.send(net, packet);
+        if release > net.now {
+            let flow = &mut self.flows[slot as usize];
+            flow.hold(self.manner.of(flow), net.now, release);
+        }
     }
 
     /// The host's link is given so many bytes.
@@ -139,16 +105,25 @@ impl Hosts {
         *free = now.max(*free) + time;
     }
 
-    /// Data has arrived.
-    pub(super) fn take_message(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
-        let slot = packet.flow;
+    /// A packet has come to its end; returns whether its message has as well.
+    fn is_over(&mut self, net: &mut Network, handle: u32, slot: u32) -> bool {
         net.pool.remove(handle);
         let flow = &mut self.flows[slot as usize];
         flow.in_network -= 1;
-        if flow.finished() {
+        let over = flow.finished();
+        if over {
             self.free_if_done(slot);
+        }
+        over
+    }
+
+    /// Data has arrived.
+    pub(super) fn take_message(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
+        let slot = packet.flow;
+        if self.is_over(net, handle, slot) {
             return;
         }
+        let flow = &mut self.flows[slot as usize];
         let (size, had) = (flow.size(), flow.expected());
         let complete = flow.receiver.receive(packet.seq) == size;
         if complete && had < size {
@@ -159,11 +134,7 @@ impl Hosts {
 
     /// The sender asks what has become of its message.
     pub(super) fn asked_for(&mut self, net: &mut Network, handle: u32, slot: u32) {
-        net.pool.remove(handle);
-        let flow = &mut self.flows[slot as usize];
-        flow.in_network -= 1;
-        if flow.finished() {
-            self.free_if_done(slot);
+        if self.is_over(net, handle, slot) {
             return;
         }
         self.review(net, slot);
@@ -189,6 +160,7 @@ impl Hosts {
             if !std::mem::replace(&mut message.known, true) {
                 coming.push(slot);
             }
+            message.asks = 0;
             flow.receiver.due = net.now + self.manner.of(flow).min_rto;
             if flow.receiver.timer_at == Ps::MAX {
                 self.keep_ack_timer(net, slot);
@@ -251,7 +223,7 @@ impl Hosts {
         if packet.echo == NO_ECHO {
             message.granted = message.granted.max(packet.seq);
             message.level = packet.stamp as u8;
-        } else {
+        } else if !flow.is_held(net.now) {
             message.again = (packet.echo, packet.seq.min(message.next));
         }
         self.pump(net, host.into());
@@ -260,10 +232,13 @@ impl Hosts {
     /// What was granted has not come in time: its first gap is asked for again, unless messages that have less left hold it up.
     pub(super) fn ask_again(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
-        let asked = self.homa.messages[slot as usize].asked;
+        let message = &mut self.homa.messages[slot as usize];
+        message.asks = (message.asks + 1).min(DOUBLINGS);
+        let (asked, asks) = (message.asked, message.asks);
         let (from, to) = flow.receiver.gap(asked);
         let (host, most) = (usize::from(flow.to), self.manner.of(flow).congestion.scheduled());
-        flow.receiver.due = net.now + self.manner.of(flow).min_rto;
+        let t = self.manner.of(flow);
+        flow.receiver.due = net.now + (t.min_rto << asks).min(t.max_rto);
         self.keep_ack_timer(net, slot);
         let left = |slot: u32| self.flows[slot as usize].size() - self.flows[slot as usize].receiver.got();
         let before = self.homa.hosts[host].coming.iter().filter(|&&other| left(other) < left(slot)).count();

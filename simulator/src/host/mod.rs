@@ -9,6 +9,7 @@ pub(crate) mod homa;
 pub(crate) mod hosts;
 pub(crate) mod jitter;
 pub(crate) mod limiter;
+pub(crate) mod messages;
 pub(crate) mod path;
 pub(crate) mod receiver;
 pub(crate) mod reply;

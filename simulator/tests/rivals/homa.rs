@@ -2,8 +2,8 @@
 //! Homa beside the best that a single link can do: shortest remaining time first.
 
 use qjump_sim::{
-    Cable, Congestion, FlowSpec, Flows, LeafSpine, Limit, Ps, Queue, Rng, Scenario, Scheme, Sizes, Topology, Transport, Workload,
-    MS,
+    Cable, Congestion, FlowSpec, Flows, LeafSpine, Limit, Limiter, PerHost, Ps, Queue, Rng, Scenario, Scheme, Sizes, Topology,
+    Transport, Workload, MS, US,
 };
 
 const CABLE: Cable = Cable { rate: 10_000_000_000, delay: 2_700_000 };
@@ -126,4 +126,17 @@ fn losses_are_mended() {
         Scenario { topology: rack(16), scheme, workload: Workload::of_flows(flows), seed: 1, stop: None }.run().unwrap();
     assert!(outcome.counters.full.data > 50 && outcome.flows.iter().all(|flow| flow.finish.is_some()));
     assert!(outcome.counters.retransmitted >= outcome.counters.full.data);
+}
+
+/// What waits in the sender's limiter is not asked for again without end: 200 packets of which one leaves in 500 us.
+#[test]
+fn a_limiter_is_waited_for() {
+    let mut scheme = scheme();
+    scheme.limiter = Limiter::PerHost(PerHost::new(500 * US, [1_500; 8]));
+    scheme.transport.min_rto = 200 * US;
+    let flows = Flows::List(vec![FlowSpec { start: 0, src: 1, dst: 0, packets: 200 }]);
+    let outcome = Scenario { topology: rack(2), scheme, workload: Workload::of_flows(flows), seed: 1, stop: None }.run().unwrap();
+    let took = outcome.flows[0].finish.unwrap();
+    assert!((199 * 500 * US..2 * 199 * 500 * US).contains(&took), "{took} ps");
+    assert!(outcome.counters.retransmitted < 200, "{}", outcome.counters.retransmitted);
 }

@@ -75,6 +75,11 @@ impl Flow {
         self.set_timer(t, now);
     }
 
+    /// Packets wait in the host's limiter.
+    pub fn is_held(&self, now: Ps) -> bool {
+        self.held > now
+    }
+
     /// Nothing was heard of it.
     pub fn back_off(&mut self, t: &Transport, now: Ps) {
         self.timeouts += 1;

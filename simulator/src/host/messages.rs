@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What hosts know of Homa's messages.
+
+use crate::core::time::Ps;
+
+/// A message, by its flow's slot.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Message {
+    /// The sender may send those below; the receiver has said so.
+    pub granted: u32,
+    pub asked: u32,
+    /// Of those that were granted.
+    pub level: u8,
+    /// The sender's next new packet, and those that are asked for again.
+    pub next: u32,
+    pub again: (u32, u32),
+    /// The receiver knows of it, and has asked again so often since something came.
+    pub known: bool,
+    pub asks: u32,
+}
+
+/// What a host is about.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Host {
+    /// Its messages that are not finished, and those that come to it and are not complete.
+    pub out: Vec<u32>,
+    pub coming: Vec<u32>,
+    /// When its link will have sent what it was given.
+    pub free: Ps,
+    /// An event looks again then.
+    pub wakes: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Homa {
+    pub messages: Vec<Message>,
+    pub hosts: Vec<Host>,
+}
+
+impl Homa {
+    /// Packets that a message may send now.
+    pub fn ready(&self, slot: u32) -> bool {
+        let message = &self.messages[slot as usize];
+        message.next < message.granted || message.again.0 < message.again.1
+    }
+}

@@ -1,0 +1,53 @@
+"""What came after QJump, by the command line: a run of the smoke preset, all of its arms, and a scheme of
+theirs on the testbed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from qjump_mn.results import directory
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.toolbox import simulator
+from tests.guest import trees
+from tests.simulator.short import command
+
+pytestmark = pytest.mark.guest
+
+RIVALS = ("swift", "bbr", "dcqcn", "homa", "aequitas")
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    trees.kernel_tree(None)
+    simulator.package(print)
+    out = tmp_path_factory.mktemp("rivals")
+    done = subprocess.run(
+        command(out, "rivals", "--preset", "smoke"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return directory.existing(out / "last")
+
+
+def test_every_scheme_runs_and_is_drawn(smoke: RunDirectory) -> None:
+    arms = {name.split("/")[0] for name in smoke.manifest.trials}
+    assert {f"{rival}_0_{load}" for rival in RIVALS for load in (2, 6)} <= arms
+    assert all(record.status == "done" for record in smoke.manifest.trials.values())
+    assert (smoke.path / "fig" / "sweep.png").is_file()
+
+
+def test_a_scheme_of_theirs_has_its_settings(smoke: RunDirectory) -> None:
+    built = (smoke.path / "trials" / "homa_0_2" / "1" / "asbuilt" / "scenario.json").read_text()
+    assert '"kind": "Homa"' in built and '"scheduled": 6' in built
+    built = (smoke.path / "trials" / "aequitas_0_2" / "1" / "asbuilt" / "scenario.json").read_text()
+    assert '"kind": "Aequitas"' in built and '"kind": "Swift"' in built
+
+
+def test_the_testbed_runs_them_too(smoke: RunDirectory, tmp_path: Path) -> None:
+    short = ("-s", "replicates=1", "-s", "duration=5ms", "-s", "workloads.job.map_size=1MB")
+    argv = command(tmp_path, "fig7", "--preset", "10g", "--scheme", "homa", *short)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    found = directory.existing(tmp_path / "last")
+    assert found.manifest.trials["homa/1"].status == "done", done.stdout + done.stderr
