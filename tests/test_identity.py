@@ -27,7 +27,7 @@ NOT_RUN = {
 
 @pytest.fixture(autouse=True)
 def examples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What no experiment of ours has is in an example: the program "command"."""
+    """What no experiment of ours has is in an example: the program "command", a cable that fails."""
     monkeypatch.setenv("QJUMP_MN_PATH", str(ROOT / "examples"))
 
 
@@ -42,6 +42,7 @@ def plans() -> Iterator[Plan]:
     yield resolve.plan("fig3b", "memaslap", [])
     yield resolve.plan("fig3a", "paper", [])
     yield fig3a(only=["idle", "contended"], perturb=2)
+    yield resolve.plan("fig3a", "smoke", ["topology=two-ways"])
 
 
 def other(value: Any) -> Any:
