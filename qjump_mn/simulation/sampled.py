@@ -33,7 +33,7 @@ def watch(network: Network, end: int | None) -> qjump_sim.Watch | None:
         return None
     if end is None:
         return qjump_sim.Watch(every=_EVERY, most=most)
-    return qjump_sim.Watch(every=-(-end // (most - 1)), until=end)
+    return qjump_sim.Watch(every=max(1, end // (most - 1)), until=end)
 
 
 def series(network: Network, sampled: qjump_sim.Series) -> Series:
