@@ -91,7 +91,8 @@ def main() -> None:
     times = times_ns2(runs, counted)
     if times < LEAST:
         raise SystemExit(
-            f"DCTCP is {times:.1f} times as fast as ns-2, and was 19 times: below {LEAST} it has lost its speed"
+            f"DCTCP is {times:.1f} times as fast as ns-2, and was 19 times: below {LEAST} something has cost "
+            "it its speed"
         )
 
 

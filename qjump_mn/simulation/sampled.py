@@ -6,7 +6,6 @@ import numpy as np
 
 import qjump_sim
 from qjump_mn.model.topology import Network
-from qjump_mn.programs.tracks import MOST_LABELS
 from qjump_mn.results.series import Port, Series
 from qjump_mn.simulation.scenario import numbers
 
@@ -14,6 +13,8 @@ _SAMPLES = 500
 """At most: more than a screen is wide in the parts that a reader compares."""
 _VALUES = 4_000_000
 """That a series holds at most, 32 MB: networks of many ports have fewer samples."""
+_PORTS = 8
+"""That are kept: nobody tells more lines apart (`qjump_mn.programs.tracks`, which would bring pyarrow)."""
 _LEAST = 50
 """Fewer samples than this are no line."""
 _EVERY = 10 * qjump_sim.US
@@ -32,7 +33,7 @@ def watch(network: Network, end: int | None) -> qjump_sim.Watch | None:
         return None
     if end is None:
         return qjump_sim.Watch(every=_EVERY, most=most)
-    return qjump_sim.Watch(every=-(-end // (most - 1)), until=end)
+    return qjump_sim.Watch(every=max(1, end // (most - 1)), until=end)
 
 
 def series(network: Network, sampled: qjump_sim.Series) -> Series:
@@ -48,7 +49,7 @@ def series(network: Network, sampled: qjump_sim.Series) -> Series:
         return hosts[number] if kind == "host" else switches[number]
 
     dropped, again, marked, timeouts = sampled.totals.T.tolist()
-    kept = waiting[:MOST_LABELS]
+    kept = waiting[:_PORTS]
     ports = [
         Port((name(sampled.ports[port][0]), name(sampled.ports[port][1])), sampled.queued[:, port].tolist())
         for port in kept

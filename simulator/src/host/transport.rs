@@ -23,6 +23,8 @@ pub enum Rank {
 
 /// Reliable transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// Each is a switch of its own.
+#[allow(clippy::struct_excessive_bools)]
 pub struct Transport {
     /// Bytes of a data packet on the wire.
     pub data_bytes: u16,

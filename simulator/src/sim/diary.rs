@@ -23,6 +23,8 @@ pub enum Traced {
 
 /// A packet at the end of a link, or dropped at its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// Each is a bit of the packet.
+#[allow(clippy::struct_excessive_bools)]
 pub struct Hop {
     /// When its last bit came, or it was dropped.
     pub at: Ps,

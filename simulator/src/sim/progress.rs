@@ -2,7 +2,9 @@
 //! How far a run has come.
 
 use crate::core::time::Ps;
+use crate::host::flow::Flow;
 use crate::host::hosts::Hosts;
+use crate::host::result::FlowResult;
 
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,12 +22,12 @@ pub struct Progress {
 
 impl Progress {
     pub(crate) fn of(now: Ps, stop: Option<Ps>, hosts: &Hosts) -> Self {
-        let done = |flow: &&crate::host::result::FlowResult| flow.finish.is_some();
+        let done = |flow: &&FlowResult| flow.finish.is_some();
         let listed = |key: u32| (key as usize) < hosts.records.len();
         let under_way = hosts.flows.iter().filter(|flow| !flow.finished() && listed(flow.key));
         let sum = |packets: &mut dyn Iterator<Item = u32>| packets.map(u64::from).sum::<u64>();
-        let acknowledged = sum(&mut hosts.records.iter().filter(done).map(|flow| flow.packets))
-            + sum(&mut under_way.map(|flow| flow.acknowledged()));
+        let acknowledged =
+            sum(&mut hosts.records.iter().filter(done).map(|flow| flow.packets)) + sum(&mut under_way.map(Flow::acknowledged));
         let all = sum(&mut hosts.records.iter().map(|flow| flow.packets));
         let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         Progress {
