@@ -12,6 +12,7 @@ import statistics
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
@@ -70,7 +71,7 @@ def _cost(folder: Path, record: Manifest) -> PresetCost | None:
         return None
     keys = {name: key for key, name in usual.items()}
     arms = {name: ArmCost(keys[name], round(statistics.mean(each), 2)) for name, each in took.items()}
-    by = "processor" if by_processor else "clock"
+    by: Literal["processor", "clock"] = "processor" if by_processor else "clock"
     return PresetCost(record.backend, by, max(memory) or None, arms)
 
 
@@ -114,13 +115,14 @@ def _rows(found: Costs) -> Iterator[str]:
     yield f"| {' | '.join(HEADS)} |"
     yield f"|{'---|' * len(HEADS)}"
     for name, preset in found.presets.items():
-        usual, backend = _usual(*name.split("/")), registry.make(preset.backend)
+        experiment, _, of = name.partition("/")
+        usual, backend = _usual(experiment, of), registry.make(preset.backend)
         known = [(usual[arm.run], arm.seconds) for arm in preset.arms.values() if arm.run in usual]
         if not known:
             continue
         others = {one: cost for one, cost in found.presets.items() if one != name}
         factors = costs.Factors(
-            resolve.plan(*name.split("/"), []), backend, msgspec.structs.replace(found, presets=others)
+            resolve.plan(experiment, of, []), backend, msgspec.structs.replace(found, presets=others)
         )
         took = sum(seconds for _, seconds in known)
         said = sum(costs.said_s(trial, backend) for trial, _ in known)
