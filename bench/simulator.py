@@ -150,7 +150,8 @@ def program() -> str:
 def compiled(crate: Path) -> list[dict[str, Any]]:
     """Compile a crate; what cargo says of each of its parts."""
     cargo = needed("cargo", "Rust is not installed: the simulator is compiled with cargo 1.85 or later")
-    command = [cargo, "build", "--release", "--message-format=json", "--manifest-path", str(crate / "Cargo.toml")]
+    manifest = str(crate / "Cargo.toml")
+    command = [cargo, "build", "--release", "--message-format=json", "--manifest-path", manifest]
     said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return [json.loads(line) for line in said.splitlines()]
 
