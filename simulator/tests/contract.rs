@@ -155,6 +155,14 @@ fn scheme() -> impl Strategy<Value = Scheme> {
             scheme.transport.delayed_ack = delay.map(|us| us * US);
             scheme.transport.handshake = handshake.map(|us| us * US);
             scheme.transport.fixed_rto &= bears_fixed_rto(&scheme);
+            // What a limiter drops, Homa's receivers ask for again without end, which is refused.
+            if matches!(scheme.transport.congestion, Congestion::Homa { .. }) {
+                scheme.limiter = match scheme.limiter {
+                    Limiter::PerFlow { .. } => Limiter::None,
+                    Limiter::PerHost(rule) => Limiter::PerHost(PerHost { mode: Mode::Delay, limit: None, ..rule }),
+                    other => other,
+                };
+            }
             // Doubled without end, a timeout makes a flow that is starved on purpose last for hours.
             scheme.transport.max_rto = 10 * MS;
             scheme
@@ -465,6 +473,9 @@ fn wrong_input_is_told() {
     assert!(run(&tight, (0, 1, 6)).unwrap().starts_with("limiter: level 0 has 1000 bytes"));
     let none = Scheme { limiter: Limiter::PerHost(PerHost { limit: Some(0), ..PerHost::new(US, [9_000; 8]) }), ..tcp };
     assert_eq!(run(&none, (0, 1, 6)).unwrap(), "limiter: a limit of 0 packets lets none wait: use mode drop");
+    let mut homa = Scheme::qjump_script();
+    homa.transport.congestion = Congestion::Homa { scheduled: 6 };
+    assert!(run(&homa, (0, 1, 6)).unwrap().starts_with("limiter: what it drops, Homa's receivers ask for again"));
     let short = Scheme { queue: Queue::DropTail(Limit::Bytes(1_000)), ..tcp };
     assert!(run(&short, (0, 1, 6)).unwrap().starts_with("queue: its limit of 1000 bytes"));
     assert_eq!(

@@ -7,6 +7,7 @@
 //! sizes are settings and not measured, and there is no BUSY, for a sender that hears nothing asks with a probe.
 
 use crate::core::event::{HOST, TIMER};
+use crate::core::rng::mix;
 use crate::core::time::{Ps, S};
 use crate::host::hosts::Hosts;
 use crate::host::messages::{Host, Message};
@@ -161,7 +162,8 @@ impl Hosts {
                 coming.push(slot);
             }
             message.asks = 0;
-            flow.receiver.due = net.now + self.manner.of(flow).min_rto;
+            let wait = self.manner.of(flow).min_rto;
+            flow.receiver.due = net.now + wait + mix(net.now ^ u64::from(slot)) % (wait / 4 + 1);
             if flow.receiver.timer_at == Ps::MAX {
                 self.keep_ack_timer(net, slot);
             }
@@ -238,7 +240,9 @@ impl Hosts {
         let (from, to) = flow.receiver.gap(asked);
         let (host, most) = (usize::from(flow.to), self.manner.of(flow).congestion.scheduled());
         let t = self.manner.of(flow);
-        flow.receiver.due = net.now + (t.min_rto << asks).min(t.max_rto);
+        // Up to a quarter later, by the time: in step with its sender's probes, what is sent again would meet them for ever.
+        let wait = (t.min_rto << asks).min(t.max_rto);
+        flow.receiver.due = net.now + wait + mix(net.now ^ u64::from(slot)) % (wait / 4 + 1);
         self.keep_ack_timer(net, slot);
         let left = |slot: u32| self.flows[slot as usize].size() - self.flows[slot as usize].receiver.got();
         let before = self.homa.hosts[host].coming.iter().filter(|&&other| left(other) < left(slot)).count();
@@ -250,7 +254,10 @@ impl Hosts {
     /// The sender has heard nothing for long.
     pub(super) fn ask_receiver(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
-        flow.back_off(self.manner.of(flow), net.now);
+        let t = self.manner.of(flow);
+        flow.back_off(t, net.now);
+        let (host, bytes) = (flow.from, t.ack_bytes);
+        self.occupy(net.now, host, bytes);
         self.send_bare(net, slot, Kind::Probe, false);
         self.keep_timer(net, slot);
     }

@@ -72,6 +72,15 @@ impl PerHost {
 }
 
 impl Limiter {
+    /// Whether packets may be lost in it.
+    pub(crate) fn drops(&self) -> bool {
+        match self {
+            Limiter::None | Limiter::Aequitas(_) => false,
+            Limiter::PerFlow { .. } => true,
+            Limiter::PerHost(rule) => rule.mode == Mode::Drop || rule.limit.is_some(),
+        }
+    }
+
     /// `ack`: bytes of a packet without data.
     pub(crate) fn check(&self, ack: u16) -> Result<()> {
         if let Limiter::Aequitas(of) = self {

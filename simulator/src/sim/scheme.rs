@@ -52,6 +52,12 @@ impl Scheme {
         if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(Error::new("levels: the largest flows of the levels do not increase"));
         }
+        let granted = self.manner().transports.iter().any(|transport| transport.congestion.is_granted());
+        if granted && self.limiter.drops() {
+            return Err(Error::new(
+                "limiter: what it drops, Homa's receivers ask for again without end: let it delay, without a limit",
+            ));
+        }
         self.limiter.check(self.transport.ack_bytes)
     }
 
