@@ -55,7 +55,7 @@ def test_every_option_may_be_a_variable() -> None:
         ("qjump-mn run fig3a --preset smoke --arms idle,c", ["idle,contended"]),
         ("qjump-mn run fig3a --preset nosuch --arms i", []),
         ("qjump-mn run --arms i", []),
-        ("qjump-mn run fig3a --scheme dctcp,pf", ["dctcp,pfabric"]),
+        ("qjump-mn run fig3a --scheme dctcp,pf", ["dctcp,pfabric", "dctcp,pfc"]),
         ("qjump-mn run fig3a --backend ", ["guest", "host", "simulator"]),
         ("qjump-mn new p", ["program"]),
     ],

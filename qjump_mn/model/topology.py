@@ -127,7 +127,8 @@ class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A link in plain numbers: its ``model``, rate, what each level of a port before it holds, and its
     propagation, one way. The others are as in :class:`LinkSpec`, 0 where a link is never paused, and where
-    there is no host; ``host_jitter`` has (per cent, ns)."""
+    there is no host; ``host_jitter`` has (per cent, ns). ``pfc`` is None where it is off, for what is not
+    there has no part in a plan's identity."""
 
     model: str
     rate_bps: int
@@ -137,7 +138,7 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     orphan: bool
     xoff_bytes: int
     xon_bytes: int
-    pfc: bool = False
+    pfc: bool | None = None
     host_ns: int = 0
     host_jitter: tuple[tuple[float, int], ...] = ()
 
@@ -181,7 +182,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             orphan=True,
             xoff_bytes=0,
             xon_bytes=0,
-            pfc=False,
+            pfc=None,
             host_ns=0,
         )
         return msgspec.structs.replace(self, link=plain, trunk=plain, jittery=())
@@ -444,7 +445,7 @@ def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
         orphan=spec.orphan,
         xoff_bytes=int(spec.xoff),
         xon_bytes=int(spec.xon),
-        pfc=spec.pfc,
+        pfc=spec.pfc or None,
         host_ns=int(spec.host_time),
     )
     trunk = msgspec.structs.replace(
