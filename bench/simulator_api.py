@@ -24,6 +24,7 @@ PARTS = {
     "network": "Networks",
     "traffic": "Traffic",
     "scheme": "Schemes",
+    "queues": "Queues",
     "apps": "Applications",
     "outcome": "Outcomes",
     "watch": "Instruments",
