@@ -7,6 +7,7 @@ import base64
 import json
 import lzma
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 from qjump_mn import toolbox
 from qjump_mn.guest import Image, Job, Setup, prepare, run
-from qjump_mn.toolbox import build
+from qjump_mn.toolbox import build, debug
 from qjump_mn.toolbox.selection import MODULES, QDISCS
 from tests.guest import trees
 
@@ -84,6 +85,17 @@ def outside(image: Image, name: str) -> bytes:
     path = next((image.kernel.parents[1] / "usr/lib/modules").glob(f"*/kernel/{name}.ko*"))
     data = path.read_bytes()
     return lzma.decompress(data) if path.suffix == ".xz" else data
+
+
+def debug_module(name: str, suite: str, folder: Path) -> bytes:
+    """The module of ``name``.c beside this file, compiled for a debug kernel."""
+    shutil.copy(Path(__file__).with_name(f"{name}.c"), folder)
+    (folder / "Makefile").write_text(f"obj-m := {name}.o\n")
+    kernel = debug.kernel_tree(suite)
+    kernel.run(
+        ["make", "-C", f"/usr/lib/modules/{kernel.kernel_release}/build", "M=/build", "modules"], folder
+    )
+    return (folder / f"{name}.ko").read_bytes()
 
 
 def job_of(

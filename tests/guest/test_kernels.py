@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from qjump_mn.guest import Image, Setup, prepare, run
 from qjump_mn.toolbox import debug
 from tests.guest import test_qdisc as quick
 from tests.guest import test_qdisc_pause as pause
-from tests.guest.checks import Guest, job_of
+from tests.guest.checks import Guest, debug_module, job_of
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.timeout(7200)]
 
@@ -88,13 +87,8 @@ def guest(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Guest:
 def broken(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     """The debug kernel with tests/guest/broken.c."""
     folder = tmp_path_factory.mktemp("broken")
-    shutil.copy(Path(__file__).with_name("broken.c"), folder)
-    (folder / "Makefile").write_text("obj-m := broken.o\n")
-    kernel = debug.kernel_tree(debug.SUITE)
-    kernel.run(
-        ["make", "-C", f"/usr/lib/modules/{kernel.kernel_release}/build", "M=/build", "modules"], folder
-    )
-    return measured(image, [["kernel_health"]], {"broken.ko": (folder / "broken.ko").read_bytes()}, folder)
+    files = {"broken.ko": debug_module("broken", debug.SUITE, folder)}
+    return measured(image, [["kernel_health"]], files, folder)
 
 
 def test_no_memory_is_lost_and_lockdep_watched_to_the_end(guest: Guest) -> None:

@@ -7,7 +7,6 @@ The clock is the host's, so that nothing of it is asserted: only that nothing br
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import msgspec
@@ -16,7 +15,7 @@ import pytest
 from qjump_mn.guest import Image, prepare
 from qjump_mn.toolbox import debug
 from tests.guest import several
-from tests.guest.checks import EXPECTED_LOG, LATE_TIMER, Guest, job_of, kernel_image
+from tests.guest.checks import EXPECTED_LOG, LATE_TIMER, Guest, debug_module, job_of, kernel_image
 from tests.guest.races import Races, races
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.timeout(10_800)]
@@ -107,13 +106,8 @@ def planted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """What KCSAN says of tests/guest/racing.c."""
     image = debug_image(request, debug.RACES)
     folder = tmp_path_factory.mktemp("planted")
-    shutil.copy(Path(__file__).with_name("racing.c"), folder)
-    (folder / "Makefile").write_text("obj-m := racing.o\n")
-    kernel = debug.kernel_tree(debug.RACES)
-    kernel.run(
-        ["make", "-C", f"/usr/lib/modules/{kernel.kernel_release}/build", "M=/build", "modules"], folder
-    )
-    job = job_of([["kcsan", "racing_add"]], {"racing.ko": (folder / "racing.ko").read_bytes()}, 1800)
+    files = {"racing.ko": debug_module("racing", debug.RACES, folder)}
+    job = job_of([["kcsan", "racing_add"]], files, 1800)
     code, _ = several.run(image, job, folder, memory_mb=debug.MEMORY_MB, wall_deadline_s=1800)
     assert code == 0
     guest = Guest("6.12", folder, json.loads((folder / "results.json").read_text()))
