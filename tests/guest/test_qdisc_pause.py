@@ -69,7 +69,8 @@ def test_a_pause_holds_the_next_frame_and_a_resume_lets_it_go_to_the_ns(guest: G
     assert (case["arrived"], case["sent"]["sent"], case["obeyed"]["received"]) == (6, 1, 1)
     assert case["sent"]["max_ingress"] == 4 * 1518
     *others, gap = case["gaps"]
-    assert all(abs(other - frame) < 3000 for other in others) and len(others) == 4
+    # A stamp may be held up for what the switch does with one packet, 5.6 us: by 4.5 us on 7.3.
+    assert all(abs(other - frame) < 7000 for other in others) and len(others) == 4
     # From the fifth frame's start, 4 frames after the first's, which had arrived at the switch (12 bytes less
     # than a frame) by then.
     expected = (frame - 12 * 800) + 3 * slow + values["control_ns"] - 4 * frame

@@ -2,14 +2,16 @@
 //! What links' queues hold at an instant.
 
 use crate::core::time::Ps;
-use crate::net::link::{to_go, Links, Service};
+use crate::net::link::{to_go, Links, Service, NOWHERE};
 use crate::packet::Pool;
 use crate::queue::discipline::Discipline;
 use crate::queue::priority::BANDS;
 
 impl Links {
+    /// How many there are, without the one that leads nowhere.
     pub fn len(&self) -> u32 {
-        self.all.len() as u32
+        let nowhere = self.all.last().is_some_and(|last| last.to == 2 * NOWHERE);
+        self.all.len() as u32 - u32::from(nowhere)
     }
 
     /// Where packets of a link wait that are not known at arrival to be sent.

@@ -6,7 +6,7 @@ from qjump_sim.scenario import Scenario
 from qjump_sim.scheme import Congestion, Scheme, Transport
 from qjump_sim.watch import End, Watch
 
-__all__ = ["fig9", "hadoop", "headroom", "host_numbers", "linux", "phases", "read_flows", "regions", "run", "scheme"]
+__all__ = ["fat_tree", "fig9", "hadoop", "headroom", "host_numbers", "linux", "phases", "read_flows", "regions", "run", "scheme"]
 
 # Columns are the bytes of int64 arrays.
 def run(
