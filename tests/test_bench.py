@@ -14,7 +14,7 @@ from PIL import Image
 
 from bench import figures, manual, marks, readme, reference, schemes, simulator
 from qjump_mn.analysis import pipeline
-from qjump_mn.model import resolve
+from qjump_mn.model import loading, resolve
 from qjump_mn.programs import registry
 from tests import synthetic
 
@@ -188,6 +188,15 @@ def test_the_page_of_figures_is_written_from_runs_that_are_there(
     told = capsys.readouterr().err
     assert f"fig3b: no complete run in {runs}, its section stays\n" in told and "fig3a: " not in told
     assert figures.complete(runs, "fig3a") == run.path
+
+
+def test_the_page_of_figures_has_every_experiment_and_no_smoke_run() -> None:
+    found = {
+        key: figures.RUN.search(section) or pytest.fail(f"docs/figures.md: {key} says of no run")
+        for key, section in figures.written()
+    }
+    assert set(found) == {key for name in loading.names("experiments") for key in figures.SECTIONS.get(name, (name,))}
+    assert [key for key, run in found.items() if run["preset"].split()[0] == "smoke"] == []
 
 
 def test_the_manual_page_is_the_command_lines() -> None:
