@@ -43,7 +43,7 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     topologies = " and ".join(dict.fromkeys(arm.network.topology for arm in arms)) or plan.network.topology
     ratios = [f"buffer {plan.network.link.buffer_bytes / theory.frame_bytes(plan.network.mtu_bytes):.4g}"]
     if epochs:
-        ratios.append("epoch " + joined.join(f"{epoch / 1e6 / frame_ms:.3g}" for epoch in epochs))
+        ratios.append("epoch " + joined.join(_three(epoch / 1e6 / frame_ms) for epoch in epochs))
     ratios += [f"idle {_two(idle_ms / frame_ms)}"] if idle_ms else []
     return (
         f"{clock}; {plan.network.told_links}{model}{hosts}, topology {topologies}{epoch_text}; "
@@ -103,6 +103,11 @@ def spans(what: str, seeds: Collection[int]) -> str:
     is_interval = bootstrap.LEAST <= many <= bootstrap.WHOLE
     which = f": the 95 % bootstrap interval of the median over {many} seeds" if is_interval else ""
     return f" The {what} the replicates{which}."
+
+
+def _three(value: float) -> str:
+    """Three digits that count; all before the point."""
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _two(frames: float) -> str:

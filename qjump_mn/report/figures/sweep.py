@@ -54,9 +54,10 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     with style.applied():
         columns = _columns(panels)
         entries = len(panels[0][1])
-        over = len(columns) > 1  # one legend for all panels
-        above = len(panels) == 1 and entries > MANY  # the legend: among so many lines there is no room for it
-        margin = 0.55 + 0.2 * -(-entries // ACROSS) if over else 0.75 if above else 0.3
+        # One legend for all panels, above them: among many lines there is no room for it.
+        alike = len({tuple(line.label for line in lines) for _, lines in panels}) == 1
+        over = len(columns) > 1 or (alike and entries > MANY)
+        margin = 0.55 + 0.2 * -(-entries // ACROSS) if over else 0.3
         rows = max(map(len, columns))
         inches = PANEL_INCHES * rows + 0.8 + margin
         figure = matplotlib.figure.Figure(figsize=(7.2, inches))
@@ -89,7 +90,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
                         times=_has_times(panel),
                     )
                 if not over:
-                    _legend(axis, len(drawn), above=above)
+                    _legend(axis, len(drawn))
                 axis.set_title(
                     _title(panel, index, len(panels), published.title(place) if published else ""), loc="left"
                 )
@@ -320,19 +321,16 @@ def _bound(
         )
 
 
-def _legend(axis: matplotlib.axes.Axes, lines: int, *, above: bool) -> None:
-    """A panel's own, in it or ``above`` it."""
-    if above:
-        axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=7, ncols=-(-lines // 2))
-    else:
-        axis.legend(
-            loc="best",
-            fontsize=7,
-            ncols=2 if lines > MANY else 1,
-            frameon=True,
-            framealpha=0.9,
-            edgecolor="none",
-        ).set_zorder(20)
+def _legend(axis: matplotlib.axes.Axes, lines: int) -> None:
+    """A panel's own."""
+    axis.legend(
+        loc="best",
+        fontsize=7,
+        ncols=2 if lines > MANY else 1,
+        frameon=True,
+        framealpha=0.9,
+        edgecolor="none",
+    ).set_zorder(20)
 
 
 def _seeds(panels: list[tuple[PanelSpec, list[Line]]]) -> set[int]:
