@@ -195,7 +195,9 @@ def test_the_page_of_figures_has_every_experiment_and_no_smoke_run() -> None:
         key: figures.RUN.search(section) or pytest.fail(f"docs/figures.md: {key} says of no run")
         for key, section in figures.written()
     }
-    assert set(found) == {key for name in loading.names("experiments") for key in figures.SECTIONS.get(name, (name,))}
+    assert set(found) == {
+        key for name in loading.names("experiments") for key in figures.SECTIONS.get(name, (name,))
+    }
     assert [key for key, run in found.items() if run["preset"].split()[0] == "smoke"] == []
 
 

@@ -26,7 +26,14 @@ class Buildah:
     def __init__(self, folder: Path) -> None:
         if not shutil.which("buildah"):
             pytest.skip("buildah is not installed")
-        self._kept = ["--storage-driver", "vfs", "--root", str(folder / "kept"), "--runroot", str(folder / "run")]
+        self._kept = [
+            "--storage-driver",
+            "vfs",
+            "--root",
+            str(folder / "kept"),
+            "--runroot",
+            str(folder / "run"),
+        ]
         self._env = {**os.environ, "BUILDAH_ISOLATION": "chroot", "TMPDIR": str(folder)}
 
     def __call__(self, *arguments: str) -> str:
@@ -71,5 +78,7 @@ def test_the_image_of_the_containerfile_has_the_reference_results(machine: Path,
     assert run("doctor")
     said = run("fig3a", "--preset", "smoke", "--arms", "idle", "--out", "/home/student/results")
     assert re.search(rf"^Reference: .*{ONE_TRIAL}", said, re.M), said
-    who = buildah("run", "--cap-drop", "all", container, "--", "sh", "-c", "id -un; grep CapEff /proc/self/status")
+    who = buildah(
+        "run", "--cap-drop", "all", container, "--", "sh", "-c", "id -un; grep CapEff /proc/self/status"
+    )
     assert re.fullmatch(r"student\s+CapEff:\s+0+", who)

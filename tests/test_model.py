@@ -14,7 +14,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, units
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.resolve import plan
-from qjump_mn.model.topology import resolve_network
+from qjump_mn.model.wiring import resolve_network
 from qjump_mn.programs.iperf.program import IperfPlan
 from qjump_mn.programs.ping.program import PingPlan
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from qjump_mn.errors import InvalidRunError, UsageError
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.model.topology import check_emulated
+from qjump_mn.model.wiring import check_emulated
 from qjump_mn.programs import registry
 from qjump_mn.steps import asbuilt, readback
 

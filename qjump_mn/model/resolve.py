@@ -13,7 +13,8 @@ from qjump_mn.model import clock, filenames, known, limiter, loading, perturbati
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec
 from qjump_mn.model.plan import ArmPlan, Judged, Plan, Run, Shown
 from qjump_mn.model.scheme import Presented, resolve_scheme
-from qjump_mn.model.topology import LinkSpec, Network, resolve_network
+from qjump_mn.model.topology import LinkSpec, Network
+from qjump_mn.model.wiring import resolve_network
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import Flow, WorkloadPlan, WorkloadSpec
 
