@@ -241,6 +241,23 @@ def test_what_must_be_root_stands_on_a_vlan_device_with_queues_and_leaves_one_wi
     assert not any("numtxqueues" in " ".join(step.argv) for step in others)
 
 
+def test_gates_come_after_what_else_is_added_to_their_interface() -> None:
+    taprio = arm(with_schemes("taprio"), "taprio")
+    (replies,) = (host for workload in taprio.workloads for host, _ in workload.echo_replies)
+    lines = [
+        line
+        for step in treatment(taprio, 1)
+        if isinstance(step, Run) and step.node == replies and step.argv[0] == "tc"
+        for line in step.stdin.splitlines()
+        if f"dev {replies}-eth0.2 " in line
+    ]
+    assert lines[0].endswith(" clsact")
+    gates = "sched-entry S c0 1233600 sched-entry S 3f 22204800 sched-entry S 00 1233600"
+    assert lines[-1] == (
+        f"qdisc change dev {replies}-eth0.2 root handle 100: taprio base-time 0 {gates} clockid CLOCK_TAI"
+    )
+
+
 def test_an_arm_of_another_scheme_keeps_its_name(mine: Path) -> None:
     mine.rename(mine.with_name("contended.toml"))
     with pytest.raises(UsageError, match="has an arm 'contended' of another scheme, 'none'"):
