@@ -55,6 +55,11 @@ def test_every_scheme_may_be_added_to_every_experiment_that_compares(name: str) 
         assert name in {one.scheme.name for one in resolved.arms if key in (one.series, one.name)}
 
 
+def test_an_arm_may_be_called_as_its_scheme_is() -> None:
+    resolved = plan("fig3a", "smoke", [], schemes=["fq-codel"], only=["idle", "fq-codel"])
+    assert [one.name for one in resolved.arms_run] == ["idle", "fq_codel"]
+
+
 def test_a_scheme_meets_the_workloads_of_the_contended_arm() -> None:
     resolved = with_schemes("dctcp")
     added, contended = arm(resolved, "dctcp"), arm(resolved, "contended")
