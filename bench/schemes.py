@@ -10,6 +10,7 @@ standard output.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import subprocess
@@ -163,12 +164,12 @@ def table() -> str:
 
 
 class Row(NamedTuple):
-    """A scheme at one scale: a cell for each column, None where it was not measured."""
+    """A scheme at one scale: a cell for each column, or in two words why there is none."""
 
     scale: str
     scheme: str
     label: str
-    cells: tuple[float | None, ...]
+    cells: tuple[float | str, ...]
     measured: tuple[Measured, ...]
 
 
@@ -205,21 +206,27 @@ def _rows_of(scale: str, figures: dict[str, dict[str, Measured]]) -> Iterator[Ro
             for figure, arms in figures.items()
         }
         cells = tuple(
-            _cell(column, of.get(column.figure), figures.get(column.figure, {})) for column in COLUMNS
+            _cell(scale, column, of.get(column.figure), figures.get(column.figure, {})) for column in COLUMNS
         )
         label = loading.scheme(scheme).label
         yield Row(scale, scheme, label, cells, tuple(arm for arm in of.values() if arm is not None))
 
 
-def _cell(column: Column, arm: Measured | None, arms: dict[str, Measured]) -> float | None:
+def _cell(scale: str, column: Column, arm: Measured | None, arms: dict[str, Measured]) -> float | str:
     alone = arms.get(column.alone)
     if arm is None or alone is None:
-        return None
+        return "not run" if scale in _scales_of(column.figure) else "no preset"
     for measure in column.measures:
         ours, theirs = (one.values.get(column.workload, {}).get(measure) for one in (arm, alone))
         if ours is not None and theirs:
             return ours / theirs
-    return None
+    return "none arrived"
+
+
+@functools.cache
+def _scales_of(figure: str) -> frozenset[str]:
+    """At which a figure can be run."""
+    return frozenset(_scale(resolve.plan(figure, preset, []))[-1] for preset in loading.presets(figure))
 
 
 def everywhere(found: Kept) -> str:
@@ -229,7 +236,7 @@ def everywhere(found: Kept) -> str:
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for row in rows(found):
         cells = [row.scale, f"{row.label} (`{row.scheme}`)"]
-        cells += ["–" if cell is None else f"{cell:.3g}" for cell in row.cells]
+        cells += [cell if isinstance(cell, str) else f"{cell:.3g}" for cell in row.cells]
         cells += [_each(str(arm.seeds) for arm in row.measured), _each(arm.linux for arm in row.measured)]
         lines.append(f"| {' | '.join([*cells, _each(arm.commit for arm in row.measured)])} |")
     return "\n".join(lines)
@@ -241,7 +248,10 @@ def _each(words: Iterator[str]) -> str:
 
 def digest(found: Kept) -> str:
     """Of the numbers that the figure draws; the picture has it with it."""
-    drawn = [(row.scale, row.scheme, row.cells) for row in rows(found)]
+    drawn = [
+        (row.scale, row.scheme, [None if isinstance(cell, str) else cell for cell in row.cells])
+        for row in rows(found)
+    ]
     return hashlib.sha256(msgspec.json.encode(drawn)).hexdigest()
 
 
@@ -260,12 +270,12 @@ def draw(found: Kept) -> None:
                 points = [
                     (cell, labels.index(row.label))
                     for row in drawn
-                    if row.scale == scale and (cell := row.cells[number]) is not None
+                    if row.scale == scale and not isinstance(cell := row.cells[number], str)
                 ]
                 xs, ys = [x for x, _ in points], [y for _, y in points]
                 panel.plot(xs, ys, marker, color=colour, label=scale)
             panel.set(title=column.head, xscale="log")
-            known = [cell for row in drawn if (cell := row.cells[number]) is not None]
+            known = [cell for row in drawn if not isinstance(cell := row.cells[number], str)]
             style.logarithmic(panel.xaxis, *((1.0,) if max(known) > 10 * min(known) else (1.0, 2.0, 5.0)))
             panel.axvline(1, color=style.sheet().grey, linewidth=0.8)
         panels[0].set_yticks(range(len(labels)), labels)

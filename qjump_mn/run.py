@@ -54,7 +54,6 @@ VARIABLES = "QJUMP_MN"
 """What the variables for options begin with."""
 
 app = typer.Typer(
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
@@ -330,7 +329,7 @@ def check(
     arms: TheseArms = "",
     sample: Sample = None,
 ) -> None:
-    """Say whether a bundle is untouched, as assigned, and says what its raw files say."""
+    """Say whether a bundle is untouched and as assigned, and what its raw files say."""
     from qjump_mn.bundle import checking
 
     if (arms or sample) and not rerun:
@@ -366,8 +365,10 @@ def clean(
 
 
 def arguments(words: list[str]) -> list[str]:
-    """``fig3a --preset smoke`` means ``run fig3a --preset smoke``."""
-    if words and not words[0].startswith("-") and words[0] not in VERBS:
+    """``fig3a --preset smoke`` means ``run fig3a --preset smoke``; nothing, what there is."""
+    if not words:
+        return ["--help"]
+    if not words[0].startswith("-") and words[0] not in VERBS:
         return ["run", *words]
     return words
 

@@ -125,10 +125,13 @@ def test_a_scheme_is_told_as_how_many_times_what_each_program_is_alone() -> None
     known = {"fig3a/smoke": {"idle": arm("ideal", 2.0), "qjump": arm("qjump", 5.0)}}
     more = {"schemes/smoke": {"cake": arm("cake", 3.0, "decade00")}}
     first, second = schemes.rows(known | more)
-    assert (first.scheme, first.cells[0], first.cells[1:]) == ("cake", 1.5, (None,) * 5)
+    assert (first.scheme, first.cells[0], first.cells[1:]) == ("cake", 1.5, ("not run",) * 5)
     assert (second.scheme, second.cells[0]) == ("qjump", 2.5)
     row = schemes.everywhere(known | more).splitlines()[2]
-    assert row == "| 10 Mb/s | CAKE (`cake`) | 1.5 | – | – | – | – | – | 1 | 6.12 | decade00 |"
+    assert (
+        row
+        == "| 10 Mb/s | CAKE (`cake`) | 1.5 | not run | not run | not run | not run | not run | 1 | 6.12 | decade00 |"
+    )
 
 
 def test_arms_of_runs_and_of_reference_runs_are_kept(tmp_path: Path) -> None:

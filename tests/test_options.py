@@ -26,6 +26,11 @@ def test_the_version_is_told() -> None:
     assert called("--version") == (0, f"qjump-mn {__version__}\n", "")
 
 
+def test_the_name_alone_tells_what_there_is() -> None:
+    code, out, wrong = called()
+    assert (code, wrong) == (0, "") and out.startswith("Usage: qjump-mn")
+
+
 def test_a_kernel_that_there_is_not() -> None:
     sentence = "--kernel: there is no kernel '5.15': known are 6.1, 7; for the guest's own leave it out\n"
     assert called("run", "fig3a", "--kernel", "5.15") == (2, "", f"qjump-mn: {sentence}")

@@ -55,6 +55,11 @@ def test_every_scheme_may_be_added_to_every_experiment_that_compares(name: str) 
         assert name in {one.scheme.name for one in resolved.arms if key in (one.series, one.name)}
 
 
+def test_an_arm_may_be_called_as_its_scheme_is() -> None:
+    resolved = plan("fig3a", "smoke", [], schemes=["fq-codel"], only=["idle", "fq-codel"])
+    assert [one.name for one in resolved.arms_run] == ["idle", "fq_codel"]
+
+
 def test_a_scheme_meets_the_workloads_of_the_contended_arm() -> None:
     resolved = with_schemes("dctcp")
     added, contended = arm(resolved, "dctcp"), arm(resolved, "contended")
@@ -239,6 +244,23 @@ def test_what_must_be_root_stands_on_a_vlan_device_with_queues_and_leaves_one_wi
     assert placed.undo.stdin == "qdisc del dev h8-eth0.2 root\n"
     others = [step for step in treatment(arm(with_schemes(), "qjump"), 1) if isinstance(step, Run)]
     assert not any("numtxqueues" in " ".join(step.argv) for step in others)
+
+
+def test_gates_come_after_what_else_is_added_to_their_interface() -> None:
+    taprio = arm(with_schemes("taprio"), "taprio")
+    (replies,) = (host for workload in taprio.workloads for host, _ in workload.echo_replies)
+    lines = [
+        line
+        for step in treatment(taprio, 1)
+        if isinstance(step, Run) and step.node == replies and step.argv[0] == "tc"
+        for line in step.stdin.splitlines()
+        if f"dev {replies}-eth0.2 " in line
+    ]
+    assert lines[0].endswith(" clsact")
+    gates = "sched-entry S c0 1233600 sched-entry S 3f 22204800 sched-entry S 00 1233600"
+    assert lines[-1] == (
+        f"qdisc change dev {replies}-eth0.2 root handle 100: taprio base-time 0 {gates} clockid CLOCK_TAI"
+    )
 
 
 def test_an_arm_of_another_scheme_keeps_its_name(mine: Path) -> None:

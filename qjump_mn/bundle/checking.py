@@ -36,7 +36,7 @@ def check(
     arms: Sequence[str] = (),
     sample: int = 0,
 ) -> int:
-    """Say whether the bundle ``path`` is as it was made, is of the plan that was ``assigned``, and says what
+    """Say whether the bundle ``path`` is as it was made, of the plan that was ``assigned``, and says what
     its raw files say; ``again`` runs its trials here, as :func:`verification.verify` does with ``arms`` and
     ``sample``.
 

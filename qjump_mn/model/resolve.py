@@ -78,8 +78,11 @@ def plan(
             f"{where}: workloads.links: a trial's table of that name is the load of the links: give the "
             "workload another"
         )
+    named = {name for one in arms for name in (one.name, one.series)}
+    # The arm of scheme fq-codel is fq_codel.
+    only = [arm if arm in named else arm.replace("-", "_") for arm in only]
     for arm in only:
-        if arm not in {name for one in arms for name in (one.name, one.series)}:
+        if arm not in named:
             raise UsageError(f"{where}: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
     is_run = [not only or arm.name in only or arm.series in only for arm in arms]
     seeds, run = tuple(range(seed, seed + count)), tuple(itertools.compress(arms, is_run))

@@ -11,11 +11,15 @@ NAME = "series.json"
 
 
 class Port(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A port by the ends of its link: whose queue it is, and where that leads. ``queued``: bytes that it had
-    taken and not sent, at each instant."""
+    """A port by the ends of its link: whose queue it is, and where that leads.
+
+    ``queued``: bytes that it had taken and not sent, at each instant; ``levels``: of a queue with levels,
+    bytes that waited in each that ever had any, by "0" to "7", and by "ACKs" where those wait by themselves,
+    without what is being sent."""
 
     link: tuple[str, str]
     queued: list[int]
+    levels: dict[str, list[int]] = {}
 
 
 class Series(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

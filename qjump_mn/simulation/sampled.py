@@ -15,6 +15,8 @@ _VALUES = 4_000_000
 """That a series holds at most, 32 MB: networks of many ports have fewer samples."""
 _PORTS = 8
 """That are kept: nobody tells more lines apart (`qjump_mn.programs.tracks`, which would bring pyarrow)."""
+_CLASSES = ("ACKs", *map(str, range(8)))
+"""As the simulator has them in a queue with levels."""
 _LEAST = 50
 """Fewer samples than this are no line."""
 _EVERY = 10 * qjump_sim.US
@@ -50,8 +52,20 @@ def series(network: Network, sampled: qjump_sim.Series) -> Series:
 
     dropped, again, marked, timeouts = sampled.totals.T.tolist()
     kept = waiting[:_PORTS]
-    ports = [
-        Port((name(sampled.ports[port][0]), name(sampled.ports[port][1])), sampled.queued[:, port].tolist())
-        for port in kept
-    ]
+
+    def of(port: int) -> Port:
+        near, far = (name(end) for end in sampled.ports[port])
+        return Port((near, far), sampled.queued[:, port].tolist(), _levels(sampled, port))
+
+    ports = [of(port) for port in kept]
     return Series(sampled.at.tolist(), ports, len(waiting) - len(kept), dropped, again, marked, timeouts)
+
+
+def _levels(sampled: qjump_sim.Series, port: int) -> dict[str, list[int]]:
+    """What waited at a port by its class, of those that there were."""
+    if sampled.levels is None:
+        return {}
+    waiting = sampled.levels[:, port, :]
+    return {
+        name: waiting[:, column].tolist() for column, name in enumerate(_CLASSES) if waiting[:, column].any()
+    }

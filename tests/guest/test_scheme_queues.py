@@ -102,10 +102,11 @@ def spread_frames(trial: Path, cycle_frames: int = 20) -> float:
     return (cycle_ns - max(gaps)) / cycle_ns * cycle_frames
 
 
-def test_launch_times_let_levels_go_in_their_window(laboratory: Laboratory) -> None:
+@pytest.mark.parametrize("arm", ["taprio", "etf"])
+def test_gates_and_launch_times_let_levels_go_in_their_window(arm: str, laboratory: Laboratory) -> None:
     """A window is a frame long; on its way a reply waits for one at each of three busy ports at most. Without
-    launch times replies come all over the cycle."""
-    _, out = laboratory.run(resolved("etf", "priorities"), "etf")
+    a cycle replies come all over it."""
+    _, out = laboratory.run(resolved("taprio", "etf", "priorities"), arm)
     (root,) = (
         qdisc
         for qdisc in json.loads((out / "asbuilt/after/tc-h8.json").read_text())
@@ -115,8 +116,8 @@ def test_launch_times_let_levels_go_in_their_window(laboratory: Laboratory) -> N
     assert spread_frames(out) < 6
 
 
-def test_without_launch_times_replies_come_all_over_a_cycle(laboratory: Laboratory) -> None:
-    _, out = laboratory.run(resolved("etf", "priorities"), "priorities")
+def test_without_a_cycle_replies_come_all_over_it(laboratory: Laboratory) -> None:
+    _, out = laboratory.run(resolved("taprio", "etf", "priorities"), "priorities")
     assert spread_frames(out) > 15
 
 

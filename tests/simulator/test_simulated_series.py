@@ -65,6 +65,24 @@ def test_samples_are_of_the_measured_time(tmp_path: Path, environment: dict[str,
     assert not any("marked" in track.what for track in tracks), "nothing is marked"
 
 
+def test_levels_that_waited_at_a_port_are_kept_and_drawn(tmp_path: Path, environment: dict[str, str]) -> None:
+    simulated("qjump_144_hosts", tmp_path, environment)
+    found = series.read(tmp_path)
+    assert found is not None
+    shared = [port for port in found.ports if len(port.levels) > 1]
+    assert shared
+    for port in found.ports:
+        assert all(any(waiting) for waiting in port.levels.values())
+        together = np.sum([*port.levels.values()], axis=0)
+        being_sent = np.array(port.queued) - together
+        assert np.all((being_sent >= 0) & (being_sent <= 1_538)), port.link
+    lines = list(sampled.tracks(found, 0))
+    of_first = [track for track in lines if track.what.endswith(f"{wording.flow(shared[0].link)}, by level")]
+    assert {track.label for track in of_first} == {
+        f"level {name}" if name.isdecimal() else name for name in shared[0].levels
+    }
+
+
 def test_a_network_of_many_ports_is_not_sampled(tmp_path: Path, environment: dict[str, str]) -> None:
     simulated("flat_10000_hosts", tmp_path, environment)
     assert series.read(tmp_path) is None

@@ -1,5 +1,5 @@
-"""The series of a simulated trial as lines: queues at each instant, and what happened from one to the
-next."""
+"""The series of a simulated trial as lines: queues at each instant, whole and by level, and what happened
+from one to the next."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from qjump_mn.programs.tracks import Floats, Track
 from qjump_mn.results import wording
-from qjump_mn.results.series import Series
+from qjump_mn.results.series import Port, Series
 
 
 def tracks(series: Series, began_ns: int) -> Iterator[Track]:
@@ -23,6 +23,8 @@ def tracks(series: Series, began_ns: int) -> Iterator[Track]:
         yield Track(
             "bytes that wait at a port", "B", "instant", wording.flow(port.link), at_ns, waiting, None, note
         )
+    for port in series.ports:
+        yield from _by_level(port, at_ns)
     counted = {
         "dropped in queues": series.dropped,
         "marked": series.marked,
@@ -31,6 +33,17 @@ def tracks(series: Series, began_ns: int) -> Iterator[Track]:
     for what, counts in counted.items():
         yield from _between(f"packets {what} between two instants", counts, at_ns)
     yield from _between("timeouts of senders between two instants", series.timeouts, at_ns)
+
+
+def _by_level(port: Port, at_ns: Floats) -> Iterator[Track]:
+    """A line for each level of a port at which several waited."""
+    if len(port.levels) < 2:
+        return
+    what = f"bytes that wait at {wording.flow(port.link)}, by level"
+    for level, waiting in port.levels.items():
+        name = f"level {level}" if level.isdecimal() else level
+        values = np.array(waiting, dtype=np.float64)
+        yield Track(what, "B", "instant", name, at_ns, values, None, "Without the packet being sent.")
 
 
 def _between(what: str, counts: list[int], at_ns: Floats) -> Iterator[Track]:

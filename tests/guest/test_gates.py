@@ -1,0 +1,66 @@
+"""What stops the clock of taprio's gates, so that nothing is sent any more: whatever is added to its interface,
+even beside it. So a scheme's gates come after all that a trial adds there (`qjump_mn.steps.treatment`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from qjump_mn.guest import Image, Job, Snapshot, run
+
+pytestmark = pytest.mark.guest
+
+CYCLE = "base-time 0 sched-entry S 01 10000000 sched-entry S 02 10000000 clockid CLOCK_TAI"
+"""Two classes take turns, 10 ms each."""
+
+TWO_CLASSES = f"""
+import json, subprocess, time
+def sh(line):
+    return subprocess.run(line, shell=True, capture_output=True, text=True)
+def must(line):
+    done = sh(line)
+    assert not done.returncode, done
+def answered():
+    "Of ten pings of each class."
+    answers = []
+    for priority in (0, 6):
+        said = sh(f"qjau -p {{priority}} -- ping -q -c 10 -i 0.023 -W 1 10.0.0.2").stdout
+        answers.append(int(said.partition(" packets transmitted, ")[2].split()[0]))
+    return answers
+must("ip netns add far")
+must("ip link add name near numtxqueues 2 type veth peer name there")
+must("ip link set there netns far")
+must("ip -n far addr add 10.0.0.2/24 dev there && ip -n far link set there up")
+must("ip addr add 10.0.0.1/24 dev near && ip link set near up")
+for end, other in (("", "-n far"), ("-n far", "")):
+    device, address, of = ("there", "10.0.0.2", "near") if other else ("near", "10.0.0.1", "there")
+    (link,) = json.loads(sh(f"ip {{other}} -j link show {{device}}").stdout)
+    must(f"ip {{end}} neigh add {{address}} lladdr {{link['address']}} dev {{of}}")
+must("tc qdisc add dev near root handle 100: taprio num_tc 2 map 0 0 0 0 0 0 1 1 0 0 0 0 0 0 0 0 "
+     "queues 1@0 1@1 {CYCLE}")
+found = {{"gates": answered()}}
+must("tc qdisc add dev near clsact")
+found["clsact"] = answered()
+must("tc qdisc change dev near root handle 100: taprio {CYCLE}")
+found["changed"] = answered()
+must("tc qdisc add dev near parent 100:1 handle 30: pfifo limit 100")
+found["child"] = answered()
+must("tc qdisc change dev near root handle 100: taprio {CYCLE}")
+found["changed again"] = answered()
+open("answered.json", "w").write(json.dumps(found))
+"""
+
+
+def test_what_is_added_to_an_interface_stops_its_gates(
+    image: Image, booted: Snapshot, tmp_path: Path
+) -> None:
+    ended = run(image, Job(script=TWO_CLASSES), tmp_path, snapshot=booted)
+    assert ended.exit_code == 0, (tmp_path / "stderr").read_text()
+    answered = json.loads((tmp_path / "answered.json").read_text())
+    for moving in ("gates", "changed", "changed again"):
+        assert answered[moving] == [10, 10], moving
+    # The part of the cycle in which the clock stands still is over, so not even its class sends.
+    for stopped in ("clsact", "child"):
+        assert answered[stopped] == [0, 0], stopped
