@@ -152,7 +152,8 @@ fn copies_are_no_news() {
     let mut scheme = Scheme { queue: Queue::Threshold { limit: Limit::None, threshold: Limit::Packets(1) }, ..scheme() };
     (scheme.transport.max_window, scheme.transport.min_rto, scheme.transport.max_rto) = (23, 45 * US, 10 * MS);
     let workload = Workload::of_flows(Flows::List(flows));
-    let scenario = Scenario { topology: Topology::leaf_spine(&fabric).unwrap(), scheme, workload, seed: 1, stop: Some(2_000 * MS) };
+    let scenario =
+        Scenario { topology: Topology::leaf_spine(&fabric).unwrap(), scheme, workload, seed: 1, stop: Some(2_000 * MS) };
     let outcome = scenario.run().unwrap();
     println!("{:?} {:?}", outcome.flows.iter().map(|flow| flow.finish).max(), outcome.counters);
     assert!(outcome.flows.iter().all(|flow| flow.finish.is_some()), "{:?}", outcome.counters);
