@@ -42,7 +42,7 @@ def test_a_scheme_of_theirs_has_its_settings(smoke: RunDirectory) -> None:
     built = (smoke.path / "trials" / "homa_0_2" / "1" / "asbuilt" / "scenario.json").read_text()
     assert '"kind": "Homa"' in built and '"scheduled": 6' in built
     built = (smoke.path / "trials" / "aequitas_0_2" / "1" / "asbuilt" / "scenario.json").read_text()
-    assert '"kind": "Aequitas"' in built and '"kind": "Swift"' in built
+    assert '"kind": "Aequitas"' in built and '"kind": "Swift"' in built and '"kind": "Wfq"' in built
 
 
 def test_the_testbed_runs_them_too(smoke: RunDirectory, tmp_path: Path) -> None:

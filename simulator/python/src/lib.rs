@@ -173,6 +173,7 @@ fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyR
         Queue::Priority { limit } => make(py, "Priority", (limit,)),
         Queue::PFabric { limit } => make(py, "PFabric", (limit,)),
         Queue::Red(of) => red(py, &of),
+        Queue::Wfq(of) => make(py, "Wfq", (of.limit, PyTuple::new(py, of.weights)?)),
         _ => unreachable!("no scheme of a name has it"),
     }?;
     let congestion = congestion(py, scheme.transport.congestion)?;
@@ -272,7 +273,7 @@ fn headroom(cable: &Bound<'_, PyAny>, packet: &Bound<'_, PyAny>) -> PyResult<u64
     let place = Part::new(cable, "cable");
     let cable = scenario::cable(&place)?;
     let per_byte = ps_per_byte(cable.rate).map_err(|e| place.refused(&e))?;
-    Ok(Pause::headroom(cable.delay, per_byte, Part::new(packet, "packet").whole()?))
+    Ok(Pause::headroom(cable.delay, per_byte, Part::new(packet, "packet").bytes()?))
 }
 
 /// The columns of a list of flows in lines of seconds, source, destination and packets.

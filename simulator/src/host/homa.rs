@@ -28,7 +28,7 @@ impl Hosts {
         let flow = &mut self.flows[slot as usize];
         let t = self.manner.of(flow);
         let (host, granted) = (usize::from(flow.from), t.initial_window.min(flow.size()));
-        flow.hear(t, net.now);
+        flow.hear(t, net.now, true);
         if self.homa.hosts.is_empty() {
             self.homa.hosts = vec![Host::default(); self.lines.len()];
         }
@@ -125,12 +125,13 @@ impl Hosts {
             return;
         }
         let flow = &mut self.flows[slot as usize];
-        let (size, had) = (flow.size(), flow.expected());
-        let complete = flow.receiver.receive(packet.seq) == size;
-        if complete && had < size {
+        let (size, had) = (flow.size(), flow.receiver.got());
+        flow.receiver.receive(packet.seq);
+        let got = flow.receiver.got();
+        if got == size && had < size {
             self.tell_received(net, slot);
         }
-        self.review(net, slot);
+        self.review(net, slot, got > had);
     }
 
     /// The sender asks what has become of its message.
@@ -138,15 +139,17 @@ impl Hosts {
         if self.is_over(net, handle, slot) {
             return;
         }
-        self.review(net, slot);
+        self.review(net, slot, false);
         let flow = &self.flows[slot as usize];
         if flow.expected() < flow.size() {
             self.say(net, slot, self.homa.messages[slot as usize].asked, NO_ECHO);
         }
     }
 
-    /// The receiver has news of a message: it says that all has come, or waits for what was granted. Then it grants.
-    fn review(&mut self, net: &mut Network, slot: u32) {
+    /// The receiver looks at a message: it says that all has come, or waits for what was granted. Then it grants. It waits anew only
+    /// where something new has come, and half as long as before: copies of what waits in a long queue, taken for news, would make it
+    /// ask for yet more copies, and faster than the queue can empty.
+    fn review(&mut self, net: &mut Network, slot: u32, news: bool) {
         let flow = &mut self.flows[slot as usize];
         let (host, size) = (usize::from(flow.to), flow.size());
         let message = &mut self.homa.messages[slot as usize];
@@ -158,12 +161,16 @@ impl Hosts {
             flow.receiver.due = Ps::MAX;
             self.say(net, slot, size, DONE);
         } else {
-            if !std::mem::replace(&mut message.known, true) {
+            let knew = std::mem::replace(&mut message.known, true);
+            if !knew {
                 coming.push(slot);
             }
-            message.asks = 0;
-            let wait = self.manner.of(flow).min_rto;
-            flow.receiver.due = net.now + wait + mix(net.now ^ u64::from(slot)) % (wait / 4 + 1);
+            if news || !knew {
+                message.asks = message.asks.saturating_sub(1);
+                let t = self.manner.of(flow);
+                let wait = (t.min_rto << message.asks).min(t.max_rto);
+                flow.receiver.due = net.now + wait + mix(net.now ^ u64::from(slot)) % (wait / 4 + 1);
+            }
             if flow.receiver.timer_at == Ps::MAX {
                 self.keep_ack_timer(net, slot);
             }
@@ -221,7 +228,8 @@ impl Hosts {
             self.finish(net, slot);
             return;
         }
-        flow.hear(self.manner.of(flow), net.now);
+        // A grant that it had already is the answer to a probe.
+        flow.hear(self.manner.of(flow), net.now, packet.echo != NO_ECHO || packet.seq > message.granted);
         if packet.echo == NO_ECHO {
             message.granted = message.granted.max(packet.seq);
             message.level = packet.stamp as u8;
@@ -231,7 +239,8 @@ impl Hosts {
         self.pump(net, host.into());
     }
 
-    /// What was granted has not come in time: its first gap is asked for again, unless messages that have less left hold it up.
+    /// What was granted has not come in time: its first gap is asked for again, or the first packet of it where the last time was in
+    /// vain, unless messages that have less left hold it up.
     pub(super) fn ask_again(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         let message = &mut self.homa.messages[slot as usize];
@@ -247,7 +256,7 @@ impl Hosts {
         let left = |slot: u32| self.flows[slot as usize].size() - self.flows[slot as usize].receiver.got();
         let before = self.homa.hosts[host].coming.iter().filter(|&&other| left(other) < left(slot)).count();
         if from < to && before < usize::from(most) {
-            self.say(net, slot, to, from);
+            self.say(net, slot, if asks > 1 { from + 1 } else { to }, from);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::net::pause::Pause;
 use crate::queue::aqm::{Profile, Protection, Reading, Red};
 use crate::queue::limit::Limit;
 use crate::queue::setting::Queue;
+use crate::queue::wfq::Wfq;
 use crate::sim::scheme::Scheme;
 
 /// Names of these schemes.
@@ -64,11 +65,11 @@ impl Scheme {
         scheme
     }
 
-    /// Aequitas over Swift: two levels with targets for short flows, whose others and whose long ones are last. Levels are strict here, where
-    /// the paper's switches share by weights.
+    /// Aequitas over Swift: two levels with targets for short flows, whose others and whose long ones are last. Switches and hosts share
+    /// links among the three by weights of 8, 4 and 1, as the paper has them; each level has a third of the buffer.
     pub fn aequitas() -> Self {
         let mut scheme = Self::swift();
-        scheme.queue = Queue::Priority { limit: 150 * u64::from(DATA) };
+        scheme.queue = Queue::Wfq(Wfq { limit: 50 * u64::from(DATA), weights: [8, 4, 1, 1, 1, 1, 1, 1] });
         let mut targets = [None; 8];
         (targets[0], targets[1]) = (Some(20 * US), Some(5 * US));
         scheme.levels = [6, 133, 134, 135, 136, 137, 138];

@@ -2,8 +2,8 @@
 //! Aequitas: as many flows of a level miss their target as its rises and falls balance.
 
 use qjump_sim::{
-    Aequitas, Cable, FlowSpec, Flows, LeafSpine, Limiter, Outcome, Ps, Queue, Rng, Scenario, Scheme, Topology, Workload, MS, NS,
-    S,
+    Aequitas, Bytes, Cable, FlowSpec, Flows, Gap, LeafSpine, Limiter, Outcome, Ps, Queue, Rng, Scenario, Scheme, Source,
+    Topology, Wfq, Workload, MS, NS, S,
 };
 
 const CABLE: Cable = Cable { rate: 10_000_000_000, delay: 2_700_000 };
@@ -55,4 +55,27 @@ fn as_many_are_late_as_rises_and_falls_balance() {
     assert!((late / expected - 1.0).abs() < 0.15, "{late} flows are late, not {expected}");
     assert!(admitted > 0.05 * all && admitted < 0.95 * all, "{admitted} of {all} are admitted");
     assert!(without > 10.0 * late, "{without} without admission, {late} with it");
+}
+
+/// Of Figure 9's scheme: two levels that always wait share a link as 8 to 4 within a packet in 100.
+#[test]
+fn the_schemes_levels_share_by_the_papers_weights() {
+    let scheme = Scheme::aequitas();
+    assert!(matches!(scheme.queue, Queue::Wfq(Wfq { weights: [8, 4, 1, ..], .. })));
+    let rack = LeafSpine { racks: 1, hosts_per_rack: 3, spines: 0, edge: CABLE, uplink: CABLE };
+    let source = |src: u32| Source {
+        src,
+        dst: 0,
+        level: src as u8 - 1,
+        first: 0,
+        gap: Gap::Every(1_200 * NS),
+        bytes: Bytes::Fixed(1_500),
+        count: 10_000,
+    };
+    let workload = Workload { sources: vec![source(1), source(2)], ..Workload::of_flows(Flows::List(Vec::new())) };
+    let topology = Topology::leaf_spine(&rack).unwrap();
+    let outcome = Scenario { topology, scheme, workload, seed: 1, stop: Some(10 * MS) }.run().unwrap();
+    let [first, second] = [0, 1].map(|number| outcome.sources[number].delivered as f64);
+    println!("{first} and {second} datagrams");
+    assert!((first / second / 2.0 - 1.0).abs() < 0.01, "{first} and {second} datagrams");
 }

@@ -140,3 +140,21 @@ fn a_limiter_is_waited_for() {
     assert!((199 * 500 * US..2 * 199 * 500 * US).contains(&took), "{took} ps");
     assert!(outcome.counters.retransmitted < 200, "{}", outcome.counters.retransmitted);
 }
+
+/// Where what is granted waits longer than its receiver does, in a queue without a limit before a link that is slower than all others,
+/// copies are not taken for news: counted as such, they made receivers ask for more copies than the link sends, and 50 messages of 100
+/// packets never came to an end. The link needs 61 ms for them.
+#[test]
+fn copies_are_no_news() {
+    let slow = Cable { rate: 1_000_000_000, ..CABLE };
+    let fabric = LeafSpine { racks: 2, hosts_per_rack: 10, spines: 1, edge: CABLE, uplink: slow };
+    let flows = (0..50).map(|n| FlowSpec { start: 0, src: n % 10, dst: 10 + n / 5, packets: 100 }).collect();
+    let mut scheme = Scheme { queue: Queue::Threshold { limit: Limit::None, threshold: Limit::Packets(1) }, ..scheme() };
+    (scheme.transport.max_window, scheme.transport.min_rto, scheme.transport.max_rto) = (23, 45 * US, 10 * MS);
+    let workload = Workload::of_flows(Flows::List(flows));
+    let scenario =
+        Scenario { topology: Topology::leaf_spine(&fabric).unwrap(), scheme, workload, seed: 1, stop: Some(2_000 * MS) };
+    let outcome = scenario.run().unwrap();
+    println!("{:?} {:?}", outcome.flows.iter().map(|flow| flow.finish).max(), outcome.counters);
+    assert!(outcome.flows.iter().all(|flow| flow.finish.is_some()), "{:?}", outcome.counters);
+}

@@ -69,9 +69,11 @@ impl Flow {
         self.path.rto(t).saturating_mul(1 << doublings).min(t.max_rto)
     }
 
-    /// The receiver of a message was heard.
-    pub fn hear(&mut self, t: &Transport, now: Ps) {
-        self.timeouts = 0;
+    /// The receiver of a message was heard; without news the timeout stays as long as it has become.
+    pub fn hear(&mut self, t: &Transport, now: Ps, news: bool) {
+        if news {
+            self.timeouts = 0;
+        }
         self.set_timer(t, now);
     }
 
