@@ -24,7 +24,7 @@ from qjump_mn import costs
 from qjump_mn.backends import registry
 from qjump_mn.costs import ArmCost, Costs, PresetCost
 from qjump_mn.errors import UsageError
-from qjump_mn.model import resolve
+from qjump_mn.model import loading, resolve
 from qjump_mn.model.plan import Trial
 from qjump_mn.results import manifest
 from qjump_mn.results.manifest import Manifest
@@ -101,8 +101,10 @@ def _usual(experiment: str, preset: str) -> dict[str, Trial]:
 
 
 def table(found: Costs) -> str:
-    """What programs say and what trials took, by preset."""
-    return "\n".join(_rows(found))
+    """What programs say and what trials took, by preset; and the presets that are estimates."""
+    every = (f"{name}/{preset}" for name in loading.names("experiments") for preset in loading.presets(name))
+    missing = [f"`{name}`" for name in every if name not in found.presets]
+    return "\n".join([*_rows(found), "", f"Estimates, for nobody has measured them: {', '.join(missing)}."])
 
 
 HEADS = (

@@ -72,6 +72,9 @@ COLUMNS = (
     Column("7: job", "fig7", "job", ("round_rms_ms", "runtime_s"), "job_alone"),
 )
 
+REFUSED = {("10 Gb/s, simulated", "window", "fig7"): "no windows"}
+"""What cannot be run, by scale, scheme and figure: the simulator's jobs have no windows of their own."""
+
 Kept = dict[str, dict[str, Measured]]
 """By experiment and preset, as "fig5/smoke", then by arm."""
 
@@ -206,16 +209,20 @@ def _rows_of(scale: str, figures: dict[str, dict[str, Measured]]) -> Iterator[Ro
             for figure, arms in figures.items()
         }
         cells = tuple(
-            _cell(scale, column, of.get(column.figure), figures.get(column.figure, {})) for column in COLUMNS
+            _cell(scale, scheme, column, of.get(column.figure), figures.get(column.figure, {}))
+            for column in COLUMNS
         )
         label = loading.scheme(scheme).label
         yield Row(scale, scheme, label, cells, tuple(arm for arm in of.values() if arm is not None))
 
 
-def _cell(scale: str, column: Column, arm: Measured | None, arms: dict[str, Measured]) -> float | str:
+def _cell(
+    scale: str, scheme: str, column: Column, arm: Measured | None, arms: dict[str, Measured]
+) -> float | str:
     alone = arms.get(column.alone)
     if arm is None or alone is None:
-        return "not run" if scale in _scales_of(column.figure) else "no preset"
+        usual = "not run" if scale in _scales_of(column.figure) else "no preset"
+        return REFUSED.get((scale, scheme, column.figure), usual)
     for measure in column.measures:
         ours, theirs = (one.values.get(column.workload, {}).get(measure) for one in (arm, alone))
         if ours is not None and theirs:

@@ -15,11 +15,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.patches import Rectangle
 
 import qjump_mn
 from qjump_mn.analysis import pipeline
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
+from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.report import drawing
 from qjump_mn.report.figures import (
     bars,
@@ -34,6 +36,7 @@ from qjump_mn.report.figures import (
 )
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import ArmSummary, Spread
 from tests import distributions, pictures, synthetic
 
 ROOT = Path(qjump_mn.__file__).parents[1]
@@ -368,6 +371,33 @@ def test_an_installed_package_finds_its_styles(tmp_path: Path) -> None:
         argv, capture_output=True, text=True, check=True, cwd=tmp_path / "elsewhere", env=environment
     )
     assert done.stdout.strip() == published.read("fig3a").title
+
+
+def test_bars_relative_to_an_arm_that_was_not_run_are_no_figure(
+    run: RunDirectory, manifest: Manifest
+) -> None:
+    panel = PanelSpec(measures=["ping.p99_ms"], label="times idle", relative_to={"ping": "idle"})
+    figure = msgspec.structs.replace(
+        manifest.plan.figure, plot="bars", arms=["qjump"], panels=[panel], published=[]
+    )
+    shown = msgspec.structs.replace(manifest.plan.shown, figure=figure)
+    relative = msgspec.structs.replace(manifest, plan=msgspec.structs.replace(manifest.plan, shown=shown))
+    idle, qjump = (
+        ArmSummary(
+            name=name,
+            label=name,
+            scheme="",
+            planned=1,
+            done=1,
+            flows={},
+            measures={"ping": {"p99_ms": Spread.of({1: value})}},
+        )
+        for name, value in (("idle", 2.0), ("qjump", 6.0))
+    )
+    assert bars.draw(run, relative, [qjump]) == []
+    (drawn,) = bars.draw(run, relative, [idle, qjump])
+    (axis,) = drawn.figure.get_axes()
+    assert [bar.get_height() for bar in axis.patches if isinstance(bar, Rectangle)] == [3.0]
 
 
 def test_a_bar_above_a_thousand_has_no_exponent() -> None:

@@ -189,7 +189,7 @@ def test_the_papers_network_has_its_flows_with_their_levels() -> None:
     # The way of what is measured: h8, s2, s0, s3, h10.
     assert drawn.svg.count('class="way"') == 4
     told = " ".join(" ".join(drawn.caption).split())
-    assert "Ping: level 6, at most 0.4306 Mb/s a host. Bulk: level 0, at most 129.2 Mb/s a host." in told
+    assert "ping: level 6, at most 0.4306 Mb/s a host; bulk: level 0, at most 129.2 Mb/s a host." in told
 
 
 def test_what_a_tap_looks_at_is_what_is_measured() -> None:

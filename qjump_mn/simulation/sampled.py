@@ -15,8 +15,8 @@ _VALUES = 4_000_000
 """That a series holds at most, 32 MB: networks of many ports have fewer samples."""
 _PORTS = 8
 """That are kept: nobody tells more lines apart (`qjump_mn.programs.tracks`, which would bring pyarrow)."""
-_CLASSES = ("ACKs", *map(str, range(8)))
-"""As the simulator has them in a queue with levels."""
+_CLASSES = ("ACKs", *map(str, range(7, -1, -1)))
+"""In the simulator's order, whose level 0 is the most urgent; here 7 is, as in 802.1Q."""
 _LEAST = 50
 """Fewer samples than this are no line."""
 _EVERY = 10 * qjump_sim.US

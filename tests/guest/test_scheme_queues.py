@@ -91,6 +91,24 @@ def test_a_queue_of_a_port_has_all_frames(arm: str, laboratory: Laboratory) -> N
     assert 0 <= below["packets"] - root["packets"] <= 1 and below["packets"] > 1000
 
 
+def test_priority_flow_control_pauses_the_bulk_flows_level_alone_and_loses_nothing(
+    laboratory: Laboratory,
+) -> None:
+    _, out = laboratory.run(resolved("pfc"), "pfc")
+    ports = [
+        qdisc
+        for qdisc in json.loads((out / "asbuilt/after/tc-switches.json").read_text())
+        if qdisc["kind"] == "wire"
+    ]
+    levels = [level for port in ports for level in port["levels"]]
+    assert {level["level"] for level in levels if level["paused_ns"]} == {0}
+    assert sum(port["pause"]["received"] for port in ports) > 0
+    assert not any(level["drops"] for level in levels)
+    # The ping's level has frames, and not one of them has waited for a full buffer.
+    urgent = [level for level in levels if level["level"] == 6 and level["packets"]]
+    assert urgent and max(level["max_backlog"] for level in urgent) < 1_522
+
+
 def spread_frames(trial: Path, cycle_frames: int = 20) -> float:
     """The shortest part of the gates' cycle, in times of a full-size frame, in which all replies came."""
     (log,) = (trial / "raw").glob("ping*.ping.txt")

@@ -33,13 +33,15 @@ SHADES = (1.0, 0.55, 0.3)
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
-    """The figure of the experiment; nothing where there is no data."""
+    """The figure of the experiment; nothing where there is no data, as of ratios to arms that were not
+    run."""
     plan = manifest.plan
     by_name = {arm.name: arm for arm in arms}
     shown = [by_name[name] for name in plan.figure.arms if name in by_name and by_name[name].done]
-    if not shown:
+    stack = [panel for panel in plan.figure.panels if any(_values(plan, panel, shown, by_name).values())]
+    if not stack:
         return []
-    stack, published = plan.figure.panels, behind.of(plan)
+    published = behind.of(plan)
     longer = ""
     labels = [arm.label for arm in shown]
     # Labels that would touch each other are tilted, and stand below the last panel only.
@@ -53,9 +55,10 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         )
         for index, panel in enumerate(stack):
             axis = figure.add_subplot(grid[index, 0])
-            longer += _panel(axis, plan, panel, shown, by_name, published, index)
+            place = plan.figure.panels.index(panel)  # those without data are not drawn
+            longer += _panel(axis, plan, panel, shown, by_name, published, place)
             letter = style.letter(index) if len(stack) > 1 else ""
-            title = [letter, published.title(index) if published else ""]
+            title = [letter, published.title(place) if published else ""]
             axis.set_title("  ".join(filter(None, title)), loc="left")
             axis.set_xticks(range(len(labels)), labels)
             if tilted:
@@ -85,6 +88,17 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     ]
 
 
+def _values(
+    plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary], all_arms: Mapping[str, ArmSummary]
+) -> dict[tuple[str, str], Spread | None]:
+    """What a panel shows, by arm and "workload.measure"."""
+    return {
+        (arm.name, entry): panels.value(plan, panel, entry, arm.name, all_arms)
+        for entry in panel.measures
+        for arm in arms
+    }
+
+
 def _panel(
     axis: matplotlib.axes.Axes,
     plan: Plan,
@@ -96,11 +110,7 @@ def _panel(
 ) -> str:
     """Draw the panel; return sentences about how its axis differs from the published one."""
     times = panel.label.endswith(", ms")
-    bars = {
-        (arm.name, entry): panels.value(plan, panel, entry, arm.name, all_arms)
-        for entry in panel.measures
-        for arm in arms
-    }
+    bars = _values(plan, panel, arms, all_arms)
     here, drawn, longer = published.panel(index) if published else None, None, ""
     if here:
         lines = [

@@ -101,7 +101,7 @@ def _workloads(arm: ArmPlan) -> list[str]:
         parts = [roles.level(arm, workload) or "no level", *_limits(arm, workload)]
         parts += ["its frames go to all hosts"] if workload.MULTICAST else []
         told.append(f"{workload.name}: {', '.join(parts)}")
-    return [f"{'. '.join(text[:1].upper() + text[1:] for text in told)}."] if told else []
+    return [f"{'; '.join(told)}."] if told else []
 
 
 def _limits(arm: ArmPlan, workload: WorkloadPlan) -> list[str]:

@@ -37,7 +37,7 @@ def tracks(series: Series, began_ns: int) -> Iterator[Track]:
 
 def _by_level(port: Port, at_ns: Floats) -> Iterator[Track]:
     """A line for each level of a port at which several waited."""
-    if len(port.levels) < 2:
+    if sum(level.isdecimal() for level in port.levels) < 2:
         return
     what = f"bytes that wait at {wording.flow(port.link)}, by level"
     for level, waiting in port.levels.items():
