@@ -74,11 +74,16 @@ def _told(scenario: qjump_sim.Scenario) -> dict[str, object]:
         "limiter": scheme.limiter,
     }
     described = {
-        name: {"kind": type(part).__name__, **dataclasses.asdict(part)}
+        name: {"kind": type(part).__name__, **dataclasses.asdict(part, dict_factory=_with_units)}
         for name, part in parts.items()
         if part is not None
     }
     return {"scheme": {**described, "routing": scheme.routing, "levels": scheme.levels}}
+
+
+def _with_units(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A time that stands for a limit is told from bytes by its unit."""
+    return {name: {"ps": int(value)} if isinstance(value, qjump_sim.Time) else value for name, value in items}
 
 
 def _run(
