@@ -29,7 +29,8 @@ PARTS = {
     "outcome": "Outcomes",
     "watch": "Instruments",
     "trace": "Packets",
-    "__init__": "Units and networks that have names",
+    "units": "Units",
+    "__init__": "Networks that have names",
 }
 """Modules in the order of the page; `qjump_sim.apps` is one of its own for users too."""
 

@@ -12,6 +12,9 @@ Progress = Callable[[str], None]
 """Called with what is done now, in a short line. What follows its first comma is how far that has come, so
 that it may be called often: "measures, 3 of 10 s"."""
 
+SIMULATED = "simulates, "
+"""What the simulator's process says on standard error of how far it has come begins so."""
+
 
 class Ended(NamedTuple):
     """How a trial ended: its exit code, a sentence if that is not 0, and how long it took.

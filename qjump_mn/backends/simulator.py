@@ -17,7 +17,7 @@ import msgspec
 
 import qjump_mn
 from qjump_mn.backends import simulated
-from qjump_mn.backends.protocol import Ended, Progress
+from qjump_mn.backends.protocol import SIMULATED, Ended, Progress
 from qjump_mn.backends.simulated import Said
 from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.leash import leashed
@@ -49,7 +49,7 @@ class SimulatorBackend:
     def check(self, plan: Plan, progress: Progress) -> None:
         """Compile the simulator if need be; raise :class:`UsageError` for a trial that it cannot run."""
         self._package = machines.simulator_package(progress)
-        said, _ = self._said(msgspec.json.encode(plan))
+        said, _ = self._said(msgspec.json.encode(plan), progress)
         if said.exit_code == UsageError.exit_code:
             raise UsageError(f"experiment {plan.experiment!r}: {said.message}")
         if said.exit_code:
@@ -69,7 +69,7 @@ class SimulatorBackend:
         """Run one trial."""
         progress("simulates")
         began = time.monotonic()
-        said, used = self._said(msgspec.json.encode(trial), out)
+        said, used = self._said(msgspec.json.encode(trial), progress, out)
         took = time.monotonic() - began
         code, message = said.exit_code, said.message
         if not code:
@@ -91,20 +91,20 @@ class SimulatorBackend:
         for process in running:
             process.kill()
 
-    def _said(self, text: bytes, out: Path | None = None) -> tuple[Said, Used | None]:
+    def _said(self, text: bytes, progress: Progress, out: Path | None = None) -> tuple[Said, Used | None]:
         """How a trial ended whose files come into ``out``, or without that, what is said of a plan; and what
         that took, if it was done now."""
         used = None
 
         def process(folder: Path | None) -> Said:
             nonlocal used
-            said, used = self._process([] if out is None else [str(folder)], text)
+            said, used = self._process([] if out is None else [str(folder)], text, progress)
             return said
 
         return simulated.once(self._package, text, process, out), used
 
-    def _process(self, arguments: list[str], text: bytes) -> tuple[Said, Used | None]:
-        """Run a trial or check a plan in a process of its own."""
+    def _process(self, arguments: list[str], text: bytes, progress: Progress) -> tuple[Said, Used | None]:
+        """Run a trial or check a plan in a process of its own; pass on how far it has come."""
         paths = [str(self._package), str(Path(qjump_mn.__file__).parents[1])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
         argv = leashed([sys.executable, "-m", "qjump_mn.simulation", *arguments])
@@ -122,10 +122,15 @@ class SimulatorBackend:
             with process.stderr:
                 with suppress(BrokenPipeError), process.stdin:  # it was ended
                     process.stdin.write(text)
-                stderr = process.stderr.read()
+                message = "it said nothing"
+                for line in process.stderr:
+                    words = line.decode(errors="replace").strip()
+                    if words.startswith(SIMULATED):
+                        progress(words)
+                    else:
+                        message = words or message
             used = wait(process)
         finally:
             with self._lock:
                 self._running.discard(process)
-        words = stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
-        return Said(process.returncode, words[-1]), used
+        return Said(process.returncode, message), used

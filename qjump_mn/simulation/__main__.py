@@ -11,6 +11,7 @@ import msgspec
 from qjump_mn.errors import QJumpError
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.simulation import kept
+from qjump_mn.simulation.told import show
 
 
 def main() -> int:
@@ -20,7 +21,7 @@ def main() -> int:
         if len(sys.argv) == 1:
             kept.check(msgspec.json.decode(text, type=Plan))
             return 0
-        for name, content in kept.simulate(msgspec.json.decode(text, type=Trial)).items():
+        for name, content in kept.simulate(msgspec.json.decode(text, type=Trial), show).items():
             path = Path(sys.argv[1], name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -23,11 +24,12 @@ def check(plan: Plan) -> None:
         _run(dataclasses.replace(Staged(trial).scenario, stop=0), trial)
 
 
-def simulate(trial: Trial) -> dict[str, bytes]:
-    """What is kept of a trial, by the path in its folder; raise :class:`UsageError` as :func:`check` does."""
+def simulate(trial: Trial, progress: Callable[[qjump_sim.Progress], None] | None = None) -> dict[str, bytes]:
+    """What is kept of a trial, by the path in its folder; raise :class:`UsageError` as :func:`check` does.
+    ``progress`` is told twice a second how far it has come."""
     staged = Staged(trial)
     scenario = staged.scenario
-    outcome = _run(scenario, trial, sampled.watch(trial.network, staged.end))
+    outcome = _run(scenario, trial, sampled.watch(trial.network, staged.end), progress)
     counted = {
         key: value._asdict() if isinstance(value, tuple) else value  # type: ignore[attr-defined]
         for key, value in outcome.counters.items()
@@ -74,17 +76,25 @@ def _told(scenario: qjump_sim.Scenario) -> dict[str, object]:
         "limiter": scheme.limiter,
     }
     described = {
-        name: {"kind": type(part).__name__, **dataclasses.asdict(part)}
+        name: {"kind": type(part).__name__, **dataclasses.asdict(part, dict_factory=_with_units)}
         for name, part in parts.items()
         if part is not None
     }
     return {"scheme": {**described, "routing": scheme.routing, "levels": scheme.levels}}
 
 
+def _with_units(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A time that stands for a limit is told from bytes by its unit."""
+    return {name: {"ps": int(value)} if isinstance(value, qjump_sim.Time) else value for name, value in items}
+
+
 def _run(
-    scenario: qjump_sim.Scenario, trial: Trial, watch: qjump_sim.Watch | None = None
+    scenario: qjump_sim.Scenario,
+    trial: Trial,
+    watch: qjump_sim.Watch | None = None,
+    progress: Callable[[qjump_sim.Progress], None] | None = None,
 ) -> qjump_sim.Outcome:
     try:
-        return qjump_sim.run(scenario, watch=watch)
+        return qjump_sim.run(scenario, watch=watch, progress=progress)
     except ValueError as error:
         raise UsageError(f"arms.{trial.arm.name}: {error}") from None

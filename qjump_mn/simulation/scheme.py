@@ -33,9 +33,7 @@ _QUEUES: dict[str, type[Any]] = {
     "dualpi2": qjump_sim.DualPi2,
 }
 _PAUSES: dict[str, type[Any]] = {"pause": qjump_sim.Pause, "pfc": qjump_sim.Pfc}
-_CONGESTION: dict[str, Any] = {
-    kind.__name__.lower(): kind for kind in typing.get_args(qjump_sim.Congestion)
-}
+_CONGESTION: dict[str, Any] = {kind.__name__.lower(): kind for kind in typing.get_args(qjump_sim.Congestion)}
 _TRANSPORTS: dict[str, Any] = {"linux": qjump_sim.Transport.linux, "hadoop": qjump_sim.Transport.hadoop}
 _KIND = "kind"
 _LINUX = "linux"

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command line: speed over a list of flows, and one point of Figure 9.
 
+mod shown;
+
 use std::process::ExitCode;
 use std::time::Instant;
 use std::{env, fs};
 
 use qjump_sim::apps::{App, AppResult, MapReduce, Span};
 use qjump_sim::{
-    Arrivals, Cable, Error, Flows, LeafSpine, Outcome, Ps, Region, Regions, Result, Routing, Scenario, Scheme, Sizes, Topology,
-    Workload, MS, US,
+    Arrivals, Cable, Error, Flows, LeafSpine, Outcome, Ps, Region, Regions, Result, Routing, Scenario, Scheme, Simulation, Sizes,
+    Topology, Workload, MS, US,
 };
+
+use crate::shown::Shown;
 
 const USAGE: &str = "\
 usage: qjump-sim bench-flows FILE [--scheme NAME]
@@ -23,6 +27,8 @@ bench-scale  prints nanoseconds of CPU per packet-hop for the first milliseconds
 bench-terasort
              sorts 6.4 GB on 160 hosts at 1 Gb/s: 100 maps, 159 reducers with 5 fetches each at a time
 fig9         runs one point of Figure 9 and prints statistics of completion times as JSON
+
+How far a run has come, and how long it will still take, goes to standard error.
 
 schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, homa, aequitas; workloads: search (default), mining";
 
@@ -225,10 +231,20 @@ fn run_flows(options: &Options, fabric: &LeafSpine, flows: Flows, seed: u64, sto
     run(&Scenario { topology, scheme, workload: Workload::of_flows(flows), seed, stop })
 }
 
-/// The outcome, CPU seconds and wall seconds.
+/// Events between two looks at the clock: some hundredths of a second.
+const CHUNK: u64 = 1 << 20;
+
+/// The outcome, CPU seconds and wall seconds. How far it has come is shown meanwhile.
 fn run(scenario: &Scenario) -> Result<(Outcome, f64, f64)> {
     let (began, wall) = (cpu_seconds(), Instant::now());
-    let outcome = scenario.run()?;
+    let Scenario { topology, scheme, workload, seed, stop } = scenario;
+    let mut simulation = Simulation::new(topology, scheme, workload, *seed)?;
+    let mut shown = Shown::new();
+    while simulation.run_some(stop.unwrap_or(Ps::MAX), CHUNK) {
+        shown.look(|| simulation.progress(*stop));
+    }
+    drop(shown);
+    let outcome = simulation.outcome();
     let wall = wall.elapsed().as_secs_f64();
     // Where Linux does not tell, nobody else is assumed to have had the core.
     let cpu = began.zip(cpu_seconds()).map_or(wall, |(from, to)| to - from);

@@ -26,7 +26,7 @@ fn app(part: &Part) -> PyResult<App> {
             level: level()?,
             first: first()?,
             gap: gap(part)?,
-            bytes: part.get("bytes")?.whole()?,
+            bytes: part.get("bytes")?.bytes()?,
             count: part.get("count")?.whole()?,
             turnaround: part.get("turnaround")?.duration()?,
         }),
@@ -36,7 +36,7 @@ fn app(part: &Part) -> PyResult<App> {
             level: level()?,
             first: first()?,
             gap: gap(part)?,
-            bytes: part.get("bytes")?.whole()?,
+            bytes: part.get("bytes")?.bytes()?,
             count: part.get("count")?.whole()?,
         }),
         "Bulk" => App::Bulk(Bulk {
@@ -62,7 +62,7 @@ fn app(part: &Part) -> PyResult<App> {
         "Barrier" => App::Barrier(Barrier {
             hosts: numbers(&part.get("hosts")?)?,
             level: level()?,
-            bytes: part.get("bytes")?.whole()?,
+            bytes: part.get("bytes")?.bytes()?,
             first: first()?,
             pause: part.get("pause")?.duration()?,
             iterations: part.get("iterations")?.whole()?,
@@ -71,7 +71,7 @@ fn app(part: &Part) -> PyResult<App> {
             master: part.get("master")?.whole()?,
             slaves: numbers(&part.get("slaves")?)?,
             level: level()?,
-            bytes: part.get("bytes")?.whole()?,
+            bytes: part.get("bytes")?.bytes()?,
             first: first()?,
             interval: part.get("interval")?.duration()?,
             count: part.get("count")?.whole()?,
@@ -83,7 +83,7 @@ fn app(part: &Part) -> PyResult<App> {
             maps: part.get("maps")?.whole()?,
             map_slots: part.get("map_slots")?.whole()?,
             map_time: span(&part.get("map_time")?)?,
-            map_bytes: part.get("map_bytes")?.whole()?,
+            map_bytes: part.get("map_bytes")?.bytes()?,
             reducers: part.get("reducers")?.whole()?,
             parallel_copies: part.get("parallel_copies")?.whole()?,
             reduce_time: span(&part.get("reduce_time")?)?,
@@ -109,8 +109,8 @@ fn exchange(part: &Part) -> PyResult<Exchange> {
     if part.class()? != "Exchange" {
         return Err(part.is_not("an Exchange"));
     }
-    let number = |field| part.get(field)?.whole();
-    Ok(Exchange { request: number("request")?, response: number("response")?, weight: number("weight")? })
+    let bytes = |field| part.get(field)?.bytes();
+    Ok(Exchange { request: bytes("request")?, response: bytes("response")?, weight: part.get("weight")?.whole()? })
 }
 
 fn span(part: &Part) -> PyResult<Span> {

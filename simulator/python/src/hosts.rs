@@ -27,8 +27,8 @@ pub fn transport(part: &Part) -> PyResult<Transport> {
     let time = |field| part.get(field)?.given().map(|time| time.duration()).transpose();
     let rank = part.get("rank")?;
     Ok(Transport {
-        data_bytes: part.get("data_bytes")?.whole()?,
-        ack_bytes: part.get("ack_bytes")?.whole()?,
+        data_bytes: part.get("data_bytes")?.bytes()?,
+        ack_bytes: part.get("ack_bytes")?.bytes()?,
         initial_window: part.get("initial_window")?.whole()?,
         max_window: part.get("max_window")?.whole()?,
         min_rto: part.get("min_rto")?.duration()?,
@@ -76,7 +76,7 @@ pub fn congestion(part: &Part) -> PyResult<Congestion> {
             report: part.get("report")?.duration()?,
             alpha_timer: part.get("alpha_timer")?.duration()?,
             timer: part.get("timer")?.duration()?,
-            counter: part.get("counter")?.whole()?,
+            counter: part.get("counter")?.bytes()?,
             shift: part.get("shift")?.whole()?,
             increase: part.get("increase")?.whole()?,
             hyper_increase: part.get("hyper_increase")?.whole()?,
@@ -98,9 +98,10 @@ fn aequitas(part: &Part) -> PyResult<Aequitas> {
     })
 }
 
-pub fn limiter(part: &Part) -> PyResult<Limiter> {
+/// `full`: bytes of a full packet.
+pub fn limiter(part: &Part, full: u16) -> PyResult<Limiter> {
     let bucket = || -> PyResult<(u64, Budgets)> {
-        let budget = |bytes: &Part| if bytes.object().is_none() { Ok(u64::MAX) } else { bytes.whole() };
+        let budget = |bytes: &Part| if bytes.object().is_none() { Ok(u64::MAX) } else { bytes.size(full) };
         Ok((part.get("epoch")?.duration()?, array(&part.get("budgets")?, budget)?))
     };
     match part.class()?.as_str() {

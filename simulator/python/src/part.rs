@@ -48,11 +48,49 @@ impl<'py> Part<'py> {
         (!self.object.is_none()).then_some(self)
     }
 
-    /// A whole number that `T`, an unsigned one, can hold.
+    /// A whole number that `T`, an unsigned one, can hold, of what has no unit here.
     pub fn whole<T: TryFrom<u64>>(&self) -> PyResult<T> {
+        self.refuse_units(&["Time", "Bytes", "Packets"], "a plain number")?;
+        self.number()
+    }
+
+    fn number<T: TryFrom<u64>>(&self) -> PyResult<T> {
         let most = u64::MAX >> (64 - 8 * size_of::<T>());
         let number = self.object.extract::<u64>().ok().and_then(|number| T::try_from(number).ok());
         number.ok_or_else(|| self.is_not(&format!("a whole number from 0 to {most}")))
+    }
+
+    /// Bytes: a plain number, or `Bytes`.
+    pub fn bytes<T: TryFrom<u64>>(&self) -> PyResult<T> {
+        self.refuse_units(&["Time", "Packets"], "a number of bytes")?;
+        match self.class()?.as_str() {
+            "Bytes" => self.get("count")?.number(),
+            _ => self.number(),
+        }
+    }
+
+    /// The same, or `Packets`, so many full ones of these bytes.
+    pub fn size<T: TryFrom<u64>>(&self, full: u16) -> PyResult<T> {
+        if self.class()? != "Packets" {
+            return self.bytes();
+        }
+        let bytes = self.get("count")?.number::<u32>()?.checked_mul(full.into()).and_then(|bytes| T::try_from(bytes.into()).ok());
+        bytes.ok_or_else(|| self.wrong("so many packets have more than 4294967295 bytes"))
+    }
+
+    /// Says that something has another unit than what is wanted.
+    fn refuse_units(&self, others: &[&str], wanted: &str) -> PyResult<()> {
+        let class = self.class()?;
+        let told = match class.as_str() {
+            "Time" => "a time",
+            "Bytes" => "of bytes",
+            _ => "of packets",
+        };
+        if others.contains(&class.as_str()) {
+            let shown = self.object.repr()?;
+            return Err(self.wrong(&format!("{shown} is {told}, where {wanted} is meant")));
+        }
+        Ok(())
     }
 
     /// A point in time, in ps.
@@ -66,6 +104,7 @@ impl<'py> Part<'py> {
     }
 
     fn picoseconds(&self, most: u64) -> PyResult<u64> {
+        self.refuse_units(&["Bytes", "Packets"], "a time")?;
         let number = self.object.extract::<u64>().ok().filter(|&number| number <= most);
         number.ok_or_else(|| self.is_not(&format!("a whole number of ps from 0 to {most}")))
     }

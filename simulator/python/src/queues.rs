@@ -10,22 +10,22 @@ const QUEUES: &str = "a DropTail, Marking, Threshold, Red, CoDel, Priority, PFab
 /// Largest gain, in 1/s.
 const MOST_GAIN: f64 = 4e6;
 
-pub fn queue(part: &Part) -> PyResult<Queue> {
-    let bytes = |field| part.get(field)?.whole();
+/// `full`: bytes of a full packet.
+pub fn queue(part: &Part, full: u16) -> PyResult<Queue> {
+    let bytes = |field| part.get(field)?.size(full);
     match part.class()?.as_str() {
         "DropTail" => {
-            let limits = (part.get("bytes")?.given(), part.get("packets")?.given());
-            Ok(Queue::DropTail(match limits {
-                (None, None) => Limit::None,
-                (Some(bytes), None) => Limit::Bytes(bytes.whole()?),
-                (None, Some(packets)) => Limit::Packets(packets.whole()?),
-                (Some(_), Some(_)) => return Err(part.wrong("a limit is in bytes or in packets, not in both")),
+            let packets = part.get("packets")?.given();
+            Ok(Queue::DropTail(match (limit(&part.get("bytes")?)?, packets) {
+                (Limit::None, Some(packets)) => Limit::Packets(packets.whole()?),
+                (limit, None) => limit,
+                _ => return Err(part.wrong("a limit is in bytes or in packets, not in both")),
             }))
         }
         "Marking" => Ok(Queue::Marking { limit: bytes("limit")?, threshold: bytes("threshold")? }),
         "Priority" => Ok(Queue::Priority { limit: bytes("limit")? }),
         "PFabric" => Ok(Queue::PFabric { limit: bytes("limit")? }),
-        "RoundRobin" => Ok(Queue::RoundRobin { limit: bytes("limit")?, quantum: part.get("quantum")?.whole()? }),
+        "RoundRobin" => Ok(Queue::RoundRobin { limit: bytes("limit")?, quantum: part.get("quantum")?.size(full)? }),
         "Threshold" => Ok(Queue::Threshold { limit: limit(&part.get("limit")?)?, threshold: limit(&part.get("threshold")?)? }),
         "Red" => red(part).map(Queue::Red),
         "CoDel" => Ok(Queue::CoDel(CoDel {
@@ -35,7 +35,7 @@ pub fn queue(part: &Part) -> PyResult<Queue> {
             protection: protection(&part.get("protection")?)?,
         })),
         "Wfq" => Ok(Queue::Wfq(Wfq { limit: bytes("limit")?, weights: array(&part.get("weights")?, Part::whole)? })),
-        "TimeAware" => time_aware(part),
+        "TimeAware" => time_aware(part, full),
         "Pie" => Ok(Queue::Pie(Pie {
             limit: limit(&part.get("limit")?)?,
             control: integral(part)?,
@@ -55,7 +55,7 @@ pub fn queue(part: &Part) -> PyResult<Queue> {
     }
 }
 
-fn time_aware(part: &Part) -> PyResult<Queue> {
+fn time_aware(part: &Part, full: u16) -> PyResult<Queue> {
     let mut entries = Vec::new();
     for entry in part.get("entries")?.items()? {
         let [lasts, levels] = &entry.items()?[..] else {
@@ -68,7 +68,7 @@ fn time_aware(part: &Part) -> PyResult<Queue> {
         }
         entries.push((lasts.duration()?, gates));
     }
-    let gates = TimeAware::new(part.get("limit")?.whole()?, part.get("base")?.duration()?, &entries);
+    let gates = TimeAware::new(part.get("limit")?.size(full)?, part.get("base")?.duration()?, &entries);
     gates.map(Queue::TimeAware).map_err(|e| part.refused(&e))
 }
 
@@ -97,7 +97,7 @@ fn red(part: &Part) -> PyResult<Red> {
         gentle: part.get("gentle")?.flag()?,
         weight: part.get("weight")?.whole()?,
         in_packets: part.get("in_packets")?.flag()?,
-        mean_packet: part.get("mean_packet")?.whole()?,
+        mean_packet: part.get("mean_packet")?.bytes()?,
         reading: match reading.text()?.as_str() {
             "ns-2" => Reading::Ns2,
             "linux" => Reading::Linux,
@@ -125,13 +125,13 @@ fn whole(real: f64) -> u32 {
     real.round() as u32
 }
 
-/// Bytes, `Packets`, `Time` or nothing.
+/// Bytes, packets, a time or nothing.
 fn limit(part: &Part) -> PyResult<Limit> {
     match part.class()?.as_str() {
         "NoneType" => Ok(Limit::None),
         "Packets" => Ok(Limit::Packets(part.get("count")?.whole()?)),
-        "Time" => Ok(Limit::Time(part.get("ps")?.duration()?)),
-        _ => Ok(Limit::Bytes(part.whole()?)),
+        "Time" => Ok(Limit::Time(part.duration()?)),
+        _ => Ok(Limit::Bytes(part.bytes()?)),
     }
 }
 
@@ -145,12 +145,12 @@ fn protection(part: &Part) -> PyResult<Protection> {
     }
 }
 
-pub fn pause(part: &Part) -> PyResult<Pause> {
+pub fn pause(part: &Part, full: u16) -> PyResult<Pause> {
     let per_level = match part.class()?.as_str() {
         "Pause" => false,
         "Pfc" => true,
         _ => return Err(part.is_not("a Pause or a Pfc")),
     };
-    let bytes = |field| part.get(field)?.whole();
+    let bytes = |field| part.get(field)?.size(full);
     Ok(Pause { xoff: bytes("xoff")?, xon: bytes("xon")?, buffer: bytes("buffer")?, per_level })
 }

@@ -131,23 +131,30 @@ pub fn cable(part: &Part) -> PyResult<Cable> {
 fn scheme(part: &Part, topology: &Topology) -> PyResult<Scheme> {
     match part.class()?.as_str() {
         "str" => Scheme::named(&part.text()?, topology).map_err(|e| part.refused(&e)),
-        "Scheme" => Ok(Scheme {
-            routing: match part.get("routing")?.text()?.as_str() {
-                "spray" => Routing::Spray,
-                "per-flow" => Routing::PerFlow,
-                _ => return Err(part.get("routing")?.is_not("'spray' or 'per-flow'")),
-            },
-            queue: queue(&part.get("queue")?)?,
-            host_queue: part.get("host_queue")?.given().map(|part| queue(&part)).transpose()?,
-            trunk_queue: part.get("trunk_queue")?.given().map(|part| queue(&part)).transpose()?,
-            pause: part.get("pause")?.given().map(|part| pause(&part)).transpose()?,
-            transport: transport(&part.get("transport")?)?,
-            others: others(&part.get("others")?)?,
-            limiter: limiter(&part.get("limiter")?)?,
-            levels: array(&part.get("levels")?, Part::whole)?,
-        }),
+        "Scheme" => whole_scheme(part),
         _ => Err(part.is_not("a Scheme or the name of one")),
     }
+}
+
+fn whole_scheme(part: &Part) -> PyResult<Scheme> {
+    let transport = transport(&part.get("transport")?)?;
+    let full = transport.data_bytes;
+    let optional = |field| part.get(field)?.given().map(|part| queue(&part, full)).transpose();
+    Ok(Scheme {
+        routing: match part.get("routing")?.text()?.as_str() {
+            "spray" => Routing::Spray,
+            "per-flow" => Routing::PerFlow,
+            _ => return Err(part.get("routing")?.is_not("'spray' or 'per-flow'")),
+        },
+        queue: queue(&part.get("queue")?, full)?,
+        host_queue: optional("host_queue")?,
+        trunk_queue: optional("trunk_queue")?,
+        pause: part.get("pause")?.given().map(|part| pause(&part, full)).transpose()?,
+        transport,
+        others: others(&part.get("others")?)?,
+        limiter: limiter(&part.get("limiter")?, full)?,
+        levels: array(&part.get("levels")?, Part::whole)?,
+    })
 }
 
 fn flows(part: &Part) -> PyResult<Flows> {
@@ -210,7 +217,7 @@ fn source(part: &Part) -> PyResult<Source> {
     if part.class()? != "Source" {
         return Err(part.is_not("a Source"));
     }
-    let (gap, bytes) = (part.get("gap")?.duration()?, part.get("bytes")?.whole()?);
+    let (gap, bytes) = (part.get("gap")?.duration()?, part.get("bytes")?.bytes()?);
     let (first, count) = (part.get("first")?.time()?, part.get("count")?.whole()?);
     if u128::from(first) + u128::from(gap) * u128::from(count) > u128::from(LATEST) {
         return Err(part.wrong(&format!("{count} datagrams with {gap} ps between two would come after {LATEST} ps")));

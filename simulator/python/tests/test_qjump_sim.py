@@ -17,6 +17,7 @@ from qjump_sim import (
     MS,
     US,
     Aequitas,
+    Bytes,
     Cable,
     CoDel,
     Congestion,
@@ -59,7 +60,10 @@ from qjump_sim import (
     Transport,
     Tree,
     Wfq,
+    ms,
+    ns,
     run,
+    us,
 )
 from qjump_sim.apps import Ping, PingResult
 
@@ -468,7 +472,14 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, Packets(12))), SIX), "queue: min and max are not both in bytes, packets or time"),
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, mark_p=1.5)), SIX), "scheme.queue.mark_p: 1.5 is not between 0 and 1"),
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, reading="ns")), SIX), "scheme.queue.reading: 'ns' is not 'ns-2' or 'linux'"),  # type: ignore[arg-type]
-        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, not_ect=Profile(6, Time(-1), 1))), SIX), "scheme.queue.not_ect.max.ps: -1 is not"),
+        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, not_ect=Profile(6, Time(-1), 1))), SIX), "scheme.queue.not_ect.max: Time(-1) is not"),
+        (Scenario(FIG9, replace(TCP, queue=Priority(us(5))), SIX), "scheme.queue.limit: us(5) is a time, where a number of bytes is meant"),
+        (Scenario(FIG9, replace(TCP, queue=DropTail(packets=us(5))), SIX), "scheme.queue.packets: us(5) is a time, where a plain number is meant"),
+        (Scenario(FIG9, replace(TCP, queue=CoDel(None, Bytes(9), US)), SIX), "scheme.queue.target: Bytes(count=9) is of bytes, where a time is meant"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, min_rto=Packets(9))), SIX), "scheme.transport.min_rto: Packets(count=9) is of packets"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, data_bytes=Packets(9))), SIX), "scheme.transport.data_bytes: Packets(count=9) is of packets, where a number of bytes is meant"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=Priority(Packets(2**32 - 1))), SIX), "scheme.queue.limit: so many packets have more than 4294967295 bytes"),
+        (Scenario(FIG9, replace(TCP, limiter=PerHost(US, [us(9)] * 8)), SIX), "scheme.limiter.budgets[0]: us(9) is a time"),
         (Scenario(FIG9, replace(TCP, queue=CoDel(None, US, US, "ack")), SIX), "scheme.queue.protection: 'ack' is not 'default', 'ece-bit', 'ack+syn'"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, pause=Pause(9, 9, 9)), SIX), "pause: 9, 9 and 9 bytes are not xoff above xon and at most the buffer"),
         (Scenario(FIG9, replace(TCP, levels=[6, 13]), SIX), "scheme.levels: it has 2 values, not 7"),
@@ -507,3 +518,34 @@ def test_the_example_compares_four_schemes() -> None:
     rows = done.stdout.splitlines()[1:]
     assert [row[:14].strip() for row in rows] == ["tcp", "dctcp", "qjump-script", "dctcp, K = 65"]
     assert len({row[14:] for row in rows}) == 4
+
+
+def test_units_say_what_they_are() -> None:
+    assert (ns(5), us(2.7), ms(3)) == (5_000, 2_700_000, 3_000_000_000)
+    sums = [us(5) + us(1), us(5) + 1_000, 1_000 + us(5), us(5) - ns(5), 2 * us(5), us(5) * 2]
+    assert [repr(one) for one in sums] == ["us(6)", "ns(5001)", "ns(5001)", "ns(4995)", "us(10)", "us(10)"]
+    assert all(isinstance(one, Time) for one in sums) and us(5).ps == 5 * US and repr(Time(7)) == "Time(7)"
+
+
+MANY = Flows([0] * 8, range(8), [9] * 8, [60] * 8)
+"""Sixty packets of each of eight hosts to one: more than a queue of 40 packets holds."""
+
+
+@pytest.mark.parametrize(
+    ("plain", "with_units"),
+    [
+        ({"queue": DropTail(60_000)}, {"queue": DropTail(Bytes(60_000))}),
+        ({"queue": DropTail(packets=40)}, {"queue": DropTail(Packets(40))}),
+        ({"queue": DropTail(60_000)}, {"queue": DropTail(us(48))}),
+        ({"queue": Priority(60_000)}, {"queue": Priority(Packets(40))}),
+        ({"queue": Marking(60_000, 15_000)}, {"queue": Marking(Packets(40), Bytes(15_000))}),
+        ({"queue": Wfq(60_000, [1] * 8)}, {"queue": Wfq(Packets(40), [1] * 8)}),
+        ({"queue": CoDel(None, 20 * US, 200 * US)}, {"queue": CoDel(None, us(20), ms(0.2))}),
+        ({"limiter": PerHost(100 * US, [9_000] * 8)}, {"limiter": PerHost(us(100), [Packets(6)] * 8)}),
+        ({"pause": Pause(30_000, 15_000, 90_000)}, {"pause": Pause(Packets(20), Packets(10), Bytes(90_000))}),
+    ],
+)
+def test_a_number_and_its_unit_are_the_same(plain: dict[str, object], with_units: dict[str, object]) -> None:
+    took = [run(Scenario(FIG9, replace(TCP, **fields), MANY)) for fields in (plain, with_units)]  # type: ignore[arg-type]
+    assert (took[0].fct == took[1].fct).all() and took[0].counters == took[1].counters
+    assert (took[0].fct != run(Scenario(FIG9, TCP, MANY)).fct).any()

@@ -9,7 +9,7 @@ A `Scenario` is a network, a scheme, traffic and a seed; `run` yields an `Outcom
 
 `qjump_sim.apps` has traffic that reacts to the network: pings, endless flows, requests, barriers, PTP, MapReduce.
 
-Times are whole picoseconds, rates bit/s, sizes bytes or packets of `Transport.data_bytes`. The same scenario yields the same arrays on every
+Times are whole picoseconds (`us(5)` is 5 us), rates bit/s, sizes bytes (`Packets(9)` are 9 packets of `Transport.data_bytes`). The same scenario yields the same arrays on every
 machine. What cannot be simulated is a ValueError: one sentence that begins with the place.
 """
 
@@ -23,7 +23,6 @@ from qjump_sim.queues import (
     DropTail,
     DualPi2,
     Marking,
-    Packets,
     Pause,
     PFabric,
     Pfc,
@@ -34,7 +33,6 @@ from qjump_sim.queues import (
     Red,
     RoundRobin,
     Threshold,
-    Time,
     TimeAware,
     Wfq,
 )
@@ -57,21 +55,83 @@ from qjump_sim.scheme import (
 )
 from qjump_sim.trace import Trace
 from qjump_sim.traffic import Flows, Poisson, Published, Sizes, Source
+from qjump_sim.units import MS, NS, US, Bytes, Limit, Packets, S, Size, Time, ms, ns, us
 from qjump_sim.watch import KINDS, FlowCounts, Progress, Series, Watch, progress_line, show_progress
-
-NS = 1_000
-US = 1_000_000
-MS = 1_000_000_000
-S = 1_000_000_000_000
-"""Picoseconds of a nanosecond, microsecond, millisecond and second."""
 
 FIG9: LeafSpine = _native.fig9()
 """QJump's Figure 9: 9 racks of 16 hosts at 10 Gb/s, 4 spines at 40 Gb/s; 2.7 us of delay to and from a host, 0.2 us between switches."""
 
 __all__ = [
-    "FIG9", "KINDS", "MS", "NS", "US", "Aequitas", "Bbr", "ByKind", "Cable", "CoDel", "Congestion", "Counters", "Cubic", "Dcqcn", "Dctcp", "DropTail",
-    "DualPi2", "Ecn", "Failure", "FlowCounts", "Flows", "Graph", "Homa", "Latency", "LeafSpine", "Marking", "Outcome", "PFabric", "Packets", "Pause",
-    "PerFlow", "PerHost", "Pfc", "Pie", "Poisson", "Port", "Priority", "Profile", "Progress", "Published", "Quantiles", "Queue", "Red", "Region",
-    "Regions", "Reno", "RoundRobin", "S", "Scenario", "Scheme", "Series", "Sizes", "Source", "SourceResult", "Swift", "Threshold", "Time",
-    "TimeAware", "Trace", "Transport", "Tree", "Watch", "Wfq", "progress_line", "run", "show_progress",
+    "FIG9",
+    "KINDS",
+    "MS",
+    "NS",
+    "US",
+    "Aequitas",
+    "Bbr",
+    "ByKind",
+    "Bytes",
+    "Cable",
+    "CoDel",
+    "Congestion",
+    "Counters",
+    "Cubic",
+    "Dcqcn",
+    "Dctcp",
+    "DropTail",
+    "DualPi2",
+    "Ecn",
+    "Failure",
+    "FlowCounts",
+    "Flows",
+    "Graph",
+    "Homa",
+    "Latency",
+    "LeafSpine",
+    "Limit",
+    "Marking",
+    "Outcome",
+    "PFabric",
+    "Packets",
+    "Pause",
+    "PerFlow",
+    "PerHost",
+    "Pfc",
+    "Pie",
+    "Poisson",
+    "Port",
+    "Priority",
+    "Profile",
+    "Progress",
+    "Published",
+    "Quantiles",
+    "Queue",
+    "Red",
+    "Region",
+    "Regions",
+    "Reno",
+    "RoundRobin",
+    "S",
+    "Scenario",
+    "Scheme",
+    "Series",
+    "Size",
+    "Sizes",
+    "Source",
+    "SourceResult",
+    "Swift",
+    "Threshold",
+    "Time",
+    "TimeAware",
+    "Trace",
+    "Transport",
+    "Tree",
+    "Watch",
+    "Wfq",
+    "ms",
+    "ns",
+    "progress_line",
+    "run",
+    "show_progress",
+    "us",
 ]  # fmt: skip

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from qjump_sim import _native
 from qjump_sim.traffic import Source
+from qjump_sim.units import Bytes
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Ping:
 
     src: int
     dst: int
-    bytes: int
+    bytes: int | Bytes
     gap: int
     count: int
     first: int = 0
@@ -50,7 +51,7 @@ class Datagrams:
 
     src: int
     dst: int
-    bytes: int
+    bytes: int | Bytes
     gap: int
     count: int
     first: int = 0
@@ -83,8 +84,8 @@ class Exponential:
 class Exchange:
     """A kind of request, such as GET or SET; its share is its weight over the sum of all."""
 
-    request: int
-    response: int
+    request: int | Bytes
+    response: int | Bytes
     weight: int = 1
 
 
@@ -125,7 +126,7 @@ class Barrier:
     """Hosts that in each iteration send a message to each other one, over TCP, and begin the next `pause` after they have one from each."""
 
     hosts: Sequence[int]
-    bytes: int
+    bytes: int | Bytes
     iterations: int
     pause: int = 0
     first: int = 0
@@ -141,7 +142,7 @@ class Ptp:
 
     master: int
     slaves: Sequence[int]
-    bytes: int
+    bytes: int | Bytes
     interval: int
     count: int
     first: int = 0
@@ -159,7 +160,7 @@ class MapReduce:
 
     nodes: Sequence[int]
     maps: int
-    map_bytes: int
+    map_bytes: int | Bytes
     reducers: int
     map_time: int | Exponential = 0
     reduce_time: int | Exponential = 0
@@ -172,7 +173,7 @@ class MapReduce:
 App = Ping | Datagrams | Bulk | Requests | Barrier | Ptp | MapReduce
 
 
-def fan_in(senders: Sequence[int], dst: int, bytes: int, epoch: int, count: int, level: int = 0, seed: int = 1) -> tuple[Source, ...]:
+def fan_in(senders: Sequence[int], dst: int, bytes: int | Bytes, epoch: int, count: int, level: int = 0, seed: int = 1) -> tuple[Source, ...]:
     """Sources with which each sender sends `count` datagrams to `dst`, one an `epoch`, from a phase in the first one on that is drawn for each.
 
     Raises ValueError for an epoch of 0.

@@ -8,14 +8,16 @@ from typing import Literal
 
 from qjump_sim import _native
 from qjump_sim.network import Cable
+from qjump_sim.units import Bytes, Limit, Size
 
 
 @dataclass(frozen=True)
 class DropTail:
-    """First come, first served; what does not fit is dropped. The limit is in `bytes` (of the packet being sent those still to go count) or in
-    `packets` (with the one being sent); with neither, the queue is as long as it becomes."""
+    """First come, first served; what does not fit is dropped. `DropTail(9000)` has a limit in bytes (of the packet being sent those still to go count),
+    `DropTail(Packets(6))`, or `DropTail(packets=6)`, in packets (with the one being sent), `DropTail(us(7))` in time; with none, the queue is as long as
+    it becomes."""
 
-    bytes: int | None = None
+    bytes: Limit | None = None
     packets: int | None = None
 
 
@@ -24,26 +26,9 @@ class Marking:
     """Drop tail of `limit` bytes that marks data which finds more than `threshold` bytes, but not the first that does since the queue was
     shorter: what ns-2's RED does without averaging, with which DCTCP was published."""
 
-    limit: int
-    threshold: int
+    limit: Size
+    threshold: Size
 
-
-@dataclass(frozen=True)
-class Packets:
-    """So many packets, with the one being sent."""
-
-    count: int
-
-
-@dataclass(frozen=True)
-class Time:
-    """As many bytes as the link sends in `ps`: other ones for links of other rates."""
-
-    ps: int
-
-
-Limit = int | Packets | Time
-"""How long a queue may be, or is when something is done about it; a number is of bytes."""
 
 Protection = Literal["default", "ece-bit", "ack+syn", "nodrop"]
 """Which packets that are not ECN-capable active queue management queues where it would drop them: none; those with the ECE bit (ACKs that echo a
@@ -127,14 +112,14 @@ class Priority:
     """Strict priority in eight levels, ACKs before them; pushes out the newest packet of the last level. `limit` in bytes, without the packet
     being sent."""
 
-    limit: int
+    limit: Size
 
 
 @dataclass(frozen=True)
 class PFabric:
     """pFabric's: least remaining first, a flow in order, most remaining dropped. `limit` in bytes, without the packet being sent."""
 
-    limit: int
+    limit: Size
 
 
 @dataclass(frozen=True)
@@ -142,8 +127,8 @@ class RoundRobin:
     """Deficit round robin (Shreedhar and Varghese, SIGCOMM'95): flows that wait have turns, of `quantum` bytes each; where packets do not
     fit, the longest flow gives up its newest. A source of datagrams is a flow. `limit` in bytes, without the packet being sent."""
 
-    limit: int
-    quantum: int = 1_500
+    limit: Size
+    quantum: Size = 1_500
 
 
 @dataclass(frozen=True)
@@ -151,7 +136,7 @@ class Wfq:
     """Weighted fair queueing (Parekh and Gallager's PGPS) among eight levels, 0 the first; ACKs are of the first. `limit`: bytes of each level,
     without the packet being sent; what does not fit is dropped."""
 
-    limit: int
+    limit: Size
     weights: Sequence[int]
     """Of the 8 levels, 1 to 2**20 each: shares of the link of those that wait."""
 
@@ -161,7 +146,7 @@ class TimeAware:
     """Eight levels with gates that open by the clock (802.1Qbv): the most urgent level is served whose gate is open for as long as its packet takes.
     ACKs are of level 0, the first. `limit`: bytes of each level; what does not fit, or is longer than its gate is ever open, is dropped."""
 
-    limit: int
+    limit: Size
     entries: Sequence[tuple[int, Sequence[int]]]
     """How long each lasts (ps), and the levels whose gates are open then; the list begins anew after its last entry. At most 16; each level once."""
     base: int = 0
@@ -189,7 +174,7 @@ class DualPi2:
     """DualPI2 (RFC 9332), with the RFC's constants, which are the Internet's: data of `Dctcp` that may be marked is in a queue of its own, with
     little delay; what waits in the other is `target`. Times in ps, gains in 1/s, rounded to thousandths. `limit`: bytes of both."""
 
-    limit: int
+    limit: Size
     target: int = 15_000_000_000
     update: int = 16_000_000_000
     alpha: float = 0.16
@@ -212,12 +197,12 @@ class Pause:
     """802.3x flow control: a switch that holds `xoff` bytes of what came in by a port asks the other end of the cable to stop after the frame being
     sent, and to go on when it holds no more than `xon`; what exceeds `buffer` bytes of a port is dropped."""
 
-    xoff: int
-    xon: int
-    buffer: int
+    xoff: Size
+    xon: Size
+    buffer: Size
 
     @staticmethod
-    def headroom(cable: Cable, packet: int) -> int:
+    def headroom(cable: Cable, packet: int | Bytes) -> int:
         """Most bytes above `xoff` that a switch comes to hold of a port, with packets of at most so many bytes: 3 packets, 64 bytes of a pause frame
         and what is sent while the cable is crossed twice. With a `buffer` of `xoff` + headroom, and queues without limit, nothing is lost."""
         return _native.headroom(cable, packet)
@@ -228,6 +213,6 @@ class Pfc:
     """Priority flow control (802.1Qbb): as `Pause`, but for each of the eight levels by itself, with `xoff`, `xon` and `buffer` of one level of a port;
     `Pause.headroom` is that of a level too. Queues are those that serve by level: `Priority`, `Wfq` or `TimeAware`."""
 
-    xoff: int
-    xon: int
-    buffer: int
+    xoff: Size
+    xon: Size
+    buffer: Size

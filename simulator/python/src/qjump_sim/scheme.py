@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from qjump_sim import _native
 from qjump_sim.network import Topology
 from qjump_sim.queues import Pause, Pfc, Queue
+from qjump_sim.units import Size
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ class PerFlow:
     """
 
     epoch: int
-    budgets: Sequence[int | None]
+    budgets: Sequence[Size | None]
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ class PerHost:
     """
 
     epoch: int
-    budgets: Sequence[int | None]
+    budgets: Sequence[Size | None]
     mode: Literal["delay", "drop"] = "delay"
     """What exceeds a budget waits for the next epoch, or is dropped and counted as `limited`: transports see a loss."""
     epochs: Literal["first-packet", "rolling", "aligned"] = "first-packet"

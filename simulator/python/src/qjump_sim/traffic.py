@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qjump_sim import _native
+from qjump_sim.units import Bytes
 
 _LATEST = 1 << 62  # ps: 53 of the 213 days that the simulator's clock holds
 _LARGEST = 2**32 - 1
@@ -143,7 +144,7 @@ class Source:
     src: int
     dst: int
     gap: int
-    bytes: int
+    bytes: int | Bytes
     count: int
     first: int = 0
     level: int = 0
