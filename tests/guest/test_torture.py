@@ -71,6 +71,17 @@ def test_a_moment_of_torture(request: pytest.FixtureRequest, kernel: str, tmp_pa
     assert set(guest.results["log"]) <= EXPECTED_LOG
 
 
+@pytest.mark.parametrize("kernel", ["6.12", "6.1", "7"])
+def test_torture_at_length(request: pytest.FixtureRequest, kernel: str, tmp_path: Path) -> None:
+    if "slow" not in request.config.option.markexpr:
+        pytest.skip("ten minutes of two processors are for `pytest -m slow`")
+    guest = tortured(kernel_image(kernel), kernel, LONG, tmp_path, deadline_s=9000)
+    print(guest.values("smp_torture"))
+    check_torture(guest, LONG)
+    assert min(guest.values("smp_torture")["pauses"]) > 0
+    assert set(guest.results["log"]) <= EXPECTED_LOG
+
+
 @pytest.fixture(scope="module")
 def watched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     """Tortured under lockdep, KASAN and the others of the debug kernel."""

@@ -42,7 +42,8 @@ class Chance(random.Random):
         words = [f"rate {self.choice((2, 20, 100, 1000))}mbit limit {self.choice((3, 20, 150))}kb", f"delay {self.choice((0, 10, 500))}us",
                  f"classify {self.choice(('pcp', 'priority', 'fifo'))}", self.choice(("orphan", "noorphan")), f"overhead {self.choice((0, 24))}",
                  self.choice(("jitter none", "jitter 0:1us,50:20us,100:400us seed 1", "jitter 0:0us,100:50us seed 2"))]
-        return " ".join([*words, self.choice(("pause 0 0", "pause 6000 2000", "pause 6000 2000", "pause 20000 1000"))])
+        paused = self.choice(("pause 0 0", "pause 6000 2000", "pause 6000 2000", "pause 20000 1000"))
+        return " ".join([*words, paused, self.choice(("", "pfc none", "pfc 0,1,2,3,4,5,6,7", "pfc 0,7", "pfc 3"))])
 
     def qjump(self) -> str:
         if not self.randrange(8):
