@@ -143,3 +143,15 @@ fn planted_edges_are_found() {
     let away = with(files(), "host/hosts", "\nimpl Network {\n}\n");
     assert_eq!(scattered(&away), ["host/hosts: impl Network {"]);
 }
+
+/// Who decides when packets leave is asked in one place: what senders with windows do (`sending`, `reply`, `receiver`, `flow`) knows nothing of
+/// receivers that grant.
+#[test]
+fn transports_meet_at_one_seam() {
+    let files = files();
+    let naming: Vec<&str> = files.iter().filter(|(_, text)| text.contains("Protocol::")).map(|(name, _)| name.as_str()).collect();
+    assert_eq!(naming, ["host/protocol", "sim/scheme"]);
+    for name in ["host/sending", "host/reply", "host/receiver", "host/flow", "host/flow/recovery", "host/window"] {
+        assert!(!files[name].contains("Homa"), "{name} knows Homa");
+    }
+}

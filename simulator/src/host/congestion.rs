@@ -58,12 +58,6 @@ impl Congestion {
         matches!(self, Congestion::Swift(_) | Congestion::Bbr | Congestion::Dcqcn(_))
     }
 
-    /// Whether its receiver grants what it sends.
-    #[inline]
-    pub(crate) fn is_granted(self) -> bool {
-        matches!(self, Congestion::Homa { .. })
-    }
-
     /// Levels of what is granted, if anything is.
     pub(crate) fn scheduled(self) -> u8 {
         match self {

@@ -228,7 +228,7 @@ impl Hosts {
                 self.handled.latency[usize::from(packet.echo & AGAIN != 0)].add(packet.under_way(net.now));
                 self.answer(net, handle, &packet);
             }
-            Kind::Probe => self.answer_probe(net, handle, &packet),
+            Kind::Probe => self.on_probe(net, handle, &packet),
             Kind::Syn => self.accept(net, handle, &packet),
             Kind::SynAck => {
                 net.pool.remove(handle);

@@ -11,6 +11,7 @@ pub(crate) mod jitter;
 pub(crate) mod limiter;
 pub(crate) mod messages;
 pub(crate) mod path;
+pub(crate) mod protocol;
 pub(crate) mod receiver;
 pub(crate) mod reply;
 pub(crate) mod result;

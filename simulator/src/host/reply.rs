@@ -11,14 +11,9 @@ use crate::packet::{since, Kind, Packet, NO_ECHO};
 
 impl Hosts {
     /// A data packet has arrived that may wait for its ACK.
-    #[inline(never)]
     pub(crate) fn answer_some(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
-        if self.manner.of(flow).congestion.is_granted() {
-            self.take_message(net, handle, packet);
-            return;
-        }
         let (size, had) = (flow.size(), flow.expected());
         let [before, at_once] = flow.receiver.arrive(self.manner.of(flow), net.now, packet, size);
         let complete = had < size && flow.expected() == size;
@@ -45,14 +40,18 @@ impl Hosts {
     #[inline(never)]
     pub(crate) fn acknowledge_late(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
-        let granted = self.manner.of(flow).congestion.is_granted();
         let receiver = &mut flow.receiver;
         receiver.timer_at = Ps::MAX;
         if receiver.due > net.now {
             self.keep_ack_timer(net, slot);
-        } else if granted {
-            self.ask_again(net, slot);
-        } else if let Some(reply) = receiver.expire() {
+        } else {
+            self.on_receiver_timer(net, slot);
+        }
+    }
+
+    /// Acknowledges what is pending, if anything is.
+    pub(super) fn send_pending(&mut self, net: &mut Network, slot: u32) {
+        if let Some(reply) = self.flows[slot as usize].receiver.expire() {
             self.send_ack(net, slot, reply);
         }
     }
@@ -80,13 +79,8 @@ impl Hosts {
     }
 
     /// A probe has arrived and goes back as an ACK of all that has.
-    #[inline(never)]
     pub(crate) fn answer_probe(&mut self, net: &mut Network, handle: u32, packet: &Packet) {
         let flow = &mut self.flows[packet.flow as usize];
-        if self.manner.of(flow).congestion.is_granted() {
-            self.asked_for(net, handle, packet.flow);
-            return;
-        }
         let seq = flow.receiver.probed();
         self.turn(net, handle, &Packet { seq, echo: NO_ECHO, kind: Kind::Ack, ..*packet });
     }

@@ -41,7 +41,7 @@ impl Hosts {
         let flow = &mut self.flows[packet.flow as usize];
         let t = self.manner.of(flow);
         if !t.answers_each() {
-            self.answer_some(net, handle, packet);
+            self.on_data(net, handle, packet);
             return;
         }
         let before = flow.expected();
@@ -75,10 +75,14 @@ impl Hosts {
             self.free_if_done(slot);
             return;
         }
-        if self.manner.of(flow).congestion.is_granted() {
-            self.heed_receiver(net, packet);
-            return;
-        }
+        self.on_ack(net, packet);
+    }
+
+    /// What an ACK lets go.
+    #[inline]
+    pub(super) fn open_window(&mut self, net: &mut Network, packet: &Packet) {
+        let slot = packet.flow;
+        let flow = &mut self.flows[slot as usize];
         let ack = Ack {
             cumulative: packet.seq,
             echo: (packet.echo != NO_ECHO).then_some(packet.echo),
@@ -135,7 +139,6 @@ impl Hosts {
             }
             None => Path::new(transport, self.lines[usize::from(task.from)]),
         };
-        let granted = transport.congestion.is_granted();
         let connects = new && transport.handshake.is_some();
         let flow = Flow::new(transport, task, path);
         let slot = if let Some(slot) = self.free_slots.pop() {
@@ -145,13 +148,7 @@ impl Hosts {
             self.flows.push(flow);
             self.flows.len() as u32 - 1
         };
-        if granted {
-            self.begin_message(net, slot);
-        } else if connects {
-            self.connect(net, slot);
-        } else {
-            self.send_window(net, slot);
-        }
+        self.begin_flow(net, slot, connects);
         slot
     }
 
@@ -296,11 +293,12 @@ impl Hosts {
         }
         self.handled.timeouts += 1;
         self.tell(slot, Notice::TimedOut);
+        self.on_timer(net, slot);
+    }
+
+    /// Everything that is not known to have arrived is lost.
+    pub(super) fn time_out(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
-        if self.manner.of(flow).congestion.is_granted() {
-            self.ask_receiver(net, slot);
-            return;
-        }
         match flow.on_timer(self.manner.of(flow), net.now) {
             Expired::Resend => self.send_window(net, slot),
             Expired::Connect => self.send_syn(net, slot),

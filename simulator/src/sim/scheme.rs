@@ -4,6 +4,7 @@
 use crate::core::error::{Error, Result};
 use crate::host::hosts::{Manner, TRANSPORTS};
 use crate::host::limiter::Limiter;
+use crate::host::protocol::Protocol;
 use crate::host::transport::Transport;
 use crate::net::equipment::Equipment;
 use crate::net::pause::Pause;
@@ -52,7 +53,7 @@ impl Scheme {
         if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(Error::new("levels: the largest flows of the levels do not increase"));
         }
-        let granted = self.manner().transports.iter().any(|transport| transport.congestion.is_granted());
+        let granted = self.manner().transports.iter().any(|transport| transport.congestion.protocol() == Protocol::Grants);
         if granted && self.limiter.drops() {
             return Err(Error::new(
                 "limiter: what it drops, Homa's receivers ask for again without end: let it delay, without a limit",
