@@ -90,3 +90,21 @@ fn senders_to_one_host_begin_together_in_every_run() {
     let starts = |seed| drawn(Arrivals::Published, 100, seed).iter().map(|flow| flow.start).collect::<Vec<_>>();
     assert_ne!(starts(1), starts(2));
 }
+
+/// In the scripts a connection that is made because all of its pair are busy is set up without QJump, which here none is. With their ten a
+/// pair that does not happen; with one it would.
+#[test]
+fn ten_connections_of_a_pair_are_never_all_busy() {
+    let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
+    let flows = Flows::Drawn { arrivals: Arrivals::Published, sizes: Sizes::web_search(), load: 0.8, count: 3_000 };
+    let scenario =
+        Scenario { topology, scheme: Scheme::qjump_script(), workload: Workload::of_flows(flows), seed: 1, stop: None };
+    let flows = scenario.run().unwrap().flows;
+    let busy = |flow: &FlowResult| {
+        let same = flows.iter().filter(|other| (other.src, other.dst) == (flow.src, flow.dst));
+        same.filter(|other| other.start < flow.start && other.finish.unwrap() > flow.start).count()
+    };
+    let most = flows.iter().map(busy).max().unwrap();
+    println!("{most} others at most, {} flows find one", flows.iter().filter(|flow| busy(flow) > 0).count());
+    assert!((1..10).contains(&most), "{most}");
+}
