@@ -30,7 +30,8 @@ fig9         runs one point of Figure 9 and prints statistics of completion time
 
 How far a run has come, and how long it will still take, goes to standard error.
 
-schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, homa, aequitas; workloads: search (default), mining";
+schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas;
+workloads: search (default), mining";
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();

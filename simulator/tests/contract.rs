@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use qjump_sim::{
     Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, DualPi2, Epochs, FlowSpec, Flows, Gap, Integral,
-    LeafSpine, Limit, Limiter, Mode, Outcome, Pause, PerHost, Pie, Profile, Protection, Quantiles, Queue, Reading, Red, Routing,
-    Scenario, Scheme, Simulation, Sizes, Source, Swift, TimeAware, Topology, Transport, Tree, Wfq, Workload, MS, NS, S, US,
+    LeafSpine, LevelRed, Limit, Limiter, Mode, Outcome, Pause, PerHost, Pie, Profile, Protection, Quantiles, Queue, Reading, Red,
+    Routing, Scenario, Scheme, Simulation, Sizes, Source, Swift, TimeAware, Topology, Transport, Tree, Wfq, Workload, MS, NS, S,
+    US,
 };
 
 fn protection() -> impl Strategy<Value = Protection> {
@@ -83,6 +84,14 @@ fn asked() -> impl Strategy<Value = Queue> {
     });
     prop_oneof![
         (1_500u64..60_000, prop::array::uniform8(1u32..100)).prop_map(|(limit, weights)| Queue::Wfq(Wfq { limit, weights })),
+        (1_500u64..60_000, (0u64..20_000, 1u64..20_000), 1u32..=1_000_000, prop::option::of(prop::array::uniform8(1u32..100)))
+            .prop_map(|(limit, (min, more), max_p, weights)| Queue::LevelRed(LevelRed {
+                limit,
+                min,
+                max: min + more,
+                max_p,
+                weights
+            })),
         (1_500u64..60_000, 0u64..200, prop::collection::vec((2u64..50, any::<u8>()), 1..8)).prop_map(
             |(limit, base, mut list)| {
                 // Every level has a time that is long enough.
