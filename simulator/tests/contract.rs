@@ -432,7 +432,7 @@ fn wrong_input_is_told() {
     let most = "is larger than 65535 and 8388608, the most";
     assert_eq!(wide(65_536, 129), format!("a network of 129 spines and 8454144 cables to them {most}"));
     assert_eq!(wide(2, 65_536), format!("a network of 65536 spines and 131072 cables to them {most}"));
-    assert_eq!(wide(u32::MAX, u32::MAX), "a network of 4294967295 hosts is larger than 65536, the most");
+    assert_eq!(wide(u32::MAX, u32::MAX), "a network of 4294967295 hosts is larger than 16777216, the most");
     let mut drawing = tree("i", "s").unwrap();
     let quantiles = Quantiles::new(&[(0.0, 0), (100.0, US)]).unwrap();
     let mut drawn_at = |host| drawing.set_jitter(host, quantiles.clone()).err().map(|error| error.to_string());

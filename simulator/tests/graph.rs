@@ -205,8 +205,8 @@ fn what_cannot_be_is_refused() {
     assert_eq!(Graph::new(Tree::new().switch("s")).build().unwrap_err().to_string(), "a graph has no host");
     let apart = Tree::new().switch("s").switch("t").host("a").host("b").cable("a", "s", CABLE).cable("b", "t", CABLE);
     assert_eq!(Graph::new(apart).build().unwrap_err().to_string(), "a graph is in parts that no cable joins");
-    for k in [0, 3, 66] {
-        let sentence = format!("a fat-tree of switches with {k} ports has not an even number from 2 to 64");
+    for k in [0, 3, 130] {
+        let sentence = format!("a fat-tree of switches with {k} ports has not an even number from 2 to 128");
         assert_eq!(Graph::fat_tree(k, CABLE, CABLE).unwrap_err().to_string(), sentence);
     }
     let pause = Pause { xoff: 6_000, xon: 3_000, buffer: 20_000, per_level: false };

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     fn packet(ect: bool, bytes: u16) -> Packet {
-        Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes, to: 1, kind: Kind::Data, marked: false, ect }
+        Packet { kind: Kind::Data, ect, ..Packet::datagram(0, 1, 0, bytes) }
     }
 
     fn gate(limit: Limit, threshold: Limit) -> Gate {
