@@ -43,7 +43,8 @@ impl Graph {
 
     /// The nodes of a k-ary fat-tree (Al-Fares, Loukissas and Vahdat, SIGCOMM'08, section 2.2): k pods of k/2 edge switches (`e0-0`:
     /// pod and place) and k/2 aggregation switches (`a0-0`), (k/2)^2 core switches (`c00000`), all with k ports, and k^3/4 hosts
-    /// (`h00000`, of 100,000 and more `h000000`), k/2 at each edge switch. Core switch i is joined to aggregation switch i / (k/2) of every pod.
+    /// (`h00000`, `h000000` where they are more than 100,000), k/2 at each edge switch. Core switch i is joined to aggregation switch
+    /// i / (k/2) of every pod.
     ///
     /// # Errors
     /// A k that is odd, or not between 2 and 128.
