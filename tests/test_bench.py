@@ -105,7 +105,7 @@ def test_a_large_networks_packet_hop_is_without_what_building_takes() -> None:
         "in_flight": "5000",
         "max_rss_MB": "300",
     }
-    runs = [(({}, 6.5), (said, 16.5))]
+    runs: list[tuple[simulator.Run, simulator.Run]] = [(({}, 6.5), (said, 16.5))]
     row = "| 101,306 | 2,000 | 1,500 | 20.0 M | 5,000 | 6.5 s | 16.5 s | 500 ns | 300 MB |"
     assert fat_tree.table(runs).endswith(row)
     assert fat_tree.most_mb(runs) == 300

@@ -186,7 +186,8 @@ def _check_link(where: str, prefix: str, link: Link) -> None:
 
 
 def _check_fabric(where: str, spec: FabricSpec) -> None:
-    for field, most in (("racks", MOST_FABRIC_HOSTS), ("hosts_per_rack", MOST_FABRIC_HOSTS), ("spines", 1024)):
+    limits = {"racks": MOST_FABRIC_HOSTS, "hosts_per_rack": MOST_FABRIC_HOSTS, "spines": 1024}
+    for field, most in limits.items():
         if not 1 <= getattr(spec, field) <= most:
             raise UsageError(
                 f"{where}: fabric.{field} = {getattr(spec, field)} is out of range: use 1 to {most}"
