@@ -2,8 +2,8 @@
 //! Times that can be worked out by hand, to the picosecond.
 
 use qjump_sim::{
-    Bytes, Cable, FlowSpec, Flows, Gap, LeafSpine, Limiter, Outcome, PerHost, Ps, Routing, Scenario, Scheme, Simulation, Source,
-    Topology, Tree, Workload, MS, NS, US,
+    Bytes, Cable, FlowSpec, Flows, Gap, Graph, LeafSpine, Limiter, Outcome, PerHost, Ps, Routing, Scenario, Scheme, Simulation,
+    Source, Topology, Tree, Workload, MS, NS, US,
 };
 
 fn fabric() -> Topology {
@@ -48,7 +48,7 @@ fn a_fabric_may_have_100000_racks() {
     assert!(outcome.flows.iter().all(|flow| flow.finish == Some(20_680_000)), "{:?}", outcome.flows);
 }
 
-/// Numbers of hosts above 16 bits, with all schemes, in a fabric and in a tree; a host whose number has the same lower bits has other flows.
+/// Numbers of hosts above 16 bits, with all schemes; a host whose number has the same lower bits has a flow of its own.
 #[test]
 fn hosts_beyond_65536_are_themselves() {
     let flow = |src, dst, packets| FlowSpec { start: 0, src, dst, packets };
@@ -62,6 +62,26 @@ fn hosts_beyond_65536_are_themselves() {
         // Across racks, as normalised: 1.2 us for each packet but the first, and 14.68 us.
         let expected = [(4_464, 24_464, 20_680_000), (70_000, 90_000, 20_680_000), (90_001, 1, 14_680_000)];
         assert_eq!(took, expected, "{name}");
+    }
+}
+
+/// The same in a tree and in a graph, whose hosts have names: two switches with 50,000 each.
+#[test]
+fn named_hosts_beyond_65536_are_themselves() {
+    let cable = LeafSpine::FIG9.edge;
+    let tree = (0..100_000).fold(Tree::new().switch("s").switch("t").cable("s", "t", cable), |tree, host| {
+        let name = format!("h{host:05}");
+        tree.host(&name).cable(&name, if host < 50_000 { "s" } else { "t" }, cable)
+    });
+    for topology in [tree.build().unwrap(), Graph::new(tree.clone()).build().unwrap()] {
+        assert_eq!(topology.host("h90000"), Some(90_000));
+        let flow = |src, dst| FlowSpec { start: 0, src, dst, packets: 6 };
+        let workload = Workload::of_flows(Flows::List(vec![flow(70_000, 90_000), flow(4_464, 90_001)]));
+        let outcome = Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None }.run().unwrap();
+        // Six packets over the first link, and the last of them, as its ACK of 40 bytes, over the others; 2.7 us at each.
+        let took = |links: u64| 6 * 1_200_000 + (links - 1) * 1_200_000 + links * 32_000 + 2 * links * 2_700_000;
+        let finished: Vec<_> = outcome.flows.iter().map(|flow| (flow.src, flow.dst, flow.finish.unwrap())).collect();
+        assert_eq!(finished, [(4_464, 90_001, took(3)), (70_000, 90_000, took(2))]);
     }
 }
 

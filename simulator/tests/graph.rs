@@ -21,6 +21,15 @@ fn fat_tree(k: u32) -> Topology {
     Graph::new(Graph::fat_tree(k, CABLE, CABLE).unwrap()).build().unwrap()
 }
 
+#[test]
+fn hosts_of_a_fat_tree_are_numbered_by_their_place() {
+    for (ports, hosts, name) in [(72, 93_312, "h00000"), (74, 101_306, "h000000")] {
+        let tree = Graph::fat_tree(ports, CABLE, CABLE).unwrap();
+        assert_eq!((tree.hosts().len(), tree.hosts()[0].as_str()), (hosts, name));
+        assert!(tree.hosts().is_sorted());
+    }
+}
+
 /// Section 2.2: k^3/4 hosts. Two under one edge switch are two cables apart, in a pod four, in different pods six; an idle datagram
 /// takes each with 1.2 us of its own and 1 us of cable.
 #[test]
