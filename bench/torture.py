@@ -24,7 +24,9 @@ from tests.guest.checks import EXPECTED_LOG, LATE_TIMER
 from tests.guest.races import races
 
 PAGE = ROOT / "docs/debug-kernel.md"
-HEAD = "| kernel | packets | operations | pauses that dumps saw sent | left waiting | log |\n|---|---|---|---|---|---|"
+HEAD = """\
+| kernel | packets | operations | pauses sent, as dumps saw | left waiting | log |
+|---|---|---|---|---|---|"""
 
 
 def main() -> None:
@@ -58,7 +60,8 @@ def row(release: str, values: dict[str, Any], log: list[str]) -> str:
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(done.items(), key=lambda item: -item[1]))
     found = races(log)
     rest = [line for line in found.rest if line not in EXPECTED_LOG and not LATE_TIMER.fullmatch(line)]
-    said = f"{len(rest) + len(found.ours)} lines" if rest or found.ours else "clean"
+    bad = len(rest) + len(found.ours)
+    said = f"not clean: {bad} line{'s' * (bad > 1)}" if bad else "clean"
     if watched := values["kcsan"].get("setup_watchpoints"):
         said += f"; {watched:,} accesses watched"
     stuck = ", ".join(map(str, values["stuck"])) or "nothing"
