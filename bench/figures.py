@@ -142,9 +142,10 @@ def command(manifest: Manifest) -> str:
 
 
 def size(manifest: Manifest) -> str:
-    """How many trials a run has, and what they took together, each on one core."""
+    """How many trials a run has, and what they took of a processor together; of a run without that record, on
+    the clock, each on one core."""
     plan = manifest.plan
-    minutes = sum(trial.wall_s or 0 for trial in manifest.trials.values()) / 60
+    minutes = sum(trial.cpu_s or trial.wall_s or 0 for trial in manifest.trials.values()) / 60
     return f"{len(plan.arms_run)} x {len(plan.seeds)} trials, {minutes:.0f} minutes together."
 
 

@@ -86,6 +86,7 @@ def main(arguments: list[str]) -> None:
         print(table(), everywhere(found), sep="\n\n")
         return
     FILE.write_bytes(msgspec.json.format(msgspec.json.encode(found, order="sorted"), indent=1) + b"\n")
+    found = kept()  # in the file's order, which the tables then have
     marks.write(PAGE, "schemes", table())
     marks.write(PAGE, "everywhere", everywhere(found))
     draw(found)

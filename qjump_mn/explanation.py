@@ -92,7 +92,7 @@ def _frame(plan: Plan) -> list[str]:
     guest = "guest" in plan.backends
     return [
         f"network: {_network(plan)}",
-        f"trial: {_trial(plan)}; seeds {', '.join(map(str, plan.seeds))}",
+        f"trial: {_trial(plan)}; {wording.seeds(plan.seeds)}",
         f"backends: {', '.join(plan.backends)}",
         *([f"Linux: the guest's own; --kernel {' or '.join(toolbox.OTHER_KERNELS)}"] if guest else []),
         "",

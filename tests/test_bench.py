@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import msgspec
 import pytest
 from PIL import Image
 
-from bench import fat_tree, figures, manual, marks, readme, reference, schemes, simulator
+from bench import fat_tree, figures, manual, marks, readme, reference, schemes, simulator, torture
 from qjump_mn.analysis import pipeline
 from qjump_mn.model import loading, resolve
 from qjump_mn.programs import registry
@@ -59,6 +60,7 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
         ("simulator-speed.md", "simulator"),
         ("simulator-speed.md", "fat-tree"),
         ("simulator-ns3.md", "ns3"),
+        ("debug-kernel.md", "torture"),
     ],
 )
 def test_every_document_has_the_marks_of_its_benchmark(document: str, name: str, tmp_path: Path) -> None:
@@ -263,3 +265,27 @@ def test_the_page_tells_the_command_of_the_run(words: str, told: str, tmp_path: 
     manifest = synthetic.make(tmp_path, only=["idle"]).manifest
     changed = msgspec.structs.replace(manifest, argv=("qjump-mn", *words.split()))
     assert figures.command(changed) == f"qjump-mn run fig3a --preset smoke{told}"
+
+
+def _tortured(folder: Path, release: str, passed: int, log: list[str]) -> None:
+    folder.mkdir()
+    values = {
+        "passed": passed,
+        "operations": {"move": 6, "change": 1200},
+        "pauses": [7, 5],
+        "stuck": [],
+        "kcsan": {"setup_watchpoints": 82_911} if release.endswith("races") else {},
+    }
+    (folder / "smp_torture.json").write_text(json.dumps(values))
+    (folder / "results.json").write_text(json.dumps({"release": release, "log": log}))
+
+
+def test_torture_is_told_by_kernel_and_a_log_that_is_not_clean_says_so(tmp_path: Path) -> None:
+    usual = ["sch_qjump: loading out-of-tree module taints kernel.", "hrtimer: interrupt took 12 ns"]
+    _tortured(tmp_path / "a", "6.12", 20_000, usual)
+    _tortured(tmp_path / "b", "6.12", 1_000_000, [*usual, "BUG: KASAN: use-after-free in wire_tick"])
+    _tortured(tmp_path / "c", "6.12-races", 30_000, usual)
+    assert torture.table(path.parent for path in tmp_path.rglob("smp_torture.json")).splitlines()[2:] == [
+        "| 6.12 | 1,000,000 | 1,206: 1,200 change, 6 move | 7 | nothing | not clean: 1 line |",
+        "| 6.12-races | 30,000 | 1,206: 1,200 change, 6 move | 7 | nothing | clean; 82,911 accesses watched |",
+    ]

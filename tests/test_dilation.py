@@ -165,3 +165,9 @@ def test_a_printed_script_leaves_the_clock_alone(tmp_path: Path) -> None:
     request = session.Request("fig3a", "smoke", GIGABIT[:3], 1, None, "", False, tmp_path)
     assert session.show(request, Console(file=text)) == 0
     assert "rate 1000000000" in text.getvalue() and "dilate" not in text.getvalue()
+
+
+def test_a_script_that_needs_a_slower_clock_says_so(tmp_path: Path) -> None:
+    request = session.Request("fig3a", "paper", (), 1, None, "", False, tmp_path)
+    with pytest.raises(UsageError, match=r"^--dry-run writes a script for a clock that nobody slows down: .*2 ms"):
+        session.show(request, Console(file=io.StringIO()))

@@ -9,7 +9,7 @@ import pytest
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.executor.steps import MACHINE
 from qjump_mn.model.plan import Trial
-from qjump_mn.model.resolve import plan
+from qjump_mn.model.resolve import BLIND, plan
 from qjump_mn.programs.tap import program
 from qjump_mn.programs.tap.program import TapPlan
 
@@ -100,3 +100,20 @@ def test_what_cannot_be_is_told(settings: list[str], sentence: str) -> None:
 
 def test_a_tap_makes_no_traffic_of_its_own() -> None:
     assert not TapPlan.SENDS and not TapPlan.BACKGROUND
+
+
+def test_where_a_scheme_has_its_own_queues_at_ports_there_is_no_tap() -> None:
+    """For a port would say of each frame that it came when the scheme's queue handed it over."""
+    found = plan("fig3a", "paper", [], schemes=["dctcp", "bbr", "cake"])
+    tapped = {arm.name for arm in found.arms_run if any(one.name == "tap" for one in arm.workloads)}
+    assert tapped == {"idle", "contended", "qjump", "bbr"}
+    assert found.remarks.count(BLIND) == 1
+    assert BLIND not in plan("fig3a", "paper", [], schemes=["bbr"]).remarks
+
+
+def test_an_arm_of_nothing_but_a_tap_is_refused_there() -> None:
+    settings = ["arms.contended.scheme=cake", 'arms.contended.workloads=["tap"]']
+    with pytest.raises(
+        UsageError, match=r"arms\.contended: scheme 'cake' has queues at switch ports: a tap sees"
+    ):
+        plan("fig3a", "paper", settings)

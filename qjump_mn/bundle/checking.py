@@ -68,7 +68,7 @@ def check(
 def _about(told: Manifest) -> str:
     version = told.versions.get("qjump-mn", "unknown")
     text = (
-        f"{told.plan.experiment}, preset {told.plan.preset}, seeds {', '.join(map(str, told.plan.seeds))}; "
+        f"{told.plan.experiment}, preset {told.plan.preset}, {wording.seeds(told.plan.seeds)}; "
         f"run on {told.started_utc} by qjump-mn {version} on machine "
         f"{told.machine.get('image', 'none')[:12]}, backend {told.backend}: {' '.join(told.argv)}"
     )

@@ -26,6 +26,11 @@ Flows = tuple[Flow, ...]
 Networks = Callable[[str, LinkSpec], Network]
 """The network of a topology's name and its links."""
 
+BLIND = (
+    "Where a scheme has queues of its own at switch ports there is no tap: a port does not know when a frame "
+    "came that its queue hands over."
+)
+
 
 def plan(
     name: str,
@@ -302,6 +307,14 @@ def _arm(
     tcp = spec.tcp.over(experiment.tcp)
     tcp.check(where, network)
     treatment = resolve_scheme(f"scheme {spec.scheme!r}", spec.scheme, scheme, network)
+    if treatment.switch_port and any(workload.WATCHES_PORTS for workload in workloads):
+        workloads = tuple(workload for workload in workloads if not workload.WATCHES_PORTS)
+        if not workloads:
+            raise UsageError(
+                f"{where}: scheme {spec.scheme!r} has queues at switch ports: a tap sees none there"
+            )
+        if BLIND not in remarks:
+            remarks.append(BLIND)
     return ArmPlan(
         name=name,
         label=spec.label,

@@ -60,6 +60,8 @@ class WorkloadPlan(
     LEVELS_BY_SIZE: ClassVar[bool] = False
     """Whether the scheme gives each of its flows a level by its size, where an arm uses levels."""
 
+    WATCHES_PORTS: ClassVar[bool] = False
+    """Whether it asks ports when frames came, which only their own queues know."""
     ONLY_SIMULATED: ClassVar[bool] = False
     """Whether only the simulator has it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from qjump_mn.model.plan import ArmPlan, Plan
@@ -298,6 +298,16 @@ def same_limits(arms: Iterable[ArmPlan], series: str) -> bool:
 def flow(ends: tuple[str, str]) -> str:
     """From where to where, on one line."""
     return "\N{NO-BREAK SPACE}\N{RIGHTWARDS ARROW}\N{NO-BREAK SPACE}".join(ends)
+
+
+def seeds(found: Collection[int]) -> str:
+    """"seed 1", "seeds 1, 2, 3", or "seeds 1 to 30" of many in a row."""
+    ordered = sorted(found)
+    if len(ordered) > 4 and ordered[-1] - ordered[0] == len(ordered) - 1:
+        numbers = f"{ordered[0]} to {ordered[-1]}"
+    else:
+        numbers = ", ".join(map(str, ordered))
+    return f"seed{'s' * (len(ordered) > 1)} {numbers}"
 
 
 def percent(share: float) -> str:

@@ -53,6 +53,7 @@ class TapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     MEASURES: ClassVar = LATENCIES | {"sent": "frames", "received": "frames"}
     ONE_WAY: ClassVar = True
     SENDS: ClassVar = False
+    WATCHES_PORTS: ClassVar = True
 
     at: str
     frame_bytes: int
@@ -84,7 +85,8 @@ class TapPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 class Tap(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="tap", kw_only=True):
     """A tap at the switch ``at``, on the way of each flow: it sees the frames of IP packets of the length
-    ``packet``, whoever sent them, which other traffic there must not have."""
+    ``packet``, whoever sent them, which other traffic there must not have. An arm whose scheme has queues of
+    its own at switch ports has no tap: in these a frame waits unseen."""
 
     at: str
     packet: Size

@@ -32,6 +32,8 @@ BREAKS_ABOVE = 4.0
 WIDTH_INCHES = 7.2
 MAIN_INCHES = 6.0
 """How tall the figure is whose legend has ``LEGEND_ROWS``."""
+TAIL_INCHES = 2.16
+"""Of that the panel of the tail, where there is one."""
 
 LEGEND_ROWS, LEGEND_ROW_INCHES = 3, 0.2
 
@@ -64,12 +66,25 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
         *(published_handles(published) if published and published.scale == 1 else []),
     ]
     rows = -(-len(handles) // _columns(handles))
-    inches = MAIN_INCHES + LEGEND_ROW_INCHES * max(0, rows - LEGEND_ROWS)
+    cut = 0.0 if detail else TAIL_INCHES
+    inches = MAIN_INCHES + LEGEND_ROW_INCHES * max(0, rows - LEGEND_ROWS) - cut
+
+    def height(share: float) -> float:
+        """Where in this figure is what lies so high in one of MAIN_INCHES: a longer legend makes the figure
+        taller, not the panels smaller."""
+        return (share * MAIN_INCHES - cut) / inches
+
     figure = matplotlib.figure.Figure(figsize=(WIDTH_INCHES, inches))
     parts = _parts(curves, lines, published)
-    up = MAIN_INCHES / inches  # a longer legend makes the figure taller, not the panels smaller
     grid = figure.add_gridspec(
-        1, 2, left=LEFT, right=RIGHT, top=0.845 * up, bottom=0.51 * up, wspace=0.05, width_ratios=[1.25, 1.0]
+        1,
+        2,
+        left=LEFT,
+        right=RIGHT,
+        top=height(0.845),
+        bottom=height(0.51),
+        wspace=0.05,
+        width_ratios=[1.25, 1.0],
     )
     left = figure.add_subplot(grid[0, 0] if len(parts) > 1 else grid[0, :])
     panels = [left]
@@ -89,10 +104,10 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
     if published:
         draw_published(panels, published)
         draw_outside(panels[-1], parts, curves, unit)
-    left.set_title("a  All arms" + (", on a broken axis" if len(parts) > 1 else ""))
+    left.set_title(("a  " if detail else "") + "All arms" + (", on a broken axis" if len(parts) > 1 else ""))
     figure.text(
         (LEFT + RIGHT) / 2,
-        0.455 * up,
+        height(0.455),
         f"{plan.figure.quantity}, {unit}",
         ha="center",
         va="center",
@@ -100,7 +115,7 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
     )
     _legend(figure, handles, top=0.995)
     if detail:
-        tail = figure.add_axes((LEFT, 0.15 * up, RIGHT - LEFT, 0.235 * up))
+        tail = figure.add_axes((LEFT, height(0.15), RIGHT - LEFT, height(0.385) - height(0.15)))
         _tail(tail, detail, lines, published, (parts[0][0], parts[-1][1]))
         without = ", without the contended arms" if len(detail) < len(curves) else ""
         name = f"b  The tail{without}"

@@ -89,9 +89,9 @@ def seeds(arms: Iterable[ArmSummary]) -> set[int]:
 def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
     """How many replicates there are; ``short`` are the arms that have fewer."""
     missing = f" (fewer for {', '.join(short)})" if short else ""
-    numbers = ",\N{NO-BREAK SPACE}".join(str(seed) for seed in sorted(seeds))
+    numbers = wording.seeds(seeds).replace(", ", ",\N{NO-BREAK SPACE}")
     plural = "s" if len(seeds) > 1 else ""
-    return f"{len(seeds)} replicate{plural} (seed{plural} {numbers}){missing}"
+    return f"{len(seeds)} replicate{plural} ({numbers}){missing}"
 
 
 def spans(what: str, seeds: Collection[int]) -> str:

@@ -76,10 +76,10 @@ _DASHED: dict[scheme.Dashes, Dashes] = {
     "long": (0, (6, 1.2)),
     "short": (0, (3, 1)),
 }
-_DASHES: tuple[Dashes, ...] = ("-", (0, (3, 1, 1, 1)))
 
 DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
-"""For the measures of one series."""
+"""For the measures of one series, and for arms that have no look of a scheme: of two lines that lie upon each
+other both are seen."""
 
 
 HOLLOW: dict[str, Any] = {
@@ -136,7 +136,11 @@ def unlike(names: Sequence[str], taken: Iterable[Look] = ()) -> dict[str, Look]:
     others."""
     colours = {look.colour for look in taken}
     pairs = list(zip(sheet().palette, sheet().markers, strict=True))
-    others = [Look(colour, dashes, marker) for dashes in _DASHES for colour, marker in pairs]
+    others = [
+        Look(colour, DASHES[(index + turn) % len(DASHES)], marker)
+        for turn in range(len(DASHES))
+        for index, (colour, marker) in enumerate(pairs)
+    ]
     free = sorted(others, key=lambda look: look.colour in colours)
     return {name: free[index % len(free)] for index, name in enumerate(names)}
 

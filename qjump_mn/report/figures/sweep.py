@@ -210,12 +210,12 @@ def _panel(
     looks = style.looks(plan) if several else style.unlike([line.measure for line in lines])
     for index, line in enumerate(lines):
         look = looks[line.series if several else line.measure]
-        dashes = style.DASHES[
-            panel.measures.index(
-                next(entry for entry in panel.measures if entry.endswith(f".{line.measure}"))
+        dashes = look.dashes
+        if several and len(panel.measures) > 1:
+            place = next(
+                place for place, entry in enumerate(panel.measures) if entry.endswith(f".{line.measure}")
             )
-            % len(style.DASHES)
-        ]
+            dashes = style.DASHES[place % len(style.DASHES)]
         xs = [x for x, _ in line.points]
         medians = [spread.median for _, spread in line.points]
         axis.plot(

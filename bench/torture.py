@@ -1,0 +1,80 @@
+"""Writes what torture left (tests/guest/test_torture.py) into docs/debug-kernel.md, a row for each kernel.
+
+    pytest tests/guest/test_torture.py -m slow --basetemp FOLDER
+    python bench/torture.py FOLDER [FOLDER ...] [--write]
+
+A FOLDER is searched for the results of guests; of each kernel the longest torture counts. The clock is the
+host's, so that nobody gets the same counts twice; a kernel without results keeps no row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench import marks
+from tests.guest.checks import EXPECTED_LOG, LATE_TIMER
+from tests.guest.races import races
+
+PAGE = ROOT / "docs/debug-kernel.md"
+HEAD = """\
+| kernel | packets | operations | pauses sent, as dumps saw | left waiting | log |
+|---|---|---|---|---|---|"""
+
+
+def main() -> None:
+    """Read, and print or write."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("folders", nargs="+", type=Path)
+    arguments.add_argument("--write", action="store_true")
+    asked = arguments.parse_args()
+    text = table(path.parent for folder in asked.folders for path in folder.rglob("smp_torture.json"))
+    if asked.write:
+        marks.write(PAGE, "torture", text)
+    else:
+        print(text)
+
+
+def table(guests: Iterable[Path]) -> str:
+    """A row for each kernel, in the order of their names, from the folders that guests have left."""
+    longest: dict[str, tuple[dict[str, Any], list[str]]] = {}
+    for folder in guests:
+        results = json.loads((folder / "results.json").read_text())
+        values = json.loads((folder / "smp_torture.json").read_text())
+        release = results["release"]
+        if release not in longest or values["passed"] > longest[release][0]["passed"]:
+            longest[release] = values, results["log"]
+    return "\n".join([HEAD, *(row(release, *found) for release, found in sorted(longest.items()))])
+
+
+def row(release: str, values: dict[str, Any], log: list[str]) -> str:
+    """What one guest did; the log is clean if nothing but what always stands there is in it."""
+    done = values["operations"]
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(done.items(), key=lambda item: -item[1]))
+    found = races(log)
+    rest = [line for line in found.rest if line not in EXPECTED_LOG and not LATE_TIMER.fullmatch(line)]
+    bad = len(rest) + len(found.ours)
+    said = f"not clean: {bad} line{'s' * (bad > 1)}" if bad else "clean"
+    if watched := values["kcsan"].get("setup_watchpoints"):
+        said += f"; {watched:,} accesses watched"
+    stuck = ", ".join(map(str, values["stuck"])) or "nothing"
+    cells = (
+        release,
+        f"{values['passed']:,}",
+        f"{sum(done.values()):,}: {kinds}",
+        values["pauses"][0],
+        stuck,
+        said,
+    )
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+if __name__ == "__main__":
+    main()
