@@ -82,8 +82,8 @@ def main() -> None:
         runs: dict[str, list[Run]] = {title: [] for title in commands}
         for _ in range(ROUNDS):
             for title, command in commands.items():
-                runs[title].append(run(command))
-        counted, _ = run([ns2, str(SCRIPT), str(path), "count"])
+                runs[title].append(complete(command))
+        counted, _ = complete([ns2, str(SCRIPT), str(path), "count"])
     text = table(runs, counted, flows)
     print(text)
     if sys.argv[1:] == ["--write"]:
@@ -165,15 +165,19 @@ def run(command: Sequence[str]) -> Run:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
-    values = dict(word.split("=", 1) for word in said.split())
+    return dict(word.split("=", 1) for word in said.split()), used.ru_utime + used.ru_stime
+
+
+def complete(command: Sequence[str]) -> Run:
+    """The same, of one that must tell that all flows have finished."""
+    values, cpu = run(command)
     if values["finished"] != f"{FLOWS}/{FLOWS}":
         raise SystemExit(f"{' '.join(command)}: only {values['finished']} flows have finished")
-    return values, used.ru_utime + used.ru_stime
+    return values, cpu
 
 
-def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[Flow]) -> str:
-    """The least CPU time of each, with all of them behind it; ns-2's packet-hops are those of the run that
-    counted."""
+def machine() -> str:
+    """What this one is."""
     model = next(
         (
             line.partition(":")[2].strip()
@@ -182,6 +186,12 @@ def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[F
         ),
         "?",
     )
+    return f"{platform.system()} {platform.machine()}, {model}, {os.cpu_count()} processors"
+
+
+def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[Flow]) -> str:
+    """The least CPU time of each, with all of them behind it; ns-2's packet-hops are those of the run that
+    counted."""
     rows = []
     slowest = int(counted["hops"]) / min(cpu for _, cpu in runs[NS2])
     for title, taken in runs.items():
@@ -198,8 +208,7 @@ def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[F
         )
     return "\n".join(
         [
-            f"{platform.system()} {platform.machine()}, {model}, {os.cpu_count()} processors; {FLOWS:,} "
-            f"web-search flows at load {LOAD}, "
+            f"{machine()}; {FLOWS:,} web-search flows at load {LOAD}, "
             f"{useful(flows) / 1e6:.2f} M packet-hops without what is sent again:",
             "",
             "| | packet-hops | dropped | CPU, the least (all) | packet-hops per CPU second | x ns-2 | memory "

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from PIL import Image
 
-from bench import figures, manual, marks, readme, reference, schemes, simulator, torture
+from bench import fat_tree, figures, manual, marks, readme, reference, schemes, simulator, torture
 from qjump_mn.analysis import pipeline
 from qjump_mn.model import loading, resolve
 from qjump_mn.programs import registry
@@ -58,6 +58,7 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
         ("qdisc.md", "qdisc"),
         ("qdisc-cost.md", "qdisc"),
         ("simulator-speed.md", "simulator"),
+        ("simulator-speed.md", "fat-tree"),
         ("simulator-ns3.md", "ns3"),
         ("debug-kernel.md", "torture"),
     ],
@@ -95,6 +96,21 @@ def test_useful_packet_hops_are_those_of_data_and_acks() -> None:
     runs = {simulator.SCHEMES["dctcp"]: [({"hops": "18000000"}, 1.5), ({"hops": "18000000"}, 0.9)]}
     assert simulator.times_ns2({**runs, simulator.NS2: [({}, 16.0), ({}, 17.0)]}, {"hops": "20000000"}) == 16
     assert simulator.useful([(0.0, 0, 15, 3), (0.0, 15, 16, 5)]) == 2 * 3 * 2 + 2 * 5 * 4
+
+
+def test_a_large_networks_packet_hop_is_without_what_building_takes() -> None:
+    said = {
+        "hosts": "101306",
+        "flows": "2000",
+        "finished": "1500",
+        "hops": "20000000",
+        "in_flight": "5000",
+        "max_rss_MB": "300",
+    }
+    runs: list[tuple[simulator.Run, simulator.Run]] = [(({}, 6.5), (said, 16.5))]
+    row = "| 101,306 | 2,000 | 1,500 | 20.0 M | 5,000 | 6.5 s | 16.5 s | 500 ns | 300 MB |"
+    assert fat_tree.table(runs).endswith(row)
+    assert fat_tree.most_mb(runs) == 300
 
 
 def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(

@@ -111,8 +111,8 @@ def test_flows_that_are_missing_are_lost(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"racks": 0}, "fabric.racks = 0 is out of range: use 1 to 65536"),
-        ({"racks": 65_536}, "fabric: 1048576 hosts are too many for the simulator"),
+        ({"racks": 0}, "fabric.racks = 0 is out of range: use 1 to 131072"),
+        ({"racks": 65_536}, "fabric: 1048576 hosts are too many: use at most 131072"),
         ({"spines": 2000}, "fabric.spines = 2000 is out of range"),
         ({"racks": 1, "hosts_per_rack": 1}, "1 hosts make no network"),
     ],

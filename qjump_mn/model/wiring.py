@@ -12,6 +12,9 @@ from qjump_mn.model.graph import Pairs
 from qjump_mn.model.topology import FASTEST_BPS, FabricSpec, Failure, Link, LinkSpec, Network, TopologySpec
 from qjump_mn.model.units import Duration, Rate
 
+MOST_FABRIC_HOSTS = 131_072
+"""Names and tables of each are kept; the simulator itself numbers more."""
+
 
 def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
     """Check ``spec`` and make it plain; raise :class:`UsageError` naming the file's entry that is wrong.
@@ -183,15 +186,16 @@ def _check_link(where: str, prefix: str, link: Link) -> None:
 
 
 def _check_fabric(where: str, spec: FabricSpec) -> None:
-    for field, most in (("racks", 65_536), ("hosts_per_rack", 65_536), ("spines", 1024)):
+    limits = {"racks": MOST_FABRIC_HOSTS, "hosts_per_rack": MOST_FABRIC_HOSTS, "spines": 1024}
+    for field, most in limits.items():
         if not 1 <= getattr(spec, field) <= most:
             raise UsageError(
                 f"{where}: fabric.{field} = {getattr(spec, field)} is out of range: use 1 to {most}"
             )
-    if spec.racks * spec.hosts_per_rack > 65_536:
+    if spec.racks * spec.hosts_per_rack > MOST_FABRIC_HOSTS:
         raise UsageError(
-            f"{where}: fabric: {spec.racks * spec.hosts_per_rack} hosts are too many for the simulator: use "
-            "at most 65536"
+            f"{where}: fabric: {spec.racks * spec.hosts_per_rack} hosts are too many: use at most "
+            f"{MOST_FABRIC_HOSTS}"
         )
 
 

@@ -28,6 +28,7 @@ _QUEUES: dict[str, type[Any]] = {
     "pfabric": qjump_sim.PFabric,
     "round-robin": qjump_sim.RoundRobin,
     "wfq": qjump_sim.Wfq,
+    "level-red": qjump_sim.LevelRed,
     "time-aware": qjump_sim.TimeAware,
     "pie": qjump_sim.Pie,
     "dualpi2": qjump_sim.DualPi2,

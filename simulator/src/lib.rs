@@ -53,6 +53,7 @@ pub use packet::counts::ByKind;
 pub use queue::aqm::{CoDel, Profile, Protection, Reading, Red};
 pub use queue::dual::DualPi2;
 pub use queue::integral::Integral;
+pub use queue::level_red::LevelRed;
 pub use queue::limit::Limit;
 pub use queue::pie::Pie;
 pub use queue::setting::Queue;

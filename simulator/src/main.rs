@@ -9,8 +9,8 @@ use std::{env, fs};
 
 use qjump_sim::apps::{App, AppResult, MapReduce, Span};
 use qjump_sim::{
-    Arrivals, Cable, Error, Flows, LeafSpine, Outcome, Ps, Region, Regions, Result, Routing, Scenario, Scheme, Simulation, Sizes,
-    Topology, Workload, MS, US,
+    Arrivals, Cable, Error, Flows, Graph, LeafSpine, Outcome, Ps, Region, Regions, Result, Routing, Scenario, Scheme, Simulation,
+    Sizes, Topology, Workload, MS, US,
 };
 
 use crate::shown::Shown;
@@ -18,25 +18,30 @@ use crate::shown::Shown;
 const USAGE: &str = "\
 usage: qjump-sim bench-flows FILE [--scheme NAME]
        qjump-sim bench-scale [--scheme NAME]
+       qjump-sim bench-fat-tree [--scheme NAME] [--ports COUNT] [--microseconds COUNT]
        qjump-sim bench-terasort [--scheme NAME]
        qjump-sim fig9 [--scheme NAME] [--workload NAME] [--arrivals poisson|published] [--load SHARE] [--flows COUNT] [--seed NUMBER]
 
 bench-flows  runs a list of flows (lines of: seconds source destination packets) on Figure 9's fabric and prints
              packet-hops per CPU second
 bench-scale  prints nanoseconds of CPU per packet-hop for the first milliseconds at half load of 144, 1,008 and 10,000 hosts
+bench-fat-tree
+             prints the same, and memory, of a three-tier fat-tree at load 0.6: 74 ports are 101,306 hosts
 bench-terasort
              sorts 6.4 GB on 160 hosts at 1 Gb/s: 100 maps, 159 reducers with 5 fetches each at a time
 fig9         runs one point of Figure 9 and prints statistics of completion times as JSON
 
 How far a run has come, and how long it will still take, goes to standard error.
 
-schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, homa, aequitas; workloads: search (default), mining";
+schemes: tcp, dctcp (default), pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas;
+workloads: search (default), mining";
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
     let done = match words.first().map(String::as_str) {
         Some("bench-flows") => bench(&words[1..]),
         Some("bench-scale") => bench_scale(&words[1..]),
+        Some("bench-fat-tree") => bench_fat_tree(&words[1..]),
         Some("bench-terasort") => bench_terasort(&words[1..]),
         Some("fig9") => fig9(&words[1..]),
         Some("--help" | "-h") => {
@@ -142,6 +147,32 @@ fn bench_scale(words: &[String]) -> Result<()> {
             max_rss_mb().map_or("unknown".to_owned(), |mb| mb.to_string()),
         );
     }
+    Ok(())
+}
+
+fn bench_fat_tree(words: &[String]) -> Result<()> {
+    let options = Options::parse(words, &["scheme", "ports", "microseconds"], false)?;
+    let (ports, microseconds): (u32, u32) = (options.number("ports", "74")?, options.number("microseconds", "500")?);
+    let (edge, trunk) = (LeafSpine::FIG9.edge, Cable { delay: LeafSpine::FIG9.uplink.delay, ..LeafSpine::FIG9.edge });
+    let topology = Graph::new(Graph::fat_tree(ports, edge, trunk)?).build()?;
+    let hosts = topology.hosts();
+    // A host begins a flow in 2.3 ms.
+    let count = (u64::from(hosts) * u64::from(microseconds) / 2_000) as u32;
+    let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.6, count };
+    let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
+    let stop = Ps::from(microseconds) * US;
+    let scenario = Scenario { topology, scheme, workload: Workload::of_flows(flows), seed: 1, stop: Some(stop) };
+    let (outcome, cpu, _) = run(&scenario)?;
+    let begun = outcome.flows.iter().filter(|flow| flow.start <= stop).count();
+    let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
+    let hops = outcome.counters.hops;
+    println!(
+        "hosts={hosts} flows={begun} finished={finished} hops={hops} dropped={} in_flight={} cpu={cpu:.3}s ns/hop={:.1} max_rss_MB={}",
+        outcome.counters.full.total() + outcome.counters.pushed_out.total(),
+        outcome.counters.in_flight,
+        cpu * 1e9 / hops as f64,
+        max_rss_mb().map_or("unknown".to_owned(), |mb| mb.to_string()),
+    );
     Ok(())
 }
 

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use qjump_sim::{
     Aequitas, Arrivals, Bytes, Cable, CoDel, Congestion, Counters, Dcqcn, DualPi2, Epochs, FlowSpec, Flows, Gap, Integral,
-    LeafSpine, Limit, Limiter, Mode, Outcome, Pause, PerHost, Pie, Profile, Protection, Quantiles, Queue, Reading, Red, Routing,
-    Scenario, Scheme, Simulation, Sizes, Source, Swift, TimeAware, Topology, Transport, Tree, Wfq, Workload, MS, NS, S, US,
+    LeafSpine, LevelRed, Limit, Limiter, Mode, Outcome, Pause, PerHost, Pie, Profile, Protection, Quantiles, Queue, Reading, Red,
+    Routing, Scenario, Scheme, Simulation, Sizes, Source, Swift, TimeAware, Topology, Transport, Tree, Wfq, Workload, MS, NS, S,
+    US,
 };
 
 fn protection() -> impl Strategy<Value = Protection> {
@@ -83,6 +84,14 @@ fn asked() -> impl Strategy<Value = Queue> {
     });
     prop_oneof![
         (1_500u64..60_000, prop::array::uniform8(1u32..100)).prop_map(|(limit, weights)| Queue::Wfq(Wfq { limit, weights })),
+        (1_500u64..60_000, (0u64..20_000, 1u64..20_000), 1u32..=1_000_000, prop::option::of(prop::array::uniform8(1u32..100)))
+            .prop_map(|(limit, (min, more), max_p, weights)| Queue::LevelRed(LevelRed {
+                limit,
+                min,
+                max: min + more,
+                max_p,
+                weights
+            })),
         (1_500u64..60_000, 0u64..200, prop::collection::vec((2u64..50, any::<u8>()), 1..8)).prop_map(
             |(limit, base, mut list)| {
                 // Every level has a time that is long enough.
@@ -423,7 +432,7 @@ fn wrong_input_is_told() {
     let most = "is larger than 65535 and 8388608, the most";
     assert_eq!(wide(65_536, 129), format!("a network of 129 spines and 8454144 cables to them {most}"));
     assert_eq!(wide(2, 65_536), format!("a network of 65536 spines and 131072 cables to them {most}"));
-    assert_eq!(wide(u32::MAX, u32::MAX), "a network of 4294967295 hosts is larger than 65536, the most");
+    assert_eq!(wide(u32::MAX, u32::MAX), "a network of 4294967295 hosts is larger than 16777216, the most");
     let mut drawing = tree("i", "s").unwrap();
     let quantiles = Quantiles::new(&[(0.0, 0), (100.0, US)]).unwrap();
     let mut drawn_at = |host| drawing.set_jitter(host, quantiles.clone()).err().map(|error| error.to_string());

@@ -2,8 +2,8 @@
 //! Times that can be worked out by hand, to the picosecond.
 
 use qjump_sim::{
-    Bytes, Cable, FlowSpec, Flows, Gap, LeafSpine, Limiter, Outcome, PerHost, Ps, Routing, Scenario, Scheme, Simulation, Source,
-    Topology, Tree, Workload, MS, NS, US,
+    Bytes, Cable, FlowSpec, Flows, Gap, Graph, LeafSpine, Limiter, Outcome, PerHost, Ps, Routing, Scenario, Scheme, Simulation,
+    Source, Topology, Tree, Workload, MS, NS, US,
 };
 
 fn fabric() -> Topology {
@@ -38,14 +38,51 @@ fn uncontended_flows_take_their_closed_form() {
     }
 }
 
-/// The largest number of racks, each of one host: memory is for hosts and links, not for pairs of racks.
+/// Racks of one host: memory is for hosts and links, not for pairs of racks.
 #[test]
-fn a_fabric_may_have_65536_racks() {
-    let topology = Topology::leaf_spine(&LeafSpine { racks: 65_536, hosts_per_rack: 1, ..LeafSpine::FIG9 }).unwrap();
+fn a_fabric_may_have_100000_racks() {
+    let topology = Topology::leaf_spine(&LeafSpine { racks: 100_000, hosts_per_rack: 1, ..LeafSpine::FIG9 }).unwrap();
     let flow = |src, dst| FlowSpec { start: 0, src, dst, packets: 6 };
-    let workload = Workload::of_flows(Flows::List(vec![flow(0, 65_535), flow(40_000, 1), flow(65_534, 65_535 / 2)]));
+    let workload = Workload::of_flows(Flows::List(vec![flow(0, 65_536), flow(40_000, 1), flow(70_000, 90_000), flow(99_999, 2)]));
     let outcome = Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None }.run().unwrap();
     assert!(outcome.flows.iter().all(|flow| flow.finish == Some(20_680_000)), "{:?}", outcome.flows);
+}
+
+/// Numbers of hosts above 16 bits, with all schemes; a host whose number has the same lower bits has a flow of its own.
+#[test]
+fn hosts_beyond_65536_are_themselves() {
+    let flow = |src, dst, packets| FlowSpec { start: 0, src, dst, packets };
+    let flows = vec![flow(70_000, 90_000, 6), flow(70_000 - 65_536, 90_000 - 65_536, 6), flow(90_001, 1, 1)];
+    let fabric = Topology::leaf_spine(&LeafSpine { racks: 2_500, hosts_per_rack: 40, ..LeafSpine::FIG9 }).unwrap();
+    for name in ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper", "homa", "aequitas"] {
+        let scheme = Scheme::named(name, &fabric).unwrap();
+        let workload = Workload::of_flows(Flows::List(flows.clone()));
+        let outcome = Scenario { topology: fabric.clone(), scheme, workload, seed: 1, stop: None }.run().unwrap();
+        let took: Vec<_> = outcome.flows.iter().map(|flow| (flow.src, flow.dst, flow.finish.unwrap())).collect();
+        // Across racks, as normalised: 1.2 us for each packet but the first, and 14.68 us.
+        let expected = [(4_464, 24_464, 20_680_000), (70_000, 90_000, 20_680_000), (90_001, 1, 14_680_000)];
+        assert_eq!(took, expected, "{name}");
+    }
+}
+
+/// The same in a tree and in a graph, whose hosts have names: two switches with 50,000 each.
+#[test]
+fn named_hosts_beyond_65536_are_themselves() {
+    let cable = LeafSpine::FIG9.edge;
+    let tree = (0..100_000).fold(Tree::new().switch("s").switch("t").cable("s", "t", cable), |tree, host| {
+        let name = format!("h{host:05}");
+        tree.host(&name).cable(&name, if host < 50_000 { "s" } else { "t" }, cable)
+    });
+    for topology in [tree.build().unwrap(), Graph::new(tree.clone()).build().unwrap()] {
+        assert_eq!(topology.host("h90000"), Some(90_000));
+        let flow = |src, dst| FlowSpec { start: 0, src, dst, packets: 6 };
+        let workload = Workload::of_flows(Flows::List(vec![flow(70_000, 90_000), flow(4_464, 90_001)]));
+        let outcome = Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None }.run().unwrap();
+        // Six packets over the first link, and the last of them, as its ACK of 40 bytes, over the others; 2.7 us at each.
+        let took = |links: u64| 6 * 1_200_000 + (links - 1) * 1_200_000 + links * 32_000 + 2 * links * 2_700_000;
+        let finished: Vec<_> = outcome.flows.iter().map(|flow| (flow.src, flow.dst, flow.finish.unwrap())).collect();
+        assert_eq!(finished, [(4_464, 90_001, took(3)), (70_000, 90_000, took(2))]);
+    }
 }
 
 #[test]

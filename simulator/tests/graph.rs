@@ -21,6 +21,15 @@ fn fat_tree(k: u32) -> Topology {
     Graph::new(Graph::fat_tree(k, CABLE, CABLE).unwrap()).build().unwrap()
 }
 
+#[test]
+fn hosts_of_a_fat_tree_are_numbered_by_their_place() {
+    for (ports, hosts, name) in [(72, 93_312, "h00000"), (74, 101_306, "h000000")] {
+        let tree = Graph::fat_tree(ports, CABLE, CABLE).unwrap();
+        assert_eq!((tree.hosts().len(), tree.hosts()[0].as_str()), (hosts, name));
+        assert!(tree.hosts().is_sorted());
+    }
+}
+
 /// Section 2.2: k^3/4 hosts. Two under one edge switch are two cables apart, in a pod four, in different pods six; an idle datagram
 /// takes each with 1.2 us of its own and 1 us of cable.
 #[test]
@@ -205,8 +214,8 @@ fn what_cannot_be_is_refused() {
     assert_eq!(Graph::new(Tree::new().switch("s")).build().unwrap_err().to_string(), "a graph has no host");
     let apart = Tree::new().switch("s").switch("t").host("a").host("b").cable("a", "s", CABLE).cable("b", "t", CABLE);
     assert_eq!(Graph::new(apart).build().unwrap_err().to_string(), "a graph is in parts that no cable joins");
-    for k in [0, 3, 66] {
-        let sentence = format!("a fat-tree of switches with {k} ports has not an even number from 2 to 64");
+    for k in [0, 3, 130] {
+        let sentence = format!("a fat-tree of switches with {k} ports has not an even number from 2 to 128");
         assert_eq!(Graph::fat_tree(k, CABLE, CABLE).unwrap_err().to_string(), sentence);
     }
     let pause = Pause { xoff: 6_000, xon: 3_000, buffer: 20_000, per_level: false };

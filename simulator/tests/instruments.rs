@@ -149,7 +149,7 @@ fn a_long_series_is_thinned() {
 fn a_trace_may_be_of_some_hosts() {
     let all = run("dctcp", &search(), &everything());
     let largest = *all.outcome().flows.iter().max_by_key(|flow| flow.packets).unwrap();
-    let (src, dst) = (u32::from(largest.src), u32::from(largest.dst));
+    let (src, dst) = (largest.src, largest.dst);
     let some = run("dctcp", &search(), &Watch { traced: Some(Traced::Hosts(vec![src, dst])), ..Watch::default() });
     let expected = all.trace().iter().filter(|hop| [src, dst, 144 + src, 144 + dst].contains(&hop.link));
     assert!(expected.clone().count() >= 4 * largest.packets as usize, "{largest:?}");

@@ -57,7 +57,7 @@ fn they_are_those_that_ns_2_draws() {
     let found = drawn(Arrivals::Published, 30, 1);
     assert_eq!(found.len(), known.len());
     for (one, other) in found.iter().zip(&known) {
-        let one = (one.start, u32::from(one.src), u32::from(one.dst), one.packets);
+        let one = (one.start, one.src, one.dst, one.packets);
         assert_eq!(one, (other.start, other.src, other.dst, other.packets));
     }
 }

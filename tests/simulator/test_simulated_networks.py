@@ -74,6 +74,17 @@ def told(folder: Path) -> Any:
             {"kind": "Wfq", "limit": 150_000, "weights": [8, 4, 2, 1, 1, 1, 1, 1]},
         ),
         (
+            'queue = { kind = "level-red", limit = 150000, min = 5000, max = 50000, max_p = 0.01 }',
+            {
+                "kind": "LevelRed",
+                "limit": 150_000,
+                "min": 5_000,
+                "max": 50_000,
+                "max_p": 0.01,
+                "weights": None,
+            },
+        ),
+        (
             'queue = { kind = "time-aware", limit = 150000, entries = ["20us 7", "80us 0-6"], base = "5us" }',
             {
                 "kind": "TimeAware",

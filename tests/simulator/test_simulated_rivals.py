@@ -16,7 +16,7 @@ from tests.simulator.short import command
 
 pytestmark = pytest.mark.guest
 
-RIVALS = ("swift", "bbr", "dcqcn", "homa", "aequitas")
+RIVALS = ("swift", "bbr", "dcqcn", "dcqcn_pfc", "homa", "aequitas")
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +41,8 @@ def test_every_scheme_runs_and_is_drawn(smoke: RunDirectory) -> None:
 def test_a_scheme_of_theirs_has_its_settings(smoke: RunDirectory) -> None:
     built = (smoke.path / "trials" / "homa_0_2" / "1" / "asbuilt" / "scenario.json").read_text()
     assert '"kind": "Homa"' in built and '"scheduled": 6' in built
+    built = (smoke.path / "trials" / "dcqcn_pfc_0_2" / "1" / "asbuilt" / "scenario.json").read_text()
+    assert '"kind": "LevelRed"' in built and '"kind": "Pfc"' in built and '"kind": "Dcqcn"' in built
     built = (smoke.path / "trials" / "aequitas_0_2" / "1" / "asbuilt" / "scenario.json").read_text()
     assert '"kind": "Aequitas"' in built and '"kind": "Swift"' in built and '"kind": "Wfq"' in built
 

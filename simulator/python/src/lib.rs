@@ -174,6 +174,8 @@ fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyR
         Queue::PFabric { limit } => make(py, "PFabric", (limit,)),
         Queue::Red(of) => red(py, &of),
         Queue::Wfq(of) => make(py, "Wfq", (of.limit, PyTuple::new(py, of.weights)?)),
+        // That of a name has no weights, which is the default.
+        Queue::LevelRed(of) => make(py, "LevelRed", (of.limit, of.min, of.max, f64::from(of.max_p) / 1e6)),
         _ => unreachable!("no scheme of a name has it"),
     }?;
     let congestion = congestion(py, scheme.transport.congestion)?;
@@ -188,7 +190,8 @@ fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyR
             make(py, "Aequitas", fields)?
         }
     };
-    let pause = scheme.pause.map(|of| make(py, "Pause", (of.xoff, of.xon, of.buffer))).transpose()?;
+    let pause = |of: Pause| make(py, if of.per_level { "Pfc" } else { "Pause" }, (of.xoff, of.xon, of.buffer));
+    let pause = scheme.pause.map(pause).transpose()?;
     let routing = match scheme.routing {
         Routing::Spray => "spray",
         Routing::PerFlow => "per-flow",

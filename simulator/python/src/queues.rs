@@ -2,11 +2,14 @@
 //! From the dataclasses of `qjump_sim.queues` to the simulator's queues and pauses.
 
 use pyo3::prelude::*;
-use qjump_sim::{CoDel, DualPi2, Integral, Limit, Pause, Pie, Profile, Protection, Queue, Reading, Red, TimeAware, Wfq};
+use qjump_sim::{
+    CoDel, DualPi2, Integral, LevelRed, Limit, Pause, Pie, Profile, Protection, Queue, Reading, Red, TimeAware, Wfq,
+};
 
 use crate::part::{array, Part};
 
-const QUEUES: &str = "a DropTail, Marking, Threshold, Red, CoDel, Priority, PFabric, RoundRobin, Wfq, TimeAware, Pie or DualPi2";
+const QUEUES: &str =
+    "a DropTail, Marking, Threshold, Red, CoDel, Priority, PFabric, RoundRobin, Wfq, LevelRed, TimeAware, Pie or DualPi2";
 /// Largest gain, in 1/s.
 const MOST_GAIN: f64 = 4e6;
 
@@ -35,6 +38,13 @@ pub fn queue(part: &Part, full: u16) -> PyResult<Queue> {
             protection: protection(&part.get("protection")?)?,
         })),
         "Wfq" => Ok(Queue::Wfq(Wfq { limit: bytes("limit")?, weights: array(&part.get("weights")?, Part::whole)? })),
+        "LevelRed" => Ok(Queue::LevelRed(LevelRed {
+            limit: bytes("limit")?,
+            min: bytes("min")?,
+            max: bytes("max")?,
+            max_p: millionths(&part.get("max_p")?)?,
+            weights: part.get("weights")?.given().map(|weights| array(&weights, Part::whole)).transpose()?,
+        })),
         "TimeAware" => time_aware(part, full),
         "Pie" => Ok(Queue::Pie(Pie {
             limit: limit(&part.get("limit")?)?,

@@ -31,6 +31,7 @@ from qjump_sim import (
     Graph,
     Homa,
     LeafSpine,
+    LevelRed,
     Marking,
     Outcome,
     Packets,
@@ -100,7 +101,7 @@ def test_outcomes_are_those_that_are_pinned_in_rust(scheme: str) -> None:
     assert f"{digest(outcome):_}" == pinned.split()[1].rstrip("),")
 
 
-RIVALS = ("swift", "bbr", "dcqcn", "homa", "aequitas")
+RIVALS = ("swift", "bbr", "dcqcn", "dcqcn-pfc", "homa", "aequitas")
 
 
 @pytest.mark.parametrize("scheme", RIVALS)
@@ -400,6 +401,7 @@ def test_a_failing_cable_loses_what_it_carries() -> None:
     ("queue", "pause"),
     [
         (Wfq(150_000, [8, 4, 1, 1, 1, 1, 1, 1]), None),
+        (LevelRed(1 << 30, 15_000, 60_000, 0.1, [8, 4, 1, 1, 1, 1, 1, 1]), Pfc(20_000, 10_000, 20_000 + Pause.headroom(FIG9.edge, 1500))),
         (TimeAware(150_000, [(50 * US, [0]), (150 * US, range(1, 8))], 10 * US), None),
         (Pie(150_000, 50 * US, 50 * US, 40, 400, 100 * US), None),
         (DualPi2(150_000, 50 * US, 50 * US, 40, 400, least=10 * US, range=10 * US), None),
@@ -425,7 +427,7 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
 @pytest.mark.parametrize(
     ("scenario", "sentence"),
     [
-        (Scenario(FIG9, "reno", SIX), "scheme: there is no scheme reno, only tcp, dctcp, pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, homa, aequitas"),
+        (Scenario(FIG9, "reno", SIX), "scheme: there is no scheme reno, only tcp, dctcp, pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas"),
         (Scenario(FIG9, "tcp", Flows([7], [0], [144], [6])), "flow at 7 ps: there is no host 144 among 144"),
         (Scenario(FIG9, "tcp", Flows([7], [0], [1], [0])), "flow at 7 ps: its size of 0 packets is not between 1 and 2^31"),
         (Scenario(FIG9, "tcp", Poisson("search", 1.5, 10)), "workload: a load of 1.5 is not above 0 and at most 1"),
@@ -455,10 +457,13 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
         (Scenario(FIG9, replace(TCP, transport=Transport.linux(Dctcp(21))), SIX), "transport: DCTCP's g is below 2^-20, with which alpha stays 0"),
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, congestion=None)), SIX), "scheme.transport.congestion: None is not a Reno, Ecn"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, delayed_ack=-1)), SIX), "scheme.transport.delayed_ack: -1 is not a whole"),
-        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Threshold, Red, CoDel, Priority, PFabric, RoundRobin, Wfq, TimeAware, Pie or DualPi2"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=None), SIX), "scheme.queue: None is not a DropTail, Marking, Threshold, Red, CoDel, Priority, PFabric, RoundRobin, Wfq, LevelRed, TimeAware, Pie or DualPi2"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, queue=RoundRobin(9000, 0)), SIX), "queue: a quantum of 0 bytes lets no flow send"),
         (Scenario(FIG9, replace(TCP, queue=Wfq(9000, [1] * 7)), SIX), "scheme.queue.weights: it has 7 values, not 8"),
         (Scenario(FIG9, replace(TCP, queue=Wfq(9000, [0] * 8)), SIX), "queue: level 0's weight of 0 is not between 1 and 1048576"),
+        (Scenario(FIG9, replace(TCP, queue=LevelRed(9000, 9, 8, 0.1)), SIX), "queue: the thresholds 9 and 8 do not increase"),
+        (Scenario(FIG9, replace(TCP, queue=LevelRed(9000, 8, 9, 0.1, [1])), SIX), "scheme.queue.weights: it has 1 values, not 8"),
+        (Scenario(FIG9, replace(TCP, queue=LevelRed(9000, 8, 9, 0.1, [0] * 8)), SIX), "queue: level 0's weight of 0 is not between 1 and 1048576"),
         (Scenario(FIG9, replace(TCP, queue=TimeAware(9000, [(US, [8])])), SIX), "scheme.queue.entries[0][1][0]: 8 is not a level from 0 to 7"),
         (Scenario(FIG9, replace(TCP, queue=TimeAware(9000, [(US, [0])])), SIX), "scheme.queue: the gate of level 1 never opens"),
         (Scenario(FIG9, replace(TCP, queue=TimeAware(9000, [US])), SIX), "scheme.queue.entries[0]: 1000000 is not a sequence"),  # type: ignore[list-item]

@@ -96,7 +96,7 @@ impl Net<'_> {
     fn start(&mut self, message: Message, packets: u32, last: u16, cap: u16, token: u32) -> u32 {
         let record = self.hosts.records.len() as u32 + self.hosts.sockets.expect(self.app, token);
         let Message { from, to, level, key, .. } = message;
-        let (from, to, start) = (from as u16, to as u16, self.now());
+        let start = self.now();
         self.hosts.start_flow(
             self.network,
             Task { record, key, from, to, packets, level, transport: 0, deadline: Ps::MAX, start, last, cap },

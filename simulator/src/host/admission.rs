@@ -62,7 +62,7 @@ struct Channel {
 #[derive(Debug)]
 pub(crate) struct Admission {
     of: Aequitas,
-    channels: HashMap<(u16, u16, u8), Channel>,
+    channels: HashMap<(u32, u32, u8), Channel>,
     rng: Rng,
 }
 
@@ -75,7 +75,7 @@ impl Admission {
     }
 
     /// The level on which a flow runs that asks for one.
-    pub fn admit(&mut self, from: u16, to: u16, level: u8) -> u8 {
+    pub fn admit(&mut self, from: u32, to: u32, level: u8) -> u8 {
         if self.of.targets[usize::from(level)].is_none() {
             return level;
         }
@@ -88,7 +88,7 @@ impl Admission {
     }
 
     /// A flow of so many packets has taken so long.
-    pub fn judge(&mut self, now: Ps, (from, to, level): (u16, u16, u8), took: Ps, packets: u32) {
+    pub fn judge(&mut self, now: Ps, (from, to, level): (u32, u32, u8), took: Ps, packets: u32) {
         let Some(target) = self.of.targets[usize::from(level)] else { return };
         let channel = self.channels.entry((from, to, level)).or_insert(Channel { probability: ONE, raised: 0 });
         if took <= target.saturating_mul(packets.into()) {

@@ -93,8 +93,8 @@ pub(crate) struct Flow {
     pub epoch: u64,
     pub record: u32,
     pub key: u32,
-    pub from: u16,
-    pub to: u16,
+    pub from: u32,
+    pub to: u32,
     pub level: u8,
     /// Which of the run's transports.
     pub transport: u8,
@@ -111,8 +111,8 @@ pub(crate) struct Task {
     pub record: u32,
     /// What its path is chosen by.
     pub key: u32,
-    pub from: u16,
-    pub to: u16,
+    pub from: u32,
+    pub to: u32,
     pub packets: u32,
     pub level: u8,
     /// Which of the run's transports.

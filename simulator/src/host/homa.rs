@@ -12,7 +12,7 @@ use crate::core::time::{Ps, S};
 use crate::host::hosts::Hosts;
 use crate::host::messages::{Host, Message};
 use crate::net::network::Network;
-use crate::packet::{Kind, Packet, AGAIN, NO_ECHO};
+use crate::packet::{Destination, Kind, Packet, AGAIN, NO_ECHO};
 
 /// In `echo` of an ACK: all has arrived. Every other number, but for `NO_ECHO`, is that of the first packet that is asked for again,
 /// and `seq` one above the last.
@@ -27,7 +27,7 @@ impl Hosts {
     pub(super) fn begin_message(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         let t = self.manner.of(flow);
-        let (host, granted) = (usize::from(flow.from), t.initial_window.min(flow.size()));
+        let (host, granted) = (flow.from as usize, t.initial_window.min(flow.size()));
         flow.hear(t, net.now, true);
         if self.homa.hosts.is_empty() {
             self.homa.hosts = vec![Host::default(); self.lines.len()];
@@ -86,7 +86,7 @@ impl Hosts {
             rank: 1 + u32::from(level),
             link: 0,
             bytes,
-            to: flow.to,
+            to: Destination::new(flow.to),
             kind: Kind::Data,
             marked: false,
             ect: false,
@@ -100,9 +100,9 @@ impl Hosts {
     }
 
     /// The host's link is given so many bytes.
-    fn occupy(&mut self, now: Ps, host: u16, bytes: u16) {
-        let time = u64::from(bytes) * 8 * S / self.lines[usize::from(host)];
-        let free = &mut self.homa.hosts[usize::from(host)].free;
+    fn occupy(&mut self, now: Ps, host: u32, bytes: u16) {
+        let time = u64::from(bytes) * 8 * S / self.lines[host as usize];
+        let free = &mut self.homa.hosts[host as usize].free;
         *free = now.max(*free) + time;
     }
 
@@ -151,7 +151,7 @@ impl Hosts {
     /// ask for yet more copies, and faster than the queue can empty.
     fn review(&mut self, net: &mut Network, slot: u32, news: bool) {
         let flow = &mut self.flows[slot as usize];
-        let (host, size) = (usize::from(flow.to), flow.size());
+        let (host, size) = (flow.to as usize, flow.size());
         let message = &mut self.homa.messages[slot as usize];
         let coming = &mut self.homa.hosts[host].coming;
         if flow.expected() == size {
@@ -206,13 +206,13 @@ impl Hosts {
     fn say(&mut self, net: &mut Network, slot: u32, seq: u32, echo: u32) {
         let flow = &mut self.flows[slot as usize];
         flow.in_network += 1;
-        let (host, to, bytes) = (flow.to, flow.from, self.manner.of(flow).ack_bytes);
+        let (host, to, bytes) = (flow.to, Destination::new(flow.from), self.manner.of(flow).ack_bytes);
         self.handled.sent[Kind::Ack as usize] += 1;
         let (stamp, kind) = (self.homa.messages[slot as usize].level.into(), Kind::Ack);
         let word = Packet { flow: slot, seq, echo, stamp, rank: 0, link: 0, bytes, to, kind, marked: false, ect: false };
         let handle = net.pool.add(word);
         self.occupy(net.now, host, bytes);
-        self.offer(net, host.into(), handle);
+        self.offer(net, host, handle);
     }
 
     /// The sender has the receiver's word.
@@ -224,7 +224,7 @@ impl Hosts {
         let message = &mut self.homa.messages[slot as usize];
         if packet.echo == DONE {
             flow.complete();
-            self.homa.hosts[usize::from(host)].out.retain(|&other| other != slot);
+            self.homa.hosts[host as usize].out.retain(|&other| other != slot);
             self.finish(net, slot);
             return;
         }
@@ -236,7 +236,7 @@ impl Hosts {
         } else if !flow.is_held(net.now) {
             message.again = (packet.echo, packet.seq.min(message.next));
         }
-        self.pump(net, host.into());
+        self.pump(net, host);
     }
 
     /// What was granted has not come in time: its first gap is asked for again, or the first packet of it where the last time was in
@@ -247,7 +247,7 @@ impl Hosts {
         message.asks = (message.asks + 1).min(DOUBLINGS);
         let (asked, asks) = (message.asked, message.asks);
         let (from, to) = flow.receiver.gap(asked);
-        let (host, most) = (usize::from(flow.to), self.manner.of(flow).congestion.scheduled());
+        let (host, most) = (flow.to as usize, self.manner.of(flow).congestion.scheduled());
         let t = self.manner.of(flow);
         // Up to a quarter later, by the time: in step with its sender's probes, what is sent again would meet them for ever.
         let wait = (t.min_rto << asks).min(t.max_rto);

@@ -99,7 +99,7 @@ pub(crate) struct Hosts {
     pub records: Vec<FlowResult>,
     pub(super) started: usize,
     /// What the open connections of a pair of hosts know, by transport, the longest unused first.
-    pub(super) paths: HashMap<(u16, u16, u8), VecDeque<Path>>,
+    pub(super) paths: HashMap<(u32, u32, u8), VecDeque<Path>>,
     pub(super) homa: Homa,
     pub sources: Vec<Emitter>,
     pub sockets: Sockets,
@@ -141,7 +141,7 @@ impl Hosts {
     pub(super) fn tell(&mut self, slot: u32, notice: Notice) {
         if let Some(notices) = &mut self.notices {
             let flow = &self.flows[slot as usize];
-            notices.push((Origin { flow: flow.key, host: flow.from.into(), level: flow.level }, notice));
+            notices.push((Origin { flow: flow.key, host: flow.from, level: flow.level }, notice));
         }
     }
 
@@ -160,7 +160,7 @@ impl Hosts {
         }
         let flow = &self.flows[packet.flow as usize];
         let back = matches!(packet.kind, Kind::Ack | Kind::SynAck);
-        Origin { flow: flow.key, host: if back { flow.to } else { flow.from }.into(), level: flow.level }
+        Origin { flow: flow.key, host: if back { flow.to } else { flow.from }, level: flow.level }
     }
 
     /// The first events.
@@ -250,8 +250,8 @@ impl Hosts {
     }
 
     /// Hands a packet to its host's limiter; returns when it is let go, or now if it is dropped.
-    pub fn admit(&mut self, net: &mut Network, host: u16, level: u8, handle: u32) -> Ps {
-        net.pool.get_mut(handle).link = u32::from(host);
+    pub fn admit(&mut self, net: &mut Network, host: u32, level: u8, handle: u32) -> Ps {
+        net.pool.get_mut(handle).link = host;
         let bytes = u64::from(net.pool.get(handle).bytes);
         let release = match &mut self.host_limiter {
             Some(limiter) => limiter.release(net.now, host, level, bytes),
@@ -333,7 +333,7 @@ impl Hosts {
     pub fn send_datagram(&mut self, net: &mut Network, from: u32, level: u8, datagram: Packet) -> Ps {
         self.handled.sent[Kind::Datagram as usize] += 1;
         let handle = net.pool.add(datagram);
-        self.admit(net, from as u16, level, handle)
+        self.admit(net, from, level, handle)
     }
 
     /// Bytes on the wire of a full data packet.

@@ -157,7 +157,7 @@ impl HostLimiter {
     }
 
     /// When a packet that comes now is let go; none: it is dropped, as is whatever is larger than a budget.
-    pub fn release(&mut self, now: Ps, host: u16, level: u8, bytes: u64) -> Option<Ps> {
+    pub fn release(&mut self, now: Ps, host: u32, level: u8, bytes: u64) -> Option<Ps> {
         let budget = self.rule.budgets[usize::from(level)];
         if budget == u64::MAX {
             return Some(now);
@@ -165,8 +165,8 @@ impl HostLimiter {
         if bytes > budget {
             return None;
         }
-        let queue = 8 * usize::from(host) + usize::from(level);
-        let state = &mut self.hosts[usize::from(host)][usize::from(level)];
+        let queue = 8 * host as usize + usize::from(level);
+        let state = &mut self.hosts[host as usize][usize::from(level)];
         if self.rule.epochs == Epochs::Rolling {
             let recent = &mut self.recent[queue];
             let (release, gone, used) = window(recent, state.used, self.rule.epoch, budget, now, bytes);

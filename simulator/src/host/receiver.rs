@@ -147,7 +147,7 @@ mod tests {
         let arrive = |(stamp, &(seq, marked, cwr)): (u32, &(u32, bool, bool))| {
             let echo = if cwr { CWR } else { 0 };
             let (kind, bytes) = (Kind::Data, 1500);
-            let packet = Packet { flow: 0, seq, echo, stamp, rank: 1, link: 0, bytes, to: 1, kind, marked, ect: true };
+            let packet = Packet { seq, echo, stamp, kind, marked, ect: true, ..Packet::datagram(0, 1, 0, bytes) };
             let replies = receiver.arrive(&t, 7, &packet, 10);
             assert_eq!(receiver.due, if replies[1].is_none() { 7 + DELAY } else { Ps::MAX });
             replies

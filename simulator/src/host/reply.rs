@@ -7,7 +7,7 @@ use crate::core::time::Ps;
 use crate::host::hosts::Hosts;
 use crate::host::receiver::Reply;
 use crate::net::network::Network;
-use crate::packet::{since, Kind, Packet, NO_ECHO};
+use crate::packet::{since, Destination, Kind, Packet, NO_ECHO};
 
 impl Hosts {
     /// A data packet has arrived that may wait for its ACK.
@@ -69,7 +69,7 @@ impl Hosts {
     fn send_ack(&mut self, net: &mut Network, slot: u32, Reply { cumulative, echo, stamp, marked }: Reply) {
         let flow = &mut self.flows[slot as usize];
         flow.in_network += 1;
-        let (host, to) = (u32::from(flow.to), flow.from);
+        let (host, to) = (flow.to, Destination::new(flow.from));
         let (seq, kind, t) = (cumulative, Kind::Ack, self.manner.of(flow));
         let (bytes, ect) = (t.ack_bytes, t.bare_ect(kind));
         self.handled.sent[kind as usize] += 1;

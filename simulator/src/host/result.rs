@@ -13,9 +13,9 @@ pub struct FlowResult {
     /// Data packets.
     pub packets: u32,
     /// Number of the sending host.
-    pub src: u16,
+    pub src: u32,
     /// Number of the receiving host.
-    pub dst: u16,
+    pub dst: u32,
     /// On which it ran, that of its size, its own, or the lowest if it was not admitted.
     pub level: u8,
     /// Number of its transport.

@@ -11,7 +11,7 @@ use crate::host::limiter::{flow_may_send, Limiter};
 use crate::host::path::Path;
 use crate::host::transport::Rank;
 use crate::net::network::Network;
-use crate::packet::{since, Kind, Packet, AGAIN, CWR, NO_ECHO, SCALABLE};
+use crate::packet::{since, Destination, Kind, Packet, AGAIN, CWR, NO_ECHO, SCALABLE};
 
 fn packet(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, rank: Rank) -> Packet {
     Packet {
@@ -26,7 +26,7 @@ fn packet(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, rank: Ran
         },
         link: 0,
         bytes,
-        to: flow.to,
+        to: Destination::new(flow.to),
         kind,
         marked: false,
         ect: false,
@@ -48,9 +48,9 @@ impl Hosts {
         let (seq, echo) = (flow.receiver.receive(packet.seq), packet.seq);
         let complete = flow.is_all(seq) && seq != before;
         self.handled.sent[Kind::Ack as usize] += 1;
-        let (to, kind, ect) = (flow.from, Kind::Ack, t.bare_ect(Kind::Ack));
+        let (to, kind, ect) = (Destination::new(flow.from), Kind::Ack, t.bare_ect(Kind::Ack));
         *net.pool.get_mut(handle) = Packet { seq, echo, rank: 0, bytes: t.ack_bytes, to, kind, ect, ..*packet };
-        self.offer(net, u32::from(packet.to), handle);
+        self.offer(net, packet.to.host(), handle);
         if complete {
             self.tell_received(net, packet.flow);
         }
@@ -60,7 +60,7 @@ impl Hosts {
     pub(crate) fn turn(&mut self, net: &mut Network, handle: u32, answer: &Packet) {
         self.handled.sent[answer.kind as usize] += 1;
         let flow = &self.flows[answer.flow as usize];
-        let (host, to, t) = (u32::from(answer.to), flow.from, self.manner.of(flow));
+        let (host, to, t) = (answer.to.host(), Destination::new(flow.from), self.manner.of(flow));
         let (bytes, ect) = (t.ack_bytes, t.bare_ect(answer.kind));
         *net.pool.get_mut(handle) = Packet { rank: 0, bytes, to, ect, ..*answer };
         self.offer(net, host, handle);
@@ -137,7 +137,7 @@ impl Hosts {
                 path.restart(transport, net.now);
                 path
             }
-            None => Path::new(transport, self.lines[usize::from(task.from)]),
+            None => Path::new(transport, self.lines[task.from as usize]),
         };
         let connects = new && transport.handshake.is_some();
         let flow = Flow::new(transport, task, path);

@@ -21,8 +21,9 @@ impl Links {
         pool: &mut Pool,
     ) -> Offered {
         let packet = pool.get(handle);
+        let level = packet.level();
         let came_in = from != number && matches!(self.end(from), Node::Switch(_));
-        let held = came_in.then(|| Held { link: from, level: packet.level(), bytes: packet.bytes });
+        let held = came_in.then_some(Held { link: from, level, bytes: packet.bytes });
         if let (Some(pauses), Some(held)) = (&self.pauses, held) {
             if !pauses.has_room(held) {
                 return Offered::Dropped;
@@ -30,7 +31,7 @@ impl Links {
         }
         let (free, ps_per_byte) = (self.all[number as usize].free, self.class(number).ps_per_byte);
         let port = &mut self.ports[place as usize];
-        let found = port.found(now, free, ps_per_byte);
+        let found = port.found(now, free, ps_per_byte, level);
         let verdict = port.gate.admit(now, &found, pool.get_mut(handle));
         match verdict {
             Verdict::Early => return Offered::Early,

@@ -25,8 +25,8 @@ pub struct Graph {
     failures: Vec<Failure>,
 }
 
-/// The largest fat-tree has 65,536 hosts.
-const MOST_PORTS: u32 = 64;
+/// The largest fat-tree has 524,288 hosts, and routes of 1 GB.
+const MOST_PORTS: u32 = 128;
 
 impl Graph {
     /// Of these switches, hosts and cables.
@@ -43,10 +43,11 @@ impl Graph {
 
     /// The nodes of a k-ary fat-tree (Al-Fares, Loukissas and Vahdat, SIGCOMM'08, section 2.2): k pods of k/2 edge switches (`e0-0`:
     /// pod and place) and k/2 aggregation switches (`a0-0`), (k/2)^2 core switches (`c00000`), all with k ports, and k^3/4 hosts
-    /// (`h00000`), k/2 at each edge switch. Core switch i is joined to aggregation switch i / (k/2) of every pod.
+    /// (`h00000`, `h000000` where they are more than 100,000), k/2 at each edge switch. Core switch i is joined to aggregation switch
+    /// i / (k/2) of every pod.
     ///
     /// # Errors
-    /// A k that is odd, or not between 2 and 64.
+    /// A k that is odd, or not between 2 and 128.
     pub fn fat_tree(k: u32, edge: Cable, trunk: Cable) -> Result<Tree> {
         if k % 2 == 1 || !(2..=MOST_PORTS).contains(&k) {
             return Err(Error::new(format!(
@@ -54,13 +55,15 @@ impl Graph {
             )));
         }
         let half = k / 2;
+        // By name as by place.
+        let digits = (k * half * half - 1).to_string().len().max(5);
         let mut tree = (0..half * half).fold(Tree::new(), |tree, core| tree.switch(&format!("c{core:05}")));
         for pod in 0..k {
             for place in 0..half {
                 let (down, up) = (format!("e{pod}-{place}"), format!("a{pod}-{place}"));
                 tree = tree.switch(&down).switch(&up);
                 for other in 0..half {
-                    let host = format!("h{:05}", (pod * half + place) * half + other);
+                    let host = format!("h{:0digits$}", (pod * half + place) * half + other);
                     tree = tree.host(&host).cable(&down, &host, edge).cable(&down, &format!("a{pod}-{other}"), trunk);
                     tree = tree.cable(&up, &format!("c{:05}", place * half + other), trunk);
                 }

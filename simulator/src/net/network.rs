@@ -87,7 +87,7 @@ impl Network {
         let packet = self.pool.get(handle);
         match self.links.end(packet.link) {
             Node::Switch(switch) => {
-                let (to, flow, kind) = (packet.to, packet.flow, packet.kind);
+                let (to, flow, kind) = (packet.to.host(), packet.flow, packet.kind);
                 let link = self.routes.next(switch, to, || key(flow, kind));
                 if self.offer(link, handle) {
                     Arrived::Lost

@@ -36,12 +36,17 @@ impl Port {
         !self.busy && self.stopped != ALL
     }
 
-    /// What a packet finds that comes now; `CoDel`'s limit is one of what waits.
-    pub fn found(&self, now: Ps, free: Ps, ps_per_byte: u32) -> Found {
+    /// What a packet of a level finds that comes now; `CoDel`'s limit is one of what waits, and levels that mark do so by that of each.
+    pub fn found(&self, now: Ps, free: Ps, ps_per_byte: u32, level: u8) -> Found {
         let rest = if let Discipline::CoDel(..) = self.waiting { 0 } else { free.saturating_sub(now) };
+        let bytes = match &self.waiting {
+            Discipline::Levels(queue) => queue.held(level),
+            Discipline::Fair(queue) => queue.held(level),
+            all => all.bytes() + rest.div_ceil(ps_per_byte.into()),
+        };
         let waiting = self.waiting.len() as u64;
         Found {
-            bytes: self.waiting.bytes() + rest.div_ceil(ps_per_byte.into()),
+            bytes,
             packets: waiting + u64::from(self.sending && rest > 0),
             idle: if self.busy || waiting > 0 { None } else { now.checked_sub(free) },
         }

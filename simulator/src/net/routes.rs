@@ -79,10 +79,10 @@ impl Routes {
 
     /// The link by which a packet for `to` leaves `switch`. `flow` is asked only where paths are chosen by flow.
     #[inline]
-    pub fn next(&mut self, switch: u32, to: u16, flow: impl FnOnce() -> u64) -> u32 {
+    pub fn next(&mut self, switch: u32, to: u32, flow: impl FnOnce() -> u64) -> u32 {
         let leaf = self.switch_of[to as usize];
         if leaf == switch {
-            return self.to_host(u32::from(to));
+            return self.to_host(to);
         }
         match &mut self.paths {
             Paths::LeafSpine { racks, spines, .. } if switch >= *racks => 2 * (self.hosts + leaf * *spines + switch - *racks) + 1,
@@ -233,7 +233,7 @@ mod tests {
                 }
                 Node::Switch(switch) => {
                     path.push(switch);
-                    link = routes.next(switch, to as u16, || 7);
+                    link = routes.next(switch, to, || 7);
                     assert_eq!(routes.starts()[link as usize], Node::Switch(switch));
                 }
             }

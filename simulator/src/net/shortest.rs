@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Shortest paths of any graph, by the number of cables: for each switch and each switch of destination the links that are a step
-//! of one. Few switches have many different sets of them, so that each is kept once.
+//! of one. Where there is one link it stands there itself; of others few switches have many different sets, so that each is kept once.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,8 +11,10 @@ pub(crate) struct Shortest {
     switches: usize,
     /// By switch that has hosts: its place among those.
     leaves: Vec<usize>,
-    /// By place of the destination and switch: the number of a set.
+    /// By place of the destination and switch: a link, or, after the numbers of all links, the number of a set.
     steps: Vec<u32>,
+    links: u32,
+    /// None, or several.
     sets: Vec<Vec<u32>>,
     /// As `steps`: whose turn it is.
     turns: Vec<u16>,
@@ -44,23 +46,33 @@ impl Shortest {
             let far = distances(&links, end);
             steps.extend((0..switches).map(|at| {
                 let nearer = |&&(next, _): &&(usize, u32)| far[at] != u32::MAX && far[next] < far[at];
-                let set: Vec<u32> = links[at].iter().filter(nearer).map(|&(_, link)| link).collect();
-                let number = known.len() as u32;
-                *known.entry(set).or_insert(number)
+                let mut set = links[at].iter().filter(nearer).map(|&(_, link)| link).peekable();
+                match (set.next(), set.peek()) {
+                    (Some(link), None) => link,
+                    (first, _) => {
+                        let number = topology.links() + known.len() as u32;
+                        *known.entry(first.into_iter().chain(set).collect()).or_insert(number)
+                    }
+                }
             }));
         }
         let mut sets = vec![Vec::new(); known.len()];
         for (set, number) in known {
-            sets[number as usize] = set;
+            sets[(number - topology.links()) as usize] = set;
         }
-        Shortest { switches, leaves, turns: vec![0; steps.len()], steps, sets }
+        Shortest { switches, leaves, turns: vec![0; steps.len()], steps, links: topology.links(), sets }
     }
 
     /// The links from a switch to another, and whose turn it is.
     #[inline]
     pub fn next(&mut self, switch: u32, leaf: u32) -> (&[u32], &mut u16) {
         let place = self.leaves[leaf as usize] * self.switches + switch as usize;
-        (&self.sets[self.steps[place] as usize], &mut self.turns[place])
+        let step = &self.steps[place];
+        let links = match step.checked_sub(self.links) {
+            None => std::slice::from_ref(step),
+            Some(set) => &self.sets[set as usize],
+        };
+        (links, &mut self.turns[place])
     }
 }
 

@@ -71,8 +71,8 @@ pub struct Topology {
     names: BTreeMap<String, u32>,
 }
 
-/// Hosts fit 16 bits of a packet.
-const MOST_HOSTS: u32 = 1 << 16;
+/// Hosts fit 24 bits of a packet.
+const MOST_HOSTS: u32 = 1 << 24;
 /// Spines are counted in 16 bits.
 const MOST_SPINES: u32 = u16::MAX as u32;
 /// Cables between racks and spines: with them a simulation takes 600 MB before anything is sent.
@@ -82,7 +82,7 @@ impl Topology {
     /// A leaf-spine network; host `i` is in rack `i / hosts_per_rack`.
     ///
     /// # Errors
-    /// No rack or no host; several racks without a spine; more than 65,536 hosts, 65,535 spines or 8,388,608 cables between racks and
+    /// No rack or no host; several racks without a spine; more than 16,777,216 hosts, 65,535 spines or 8,388,608 cables between racks and
     /// spines; a rate that [`ps_per_byte`] refuses.
     pub fn leaf_spine(of: &LeafSpine) -> Result<Self> {
         let hosts = u64::from(of.racks) * u64::from(of.hosts_per_rack);
@@ -217,7 +217,7 @@ impl Tree {
     ///
     /// # Errors
     /// A name used twice or unknown to a cable; a host without a cable or with several; a cable between two hosts; a loop;
-    /// parts that are not joined; more than 65,536 hosts; a rate that [`ps_per_byte`] refuses.
+    /// parts that are not joined; more than 16,777,216 hosts; a rate that [`ps_per_byte`] refuses.
     pub fn build(&self) -> Result<Topology> {
         let topology = self.network(Shape::Tree)?;
         check_tree(self.switches.len(), &topology.trunks)?;

@@ -38,13 +38,30 @@ pub(crate) struct Packet {
     pub link: u32,
     /// Bytes on the wire.
     pub bytes: u16,
-    pub to: u16,
+    pub to: Destination,
     pub kind: Kind,
     /// Data: congestion experienced. ACK: the echo of it. Syn and `SynAck`: the flow is ECN-capable (RFC 3168, section 6.1.1).
     pub marked: bool,
     /// It may be marked instead of dropped: data of an ECN-capable sender, and not a retransmission (RFC 3168, section 6.1.5), and what
     /// else its transport lets be.
     pub ect: bool,
+}
+
+/// The number of a host in three bytes, so that a packet has 32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Destination([u8; 3]);
+
+impl Destination {
+    pub fn new(host: u32) -> Self {
+        let [low, middle, high, _] = host.to_le_bytes();
+        Destination([low, middle, high])
+    }
+
+    #[inline]
+    pub fn host(self) -> u32 {
+        let [low, middle, high] = self.0;
+        u32::from_le_bytes([low, middle, high, 0])
+    }
 }
 
 /// In `echo` of an ACK that answers no packet alone: a probe's, or a late one.
@@ -83,7 +100,7 @@ impl Packet {
             rank: 1 + u32::from(level),
             link: 0,
             bytes,
-            to: to as u16,
+            to: Destination::new(to),
             kind: Kind::Datagram,
             marked: false,
             ect: false,
@@ -178,21 +195,17 @@ mod tests {
     }
 
     #[test]
+    fn a_destination_is_any_host() {
+        for host in [0, 1, 255, 65_535, 65_536, 90_000, (1 << 24) - 1] {
+            assert_eq!(Packet::datagram(0, host, 0, 1).to.host(), host);
+        }
+    }
+
+    #[test]
     fn data_knows_exactly_how_long_it_is_under_way() {
         let mut pool = Pool::default();
-        let handle = pool.add(Packet {
-            flow: 0,
-            seq: 0,
-            echo: CWR | AGAIN | SCALABLE,
-            stamp: 0,
-            rank: 1,
-            link: 0,
-            bytes: 1500,
-            to: 1,
-            kind: Kind::Data,
-            marked: false,
-            ect: true,
-        });
+        let echo = CWR | AGAIN | SCALABLE;
+        let handle = pool.add(Packet { echo, kind: Kind::Data, ect: true, ..Packet::datagram(0, 1, 0, 1500) });
         for sent in [0, 8_191, 8_192, (1 << 45) - 1, (1 << 45) + 12_345, (3 << 45) - 7] {
             let mut packet = *pool.get(handle);
             packet.set_sent(sent);

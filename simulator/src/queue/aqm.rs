@@ -7,7 +7,7 @@ use crate::packet::{Kind, Packet};
 use crate::queue::limit::Limit;
 
 /// A probability of 1, in millionths.
-const MILLION: u32 = 1_000_000;
+pub(crate) const MILLION: u32 = 1_000_000;
 /// The largest average weighs a sample with 2^-16.
 const LARGEST_WEIGHT: u32 = 16;
 /// Thresholds are below, so that an average with 24 fractional bits fits.
@@ -134,7 +134,7 @@ impl Red {
 }
 
 impl Profile {
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let (min, max) = match (self.min, self.max) {
             (Limit::Bytes(min), Limit::Bytes(max)) | (Limit::Time(min), Limit::Time(max)) => (min, max),
             (Limit::Packets(min), Limit::Packets(max)) => (min.into(), max.into()),

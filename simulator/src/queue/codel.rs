@@ -131,7 +131,7 @@ mod tests {
 
     impl Bench {
         fn push(&mut self, now: Ps, kind: Kind, ect: bool, marked: bool) {
-            let packet = Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes: 1500, to: 1, kind, marked, ect };
+            let packet = Packet { kind, marked, ect, ..Packet::datagram(0, 1, 0, 1500) };
             let handle = self.pool.add(packet);
             self.queue.push(now, handle, &self.pool);
         }

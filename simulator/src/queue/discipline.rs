@@ -7,6 +7,7 @@ use crate::queue::codel::Controller;
 use crate::queue::drr::RoundRobin;
 use crate::queue::dual::Dual;
 use crate::queue::fifo::Fifo;
+use crate::queue::levels::{open, Levels};
 use crate::queue::next::Next;
 use crate::queue::pfabric::Remaining;
 use crate::queue::priority::{Bands, BANDS};
@@ -23,6 +24,7 @@ pub(crate) enum Discipline {
     Priority(Bands),
     PFabric(Remaining),
     RoundRobin(RoundRobin),
+    Levels(Box<Levels>),
     Fair(Box<Fair>),
     Timed(Box<Timed>),
     Dual(Box<Dual>),
@@ -39,6 +41,10 @@ impl Discipline {
             Queue::Priority { limit } => Discipline::Priority(Bands::new(limit)),
             Queue::PFabric { limit } => Discipline::PFabric(Remaining::new(limit)),
             Queue::RoundRobin { limit, quantum } => Discipline::RoundRobin(RoundRobin::new(limit, quantum)),
+            Queue::LevelRed(red) => match red.wfq() {
+                Some(wfq) => Discipline::Fair(Box::new(Fair::new(&wfq, ps_per_byte))),
+                None => Discipline::Levels(Box::new(Levels::new(red.limit))),
+            },
             Queue::Wfq(wfq) => Discipline::Fair(Box::new(Fair::new(&wfq, ps_per_byte))),
             Queue::TimeAware(gates) => Discipline::Timed(Box::new(Timed::new(&gates, ps_per_byte))),
             Queue::DualPi2(dual) => Discipline::Dual(Box::new(Dual::new(&dual))),
@@ -55,6 +61,7 @@ impl Discipline {
             Discipline::Priority(queue) => return queue.push(handle, pool, evicted),
             Discipline::PFabric(queue) => return queue.push(handle, pool, evicted),
             Discipline::RoundRobin(queue) => return queue.push(handle, pool, evicted),
+            Discipline::Levels(queue) => return queue.push(handle, pool).is_some(),
             Discipline::Fair(queue) => return queue.push(now, handle, pool),
             Discipline::Timed(queue) => return queue.push(now, handle, pool),
             Discipline::Dual(queue) => return queue.push(now, handle, pool),
@@ -75,6 +82,7 @@ impl Discipline {
             Discipline::Priority(queue) => queue.pop(stopped, pool).into(),
             Discipline::PFabric(queue) => queue.pop(pool).into(),
             Discipline::RoundRobin(queue) => queue.pop(pool).into(),
+            Discipline::Levels(queue) => open(stopped).find_map(|level| queue.pop(level, pool)).into(),
             Discipline::Fair(queue) => queue.pop(stopped, pool).into(),
             Discipline::Timed(queue) => queue.next(now, stopped, pool),
             Discipline::Dual(queue) => send(queue.pop(now, pool, dropped)),
@@ -101,6 +109,7 @@ impl Discipline {
             Discipline::Priority(queue) => queue.bytes(),
             Discipline::PFabric(queue) => queue.bytes(),
             Discipline::RoundRobin(queue) => queue.bytes(),
+            Discipline::Levels(queue) => queue.bytes(),
             Discipline::Fair(queue) => queue.bytes(),
             Discipline::Timed(queue) => queue.bytes(),
             Discipline::Dual(queue) => queue.bytes(),
@@ -122,6 +131,7 @@ impl Discipline {
             Discipline::Priority(queue) => queue.len(),
             Discipline::PFabric(queue) => queue.len(),
             Discipline::RoundRobin(queue) => queue.len(),
+            Discipline::Levels(queue) => queue.len(),
             Discipline::Fair(queue) => queue.len(),
             Discipline::Timed(queue) => queue.len(),
             Discipline::Dual(queue) => queue.len(),

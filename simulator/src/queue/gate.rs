@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::packet::{Kind, Packet};
+use crate::queue::level_red::Marker;
 use crate::queue::limit::Limit;
 use crate::queue::pie::{Decision, Enhanced};
 use crate::queue::red::{Action, Detector, Found};
@@ -49,6 +50,8 @@ enum Rule {
     Threshold(Room),
     Red(Box<Detector>),
     Pie(Box<Enhanced>, u64),
+    /// What packets find is what waits of their level.
+    Levels(Box<Marker>),
 }
 
 /// What became of a packet.
@@ -77,6 +80,7 @@ impl Gate {
             Queue::Red(red) => (red.limit, Rule::Red(Box::new(Detector::new(red, ps_per_byte, rng)))),
             Queue::Pie(pie) => (pie.limit, Rule::Pie(Box::new(Enhanced::new(pie, rng)), ps_per_byte.into())),
             Queue::CoDel(codel) => (codel.limit, Rule::Tail),
+            Queue::LevelRed(red) => (Limit::None, Rule::Levels(Box::new(Marker::new(red, rng)))),
             _ => (Limit::None, Rule::Tail),
         };
         Gate { room: Room::new(limit, ps_per_byte), rule }
@@ -110,6 +114,7 @@ impl Gate {
                 *above && again
             }
             Rule::Threshold(room) => packet.ect && room.is_reached(found),
+            Rule::Levels(marker) => packet.ect && marker.marks(found.bytes),
         };
         if full {
             return Verdict::Full;
@@ -166,7 +171,7 @@ mod tests {
     use super::*;
 
     fn packet(ect: bool, bytes: u16) -> Packet {
-        Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes, to: 1, kind: Kind::Data, marked: false, ect }
+        Packet { kind: Kind::Data, ect, ..Packet::datagram(0, 1, 0, bytes) }
     }
 
     fn gate(limit: Limit, threshold: Limit) -> Gate {

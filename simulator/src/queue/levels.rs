@@ -36,6 +36,11 @@ impl Levels {
         Some(level)
     }
 
+    /// Bytes of a level.
+    pub fn held(&self, level: u8) -> u64 {
+        self.held[usize::from(level)]
+    }
+
     /// The first packet of a level.
     pub fn front(&self, level: usize) -> Option<u32> {
         self.lines[level].front().copied()

@@ -9,6 +9,7 @@ pub(crate) mod dual;
 pub(crate) mod fifo;
 pub(crate) mod gate;
 pub(crate) mod integral;
+pub(crate) mod level_red;
 pub(crate) mod levels;
 pub(crate) mod limit;
 pub(crate) mod next;

@@ -84,19 +84,8 @@ mod tests {
     use crate::packet::{Kind, Packet};
 
     fn packet(pool: &mut Pool, flow: u32, rank: u32, bytes: u16) -> u32 {
-        pool.add(Packet {
-            flow,
-            seq: 0,
-            echo: 0,
-            stamp: 0,
-            rank,
-            link: 0,
-            bytes,
-            to: 0,
-            kind: if rank == 0 { Kind::Ack } else { Kind::Data },
-            marked: false,
-            ect: false,
-        })
+        let kind = if rank == 0 { Kind::Ack } else { Kind::Data };
+        pool.add(Packet { rank, kind, ..Packet::datagram(flow, 0, 0, bytes) })
     }
 
     #[test]

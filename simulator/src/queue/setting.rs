@@ -4,6 +4,7 @@
 use crate::core::error::{Error, Result};
 use crate::queue::aqm::{CoDel, Red};
 use crate::queue::dual::DualPi2;
+use crate::queue::level_red::LevelRed;
 use crate::queue::limit::Limit;
 use crate::queue::pie::Pie;
 use crate::queue::timed::TimeAware;
@@ -55,6 +56,8 @@ pub enum Queue {
     },
     /// Levels by weight.
     Wfq(Wfq),
+    /// Levels that mark.
+    LevelRed(LevelRed),
     /// Levels with gates that open by the clock (802.1Qbv).
     TimeAware(TimeAware),
     /// PIE before a drop tail (RFC 8033).
@@ -78,6 +81,7 @@ impl Queue {
             | Queue::PFabric { limit }
             | Queue::RoundRobin { limit, .. }
             | Queue::Wfq(Wfq { limit, .. })
+            | Queue::LevelRed(LevelRed { limit, .. })
             | Queue::DualPi2(DualPi2 { limit, .. }) => Limit::Bytes(*limit),
         };
         let checked = match self {
@@ -85,6 +89,7 @@ impl Queue {
             Queue::Red(red) => red.check(),
             Queue::CoDel(codel) => codel.check(),
             Queue::Wfq(wfq) => wfq.check(),
+            Queue::LevelRed(red) => red.check(),
             Queue::Pie(pie) => pie.check(),
             Queue::DualPi2(dual) => dual.check(),
             _ => Ok(()),
@@ -109,13 +114,14 @@ impl Queue {
         matches!(self, Queue::DropTail(_) | Queue::Marking { .. } | Queue::Threshold { .. } | Queue::Red(_) | Queue::Pie(_))
     }
 
-    /// Whether a link has to ask it for every packet: it may wait though the link is free, drop what it took, or count what is sent.
+    /// Whether a link has to ask it for every packet: it may wait though the link is free, drop what it took, count what is sent, or mark by
+    /// level.
     pub(crate) fn is_asked_always(&self) -> bool {
-        matches!(self, Queue::CoDel(_) | Queue::Wfq(_) | Queue::TimeAware(_) | Queue::DualPi2(_))
+        matches!(self, Queue::CoDel(_) | Queue::Wfq(_) | Queue::LevelRed(_) | Queue::TimeAware(_) | Queue::DualPi2(_))
     }
 
     /// Whether it serves by level, so that some may be stopped and others not.
     pub(crate) fn has_levels(&self) -> bool {
-        matches!(self, Queue::Priority { .. } | Queue::Wfq(_) | Queue::TimeAware(_))
+        matches!(self, Queue::Priority { .. } | Queue::Wfq(_) | Queue::LevelRed(_) | Queue::TimeAware(_))
     }
 }

@@ -113,6 +113,11 @@ impl Fair {
         self.levels.pop(level, pool)
     }
 
+    /// Bytes of a level.
+    pub fn held(&self, level: u8) -> u64 {
+        self.levels.held(level)
+    }
+
     pub fn bytes(&self) -> u64 {
         self.levels.bytes()
     }

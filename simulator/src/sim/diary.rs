@@ -143,7 +143,7 @@ impl Diary {
             flow,
             seq: if packet.kind == Kind::Datagram { 0 } else { packet.seq },
             src,
-            dst: packet.to.into(),
+            dst: packet.to.host(),
             bytes: packet.bytes,
             kind: packet.kind as u8,
             level,

@@ -175,7 +175,7 @@ impl Scheme {
     }
 
     /// The scheme of this name: `tcp`, `dctcp`, `pfabric`, `qjump-script` or `qjump-paper`; or what came after, `swift`, `bbr`, `dcqcn`,
-    /// `homa` or `aequitas`.
+    /// `dcqcn-pfc`, `homa` or `aequitas`.
     ///
     /// # Errors
     /// Another name; what [`Scheme::qjump_paper`] may say.

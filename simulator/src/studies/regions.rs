@@ -39,7 +39,7 @@ const ACK: u64 = 40;
 fn ideal(of: &LeafSpine, flow: &FlowResult) -> Option<Ps> {
     let edge = u64::from(ps_per_byte(of.edge.rate).ok()?);
     let uplink = u64::from(ps_per_byte(of.uplink.rate).ok()?);
-    let rack = |host: u16| u32::from(host) / of.hosts_per_rack;
+    let rack = |host: u32| host / of.hosts_per_rack;
     let hop = |per_byte: u64, delay: Ps| (DATA + ACK) * per_byte + 2 * delay;
     let across = rack(flow.src) != rack(flow.dst);
     let core = if across { 2 * hop(uplink, of.uplink.delay) } else { 0 };
@@ -85,7 +85,7 @@ fn region(mut values: Vec<f64>) -> Region {
 mod tests {
     use super::*;
 
-    fn flow(packets: u32, dst: u16, finish: Ps) -> FlowResult {
+    fn flow(packets: u32, dst: u32, finish: Ps) -> FlowResult {
         FlowResult { start: 0, finish: Some(finish), packets, src: 0, dst, level: 0, transport: 0, last: 1_500, deadline: None }
     }
 

@@ -8,13 +8,14 @@ use crate::host::limiter::Limiter;
 use crate::host::transport::DATA;
 use crate::net::pause::Pause;
 use crate::queue::aqm::{Profile, Protection, Reading, Red};
+use crate::queue::level_red::LevelRed;
 use crate::queue::limit::Limit;
 use crate::queue::setting::Queue;
 use crate::queue::wfq::Wfq;
 use crate::sim::scheme::Scheme;
 
 /// Names of these schemes.
-pub(crate) const NAMES: [&str; 5] = ["swift", "bbr", "dcqcn", "homa", "aequitas"];
+pub(crate) const NAMES: [&str; 6] = ["swift", "bbr", "dcqcn", "dcqcn-pfc", "homa", "aequitas"];
 
 impl Scheme {
     /// Swift: a target of 25 us where an empty round trip takes 15, and at most as much again for small windows.
@@ -55,6 +56,17 @@ impl Scheme {
         scheme
     }
 
+    /// The same over links that pause levels (802.1Qbb): each level marks by itself. All data is of one, and ACKs are of another, which
+    /// comes first.
+    pub fn dcqcn_pfc() -> Self {
+        let mut scheme = Self::dcqcn();
+        scheme.queue = Queue::LevelRed(LevelRed { limit: 1 << 30, min: 5_000, max: 50_000, max_p: 10_000, weights: None });
+        scheme.pause = scheme.pause.map(|pause| Pause { per_level: true, ..pause });
+        // Flows of 1 packet or more are of level 1.
+        scheme.levels = std::array::from_fn(|level| if level == 0 { 0 } else { u32::MAX - 6 + level as u32 });
+        scheme
+    }
+
     /// Homa: 12 packets unasked, two levels for those by the message's size, six for what is granted.
     pub fn homa() -> Self {
         let mut scheme = Self::tcp();
@@ -78,7 +90,8 @@ impl Scheme {
     }
 
     pub(crate) fn rival(name: &str) -> Option<Self> {
-        let make: [fn() -> Self; NAMES.len()] = [Self::swift, Self::bbr, Self::dcqcn, Self::homa, Self::aequitas];
+        let make: [fn() -> Self; NAMES.len()] =
+            [Self::swift, Self::bbr, Self::dcqcn, Self::dcqcn_pfc, Self::homa, Self::aequitas];
         NAMES.iter().position(|&known| known == name).map(|place| make[place]())
     }
 }

@@ -245,7 +245,7 @@ fn a_job_keeps_its_limits_and_its_bytes() {
     }
     // The order is the reducer's own: another one for each, and another one with another seed.
     let order =
-        |results: &MapReduceResult, dst| -> Vec<u16> { results.fetches.iter().filter(|f| f.dst == dst).map(|f| f.src).collect() };
+        |results: &MapReduceResult, dst| -> Vec<u32> { results.fetches.iter().filter(|f| f.dst == dst).map(|f| f.src).collect() };
     assert_ne!(order(results, 0), order(results, 1));
     let workload = Workload::of_apps(vec![App::MapReduce(spec)]);
     let other = Scenario { topology: fabric(), scheme: Scheme::dctcp(), workload, seed: 2, stop: None }.run().unwrap();

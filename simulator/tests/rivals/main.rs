@@ -4,6 +4,7 @@
 mod aequitas;
 mod bbr;
 mod dcqcn;
+mod dcqcn_pfc;
 mod homa;
 mod mixed;
 mod swift;

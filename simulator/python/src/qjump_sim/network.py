@@ -36,7 +36,7 @@ class LeafSpine:
     """`racks` of `hosts_per_rack`, each rack's switch joined to each of the `spines`. Host i is in rack i // hosts_per_rack.
 
     `edge` is the cable of a host, `uplink` the one between a rack's switch and a spine. `jitter`: hosts by number, with what they draw. At most
-    65,536 hosts.
+    16,777,216 hosts.
     """
 
     racks: int
@@ -88,8 +88,9 @@ class Graph:
 
     @classmethod
     def fat_tree(cls, k: int, edge: Cable, trunk: Cable) -> Graph:
-        """A k-ary fat-tree (Al-Fares, Loukissas and Vahdat, SIGCOMM'08), k even, 2 to 64: k**3 / 4 hosts `h00000`, ..., k / 2 at each edge switch `e0-0` (pod
-        and place); aggregation switches `a0-0`, core switches `c00000`. `edge` is the cable of a host, `trunk` one between switches."""
+        """A k-ary fat-tree (Al-Fares, Loukissas and Vahdat, SIGCOMM'08), k even, 2 to 128: k**3 / 4 hosts `h00000`, ... (`h000000` where they are more
+        than 100,000), k / 2 at each edge switch `e0-0` (pod and place); aggregation switches `a0-0`, core switches `c00000`. `edge` is the cable of a
+        host, `trunk` one between switches."""
         return cls(*_native.fat_tree(k, edge, trunk))
 
     def numbers(self) -> dict[str, int]:

@@ -142,6 +142,20 @@ class Wfq:
 
 
 @dataclass(frozen=True)
+class LevelRed:
+    """Eight levels, 0 the first, of which ACKs are; each marks by the bytes that wait of it, without the packet being sent, as DCQCN asks of switches: what
+    is ECN-capable with a probability from 0 at `min` to `max_p` (rounded to millionths) at `max`, and always from there on. Nothing is dropped early.
+    `limit`: bytes of each level; what does not fit is dropped."""
+
+    limit: Size
+    min: Size
+    max: Size
+    max_p: float
+    weights: Sequence[int] | None = None
+    """Of the 8 levels, as `Wfq` has them; None: the most urgent level is served."""
+
+
+@dataclass(frozen=True)
 class TimeAware:
     """Eight levels with gates that open by the clock (802.1Qbv): the most urgent level is served whose gate is open for as long as its packet takes.
     ACKs are of level 0, the first. `limit`: bytes of each level; what does not fit, or is longer than its gate is ever open, is dropped."""
@@ -188,7 +202,7 @@ class DualPi2:
     """Hundredths of the link that the other queue has at least."""
 
 
-Queue = DropTail | Marking | Threshold | Red | CoDel | Priority | PFabric | RoundRobin | Wfq | TimeAware | Pie | DualPi2
+Queue = DropTail | Marking | Threshold | Red | CoDel | Priority | PFabric | RoundRobin | Wfq | LevelRed | TimeAware | Pie | DualPi2
 """A link's queue."""
 
 
@@ -211,7 +225,7 @@ class Pause:
 @dataclass(frozen=True)
 class Pfc:
     """Priority flow control (802.1Qbb): as `Pause`, but for each of the eight levels by itself, with `xoff`, `xon` and `buffer` of one level of a port;
-    `Pause.headroom` is that of a level too. Queues are those that serve by level: `Priority`, `Wfq` or `TimeAware`."""
+    `Pause.headroom` is that of a level too. Queues are those that serve by level: `Priority`, `Wfq`, `LevelRed` or `TimeAware`."""
 
     xoff: Size
     xon: Size

@@ -7,7 +7,7 @@ use crate::net::topology::LeafSpine;
 use crate::packet::Packet;
 
 fn packet(pool: &mut Pool, kind: Kind, bytes: u16) -> u32 {
-    pool.add(Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes, to: 1, kind, marked: false, ect: false })
+    pool.add(Packet { kind, ..Packet::datagram(0, 1, 0, bytes) })
 }
 
 fn links(queue: Queue) -> Links {

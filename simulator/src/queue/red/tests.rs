@@ -8,7 +8,7 @@ const PPB: u32 = 800;
 const PACKETS: u32 = 400_000;
 
 fn packet(kind: Kind, bytes: u16, ect: bool) -> Packet {
-    Packet { flow: 0, seq: 0, echo: 0, stamp: 0, rank: 1, link: 0, bytes, to: 1, kind, marked: false, ect }
+    Packet { kind, ect, ..Packet::datagram(0, 1, 0, bytes) }
 }
 
 fn busy(bytes: u64) -> Found {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Eight levels, each of which marks by what waits of it: what DCQCN asks of a switch with a queue for each class (Zhu et al.,
+//! SIGCOMM 2015, section 3.1 and figure 5).
+
+use crate::core::error::Result;
+use crate::core::rng::Rng;
+use crate::queue::aqm::{Profile, MILLION};
+use crate::queue::levels::LEVELS;
+use crate::queue::limit::Limit;
+use crate::queue::wfq::Wfq;
+
+/// Levels, the most urgent first or by weight, that mark; ACKs are of the first. What may be marked is so with a probability that goes
+/// from 0 where `min` bytes of its level wait to `max_p` at `max`, and always from there on; nothing is dropped early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LevelRed {
+    /// Bytes of each level, without the packet being sent; what does not fit is dropped.
+    pub limit: u64,
+    /// Bytes that wait, without the packet being sent.
+    pub min: u64,
+    /// The same.
+    pub max: u64,
+    /// In millionths.
+    pub max_p: u32,
+    /// Shares of the levels that wait, as [`Wfq`] has them; none: the most urgent is served.
+    pub weights: Option<[u32; LEVELS]>,
+}
+
+impl LevelRed {
+    pub(crate) fn wfq(&self) -> Option<Wfq> {
+        self.weights.map(|weights| Wfq { limit: self.limit, weights })
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        Profile { min: Limit::Bytes(self.min), max: Limit::Bytes(self.max), max_p: self.max_p }.check()?;
+        self.wfq().map_or(Ok(()), |wfq| wfq.check())
+    }
+}
+
+/// The law by which all levels of a port mark.
+#[derive(Debug)]
+pub(crate) struct Marker {
+    of: LevelRed,
+    rng: Rng,
+}
+
+impl Marker {
+    pub fn new(of: &LevelRed, rng: Rng) -> Self {
+        Marker { of: *of, rng }
+    }
+
+    /// Whether a packet is marked that finds so many bytes of its level.
+    pub fn marks(&mut self, found: u64) -> bool {
+        let LevelRed { min, max, max_p, .. } = self.of;
+        found >= max || found > min && self.rng.below((max - min) * u64::from(MILLION)) < (found - min) * u64::from(max_p)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_marks_is_figure_5s() {
+        let law = LevelRed { limit: 0, min: 5_000, max: 45_000, max_p: 200_000, weights: None };
+        let mut marker = Marker::new(&law, Rng::new(1, 2));
+        let mut count = |found| (0..1_000_000).filter(|_| marker.marks(found)).count();
+        assert_eq!([0, 4_999, 5_000, 45_000, 1 << 40].map(&mut count), [0, 0, 0, 1_000_000, 1_000_000]);
+        for (found, p) in [(6_000, 0.005), (25_000, 0.1), (44_999, 0.2)] {
+            // Five standard deviations of a million draws.
+            let share = count(found) as f64 / 1e6;
+            assert!((share - p).abs() < 5.0 * (p * (1.0 - p) / 1e6f64).sqrt(), "{found} bytes: {share}");
+        }
+    }
+}
