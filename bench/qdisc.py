@@ -106,8 +106,8 @@ def slack_table(cases: list[dict[str, Any]]) -> str:
 def parents_table(cases: dict[str, dict[str, Any]]) -> str:
     """A row for each parent of a qjump."""
     rows = [
-        "| parent | most in any T above a busy wire | go before an urgent frame | the same beside a busy class | "
-        "another class waits |",
+        "| parent | most in any T above a busy wire | go before an urgent frame | "
+        "the same beside a busy class | another class waits |",
         "|---|---|---|---|---|",
     ]
     for name, case in cases.items():

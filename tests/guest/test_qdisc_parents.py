@@ -17,7 +17,9 @@ pytestmark = pytest.mark.guest
 PEEK = ("drr", "qfq", "ets", "hfsc rt", "tbf")
 OTHERS = ("hfsc", "htb", "prio")
 SENT = 60 * 21
-HELD = re.compile(r"(drr_dequeue|qfq_dequeue|ets_qdisc_dequeue|qdisc_peek_len|HFSC|htb): qjump qdisc 6: is non-.*")
+HELD = re.compile(
+    r"(drr_dequeue|qfq_dequeue|ets_qdisc_dequeue|qdisc_peek_len|HFSC|htb): qjump qdisc 6: is non-.*"
+)
 DOCUMENT = Path(__file__).parents[2] / "docs/qdisc.md"
 
 Cases = dict[str, dict[str, Any]]
@@ -63,7 +65,9 @@ def test_a_frame_that_a_busy_parent_has_taken_leaves_after_it_was_charged(cases:
 
 def test_one_frame_that_a_parent_has_taken_goes_before_an_urgent_one(cases: Cases) -> None:
     """drr and ets take none that they do not send at once, unless it is another class's turn."""
-    assert all(case[key]["arrived"] == 100 for case in cases.values() for key in ("alone", "beside") if key in case)
+    assert all(
+        case[key]["arrived"] == 100 for case in cases.values() for key in ("alone", "beside") if key in case
+    )
     alone = {name: case["alone"]["passed"] for name, case in cases.items()}
     beside = {name: case["beside"]["passed"] for name, case in cases.items() if name != "tbf"}
     assert alone == {name: int(name in ("qfq", "hfsc rt", "tbf")) for name in cases}
