@@ -124,8 +124,8 @@ def blocked(name: str) -> float:
 
 
 def case(name: str) -> dict[str, object]:
-    found = {"plain": plain(name), "late": late(name), "alone": urgent(name, False)}
-    return found if name == "tbf" else {**found, "beside": urgent(name, True), "blocked": blocked(name)}
+    found: dict[str, object] = {"plain": plain(name), "late": late(name), "alone": urgent(name, False)}
+    return found if name == "tbf" else found | {"beside": urgent(name, True), "blocked": blocked(name)}
 
 
 rig.build()
