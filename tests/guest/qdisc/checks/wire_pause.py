@@ -23,6 +23,7 @@ Assert:
     (`sends`). `obeys`: two frames pass, then 20 come at once, and one of priority 7 while the sender is paused. When it was is reckoned from the arrivals at both
     ports: `reckoned` pauses of `reckoned_ns` together, in which `inside` frames started. `sends`: 60 frames go the other way meanwhile.
     `left`: what still waits in wire and child at the end.
+`uncounted`: 20 frames come to a congested port that has a child.
 `both`: over a link between two switches both ends pause each other; all frames arrive.
 """
 import atexit
@@ -278,6 +279,15 @@ def sends(kind: str, levels: str) -> dict[str, Any]:
             "obeyed": pause("h1"), "sent": pause("s1"), **childs("s1")}
 
 
+def uncounted() -> dict[str, Any]:
+    fresh(f"pause {3 * 1518} 1518", slow=LINE // 10)
+    child("s4", "pfifo")
+    for number in range(20):
+        ports["h1"].send(4, number)
+    time.sleep(0.4)
+    return {"arrived": len(ports["h4"].take()), "sent": pause("s1")}
+
+
 def both() -> dict[str, Any]:
     fresh(PAUSE)
     link("s6", "s7")
@@ -344,6 +354,7 @@ results = {
     "urgent": {options: urgent(options) for options in (PAUSE, f"{PAUSE} {ALONE}")},
     "held": {"urgent": held(urgent=True), "epoch": held(urgent=False)},
     "children": {levels or "link": {kind: {"obeys": obeys(kind, levels), "sends": sends(kind, levels)} for kind in CHILDREN} for levels in ("", ALONE)},
+    "uncounted": uncounted(),
     "both": both(),
 }
 rig.report(frame_ns=FRAME_NS, control_ns=CONTROL_NS, **results)
