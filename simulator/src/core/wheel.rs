@@ -52,7 +52,7 @@ impl Chunk {
     fn sorted(&self) -> [u64; CHUNK + 1] {
         let mut keys = [i32::MAX; CHUNK + 1];
         for (place, event) in self.events.iter().enumerate() {
-            keys[place] = if place < self.len as usize { ((event >> 32) as i32) << PLACE | place as i32 } else { i32::MAX };
+            keys[place] = if place < self.len as usize { (event >> 32 << PLACE | place as u64) as i32 } else { i32::MAX };
         }
         let mut sorted = [0; CHUNK + 1];
         for place in 0..(self.len as usize).min(CHUNK) {
@@ -95,7 +95,7 @@ impl Wheel {
             turn: 0,
             open: Vec::new(),
             done: 0,
-            heads: Box::new([NONE; BUCKETS]),
+            heads: vec![NONE; BUCKETS].try_into().expect("as many"),
             occupied: Box::new([0; BUCKETS / 64]),
             chunks: Vec::new(),
             free: NONE,
