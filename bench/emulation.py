@@ -10,8 +10,6 @@ speed differs. `--write` replaces the table between the two marks in that file.
 
 from __future__ import annotations
 
-import os
-import platform
 import resource
 import sys
 import tempfile
@@ -19,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bench import marks
+from bench import machine, marks
 from qjump_mn import guest
 from qjump_mn.backends.guest import GuestBackend, setup
 from qjump_mn.model.plan import Trial
@@ -41,17 +39,7 @@ def main() -> None:
     width = max(len(name) for name, *_ in rows)
     first, *others = (f"| {name:<{width}} | {' | '.join(values)} |" for name, *values in rows)
     table = [first, f"| {'-' * width} | --- | --- |", *others]
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        "?",
-    )
-    text = "\n".join(
-        [f"{platform.system()} {platform.machine()}, {model}, {os.cpu_count()} processors:", "", *table]
-    )
+    text = "\n".join([f"{machine.told()}:", "", *table])
     print(text)
     if sys.argv[1:2] == ["--write"]:
         marks.write(Path(sys.argv[2]), "emulation", text)

@@ -5,8 +5,8 @@ limits a level. Prints Markdown tables.
 
 `--write` replaces the tables between their marks in docs/qdisc-cost.md and docs/qdisc.md, and
 bench/qdisc.json, against which tests/guest/test_qdisc_cost.py compares. The figures are those of
-qdisc_cost.py, qdisc_compare.py and qjump_slack.py in tests/guest/qdisc/checks: exact for an image, so they
-are measured once.
+qdisc_cost.py, qdisc_compare.py, qjump_slack.py and qjump_parents.py in tests/guest/qdisc/checks: exact for an
+image, so they are measured once.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ def main() -> None:
     """Measure, print and, if asked, write."""
     figures = {kernel: measure(kernel) for kernel in SUITES}
     compared = comparison()
-    with tempfile.TemporaryDirectory() as scratch:
-        slack = slack_table(measured("6.12", [["qjump_slack"]], Path(scratch)).values("qjump_slack")["cases"])
+    slack, parents = slack_table(cases("qjump_slack")), parents_table(cases("qjump_parents"))
     text = "\n\n".join(
         [
             ", ".join(f"Linux {figures[k]['release']}: noqueue {figures[k]['noqueue']:.0f}" for k in figures),
             *tables(figures),
         ]
     )
-    print(text, compared, slack, sep="\n\n")
+    print(text, compared, slack, parents, sep="\n\n")
     if sys.argv[1:] == ["--write"]:
         for path, name, table in (
             (DOCUMENT, "qdisc", text),
             (COMPARISON, "qdisc", compared),
             (COMPARISON, "slack", slack),
+            (COMPARISON, "parents", parents),
         ):
             marks.write(path, name, table)
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
@@ -61,6 +61,12 @@ def measure(kernel: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         guest = measured(kernel, [COST], Path(scratch))
         return {"release": guest.results["release"], **guest.values(*COST)}
+
+
+def cases(check: str) -> Any:
+    """The cases of a check on the guest's own kernel, in a boot of its own."""
+    with tempfile.TemporaryDirectory() as scratch:
+        return measured("6.12", [[check]], Path(scratch)).values(check)["cases"]
 
 
 def comparison() -> str:
@@ -89,11 +95,30 @@ def comparison() -> str:
 
 def slack_table(cases: list[dict[str, Any]]) -> str:
     """A row for each epoch: without a slack, and with one of 25 us."""
-    rows = ["| T | slack | most in an exact T | share |", "|---|---|---|---|"]
+    rows = [
+        "| T | slack | most in an exact T | behind a burst of another level | that is too much by | share |",
+        "|---|---|---|---|---|---|",
+    ]
     for case in cases:
         epoch, slack = (case[key] / 1000 for key in ("epoch_ns", "slack_ns"))
         given = f"{slack:g} us" if slack else "none"
-        rows.append(f"| {epoch:g} us | {given} | {case['most']:g} B | {case['share']:.1%} |")
+        rows.append(
+            f"| {epoch:g} us | {given} | {case['most']:g} B | {case['behind']['most']:g} B | "
+            f"{case['excess']} bytes | {case['share']:.1%} |"
+        )
+    return "\n".join(rows)
+
+
+def parents_table(cases: dict[str, dict[str, Any]]) -> str:
+    """A row for each parent of a qjump."""
+    rows = [
+        "| parent | most in any T above a busy wire | go before an urgent frame | "
+        "the same beside a busy class | another class waits |",
+        "|---|---|---|---|---|",
+    ]
+    for name, case in cases.items():
+        beside = f"{case['beside']['passed']} | {case['blocked']:.1f} T" if "beside" in case else "– | –"
+        rows.append(f"| {name} | {case['late']['most']:g} B | {case['alone']['passed']} | {beside} |")
     return "\n".join(rows)
 
 

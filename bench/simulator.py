@@ -16,7 +16,6 @@ import itertools
 import json
 import math
 import os
-import platform
 import random
 import shutil
 import subprocess
@@ -28,7 +27,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bench import marks
+from bench import machine, marks
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT, SCRIPT = ROOT / "docs/simulator-speed.md", ROOT / "bench/ns2/leafspine.tcl"
@@ -182,19 +181,6 @@ def complete(command: Sequence[str]) -> Run:
     return values, cpu
 
 
-def machine() -> str:
-    """What this one is."""
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        "?",
-    )
-    return f"{platform.system()} {platform.machine()}, {model}, {os.cpu_count()} processors"
-
-
 def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[Flow]) -> str:
     """The least CPU time of each, with all of them behind it; ns-2's packet-hops are those of the run that
     counted."""
@@ -214,7 +200,7 @@ def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[F
         )
     return "\n".join(
         [
-            f"{machine()}; {FLOWS:,} web-search flows at load {LOAD}, "
+            f"{machine.told()}; {FLOWS:,} web-search flows at load {LOAD}, "
             f"{useful(flows) / 1e6:.2f} M packet-hops without what is sent again:",
             "",
             "| | packet-hops | dropped | CPU, the least (all) | packet-hops per CPU second | x ns-2 | memory "

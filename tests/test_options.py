@@ -72,4 +72,7 @@ def test_a_shell_completes_names(typed: str, expected: list[str]) -> None:
 
 
 def test_the_shells_script_is_shown() -> None:
-    assert "complete -o default -F _qjump_mn_completion qjump-mn" in called("--show-completion", "bash")[1]
+    """Typer looks for the shell among the parents, of which a test may have none."""
+    command = f"{sys.executable} -P -m qjump_mn.run --show-completion; true"
+    shown = subprocess.run(["bash", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert "complete -o default -F _qjump_mn_completion qjump-mn" in shown.stdout

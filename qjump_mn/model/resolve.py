@@ -313,8 +313,7 @@ def _arm(
             raise UsageError(
                 f"{where}: scheme {spec.scheme!r} has queues at switch ports: a tap sees none there"
             )
-        if BLIND not in remarks:
-            remarks.append(BLIND)
+        remarks.append(BLIND)
     return ArmPlan(
         name=name,
         label=spec.label,

@@ -19,8 +19,14 @@ Assert:
 `alone`: `lossless`, `gap` and `gone` where only level 0, that of these frames, is paused (802.1Qbb).
 `urgent`: three hosts fill a fourth's port; meanwhile the first sends frames of level 7 to a fifth. `wait_ns` is the longest time that one of these
     waited at its host, `paused_ns` how long levels 0 and 7 were paused there.
+`children`: of every kind, two of which hold frames back themselves, below the wire of a sender (`obeys`) and below that of the port that pauses it
+    (`sends`). `obeys`: two frames pass, then 20 come at once, and one of priority 7 while the sender is paused. When it was is reckoned from the arrivals at both
+    ports: `reckoned` pauses of `reckoned_ns` together, in which `inside` frames started. `sends`: 60 frames go the other way meanwhile.
+    `left`: what still waits in wire and child at the end.
+`uncounted`: 20 frames come to a congested port that has a child.
 `both`: over a link between two switches both ends pause each other; all frames arrive.
 """
+
 import atexit
 import itertools
 import json
@@ -38,20 +44,32 @@ HOSTS = range(1, 6)
 PAUSE = f"pause {20 * 1518} {10 * 1518}"
 ALONE = "pfc 0"
 VLAN = 2
+CHILDREN = {
+    "pfifo": ["pfifo limit 1000"],
+    "prio": ["prio"],
+    "htb": ["htb default 1", "class add dev {0} parent 6: classid 6:1 htb rate 8mbit burst 2000 cburst 2000"],
+    "netem": ["netem delay 5ms"],
+    "fq_codel": ["fq_codel"],
+    "qjump": [f"qjump epoch 5ms level 0 {2 * FRAME} limit 1mb"],
+}
 
 
 def mac(host: int) -> str:
     return f"02:00:00:00:00:{host:02x}"
 
 
-def wire(device: str, *options: str, rate: int = LINE) -> None:
+def tc(device: str, words: str) -> str:
+    """What tc says where the device is: in its host's namespace, or the switches'."""
     namespace = f"-n {device} " if device.startswith("h") else ""
-    rig.run(f"tc {namespace}qdisc replace dev {device} root handle 5: wire rate {rate} limit 1mb {' '.join(options)}")
+    return rig.run(f"tc {namespace}{words}").stdout
+
+
+def wire(device: str, *options: str, rate: int = LINE) -> None:
+    tc(device, f"qdisc replace dev {device} root handle 5: wire rate {rate} limit 1mb {' '.join(options)}")
 
 
 def stats(device: str) -> dict[str, Any]:
-    namespace = f"-n {device} " if device.startswith("h") else ""
-    found: dict[str, Any] = json.loads(rig.run(f"tc {namespace}-j -s qdisc show dev {device} root").stdout)[0]
+    found: dict[str, Any] = json.loads(tc(device, f"-j -s qdisc show dev {device} root"))[0]
     return found
 
 
@@ -119,9 +137,14 @@ def lossless(options: str) -> dict[str, Any]:
         ports[f"h{host}"].send(4, host)
     time.sleep(1)
     came = [number for _, number in ports["h4"].take()]
-    return {"arrived": len(came), "drops": stats("s4")["drops"], "half": [came[:300].count(host) for host in (1, 2, 3)],
-            "accounts": [pause(f"s{host}").get("ingress") for host in HOSTS], "pauses": [pause(f"s{host}") for host in (1, 2, 3)],
-            "obeyed": [pause(f"h{host}") for host in (1, 2, 3)]}
+    return {
+        "arrived": len(came),
+        "drops": stats("s4")["drops"],
+        "half": [came[:300].count(host) for host in (1, 2, 3)],
+        "accounts": [pause(f"s{host}").get("ingress") for host in HOSTS],
+        "pauses": [pause(f"s{host}") for host in (1, 2, 3)],
+        "obeyed": [pause(f"h{host}") for host in (1, 2, 3)],
+    }
 
 
 def gap(busy: int = 0, levels: str = "") -> dict[str, Any]:
@@ -135,8 +158,13 @@ def gap(busy: int = 0, levels: str = "") -> dict[str, Any]:
     time.sleep(0.3)
     starts = [stamp for stamp, _ in tap.take()]
     others = [b - a for a, b in itertools.pairwise(stamp for stamp, _ in ports["h1"].take())]
-    return {"arrived": len(ports["h4"].take()), "gaps": [b - a for a, b in itertools.pairwise(starts)], "sent": pause("s1"), "obeyed": pause("h1"),
-            "others": others}
+    return {
+        "arrived": len(ports["h4"].take()),
+        "gaps": [b - a for a, b in itertools.pairwise(starts)],
+        "sent": pause("s1"),
+        "obeyed": pause("h1"),
+        "others": others,
+    }
 
 
 def blocking(options: str) -> dict[str, int]:
@@ -146,7 +174,10 @@ def blocking(options: str) -> dict[str, int]:
         for host in (2, 3):
             ports[f"h{host}"].send(4, 1000)
     time.sleep(0.4)
-    return {"congested": sum(number < 1000 for _, number in ports["h4"].take()), "free": len(ports["h5"].take())}
+    return {
+        "congested": sum(number < 1000 for _, number in ports["h4"].take()),
+        "free": len(ports["h5"].take()),
+    }
 
 
 def gone(*commands: str, levels: str = "") -> dict[str, Any]:
@@ -161,7 +192,12 @@ def gone(*commands: str, levels: str = "") -> dict[str, Any]:
     for number in range(30, 40):
         ports["h1"].send(4, number)
     time.sleep(1)
-    return {"before": before, "after": pause("h1"), "arrived": len(ports["h4"].take()), "account": pause("s1").get("ingress", 0)}
+    return {
+        "before": before,
+        "after": pause("h1"),
+        "arrived": len(ports["h4"].take()),
+        "account": pause("s1").get("ingress", 0),
+    }
 
 
 def urgent(options: str) -> dict[str, Any]:
@@ -174,9 +210,18 @@ def urgent(options: str) -> dict[str, Any]:
         sender.send(5, number, pcp=7)
     time.sleep(1)
     levels = {level["level"]: level for level in stats("h1")["levels"]}
-    return {"arrived": len(ports["h4"].take()), "urgent": [number for _, number in ports["h5"].take()], "drops": stats("s4")["drops"],
-            "packets": levels[7]["packets"], "wait_ns": levels[7]["max_wait_ns"], "paused_ns": [levels[p].get("paused_ns", 0) for p in (0, 7)],
-            "accounts": [next(level.get("max_ingress", 0) for level in stats("s1")["levels"] if level["level"] == p) for p in (0, 7)]}
+    return {
+        "arrived": len(ports["h4"].take()),
+        "urgent": [number for _, number in ports["h5"].take()],
+        "drops": stats("s4")["drops"],
+        "packets": levels[7]["packets"],
+        "wait_ns": levels[7]["max_wait_ns"],
+        "paused_ns": [levels[p].get("paused_ns", 0) for p in (0, 7)],
+        "accounts": [
+            next(level.get("max_ingress", 0) for level in stats("s1")["levels"] if level["level"] == p)
+            for p in (0, 7)
+        ],
+    }
 
 
 def held(urgent: bool) -> dict[str, Any]:
@@ -200,6 +245,92 @@ def held(urgent: bool) -> dict[str, Any]:
     arrivals = {number: stamp for stamp, number in ports["h1"].take()}
     arrival_ns = arrivals.get(2 if urgent else 1)
     return {"sent": pause("s1")["sent"], "late_ns": arrival_ns and arrival_ns - expected_ns}
+
+
+def child(device: str, kind: str) -> None:
+    qdisc, *others = CHILDREN[kind]
+    for command in (f"qdisc add dev {{0}} parent 5:1 handle 6: {qdisc}", *others):
+        tc(device, command.format(device))
+
+
+def childs(device: str) -> dict[str, Any]:
+    """What the wire's child has dropped, and what waits in both."""
+    both = [
+        q for q in json.loads(tc(device, f"-j -s qdisc show dev {device}")) if q["handle"] in ("5:", "6:")
+    ]
+    return {"drops": both[1]["drops"], "left": [[q["qlen"], q["backlog"]] for q in both]}
+
+
+def reckoned(ins: list[int], outs: list[int]) -> list[tuple[int, int]]:
+    """When the sender is paused, by when frames come in and start to leave: from three waiting on until one is."""
+    waiting, begin, spans = 0, 0, []
+    for stamp, step in sorted([(stamp, 1) for stamp in ins] + [(stamp, -1) for stamp in outs]):
+        waiting += step
+        if waiting == 3 and not begin:
+            begin = stamp + CONTROL_NS
+        if waiting == 1 and begin:
+            spans.append((begin, stamp + CONTROL_NS))
+            begin = 0
+    return spans
+
+
+def obeys(kind: str, levels: str) -> dict[str, Any]:
+    fresh(f"pause {3 * 1518} 1518 {levels}", slow=LINE // 10)
+    child("h1", kind)
+    tap, sender = Port("s1", protocol=3), ports["h1"]  # of all protocols: before the switch takes the frame
+    for number in range(2):
+        sender.send(4, number)
+    time.sleep(0.1)
+    before = [number for _, number in ports["h4"].take()]
+    tap.take()
+    passed = pause("h1").get("received", 0)
+    for number in range(20):
+        sender.send(4, number)
+    time.sleep(0.03)
+    sender.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 7)
+    sender.send(4, 100)
+    sender.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 0)
+    time.sleep(0.4)
+    ins, (outs, numbers) = [stamp for stamp, _ in tap.take()], zip(*ports["h4"].take(), strict=True)
+    spans = reckoned(ins, [stamp - (FRAME_NS - 12 * 800) * 10 for stamp in outs])
+    starts = [stamp - (FRAME_NS - 12 * 800) for stamp in ins]
+    return {
+        "before": before,
+        "passed": passed,
+        "numbers": numbers,
+        "reckoned": len(spans),
+        "reckoned_ns": sum(end - begin for begin, end in spans),
+        "inside": sum(begin + 30_000 < start < end - 30_000 for start in starts for begin, end in spans),
+        "obeyed": pause("h1"),
+        "sent": pause("s1"),
+        **childs("h1"),
+    }
+
+
+def sends(kind: str, levels: str) -> dict[str, Any]:
+    fresh(f"pause {3 * 1518} 1518 {levels}", slow=LINE // 10)
+    child("s1", kind)
+    for number in range(60):
+        ports["h5"].send(1, number)
+        if number < 20:
+            ports["h1"].send(4, number)
+    time.sleep(0.4)
+    return {
+        "numbers": [number for _, number in ports["h4"].take()],
+        "back": [number for _, number in ports["h1"].take()],
+        "obeyed": pause("h1"),
+        "sent": pause("s1"),
+        **childs("s1"),
+    }
+
+
+def uncounted() -> dict[str, Any]:
+    fresh(f"pause {3 * 1518} 1518", slow=LINE // 10)
+    child("s4", "pfifo")
+    for number in range(20):
+        ports["h1"].send(4, number)
+    time.sleep(0.4)
+    return {"arrived": len(ports["h4"].take()), "sent": pause("s1")}
 
 
 def both() -> dict[str, Any]:
@@ -227,7 +358,10 @@ def both() -> dict[str, Any]:
         ports["h1"].send(3, number)
         ports["h2"].send(4, number)
     time.sleep(1)
-    return {"arrived": [len(ports[host].take()) for host in ("h3", "h4")], "pauses": [pause("s6"), pause("s7")]}
+    return {
+        "arrived": [len(ports[host].take()) for host in ("h3", "h4")],
+        "pauses": [pause("s6"), pause("s7")],
+    }
 
 
 rig.run("modprobe openvswitch")
@@ -241,7 +375,9 @@ for host in HOSTS:
     rig.run(f"ovs-dpctl add-if sw s{host},port_no={host}")
 for source, to in itertools.permutations(HOSTS, 2):
     path("sw", source, to, to)
-rig.run(f"ovs-dpctl add-flow sw in_port(1),eth(dst={mac(5)}),eth_type(0x8100),vlan(vid={VLAN},pcp=7),encap(eth_type(0x88b5)) 5")
+rig.run(
+    f"ovs-dpctl add-flow sw in_port(1),eth(dst={mac(5)}),eth_type(0x8100),vlan(vid={VLAN},pcp=7),encap(eth_type(0x88b5)) 5"
+)
 ports = {f"h{host}": Port(f"h{host}") for host in HOSTS}
 results = {
     "lossless": {options or "none": lossless(options) for options in ("", PAUSE)},
@@ -260,13 +396,22 @@ results = {
         "lossless": lossless(f"{PAUSE} {ALONE}"),
         "gap": gap(levels=ALONE),
         "gone": {
-            "replaced": gone(f"tc qdisc replace dev s1 root handle 7: wire rate {LINE} {PAUSE} {ALONE}", levels=ALONE),
+            "replaced": gone(
+                f"tc qdisc replace dev s1 root handle 7: wire rate {LINE} {PAUSE} {ALONE}", levels=ALONE
+            ),
             "off": gone("tc qdisc change dev s1 root wire pause 0 0", levels=ALONE),
             "others": gone("tc qdisc change dev s1 root wire pfc 1", levels=ALONE),
         },
     },
     "urgent": {options: urgent(options) for options in (PAUSE, f"{PAUSE} {ALONE}")},
     "held": {"urgent": held(urgent=True), "epoch": held(urgent=False)},
+    "children": {
+        levels or "link": {
+            kind: {"obeys": obeys(kind, levels), "sends": sends(kind, levels)} for kind in CHILDREN
+        }
+        for levels in ("", ALONE)
+    },
+    "uncounted": uncounted(),
     "both": both(),
 }
 rig.report(frame_ns=FRAME_NS, control_ns=CONTROL_NS, **results)
