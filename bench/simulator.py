@@ -51,7 +51,13 @@ SIZES = (
     (20000, 1),
 )
 """Web search: packets, and the share of flows that are not larger."""
-SCHEMES = {"dctcp": "`qjump-sim`, DCTCP", "tcp": "`qjump-sim`, TCP"}
+SCHEMES = {
+    "dctcp": "`qjump-sim`, DCTCP",
+    "tcp": "`qjump-sim`, TCP",
+    "pfabric": "`qjump-sim`, pFabric",
+    "qjump-script": "`qjump-sim`, priorities and QJump's limiters by flow",
+    "qjump-paper": "`qjump-sim`, priorities and QJump's limiters by host",
+}
 LEAST = 15
 """Times ns-2's speed that DCTCP must have: another machine is faster or slower at both."""
 NS2 = "ns-2.35, TCP (Sack1)"

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The event queue: a timing wheel whose order is (time, order of pushing), without a sequence number per event.
 //!
-//! A bucket holds `2^SHIFT` ps as a chain of chunks, the newest first; its events are sorted when its turn comes, and a stable
-//! sort in the order of pushing keeps that order. Chunks, because a chain of single events waits for the memory at each of them:
-//! 104 ns a packet-hop on 10,000 hosts instead of 64. Events beyond the wheel's turn wait in a heap and move into their bucket as
-//! soon as it comes in reach, before anything can be pushed there directly.
+//! A bucket holds `2^SHIFT` ps as a chain of chunks, the newest first, of which it seldom needs a second; its events are sorted when
+//! its turn comes, and a stable sort in the order of pushing keeps that order. Chunks, because a chain of single events waits for the
+//! memory at each of them: 104 ns a packet-hop on 10,000 hosts instead of 64. Events beyond the wheel's turn wait in a heap and move
+//! into their bucket as soon as it comes in reach, before anything can be pushed there directly.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::core::time::Ps;
 
-/// A bucket is 8.192 ns: about five events at the load of the published fabric, so that sorting costs little.
-const SHIFT: u32 = 13;
+/// A bucket is 32.768 ns: about ten events at the load of the published fabric. Opening one costs branches that no
+/// processor foretells, and ten events are cheap to sort by counting.
+const SHIFT: u32 = 15;
 /// One turn is 268 us, longer than the published minimal retransmission timeout of 200 us.
-const BUCKETS: usize = 1 << 15;
+const BUCKETS: usize = 1 << 13;
 const NONE: u32 = u32::MAX;
 
 /// What happens when: `what` is the engine's.
@@ -31,8 +32,10 @@ fn pack(time: Ps, what: u32) -> u64 {
     (time & ((1 << SHIFT) - 1)) << 32 | u64::from(what)
 }
 
-/// Two cache lines.
-const CHUNK: usize = 15;
+/// log2 of the events that a chunk could hold with one more.
+const PLACE: u32 = 5;
+/// Four cache lines.
+const CHUNK: usize = (1 << PLACE) - 1;
 
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
@@ -40,6 +43,24 @@ struct Chunk {
     next: u32,
     len: u32,
     events: [u64; CHUNK],
+}
+
+impl Chunk {
+    /// Its events in their order: each is put behind as many as go before it. No branch depends on a time, which no processor could
+    /// foretell.
+    #[inline]
+    fn sorted(&self) -> [u64; CHUNK + 1] {
+        let mut keys = [i32::MAX; CHUNK + 1];
+        for (place, event) in self.events.iter().enumerate() {
+            keys[place] = if place < self.len as usize { (event >> 32 << PLACE | place as u64) as i32 } else { i32::MAX };
+        }
+        let mut sorted = [0; CHUNK + 1];
+        for place in 0..(self.len as usize).min(CHUNK) {
+            let before: i32 = keys.iter().map(|&key| i32::from(key < keys[place])).sum();
+            sorted[before as usize % (CHUNK + 1)] = self.events[place];
+        }
+        sorted
+    }
 }
 
 /// A queue of events in the order of time and, at the same time, of pushing.
@@ -50,11 +71,13 @@ pub struct Wheel {
     /// Packed events of the open bucket, sorted; those before `done` have been taken.
     open: Vec<u64>,
     done: usize,
-    heads: Box<[u32]>,
-    occupied: Box<[u64]>,
+    /// Of each bucket, its newest chunk; a bit of `occupied` says that there is one.
+    heads: Box<[u32; BUCKETS]>,
+    occupied: Box<[u64; BUCKETS / 64]>,
     chunks: Vec<Chunk>,
     free: u32,
-    in_buckets: usize,
+    /// Buckets with events.
+    filled: usize,
     far: BinaryHeap<Reverse<(Ps, u64, u32)>>,
     far_pushed: u64,
 }
@@ -72,11 +95,11 @@ impl Wheel {
             turn: 0,
             open: Vec::new(),
             done: 0,
-            heads: vec![NONE; BUCKETS].into(),
-            occupied: vec![0; BUCKETS / 64].into(),
+            heads: vec![NONE; BUCKETS].try_into().expect("as many"),
+            occupied: Box::new([0; BUCKETS / 64]),
             chunks: Vec::new(),
             free: NONE,
-            in_buckets: 0,
+            filled: 0,
             far: BinaryHeap::new(),
             far_pushed: 0,
         }
@@ -103,39 +126,41 @@ impl Wheel {
     #[inline]
     fn push_bucket(&mut self, time: Ps, what: u32) {
         let bucket = (time >> SHIFT) as usize % BUCKETS;
-        let head = self.heads[bucket];
-        match self.chunks.get_mut(head as usize) {
-            Some(chunk) if (chunk.len as usize) < CHUNK => {
-                chunk.events[chunk.len as usize] = pack(time, what);
+        let event = pack(time, what);
+        if let Some(chunk) = self.chunks.get_mut(self.heads[bucket] as usize) {
+            if let Some(place) = chunk.events.get_mut(chunk.len as usize) {
+                *place = event;
                 chunk.len += 1;
+                return;
             }
-            _ => self.add_chunk(bucket, pack(time, what)),
         }
-        self.occupied[bucket / 64] |= 1 << (bucket % 64);
-        self.in_buckets += 1;
+        self.add_chunk(bucket, event);
     }
 
     fn add_chunk(&mut self, bucket: usize, event: u64) {
-        let mut chunk = Chunk { next: self.heads[bucket], len: 1, events: [0; CHUNK] };
-        chunk.events[0] = event;
-        if self.free == NONE {
-            self.heads[bucket] = self.chunks.len() as u32;
-            self.chunks.push(chunk);
-        } else {
-            self.heads[bucket] = self.free;
-            let slot = &mut self.chunks[self.free as usize];
-            self.free = slot.next;
-            *slot = chunk;
+        let head = self.heads[bucket];
+        if head == NONE {
+            self.occupied[bucket / 64] |= 1 << (bucket % 64);
+            self.filled += 1;
         }
+        if self.free == NONE {
+            self.free = self.chunks.len() as u32;
+            self.chunks.push(Chunk { next: NONE, len: 0, events: [0; CHUNK] });
+        }
+        self.heads[bucket] = self.free;
+        let chunk = &mut self.chunks[self.free as usize];
+        self.free = std::mem::replace(&mut chunk.next, head);
+        chunk.len = 1;
+        chunk.events[0] = event;
     }
 
     /// Takes the next event if it happens at `last` or before.
     #[inline]
     pub fn pop_until(&mut self, last: Ps) -> Option<Event> {
-        if self.done == self.open.len() && !self.open_next(last) {
-            return None;
-        }
-        let event = self.open[self.done];
+        let event = match self.open.get(self.done) {
+            Some(&event) => event,
+            None => self.open_next(last)?,
+        };
         let time = self.turn << SHIFT | event >> 32;
         if time > last {
             return None;
@@ -151,7 +176,7 @@ impl Wheel {
         if let Some(&event) = self.open.get(self.done) {
             return Some(at(self.turn, event));
         }
-        if self.in_buckets == 0 {
+        if self.filled == 0 {
             return self.far.peek().map(|&Reverse((time, _, what))| Event { time, what });
         }
         let occupied = |turn: &u64| self.heads[*turn as usize % BUCKETS] != NONE;
@@ -176,25 +201,37 @@ impl Wheel {
         self.open.get(self.done + events).map(|&event| event as u32)
     }
 
-    /// Opens the next bucket that holds an event; false if there is none, or none that begins by `last`.
-    fn open_next(&mut self, last: Ps) -> bool {
-        let turn = if self.in_buckets > 0 {
-            self.turn + self.to_occupied()
-        } else if let Some(Reverse((time, _, _))) = self.far.peek() {
-            time >> SHIFT
-        } else {
-            return false;
+    /// Opens the next bucket that holds an event, and returns the first of it; none if there is none, or none that begins by `last`.
+    fn open_next(&mut self, last: Ps) -> Option<u64> {
+        let turn = match self.filled {
+            0 => self.far.peek()?.0 .0 >> SHIFT,
+            _ => self.turn + self.to_occupied(),
         };
         if turn > last >> SHIFT {
-            return false;
+            return None;
         }
         self.turn = turn;
         self.open.clear();
         self.done = 0;
         self.bring_near();
-        let bucket = self.turn as usize % BUCKETS;
+        let bucket = turn as usize % BUCKETS;
         self.occupied[bucket / 64] &= !(1 << (bucket % 64));
-        let mut at = std::mem::replace(&mut self.heads[bucket], NONE);
+        self.filled -= 1;
+        let head = std::mem::replace(&mut self.heads[bucket], NONE);
+        if self.chunks[head as usize].next == NONE {
+            let chunk = &mut self.chunks[head as usize];
+            self.open.extend_from_slice(&chunk.sorted());
+            self.open.truncate(chunk.len as usize);
+            chunk.next = std::mem::replace(&mut self.free, head);
+        } else {
+            self.open_chain(head);
+        }
+        self.open.first().copied()
+    }
+
+    /// Opens a bucket of several chunks.
+    #[inline(never)]
+    fn open_chain(&mut self, mut at: u32) {
         while at != NONE {
             let chunk = &mut self.chunks[at as usize];
             self.open.extend(chunk.events[..chunk.len as usize].iter().rev());
@@ -202,10 +239,8 @@ impl Wheel {
             self.free = at;
             at = next;
         }
-        self.in_buckets -= self.open.len();
         self.open.reverse();
         self.open.sort_by_key(|e| e >> 32);
-        true
     }
 
     /// How many buckets ahead the next one with an event is.

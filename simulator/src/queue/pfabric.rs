@@ -13,12 +13,22 @@ struct Waiting {
     bytes: u16,
 }
 
+/// The flow with the packet of least rank, and where its first packet is.
+#[derive(Debug, Clone, Copy)]
+struct Served {
+    flow: u32,
+    rank: u32,
+    first: usize,
+}
+
 /// pFabric's queue (Alizadeh et al., SIGCOMM'13, section 4.1): sends the first packet of the flow whose packet has the least
-/// remaining, so that a flow stays in order; drops the packet with the most remaining. A few packets, searched linearly.
+/// remaining, so that a flow stays in order; drops the packet with the most remaining. A few packets, searched linearly, and only when the flow that is served has none left of least rank.
 #[derive(Debug, Clone)]
 pub(crate) struct Remaining {
     acks: VecDeque<u32>,
     data: Vec<Waiting>,
+    /// The flow that is served, if it is known.
+    served: Option<Served>,
     bytes: u64,
     /// Of all packets, without the one being sent.
     limit: u64,
@@ -27,7 +37,7 @@ pub(crate) struct Remaining {
 impl Remaining {
     /// With a limit in bytes.
     pub fn new(limit: u64) -> Self {
-        Remaining { acks: VecDeque::new(), data: Vec::new(), bytes: 0, limit }
+        Remaining { acks: VecDeque::new(), data: Vec::new(), served: None, bytes: 0, limit }
     }
 
     /// Queues the packet, false if it is dropped instead.
@@ -42,6 +52,7 @@ impl Remaining {
             match worst {
                 Some(i) if self.data[i].rank > rank => {
                     let victim = self.data.remove(i);
+                    self.served = None;
                     self.bytes -= u64::from(victim.bytes);
                     evicted.push(victim.handle);
                 }
@@ -53,6 +64,11 @@ impl Remaining {
             self.acks.push_back(handle);
         } else {
             self.data.push(Waiting { handle, flow, rank, bytes });
+            self.served = match self.served {
+                Some(served) if served.flow == flow => Some(Served { rank: rank.min(served.rank), ..served }),
+                Some(served) if rank < served.rank => None,
+                served => served,
+            };
         }
         true
     }
@@ -64,11 +80,20 @@ impl Remaining {
             self.bytes -= u64::from(pool.get(ack).bytes);
             return Some(ack);
         }
-        let flow = self.data.iter().min_by_key(|w| w.rank)?.flow;
-        let first = self.data.iter().position(|w| w.flow == flow)?;
+        let Served { flow, rank, first } = self.served.or_else(|| self.search())?;
         let sent = self.data.remove(first);
+        // Its least rank is still there, unless that was it.
+        let next = if sent.rank > rank { self.data[first..].iter().position(|w| w.flow == flow) } else { None };
+        self.served = next.map(|after| Served { flow, rank, first: first + after });
         self.bytes -= u64::from(sent.bytes);
         Some(sent.handle)
+    }
+
+    /// Of equal ranks the first is served.
+    fn search(&self) -> Option<Served> {
+        let Waiting { flow, rank, .. } = *self.data.iter().min_by_key(|w| w.rank)?;
+        let first = self.data.iter().position(|w| w.flow == flow)?;
+        Some(Served { flow, rank, first })
     }
 
     pub fn bytes(&self) -> u64 {

@@ -7,6 +7,7 @@ use crate::core::time::{Ps, S};
 use crate::packet::Pool;
 use crate::queue::levels::{open, Levels};
 use crate::queue::next::Next;
+use crate::queue::priority::BANDS;
 
 /// Most entries of a list.
 const ENTRIES: usize = 16;
@@ -120,6 +121,11 @@ impl Timed {
             }
         }
         soonest.map_or(Next::Idle, Next::Wait)
+    }
+
+    /// Bytes of each band.
+    pub fn band_bytes(&self) -> [u64; BANDS] {
+        self.levels.band_bytes()
     }
 
     pub fn bytes(&self) -> u64 {
