@@ -14,10 +14,8 @@ def assert_texts_inside(drawn: Figure) -> None:
     drawn.figure.set_dpi(style.sheet().dpi)  # letters are not as wide at every size
     with style.applied():
         drawn.figure.draw_without_rendering()
-    texts = [
-        *drawn.figure.texts,
-        *(text for legend in drawn.figure.legends for text in legend.get_texts()),
-    ]
+    legends = [*drawn.figure.legends, *filter(None, (axes.get_legend() for axes in drawn.figure.axes))]
+    texts = [*drawn.figure.texts, *(text for legend in legends for text in legend.get_texts())]
     axes: Any  # of their titles, the texts are private
     for axes in drawn.figure.axes:
         titles = [axes._left_title, axes.title, axes._right_title]

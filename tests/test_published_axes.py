@@ -4,6 +4,7 @@ data are made up: no number here was measured."""
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -289,6 +290,20 @@ def test_figure_6_is_in_shares_of_a_switch_s_buffer(tmp_path: Path) -> None:
     assert slowest.get_title(loc="left") == "b  (not published)"
     assert rate.get_title(loc="left") == "a"
     assert "Not published as numbers (QJump (NSDI'15), Figure 6): all of it." in figure.caption
+
+
+def test_a_line_is_broken_where_there_is_no_value_and_its_legend_is_whole(tmp_path: Path) -> None:
+    plan = at_paper("thresholds")
+    measured = {"ptp": {"offset_rms_ms": 0.02}, "memcached": {"rms_ms": 0.5}}
+    job = {"job": {"round_rms_ms": 13.0}}
+    arms = {arm.name: measured if arm.x in (0.08, 0.16) else measured | job for arm in plan.arms_run}
+    figure = drawn(tmp_path, plan, summaries(plan, arms), sweep)
+    (axis,) = panels(figure)
+    rounds, offsets, *_ = axis.get_lines()
+    assert [x for x, y in rounds.get_xydata() if math.isnan(y)] == [0.08, 0.16]
+    assert not np.isnan(offsets.get_xydata()).any()
+    assert "A line is broken where there is no value: ECN: job: round RMS at 0.08, 0.16." in figure.caption
+    assert len(legend(figure)) == 6
 
 
 def test_figure_10_is_against_gigabits_with_the_band_of_the_best_trade_off(tmp_path: Path) -> None:

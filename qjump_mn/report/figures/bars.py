@@ -49,7 +49,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     below = 0.85 + (LETTER_INCHES * max(map(len, labels)) * math.sin(TILT) if tilted else 0)
     with style.applied():
         inches = PANEL_INCHES * len(stack) + 0.25 + below
-        figure = matplotlib.figure.Figure(figsize=(7.2, inches))
+        figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
         grid = figure.add_gridspec(
             len(stack), 1, left=LEFT, right=RIGHT, top=1 - 0.35 / inches, bottom=below / inches, hspace=0.25
         )

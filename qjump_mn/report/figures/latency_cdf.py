@@ -4,6 +4,7 @@ contended arms begin."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.axes
 import matplotlib.figure
@@ -29,7 +30,9 @@ from .style import Figure
 BREAKS_ABOVE = 4.0
 """The axis is broken where an arm's least round trip is so many times the bound, with nothing in between."""
 
-WIDTH_INCHES = 7.2
+LEGEND_LEFT = LEFT - 0.03
+LEGEND: dict[str, Any] = {"columnspacing": 1.6, "labelspacing": 0.35}
+"""How its legend is set."""
 MAIN_INCHES = 6.0
 """How tall the figure is whose legend has ``LEGEND_ROWS``."""
 TAIL_INCHES = 2.16
@@ -74,7 +77,7 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
         taller, not the panels smaller."""
         return (share * MAIN_INCHES - cut) / inches
 
-    figure = matplotlib.figure.Figure(figsize=(WIDTH_INCHES, inches))
+    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
     parts = _parts(curves, lines, published)
     grid = figure.add_gridspec(
         1,
@@ -167,7 +170,7 @@ def _published(published: Behind, curves: list[Curve], parts: tuple[Range, ...])
 def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
     plan = manifest.plan
     lines = reference_lines(plan)
-    figure = matplotlib.figure.Figure(figsize=(WIDTH_INCHES, 4.0))
+    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, 4.0))
     panel = figure.add_axes((LEFT, 0.205, RIGHT - LEFT, 0.555))
     filled = [curve.pooled for curve in curves if len(curve.pooled)]
     panel.set_xscale("log")
@@ -234,22 +237,16 @@ def _handles(curves: list[Curve]) -> list[matplotlib.lines.Line2D]:
 
 def _columns(handles: list[matplotlib.lines.Line2D]) -> int:
     """How many columns of the legend the figure is wide enough for."""
-    trial = matplotlib.figure.Figure(figsize=(WIDTH_INCHES, MAIN_INCHES))
-    _legend(trial, handles, 1.0, columns=2)
-    trial.draw_without_rendering()
-    return 2 if trial.legends[0].get_window_extent().x1 <= trial.bbox.x1 else 1
+    return style.columns([str(handle.get_label()) for handle in handles], 2, LEGEND_LEFT, **LEGEND)
 
 
-def _legend(
-    figure: matplotlib.figure.Figure, handles: list[matplotlib.lines.Line2D], top: float, *, columns: int = 0
-) -> None:
+def _legend(figure: matplotlib.figure.Figure, handles: list[matplotlib.lines.Line2D], top: float) -> None:
     figure.legend(
         handles=handles,
         loc="upper left",
-        bbox_to_anchor=(LEFT - 0.03, top),
-        ncols=columns or _columns(handles),
-        columnspacing=1.6,
-        labelspacing=0.35,
+        bbox_to_anchor=(LEGEND_LEFT, top),
+        ncols=_columns(handles),
+        **LEGEND,
     )
 
 

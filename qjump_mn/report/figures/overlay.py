@@ -52,7 +52,7 @@ def _drawn(runs: Sequence[Run]) -> matplotlib.figure.Figure:
         raise UsageError("the runs have no latencies of the same arm: there is nothing to draw")
     everywhere.sort(key=lambda one: list(looks).index(one[2].arm.series or one[2].arm.name))
     rows = len(everywhere)
-    figure = matplotlib.figure.Figure(figsize=(7.2, 3.6 + 0.2 * rows), layout="constrained")
+    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, 3.6 + 0.2 * rows), layout="constrained")
     panel = figure.subplots()
     panel.set_xscale("log")
     panel.set_xlim(

@@ -33,6 +33,8 @@ Floats = npt.NDArray[np.float64]
 Dashes = tuple[float, tuple[float, ...]] | Literal["-"]
 
 FORMATS = ("png", "svg", "pdf")
+WIDTH_INCHES = 7.2
+"""Of every figure."""
 
 
 class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,6 +112,19 @@ def letter(index: int) -> str:
 def published_handle(label: str) -> matplotlib.lines.Line2D:
     """The legend's entry for published numbers."""
     return matplotlib.lines.Line2D([], [], linestyle="none", color=sheet().grey, label=label, **HOLLOW)
+
+
+def columns(labels: Sequence[str], most: int, left: float, **legend: Any) -> int:
+    """How many columns, at most ``most``, a legend has room for between ``left``, a share of the figure's
+    width, and its right edge; ``legend`` is how it is set."""
+    handles = [matplotlib.lines.Line2D([], [], label=label) for label in labels]
+    for count in range(min(most, len(labels)), 1, -1):
+        trial = matplotlib.figure.Figure(figsize=(WIDTH_INCHES, 4.0))
+        trial.legend(handles=handles, loc="upper left", bbox_to_anchor=(left, 1.0), ncols=count, **legend)
+        trial.draw_without_rendering()
+        if trial.legends[0].get_window_extent().x1 <= trial.bbox.x1:
+            return count
+    return 1
 
 
 def looks(plan: Plan) -> dict[str, Look]:

@@ -3,6 +3,7 @@ other."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -34,12 +35,13 @@ GAIN = 0.05
 
 class Line(NamedTuple):
     """A measure of a series: its spread over the seeds at each x, ascending. An arm that is no series is
-    drawn level, from end to end."""
+    drawn level, from end to end. It is broken at ``gaps``, where arms that ran have no such measure."""
 
     series: str
     measure: str
     label: str
     points: tuple[tuple[float, Spread], ...]
+    gaps: tuple[float, ...] = ()
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
@@ -57,10 +59,12 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         # One legend for all panels, above them: among many lines there is no room for it.
         alike = len({tuple(line.label for line in lines) for _, lines in panels}) == 1
         over = len(columns) > 1 or (alike and entries > MANY)
-        margin = 0.55 + 0.2 * -(-entries // ACROSS) if over else 0.3
+        labels = [line.label for line in panels[0][1]]
+        across = style.columns(labels, ACROSS, LEFT, fontsize=7) if over else 1
+        margin = 0.55 + 0.2 * -(-entries // across) if over else 0.3
         rows = max(map(len, columns))
         inches = PANEL_INCHES * rows + 0.8 + margin
-        figure = matplotlib.figure.Figure(figsize=(7.2, inches))
+        figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
         titled = any(panel.title for panel, _ in panels)
         grid = figure.add_gridspec(
             rows,
@@ -100,9 +104,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
             every[len(stack) - 1, column].set_xlabel(_axis(plan, published))
             every[len(stack) - 1, column].tick_params(labelbottom=True)
         if over:
-            every[0, 0].legend(
-                loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=min(entries, ACROSS)
-            )
+            every[0, 0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=across)
         knee = _knee(panels)
         for axis in axes if knee is not None else ():
             axis.axvline(knee, color=style.sheet().grey, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
@@ -160,10 +162,18 @@ def _lines(plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary], published: 
             workload, measure = entry.split(".")
             points = _points(plan, panel, members, by_name, entry, published)
             if points:
-                lines.append(
-                    Line(series, measure, _label(plan, members[0], workload, measure, panel), points)
-                )
+                label = _label(plan, members[0], workload, measure, panel)
+                ran = [arm for arm in members if arm.name in by_name]
+                lines.append(Line(series, measure, label, points, _gaps(ran, points, published)))
     return lines
+
+
+def _gaps(
+    ran: list[ArmPlan], points: Sequence[tuple[float, Spread]], published: Behind | None
+) -> tuple[float, ...]:
+    """Where arms of a series ran that have no point."""
+    placed = {published.place(arm.x) if published else arm.x for arm in ran if arm.x is not None}
+    return tuple(sorted(placed - {x for x, _ in points}))
 
 
 def _points(
@@ -216,11 +226,11 @@ def _panel(
                 place for place, entry in enumerate(panel.measures) if entry.endswith(f".{line.measure}")
             )
             dashes = style.DASHES[place % len(style.DASHES)]
-        xs = [x for x, _ in line.points]
-        medians = [spread.median for _, spread in line.points]
+        drawn = sorted([*((x, spread) for x, spread in line.points), *((x, None) for x in line.gaps)], key=_x)
+        xs = [x for x, _ in drawn]
         axis.plot(
             xs,
-            medians,
+            [spread.median if spread else math.nan for _, spread in drawn],
             color=look.colour,
             **_stroke(look, dashes, crosses=published is not None and line.measure in published.crosses),
             label=line.label,
@@ -229,8 +239,8 @@ def _panel(
         if any(len(spread.values) > 1 for _, spread in line.points):
             axis.fill_between(
                 xs,
-                [s.minimum for _, s in line.points],
-                [s.maximum for _, s in line.points],
+                [spread.minimum if spread else math.nan for _, spread in drawn],
+                [spread.maximum if spread else math.nan for _, spread in drawn],
                 color=look.colour,
                 alpha=0.18,
                 linewidth=0,
@@ -253,6 +263,10 @@ def _panel(
         panel.label.removesuffix("ms") + style.times(axis.yaxis, plan) if _has_times(panel) else panel.label
     )
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
+
+
+def _x(point: tuple[float, Spread | None]) -> float:
+    return point[0]
 
 
 def _stroke(look: style.Look, dashes: style.Dashes, *, crosses: bool) -> dict[str, Any]:
@@ -367,9 +381,17 @@ def _caption(
         if knee is not None
         else ""
     )
+    absent = [
+        f"{line.label} at {', '.join(f'{x:g}' for x in line.gaps)}"
+        for _, lines in panels
+        for line in lines
+        if line.gaps
+    ]
+    where = "; ".join(dict.fromkeys(absent))
+    broken = f" A line is broken where there is no value: {where}." if where else ""
     return (
         f"{panel_texts}, against {_axis(plan, published)}{extent}, preset {plan.preset}: {scale}."
-        f"{bound}{enough}{spread}"
+        f"{bound}{enough}{spread}{broken}"
     )
 
 

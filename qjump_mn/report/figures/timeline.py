@@ -105,7 +105,7 @@ def _stacked(
 ) -> Figure:
     plan = manifest.plan
     inches = PANEL_INCHES * len(panels) + 1.5
-    figure = matplotlib.figure.Figure(figsize=(7.2, inches))
+    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
     grid = figure.add_gridspec(
         len(panels), 1, left=LEFT, right=RIGHT, top=1 - 0.6 / inches, bottom=0.85 / inches, hspace=0.28
     )
@@ -166,7 +166,7 @@ def _stacked(
 
 def _whole(manifest: Manifest, panels: list[Panel], whole: Whole, published: Behind | None) -> Figure:
     plan = manifest.plan
-    figure = matplotlib.figure.Figure(figsize=(7.2, 3.4))
+    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, 3.4))
     axis = figure.add_axes((LEFT, 0.25, RIGHT - LEFT, 0.6))
     looks = style.looks(plan)
     lines = {

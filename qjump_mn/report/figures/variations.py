@@ -35,7 +35,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
         return []
     with style.applied():
         inches = ROW_INCHES * len(rows) + 1.65
-        figure = matplotlib.figure.Figure(figsize=(7.2, inches))
+        figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
         grid = figure.add_gridspec(
             1,
             len(plan.figure.panels),
