@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.guest.checks import COST, SUITES, Guest, measured
+from tests.guest.checks import COST, OTHERS_NIGHTLY, Guest, measured
 
 pytestmark = pytest.mark.guest
 
 FIGURES = json.loads((Path(__file__).parents[2] / "bench/qdisc.json").read_text())
 
 
-@pytest.fixture(scope="module", params=SUITES)
+@pytest.fixture(scope="module", params=OTHERS_NIGHTLY)
 def costs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     """A boot for this check alone: what a packet costs depends on what the kernel has been told to do since
     it booted. The same as in bench/qdisc.py."""

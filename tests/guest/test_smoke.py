@@ -1,4 +1,5 @@
-"""The smoke preset of every experiment, by the command line, as a user calls it."""
+"""The smoke preset of every experiment, by the command line, as a user calls it: whole every night; else those of
+``WHOLE`` and of the simulator, and of each other experiment one arm."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from bench import run_directory
-from qjump_mn.model import loading
+from qjump_mn.model import loading, resolve
 from qjump_mn.results import directory, outcome
 from qjump_mn.results.directory import RunDirectory
 
 pytestmark = [pytest.mark.guest, pytest.mark.smoke]
 
 
-def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
-    """The run directory of a smoke run whose claims hold, but for those known not to."""
+def ran(experiment: str, out: Path, *options: str) -> int:
+    """Runs it, and returns the exit code; `out`/last is the run directory."""
     argv = [
         sys.executable,
         "-m",
@@ -27,12 +28,18 @@ def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
         "smoke",
         "--out",
         str(out),
-        *settings,
+        *options,
     ]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     print(done.stdout, done.stderr)
+    return done.returncode
+
+
+def smoke(experiment: str, out: Path, *settings: str) -> RunDirectory:
+    """The run directory of a smoke run whose claims hold, but for those known not to."""
+    code = ran(experiment, out, *settings)
     refuted = NOT_REPRODUCED.get(experiment, set())
-    assert done.returncode == (1 if refuted else 0)
+    assert code == (1 if refuted else 0)
     run = directory.existing(out / "last")
     manifest, found = run.manifest, outcome.read(run.path)
     assert all(record.status == "done" for record in manifest.trials.values())
@@ -83,16 +90,47 @@ DIRECTION_ONLY = {
 """Claims whose numbers are not of the published size at 10 Mb/s: docs/similarity.md says why."""
 
 
-@pytest.mark.parametrize("experiment", loading.names("experiments"))
+WHOLE = {"fig3a", "fig5", "links"}
+"""Run whole always: what README shows, and every model of a link. Of the others it is an hour of a core."""
+
+
+def simulated(experiment: str) -> bool:
+    return resolve.plan(experiment, "smoke", []).backends == ("simulator",)
+
+
+EVERY = loading.names("experiments")
+AT_NIGHT = [experiment for experiment in EVERY if experiment not in WHOLE and not simulated(experiment)]
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        pytest.param(experiment, marks=pytest.mark.nightly) if experiment in AT_NIGHT else experiment
+        for experiment in EVERY
+    ],
+)
 def test_the_verdicts_of_the_smoke_run_are_known(experiment: str, tmp_path: Path) -> None:
-    run = smoke(experiment, tmp_path)
-    said = outcome.read(run.path).reference
-    if "differences" in run.manifest.machine and not said.startswith("identical"):
-        pytest.skip(
-            "its results are not compared, for the guest is not of the locked packages: "
-            f"{run.manifest.machine['differences']}"
-        )
+    said = compared(smoke(experiment, tmp_path))
     assert said.startswith("identical to the reference run"), said
+
+
+@pytest.mark.parametrize("experiment", AT_NIGHT)
+def test_an_arm_of_the_smoke_run_has_the_bits_of_the_reference_run(experiment: str, tmp_path: Path) -> None:
+    """The last that the figure draws, which most often has QJump or most at once."""
+    plan = resolve.plan(experiment, "smoke", [])
+    arm = [arm.name for arm in plan.arms if (arm.series or arm.name) in plan.figure.arms][-1]
+    assert ran(experiment, tmp_path, "--arms", arm) == 0
+    said = compared(directory.existing(tmp_path / "last"))
+    assert said.startswith("the results are those of the reference run in the 1 trial that both have"), said
+
+
+def compared(run: RunDirectory) -> str:
+    """What the run says of the reference run; skips on a machine of other packages, whose bits may differ."""
+    said = outcome.read(run.path).reference
+    others = run.manifest.machine.get("differences")
+    if others is not None and not said.startswith(("identical", "the results are those")):
+        pytest.skip(f"its results are not compared, for the guest is not of the locked packages: {others}")
+    return said
 
 
 def test_a_first_ping_takes_no_longer_than_the_others(tmp_path: Path) -> None:
