@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import marks
-from tests.guest.checks import EXPECTED_LOG, LATE_TIMER
+from tests.guest.checks import EXPECTED_LOG, of_note
 from tests.guest.races import races
 
 PAGE = ROOT / "docs/debug-kernel.md"
@@ -59,7 +59,7 @@ def row(release: str, values: dict[str, Any], log: list[str]) -> str:
     done = values["operations"]
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(done.items(), key=lambda item: -item[1]))
     found = races(log)
-    rest = [line for line in found.rest if line not in EXPECTED_LOG and not LATE_TIMER.fullmatch(line)]
+    rest = [line for line in of_note(found.rest) if line not in EXPECTED_LOG]
     bad = len(rest) + len(found.ours)
     said = f"not clean: {bad} line{'s' * (bad > 1)}" if bad else "clean"
     if watched := values["kcsan"].get("setup_watchpoints"):

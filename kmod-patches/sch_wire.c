@@ -636,9 +636,11 @@ static void wire_pause_send(struct wire_pause *p, struct net_device *dev, u64 by
 	partner = wire_pause_of(peer);
 	if (partner) {
 		struct wire_mail *mail = &partner->mail[partner->head % WIRE_MAILS];
+		struct wire_mail *last = &partner->mail[(partner->head - 1) % WIRE_MAILS];
 
 		p->partner = wire_pause_number(partner);
-		WRITE_ONCE(mail->time, time);
+		/* it does not pass the one before, though the delay was shortened in between */
+		WRITE_ONCE(mail->time, max(time, last->time));
 		WRITE_ONCE(mail->paused, p->told);
 		/* the mail before its number */
 		smp_store_release(&partner->head, partner->head + 1);

@@ -21,6 +21,7 @@
 #include "fail.h"
 
 #define PREFIX "qjau-"
+#define LOOKS_MS 1000 /* how long a watch waits for news before it looks again */
 #define VERSION_2 "0::" /* how its line in /proc/PID/cgroup begins */
 
 /* Fill path with this process's own cgroup, "" for the root. False if there is none. */
@@ -135,7 +136,9 @@ __attribute__((noreturn)) static void watch(const char *name)
 		text[length] = '\0';
 		if (strstr(text, "populated 0"))
 			break;
-		poll(&change, 1, -1);
+		/* News are held back for 10 ms (cgroup_file_notify()); a cgroup that another qjau removes in that time never
+		 * tells that it is empty. What is gone cannot be read, which ends the watch. */
+		poll(&change, 1, LOOKS_MS);
 	}
 	unlinkat(1, name, AT_REMOVEDIR); /* in vain if another qjau has done it */
 	_exit(0);

@@ -301,7 +301,7 @@ def flow(ends: tuple[str, str]) -> str:
 
 
 def seeds(found: Collection[int]) -> str:
-    """"seed 1", "seeds 1, 2, 3", or "seeds 1 to 30" of many in a row."""
+    """Such as "seed 1", "seeds 1, 2, 3", or "seeds 1 to 30" of many in a row."""
     ordered = sorted(found)
     if len(ordered) > 4 and ordered[-1] - ordered[0] == len(ordered) - 1:
         numbers = f"{ordered[0]} to {ordered[-1]}"

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -288,6 +290,24 @@ def test_the_next_one_removes_what_a_killed_watch_has_left(app: AppUtil) -> None
     assert not running.gone(), "nobody is there who would"
     assert run(under(app, "true")).returncode == 0
     assert running.gone()
+
+
+def test_no_watch_stays_where_many_programs_end_side_by_side(app: AppUtil) -> None:
+    """Each removes what it finds empty, which may be what another's watch is about to hear of."""
+    with ThreadPoolExecutor(8) as pool:
+        codes = list(pool.map(lambda _: run(under(app, "true")).returncode, range(400)))
+    assert set(codes) == {0}
+    until(lambda: not watches(app), "every watch ends")
+
+
+def watches(app: AppUtil) -> list[int]:
+    """Processes of this very program that watch a cgroup."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/comm"):
+        with suppress(OSError):
+            if status.read_text() == "qjau-watch\n" and os.path.samefile(status.with_name("exe"), app.command):
+                found.append(int(status.parent.name))
+    return found
 
 
 def test_a_command_that_does_not_run_leaves_nothing(app: AppUtil, tmp_path: Path) -> None:

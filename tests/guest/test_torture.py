@@ -15,7 +15,7 @@ import pytest
 from qjump_mn.guest import Image, prepare
 from qjump_mn.toolbox import debug
 from tests.guest import several
-from tests.guest.checks import EXPECTED_LOG, LATE_TIMER, Guest, debug_module, job_of, kernel_image
+from tests.guest.checks import EXPECTED_LOG, Guest, debug_module, job_of, kernel_image, of_note
 from tests.guest.races import Races, races
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.timeout(10_800)]
@@ -42,7 +42,7 @@ def tortured(
     print(f"{cpu_s:.0f} s of a processor")
     assert (code, (folder / "stderr").read_text()) == (0, "")
     results = json.loads((folder / "results.json").read_text())
-    results["log"] = [line for line in results["log"] if not LATE_TIMER.fullmatch(line)]
+    results["log"] = of_note(results["log"])
     return Guest(kernel, folder, results)
 
 

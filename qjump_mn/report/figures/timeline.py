@@ -285,6 +285,6 @@ def _said(panel: Panel, published: Behind | None, unit: str) -> str:
 def _scale(manifest: Manifest, panels: list[Panel]) -> str:
     names = [panel.arm.name for panel in panels]
     seeds = {panel.seed for panel in panels}
-    drawn = f"; drawn: seed {', '.join(map(str, sorted(seeds)))}" if len(manifest.plan.seeds) > 1 else ""
+    drawn = f"; drawn: {wording.seeds(seeds)}" if len(manifest.plan.seeds) > 1 else ""
     arms = [arm for arm in manifest.plan.arms if arm.name in names]
     return f"{notes.scale(manifest, arms)}; {notes.replicates(manifest.plan.seeds)}{drawn}"

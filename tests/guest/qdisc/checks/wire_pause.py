@@ -23,6 +23,8 @@ Assert:
     (`sends`). `obeys`: two frames pass, then 20 come at once, and one of priority 7 while the sender is paused. When it was is reckoned from the arrivals at both
     ports: `reckoned` pauses of `reckoned_ns` together, in which `inside` frames started. `sends`: 60 frames go the other way meanwhile.
     `left`: what still waits in wire and child at the end.
+`shortened`: the delay of the port that pauses falls from 100 ms to nothing between the pause and the resume: the resume comes with the pause,
+    not before it, and `paused_ns` is 0.
 `uncounted`: 20 frames come to a congested port that has a child.
 `both`: over a link between two switches both ends pause each other; all frames arrive.
 """
@@ -165,6 +167,16 @@ def gap(busy: int = 0, levels: str = "") -> dict[str, Any]:
         "obeyed": pause("h1"),
         "others": others,
     }
+
+
+def shortened() -> dict[str, Any]:
+    fresh(f"delay 100ms pause {3 * 1518} 1518", slow=LINE // 10)
+    for number in range(6):
+        ports["h1"].send(4, number)
+    time.sleep(0.02)
+    rig.run("tc qdisc change dev s1 root wire delay 0ns")
+    time.sleep(0.3)
+    return {"arrived": len(ports["h4"].take()), "sent": pause("s1")["sent"], "obeyed": pause("h1")}
 
 
 def blocking(options: str) -> dict[str, int]:
@@ -411,6 +423,7 @@ results = {
         }
         for levels in ("", ALONE)
     },
+    "shortened": shortened(),
     "uncounted": uncounted(),
     "both": both(),
 }
