@@ -2,16 +2,16 @@
 //! From the dataclasses of `qjump_sim` to the simulator's scenario.
 
 use pyo3::prelude::*;
+use qjump_sim::units::{Instant, Unit};
 use qjump_sim::{
-    Arrivals, Bytes, Cable, Failure, FlowSpec, Flows, Gap, Graph, LeafSpine, Quantiles, Routing, Scenario, Scheme, Sizes, Source,
+    Arrivals, Bytes, Cable, Failure, FlowSpec, Flows, Gap, Graph, LeafSpine, Quantiles, Scenario, Scheme, Sizes, Source,
     Topology, Tree, Wish, Workload,
 };
 
 use crate::apps::apps;
 use crate::columns;
-use crate::hosts::{limiter, others, transport};
-use crate::part::{array, told, Part, LATEST};
-use crate::queues::{pause, queue};
+use crate::part::{told, Part};
+use crate::reading::read;
 
 pub fn scenario(object: &Bound<'_, PyAny>) -> PyResult<Scenario> {
     let whole = Part::new(object, "");
@@ -131,30 +131,9 @@ pub fn cable(part: &Part) -> PyResult<Cable> {
 fn scheme(part: &Part, topology: &Topology) -> PyResult<Scheme> {
     match part.class()?.as_str() {
         "str" => Scheme::named(&part.text()?, topology).map_err(|e| part.refused(&e)),
-        "Scheme" => whole_scheme(part),
+        "Scheme" => read(part),
         _ => Err(part.is_not("a Scheme or the name of one")),
     }
-}
-
-fn whole_scheme(part: &Part) -> PyResult<Scheme> {
-    let transport = transport(&part.get("transport")?)?;
-    let full = transport.data_bytes;
-    let optional = |field| part.get(field)?.given().map(|part| queue(&part, full)).transpose();
-    Ok(Scheme {
-        routing: match part.get("routing")?.text()?.as_str() {
-            "spray" => Routing::Spray,
-            "per-flow" => Routing::PerFlow,
-            _ => return Err(part.get("routing")?.is_not("'spray' or 'per-flow'")),
-        },
-        queue: queue(&part.get("queue")?, full)?,
-        host_queue: optional("host_queue")?,
-        trunk_queue: optional("trunk_queue")?,
-        pause: part.get("pause")?.given().map(|part| pause(&part, full)).transpose()?,
-        transport,
-        others: others(&part.get("others")?)?,
-        limiter: limiter(&part.get("limiter")?, full)?,
-        levels: array(&part.get("levels")?, Part::whole)?,
-    })
 }
 
 fn flows(part: &Part) -> PyResult<Flows> {
@@ -219,8 +198,9 @@ fn source(part: &Part) -> PyResult<Source> {
     }
     let (gap, bytes) = (part.get("gap")?.duration()?, part.get("bytes")?.bytes()?);
     let (first, count) = (part.get("first")?.time()?, part.get("count")?.whole()?);
-    if u128::from(first) + u128::from(gap) * u128::from(count) > u128::from(LATEST) {
-        return Err(part.wrong(&format!("{count} datagrams with {gap} ps between two would come after {LATEST} ps")));
+    let latest = Instant::MOST;
+    if u128::from(first) + u128::from(gap) * u128::from(count) > u128::from(latest) {
+        return Err(part.wrong(&format!("{count} datagrams with {gap} ps between two would come after {latest} ps")));
     }
     Ok(Source {
         src: part.get("src")?.whole()?,
