@@ -489,7 +489,7 @@ fn wrong_input_is_told() {
     assert!(run(&short, (0, 1, 6)).unwrap().starts_with("queue: its limit of 1000 bytes"));
     assert_eq!(
         Sizes::new(&[(1, 0.0), (5, 0.5), (3, 1.0)]).unwrap_err().to_string(),
-        "sizes: the point of 3 packets and share 1 is not above the one before it"
+        "the point of 3 packets and share 1 is not above the one before it"
     );
     assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp { shift: 4 }));
 }

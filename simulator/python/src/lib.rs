@@ -18,7 +18,7 @@ use pyo3::BoundObject;
 use qjump_sim::apps::fan_in;
 use qjump_sim::{
     ps_per_byte, ByKind, Cable, Counters, Flows, Graph, Latency, LeafSpine, Pause, PortResult, Ps, Region, Regions, Scheme,
-    Simulation, Transport,
+    Simulation, Topology, Transport,
 };
 
 use crate::columns::Asked;
@@ -133,16 +133,14 @@ fn make<'py>(py: Python<'py>, class: &str, fields: impl IntoPyObject<'py, Target
 /// Figure 9's fabric.
 #[pyfunction]
 fn fig9(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let LeafSpine { racks, hosts_per_rack, spines, edge, uplink } = LeafSpine::FIG9;
-    let cable = |Cable { rate, delay }| make(py, "Cable", (rate, delay));
-    make(py, "LeafSpine", (racks, hosts_per_rack, spines, cable(edge)?, cable(uplink)?))
+    made(py, &LeafSpine::FIG9)
 }
 
 /// Number of each host of a tree or graph by its name.
 #[pyfunction]
 fn host_numbers<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let part = Part::new(tree, "topology");
-    let topology = scenario::named(&part)?;
+    let topology: Topology = read(&part)?;
     let numbers = PyDict::new(py);
     for name in part.get("hosts")?.items()? {
         numbers.set_item(name.object(), topology.host(&name.text()?))?;
@@ -153,7 +151,7 @@ fn host_numbers<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>) -> PyResult<Boun
 /// Switches, hosts and cables of a fat-tree.
 #[pyfunction]
 fn fat_tree<'py>(k: u32, edge: &Bound<'py, PyAny>, trunk: &Bound<'py, PyAny>) -> PyResult<Named<'py>> {
-    let cable = |of, place| scenario::cable(&Part::new(of, place));
+    let cable = |of, place| read(&Part::new(of, place));
     let tree = Graph::fat_tree(k, cable(edge, "edge")?, cable(trunk, "trunk")?).map_err(|e| told(&e))?;
     // Hosts alone are called so.
     let by = |other: &str| if other.starts_with('h') { edge } else { trunk };
@@ -164,7 +162,7 @@ fn fat_tree<'py>(k: u32, edge: &Bound<'py, PyAny>, trunk: &Bound<'py, PyAny>) ->
 /// The scheme of a name in a network.
 #[pyfunction]
 fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let topology = scenario::topology(&Part::new(topology, "topology"))?;
+    let topology = read(&Part::new(topology, "topology"))?;
     made(py, &Scheme::named(name, &topology).map_err(|e| told(&e))?)
 }
 
@@ -184,7 +182,7 @@ fn hadoop<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Boun
 #[pyfunction]
 fn headroom(cable: &Bound<'_, PyAny>, packet: &Bound<'_, PyAny>) -> PyResult<u64> {
     let place = Part::new(cable, "cable");
-    let cable = scenario::cable(&place)?;
+    let cable: Cable = read(&place)?;
     let per_byte = ps_per_byte(cable.rate).map_err(|e| place.refused(&e))?;
     Ok(Pause::headroom(cable.delay, per_byte, Part::new(packet, "packet").bytes()?))
 }
@@ -211,7 +209,7 @@ fn phases(senders: u32, epoch: Ps, seed: u64) -> PyResult<Vec<Ps>> {
 /// Figure 9's statistics of an outcome.
 #[pyfunction]
 fn regions<'py>(py: Python<'py>, outcome: &Bound<'py, PyAny>, fabric: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let fabric = scenario::leaf_spine(&Part::new(fabric, "fabric"))?;
+    let fabric = read(&Part::new(fabric, "fabric"))?;
     let Regions { short, medium, long, all, unfinished } = Regions::of(&columns::results(outcome)?, &fabric);
     let region = |Region { flows, mean, p99 }| make(py, "Region", (flows, mean, p99));
     make(py, "Regions", (region(short)?, region(medium)?, region(long)?, region(all)?, unfinished))

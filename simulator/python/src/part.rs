@@ -49,8 +49,13 @@ impl<'py> Part<'py> {
         if self.object.hasattr(field)? {
             self.get(field)
         } else {
-            Ok(Part { inline: true, ..self.clone() })
+            Ok(self.clone().inline())
         }
+    }
+
+    /// The same for a struct whose fields it has among its own.
+    pub fn inline(self) -> Self {
+        Part { inline: true, ..self }
     }
 
     /// Its elements.

@@ -87,22 +87,22 @@ fn with_article(name: &str) -> String {
     format!("{article} {name}")
 }
 
+/// Whether a variant is a text, and not a class.
+fn is_text(variant: &str) -> bool {
+    variant.starts_with(|first: char| first.is_ascii_lowercase())
+}
+
 /// `'delay' or 'drop'`, or `a PerFlow, PerHost, Aequitas or None`.
-fn one_of(variants: &[&str], texts: bool) -> String {
-    let mut names: Vec<String> = variants.iter().filter(|&&name| name != "None").map(|name| (*name).to_owned()).collect();
-    if texts {
-        names = names.iter().map(|name| format!("'{name}'")).collect();
-    } else {
-        names[0] = with_article(&names[0]);
-    }
-    if names.len() < variants.len() {
-        names.push("None".to_owned());
-    }
-    let last = names.pop().unwrap_or_default();
-    if names.is_empty() {
-        last
-    } else {
-        format!("{} or {last}", names.join(", "))
+fn one_of(variants: &[&str]) -> String {
+    let (texts, classes): (Vec<&str>, Vec<&str>) =
+        variants.iter().filter(|&&name| name != "None").partition(|name| is_text(name));
+    let mut names: Vec<String> = texts.iter().map(|name| format!("'{name}'")).collect();
+    names.extend(classes.first().map(|name| with_article(name)));
+    names.extend(classes.iter().skip(1).map(|&name| name.to_owned()));
+    names.extend(variants.contains(&"None").then(|| "None".to_owned()));
+    match names.pop() {
+        Some(last) if !names.is_empty() => format!("{} or {last}", names.join(", ")),
+        only => only.unwrap_or_default(),
     }
 }
 
@@ -196,18 +196,19 @@ impl<'de> Deserializer<'de> for Part<'_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Wrong> {
-        let texts = variants[0].starts_with(|first: char| first.is_ascii_lowercase());
         let part = if name == "Limit" { self.limit()? } else { self };
         let class = part.class()?;
         let chosen = match class.as_str() {
-            "str" if texts => part.text()?,
+            "str" if is_text(variants[0]) => part.text()?,
             "NoneType" => "None".to_owned(),
             _ if name == "Limit" => part.limit_unit()?.to_owned(),
+            "Exponential" => class,
+            _ if name == "Span" => "Fixed".to_owned(),
             _ => class,
         };
         match variants.iter().find(|&&variant| variant == chosen) {
             Some(variant) => visitor.visit_enum(Variant { name: variant, part }),
-            None => Err(Wrong::Wanted(one_of(variants, texts))),
+            None => Err(Wrong::Wanted(one_of(variants))),
         }
     }
 
@@ -277,7 +278,7 @@ impl<'de> VariantAccess<'de> for Part<'_> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Wrong> {
-        at(seed, self)
+        at(seed, self.inline())
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Wrong> {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Traffic: flows from a list or from a distribution of sizes, sources of datagrams, and applications.
 
+use serde::Deserialize;
+
 use crate::apps::App;
 use crate::core::error::{Error, Result};
 use crate::core::rng::Rng;
@@ -9,6 +11,7 @@ use crate::host::traffic::{check_ends, Source};
 use crate::net::topology::Topology;
 use crate::sim::published;
 use crate::sim::scheme::Scheme;
+use crate::sim::written::{WrittenFlows, WrittenSizes};
 
 /// One flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +62,8 @@ impl Wish {
 }
 
 /// The flows of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(from = "WrittenFlows")]
 pub enum Flows {
     /// These; their order does not matter.
     List(Vec<FlowSpec>),
@@ -131,7 +135,8 @@ impl Workload {
 }
 
 /// A distribution of flow sizes: packets and the share of flows that are not larger, linear in between, rounded up.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "WrittenSizes")]
 pub struct Sizes {
     pub(crate) points: Vec<(u32, f64)>,
     /// Mean size that arrival rates are reckoned with, in bytes of payload.
@@ -152,15 +157,15 @@ impl Sizes {
     /// Less than two points; shares that do not rise from 0 to 1; sizes that fall, or are 0.
     pub fn new(points: &[(u32, f64)]) -> Result<Self> {
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
-            return Err(Error::new("sizes: the distribution has no point"));
+            return Err(Error::new("the distribution has no point"));
         };
         if first.1.to_bits() != 0 || last.1.to_bits() != 1f64.to_bits() || first.0 == 0 {
-            return Err(Error::new("sizes: the distribution does not go from share 0, of at least a packet, to share 1"));
+            return Err(Error::new("the distribution does not go from share 0, of at least a packet, to share 1"));
         }
         let falls = |pair: &&[(u32, f64)]| pair[1].0 < pair[0].0 || !(pair[0].1..=1.0).contains(&pair[1].1);
         if let Some(pair) = points.windows(2).find(falls) {
             return Err(Error::new(format!(
-                "sizes: the point of {} packets and share {} is not above the one before it",
+                "the point of {} packets and share {} is not above the one before it",
                 pair[1].0, pair[1].1
             )));
         }
