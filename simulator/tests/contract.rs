@@ -251,6 +251,13 @@ fn kept(c: &Counters) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
+    /// Settings have one form in which they are written, which holds all of them.
+    #[test]
+    fn a_scheme_that_is_written_is_read(scheme in scheme()) {
+        let text = serde_json::to_string(&scheme).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Scheme>(&text).unwrap(), scheme);
+    }
+
     /// At every stop; at the end nothing is in flight, every flow has finished and every packet has been received.
     #[test]
     fn packets_are_conserved(

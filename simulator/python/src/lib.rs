@@ -166,6 +166,20 @@ fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyR
     made(py, &Scheme::named(name, &topology).map_err(|e| told(&e))?)
 }
 
+/// A scheme as it is written in a scenario of `qjump-sim run`.
+#[pyfunction]
+fn scheme_to_json(scheme: &Bound<'_, PyAny>) -> PyResult<String> {
+    let scheme: Scheme = read(&Part::new(scheme, "scheme"))?;
+    serde_json::to_string(&scheme).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// The other way round.
+#[pyfunction]
+fn scheme_from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let scheme: Scheme = serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("scheme: {e}")))?;
+    made(py, &scheme)
+}
+
 /// A transport of today, with what it does about marks.
 #[pyfunction]
 fn linux<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -222,6 +236,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(host_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(fat_tree, module)?)?;
     module.add_function(wrap_pyfunction!(scheme, module)?)?;
+    module.add_function(wrap_pyfunction!(scheme_to_json, module)?)?;
+    module.add_function(wrap_pyfunction!(scheme_from_json, module)?)?;
     module.add_function(wrap_pyfunction!(linux, module)?)?;
     module.add_function(wrap_pyfunction!(hadoop, module)?)?;
     module.add_function(wrap_pyfunction!(headroom, module)?)?;

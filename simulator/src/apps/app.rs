@@ -38,7 +38,7 @@ pub enum App {
 }
 
 /// What an application yields.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum AppResult {
     /// Round trips.
     Ping(Latencies),

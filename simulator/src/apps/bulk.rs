@@ -55,7 +55,7 @@ impl Bulk {
 }
 
 /// What an endless flow has delivered.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct BulkResult {
     /// Bytes on the wire of the packets that had arrived in order by the end of each interval.
     pub delivered: Vec<u64>,

@@ -77,7 +77,7 @@ impl MapReduce {
 }
 
 /// What has become of a job; none is what has not happened.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MapReduceResult {
     /// When each map ended.
     pub mapped: Vec<Option<Ps>>,

@@ -59,7 +59,7 @@ impl Ptp {
 }
 
 /// What slaves have computed, one value an exchange, in the order in which the Syncs were sent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PtpResult {
     /// When the Sync was handed over.
     pub starts: Vec<Ps>,

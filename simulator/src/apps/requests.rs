@@ -96,7 +96,7 @@ impl Requests {
 }
 
 /// What has become of requests.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RequestsResult {
     /// From request to response.
     pub latencies: Latencies,

@@ -61,7 +61,7 @@ impl Span {
 }
 
 /// How long things took, in the order of their start.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Latencies {
     /// When each began.
     pub starts: Vec<Ps>,

@@ -30,7 +30,7 @@ pub struct Packets;
 /// Bytes, for which may stand so many full packets; none: without limit, which is the largest number.
 pub struct Budget;
 /// A share of 1, held in millionths.
-pub struct Share;
+pub struct Fraction;
 /// A gain in 1/s, held in thousandths.
 pub struct Gain;
 
@@ -142,7 +142,7 @@ impl Held<Budget> for u64 {
     }
 }
 
-impl Held<Share> for u32 {
+impl Held<Fraction> for u32 {
     type Told = Real<1>;
 
     fn told(self) -> Self::Told {

@@ -9,7 +9,6 @@ use crate::core::error::{Error, Result};
 use crate::core::quantiles::Quantiles;
 use crate::core::time::{ps_per_byte, Ps};
 use crate::core::units::{Duration, In};
-use crate::net::written::Written;
 
 /// A cable: the same rate and delay in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -63,8 +62,7 @@ pub(crate) struct Change {
 }
 
 /// A network whose switches and hosts have numbers; hosts are numbered 0, 1, ... by rack or by name.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Written")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     pub(crate) switches: u32,
     /// Each host's switch and cable.

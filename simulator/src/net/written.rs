@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Networks as they are written, in files and by Python.
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::core::error::{Error, Result};
 use crate::core::quantiles::Quantiles;
@@ -10,7 +11,7 @@ use crate::net::topology::{Cable, LeafSpine, Topology, Tree};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) enum Written {
+enum Written {
     LeafSpine {
         racks: u32,
         hosts_per_rack: u32,
@@ -41,11 +42,17 @@ pub(super) enum Written {
 /// A host, and what it draws.
 #[derive(Deserialize)]
 #[serde(expecting = "a host and its Quantiles")]
-pub(super) struct Drawing<T>(T, Quantiles);
+struct Drawing<T>(T, Quantiles);
 
 #[derive(Deserialize)]
 #[serde(expecting = "two names and a Cable")]
-pub(super) struct Joined(String, String, Cable);
+struct Joined(String, String, Cable);
+
+impl<'de> Deserialize<'de> for Topology {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        Written::deserialize(from)?.try_into().map_err(D::Error::custom)
+    }
+}
 
 impl TryFrom<Written> for Topology {
     type Error = Error;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, S};
-use crate::core::units::{Duration, In, Octets, Share};
+use crate::core::units::{Duration, Fraction, In, Octets};
 use crate::packet::{Kind, Packet};
 use crate::queue::limit::Limit;
 
@@ -65,7 +65,7 @@ pub struct Profile {
     /// Where the probability is `max_p`.
     pub max: Limit,
     /// In millionths.
-    #[serde(with = "In::<Share>")]
+    #[serde(with = "In::<Fraction>")]
     pub max_p: u32,
 }
 
@@ -92,7 +92,7 @@ pub struct Red {
     pub reading: Reading,
     /// In millionths: where the probability is as large or larger, ECN-capable packets are dropped too; none: never.
     /// 1,000,000 is Linux's `harddrop`.
-    #[serde(with = "In::<Share>")]
+    #[serde(with = "In::<Fraction>")]
     pub mark_p: Option<u32>,
     /// Who is not dropped early.
     pub protection: Protection,

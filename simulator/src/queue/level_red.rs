@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::error::Result;
 use crate::core::rng::Rng;
-use crate::core::units::{In, Share, Size};
+use crate::core::units::{Fraction, In, Size};
 use crate::queue::aqm::{Profile, MILLION};
 use crate::queue::levels::LEVELS;
 use crate::queue::limit::Limit;
@@ -27,7 +27,7 @@ pub struct LevelRed {
     #[serde(with = "In::<Size>")]
     pub max: u64,
     /// In millionths.
-    #[serde(with = "In::<Share>")]
+    #[serde(with = "In::<Fraction>")]
     pub max_p: u32,
     /// Shares of the levels that wait, as [`Wfq`] has them; none: the most urgent is served.
     pub weights: Option<[u32; LEVELS]>,

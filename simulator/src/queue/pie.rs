@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::error::{Error, Result};
 use crate::core::rng::Rng;
 use crate::core::time::{Ps, MS};
-use crate::core::units::{Duration, In, Share};
+use crate::core::units::{Duration, Fraction, In};
 use crate::packet::Packet;
 use crate::queue::aqm::Protection;
 use crate::queue::integral::Integral;
@@ -26,7 +26,7 @@ pub struct Pie {
     #[serde(with = "In::<Duration>")]
     pub burst: Ps,
     /// `mark_ecnth` in millionths: ECN-capable packets are marked up to this probability, and dropped above it.
-    #[serde(with = "In::<Share>")]
+    #[serde(with = "In::<Fraction>")]
     pub mark_p: u32,
     /// Who is not dropped early.
     pub protection: Protection,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! All that a run depends on, in one.
 
-use serde::Deserialize;
-
 use crate::core::error::Result;
 use crate::core::time::Ps;
 use crate::net::topology::Topology;
@@ -10,11 +8,9 @@ use crate::sim::engine::Simulation;
 use crate::sim::outcome::Outcome;
 use crate::sim::scheme::Scheme;
 use crate::sim::workload::Workload;
-use crate::sim::written::WrittenScenario;
 
 /// All that a run depends on.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "WrittenScenario")]
+#[derive(Debug, Clone)]
 pub struct Scenario {
     /// The network.
     pub topology: Topology,

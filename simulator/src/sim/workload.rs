@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Traffic: flows from a list or from a distribution of sizes, sources of datagrams, and applications.
 
-use serde::Deserialize;
-
 use crate::apps::App;
 use crate::core::error::{Error, Result};
 use crate::core::rng::Rng;
@@ -11,7 +9,6 @@ use crate::host::traffic::{check_ends, Source};
 use crate::net::topology::Topology;
 use crate::sim::published;
 use crate::sim::scheme::Scheme;
-use crate::sim::written::{WrittenFlows, WrittenSizes};
 
 /// One flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,8 +59,7 @@ impl Wish {
 }
 
 /// The flows of a run.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(from = "WrittenFlows")]
+#[derive(Debug, Clone)]
 pub enum Flows {
     /// These; their order does not matter.
     List(Vec<FlowSpec>),
@@ -135,8 +131,7 @@ impl Workload {
 }
 
 /// A distribution of flow sizes: packets and the share of flows that are not larger, linear in between, rounded up.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "WrittenSizes")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
     pub(crate) points: Vec<(u32, f64)>,
     /// Mean size that arrival rates are reckoned with, in bytes of payload.

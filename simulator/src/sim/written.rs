@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Scenarios and traffic as they are written.
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::apps::App;
 use crate::core::error::{Error, Result};
@@ -16,11 +17,11 @@ use crate::sim::workload::{Arrivals, FlowSpec, Flows, Sizes, Wish, Workload};
 /// A scenario; its traffic is not one of its parts here.
 #[derive(Deserialize)]
 #[serde(rename = "Scenario", deny_unknown_fields)]
-pub(super) struct WrittenScenario {
+struct WrittenScenario {
     topology: Topology,
     scheme: WrittenScheme,
-    #[serde(default)]
-    flows: WrittenFlows,
+    #[serde(default = "no_flows")]
+    flows: Flows,
     #[serde(default)]
     sources: Vec<Source>,
     #[serde(default)]
@@ -31,8 +32,18 @@ pub(super) struct WrittenScenario {
     stop: Option<Ps>,
 }
 
+fn no_flows() -> Flows {
+    Flows::List(Vec::new())
+}
+
 fn one() -> u64 {
     1
+}
+
+impl<'de> Deserialize<'de> for Scenario {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        WrittenScenario::deserialize(from)?.try_into().map_err(D::Error::custom)
+    }
 }
 
 impl TryFrom<WrittenScenario> for Scenario {
@@ -46,7 +57,7 @@ impl TryFrom<WrittenScenario> for Scenario {
                 Scheme::named(&name, &topology).map_err(|error| Error::new(format!("scheme: {error}")))?
             }
         };
-        Ok(Scenario { topology, scheme, workload: Workload { flows: flows.into(), sources, apps }, seed, stop })
+        Ok(Scenario { topology, scheme, workload: Workload { flows, sources, apps }, seed, stop })
     }
 }
 
@@ -59,22 +70,16 @@ enum WrittenScheme {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) enum WrittenFlows {
+enum WrittenFlows {
     Poisson { sizes: Sizes, load: f64, count: u32 },
     Published { sizes: Sizes, load: f64, count: u32 },
     Flows(Vec<Row>),
 }
 
-impl Default for WrittenFlows {
-    fn default() -> Self {
-        WrittenFlows::Flows(Vec::new())
-    }
-}
-
 /// A flow with what it has of its own.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Row {
+struct Row {
     #[serde(with = "In::<Instant>")]
     start: Ps,
     src: u32,
@@ -88,6 +93,12 @@ pub(super) struct Row {
     deadline: Option<Ps>,
     #[serde(default, with = "In::<Octets>")]
     bytes: Option<u64>,
+}
+
+impl<'de> Deserialize<'de> for Flows {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        WrittenFlows::deserialize(from).map(Self::from)
+    }
 }
 
 impl From<WrittenFlows> for Flows {
@@ -106,7 +117,7 @@ impl From<WrittenFlows> for Flows {
 /// Of a name, or by points.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) enum WrittenSizes {
+enum WrittenSizes {
     #[serde(rename = "search")]
     Search,
     #[serde(rename = "mining")]
@@ -118,7 +129,13 @@ pub(super) enum WrittenSizes {
 
 #[derive(Deserialize)]
 #[serde(expecting = "a size and a share")]
-pub(super) struct Point(u32, f64);
+struct Point(u32, f64);
+
+impl<'de> Deserialize<'de> for Sizes {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        WrittenSizes::deserialize(from)?.try_into().map_err(D::Error::custom)
+    }
+}
 
 impl TryFrom<WrittenSizes> for Sizes {
     type Error = Error;
