@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
+
 from qjump_sim import FIG9, US, DropTail, Packets, Priority, Scheme, Time, TimeAware
 from qjump_sim import queues as queues_module
 from qjump_sim import scheme as scheme_module
@@ -72,9 +73,9 @@ def test_json_has_bytes_and_the_names_of_classes() -> None:
 
 def test_what_is_no_scheme_is_told() -> None:
     text = TCP.to_json()
-    with pytest.raises(ValueError, match="^scheme: unknown variant `Fifo`, expected one of `DropTail`"):
+    with pytest.raises(ValueError, match=r"^scheme: unknown variant `Fifo`, expected one of `DropTail`"):
         Scheme.from_json(text.replace("DropTail", "Fifo"))
-    with pytest.raises(ValueError, match="^scheme: unknown field `min_rtt`"):
+    with pytest.raises(ValueError, match=r"^scheme: unknown field `min_rtt`"):
         Scheme.from_json(text.replace("min_rto", "min_rtt"))
     with pytest.raises(ValueError, match="a whole number from 0 to 1000000000000000"):
         Scheme.from_json(replace(TCP, transport=replace(TCP.transport, min_rto=US)).to_json().replace(f'"min_rto":{US}', f'"min_rto":{2**60}'))
