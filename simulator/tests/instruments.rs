@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use qjump_sim::{
-    Arrivals, FlowSpec, Flows, LeafSpine, Outcome, Ps, Scheme, Simulation, Sizes, Topology, Traced, Watch, Workload, NS,
-    SERIES_BANDS, US,
+    Arrivals, FlowSpec, Flows, LeafSpine, LevelRed, Outcome, Ps, Queue, Scheme, Simulation, Sizes, TimeAware, Topology, Traced,
+    Watch, Wfq, Workload, NS, SERIES_BANDS, US,
 };
 
 const NAMES: [&str; 5] = ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper"];
@@ -19,9 +19,12 @@ fn search() -> Workload {
 }
 
 fn run(name: &str, workload: &Workload, watch: &Watch) -> Simulation {
-    let topology = fabric();
-    let scheme = Scheme::named(name, &topology).unwrap();
-    let mut simulation = Simulation::watched(&topology, &scheme, workload, 1, watch).unwrap();
+    let scheme = Scheme::named(name, &fabric()).unwrap();
+    run_scheme(&scheme, workload, watch)
+}
+
+fn run_scheme(scheme: &Scheme, workload: &Workload, watch: &Watch) -> Simulation {
+    let mut simulation = Simulation::watched(&fabric(), scheme, workload, 1, watch).unwrap();
     simulation.run();
     simulation
 }
@@ -117,6 +120,34 @@ fn series_are_what_ports_and_traces_say() {
         }
         let most = series.senders.iter().map(|sender| sender.window).max().unwrap();
         assert!((12..=152).contains(&most), "{name}: {most}");
+    }
+}
+
+#[test]
+fn every_queue_with_levels_tells_of_each() {
+    let script = Scheme::named("qjump-script", &fabric()).unwrap();
+    let (limit, weights) = (225_000, [8, 7, 6, 5, 4, 3, 2, 1]);
+    let red = LevelRed { limit, min: 5_000, max: 200_000, max_p: 10_000, weights: None };
+    for queue in [
+        Queue::Priority { limit },
+        Queue::Wfq(Wfq { limit, weights }),
+        Queue::LevelRed(red),
+        Queue::LevelRed(LevelRed { weights: Some(weights), ..red }),
+        Queue::TimeAware(TimeAware::new(limit, 0, &[(100 * US, 0xff)]).unwrap()),
+    ] {
+        let simulation = run_scheme(&Scheme { queue, ..script }, &search(), &everything());
+        let series = simulation.series().unwrap();
+        let mut most = [0; SERIES_BANDS];
+        assert_eq!(series.levels.len(), series.queued.len() * SERIES_BANDS);
+        for (queued, levels) in series.queued.iter().zip(series.levels.chunks(SERIES_BANDS)) {
+            let waiting: u64 = levels.iter().sum();
+            assert!(waiting <= *queued && (waiting == 0 || *queued <= waiting + 1_500), "{queue:?}");
+            for (most, &bytes) in most.iter_mut().zip(levels) {
+                *most = bytes.max(*most);
+            }
+        }
+        // Flows of every level wait, and none above its limit.
+        assert!(most[1..].iter().all(|bytes| (1..=limit).contains(bytes)), "{queue:?}: {most:?}");
     }
 }
 

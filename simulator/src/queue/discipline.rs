@@ -120,6 +120,9 @@ impl Discipline {
     pub fn levels(&self, pool: &Pool) -> Option<[u64; BANDS]> {
         match self {
             Discipline::Priority(queue) => Some(queue.band_bytes(pool)),
+            Discipline::Levels(queue) => Some(queue.band_bytes()),
+            Discipline::Fair(queue) => Some(queue.band_bytes()),
+            Discipline::Timed(queue) => Some(queue.band_bytes()),
             _ => None,
         }
     }

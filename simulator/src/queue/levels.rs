@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::packet::Pool;
+use crate::queue::priority::BANDS;
 
 /// Number of levels.
 pub(crate) const LEVELS: usize = 8;
@@ -39,6 +40,13 @@ impl Levels {
     /// Bytes of a level.
     pub fn held(&self, level: u8) -> u64 {
         self.held[usize::from(level)]
+    }
+
+    /// Bytes of each level, below those of ACKs, which have no band of their own here.
+    pub fn band_bytes(&self) -> [u64; BANDS] {
+        let mut bands = [0; BANDS];
+        bands[BANDS - LEVELS..].copy_from_slice(&self.held);
+        bands
     }
 
     /// The first packet of a level.

@@ -10,6 +10,7 @@ use crate::core::units::{Duration, In, Size};
 use crate::packet::Pool;
 use crate::queue::levels::{open, Levels, LEVELS};
 use crate::queue::next::Next;
+use crate::queue::priority::BANDS;
 
 /// Most entries of a list.
 const ENTRIES: usize = 16;
@@ -175,6 +176,11 @@ impl Timed {
             }
         }
         soonest.map_or(Next::Idle, Next::Wait)
+    }
+
+    /// Bytes of each band.
+    pub fn band_bytes(&self) -> [u64; BANDS] {
+        self.levels.band_bytes()
     }
 
     pub fn bytes(&self) -> u64 {

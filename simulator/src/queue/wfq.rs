@@ -13,6 +13,7 @@ use crate::core::time::Ps;
 use crate::core::units::{In, Size};
 use crate::packet::Pool;
 use crate::queue::levels::{open, Levels, LEVELS};
+use crate::queue::priority::BANDS;
 
 /// Weighted fair queueing among eight levels; ACKs are of the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,6 +122,11 @@ impl Fair {
     /// Bytes of a level.
     pub fn held(&self, level: u8) -> u64 {
         self.levels.held(level)
+    }
+
+    /// Bytes of each band.
+    pub fn band_bytes(&self) -> [u64; BANDS] {
+        self.levels.band_bytes()
     }
 
     pub fn bytes(&self) -> u64 {
