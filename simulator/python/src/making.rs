@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Python's objects from settings, for any type that serde writes: the other way round than `reading`. A struct or a variant is made by the class of
-//! its name in `qjump_sim`, a variant without fields whose name is in lower case a text; fields that a class does not have are those of a
-//! struct that it has itself.
+//! Python's objects from settings, for any type that serde writes: the other way round than `reading`. A struct or a variant is made by
+//! the class of its name in `qjump_sim`, a variant without fields whose name is in lower case a text; fields that a class does not have
+//! are those of a struct that it has itself.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
