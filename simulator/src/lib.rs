@@ -38,6 +38,7 @@ pub use core::error::{Error, Result};
 pub use core::quantiles::Quantiles;
 pub use core::rng::Rng;
 pub use core::time::{ps_per_byte, Ps, MS, NS, S, US};
+pub use core::units;
 pub use host::admission::Aequitas;
 pub use host::congestion::*;
 pub use host::limiter::{Budgets, Epochs, Limiter, Mode, PerHost};

@@ -16,12 +16,14 @@ use qjump_sim::{
 use crate::shown::Shown;
 
 const USAGE: &str = "\
-usage: qjump-sim bench-flows FILE [--scheme NAME]
+usage: qjump-sim run FILE
+       qjump-sim bench-flows FILE [--scheme NAME]
        qjump-sim bench-scale [--scheme NAME]
        qjump-sim bench-fat-tree [--scheme NAME] [--ports COUNT] [--microseconds COUNT]
        qjump-sim bench-terasort [--scheme NAME]
        qjump-sim fig9 [--scheme NAME] [--workload NAME] [--arrivals poisson|published] [--load SHARE] [--flows COUNT] [--seed NUMBER]
 
+run          runs a scenario written in JSON and prints its outcome as JSON; times in ps
 bench-flows  runs a list of flows (lines of: seconds source destination packets) on Figure 9's fabric and prints
              packet-hops per CPU second
 bench-scale  prints nanoseconds of CPU per packet-hop for the first milliseconds at half load of 144, 1,008 and 10,000 hosts
@@ -39,6 +41,7 @@ workloads: search (default), mining";
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
     let done = match words.first().map(String::as_str) {
+        Some("run") => run_written(&words[1..]),
         Some("bench-flows") => bench(&words[1..]),
         Some("bench-scale") => bench_scale(&words[1..]),
         Some("bench-fat-tree") => bench_fat_tree(&words[1..]),
@@ -99,6 +102,18 @@ impl Options {
 
 fn sentence(text: String) -> Error {
     Error::from(text)
+}
+
+fn run_written(words: &[String]) -> Result<()> {
+    let [file] = words else {
+        return Err(sentence("run: the file of a scenario is missing, or not all".to_owned()));
+    };
+    let wrong = |error: String| sentence(format!("{file}: {error}"));
+    let text = fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
+    let scenario: Scenario = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    let (outcome, _, _) = run(&scenario)?;
+    println!("{}", serde_json::to_string(&outcome).map_err(|e| wrong(e.to_string()))?);
+    Ok(())
 }
 
 fn bench(words: &[String]) -> Result<()> {

@@ -251,6 +251,13 @@ fn kept(c: &Counters) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
+    /// Settings have one form in which they are written, which holds all of them.
+    #[test]
+    fn a_scheme_that_is_written_is_read(scheme in scheme()) {
+        let text = serde_json::to_string(&scheme).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Scheme>(&text).unwrap(), scheme);
+    }
+
     /// At every stop; at the end nothing is in flight, every flow has finished and every packet has been received.
     #[test]
     fn packets_are_conserved(
@@ -489,7 +496,7 @@ fn wrong_input_is_told() {
     assert!(run(&short, (0, 1, 6)).unwrap().starts_with("queue: its limit of 1000 bytes"));
     assert_eq!(
         Sizes::new(&[(1, 0.0), (5, 0.5), (3, 1.0)]).unwrap_err().to_string(),
-        "sizes: the point of 3 packets and share 1 is not above the one before it"
+        "the point of 3 packets and share 1 is not above the one before it"
     );
     assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp { shift: 4 }));
 }

@@ -3,9 +3,9 @@
 
 mod apps;
 mod columns;
-mod hosts;
+mod making;
 mod part;
-mod queues;
+mod reading;
 mod scenario;
 mod watch;
 
@@ -13,17 +13,18 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use pyo3::BoundObject;
 use qjump_sim::apps::fan_in;
-use qjump_sim::{ps_per_byte, Congestion, Latency, Pause, PerHost, Rank, Routing, Transport};
 use qjump_sim::{
-    ByKind, Cable, Counters, Flows, Graph, LeafSpine, Limit, Limiter, PortResult, Ps, Queue, Red, Region, Regions, Scheme,
-    Simulation,
+    ps_per_byte, ByKind, Cable, Counters, Flows, Graph, Latency, LeafSpine, Pause, PortResult, Ps, Region, Regions, Scheme,
+    Simulation, Topology, Transport,
 };
 
 use crate::columns::Asked;
+use crate::making::made;
 use crate::part::{told, Part};
+use crate::reading::read;
 
 /// Events between two looks for signals: 10 to 20 ms of a core.
 const CHUNK: u64 = 1 << 18;
@@ -132,16 +133,14 @@ fn make<'py>(py: Python<'py>, class: &str, fields: impl IntoPyObject<'py, Target
 /// Figure 9's fabric.
 #[pyfunction]
 fn fig9(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let LeafSpine { racks, hosts_per_rack, spines, edge, uplink } = LeafSpine::FIG9;
-    let cable = |Cable { rate, delay }| make(py, "Cable", (rate, delay));
-    make(py, "LeafSpine", (racks, hosts_per_rack, spines, cable(edge)?, cable(uplink)?))
+    made(py, &LeafSpine::FIG9)
 }
 
 /// Number of each host of a tree or graph by its name.
 #[pyfunction]
 fn host_numbers<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let part = Part::new(tree, "topology");
-    let topology = scenario::named(&part)?;
+    let topology: Topology = read(&part)?;
     let numbers = PyDict::new(py);
     for name in part.get("hosts")?.items()? {
         numbers.set_item(name.object(), topology.host(&name.text()?))?;
@@ -152,7 +151,7 @@ fn host_numbers<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>) -> PyResult<Boun
 /// Switches, hosts and cables of a fat-tree.
 #[pyfunction]
 fn fat_tree<'py>(k: u32, edge: &Bound<'py, PyAny>, trunk: &Bound<'py, PyAny>) -> PyResult<Named<'py>> {
-    let cable = |of, place| scenario::cable(&Part::new(of, place));
+    let cable = |of, place| read(&Part::new(of, place));
     let tree = Graph::fat_tree(k, cable(edge, "edge")?, cable(trunk, "trunk")?).map_err(|e| told(&e))?;
     // Hosts alone are called so.
     let by = |other: &str| if other.starts_with('h') { edge } else { trunk };
@@ -163,118 +162,41 @@ fn fat_tree<'py>(k: u32, edge: &Bound<'py, PyAny>, trunk: &Bound<'py, PyAny>) ->
 /// The scheme of a name in a network.
 #[pyfunction]
 fn scheme<'py>(py: Python<'py>, name: &str, topology: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let topology = scenario::topology(&Part::new(topology, "topology"))?;
-    let scheme = Scheme::named(name, &topology).map_err(|e| told(&e))?;
-    let queue = match scheme.queue {
-        Queue::DropTail(Limit::None) => make(py, "DropTail", ()),
-        Queue::DropTail(Limit::Bytes(bytes)) => make(py, "DropTail", (bytes,)),
-        Queue::DropTail(Limit::Packets(packets)) => make(py, "DropTail", (py.None(), packets)),
-        Queue::Marking { limit, threshold } => make(py, "Marking", (limit, threshold)),
-        Queue::Priority { limit } => make(py, "Priority", (limit,)),
-        Queue::PFabric { limit } => make(py, "PFabric", (limit,)),
-        Queue::Red(of) => red(py, &of),
-        Queue::Wfq(of) => make(py, "Wfq", (of.limit, PyTuple::new(py, of.weights)?)),
-        // That of a name has no weights, which is the default.
-        Queue::LevelRed(of) => make(py, "LevelRed", (of.limit, of.min, of.max, f64::from(of.max_p) / 1e6)),
-        _ => unreachable!("no scheme of a name has it"),
-    }?;
-    let congestion = congestion(py, scheme.transport.congestion)?;
-    let transport = transport(py, &scheme.transport, congestion)?;
-    let limiter = match scheme.limiter {
-        Limiter::None => py.None().into_bound(py),
-        Limiter::PerFlow { epoch, budgets } => make(py, "PerFlow", (epoch, limits(py, &budgets)?))?,
-        // That of Figure 9 delays without limit, which is the default.
-        Limiter::PerHost(PerHost { epoch, budgets, .. }) => make(py, "PerHost", (epoch, limits(py, &budgets)?))?,
-        Limiter::Aequitas(of) => {
-            let fields = (PyTuple::new(py, of.targets)?, of.share, of.increase, of.decrease, of.floor);
-            make(py, "Aequitas", fields)?
-        }
-    };
-    let pause = |of: Pause| make(py, if of.per_level { "Pfc" } else { "Pause" }, (of.xoff, of.xon, of.buffer));
-    let pause = scheme.pause.map(pause).transpose()?;
-    let routing = match scheme.routing {
-        Routing::Spray => "spray",
-        Routing::PerFlow => "per-flow",
-    };
-    let levels = PyTuple::new(py, scheme.levels)?;
-    make(py, "Scheme", (routing, queue, transport, limiter, levels, py.None(), py.None(), pause))
+    let topology = read(&Part::new(topology, "topology"))?;
+    made(py, &Scheme::named(name, &topology).map_err(|e| told(&e))?)
 }
 
-/// One whose thresholds are in bytes and that never drops early, as that of a name.
-fn red<'py>(py: Python<'py>, of: &Red) -> PyResult<Bound<'py, PyAny>> {
-    let bytes = |limit| match limit {
-        Limit::Bytes(bytes) => Some(bytes),
-        _ => None,
-    };
-    let thresholds = (bytes(of.limit), bytes(of.profile.min), bytes(of.profile.max), f64::from(of.profile.max_p) / 1e6);
-    let (limit, min, max, max_p) = thresholds;
-    let how = (of.gentle, of.weight, of.in_packets, of.mean_packet, "ns-2", py.None(), "ack+syn");
-    let (gentle, weight, in_packets, mean, reading, mark_p, protection) = how;
-    make(py, "Red", (limit, min, max, max_p, py.None(), gentle, weight, in_packets, mean, reading, mark_p, protection))
+/// A scheme as it is written in a scenario of `qjump-sim run`.
+#[pyfunction]
+fn scheme_to_json(scheme: &Bound<'_, PyAny>) -> PyResult<String> {
+    let scheme: Scheme = read(&Part::new(scheme, "scheme"))?;
+    serde_json::to_string(&scheme).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-fn congestion(py: Python<'_>, of: Congestion) -> PyResult<Bound<'_, PyAny>> {
-    match of {
-        Congestion::Reno => make(py, "Reno", ()),
-        Congestion::Ecn => make(py, "Ecn", ()),
-        Congestion::Cubic => make(py, "Cubic", ()),
-        Congestion::Dctcp { shift } => make(py, "Dctcp", (shift,)),
-        Congestion::Swift(s) => {
-            let fields = (s.base, s.scaling, s.scaling_least, s.scaling_most, s.increase, s.decrease, s.most_decrease);
-            make(py, "Swift", fields)
-        }
-        Congestion::Bbr => make(py, "Bbr", ()),
-        Congestion::Dcqcn(d) => {
-            let fields = (d.report, d.alpha_timer, d.timer, d.counter, d.shift, d.increase, d.hyper_increase, d.least);
-            make(py, "Dcqcn", fields)
-        }
-        Congestion::Homa { scheduled } => make(py, "Homa", (scheduled,)),
-    }
-}
-
-fn transport<'py>(py: Python<'py>, t: &Transport, congestion: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let rank = match t.rank {
-        Rank::Level => "level",
-        Rank::Remaining => "remaining",
-        Rank::Deadline => "deadline",
-    };
-    let windows = (t.data_bytes, t.ack_bytes, t.initial_window, t.max_window, t.min_rto, t.max_rto, t.fixed_rto);
-    let fields = PyList::empty(py);
-    for field in windows.into_pyobject(py)? {
-        fields.append(field)?;
-    }
-    let rest = (t.dupacks, t.probe_after, congestion, rank, t.connections, t.sack, t.delayed_ack, t.handshake);
-    for field in rest.into_pyobject(py)? {
-        fields.append(field)?;
-    }
-    for field in (t.initial_rto, t.ect_again, t.least_window, t.sack_after_rto, t.ect_acks, t.ect_syn).into_pyobject(py)? {
-        fields.append(field)?;
-    }
-    make(py, "Transport", fields.to_tuple())
+/// The other way round.
+#[pyfunction]
+fn scheme_from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let scheme: Scheme = serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("scheme: {e}")))?;
+    made(py, &scheme)
 }
 
 /// A transport of today, with what it does about marks.
 #[pyfunction]
 fn linux<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    transport(py, &Transport::linux(hosts::congestion(&Part::new(congestion, "congestion"))?), congestion.clone())
+    made(py, &Transport::linux(read(&Part::new(congestion, "congestion"))?))
 }
 
 /// One of the study of ECN under Hadoop.
 #[pyfunction]
 fn hadoop<'py>(py: Python<'py>, congestion: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    transport(py, &Transport::hadoop(hosts::congestion(&Part::new(congestion, "congestion"))?), congestion.clone())
-}
-
-/// Budgets as Python has them: None is unlimited.
-fn limits<'py>(py: Python<'py>, budgets: &[u64]) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, budgets.iter().map(|&bytes| (bytes != u64::MAX).then_some(bytes)))
+    made(py, &Transport::hadoop(read(&Part::new(congestion, "congestion"))?))
 }
 
 /// What `Pause.headroom` says.
 #[pyfunction]
 fn headroom(cable: &Bound<'_, PyAny>, packet: &Bound<'_, PyAny>) -> PyResult<u64> {
     let place = Part::new(cable, "cable");
-    let cable = scenario::cable(&place)?;
+    let cable: Cable = read(&place)?;
     let per_byte = ps_per_byte(cable.rate).map_err(|e| place.refused(&e))?;
     Ok(Pause::headroom(cable.delay, per_byte, Part::new(packet, "packet").bytes()?))
 }
@@ -301,7 +223,7 @@ fn phases(senders: u32, epoch: Ps, seed: u64) -> PyResult<Vec<Ps>> {
 /// Figure 9's statistics of an outcome.
 #[pyfunction]
 fn regions<'py>(py: Python<'py>, outcome: &Bound<'py, PyAny>, fabric: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let fabric = scenario::leaf_spine(&Part::new(fabric, "fabric"))?;
+    let fabric = read(&Part::new(fabric, "fabric"))?;
     let Regions { short, medium, long, all, unfinished } = Regions::of(&columns::results(outcome)?, &fabric);
     let region = |Region { flows, mean, p99 }| make(py, "Region", (flows, mean, p99));
     make(py, "Regions", (region(short)?, region(medium)?, region(long)?, region(all)?, unfinished))
@@ -314,6 +236,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(host_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(fat_tree, module)?)?;
     module.add_function(wrap_pyfunction!(scheme, module)?)?;
+    module.add_function(wrap_pyfunction!(scheme_to_json, module)?)?;
+    module.add_function(wrap_pyfunction!(scheme_from_json, module)?)?;
     module.add_function(wrap_pyfunction!(linux, module)?)?;
     module.add_function(wrap_pyfunction!(hadoop, module)?)?;
     module.add_function(wrap_pyfunction!(headroom, module)?)?;

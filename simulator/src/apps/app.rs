@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Any of the applications.
 
+use serde::{Deserialize, Serialize};
+
 use crate::apps::barrier::{Barrier, Meeting};
 use crate::apps::bulk::{Bulk, BulkResult, Sending};
 use crate::apps::datagrams::Datagrams;
@@ -16,7 +18,8 @@ use crate::host::sockets::Event;
 use crate::net::topology::Topology;
 
 /// An application.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum App {
     /// Echo requests.
     Ping(Ping),
@@ -35,7 +38,7 @@ pub enum App {
 }
 
 /// What an application yields.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum AppResult {
     /// Round trips.
     Ping(Latencies),

@@ -1,27 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Iterations that end when everybody has heard of everybody.
 
+use serde::{Deserialize, Serialize};
+
 use crate::apps::check::{count, hosts, level, message, schedule};
 use crate::apps::net::{Message, Net};
 use crate::apps::time::Latencies;
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::core::units::{Duration, In, Instant, Octets};
 use crate::host::sockets::Event;
 use crate::net::topology::Topology;
 
 /// Hosts that in each iteration send a message to each other one, over the reliable transport, and begin the next when they have one
 /// from each. An iteration lasts from when the first host begins it to when the last one has all.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Barrier {
     /// Numbers of the hosts; each sends first to the one after it, then to the one after that.
     pub hosts: Vec<u32>,
     /// 0 is served first.
     pub level: u8,
     /// Bytes on the wire of a message; more than a data packet's are several packets.
+    #[serde(with = "In::<Octets>")]
     pub bytes: u32,
     /// When all begin the first iteration.
+    #[serde(with = "In::<Instant>")]
     pub first: Ps,
     /// From when a host has all messages to its next iteration.
+    #[serde(with = "In::<Duration>")]
     pub pause: Ps,
     /// How many.
     pub iterations: u32,

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A flow without end, as iperf sends it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::apps::check::{level, pair, schedule};
 use crate::apps::net::Net;
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::core::units::{Duration, In, Instant};
 use crate::host::flow::Flow;
 use crate::host::sockets::Event;
 use crate::net::topology::Topology;
 
 /// A host that always has something to send, over the hosts' reliable transport.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Bulk {
     /// Number of the sending host.
     pub src: u32,
@@ -19,12 +23,15 @@ pub struct Bulk {
     /// 0 is served first.
     pub level: u8,
     /// When it begins.
+    #[serde(with = "In::<Instant>")]
     pub start: Ps,
     /// When it hands over nothing new any more. What is under way then still arrives.
+    #[serde(with = "In::<Instant>")]
     pub until: Ps,
     /// Largest window in packets, as small buffers of a socket make it; none: the transport's.
     pub window: Option<u16>,
     /// What has been delivered is noted this often, from the start on.
+    #[serde(with = "In::<Duration>")]
     pub interval: Ps,
 }
 
@@ -48,7 +55,7 @@ impl Bulk {
 }
 
 /// What an endless flow has delivered.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct BulkResult {
     /// Bytes on the wire of the packets that had arrived in order by the end of each interval.
     pub delivered: Vec<u64>,

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Datagrams at set times, each with how long it was under way.
 
+use serde::{Deserialize, Serialize};
+
 use crate::apps::check::{count, level, pair, positive, schedule};
 use crate::core::error::Result;
 use crate::core::time::Ps;
+use crate::core::units::{In, Instant, Octets};
 use crate::host::traffic::Gap;
 use crate::net::topology::Topology;
 
 /// A host that sends datagrams which nobody answers. Each takes from when it is handed over, to a limiter if there is one, to when it
 /// arrives. A [`Source`](crate::Source) costs less, and tells of all of its datagrams together.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Datagrams {
     /// Number of the sending host.
     pub src: u32,
@@ -18,10 +22,13 @@ pub struct Datagrams {
     /// 0 is served first.
     pub level: u8,
     /// Time of the first one; with Poisson gaps the first is counted from it.
+    #[serde(with = "In::<Instant>")]
     pub first: Ps,
     /// Between two.
+    #[serde(rename = "spacing")]
     pub gap: Gap,
     /// Bytes on the wire.
+    #[serde(with = "In::<Octets>")]
     pub bytes: u16,
     /// How many.
     pub count: u32,

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A job of maps, a shuffle and reducers, as Hadoop runs it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::apps::check::{count, hosts, level, schedule};
 use crate::apps::net::{Message, Net};
 use crate::apps::time::Span;
 use crate::core::error::{Error, Result};
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
+use crate::core::units::{In, Instant, Octets};
 use crate::host::result::FlowResult;
 use crate::host::sockets::Event;
 use crate::net::topology::Topology;
@@ -14,13 +17,15 @@ use crate::net::topology::Topology;
 /// Maps run in the nodes' slots, in order; each reducer fetches its share of every map that has ended, in random order and a few at a
 /// time, and reduces when it has all. A fetch is one flow from the map's node to the reducer's; what asks for it is not simulated.
 /// What is on the reducer's node already takes no time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MapReduce {
     /// Numbers of the hosts. Reducers are on them in turn; so are the first maps, and then a node whose map has ended takes the next.
     pub nodes: Vec<u32>,
     /// Of all fetches; 0 is served first.
     pub level: u8,
     /// When the first maps begin.
+    #[serde(with = "In::<Instant>")]
     pub first: Ps,
     /// How many maps.
     pub maps: u32,
@@ -29,6 +34,7 @@ pub struct MapReduce {
     /// How long one runs.
     pub map_time: Span,
     /// Bytes on the wire of a map's output; the first reducers get a byte more if they do not divide it.
+    #[serde(with = "In::<Octets>")]
     pub map_bytes: u64,
     /// How many reducers.
     pub reducers: u32,
@@ -71,7 +77,7 @@ impl MapReduce {
 }
 
 /// What has become of a job; none is what has not happened.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MapReduceResult {
     /// When each map ended.
     pub mapped: Vec<Option<Ps>>,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Datagrams at set times: echo requests and their round trips, or such as nobody answers.
 
+use serde::{Deserialize, Serialize};
+
 use crate::apps::check::{count, level, pair, positive, schedule};
 use crate::apps::datagrams::Datagrams;
 use crate::apps::net::Net;
@@ -8,13 +10,15 @@ use crate::apps::time::Latencies;
 use crate::core::error::Result;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
+use crate::core::units::{Duration, In, Instant, Octets};
 use crate::host::sockets::Event;
 use crate::host::traffic::Gap;
 use crate::net::topology::Topology;
 
 /// A host that sends datagrams which another one sends back. A round trip lasts from when the request is handed over, to a limiter
 /// if there is one, to when the answer arrives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ping {
     /// Number of the host that asks.
     pub src: u32,
@@ -23,14 +27,18 @@ pub struct Ping {
     /// Of requests and answers; 0 is served first.
     pub level: u8,
     /// Time of the first one; with Poisson gaps the first is counted from it.
+    #[serde(with = "In::<Instant>")]
     pub first: Ps,
     /// Between two requests; they do not wait for answers.
+    #[serde(rename = "spacing")]
     pub gap: Gap,
     /// Bytes on the wire, of requests and of answers.
+    #[serde(with = "In::<Octets>")]
     pub bytes: u16,
     /// How many requests.
     pub count: u32,
     /// How long the host takes to answer.
+    #[serde(with = "In::<Duration>")]
     pub turnaround: Ps,
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Clock synchronisation by IEEE 1588's delay request-response mechanism, end to end, in two steps.
 
+use serde::{Deserialize, Serialize};
+
 use crate::apps::check::{count, hosts, level, positive, schedule};
 use crate::apps::net::Net;
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::core::units::{Duration, In, Instant, Octets};
 use crate::host::sockets::Event;
 use crate::net::topology::Topology;
 
@@ -13,7 +16,8 @@ use crate::net::topology::Topology;
 /// In each interval a slave gets a Sync and the `Follow_Up` that says when it left; then it sends a `Delay_Req`, and the `Delay_Resp` says
 /// when that arrived. Messages are stamped when the host's limiter lets them go, as in the driver, and when they arrive. Each slave
 /// has datagrams of its own, slave i from i/n of an interval on, so that slaves do not queue behind each other.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ptp {
     /// Number of the master's host.
     pub master: u32,
@@ -22,10 +26,13 @@ pub struct Ptp {
     /// Of all messages; 0 is served first.
     pub level: u8,
     /// Bytes on the wire of each message.
+    #[serde(with = "In::<Octets>")]
     pub bytes: u16,
     /// Time of the first Sync.
+    #[serde(with = "In::<Instant>")]
     pub first: Ps,
     /// Between two of a slave.
+    #[serde(with = "In::<Duration>")]
     pub interval: Ps,
     /// Syncs for each slave.
     pub count: u32,
@@ -52,7 +59,7 @@ impl Ptp {
 }
 
 /// What slaves have computed, one value an exchange, in the order in which the Syncs were sent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PtpResult {
     /// When the Sync was handed over.
     pub starts: Vec<Ps>,

@@ -1,29 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Requests and responses over the hosts' reliable transport, as a key-value store's.
 
+use serde::{Deserialize, Serialize};
+
 use crate::apps::check::{count, hosts, level, message, positive, schedule};
 use crate::apps::net::{Message, Net};
 use crate::apps::time::{Latencies, Span};
 use crate::core::error::Result;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
+use crate::core::units::{Duration, In, Instant, Octets};
 use crate::host::sockets::Event;
 use crate::host::traffic::Gap;
 use crate::net::topology::Topology;
 
 /// A kind of request, such as GET and SET.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Exchange {
     /// Bytes on the wire of the request; more than a data packet's are several packets.
+    #[serde(with = "In::<Octets>")]
     pub request: u32,
     /// Bytes on the wire of the response.
+    #[serde(with = "In::<Octets>")]
     pub response: u32,
     /// Its share is this over the sum of all weights.
     pub weight: u32,
 }
 
 /// When requests are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Arrival {
     /// Whatever becomes of those before, each to a server drawn evenly, over a connection of it that is idle or else a new one.
     Open(Gap),
@@ -32,13 +39,15 @@ pub enum Arrival {
         /// How many.
         connections: u32,
         /// From a response to the next request.
+        #[serde(with = "In::<Duration>")]
         think: Ps,
     },
 }
 
 /// A client whose requests servers answer. The latency of one is from when it is handed over to when all of its response has arrived.
 /// Servers serve all requests side by side.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Requests {
     /// Number of the client's host.
     pub client: u32,
@@ -47,6 +56,7 @@ pub struct Requests {
     /// Of requests and responses; 0 is served first.
     pub level: u8,
     /// Time of the first one; with Poisson gaps the first is counted from it.
+    #[serde(with = "In::<Instant>")]
     pub first: Ps,
     /// When they are made.
     pub arrival: Arrival,
@@ -57,6 +67,7 @@ pub struct Requests {
     /// How many requests.
     pub count: u32,
     /// When the client makes no more of them, though there may have been fewer; none: it makes them all.
+    #[serde(with = "In::<Instant>")]
     pub until: Option<Ps>,
 }
 
@@ -85,7 +96,7 @@ impl Requests {
 }
 
 /// What has become of requests.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RequestsResult {
     /// From request to response.
     pub latencies: Latencies,

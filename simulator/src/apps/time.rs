@@ -1,16 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Times that applications take: of computing, and until something has ended.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
+use crate::core::units::{Duration, In};
 
 /// A time of computing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
 pub enum Span {
     /// Always this.
     Fixed(Ps),
     /// Exponential with this mean.
     Exponential(Ps),
+}
+
+/// As it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Span", deny_unknown_fields)]
+enum Written {
+    Fixed(#[serde(with = "In::<Duration>")] Ps),
+    Exponential {
+        #[serde(with = "In::<Duration>")]
+        mean: Ps,
+    },
+}
+
+impl From<Written> for Span {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Fixed(time) => Span::Fixed(time),
+            Written::Exponential { mean } => Span::Exponential(mean),
+        }
+    }
+}
+
+impl From<Span> for Written {
+    fn from(span: Span) -> Self {
+        match span {
+            Span::Fixed(time) => Written::Fixed(time),
+            Span::Exponential(mean) => Written::Exponential { mean },
+        }
+    }
 }
 
 impl Span {
@@ -28,7 +61,7 @@ impl Span {
 }
 
 /// How long things took, in the order of their start.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Latencies {
     /// When each began.
     pub starts: Vec<Ps>,

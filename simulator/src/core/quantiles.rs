@@ -1,14 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A distribution of times, given by quantiles.
 
+use serde::Deserialize;
+
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::core::units::{Duration, In};
 
 /// A distribution of times.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct Quantiles {
     /// Share of the draws, of `u32::MAX`, that does not exceed a time.
     points: Vec<(u32, Ps)>,
+}
+
+/// As it is written.
+#[derive(Deserialize)]
+#[serde(rename = "Quantiles", deny_unknown_fields)]
+struct Written {
+    points: Vec<Point>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "a percentage and a time")]
+struct Point(f64, #[serde(with = "In::<Duration>")] Ps);
+
+impl TryFrom<Written> for Quantiles {
+    type Error = Error;
+
+    fn try_from(written: Written) -> Result<Self> {
+        Quantiles::new(&written.points.iter().map(|Point(percent, time)| (*percent, *time)).collect::<Vec<_>>())
+    }
 }
 
 impl Quantiles {

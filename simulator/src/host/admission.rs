@@ -5,13 +5,18 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::rng::Rng;
 use crate::core::time::{Ps, S};
+use crate::core::units::{Duration, In};
 
 /// Settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Aequitas {
     /// By level: most time for each packet of a flow; none: everything is admitted, and nothing judged.
+    #[serde(with = "In::<Duration>")]
     pub targets: [Option<Ps>; 8],
     /// Share of flows that shall meet it, in thousandths.
     pub share: u32,

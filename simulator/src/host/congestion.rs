@@ -11,6 +11,8 @@ mod swift;
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
+
 use self::bbr::Bbr;
 use self::cubic::Cubic;
 pub use self::dcqcn::Dcqcn;
@@ -25,7 +27,8 @@ pub(crate) const ONE: u32 = 1 << 16;
 const ALPHA: u32 = 1 << 20;
 
 /// What a sender does about marks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Congestion {
     /// Marks say nothing: Reno's window (RFC 5681).
     Reno,

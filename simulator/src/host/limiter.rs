@@ -3,8 +3,11 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::core::units::{Budget, Duration, In};
 use crate::host::admission::Aequitas;
 use crate::host::flow::Flow;
 
@@ -12,15 +15,18 @@ use crate::host::flow::Flow;
 pub type Budgets = [u64; 8];
 
 /// What holds a host back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Limiter {
     /// Nothing.
     None,
     /// The published scripts' token bucket: one a flow, full at its start and every epoch later; the rest is dropped.
     PerFlow {
         /// Time between two fillings.
+        #[serde(with = "In::<Duration>")]
         epoch: Ps,
         /// By the flow's level.
+        #[serde(with = "In::<Budget>")]
         budgets: Budgets,
     },
     /// QJump as the paper's text and the kernel module have it.
@@ -30,7 +36,8 @@ pub enum Limiter {
 }
 
 /// What becomes of packets that exceed a budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// They wait for the next epoch.
     Delay,
@@ -39,7 +46,8 @@ pub enum Mode {
 }
 
 /// When epochs begin, in the words of the kernel module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Epochs {
     /// When the last has passed and there is something to send: two budgets may leave back to back across an edge.
     FirstPacket,
@@ -50,11 +58,14 @@ pub enum Epochs {
 }
 
 /// A limit for each host and level. ACKs are not held back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PerHost {
     /// Length of an epoch.
+    #[serde(with = "In::<Duration>")]
     pub epoch: Ps,
     /// By the level.
+    #[serde(with = "In::<Budget>")]
     pub budgets: Budgets,
     /// What becomes of what exceeds them.
     pub mode: Mode,

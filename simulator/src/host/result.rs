@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What becomes of flows and datagrams.
 
+use serde::Serialize;
+
 use crate::core::time::Ps;
 
 /// One flow's fate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FlowResult {
     /// When its first byte was handed over.
     pub start: Ps,
@@ -34,7 +36,7 @@ impl FlowResult {
 }
 
 /// One source's datagrams.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SourceResult {
     /// Delivered datagrams.
     pub delivered: u64,
@@ -47,7 +49,7 @@ pub struct SourceResult {
 }
 
 /// Times that delivered packets took, from leaving the host's limiter to the receiving host.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Latency {
     /// Packets.
     pub packets: u64,

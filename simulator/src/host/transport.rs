@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Transports as hosts of today have them, beside those of Figure 9.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, MS, S};
+use crate::core::units::{Duration, In, Octets};
 pub use crate::host::congestion::Congestion;
 use crate::host::congestion::Windows;
 use crate::packet::Kind;
@@ -11,7 +14,8 @@ use crate::packet::Kind;
 pub(crate) const DATA: u16 = 1500;
 
 /// By what queues with priorities tell data apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Rank {
     /// The flow's level.
     Level,
@@ -22,24 +26,30 @@ pub enum Rank {
 }
 
 /// Reliable transport.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 // Each is a switch of its own.
 #[allow(clippy::struct_excessive_bools)]
 pub struct Transport {
     /// Bytes of a data packet on the wire.
+    #[serde(with = "In::<Octets>")]
     pub data_bytes: u16,
     /// Bytes of an ACK on the wire, and of a probe, SYN or SYN-ACK.
+    #[serde(with = "In::<Octets>")]
     pub ack_bytes: u16,
     /// Window of a new connection and after idleness, in packets.
     pub initial_window: u32,
     /// Largest window, in packets.
     pub max_window: u32,
     /// Smallest retransmission timeout.
+    #[serde(with = "In::<Duration>")]
     pub min_rto: Ps,
     /// The one before a round-trip time was measured, 1 s by RFC 6298 (section 2.1), or the smallest if that is larger; none: the
     /// smallest, as in the published scripts. A connection's setup measures one.
+    #[serde(with = "In::<Duration>")]
     pub initial_rto: Option<Ps>,
     /// Largest one.
+    #[serde(with = "In::<Duration>")]
     pub max_rto: Ps,
     /// The timeout is always `min_rto` and does not double; that of a SYN does not either.
     pub fixed_rto: bool,
@@ -53,9 +63,11 @@ pub struct Transport {
     pub sack_after_rto: bool,
     /// How long a packet in order waits for a second, to be acknowledged with it (RFC 5681, section 4.2); none: each is
     /// acknowledged alone.
+    #[serde(with = "In::<Duration>")]
     pub delayed_ack: Option<Ps>,
     /// A new connection begins with a SYN, which is sent again after this time, then after twice it and so on (RFC 6298); none: it
     /// begins with data. The setup is part of the flow's time.
+    #[serde(with = "In::<Duration>")]
     pub handshake: Option<Ps>,
     /// Data sent again is ECN-capable too, as in ns-2; RFC 3168 (section 6.1.5) has it not be.
     pub ect_again: bool,

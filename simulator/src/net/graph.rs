@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Any network of switches, whose cables may fail, and the fat-tree among them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::core::units::{In, Instant};
 use crate::net::topology::{Cable, Change, Shape, Topology, Tree};
 
 /// A cable, or all cables between two switches, that fails.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Failure {
     /// A node at its end.
     pub one: String,
     /// The other one.
     pub other: String,
     /// From then on. What it carries and what waits for it is lost; switches know at once.
+    #[serde(with = "In::<Instant>")]
     pub down: Ps,
     /// Until then; none: for ever.
+    #[serde(with = "In::<Instant>")]
     pub up: Option<Ps>,
 }
 

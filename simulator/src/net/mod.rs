@@ -14,3 +14,4 @@ pub(crate) mod routes;
 pub(crate) mod shortest;
 pub(crate) mod stats;
 pub(crate) mod topology;
+mod written;

@@ -4,8 +4,11 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::core::units::{In, Size};
 use crate::packet::Packet;
 
 /// IEEE 802.3x flow control (802.3, annex 31B): a switch that holds `xoff` bytes of what came in by a port asks the other end of
@@ -14,7 +17,8 @@ use crate::packet::Packet;
 ///
 /// With `per_level` it is priority flow control (IEEE 802.1Qbb, now 802.1Q, section 36): the same for each of the eight levels by
 /// itself, of which ACKs are the first, with one frame for all that have something to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
 pub struct Pause {
     /// Bytes held of one port, or of one level of it.
     pub xoff: u64,
@@ -25,6 +29,47 @@ pub struct Pause {
     pub buffer: u64,
     /// Pauses are of levels, not of links.
     pub per_level: bool,
+}
+
+/// As it is written: which of the two it is says the name.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+enum Written {
+    Pause {
+        #[serde(with = "In::<Size>")]
+        xoff: u64,
+        #[serde(with = "In::<Size>")]
+        xon: u64,
+        #[serde(with = "In::<Size>")]
+        buffer: u64,
+    },
+    Pfc {
+        #[serde(with = "In::<Size>")]
+        xoff: u64,
+        #[serde(with = "In::<Size>")]
+        xon: u64,
+        #[serde(with = "In::<Size>")]
+        buffer: u64,
+    },
+}
+
+impl From<Written> for Pause {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Pause { xoff, xon, buffer } => Pause { xoff, xon, buffer, per_level: false },
+            Written::Pfc { xoff, xon, buffer } => Pause { xoff, xon, buffer, per_level: true },
+        }
+    }
+}
+
+impl From<Pause> for Written {
+    fn from(Pause { xoff, xon, buffer, per_level }: Pause) -> Self {
+        if per_level {
+            Written::Pfc { xoff, xon, buffer }
+        } else {
+            Written::Pause { xoff, xon, buffer }
+        }
+    }
 }
 
 /// Bytes of a pause frame.

@@ -4,12 +4,15 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::rng::mix;
 use crate::net::shortest::Shortest;
 use crate::net::topology::{Node, Shape, Topology};
 
 /// How a packet's path is chosen among equal ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Routing {
     /// Every packet takes the next link in turn; each switch counts for every switch of destination.
     Spray,

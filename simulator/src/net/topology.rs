@@ -3,21 +3,27 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
 use crate::core::quantiles::Quantiles;
 use crate::core::time::{ps_per_byte, Ps};
+use crate::core::units::{Duration, In};
 
 /// A cable: the same rate and delay in both directions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cable {
     /// Bit/s.
     pub rate: u64,
     /// From the last bit's departure to its arrival, with what the node at the end takes to look at the packet.
+    #[serde(with = "In::<Duration>")]
     pub delay: Ps,
 }
 
 /// Racks of hosts, every rack's switch joined to every spine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LeafSpine {
     /// Number of racks.
     pub racks: u32,

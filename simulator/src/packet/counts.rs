@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Numbers of packets.
 
+use serde::Serialize;
+
 use crate::packet::KINDS;
 
 /// Packets by what they are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ByKind {
     /// Data of flows.
     pub data: u64,

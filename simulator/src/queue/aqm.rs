@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What queues do before they are full: settings of random early detection and `CoDel`, and whom they spare.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, S};
+use crate::core::units::{Duration, Fraction, In, Octets};
 use crate::packet::{Kind, Packet};
 use crate::queue::limit::Limit;
 
@@ -14,15 +17,18 @@ const LARGEST_WEIGHT: u32 = 16;
 const LARGEST_THRESHOLD: u64 = 1 << 37;
 
 /// Which packets that are not ECN-capable active queue management queues where it would drop them. What is ECN-capable is marked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Protection {
     /// None.
     Default,
     /// Those with the ECE bit: SYNs and SYN-ACKs of ECN-capable flows, ACKs that echo a mark.
     EceBit,
     /// SYNs, SYN-ACKs, ACKs and probes, whatever their bits: only data and datagrams are dropped early.
+    #[serde(rename = "ack+syn")]
     AckSyn,
     /// All, as Linux's `red ... nodrop`.
+    #[serde(rename = "nodrop")]
     NoDrop,
 }
 
@@ -38,10 +44,12 @@ impl Protection {
 }
 
 /// How random early detection spaces its actions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reading {
     /// ns-2's `RED` with its default `wait_`: 1/p to 2/p packets from one action to the next; where the queue is counted in bytes,
     /// the probability grows with the packet's size over the mean one. An empty queue acts on nothing.
+    #[serde(rename = "ns-2")]
     Ns2,
     /// Linux's `sch_red`: 1 to 1/p packets, of any size. While the link idles the average falls by (1 − weight) for every mean
     /// packet that could have been sent, and in proportion for the rest; Linux reads about the same off a table of powers of two.
@@ -49,18 +57,21 @@ pub enum Reading {
 }
 
 /// Thresholds of random early detection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Profile {
     /// The probability is 0 where the average is below. So many packets are so many mean ones.
     pub min: Limit,
     /// Where the probability is `max_p`.
     pub max: Limit,
     /// In millionths.
+    #[serde(with = "In::<Fraction>")]
     pub max_p: u32,
 }
 
 /// Random early detection (Floyd and Jacobson, 1993) on the average queue, which counts the packet being sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Red {
     /// Of the queue behind it.
     pub limit: Limit,
@@ -75,11 +86,13 @@ pub struct Red {
     /// Every packet counts as a mean one; else its bytes.
     pub in_packets: bool,
     /// Bytes of a mean packet.
+    #[serde(with = "In::<Octets>")]
     pub mean_packet: u16,
     /// Spacing of actions.
     pub reading: Reading,
     /// In millionths: where the probability is as large or larger, ECN-capable packets are dropped too; none: never.
     /// 1,000,000 is Linux's `harddrop`.
+    #[serde(with = "In::<Fraction>")]
     pub mark_p: Option<u32>,
     /// Who is not dropped early.
     pub protection: Protection,
@@ -155,13 +168,16 @@ impl Profile {
 
 /// Controlled delay (RFC 8289): drops from the head, or marks, while packets wait `target` or longer throughout an `interval`,
 /// after the n-th after `interval` / sqrt(n) again. One packet may always wait, the largest seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CoDel {
     /// Of the queue, without the packet being sent.
     pub limit: Limit,
     /// Acceptable wait; the RFC's is 5 ms for the Internet.
+    #[serde(with = "In::<Duration>")]
     pub target: Ps,
     /// A round trip or longer; the RFC's is 100 ms.
+    #[serde(with = "In::<Duration>")]
     pub interval: Ps,
     /// Who is not dropped early.
     pub protection: Protection,

@@ -2,24 +2,31 @@
 //! `DualPI2` (RFC 9332, appendix A): a queue for flows that answer marks in proportion to their share (L4S), which is short, and one
 //! for all others, which is not; both make way for each other as if each flow had the same share.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, MS, US};
+use crate::core::units::{Duration, In, Size};
 use crate::packet::{Kind, Packet, Pool, SCALABLE};
 use crate::queue::fifo::Fifo;
 use crate::queue::integral::Integral;
 
 /// Two coupled queues: data of DCTCP that may be marked is in the one, everything else in the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DualPi2 {
     /// Bytes of both, without the packet being sent.
+    #[serde(with = "In::<Size>")]
     pub limit: u64,
     /// Of the base probability p': classic packets are dropped, or marked, with p'^2.
     pub control: Integral,
     /// Packets of the other queue are marked with this times p', or by their own wait if that is more.
     pub coupling: u32,
     /// A wait that is marked with 0.
+    #[serde(with = "In::<Duration>")]
     pub least: Ps,
     /// So much longer waits are marked with 1; 0: a step.
+    #[serde(with = "In::<Duration>")]
     pub range: Ps,
     /// Hundredths of the link that classic packets have at least.
     pub classic_share: u32,

@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The proportional integral controller that PIE and `DualPI2` have in common.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, S, US};
+use crate::core::units::{Duration, Gain, In};
 
 /// The longest time.
 const LONGEST: Ps = 1_000 * S;
 
 /// A controller's settings: by every `update` a probability grows by `alpha` (delay - `target`) + `beta` (delay - the last one).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Integral {
     /// Delay that is kept.
+    #[serde(with = "In::<Duration>")]
     pub target: Ps,
     /// Time between two updates.
+    #[serde(with = "In::<Duration>")]
     pub update: Ps,
     /// In thousandths of 1/s.
+    #[serde(with = "In::<Gain>")]
     pub alpha: u64,
     /// In thousandths of 1/s.
+    #[serde(with = "In::<Gain>")]
     pub beta: u64,
 }
 

@@ -2,8 +2,11 @@
 //! Eight levels, each of which marks by what waits of it: what DCQCN asks of a switch with a queue for each class (Zhu et al.,
 //! SIGCOMM 2015, section 3.1 and figure 5).
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::Result;
 use crate::core::rng::Rng;
+use crate::core::units::{Fraction, In, Size};
 use crate::queue::aqm::{Profile, MILLION};
 use crate::queue::levels::LEVELS;
 use crate::queue::limit::Limit;
@@ -11,15 +14,20 @@ use crate::queue::wfq::Wfq;
 
 /// Levels, the most urgent first or by weight, that mark; ACKs are of the first. What may be marked is so with a probability that goes
 /// from 0 where `min` bytes of its level wait to `max_p` at `max`, and always from there on; nothing is dropped early.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LevelRed {
     /// Bytes of each level, without the packet being sent; what does not fit is dropped.
+    #[serde(with = "In::<Size>")]
     pub limit: u64,
     /// Bytes that wait, without the packet being sent.
+    #[serde(with = "In::<Size>")]
     pub min: u64,
     /// The same.
+    #[serde(with = "In::<Size>")]
     pub max: u64,
     /// In millionths.
+    #[serde(with = "In::<Fraction>")]
     pub max_p: u32,
     /// Shares of the levels that wait, as [`Wfq`] has them; none: the most urgent is served.
     pub weights: Option<[u32; LEVELS]>,

@@ -22,7 +22,8 @@ struct Served {
 }
 
 /// pFabric's queue (Alizadeh et al., SIGCOMM'13, section 4.1): sends the first packet of the flow whose packet has the least
-/// remaining, so that a flow stays in order; drops the packet with the most remaining. A few packets, searched linearly, and only when the flow that is served has none left of least rank.
+/// remaining, so that a flow stays in order; drops the packet with the most remaining. A few packets, searched linearly, and only when
+/// the flow that is served has none left of least rank.
 #[derive(Debug, Clone)]
 pub(crate) struct Remaining {
     acks: VecDeque<u32>,

@@ -2,9 +2,12 @@
 //! PIE (RFC 8033): a probability to drop what comes, or mark it, so that the delay stays at a target. A link's queue in the order of
 //! arrival knows its delay at any time; so updates are made up for when the next packet comes, each with the delay of its own time.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
 use crate::core::rng::Rng;
 use crate::core::time::{Ps, MS};
+use crate::core::units::{Duration, Fraction, In};
 use crate::packet::Packet;
 use crate::queue::aqm::Protection;
 use crate::queue::integral::Integral;
@@ -12,15 +15,18 @@ use crate::queue::limit::Limit;
 
 /// Proportional integral controller enhanced (RFC 8033, sections 4 and 5), without its optional parts but marks and the accumulated
 /// probability.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Pie {
     /// Of the queue behind it.
     pub limit: Limit,
     /// `QDELAY_REF`, `T_UPDATE` and the gains.
     pub control: Integral,
     /// `MAX_BURST`: nothing is dropped for so long after a time of short delays.
+    #[serde(with = "In::<Duration>")]
     pub burst: Ps,
     /// `mark_ecnth` in millionths: ECN-capable packets are marked up to this probability, and dropped above it.
+    #[serde(with = "In::<Fraction>")]
     pub mark_p: u32,
     /// Who is not dropped early.
     pub protection: Protection,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a scheme says of a queue.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
+use crate::core::units::{In, Size};
 use crate::queue::aqm::{CoDel, Red};
 use crate::queue::dual::DualPi2;
 use crate::queue::level_red::LevelRed;
@@ -11,7 +14,8 @@ use crate::queue::timed::TimeAware;
 use crate::queue::wfq::Wfq;
 
 /// A link's queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Queue {
     /// First come, first served; what does not fit is dropped.
     DropTail(Limit),
@@ -19,8 +23,10 @@ pub enum Queue {
     /// queue was shorter: what ns-2's RED does without averaging.
     Marking {
         /// Bytes.
+        #[serde(with = "In::<Size>")]
         limit: u64,
         /// Bytes.
+        #[serde(with = "In::<Size>")]
         threshold: u64,
     },
     /// First come, first served; marks every ECN-capable packet that finds `threshold` or more, as hardware and Linux do.
@@ -38,20 +44,24 @@ pub enum Queue {
     /// the packet being sent.
     Priority {
         /// Bytes.
+        #[serde(with = "In::<Size>")]
         limit: u64,
     },
     /// pFabric's: least remaining first, a flow in order, most remaining dropped. `limit` bytes without the packet being sent.
     /// Datagrams count as if one more than their level remained.
     PFabric {
         /// Bytes.
+        #[serde(with = "In::<Size>")]
         limit: u64,
     },
     /// Deficit round robin: flows that wait have turns, of `quantum` bytes each; where packets do not fit, the longest flow gives up
     /// its newest. A source or a channel of datagrams is a flow. `limit` bytes without the packet being sent.
     RoundRobin {
         /// Bytes.
+        #[serde(with = "In::<Size>")]
         limit: u64,
         /// Bytes.
+        #[serde(with = "In::<Size>")]
         quantum: u32,
     },
     /// Levels by weight.

@@ -2,10 +2,13 @@
 //! Gates that open and close by the clock (IEEE 802.1Qbv, now 802.1Q, section 8.6.8.4): of levels whose gates are open the most
 //! urgent is served. A packet begins only if it ends before its gate closes, which is the guard band, of each packet's own length.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, S};
+use crate::core::units::{Duration, In, Size};
 use crate::packet::Pool;
-use crate::queue::levels::{open, Levels};
+use crate::queue::levels::{open, Levels, LEVELS};
 use crate::queue::next::Next;
 use crate::queue::priority::BANDS;
 
@@ -15,7 +18,8 @@ const ENTRIES: usize = 16;
 const LONGEST: Ps = 1_000 * S;
 
 /// Eight levels with gates; ACKs are of the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "GateList", into = "GateList")]
 pub struct TimeAware {
     /// Bytes of each level, without the packet being sent; what does not fit, or is longer than its gate is ever open, is dropped.
     limit: u64,
@@ -26,6 +30,57 @@ pub struct TimeAware {
     /// Levels whose gates are open in it, a bit each.
     gates: [u8; ENTRIES],
     cycle: Ps,
+}
+
+/// As it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "TimeAware", deny_unknown_fields)]
+struct GateList {
+    #[serde(with = "In::<Size>")]
+    limit: u64,
+    entries: Vec<Entry>,
+    #[serde(with = "In::<Duration>")]
+    base: Ps,
+}
+
+/// How long it lasts, and the levels whose gates are open.
+#[derive(Serialize, Deserialize)]
+#[serde(expecting = "a time and levels")]
+struct Entry(#[serde(with = "In::<Duration>")] Ps, Vec<Level>);
+
+/// 0 to 7.
+#[derive(Serialize, Deserialize)]
+#[serde(try_from = "u8")]
+struct Level(u8);
+
+impl TryFrom<u8> for Level {
+    type Error = String;
+
+    fn try_from(level: u8) -> std::result::Result<Self, String> {
+        if usize::from(level) < LEVELS {
+            Ok(Level(level))
+        } else {
+            Err(format!("{level} is not a level from 0 to {}", LEVELS - 1))
+        }
+    }
+}
+
+impl TryFrom<GateList> for TimeAware {
+    type Error = Error;
+
+    fn try_from(told: GateList) -> Result<Self> {
+        let gates = |levels: &[Level]| levels.iter().fold(0, |gates, level| gates | 1 << level.0);
+        let entries: Vec<(Ps, u8)> = told.entries.iter().map(|Entry(lasts, levels)| (*lasts, gates(levels))).collect();
+        TimeAware::new(told.limit, told.base, &entries)
+    }
+}
+
+impl From<TimeAware> for GateList {
+    fn from(of: TimeAware) -> Self {
+        let levels = |gates: u8| (0..LEVELS as u8).filter(|level| gates >> level & 1 == 1).map(Level).collect();
+        let entries = of.entries().map(|(lasts, gates)| Entry(lasts, levels(gates))).collect();
+        GateList { limit: of.limit, entries, base: of.base }
+    }
 }
 
 impl TimeAware {

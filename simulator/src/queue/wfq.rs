@@ -6,16 +6,21 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::core::units::{In, Size};
 use crate::packet::Pool;
 use crate::queue::levels::{open, Levels, LEVELS};
 use crate::queue::priority::BANDS;
 
 /// Weighted fair queueing among eight levels; ACKs are of the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Wfq {
     /// Bytes of each level, without the packet being sent; what does not fit is dropped.
+    #[serde(with = "In::<Size>")]
     pub limit: u64,
     /// Shares of the levels that wait.
     pub weights: [u32; LEVELS],

@@ -11,3 +11,4 @@ pub(crate) mod scheme;
 pub(crate) mod series;
 pub(crate) mod watch;
 pub(crate) mod workload;
+mod written;

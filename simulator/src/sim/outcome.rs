@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a run yields.
 
+use serde::Serialize;
+
 use crate::apps::running::Apps;
 use crate::apps::AppResult;
 use crate::core::event::{HAND_OVER, INDEX};
@@ -11,7 +13,7 @@ use crate::net::network::Network;
 use crate::packet::counts::ByKind;
 
 /// What was counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// Handed over by the hosts' transports, every retransmission anew.
     pub sent: ByKind,
@@ -49,7 +51,7 @@ pub struct Counters {
 }
 
 /// All that a run yields.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// Those of the list or of the distribution, in the order of start, source, destination and size.
     pub flows: Vec<FlowResult>,

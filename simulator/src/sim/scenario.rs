@@ -9,7 +9,21 @@ use crate::sim::outcome::Outcome;
 use crate::sim::scheme::Scheme;
 use crate::sim::workload::Workload;
 
-/// All that a run depends on.
+/// All that a run depends on. It may be written in JSON, or any other format of serde's:
+///
+/// ```
+/// let written = r#"{
+///     "topology": {"LeafSpine": {"racks": 1, "hosts_per_rack": 2, "spines": 0,
+///                                "edge": {"rate": 10000000000, "delay": 1000000}, "uplink": {"rate": 40000000000, "delay": 0}}},
+///     "scheme": {"Named": "dctcp"},
+///     "flows": {"Flows": [{"start": 0, "src": 0, "dst": 1, "packets": 1}]}
+/// }"#;
+/// let scenario: qjump_sim::Scenario = serde_json::from_str(written)?;
+/// // A packet of 1,500 bytes crosses two links, and an ACK of 40 goes back.
+/// let there_and_back = 2 * (1_200_000 + 1_000_000) + 2 * (32_000 + 1_000_000);
+/// assert_eq!(scenario.run()?.flows[0].finish, Some(there_and_back));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// The network.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Schemes: what queues, hosts and limiters do, with those of QJump's Figure 9 as its published ns-2 scripts run them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::error::{Error, Result};
 use crate::host::hosts::{Manner, TRANSPORTS};
 use crate::host::limiter::Limiter;
@@ -12,7 +14,8 @@ use crate::net::routes::Routing;
 use crate::queue::setting::Queue;
 
 /// Everything but network and traffic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Scheme {
     /// Paths among equal ones.
     pub routing: Routing,
@@ -27,11 +30,38 @@ pub struct Scheme {
     /// At the hosts.
     pub transport: Transport,
     /// Other ones, which flows may have instead: numbers 1 to 3.
+    #[serde(with = "others")]
     pub others: [Option<Transport>; TRANSPORTS - 1],
     /// Between transport and the host's queue.
     pub limiter: Limiter,
     /// Largest flow of levels 0 to 6, in packets; larger ones have level 7.
     pub levels: [u32; 7],
+}
+
+/// Other transports are written as a list of those that there are.
+mod others {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::{Transport, TRANSPORTS};
+
+    const MOST: usize = TRANSPORTS - 1;
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[Option<Transport>; MOST], D::Error> {
+        let list = Vec::<Transport>::deserialize(from)?;
+        if list.len() > MOST {
+            return Err(D::Error::custom(format!("it has {} transports, more than {MOST}", list.len())));
+        }
+        let mut others = [None; MOST];
+        for (other, transport) in others.iter_mut().zip(list) {
+            *other = Some(transport);
+        }
+        Ok(others)
+    }
+
+    pub fn serialize<S: Serializer>(others: &[Option<Transport>; MOST], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(others.iter().flatten())
+    }
 }
 
 impl Scheme {

@@ -152,15 +152,15 @@ impl Sizes {
     /// Less than two points; shares that do not rise from 0 to 1; sizes that fall, or are 0.
     pub fn new(points: &[(u32, f64)]) -> Result<Self> {
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
-            return Err(Error::new("sizes: the distribution has no point"));
+            return Err(Error::new("the distribution has no point"));
         };
         if first.1.to_bits() != 0 || last.1.to_bits() != 1f64.to_bits() || first.0 == 0 {
-            return Err(Error::new("sizes: the distribution does not go from share 0, of at least a packet, to share 1"));
+            return Err(Error::new("the distribution does not go from share 0, of at least a packet, to share 1"));
         }
         let falls = |pair: &&[(u32, f64)]| pair[1].0 < pair[0].0 || !(pair[0].1..=1.0).contains(&pair[1].1);
         if let Some(pair) = points.windows(2).find(falls) {
             return Err(Error::new(format!(
-                "sizes: the point of {} packets and share {} is not above the one before it",
+                "the point of {} packets and share {} is not above the one before it",
                 pair[1].0, pair[1].1
             )));
         }

@@ -230,3 +230,12 @@ class Scheme:
         """A scheme of Figure 9 for a network: `tcp`, `dctcp`, `pfabric`, `qjump-script` (as the published scripts have it) or `qjump-paper`
         (as the text has it; its epoch, 2nP/R, depends on the network); or what came after: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`. Raises ValueError for another name, or a network that cannot be."""
         return _native.scheme(name, topology)
+
+    @classmethod
+    def from_json(cls, text: str) -> Scheme:
+        """From what `to_json` gives. Raises ValueError for what is no scheme."""
+        return _native.scheme_from_json(text)
+
+    def to_json(self) -> str:
+        """As `qjump-sim run` reads it: a variant by the name of its class, sizes in bytes, times in ps. Raises ValueError for what cannot be."""
+        return _native.scheme_to_json(self)

@@ -5,19 +5,27 @@
 //! The receiver's reports are its ACKs: of those with a mark the sender heeds one in `report`, as the receiver would send one. Timers
 //! are caught up with when something is sent or arrives, which is when their rate is used.
 
+use serde::{Deserialize, Serialize};
+
 use super::Seen;
 use crate::core::time::{Ps, S, US};
+use crate::core::units::{Duration, In, Octets};
 
 /// Settings; the defaults are the paper's (figure 14), g = 1/256.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Dcqcn {
     /// N: least time between two reports of a flow's marks.
+    #[serde(with = "In::<Duration>")]
     pub report: Ps,
     /// K: after so long without a report alpha falls.
+    #[serde(with = "In::<Duration>")]
     pub alpha_timer: Ps,
     /// T: so often the rate is raised.
+    #[serde(with = "In::<Duration>")]
     pub timer: Ps,
     /// B: and after so many bytes.
+    #[serde(with = "In::<Octets>")]
     pub counter: u64,
     /// g is 2^-this.
     pub shift: u32,

@@ -5,15 +5,21 @@
 //! paper adds for each hop is part of `base`, and hosts take no time here, so that there is one window, that of the fabric. Windows have
 //! 16 fractional bits; one below a packet is a pace.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Seen, ONE};
 use crate::core::time::{Ps, S};
+use crate::core::units::{Duration, In};
 
 /// Settings; names as in the paper's Algorithm 1 and Equation 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Swift {
     /// Target of a large window: the base target and what the hops add.
+    #[serde(with = "In::<Duration>")]
     pub base: Ps,
     /// `fs_range`: what a small window adds to the target at most.
+    #[serde(with = "In::<Duration>")]
     pub scaling: Ps,
     /// `fs_min_cwnd`, in thousandths of a packet: smaller windows add no more.
     pub scaling_least: u32,
