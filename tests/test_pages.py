@@ -93,6 +93,19 @@ def test_nothing_is_cut_and_nothing_sticks_out(
     assert browser.errors() == []
 
 
+def test_a_long_word_of_the_network_s_table_does_not_make_the_page_wide(
+    run: RunDirectory, browser: Browser
+) -> None:
+    """Such as a host's time, `0:10us,50:147us,90:213us,99:459us,99.98:1ms,100:2ms`."""
+    browser.open(run.path / "report.html", 390)
+    browser.run(
+        "document.querySelectorAll('.kv td:not(.n)').forEach(cell => { cell.textContent += '0:1us,'.repeat(20) })"
+    )
+    browser.run(UNFOLD)
+    browser.settle()
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("page", PAGES)
 def test_text_can_be_told_from_its_background(
