@@ -139,6 +139,7 @@ def test_without_a_cycle_replies_come_all_over_it(laboratory: Laboratory) -> Non
     assert spread_frames(out) > 15
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kernel", OTHER_KERNELS)
 def test_another_kernel_has_them_too(kernel: str, tmp_path: Path) -> None:
     trees.kernel_tree(kernel)

@@ -1,5 +1,5 @@
 """The smoke preset of every experiment, by the command line, as a user calls it: whole every night; else those of
-``WHOLE`` and of the simulator, and of each other experiment one arm."""
+``WHOLE``, and of each other experiment one arm."""
 
 from __future__ import annotations
 
@@ -90,16 +90,11 @@ DIRECTION_ONLY = {
 """Claims whose numbers are not of the published size at 10 Mb/s: docs/similarity.md says why."""
 
 
-WHOLE = {"fig3a", "fig5", "links"}
-"""Run whole always: what README shows, and every model of a link. Of the others it is an hour of a core."""
-
-
-def simulated(experiment: str) -> bool:
-    return resolve.plan(experiment, "smoke", []).backends == ("simulator",)
-
-
+WHOLE = {"fig3a", "fig5", "links", "fig9", "hadoop", "hadoop-ect", "rivals", "scale"}
+"""Run whole always: what README shows, every model of a link, and of the simulator every transport. Of the others
+it is an hour of a core."""
 EVERY = loading.names("experiments")
-AT_NIGHT = [experiment for experiment in EVERY if experiment not in WHOLE and not simulated(experiment)]
+AT_NIGHT = [experiment for experiment in EVERY if experiment not in WHOLE]
 
 
 @pytest.mark.parametrize(
