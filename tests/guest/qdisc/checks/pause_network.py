@@ -1,0 +1,115 @@
+"""Hosts h1 to h5 (devices h1, ...) on a switch of Open vSwitch's datapath (ports s1, ...), wires of 10 Mb/s, frames of 1514 B: what checks of
+flow control run on. The network is there once this is imported.
+
+A frame takes FRAME_NS of its link, a control frame CONTROL_NS until it has arrived and 84 B of the link.
+"""
+
+import atexit
+import itertools
+import json
+import socket
+import struct
+from typing import Any
+
+import rig
+
+FRAME, LINE = 1514, 10_000_000
+FRAME_NS, CONTROL_NS = (1518 + 20) * 800, (8 + 64) * 800
+SLOW = 10_000  # bit/s: a control frame takes 67.2 ms
+HOSTS = range(1, 6)
+PAUSE = f"pause {20 * 1518} {10 * 1518}"
+ALONE = "pfc 0"
+VLAN = 2
+
+
+def mac(host: int) -> str:
+    return f"02:00:00:00:00:{host:02x}"
+
+
+def tc(device: str, words: str) -> str:
+    """What tc says where the device is: in its host's namespace, or the switches'."""
+    namespace = f"-n {device} " if device.startswith("h") else ""
+    return rig.run(f"tc {namespace}{words}").stdout
+
+
+def wire(device: str, *options: str, rate: int = LINE) -> None:
+    tc(device, f"qdisc replace dev {device} root handle 5: wire rate {rate} limit 1mb {' '.join(options)}")
+
+
+def stats(device: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(tc(device, f"-j -s qdisc show dev {device} root"))[0]
+    return found
+
+
+def pause(device: str) -> dict[str, int]:
+    """What `tc -s` says of them; nothing where there are none."""
+    found: dict[str, int] = stats(device).get("pause", {})
+    return found
+
+
+def link(one: str, other: str, other_in: str = "") -> None:
+    rig.run(f"ip link add {one} type veth peer name {other} {other_in}")
+    atexit.register(rig.run, f"ip link del {one}")
+    rig.run(f"ip link set {one} addrgenmode none up")
+
+
+def path(switch: str, source: int, to: int, host: int) -> None:
+    rig.run(f"ovs-dpctl add-flow {switch} in_port({source}),eth(dst={mac(host)}),eth_type(0x88b5) {to}")
+
+
+class Port:
+    """A packet socket on a device: sends numbered frames, and has stamps and numbers of those that come in."""
+
+    def __init__(self, device: str, protocol: int = rig.ETHERTYPE) -> None:
+        rig.enter(device if device.startswith("h") else "")
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(protocol))
+        self.socket.bind((device, protocol))
+        self.socket.setsockopt(socket.SOL_SOCKET, rig.SO_SNDBUFFORCE, 1 << 27)
+        self.socket.setsockopt(socket.SOL_SOCKET, rig.SO_RCVBUFFORCE, 1 << 29)
+        self.socket.setsockopt(socket.SOL_SOCKET, rig.SO_TIMESTAMPNS, 1)
+        self.socket.setblocking(False)
+        rig.enter()
+
+    def send(self, to: int, number: int, pcp: int = 0) -> None:
+        tag = struct.pack("!HH", 0x8100, pcp << 13 | VLAN) if pcp else b""
+        head = bytes.fromhex(mac(to).replace(":", "")) + bytes(6) + tag
+        self.socket.send((head + struct.pack("!HI", rig.ETHERTYPE, number)).ljust(FRAME, b"\0"))
+
+    def take(self) -> list[tuple[int, int]]:
+        """Not what the kernel sends on its own, such as reports of IPv6's groups in the first seconds of a device."""
+        frames: list[tuple[int, int]] = []
+        while True:
+            try:
+                data, extra, _, address = self.socket.recvmsg(64, 64, socket.MSG_TRUNC)
+            except BlockingIOError:
+                return frames
+            if address[2] != socket.PACKET_OUTGOING and data[12:14] == rig.ETHERTYPE.to_bytes(2):
+                seconds, ns = struct.unpack("qq", extra[0][2][:16])
+                frames.append((seconds * 10**9 + ns, struct.unpack("!I", data[14:18])[0]))
+
+
+def fresh(options: str, slow: int = LINE) -> None:
+    """All wires new; the fourth port may be slow. Nothing has arrived."""
+    for host in HOSTS:
+        rig.run(f"tc qdisc del dev s{host} root", check=False)
+        rig.run(f"tc -n h{host} qdisc del dev h{host} root", check=False)
+        wire(f"s{host}", options, rate=slow if host == 4 else LINE)
+        wire(f"h{host}")
+        ports[f"h{host}"].take()
+
+
+rig.run("modprobe openvswitch")
+rig.run("ovs-dpctl add-dp sw")
+atexit.register(rig.run, "ovs-dpctl del-dp sw")
+for host in HOSTS:
+    rig.run(f"ip netns add h{host}")
+    atexit.register(rig.run, f"ip netns del h{host}")
+    link(f"s{host}", f"h{host}", f"netns h{host}")
+    rig.run(f"ip -n h{host} link set h{host} address {mac(host)} addrgenmode none up")
+    rig.run(f"ovs-dpctl add-if sw s{host},port_no={host}")
+for source, to in itertools.permutations(HOSTS, 2):
+    path("sw", source, to, to)
+rig.run(
+    f"ovs-dpctl add-flow sw in_port(1),eth(dst={mac(5)}),eth_type(0x8100),vlan(vid={VLAN},pcp=7),encap(eth_type(0x88b5)) 5"
+)
+ports = {f"h{host}": Port(f"h{host}") for host in HOSTS}
