@@ -13,19 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from qjump_mn import toolbox
 from qjump_mn.guest import Image, Job, Setup, prepare, run
 from qjump_mn.toolbox import build, debug
 from qjump_mn.toolbox.selection import MODULES, QDISCS
 from tests.guest import trees
+from tests.nights import nightly
 
 QDISC = Path(__file__).parent / "qdisc"
 SUITES = {"6.12": None, "6.1": "6.1", "7": "7"}
-OTHERS_NIGHTLY = [
-    kernel if kernel == "6.12" else pytest.param(kernel, marks=pytest.mark.nightly) for kernel in SUITES
-]
+OTHERS_NIGHTLY = nightly(SUITES, but=["6.12"])
 """For what takes a minute of a core on each: the guest's own kernel always, the others every night."""
 OF_DEBIAN = [*MODULES, *(name for name in QDISCS if name != "sch_dualpi2")]
 COST = ["qdisc_cost"]

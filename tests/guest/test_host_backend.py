@@ -19,6 +19,7 @@ from qjump_mn.model.resolve import plan
 from qjump_mn.steps import asbuilt, openvswitch, readback
 from qjump_mn.toolbox.image import python_package
 from tests.guest import trees
+from tests.nights import nightly
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow]
 
@@ -135,10 +136,7 @@ def test_a_run_leaves_what_was_there_byte_for_byte(
         assert asbuilt.differences(out / "whole" / name / trial.name / readback.BEFORE, trial.arm) == []
 
 
-@pytest.mark.parametrize(
-    "number",
-    [*range(FEW), *(pytest.param(number, marks=pytest.mark.nightly) for number in range(FEW, KILLS))],
-)
+@pytest.mark.parametrize("number", nightly(range(KILLS), but=range(FEW)))
 def test_a_run_that_is_killed_is_taken_back_and_nothing_else(number: int, results: dict[str, Any]) -> None:
     shows = results["killed"][number]
     assert shows["left"] == {}, shows

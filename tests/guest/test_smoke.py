@@ -13,6 +13,7 @@ from bench import run_directory
 from qjump_mn.model import loading, resolve
 from qjump_mn.results import directory, outcome
 from qjump_mn.results.directory import RunDirectory
+from tests.nights import nightly
 
 pytestmark = [pytest.mark.guest, pytest.mark.smoke]
 
@@ -94,22 +95,15 @@ WHOLE = {"fig3a", "fig5", "links", "fig9", "hadoop", "hadoop-ect", "rivals", "sc
 """Run whole always: what README shows, every model of a link, and of the simulator every transport. Of the others
 it is an hour of a core."""
 EVERY = loading.names("experiments")
-AT_NIGHT = [experiment for experiment in EVERY if experiment not in WHOLE]
 
 
-@pytest.mark.parametrize(
-    "experiment",
-    [
-        pytest.param(experiment, marks=pytest.mark.nightly) if experiment in AT_NIGHT else experiment
-        for experiment in EVERY
-    ],
-)
+@pytest.mark.parametrize("experiment", nightly(EVERY, but=WHOLE))
 def test_the_verdicts_of_the_smoke_run_are_known(experiment: str, tmp_path: Path) -> None:
     said = compared(smoke(experiment, tmp_path))
     assert said.startswith("identical to the reference run"), said
 
 
-@pytest.mark.parametrize("experiment", AT_NIGHT)
+@pytest.mark.parametrize("experiment", [experiment for experiment in EVERY if experiment not in WHOLE])
 def test_an_arm_of_the_smoke_run_has_the_bits_of_the_reference_run(experiment: str, tmp_path: Path) -> None:
     """The last that the figure draws, which most often has QJump or most at once."""
     plan = resolve.plan(experiment, "smoke", [])

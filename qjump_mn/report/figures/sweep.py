@@ -226,11 +226,12 @@ def _panel(
                 place for place, entry in enumerate(panel.measures) if entry.endswith(f".{line.measure}")
             )
             dashes = style.DASHES[place % len(style.DASHES)]
-        drawn = sorted([*((x, spread) for x, spread in line.points), *((x, None) for x in line.gaps)], key=_x)
-        xs = [x for x, _ in drawn]
+        spreads = dict(line.points)
+        xs = sorted([*spreads, *line.gaps])
+        drawn = [spreads.get(x) for x in xs]
         axis.plot(
             xs,
-            [spread.median if spread else math.nan for _, spread in drawn],
+            [spread.median if spread else math.nan for spread in drawn],
             color=look.colour,
             **_stroke(look, dashes, crosses=published is not None and line.measure in published.crosses),
             label=line.label,
@@ -239,8 +240,8 @@ def _panel(
         if any(len(spread.values) > 1 for _, spread in line.points):
             axis.fill_between(
                 xs,
-                [spread.minimum if spread else math.nan for _, spread in drawn],
-                [spread.maximum if spread else math.nan for _, spread in drawn],
+                [spread.minimum if spread else math.nan for spread in drawn],
+                [spread.maximum if spread else math.nan for spread in drawn],
                 color=look.colour,
                 alpha=0.18,
                 linewidth=0,
@@ -263,10 +264,6 @@ def _panel(
         panel.label.removesuffix("ms") + style.times(axis.yaxis, plan) if _has_times(panel) else panel.label
     )
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
-
-
-def _x(point: tuple[float, Spread | None]) -> float:
-    return point[0]
 
 
 def _stroke(look: style.Look, dashes: style.Dashes, *, crosses: bool) -> dict[str, Any]:
