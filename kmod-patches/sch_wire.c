@@ -1072,6 +1072,12 @@ static struct sk_buff *wire_pick_child(struct Qdisc *sch, u64 now, struct wire_t
 	return skb;
 }
 
+/* noop_qdisc is every device's: grafting one writes its length while another wire has its own lock only. */
+static bool wire_child_waits(const struct wire_sched *q)
+{
+	return q->child != &noop_qdisc && q->child->q.qlen;
+}
+
 /* Start every frame whose start is not after now. */
 static void wire_advance(struct Qdisc *sch, u64 now)
 {
@@ -1083,7 +1089,7 @@ static void wire_advance(struct Qdisc *sch, u64 now)
 
 		if (q->queues.backlogged)
 			skb = wire_pick_queued(sch, now, &start);
-		else if (q->child->q.qlen)
+		else if (wire_child_waits(q))
 			skb = wire_pick_child(sch, now, &start);
 		else
 			return;
@@ -1121,7 +1127,7 @@ static bool wire_waits(const struct wire_sched *q, u64 now)
 {
 	if (q->queues.backlogged)
 		return true;
-	return q->child->q.qlen && !(q->child_held && wire_ceil(q->free) <= now);
+	return wire_child_waits(q) && !(q->child_held && wire_ceil(q->free) <= now);
 }
 
 static struct sk_buff *wire_dequeue(struct Qdisc *sch)

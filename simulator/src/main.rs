@@ -83,7 +83,8 @@ impl Options {
                     None => return Err(sentence(format!("{word}: has no value"))),
                 },
                 None if takes_file && options.file.is_none() => options.file = Some(word.clone()),
-                _ => return Err(sentence(format!("{word}: there is no such option"))),
+                None => return Err(sentence(format!("{word}: is a word too many"))),
+                Some(_) => return Err(sentence(format!("{word}: there is no such option"))),
             }
         }
         Ok(options)
@@ -105,8 +106,9 @@ fn sentence(text: String) -> Error {
 }
 
 fn run_written(words: &[String]) -> Result<()> {
-    let [file] = words else {
-        return Err(sentence("run: the file of a scenario is missing, or not all".to_owned()));
+    let options = Options::parse(words, &[], true)?;
+    let Some(file) = &options.file else {
+        return Err(sentence("run: the file of a scenario is missing".to_owned()));
     };
     let wrong = |error: String| sentence(format!("{file}: {error}"));
     let text = fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Python's objects from settings, for any type that serde writes: the other way round than `reading`. A struct or a variant is made by
-//! the class of its name in `qjump_sim`, a variant without fields whose name is in lower case a text; fields that a class does not have
-//! are those of a struct that it has itself.
+//! the class of its name in `qjump_sim`, a variant of a struct that has no class by the variant's, one without fields whose name is in lower
+//! case is a text; fields that a class does not have are those of a struct that it has itself.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -181,14 +181,13 @@ impl<'py> Serializer for Maker<'py> {
         variant: &'static str,
         value: &T,
     ) -> Done<'py> {
+        let module = self.0.import("qjump_sim")?;
         match value.serialize(self)? {
-            Made::Fields(class, fields) if class == variant => Ok(Made::Fields(class, fields)),
+            // What has no class of its own is what several variants have in common.
+            Made::Fields(name, fields) if name == variant || !module.hasattr(name)? => Ok(Made::Fields(variant, fields)),
             // Plain numbers are of bytes.
             made if variant == "Bytes" => Ok(made),
-            made => {
-                let class = self.0.import("qjump_sim")?.getattr(variant)?;
-                Ok(Made::Object(class.call1((made.object(self.0)?,))?))
-            }
+            made => Ok(Made::Object(module.getattr(variant)?.call1((made.object(self.0)?,))?)),
         }
     }
 

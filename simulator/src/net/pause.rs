@@ -24,8 +24,8 @@ pub struct Pause {
     pub xoff: u64,
     /// The same.
     pub xon: u64,
-    /// Bytes that can be held of one port, or of one level of it, beyond which packets are dropped as from a full queue. Nothing is where the queues have
-    /// no limit of their own and this is `xoff` + [`Pause::headroom`].
+    /// Bytes that can be held of one port, or of one level of it, beyond which packets are dropped as from a full queue. Nothing is
+    /// where the queues have no limit of their own and this is `xoff` + [`Pause::headroom`].
     pub buffer: u64,
     /// Pauses are of levels, not of links.
     pub per_level: bool,
@@ -35,39 +35,38 @@ pub struct Pause {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 enum Written {
-    Pause {
-        #[serde(with = "In::<Size>")]
-        xoff: u64,
-        #[serde(with = "In::<Size>")]
-        xon: u64,
-        #[serde(with = "In::<Size>")]
-        buffer: u64,
-    },
-    Pfc {
-        #[serde(with = "In::<Size>")]
-        xoff: u64,
-        #[serde(with = "In::<Size>")]
-        xon: u64,
-        #[serde(with = "In::<Size>")]
-        buffer: u64,
-    },
+    Pause(Thresholds),
+    Pfc(Thresholds),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Thresholds {
+    #[serde(with = "In::<Size>")]
+    xoff: u64,
+    #[serde(with = "In::<Size>")]
+    xon: u64,
+    #[serde(with = "In::<Size>")]
+    buffer: u64,
 }
 
 impl From<Written> for Pause {
     fn from(written: Written) -> Self {
-        match written {
-            Written::Pause { xoff, xon, buffer } => Pause { xoff, xon, buffer, per_level: false },
-            Written::Pfc { xoff, xon, buffer } => Pause { xoff, xon, buffer, per_level: true },
-        }
+        let (Thresholds { xoff, xon, buffer }, per_level) = match written {
+            Written::Pause(thresholds) => (thresholds, false),
+            Written::Pfc(thresholds) => (thresholds, true),
+        };
+        Pause { xoff, xon, buffer, per_level }
     }
 }
 
 impl From<Pause> for Written {
     fn from(Pause { xoff, xon, buffer, per_level }: Pause) -> Self {
+        let thresholds = Thresholds { xoff, xon, buffer };
         if per_level {
-            Written::Pfc { xoff, xon, buffer }
+            Written::Pfc(thresholds)
         } else {
-            Written::Pause { xoff, xon, buffer }
+            Written::Pause(thresholds)
         }
     }
 }
@@ -78,8 +77,8 @@ pub(crate) const PAUSE_FRAME: u16 = 64;
 pub(crate) const ALL: u8 = u8::MAX;
 
 impl Pause {
-    /// Most bytes above `xoff` that a switch comes to hold of a port, or of one of its levels, whose cable has this delay and these picoseconds per byte,
-    /// with packets of at most `packet` bytes: 3 · packet + 64 + 2 · delay · rate − 2.
+    /// Most bytes above `xoff` that a switch comes to hold of a port, or of one of its levels, whose cable has this delay and these
+    /// picoseconds per byte, with packets of at most `packet` bytes: 3 · packet + 64 + 2 · delay · rate − 2.
     ///
     /// These are the packet that reaches `xoff`, all but a byte; what is sent while a packet of the other direction is in the pause
     /// frame's way, while the pause frame is sent and while both cross the cable; and a packet that has begun by then. A pause frame

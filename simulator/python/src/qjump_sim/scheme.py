@@ -228,7 +228,8 @@ class Scheme:
     @classmethod
     def named(cls, name: str, topology: Topology) -> Scheme:
         """A scheme of Figure 9 for a network: `tcp`, `dctcp`, `pfabric`, `qjump-script` (as the published scripts have it) or `qjump-paper`
-        (as the text has it; its epoch, 2nP/R, depends on the network); or what came after: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`, `homa`, `aequitas`. Raises ValueError for another name, or a network that cannot be."""
+        (as the text has it; its epoch, 2nP/R, depends on the network); or what came after: `swift`, `bbr`, `dcqcn`, `dcqcn-pfc`,
+        `homa`, `aequitas`. Raises ValueError for another name, or a network that cannot be."""
         return _native.scheme(name, topology)
 
     @classmethod

@@ -76,16 +76,7 @@ class Port:
         self.socket.send((head + struct.pack("!HI", rig.ETHERTYPE, number)).ljust(FRAME, b"\0"))
 
     def take(self) -> list[tuple[int, int]]:
-        """Not what the kernel sends on its own, such as reports of IPv6's groups in the first seconds of a device."""
-        frames: list[tuple[int, int]] = []
-        while True:
-            try:
-                data, extra, _, address = self.socket.recvmsg(64, 64, socket.MSG_TRUNC)
-            except BlockingIOError:
-                return frames
-            if address[2] != socket.PACKET_OUTGOING and data[12:14] == rig.ETHERTYPE.to_bytes(2):
-                seconds, ns = struct.unpack("qq", extra[0][2][:16])
-                frames.append((seconds * 10**9 + ns, struct.unpack("!I", data[14:18])[0]))
+        return rig.stamped(self.socket)
 
 
 def fresh(options: str, slow: int = LINE) -> None:

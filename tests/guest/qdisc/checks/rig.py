@@ -96,6 +96,20 @@ class Sender:
             return False
 
 
+def stamped(of: socket.socket) -> list[tuple[int, int]]:
+    """Stamp in ns and number of each of our frames that a socket has received since the last time. It may have received what the
+    kernel sends on its own too, such as reports of IPv6's groups in the first seconds of a device."""
+    frames: list[tuple[int, int]] = []
+    while True:
+        try:
+            data, extra, _, address = of.recvmsg(64, 64, socket.MSG_TRUNC)
+        except BlockingIOError:
+            return frames
+        if address[2] != socket.PACKET_OUTGOING and data[12:14] == ETHERTYPE.to_bytes(2):
+            seconds, ns = struct.unpack("qq", extra[0][2][:16])
+            frames.append((seconds * 10**9 + ns, struct.unpack("!I", data[14:18])[0]))
+
+
 class Receiver:
     """A packet socket on b0; take() gives (stamp in ns, number) of all frames so far.
 
@@ -111,16 +125,7 @@ class Receiver:
         self.socket.setblocking(False)
 
     def take(self) -> list[tuple[int, int]]:
-        frames: list[tuple[int, int]] = []
-        while True:
-            try:
-                data, extra, _, _ = self.socket.recvmsg(64, 64, socket.MSG_TRUNC)
-            except BlockingIOError:
-                return frames
-            if len(data) < 18 or data[12:14] != struct.pack("!H", ETHERTYPE):
-                continue
-            seconds, ns = struct.unpack("qq", extra[0][2][:16])
-            frames.append((seconds * 10**9 + ns, struct.unpack("!I", data[14:18])[0]))
+        return stamped(self.socket)
 
     def take_all(self, quiet: float = 0.2, longest: float = 60) -> list[tuple[int, int]]:
         """take() until nothing has come for `quiet` seconds."""

@@ -1,10 +1,11 @@
 """Flow control of wires that have a child, on the network of pause_network.py.
 
 Assert:
-`children`: of every kind, two of which hold frames back themselves, below the wire of a sender (`obeys`) and below that of the port that pauses it
-    (`sends`). `obeys`: two frames pass, then 20 come at once, and one of priority 7 while the sender is paused. When it was is reckoned from the arrivals at both
-    ports: `reckoned` pauses of `reckoned_ns` together, of which `inside` frames started in the midst, so many ns behind the beginning and before the end. `sends`: 60 frames go the other way meanwhile.
-    `left`: what still waits in wire and child at the end.
+`children`: of every kind, two of which hold frames back themselves, below the wire of a sender (`obeys`) and below that of the
+    port that pauses it (`sends`). `obeys`: two frames pass, then 20 come at once, and one of priority 7 while the sender is
+    paused. When it was is reckoned from the arrivals at both ports: `reckoned` pauses of `reckoned_ns` together, of which `inside`
+    frames started in the midst, so many ns behind the beginning and before the end. `sends`: 60 frames go the other way
+    meanwhile. `left`: what still waits in wire and child at the end.
 `uncounted`: 20 frames come to a congested port that has a child.
 """
 
