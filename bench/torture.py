@@ -4,7 +4,7 @@
     python bench/torture.py FOLDER [FOLDER ...] [--write]
 
 A FOLDER is searched for the results of guests; of each kernel the longest torture counts. The clock is the
-host's, so that nobody gets the same counts twice; a kernel without results keeps no row.
+host's, so that nobody gets the same counts twice. The row of a kernel without results stays as it is.
 """
 
 from __future__ import annotations
@@ -35,15 +35,17 @@ def main() -> None:
     arguments.add_argument("folders", nargs="+", type=Path)
     arguments.add_argument("--write", action="store_true")
     asked = arguments.parse_args()
-    text = table(path.parent for folder in asked.folders for path in folder.rglob("smp_torture.json"))
+    guests = (path.parent for folder in asked.folders for path in folder.rglob("smp_torture.json"))
+    text = table(guests, marks.read(PAGE, "torture"))
     if asked.write:
         marks.write(PAGE, "torture", text)
     else:
         print(text)
 
 
-def table(guests: Iterable[Path]) -> str:
-    """A row for each kernel, in the order of their names, from the folders that guests have left."""
+def table(guests: Iterable[Path], before: str) -> str:
+    """A row for each kernel, in the order of their names, from the folders that guests have left; others from the table before."""
+    rows = {line.split("|")[1].strip(): line for line in before.splitlines()[2:]}
     longest: dict[str, tuple[dict[str, Any], list[str]]] = {}
     for folder in guests:
         results = json.loads((folder / "results.json").read_text())
@@ -51,7 +53,8 @@ def table(guests: Iterable[Path]) -> str:
         release = results["release"]
         if release not in longest or values["passed"] > longest[release][0]["passed"]:
             longest[release] = values, results["log"]
-    return "\n".join([HEAD, *(row(release, *found) for release, found in sorted(longest.items()))])
+    rows |= {release: row(release, *found) for release, found in longest.items()}
+    return "\n".join([HEAD, *(rows[release] for release in sorted(rows))])
 
 
 def row(release: str, values: dict[str, Any], log: list[str]) -> str:
