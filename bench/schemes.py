@@ -75,6 +75,9 @@ COLUMNS = (
 REFUSED = {("10 Gb/s, simulated", "window", "fig7"): "no windows"}
 """What cannot be run, by scale, scheme and figure: the simulator's jobs have no windows of their own."""
 
+STALLED = "job stalled"
+"""The job, which is to disturb, completed no round: nothing is said of what the others met."""
+
 Kept = dict[str, dict[str, Measured]]
 """By experiment and preset, as "fig5/smoke", then by arm."""
 
@@ -224,6 +227,8 @@ def _cell(
     if arm is None or alone is None:
         usual = "not run" if scale in _scales_of(column.figure) else "no preset"
         return REFUSED.get((scale, scheme, column.figure), usual)
+    if arm.values.get("job", {}).get("rounds") == 0:
+        return STALLED
     for measure in column.measures:
         ours, theirs = (one.values.get(column.workload, {}).get(measure) for one in (arm, alone))
         if ours is not None and theirs:

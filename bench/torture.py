@@ -44,7 +44,8 @@ def main() -> None:
 
 
 def table(guests: Iterable[Path], before: str) -> str:
-    """A row for each kernel, in the order of their names, from the folders that guests have left; others from the table before."""
+    """A row for each kernel, in the order of their names, from the folders that guests have left; those of
+    others as the table before has them."""
     rows = {line.split("|")[1].strip(): line for line in before.splitlines()[2:]}
     longest: dict[str, tuple[dict[str, Any], list[str]]] = {}
     for folder in guests:

@@ -152,6 +152,17 @@ def test_a_scheme_is_told_as_how_many_times_what_each_program_is_alone() -> None
     )
 
 
+def test_a_scheme_whose_job_got_nothing_done_has_no_number() -> None:
+    def arm(scheme: str, ms: float, rounds: float | None) -> schemes.Measured:
+        job = {} if rounds is None else {"job": {"rounds": rounds}}
+        values = {"ptp": {"delay_max_ms": ms}, "memcached": {"p99_ms": ms}, **job}
+        return schemes.Measured(scheme=scheme, seeds=1, linux="6.12", commit="c0ffee00", values=values)
+
+    arms = {"idle": arm("ideal", 2.0, None), "ecn": arm("ecn", 2.0, 0.0), "cake": arm("cake", 3.0, 4.0)}
+    ecn, cake = sorted(schemes.rows({"fig5/smoke": arms}), key=lambda row: row.scheme, reverse=True)
+    assert (ecn.cells[1:3], cake.cells[1:3]) == (("job stalled",) * 2, (1.5, 1.5))
+
+
 def test_arms_of_runs_and_of_reference_runs_are_kept(tmp_path: Path) -> None:
     made = synthetic.make(tmp_path, only=["idle", "contended"])
     pipeline.analyse(made.path)
@@ -286,7 +297,9 @@ def test_torture_is_told_by_kernel_and_a_log_that_is_not_clean_says_so(tmp_path:
     _tortured(tmp_path / "b", "6.12", 1_000_000, [*usual, "BUG: KASAN: use-after-free in wire_tick"])
     _tortured(tmp_path / "c", "6.12-races", 30_000, usual)
     before = f"{torture.HEAD}\n| 6.1 | as it was |\n| 6.12 | as it was |"
-    assert torture.table((path.parent for path in tmp_path.rglob("smp_torture.json")), before).splitlines()[2:] == [
+    assert torture.table((path.parent for path in tmp_path.rglob("smp_torture.json")), before).splitlines()[
+        2:
+    ] == [
         "| 6.1 | as it was |",
         "| 6.12 | 1,000,000 | 1,206: 1,200 change, 6 move | 7 | nothing | not clean: 1 line |",
         "| 6.12-races | 30,000 | 1,206: 1,200 change, 6 move | 7 | nothing | clean; 82,911 accesses watched |",

@@ -317,6 +317,21 @@ def priorities(plan: Plan, analysed: pipeline.Analysed) -> str:
     return " ".join(wording.sentences(plan, analysed.outcome))
 
 
+def test_a_job_that_got_nothing_done_is_told(analysed: pipeline.Analysed) -> None:
+    plan, outcome = analysed.manifest.plan, analysed.outcome
+    first, *others = outcome.arms
+
+    def told(rounds: float) -> list[str]:
+        arm = msgspec.structs.replace(
+            first, measures={**first.measures, "bulk": {"rounds": Spread.of({1: rounds})}}
+        )
+        changed = msgspec.structs.replace(outcome, arms=(arm, *others))
+        return [text for text in wording.sentences(plan, changed) if "completed no round" in text]
+
+    assert (len(told(0)), told(3)) == (1, [])
+    assert first.label in told(0)[0]
+
+
 def running(plan: Plan, arms: tuple[ArmPlan, ...]) -> Plan:
     return msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=arms))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from qjump_mn.model.plan import ArmPlan, Plan
@@ -334,7 +334,20 @@ def fidelity(outcome: Outcome) -> str:
 
 def sentences(plan: Plan, outcome: Outcome) -> list[str]:
     """What the reader will want to know of the medians: what the experiment says, and whose doing it is."""
-    return [*outcome.sentences, *_priorities(plan, outcome)]
+    return [*outcome.sentences, *_stalled(plan, outcome), *_priorities(plan, outcome)]
+
+
+def _stalled(plan: Plan, outcome: Outcome) -> Iterator[str]:
+    """Jobs that got nothing done: an arm whose scheme starves what disturbs looks as good as one that
+    protects from it."""
+    labels = {workload.name: workload.label for arm in plan.arms for workload in arm.workloads}
+    for arm in outcome.arms:
+        for workload, measured in arm.measures.items():
+            if (rounds := measured.get("rounds")) and not rounds.median:
+                yield (
+                    f"In the arm '{arm.label}' {labels[workload]} completed no round while something was "
+                    "measured: its row says what others meet without it."
+                )
 
 
 def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
