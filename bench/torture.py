@@ -66,6 +66,8 @@ def row(release: str, values: dict[str, Any], log: list[str]) -> str:
     rest = [line for line in of_note(found.rest) if line not in EXPECTED_LOG]
     bad = len(rest) + len(found.ours)
     said = f"not clean: {bad} line{'s' * (bad > 1)}" if bad else "clean"
+    if found.others:
+        said += f"; {len(found.others)} race{'s' * (len(found.others) > 1)} of the kernel's own"
     if watched := values["kcsan"].get("setup_watchpoints"):
         said += f"; {watched:,} accesses watched"
     stuck = ", ".join(map(str, values["stuck"])) or "nothing"
