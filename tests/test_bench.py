@@ -298,9 +298,8 @@ def test_torture_is_told_by_kernel_and_a_log_that_is_not_clean_says_so(tmp_path:
     race = ["=====", "BUG: KCSAN: data-race in vfs_read / vfs_write", "read to 0x1", "====="]
     _tortured(tmp_path / "c", "6.12-races", 30_000, [*usual, *race])
     before = f"{torture.HEAD}\n| 6.1 | as it was |\n| 6.12 | as it was |"
-    assert torture.table((path.parent for path in tmp_path.rglob("smp_torture.json")), before).splitlines()[
-        2:
-    ] == [
+    guests = (path.parent for path in tmp_path.rglob("smp_torture.json"))
+    assert torture.table(guests, before).splitlines()[2:] == [
         "| 6.1 | as it was |",
         "| 6.12 | 1,000,000 | 1,206: 1,200 change, 6 move | 7 | nothing | not clean: 1 line |",
         "| 6.12-races | 30,000 | 1,206: 1,200 change, 6 move | 7 | nothing | clean; 1 race of the kernel's own; 82,911 accesses watched |",
