@@ -21,6 +21,12 @@
  * division with remainder), so there is no rounding error however long the
  * wire is busy; a frame is handed over at its time rounded up to a whole ns.
  *
+ * For the same reason a start needs no timer. One fires when the last bit of a
+ * frame has left, and what has started by any time is found out before anybody
+ * looks at the queues or changes the parameters. A start has a timer of its own
+ * where somebody else is told of it: with flow control, if the frame is to be
+ * stamped, and if a child is to choose it.
+ *
  * A qdisc grafted on class :1 takes the place of the queues and picks the next
  * frame. It does not tell when a frame it held became free to go: after it
  * had nothing to give, the next frame starts when it is taken. Frames on the
@@ -281,23 +287,23 @@ static u32 wire_frame_len(const struct sk_buff *skb)
 	return max_t(u32, skb->len + trailer, ETH_ZLEN + ETH_FCS_LEN);
 }
 
-static __always_inline u32 wire_classify(const struct wire_params *p, const struct sk_buff *skb)
+/* The level of a frame whose tag stands in it. */
+static noinline u32 wire_classify_tag(const struct sk_buff *skb)
 {
 	struct vlan_hdr tag;
-	const struct vlan_hdr *vh;
+	const struct vlan_hdr *vh = skb_header_pointer(skb, ETH_HLEN, sizeof(tag), &tag);
 
-	switch (p->classify) {
-	case TC_WIRE_FIFO:
-		return 0;
-	case TC_WIRE_PRIORITY:
-		return skb->priority < TC_WIRE_LEVELS ? skb->priority : 0;
-	}
+	return vh ? ntohs(vh->h_vlan_TCI) >> VLAN_PRIO_SHIFT : 0;
+}
+
+static __always_inline u32 wire_classify(const struct wire_params *p, const struct sk_buff *skb)
+{
+	if (unlikely(p->classify != TC_WIRE_PCP))
+		return p->classify == TC_WIRE_PRIORITY && skb->priority < TC_WIRE_LEVELS ?
+		       skb->priority : 0;
 	if (skb_vlan_tag_present(skb))
 		return skb_vlan_tag_get_prio(skb);
-	if (!eth_type_vlan(skb->protocol))
-		return 0;
-	vh = skb_header_pointer(skb, ETH_HLEN, sizeof(tag), &tag);
-	return vh ? ntohs(vh->h_vlan_TCI) >> VLAN_PRIO_SHIFT : 0;
+	return eth_type_vlan(skb->protocol) ? wire_classify_tag(skb) : 0;
 }
 
 /* t + bytes * 8 / rate, exactly */
@@ -321,26 +327,30 @@ static struct wire_time wire_not_before(struct wire_time t, u64 ns)
 	return ns <= wire_ceil(t) ? t : (struct wire_time) { .ns = ns };
 }
 
+static bool wire_to_be_stamped(const struct sk_buff *skb)
+{
+	return skb_shinfo(skb)->tx_flags;
+}
+
 /*
  * The transmit time stamp, as a NIC takes it: when the frame starts. A veth
  * stamps when it is handed the frame, which here is one serialisation and D
  * later. It finds no socket to tell, unless frames stay on its account.
  */
-static void wire_stamp(const struct wire_params *p, struct sk_buff *skb)
+static noinline void wire_stamp(const struct wire_params *p, struct sk_buff *skb)
 {
-	if (likely(!skb_shinfo(skb)->tx_flags))
-		return;
 	skb_tx_timestamp(skb);
 	if (!p->orphan)
 		skb_shinfo(skb)->tx_flags &= ~SKBTX_SW_TSTAMP;
 }
 
-static void wire_flight_add(struct wire_flight *f, struct sk_buff *skb)
+/* A frame has started that may overtake others: jitter was added to its time. */
+static noinline void wire_flight_insert(struct wire_flight *f, struct sk_buff *skb)
 {
 	struct rb_node **at = &f->ahead.rb_node, *parent = NULL;
 	u64 time = wire_cb(skb)->time;
 
-	if (likely(!f->line.tail || wire_cb(f->line.tail)->time <= time)) {
+	if (!f->line.tail || wire_cb(f->line.tail)->time <= time) {
 		__qdisc_enqueue_tail(skb, &f->line);
 		return;
 	}
@@ -350,6 +360,20 @@ static void wire_flight_add(struct wire_flight *f, struct sk_buff *skb)
 	}
 	rb_link_node(&skb->rbnode, parent, at);
 	rb_insert_color(&skb->rbnode, &f->ahead);
+}
+
+/* No frame, nor a control frame, overtakes another because the delay was shortened. */
+static u64 wire_flight_behind(const struct wire_flight *f, u64 time)
+{
+	return f->line.tail ? max(time, wire_cb(f->line.tail)->time) : time;
+}
+
+/* A frame has started that overtakes none. */
+static __always_inline void wire_flight_append(struct wire_flight *f, struct sk_buff *skb)
+{
+	if (f->line.tail)
+		wire_cb(skb)->time = wire_flight_behind(f, wire_cb(skb)->time);
+	__qdisc_enqueue_tail(skb, &f->line);
 }
 
 /*
@@ -423,14 +447,14 @@ static u32 wire_jitter_flow(const struct sk_buff *skb)
 			    (__force u32)flow_get_u32_dst(&keys), ports, 0);
 }
 
-/* When a frame is handed over whose last bit and the delay have passed at that time. */
-static u64 wire_jitter_add(struct wire_jitter *j, const struct wire_params *p, struct sk_buff *skb,
-			   u64 time)
+/* Postpone the handing over of a frame, but not to before the last of its flow. */
+static noinline void wire_jitter_add(struct wire_jitter *j, const struct wire_params *p,
+				     struct sk_buff *skb)
 {
 	u64 *last = &j->last[wire_jitter_flow(skb) % WIRE_FLOWS];
 
-	*last = max(*last, time + wire_jitter_draw(j, p));
-	return *last;
+	*last = max(*last, wire_cb(skb)->time + wire_jitter_draw(j, p));
+	wire_cb(skb)->time = *last;
 }
 
 /* That of the wire at the root of a device that is up, or NULL; dev may be NULL; under RCU. */
@@ -796,25 +820,20 @@ static u64 wire_pause_next(const struct wire_pause *p)
 	return READ_ONCE(p->mail[p->tail % WIRE_MAILS].time);
 }
 
-/* False: the level is full. */
-static __always_inline bool wire_queues_add(struct wire_queues *w, const struct wire_params *params,
-					    struct Qdisc *sch, struct sk_buff *skb)
+/* Put a frame that has come behind those of its level. False: that is full. */
+static bool wire_queues_add(struct wire_queues *w, const struct wire_params *params,
+			    struct Qdisc *sch, struct sk_buff *skb)
 {
-	u32 p = wire_classify(params, skb), len = wire_frame_len(skb);
-	struct wire_level *l = &w->level[p];
+	const struct wire_cb *cb = wire_cb(skb);
+	struct wire_level *l = &w->level[cb->level];
 
-	if (unlikely(l->backlog + len > params->limit)) {
+	if (unlikely(l->backlog + cb->len > params->limit)) {
 		l->drops++;
 		return false;
 	}
-	*wire_cb(skb) = (struct wire_cb) {
-		.time = ktime_get_ns(),
-		.level = p,
-		.len = len,
-	};
 	__qdisc_enqueue_tail(skb, &l->queue);
-	__set_bit(p, &w->backlogged);
-	l->backlog += len;
+	__set_bit(cb->level, &w->backlogged);
+	l->backlog += cb->len;
 	l->max_backlog = max(l->max_backlog, l->backlog);
 	if (static_branch_unlikely(&wire_pauses))
 		wire_pause_charge(sch, skb);
@@ -856,6 +875,7 @@ static struct sk_buff *wire_queues_take(struct wire_queues *w, unsigned long p, 
 	if (!l->queue.head)
 		__clear_bit(p, &w->backlogged);
 	l->backlog -= wire_cb(skb)->len;
+	l->max_wait = max(l->max_wait, time - wire_cb(skb)->time);
 	if (static_branch_unlikely(&wire_pauses))
 		wire_pause_release(sch, skb, time);
 	return skb;
@@ -911,88 +931,37 @@ static int wire_level_dump(const struct wire_sched *q, u32 p, struct sk_buff *sk
 /* From start on, so many bytes and the gap; when the last of them is at the other end. */
 static __always_inline u64 wire_occupy(struct wire_sched *q, struct wire_time start, u32 bytes)
 {
-	u64 time = wire_ceil(wire_after(start, bytes, q->params.rate)) + q->params.delay;
-
 	q->free = wire_after(start, bytes + WIRE_GAP, q->params.rate);
-	/* a shorter delay must not overtake */
-	if (q->flight.line.tail && !q->params.quantiles)
-		time = max(time, wire_cb(q->flight.line.tail)->time);
-	return time;
+	return wire_ceil(wire_after(start, bytes, q->params.rate)) + q->params.delay;
 }
 
-/*
- * noinline and __always_inline here and above are measured: without them a frame
- * costs some 60 instructions more above noqueue (Linux 6.12, gcc 14).
- */
-static noinline int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
-				       struct sk_buff **to_free)
+/* Bytes from the preamble to the last of the FCS. */
+static u32 wire_sent_len(const struct wire_sched *q, u32 len)
+{
+	return len + WIRE_PREAMBLE + q->params.overhead;
+}
+
+static __always_inline void wire_start(struct Qdisc *sch, struct sk_buff *skb,
+				       struct wire_time start)
 {
 	struct wire_sched *q = qdisc_priv(sch);
-	unsigned int len = qdisc_pkt_len(skb);
-	bool empty = !q->child->q.qlen;
-	int ret;
-
-	ret = qdisc_enqueue(skb, q->child, to_free);
-	if (ret != NET_XMIT_SUCCESS) {
-		if (net_xmit_drop_count(ret))
-			qdisc_qstats_drop(sch);
-		return ret;
-	}
-	if (empty) {
-		q->child_since = ktime_get_ns();
-		q->child_held = false;
-	}
-	sch->qstats.backlog += len;
-	sch->q.qlen++;
-	return NET_XMIT_SUCCESS;
-}
-
-static __always_inline int wire_enqueue_frame(struct sk_buff *skb, struct Qdisc *sch,
-					      struct sk_buff **to_free)
-{
-	struct wire_sched *q = qdisc_priv(sch);
-
-	if (q->child != &noop_qdisc)
-		return wire_enqueue_child(skb, sch, to_free);
-	if (!wire_queues_add(&q->queues, &q->params, sch, skb))
-		return compat_drop_at_limit(skb, sch, to_free);
-	qdisc_qstats_backlog_inc(sch, skb);
-	sch->q.qlen++;
-	return NET_XMIT_SUCCESS;
-}
-
-static noinline int wire_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch,
-				     struct sk_buff **to_free)
-{
-	int ret = split_gso(skb, sch, wire_enqueue_frame, to_free);
-
-	return ret < 0 ? qdisc_drop(skb, sch, to_free) : ret;
-}
-
-static int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
-{
-	if (unlikely(skb_is_gso(skb)))
-		return wire_enqueue_gso(skb, sch, to_free);
-	return wire_enqueue_frame(skb, sch, to_free);
-}
-
-static void wire_start(struct wire_sched *q, struct net_device *dev, struct sk_buff *skb,
-		       struct wire_time start)
-{
 	struct wire_cb *cb = wire_cb(skb);
 	struct wire_level *l = &q->queues.level[cb->level];
-	u64 arrival = cb->time, begin = wire_ceil(start);
-	u32 len = cb->len + WIRE_PREAMBLE + q->params.overhead;
+	u32 len = wire_sent_len(q, cb->len);
+	u64 arrival = cb->time;
 
-	wire_stamp(&q->params, skb);
 	cb->time = wire_occupy(q, start, len);
-	if (q->params.quantiles)
-		cb->time = wire_jitter_add(&q->jitter, &q->params, skb, cb->time);
-	wire_flight_add(&q->flight, skb);
+	if (q->params.quantiles) {
+		wire_jitter_add(&q->jitter, &q->params, skb);
+		wire_flight_insert(&q->flight, skb);
+	} else {
+		wire_flight_append(&q->flight, skb);
+	}
 	l->packets++;
 	l->bytes += len + WIRE_GAP;
-	l->max_wait = max(l->max_wait, begin - arrival);
-	trace_wire_frame(dev, cb->level, cb->len, arrival, begin, cb->time);
+	trace_wire_frame(qdisc_dev(sch), cb->level, cb->len, arrival, wire_ceil(start), cb->time);
+	if (unlikely(wire_to_be_stamped(skb)))
+		wire_stamp(&q->params, skb);
 }
 
 /* Start the control frame that is due, if it was by that time; false: none was. */
@@ -1005,6 +974,8 @@ static bool wire_start_control(struct Qdisc *sch, u64 by, u64 now)
 		return false;
 	time = wire_occupy(q, wire_not_before(q->free, since),
 			   WIRE_PREAMBLE + WIRE_PAUSE_BYTES + q->params.overhead);
+	if (!q->params.quantiles)
+		time = wire_flight_behind(&q->flight, time);
 	wire_pause_send(&q->pause, qdisc_dev(sch), by, time);
 	return true;
 }
@@ -1072,14 +1043,17 @@ static struct sk_buff *wire_pick_child(struct Qdisc *sch, u64 now, struct wire_t
 	return skb;
 }
 
-/* noop_qdisc is every device's: grafting one writes its length while another wire has its own lock only. */
+/*
+ * noop_qdisc is every device's: grafting one writes its length while another
+ * wire has its own lock only.
+ */
 static bool wire_child_waits(const struct wire_sched *q)
 {
 	return q->child != &noop_qdisc && q->child->q.qlen;
 }
 
 /* Start every frame whose start is not after now. */
-static void wire_advance(struct Qdisc *sch, u64 now)
+static noinline void wire_advance(struct Qdisc *sch, u64 now)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 
@@ -1094,10 +1068,97 @@ static void wire_advance(struct Qdisc *sch, u64 now)
 		else
 			return;
 		if (skb)
-			wire_start(q, qdisc_dev(sch), skb, start);
+			wire_start(sch, skb, start);
 		else if (!q->pause.again)
 			return;
 	}
+}
+
+/*
+ * Starts have no timer, unless others are told of them: start what has by now,
+ * for whoever is about to look at the queues or to change the parameters.
+ */
+static __always_inline void wire_settle(struct Qdisc *sch, u64 now)
+{
+	const struct wire_sched *q = qdisc_priv(sch);
+
+	if (q->queues.backlogged && !static_branch_unlikely(&wire_pauses))
+		wire_advance(sch, now);
+}
+
+/* The same for a frame that comes now. True: it starts now, and passes by the queues. */
+static __always_inline bool wire_starts_now(struct Qdisc *sch, u64 now)
+{
+	const struct wire_sched *q = qdisc_priv(sch);
+
+	wire_settle(sch, now);
+	return !q->queues.backlogged && wire_ceil(q->free) <= now &&
+	       !static_branch_unlikely(&wire_pauses);
+}
+
+/*
+ * noinline and __always_inline here and above are measured: without them a frame
+ * costs some 80 instructions more above noqueue (Linux 6.12, gcc 14).
+ */
+static noinline int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
+				       struct sk_buff **to_free)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	unsigned int len = qdisc_pkt_len(skb);
+	bool empty = !q->child->q.qlen;
+	int ret;
+
+	ret = qdisc_enqueue(skb, q->child, to_free);
+	if (ret != NET_XMIT_SUCCESS) {
+		if (net_xmit_drop_count(ret))
+			qdisc_qstats_drop(sch);
+		return ret;
+	}
+	if (empty) {
+		q->child_since = ktime_get_ns();
+		q->child_held = false;
+	}
+	sch->qstats.backlog += len;
+	sch->q.qlen++;
+	return NET_XMIT_SUCCESS;
+}
+
+static __always_inline int wire_enqueue_frame(struct sk_buff *skb, struct Qdisc *sch,
+					      struct sk_buff **to_free)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	u64 now;
+
+	if (q->child != &noop_qdisc)
+		return wire_enqueue_child(skb, sch, to_free);
+	now = ktime_get_ns();
+	*wire_cb(skb) = (struct wire_cb) {
+		.time = now,
+		.level = wire_classify(&q->params, skb),
+		.len = wire_frame_len(skb),
+	};
+	if (wire_starts_now(sch, now))
+		wire_start(sch, skb, wire_not_before(q->free, now));
+	else if (!wire_queues_add(&q->queues, &q->params, sch, skb))
+		return compat_drop_at_limit(skb, sch, to_free);
+	qdisc_qstats_backlog_inc(sch, skb);
+	sch->q.qlen++;
+	return NET_XMIT_SUCCESS;
+}
+
+static noinline int wire_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch,
+				     struct sk_buff **to_free)
+{
+	int ret = split_gso(skb, sch, wire_enqueue_frame, to_free);
+
+	return ret < 0 ? qdisc_drop(skb, sch, to_free) : ret;
+}
+
+static int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	if (unlikely(skb_is_gso(skb)))
+		return wire_enqueue_gso(skb, sch, to_free);
+	return wire_enqueue_frame(skb, sch, to_free);
 }
 
 /* Control frames without any other, after wire_advance(); wake: when to look again. */
@@ -1119,51 +1180,77 @@ static noinline u64 wire_advance_control(struct Qdisc *sch, u64 now, u64 wake)
 }
 
 /*
- * Whether frames wait for the wire to be free. A child that had nothing to give
- * wakes us itself, but it may do so while a control frame is on the wire, and
- * not again: so that counts only as long as the wire is free.
+ * Whether a child is to be asked for a frame when the wire is free. One that had
+ * nothing to give wakes us itself, but it may do so while a control frame is on
+ * the wire, and not again: so that counts only as long as the wire is free.
  */
-static bool wire_waits(const struct wire_sched *q, u64 now)
+static bool wire_asks_child(const struct wire_sched *q, u64 now)
 {
-	if (q->queues.backlogged)
-		return true;
 	return wire_child_waits(q) && !(q->child_held && wire_ceil(q->free) <= now);
+}
+
+/*
+ * When to look again for the sake of what waits: when the last bit of the next
+ * frame has left, if none comes before that starts, for then we are asked again.
+ */
+static u64 wire_next(const struct wire_sched *q, u64 now)
+{
+	const struct sk_buff *skb;
+
+	if (!q->queues.backlogged)
+		return wire_asks_child(q, now) ? wire_ceil(q->free) : U64_MAX;
+	skb = q->queues.level[__fls(q->queues.backlogged)].queue.head;
+	if (static_branch_unlikely(&wire_pauses) || unlikely(wire_to_be_stamped(skb)))
+		return wire_ceil(q->free);
+	return wire_ceil(wire_after(q->free, wire_sent_len(q, wire_cb(skb)->len), q->params.rate));
+}
+
+/* Nothing is to be handed over yet; first is what will be if nothing comes before it, or NULL. */
+static noinline void wire_sleep(struct Qdisc *sch, const struct sk_buff *first, u64 now)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	u64 wake = wire_next(q, now);
+
+	if (static_branch_unlikely(&wire_pauses))
+		wake = wire_advance_control(sch, now, wake);
+	if (first)
+		wake = min(wake, wire_cb(first)->time);
+	if (wake != U64_MAX)
+		qdisc_watchdog_schedule_ns(&q->watchdog, wake);
+}
+
+static noinline struct sk_buff *wire_dequeue_arrived(struct Qdisc *sch)
+{
+	struct wire_sched *q = qdisc_priv(sch);
+	u64 now = ktime_get_ns(), late;
+	struct wire_level *l;
+	struct sk_buff *skb;
+
+	if (q->queues.backlogged || q->child != &noop_qdisc)
+		wire_advance(sch, now);
+	skb = wire_flight_next(&q->flight);
+	if (!skb || wire_cb(skb)->time > now) {
+		wire_sleep(sch, skb, now);
+		return NULL;
+	}
+	wire_flight_take(&q->flight, skb, qdisc_dev(sch));
+	l = &q->queues.level[wire_cb(skb)->level];
+	late = now - wire_cb(skb)->time;
+	if (late > l->max_late)
+		l->max_late = late;
+	qdisc_qstats_backlog_dec(sch, skb);
+	sch->q.qlen--;
+	qdisc_bstats_update(sch, skb);
+	if (q->params.orphan)
+		skb_orphan(skb);
+	return skb;
 }
 
 static struct sk_buff *wire_dequeue(struct Qdisc *sch)
 {
-	struct wire_sched *q = qdisc_priv(sch);
-	u64 now, wake = U64_MAX, next = U64_MAX;
-	struct sk_buff *skb;
-
 	if (!sch->q.qlen && !static_branch_unlikely(&wire_pauses))
 		return NULL;	/* nothing waits, and nothing is on the wire */
-	now = ktime_get_ns();
-	wire_advance(sch, now);
-	skb = wire_flight_next(&q->flight);
-	if (skb) {
-		wake = wire_cb(skb)->time;
-		if (wake <= now) {
-			struct wire_level *l = &q->queues.level[wire_cb(skb)->level];
-
-			l->max_late = max(l->max_late, now - wake);
-			wire_flight_take(&q->flight, skb, qdisc_dev(sch));
-			qdisc_qstats_backlog_dec(sch, skb);
-			sch->q.qlen--;
-			qdisc_bstats_update(sch, skb);
-			if (q->params.orphan)
-				skb_orphan(skb);
-			return skb;
-		}
-	}
-	if (wire_waits(q, now))
-		next = wire_ceil(q->free);
-	if (static_branch_unlikely(&wire_pauses))
-		next = wire_advance_control(sch, now, next);
-	wake = min(wake, next);
-	if (wake != U64_MAX)
-		qdisc_watchdog_schedule_ns(&q->watchdog, wake);
-	return NULL;
+	return wire_dequeue_arrived(sch);
 }
 
 /*
@@ -1326,6 +1413,7 @@ static int wire_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	struct wire_sched *q = qdisc_priv(sch);
 	struct wire_params p = q->params;
 	int err = wire_params_parse(&p, opt, extack);
+	u64 now;
 
 	if (err)
 		return err;
@@ -1334,6 +1422,8 @@ static int wire_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	if (p.xoff)
 		static_branch_enable(&wire_pauses);
 	sch_tree_lock(sch);
+	now = ktime_get_ns();
+	wire_settle(sch, now);
 	if (p.rate != q->params.rate)	/* the rest is counted in units of the rate */
 		q->free = (struct wire_time) { .ns = wire_ceil(q->free) };
 	if (p.xoff != q->params.xoff || p.xon != q->params.xon || p.pfc != q->params.pfc)
@@ -1341,6 +1431,8 @@ static int wire_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	if (p.seed != q->params.seed || p.quantiles != q->params.quantiles)
 		prandom_seed_state(&q->jitter.rnd, p.seed);
 	wire_params_store(&q->params, &p);
+	if (sch->q.qlen)	/* what waits may leave earlier than the timer knows */
+		qdisc_watchdog_schedule_ns(&q->watchdog, now);
 	sch_tree_unlock(sch);
 	return 0;
 }
@@ -1400,6 +1492,7 @@ static int wire_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	if (!stats)
 		return -1;
 	sch_tree_lock(sch);
+	wire_settle(sch, ktime_get_ns());
 	for (p = 0; p < TC_WIRE_LEVELS && err >= 0; p++)
 		err = wire_level_dump(q, p, d->skb);
 	if (err >= 0)
