@@ -30,6 +30,7 @@ QUICK = [
     ["wire_jitter"],
     ["wire_gso"],
     ["wire_tap"],
+    ["wire_random"],
     ["qjump_priority"],
     ["qjump_refusals"],
     ["qjump_window", "root:7", "wire:3", "htb:0"],
@@ -224,6 +225,13 @@ def test_the_same_seed_jitters_the_same(guest: Guest) -> None:
     # To within what the threads held the sender up; another draw would be milliseconds away.
     again = guest.values("wire_jitter")["again_ns"]
     assert len(again) == 120 and max(again) <= 10 * THREAD_NS
+
+
+def test_frames_start_and_are_dropped_as_arrivals_alone_say(guest: Guest) -> None:
+    for case in guest.values("wire_random")["cases"]:
+        assert (case["wrong"], case["early"], case["late"]) == (0, 0, 0), case
+        assert case["dropped"] == case["drops"] > 50 and case["waited"] > 500, case
+        assert case["max_wait_ns"][0] == case["max_wait_ns"][1], case
 
 
 def test_the_tap_tells_of_every_frame_of_a_level(guest: Guest) -> None:

@@ -1,0 +1,97 @@
+"""2000 frames of random sizes in random levels at random times, more than the wire can take, against a model that knows arrivals only.
+
+A start needs no timer: what has started is found out afterwards, which must not show. The event wire:wire_frame tells when each frame came,
+started and is handed over; sendto() tells which were dropped, each at some time between `before` and the next frame's.
+Assert, for each case: no `wrong` start or handover, to the ns; no frame dropped too `early` (there was room) nor too `late` (there was none for one that
+was queued); as many drops as the wire counts; the longest wait is the wire's.
+"""
+
+import random
+import re
+import time
+
+import rig
+
+TRACING = "/sys/kernel/tracing"
+FRAMES, LIMIT = 2000, 8000
+EVENT = re.compile(r"dev=a0 level=(\d) len=(\d+) arrival=(\d+) start=(\d+) handover=(\d+)")
+
+
+def write(name: str, text: str) -> None:
+    with open(f"{TRACING}/{name}", "w") as file:
+        file.write(text)
+
+
+class Model:
+    """Eight queues and one wire; times in 1/rate ns, so that they are whole numbers."""
+
+    def __init__(self, rate: int, delay: int) -> None:
+        self.rate, self.delay, self.free = rate, delay, 0
+        self.queues: list[list[tuple[int, int]]] = [[] for _ in range(8)]
+        self.left: list[list[int]] = []
+
+    def ceil(self, time: int) -> int:
+        return -(-time // self.rate)
+
+    def advance(self, now: int) -> None:
+        """Starts what starts until then."""
+        while self.ceil(self.free) <= now and any(self.queues):
+            by = self.ceil(self.free)
+            heads = [(queue[0][0], -p) for p, queue in enumerate(self.queues) if queue]
+            waiting = [-p for arrival, p in heads if arrival <= by]
+            p = max(waiting) if waiting else -min(heads)[1]
+            arrival, length = self.queues[p].pop(0)
+            start = self.free if arrival <= by else arrival * self.rate
+            end = start + (8 + length) * 8 * 10**9
+            self.left.append([p, length, arrival, self.ceil(start), self.ceil(end) + self.delay])
+            self.free = end + 12 * 8 * 10**9
+
+    def room(self, now: int, p: int) -> int:
+        """Bytes that still fit into a level."""
+        self.advance(now)
+        return LIMIT - sum(length for _, length in self.queues[p])
+
+
+def case(rate: int, delay: int) -> dict[str, object]:
+    rig.tc("qdisc del dev a0 root", check=False)
+    rig.tc(f"qdisc add dev a0 root handle 5: wire rate {rate}bit limit {LIMIT} delay {delay}ns")
+    write("trace", "")
+    write("events/wire/wire_frame/enable", "1")
+    draw, sent = random.Random(rate), []
+    for _ in range(FRAMES):
+        size, p = draw.randint(60, 1514), draw.randrange(8)
+        before = time.monotonic_ns()
+        sent.append((before, size, p, sender.send(size, 0, p)))
+        time.sleep(draw.expovariate(1 / 0.0004))
+    time.sleep(0.2)
+    write("events/wire/wire_frame/enable", "0")
+    with open(f"{TRACING}/trace") as file:
+        found = [[int(x) for x in event] for event in EVENT.findall(file.read())]
+    model, came = Model(rate, delay), iter(sorted(event[2] for event in found))
+    early = late = 0
+    for before, size, p, passed in sent:
+        length = size + 4
+        if passed:
+            arrival = next(came)
+            late += model.room(arrival, p) < length
+            model.queues[p].append((arrival, length))
+        else:
+            early += model.room(before, p) >= length
+    model.advance(1 << 62)
+    levels = [rig.level("wire", p) for p in range(8)]
+    return {
+        "frames": len(found),
+        "dropped": FRAMES - len(found),
+        "waited": sum(start > arrival for _, _, arrival, start, _ in found),
+        "wrong": sum(ours != theirs for ours, theirs in zip(model.left, found, strict=True)),
+        "early": early,
+        "late": late,
+        "drops": sum(level["drops"] for level in levels),
+        "max_wait_ns": [max(level["max_wait_ns"] for level in levels), max(x[3] - x[2] for x in found)],
+    }
+
+
+rig.run(f"mount -t tracefs tracefs {TRACING}", check=False)
+rig.build()
+sender = rig.Sender()
+rig.report(cases=[case(10_000_000, 0), case(7_000_000, 2_000_000)])
