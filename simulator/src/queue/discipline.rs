@@ -55,7 +55,7 @@ impl Discipline {
     /// go, which the caller frees from the last on.
     // Only for packets that wait: inlined, it makes the way of all others longer.
     #[inline(never)]
-    pub fn enqueue(&mut self, now: Ps, handle: u32, pool: &Pool, evicted: &mut Vec<u32>) -> bool {
+    pub fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>) -> bool {
         match self {
             Discipline::Fifo(queue) | Discipline::CoDel(queue, _) => queue.push(now, handle, pool),
             Discipline::Priority(queue) => return queue.push(handle, pool, evicted),
