@@ -141,3 +141,14 @@ impl Discipline {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A large network has tens of thousands, each used twice a hop.
+    #[test]
+    fn a_queue_has_two_cache_lines() {
+        assert!(size_of::<Discipline>() <= 128);
+    }
+}
