@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Packets: 32 bytes each, in one pool, known by a 32-bit handle.
 
+pub(crate) mod chain;
 pub(crate) mod counts;
 
 use crate::core::time::Ps;
@@ -152,6 +153,8 @@ impl Packet {
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     packets: Vec<Packet>,
+    /// By handle, of those that wait in a [`chain::Chain`]: what stands before and after them.
+    besides: Vec<u32>,
     free: Vec<u32>,
 }
 
@@ -162,6 +165,7 @@ impl Pool {
             handle
         } else {
             self.packets.push(packet);
+            self.besides.push(0);
             (self.packets.len() - 1) as u32
         }
     }
@@ -177,6 +181,16 @@ impl Pool {
     #[inline]
     pub fn get(&self, handle: u32) -> &Packet {
         &self.packets[handle as usize]
+    }
+
+    #[inline]
+    fn besides(&self, handle: u32) -> u32 {
+        self.besides[handle as usize]
+    }
+
+    #[inline]
+    fn beside(&mut self, handle: u32) -> &mut u32 {
+        &mut self.besides[handle as usize]
     }
 
     #[inline]

@@ -55,7 +55,7 @@ impl Discipline {
     /// go, which the caller frees from the last on.
     // Only for packets that wait: inlined, it makes the way of all others longer.
     #[inline(never)]
-    pub fn enqueue(&mut self, now: Ps, handle: u32, pool: &Pool, evicted: &mut Vec<u32>) -> bool {
+    pub fn enqueue(&mut self, now: Ps, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>) -> bool {
         match self {
             Discipline::Fifo(queue) | Discipline::CoDel(queue, _) => queue.push(now, handle, pool),
             Discipline::Priority(queue) => return queue.push(handle, pool, evicted),
@@ -139,5 +139,16 @@ impl Discipline {
             Discipline::Timed(queue) => queue.len(),
             Discipline::Dual(queue) => queue.len(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A large network has tens of thousands, each used twice a hop.
+    #[test]
+    fn a_queue_has_two_cache_lines() {
+        assert!(size_of::<Discipline>() <= 128);
     }
 }

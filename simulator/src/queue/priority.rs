@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Strict priority, as 802.1Q's eight levels are served.
 
-use std::collections::VecDeque;
-
+use crate::packet::chain::Chain;
 use crate::packet::Pool;
 
 /// Eight levels, and acknowledgements before them.
@@ -11,8 +10,9 @@ pub(crate) const BANDS: usize = 9;
 /// Strict priority by rank, first come first served within one.
 #[derive(Debug, Clone)]
 pub(crate) struct Bands {
-    queues: [VecDeque<u32>; BANDS],
+    lines: [Chain; BANDS],
     occupied: u32,
+    packets: u32,
     bytes: u64,
     /// Of all packets, without the one being sent.
     limit: u64,
@@ -21,47 +21,51 @@ pub(crate) struct Bands {
 impl Bands {
     /// With a limit in bytes.
     pub fn new(limit: u64) -> Self {
-        Bands { queues: std::array::from_fn(|_| VecDeque::new()), occupied: 0, bytes: 0, limit }
+        Bands { lines: [Chain::default(); BANDS], occupied: 0, packets: 0, bytes: 0, limit }
     }
 
     /// Queues the packet, false if it is dropped instead.
     #[inline]
-    pub fn push(&mut self, handle: u32, pool: &Pool, evicted: &mut Vec<u32>) -> bool {
+    pub fn push(&mut self, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>) -> bool {
         let packet = pool.get(handle);
-        let rank = packet.rank.min(BANDS as u32 - 1);
-        while self.bytes + u64::from(packet.bytes) > self.limit {
+        let (rank, bytes) = (packet.rank.min(BANDS as u32 - 1), u64::from(packet.bytes));
+        while self.bytes + bytes > self.limit {
             let worst = match self.occupied.checked_ilog2() {
                 Some(worst) if worst > rank => worst,
                 _ => return false,
             };
-            let victim = self.take(worst, VecDeque::pop_back, pool);
-            evicted.extend(victim);
+            let victim = self.lines[worst as usize].pop_last(pool);
+            evicted.extend(victim.map(|victim| self.without(worst, victim, pool)));
         }
-        self.queues[rank as usize].push_back(handle);
+        self.lines[rank as usize].push(handle, pool);
         self.occupied |= 1 << rank;
-        self.bytes += u64::from(packet.bytes);
+        self.packets += 1;
+        self.bytes += bytes;
         true
     }
 
     /// Takes the packet to be sent next, of a level that is not `stopped` (a bit each); ACKs stop with the first.
     #[inline]
-    pub fn pop(&mut self, stopped: u8, pool: &Pool) -> Option<u32> {
+    pub fn pop(&mut self, stopped: u8, pool: &mut Pool) -> Option<u32> {
         let stopped = u32::from(stopped) << 1 | u32::from(stopped & 1);
         let open = self.occupied & !stopped;
         if open == 0 {
             return None;
         }
-        self.take(open.trailing_zeros(), VecDeque::pop_front, pool)
+        let band = open.trailing_zeros();
+        let handle = self.lines[band as usize].pop(pool)?;
+        Some(self.without(band, handle, pool))
     }
 
-    fn take(&mut self, band: u32, end: fn(&mut VecDeque<u32>) -> Option<u32>, pool: &Pool) -> Option<u32> {
-        let queue = &mut self.queues[band as usize];
-        let handle = end(queue)?;
-        if queue.is_empty() {
+    /// Counts a packet out that has been taken from its band.
+    #[inline]
+    fn without(&mut self, band: u32, handle: u32, pool: &Pool) -> u32 {
+        if self.lines[band as usize].is_empty() {
             self.occupied &= !(1 << band);
         }
+        self.packets -= 1;
         self.bytes -= u64::from(pool.get(handle).bytes);
-        Some(handle)
+        handle
     }
 
     pub fn bytes(&self) -> u64 {
@@ -70,11 +74,11 @@ impl Bands {
 
     /// Bytes of each band.
     pub fn band_bytes(&self, pool: &Pool) -> [u64; BANDS] {
-        std::array::from_fn(|band| self.queues[band].iter().map(|&handle| u64::from(pool.get(handle).bytes)).sum())
+        std::array::from_fn(|band| self.lines[band].iter(pool).map(|handle| u64::from(pool.get(handle).bytes)).sum())
     }
 
     pub fn len(&self) -> usize {
-        self.queues.iter().map(VecDeque::len).sum()
+        self.packets as usize
     }
 }
 
@@ -94,14 +98,14 @@ mod tests {
         let ranks = [3, 8, 8, 1, 0, 3];
         let handles: Vec<u32> = ranks.iter().map(|&r| packet(&mut pool, 0, r, 1500)).collect();
         for &h in &handles {
-            assert!(queue.push(h, &pool, &mut evicted));
+            assert!(queue.push(h, &mut pool, &mut evicted));
         }
         let more = packet(&mut pool, 0, 2, 1500);
-        assert!(queue.push(more, &pool, &mut evicted));
+        assert!(queue.push(more, &mut pool, &mut evicted));
         assert_eq!(evicted, [handles[2]]);
         let equal = packet(&mut pool, 0, 8, 1500);
-        assert!(!queue.push(equal, &pool, &mut evicted));
-        let order: Vec<u32> = std::iter::from_fn(|| queue.pop(0, &pool)).collect();
+        assert!(!queue.push(equal, &mut pool, &mut evicted));
+        let order: Vec<u32> = std::iter::from_fn(|| queue.pop(0, &mut pool)).collect();
         let expected = [handles[4], handles[3], more, handles[0], handles[5], handles[1]];
         assert_eq!(order, expected);
         assert_eq!((queue.bytes, queue.len()), (0, 0));

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Queues of packets that take no memory of their own.
+
+use crate::packet::Pool;
+
+/// No packet; others are known by their handle and one.
+const NONE: u32 = 0;
+
+/// A line of packets that wait, of which the first and the last can be taken: the pool has one number for each packet, which is
+/// that of the packet before it xor that of the packet after it. A port has nine such lines, and a large network tens of thousands
+/// of ports: eight bytes a line stay in a processor's caches where a vector's 32, and what it points to, do not.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Chain {
+    first: u32,
+    last: u32,
+}
+
+impl Chain {
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.first == NONE
+    }
+
+    #[inline]
+    pub fn push(&mut self, handle: u32, pool: &mut Pool) {
+        let new = handle + 1;
+        *pool.beside(handle) = self.last;
+        match self.last {
+            NONE => self.first = new,
+            last => *pool.beside(last - 1) ^= new,
+        }
+        self.last = new;
+    }
+
+    /// Takes the first.
+    #[inline]
+    pub fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
+        take(&mut self.first, &mut self.last, pool)
+    }
+
+    /// Takes the last.
+    pub fn pop_last(&mut self, pool: &mut Pool) -> Option<u32> {
+        take(&mut self.last, &mut self.first, pool)
+    }
+
+    /// From the first to the last.
+    pub fn iter(self, pool: &Pool) -> impl Iterator<Item = u32> + '_ {
+        let (mut before, mut at) = (NONE, self.first);
+        std::iter::from_fn(move || {
+            let handle = at.checked_sub(1)?;
+            (before, at) = (at, pool.besides(handle) ^ before);
+            Some(handle)
+        })
+    }
+}
+
+/// Takes the packet at one end.
+#[inline]
+fn take(end: &mut u32, other: &mut u32, pool: &mut Pool) -> Option<u32> {
+    let handle = end.checked_sub(1)?;
+    let next = *pool.beside(handle);
+    match next {
+        NONE => *other = NONE,
+        next => *pool.beside(next - 1) ^= handle + 1,
+    }
+    *end = next;
+    Some(handle)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+    use crate::core::rng::Rng;
+    use crate::packet::Packet;
+
+    /// Beside vectors: three chains whose packets lie in the pool as they come.
+    #[test]
+    fn a_chain_is_a_line_with_two_ends() {
+        let (mut pool, mut rng) = (Pool::default(), Rng::new(3, 0));
+        let mut chains = [Chain::default(); 3];
+        let mut model: [VecDeque<u32>; 3] = Default::default();
+        for round in 0..30_000 {
+            let of = rng.below(3) as usize;
+            let (chain, line) = (&mut chains[of], &mut model[of]);
+            let push = rng.below(100) < if round % 5_000 < 2_500 { 60 } else { 40 };
+            let taken = if push {
+                let handle = pool.add(Packet::datagram(0, 0, 0, 1500));
+                chain.push(handle, &mut pool);
+                line.push_back(handle);
+                None
+            } else if rng.below(2) == 0 {
+                let taken = chain.pop(&mut pool);
+                assert_eq!(taken, line.pop_front());
+                taken
+            } else {
+                let taken = chain.pop_last(&mut pool);
+                assert_eq!(taken, line.pop_back());
+                taken
+            };
+            if let Some(handle) = taken {
+                pool.remove(handle);
+            }
+            assert_eq!(chain.is_empty(), line.is_empty());
+            if round % 100 == 0 {
+                assert!(chain.iter(&pool).eq(line.iter().copied()), "round {round}");
+            }
+        }
+    }
+}
