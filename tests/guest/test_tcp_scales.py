@@ -2,7 +2,8 @@
 same in full-size frames, and which timers of the kernel are behind what is not.
 
 A bulk flow of iperf3 with a window and one without; and transfers of 4 to 43 segments, one after the other,
-through a link of half the rate whose port holds four frames, so that the longer ones lose packets.
+through a link of 0.505 of the rate whose port holds four frames, so that the longer ones lose packets. At half
+the rate frames would come at the very time at which others leave, and it would be chance who finds room.
 """
 
 from __future__ import annotations
@@ -168,12 +169,12 @@ workloads = ["bulk", "data"]
 label = "losses"
 workloads = ["sink", "transfers", "data"]
 tcp = { tail_loss_probe = false }
-link = { trunk_rate = "5Mbit", trunk_buffer = "6088B" }
+link = { trunk_rate = "5050kbit", trunk_buffer = "6088B" }
 
 [arms.probing]
 label = "losses, tail-loss probe"
 workloads = ["sink", "transfers", "data"]
-link = { trunk_rate = "5Mbit", trunk_buffer = "6088B" }
+link = { trunk_rate = "5050kbit", trunk_buffer = "6088B" }
 
 [arms.delayed]
 label = "acknowledgements that are delayed"
@@ -198,8 +199,8 @@ about = "10 Gb/s"
 link.rate = "10Gbit"
 warmup = "100us"
 duration = "4ms"
-arms.lossy.link.trunk_rate = "5Gbit"
-arms.probing.link.trunk_rate = "5Gbit"
+arms.lossy.link.trunk_rate = "5050Mbit"
+arms.probing.link.trunk_rate = "5050Mbit"
 """
 
 
@@ -317,15 +318,15 @@ def test_a_timeout_idles_the_link_for_200_ms_at_both_rates(name: str, faster: in
     transfers = list(arm.transfers().values())
     # A probe of the last packet in flight waits for the least timeout too.
     waits = [one for one in transfers if one.took_ms >= LEAST_RTO_MS]
-    assert len(waits) == 2
+    assert [one.segments for one in waits] == [8, 9, 10, 35]
     if name == "lossy":
         assert sum(one.timeouts for one in transfers) == len(waits)
         assert all(one.timeouts == 1 for one in waits)
     for one in waits:
         # The last to go may be the small frame that ends the connection.
         idle_ms = float(np.diff([*arm.sent_within(one), one.began_ms + one.took_ms]).max())
-        # A round trip behind the port's queue and ticks are added to the least timeout.
-        assert 0 <= idle_ms - LEAST_RTO_MS <= 2 * (one.segments + 8) * arm.frame_ms + 3 * TICK_MS
+        # A round trip behind the port's queue and ticks are added to the least timeout, and those of a probe before it.
+        assert 0 <= idle_ms - LEAST_RTO_MS <= 2 * (one.segments + 8) * arm.frame_ms + 4 * TICK_MS
         rest = (one.took_ms - idle_ms) / arm.frame_ms
         assert 0 < rest < 2 * one.segments + 20
 
@@ -339,26 +340,17 @@ def _repaired(slow: dict[int, Transfer], fast: dict[int, Transfer]) -> list[int]
 def test_what_is_repaired_without_a_timeout_takes_as_many_frames_but_for_a_few(name: str, arms: Arms) -> None:
     slow, fast = (arms[name, faster].transfers() for faster in (SLOW, FAST))
     repaired = _repaired(slow, fast)
-    assert len(repaired) == 33
+    assert len(repaired) == 32
     apart = [abs(slow[n].took - fast[n].took) for n in repaired]
-    assert max(apart) < 9
-    assert sum(frames < 0.6 for frames in apart) >= 20
-
-
-def test_the_shortest_repairs_wait_for_a_tick_at_10_mb_a_second(arms: Arms) -> None:
-    """RACK's timer counts ticks, of 3 frames at 10 Mb/s; at 10 Gb/s, where a tick is 3,243, nothing waits
-    for one."""
-    slow, fast = (arms["lossy", faster].transfers() for faster in (SLOW, FAST))
-    for n in range(9, 13):
-        assert 3 < slow[n].took - fast[n].took < 7
-        assert min(arms["lossy", SLOW].sent_within(slow[n])[-2:] % TICK_MS) < 0.05
+    assert max(apart) < 7
+    assert sum(frames < 0.6 for frames in apart) >= 28
 
 
 def test_a_tail_loss_probe_is_sooner_than_a_transfers_end_only_at_10_mb_a_second(arms: Arms) -> None:
-    """Its timer counts ticks too."""
+    """Its timer counts the kernel's ticks, of 3 frames at 10 Mb/s and 3,243 at 10 Gb/s."""
     slow, fast = (arms["probing", faster].transfers().values() for faster in (SLOW, FAST))
     assert sum(one.probes for one in slow) >= 20
-    assert sum(one.probes for one in fast) <= 3
+    assert sum(one.probes for one in fast) <= 4
 
 
 @pytest.mark.parametrize("faster", [SLOW, FAST])
@@ -378,8 +370,8 @@ def told(arms: Arms) -> list[str]:
     def rate(name: str) -> Callable[[int], str]:
         return lambda faster: f"{1000 * arms[name, faster].rate:.0f}"
 
-    def took(segments: int, digits: int) -> Callable[[int], str]:
-        return lambda faster: f"{lossy[faster][segments].took:.{digits}f}"
+    def took(segments: int) -> Callable[[int], str]:
+        return lambda faster: f"{lossy[faster][segments].took:.2f}"
 
     def timeouts(faster: int) -> str:
         least = LEAST_RTO_MS / arms["lossy", faster].frame_ms
@@ -400,11 +392,10 @@ def told(arms: Arms) -> list[str]:
     return [
         row("window of 6 kB: frames in the time of 1000", rate("window"), "no timer takes part"),
         row("window of 15.5 kB: frames in the time of 1000", rate("wide"), "no timer takes part"),
-        row("a transfer of 7 segments, none lost, in frames", took(7, 2), "no timer takes part"),
+        row("a transfer of 7 segments, none lost, in frames", took(7), "no timer takes part"),
         row("timeouts in 40 transfers", timeouts, "the least is 200 ms"),
         row("a question of two small writes, in frames", question, "a delayed acknowledgement: 40 ms"),
-        row("9 segments, one of the last lost, in frames", took(9, 1), "RACK's timer counts ticks of 4 ms"),
-        row("tail-loss probes in 40 transfers", probes, "their timer counts ticks"),
+        row("tail-loss probes in 40 transfers", probes, "their timer counts ticks of 4 ms"),
         row("most in the host's own queue, no window", held, "TCP small queues: 1 ms of the link"),
         f"Of {len(apart)} other transfers that lose packets {sum(frames < 0.6 for frames in apart)} take as many "
         f"frames within 0.6, and none differs by more than {max(apart):.1f}.",

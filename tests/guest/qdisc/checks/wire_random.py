@@ -56,6 +56,7 @@ def case(rate: int, delay: int) -> dict[str, object]:
     rig.tc("qdisc del dev a0 root", check=False)
     rig.tc(f"qdisc add dev a0 root handle 5: wire rate {rate}bit limit {LIMIT} delay {delay}ns")
     write("trace", "")
+    write("events/wire/wire_frame/filter", 'dev == "a0"')
     write("events/wire/wire_frame/enable", "1")
     draw, sent = random.Random(rate), []
     for _ in range(FRAMES):
