@@ -90,7 +90,7 @@ def test_serialisation_is_exact(guest: Guest) -> None:
         assert case["gaps"] == 100
         assert abs(case["mean_ns"] - case["expected_ns"]) <= 5, case
         # Timers are late by this or that instruction: 15 ns on 7.3, and nothing on the average.
-        assert abs(case["median_ns"] - case["expected_ns"]) <= 20, case
+        assert abs(case["median_ns"] - case["expected_ns"]) <= (20 if guest.kernel == "7" else 10), case
         # A few of a hundred stamps may meet a tick (2.3 us on 7.3), or a kernel thread.
         assert case["off_ns"][96] <= 2500, case
         assert case["off_ns"][100] <= THREAD_NS, case

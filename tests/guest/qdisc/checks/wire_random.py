@@ -7,19 +7,12 @@ was queued); as many drops as the wire counts; the longest wait is the wire's.
 """
 
 import random
-import re
 import time
 
 import rig
+import tap
 
-TRACING = "/sys/kernel/tracing"
 FRAMES, LIMIT = 2000, 8000
-EVENT = re.compile(r"dev=a0 level=(\d) len=(\d+) arrival=(\d+) start=(\d+) handover=(\d+)")
-
-
-def write(name: str, text: str) -> None:
-    with open(f"{TRACING}/{name}", "w") as file:
-        file.write(text)
 
 
 class Model:
@@ -37,9 +30,9 @@ class Model:
         """Starts what starts until then."""
         while self.ceil(self.free) <= now and any(self.queues):
             by = self.ceil(self.free)
-            heads = [(queue[0][0], -p) for p, queue in enumerate(self.queues) if queue]
-            waiting = [-p for arrival, p in heads if arrival <= by]
-            p = max(waiting) if waiting else -min(heads)[1]
+            came = {p: queue[0][0] for p, queue in enumerate(self.queues) if queue}
+            # The most urgent of those that have come by then, or else the first to come.
+            p = min(came, key=lambda p: (max(came[p], by), -p))
             arrival, length = self.queues[p].pop(0)
             start = self.free if arrival <= by else arrival * self.rate
             end = start + (8 + length) * 8 * 10**9
@@ -55,9 +48,7 @@ class Model:
 def case(rate: int, delay: int) -> dict[str, object]:
     rig.tc("qdisc del dev a0 root", check=False)
     rig.tc(f"qdisc add dev a0 root handle 5: wire rate {rate}bit limit {LIMIT} delay {delay}ns")
-    write("trace", "")
-    write("events/wire/wire_frame/filter", 'dev == "a0"')
-    write("events/wire/wire_frame/enable", "1")
+    tap.begin('dev == "a0"')
     draw, sent = random.Random(rate), []
     for _ in range(FRAMES):
         size, p = draw.randint(60, 1514), draw.randrange(8)
@@ -65,9 +56,7 @@ def case(rate: int, delay: int) -> dict[str, object]:
         sent.append((before, size, p, sender.send(size, 0, p)))
         time.sleep(draw.expovariate(1 / 0.0004))
     time.sleep(0.2)
-    write("events/wire/wire_frame/enable", "0")
-    with open(f"{TRACING}/trace") as file:
-        found = [[int(x) for x in event] for event in EVENT.findall(file.read())]
+    found = tap.end()
     model, came = Model(rate, delay), iter(sorted(event[2] for event in found))
     early = late = 0
     for before, size, p, passed in sent:
@@ -79,7 +68,7 @@ def case(rate: int, delay: int) -> dict[str, object]:
         else:
             early += model.room(before, p) >= length
     model.advance(1 << 62)
-    levels = [rig.level("wire", p) for p in range(8)]
+    levels = rig.qdisc("wire")["levels"]
     return {
         "frames": len(found),
         "dropped": FRAMES - len(found),
@@ -92,7 +81,6 @@ def case(rate: int, delay: int) -> dict[str, object]:
     }
 
 
-rig.run(f"mount -t tracefs tracefs {TRACING}", check=False)
 rig.build()
 sender = rig.Sender()
 rig.report(cases=[case(10_000_000, 0), case(7_000_000, 2_000_000)])

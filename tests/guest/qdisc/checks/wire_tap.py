@@ -6,41 +6,26 @@ Assert: ten events, none of level 0; start is when the bulk frame leaves the wir
 within a few us; max_wait_ns is the largest start - arrival, max_late_ns within that of the receipts.
 """
 
-import re
 import time
 
 import rig
+import tap
 
-TRACING = "/sys/kernel/tracing"
-
-
-def write(name: str, text: str) -> None:
-    with open(f"{TRACING}/{name}", "w") as file:
-        file.write(text)
-
-
-rig.run(f"mount -t tracefs tracefs {TRACING}", check=False)
 rig.build()
 receiver, sender = rig.Receiver(), rig.Sender()
 rig.tc("qdisc add dev a0 root handle 5: wire rate 10mbit")
-write("events/wire/wire_frame/filter", 'level == 7 && dev == "a0"')
-write("events/wire/wire_frame/enable", "1")
+tap.begin('level == 7 && dev == "a0"')
 offset = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 for number in range(10):
     sender.send(1514, 2 * number)
     sender.send(100, 2 * number + 1, pcp=7)
     time.sleep(0.01)
-write("events/wire/wire_frame/enable", "0")
-with open(f"{TRACING}/trace") as file:
-    text = file.read()
-events = [
-    [int(x) for x in found]
-    for found in re.findall(r"level=7 len=(\d+) arrival=(\d+) start=(\d+) handover=(\d+)", text)
-]
+told = tap.end()
+events = [frame for level, *frame in told if level == 7]
 urgent = [stamp - offset for stamp, number in receiver.take_all() if number % 2]
 first = events[0][1]
 rig.report(
-    lines=text.count("wire_frame:"),
+    lines=len(told),
     lengths=[event[0] for event in events],
     frames=[
         [*(t - first for t in event[1:]), stamp - first] for event, stamp in zip(events, urgent, strict=True)
