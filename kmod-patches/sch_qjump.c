@@ -323,8 +323,8 @@ static void epoch_begin(const struct epoch_rule *r, struct epoch_account *a, u64
 }
 
 /* Rolling: forget slots until cost bytes fit; 0, or the time at which they will. */
-static noinline u64 epoch_window(const struct epoch_rule *r, struct epoch_account *a, u32 budget,
-				 u32 cost, u64 now)
+static u64 epoch_window(const struct epoch_rule *r, struct epoch_account *a, u32 budget, u32 cost,
+			u64 now)
 {
 	u64 excess;
 	u32 i;
@@ -448,8 +448,8 @@ static int qjump_append(struct sk_buff *skb, struct Qdisc *sch, struct qjump_lev
 }
 
 /* Mode drop. */
-static noinline int qjump_enqueue_charged(struct sk_buff *skb, struct Qdisc *sch,
-					  struct qjump_level *l, struct sk_buff **to_free)
+static int qjump_enqueue_charged(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
+				 struct sk_buff **to_free)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
 
@@ -463,8 +463,8 @@ static noinline int qjump_enqueue_charged(struct sk_buff *skb, struct Qdisc *sch
 	return qjump_append(skb, sch, l);
 }
 
-static noinline int qjump_drop_oversize(struct sk_buff *skb, struct Qdisc *sch,
-					struct qjump_level *l, struct sk_buff **to_free)
+static int qjump_drop_oversize(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
+			       struct sk_buff **to_free)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
 
@@ -505,6 +505,7 @@ static bool qjump_splits(const struct qjump_sched *q, const struct qjump_level *
 	       (q->params.mpu || cost > l->budget / QJUMP_SPLIT);
 }
 
+/* Not inlined, nor is qjump_dequeue_metered(): packets of no limit would save registers for it. */
 static noinline int qjump_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, struct qjump_level *l,
 				      struct sk_buff **to_free)
 {
@@ -584,7 +585,7 @@ static struct sk_buff *qjump_take(struct Qdisc *sch, struct qjump_level *l)
  * Some level is held. While the watchdog has not fired, those that were held
  * when it was armed are held still: no need to read the clock for them.
  */
-static noinline struct sk_buff *qjump_dequeue_held(struct Qdisc *sch, u64 now)
+static struct sk_buff *qjump_dequeue_held(struct Qdisc *sch, u64 now)
 {
 	struct qjump_sched *q = qdisc_priv(sch);
 	u64 wake = U64_MAX, armed = U64_MAX;

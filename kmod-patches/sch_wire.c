@@ -288,7 +288,7 @@ static u32 wire_frame_len(const struct sk_buff *skb)
 }
 
 /* The level of a frame whose tag stands in it. */
-static noinline u32 wire_classify_tag(const struct sk_buff *skb)
+static u32 wire_classify_tag(const struct sk_buff *skb)
 {
 	struct vlan_hdr tag;
 	const struct vlan_hdr *vh = skb_header_pointer(skb, ETH_HLEN, sizeof(tag), &tag);
@@ -296,6 +296,11 @@ static noinline u32 wire_classify_tag(const struct sk_buff *skb)
 	return vh ? ntohs(vh->h_vlan_TCI) >> VLAN_PRIO_SHIFT : 0;
 }
 
+/*
+ * Here and below noinline and __always_inline stand only where the frames that
+ * wait for nothing save instructions by them: a sixth of what this
+ * qdisc costs them, by all seven (Linux 6.12, gcc 14).
+ */
 static __always_inline u32 wire_classify(const struct wire_params *p, const struct sk_buff *skb)
 {
 	if (unlikely(p->classify != TC_WIRE_PCP))
@@ -337,7 +342,7 @@ static bool wire_to_be_stamped(const struct sk_buff *skb)
  * stamps when it is handed the frame, which here is one serialisation and D
  * later. It finds no socket to tell, unless frames stay on its account.
  */
-static noinline void wire_stamp(const struct wire_params *p, struct sk_buff *skb)
+static void wire_stamp(const struct wire_params *p, struct sk_buff *skb)
 {
 	skb_tx_timestamp(skb);
 	if (!p->orphan)
@@ -345,7 +350,7 @@ static noinline void wire_stamp(const struct wire_params *p, struct sk_buff *skb
 }
 
 /* A frame has started that may overtake others: jitter was added to its time. */
-static noinline void wire_flight_insert(struct wire_flight *f, struct sk_buff *skb)
+static void wire_flight_insert(struct wire_flight *f, struct sk_buff *skb)
 {
 	struct rb_node **at = &f->ahead.rb_node, *parent = NULL;
 	u64 time = wire_cb(skb)->time;
@@ -369,7 +374,7 @@ static u64 wire_flight_behind(const struct wire_flight *f, u64 time)
 }
 
 /* A frame has started that overtakes none. */
-static __always_inline void wire_flight_append(struct wire_flight *f, struct sk_buff *skb)
+static void wire_flight_append(struct wire_flight *f, struct sk_buff *skb)
 {
 	if (f->line.tail)
 		wire_cb(skb)->time = wire_flight_behind(f, wire_cb(skb)->time);
@@ -448,8 +453,7 @@ static u32 wire_jitter_flow(const struct sk_buff *skb)
 }
 
 /* Postpone the handing over of a frame, but not to before the last of its flow. */
-static noinline void wire_jitter_add(struct wire_jitter *j, const struct wire_params *p,
-				     struct sk_buff *skb)
+static void wire_jitter_add(struct wire_jitter *j, const struct wire_params *p, struct sk_buff *skb)
 {
 	u64 *last = &j->last[wire_jitter_flow(skb) % WIRE_FLOWS];
 
@@ -517,7 +521,7 @@ static struct wire_account *wire_pause_account(struct wire_pause *p, u32 level)
 }
 
 /* A frame has been queued at an egress: put it on the account of its ingress. */
-static noinline void wire_pause_charge(struct Qdisc *egress, const struct sk_buff *skb)
+static void wire_pause_charge(struct Qdisc *egress, const struct sk_buff *skb)
 {
 	struct wire_cb *cb = wire_cb(skb);
 	struct wire_account *a;
@@ -548,7 +552,7 @@ static noinline void wire_pause_charge(struct Qdisc *egress, const struct sk_buf
 }
 
 /* A frame starts to leave, or is purged. */
-static noinline void wire_pause_release(struct Qdisc *egress, const struct sk_buff *skb, u64 time)
+static void wire_pause_release(struct Qdisc *egress, const struct sk_buff *skb, u64 time)
 {
 	const struct wire_cb *cb = wire_cb(skb);
 	struct wire_account *a;
@@ -929,7 +933,7 @@ static int wire_level_dump(const struct wire_sched *q, u32 p, struct sk_buff *sk
 }
 
 /* From start on, so many bytes and the gap; when the last of them is at the other end. */
-static __always_inline u64 wire_occupy(struct wire_sched *q, struct wire_time start, u32 bytes)
+static u64 wire_occupy(struct wire_sched *q, struct wire_time start, u32 bytes)
 {
 	q->free = wire_after(start, bytes + WIRE_GAP, q->params.rate);
 	return wire_ceil(wire_after(start, bytes, q->params.rate)) + q->params.delay;
@@ -988,7 +992,7 @@ static bool wire_is_held(const struct wire_sched *q)
 }
 
 /* With flow control: whether no frame may start, at least until another control frame arrives. */
-static noinline bool wire_holds(struct Qdisc *sch, u64 now)
+static bool wire_holds(struct Qdisc *sch, u64 now)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 	u64 next = wire_pause_next(&q->pause);
@@ -1000,7 +1004,7 @@ static noinline bool wire_holds(struct Qdisc *sch, u64 now)
 }
 
 /* With flow control: whether another is to be chosen for that time, which is not after now. */
-static noinline bool wire_defers(struct Qdisc *sch, u64 time, u64 now)
+static bool wire_defers(struct Qdisc *sch, u64 time, u64 now)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 
@@ -1053,7 +1057,7 @@ static bool wire_child_waits(const struct wire_sched *q)
 }
 
 /* Start every frame whose start is not after now. */
-static noinline void wire_advance(struct Qdisc *sch, u64 now)
+static void wire_advance(struct Qdisc *sch, u64 now)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 
@@ -1078,7 +1082,7 @@ static noinline void wire_advance(struct Qdisc *sch, u64 now)
  * Starts have no timer, unless others are told of them: start what has by now,
  * for whoever is about to look at the queues or to change the parameters.
  */
-static __always_inline void wire_settle(struct Qdisc *sch, u64 now)
+static void wire_settle(struct Qdisc *sch, u64 now)
 {
 	const struct wire_sched *q = qdisc_priv(sch);
 
@@ -1096,12 +1100,7 @@ static __always_inline bool wire_starts_now(struct Qdisc *sch, u64 now)
 	       !static_branch_unlikely(&wire_pauses);
 }
 
-/*
- * noinline and __always_inline here and above are measured: without them a frame
- * costs some 80 instructions more above noqueue (Linux 6.12, gcc 14).
- */
-static noinline int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
-				       struct sk_buff **to_free)
+static int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb);
@@ -1162,7 +1161,7 @@ static int wire_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 }
 
 /* Control frames without any other, after wire_advance(); wake: when to look again. */
-static noinline u64 wire_advance_control(struct Qdisc *sch, u64 now, u64 wake)
+static u64 wire_advance_control(struct Qdisc *sch, u64 now, u64 wake)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 	struct net_device *dev = qdisc_dev(sch);
@@ -1219,7 +1218,7 @@ static noinline void wire_sleep(struct Qdisc *sch, const struct sk_buff *first, 
 		qdisc_watchdog_schedule_ns(&q->watchdog, wake);
 }
 
-static noinline struct sk_buff *wire_dequeue_arrived(struct Qdisc *sch)
+static noinline struct sk_buff *wire_dequeue_frame(struct Qdisc *sch)
 {
 	struct wire_sched *q = qdisc_priv(sch);
 	u64 now = ktime_get_ns(), late;
@@ -1250,7 +1249,7 @@ static struct sk_buff *wire_dequeue(struct Qdisc *sch)
 {
 	if (!sch->q.qlen && !static_branch_unlikely(&wire_pauses))
 		return NULL;	/* nothing waits, and nothing is on the wire */
-	return wire_dequeue_arrived(sch);
+	return wire_dequeue_frame(sch);
 }
 
 /*

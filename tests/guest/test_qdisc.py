@@ -222,9 +222,9 @@ def test_a_full_level_drops_frames_of_a_gso_packet_and_keeps_the_others(guest: G
 
 
 def test_the_same_seed_jitters_the_same(guest: Guest) -> None:
-    # To within what the threads held the sender up; another draw would be milliseconds away.
-    again = guest.values("wire_jitter")["again_ns"]
-    assert len(again) == 120 and max(again) <= 10 * THREAD_NS
+    # A thread may come between the clock and the frame; another draw would be milliseconds away.
+    for off in guest.values("wire_jitter")["off_ns"]:
+        assert len(off) == 120 and sorted(off)[108] <= THREAD_NS, sorted(off)[100:]
 
 
 def test_frames_start_and_are_dropped_as_arrivals_alone_say(guest: Guest) -> None:

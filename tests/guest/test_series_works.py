@@ -57,7 +57,9 @@ def guest(tools: Tree, source: Path, tc: Path, tmp_path_factory: pytest.TempPath
     packed = archive(tools, source, tc, tmp_path_factory.mktemp("archive"))
     trees.kernel_tree(None)
     image = prepare(print, extra={"opt/series.tar": packed}, bare=True)
-    files = {f"{name}.py": (checks / f"{name}.py").read_text() for name in ("rig", "series_tools", "tdc_cases")}
+    files = {
+        f"{name}.py": (checks / f"{name}.py").read_text() for name in ("rig", "series_tools", "tdc_cases")
+    }
     plan = {"checks": [["series_tools", "qjump.json"]], "data": {}, "others": MODULES}
     files |= {"plan.json": json.dumps(plan), "qjump.json": kernel.cases(SOURCES)}
     job = Job(script=(QDISC / "runner.py").read_text(), files=files, virtual_deadline_s=900)

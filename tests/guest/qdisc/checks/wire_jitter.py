@@ -3,9 +3,9 @@
 They are sent and read by raw sockets; their checksum is wrong, so that no TCP answers.
 `took_ns`: 200 segments sent alone, less the least that one takes without jitter; `drawn_ns` is what the kernel's generator gives from that
 seed, computed here. Then 3 flows of 40 segments back to back: `kept`, in what order each flow's came, and `overtook`, how many came before
-one sent earlier; `again_ns`: by how much they come at other times, since the first was sent, with the same seed again. `overtook_udp`: the same with
-UDP datagrams from 3 ports. `emptied`: a wire with frames in flight is replaced; `plain`: without jitter, in order.
-Assert: |took_ns - drawn_ns| and `again_ns` are a few us; flows are kept in order and overtake each other, unless they are UDP's.
+one sent earlier; `off_ns`, twice with the same seed: by how much each comes at another time than when it was sent, the seed and the one before it in
+its flow say. `overtook_udp`: `overtook` with UDP datagrams from 3 ports. `emptied`: a wire with frames in flight is replaced; `plain`: without jitter, in order.
+Assert: |took_ns - drawn_ns| and `off_ns` are a few us; flows are kept in order and overtake each other, unless they are UDP's.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ import itertools
 import socket
 import struct
 import time
+from dataclasses import dataclass
 
 import rig
 
@@ -45,6 +46,23 @@ def draws(seed: int, count: int) -> list[int]:
         )
         found.append(low_ns + (share - low) * (high_ns - low_ns) // (high - low))
     return found
+
+
+@dataclass(frozen=True)
+class Burst:
+    """By flow and number: when each was sent, and when it came, in the order of their coming; ns."""
+
+    sent: dict[tuple[int, int], int]
+    came: dict[tuple[int, int], int]
+
+    def off(self, drawn: list[int]) -> list[int]:
+        """Of each, in the order of their sending: by how much it came at another time than was drawn for it."""
+        due: dict[int, int] = {}
+        off = []
+        for (flow, number), draw in zip(self.sent, drawn, strict=True):
+            due[flow] = max(due.get(flow, 0), self.sent[flow, number] + draw)
+            off.append(abs(self.came[flow, number] - due[flow]))
+        return off
 
 
 class Flows:
@@ -85,16 +103,18 @@ class Flows:
             time.sleep(0.001)
         return took
 
-    def send_all(self) -> None:
+    def send_all(self) -> dict[tuple[int, int], int]:
+        """When each was sent."""
+        sent = {}
         for number in range(EACH):
             for flow in range(FLOWS):
+                sent[flow, number] = rig.now()
                 self.send(flow, number)
+        return sent
 
-    def burst(self) -> dict[tuple[int, int], int]:
-        """When each came since the first was sent, in the order of their coming."""
-        began = rig.now()
-        self.send_all()
-        return {(flow, number): ns - began for flow, number, ns in self.arrivals(FLOWS * EACH)}
+    def burst(self) -> "Burst":
+        sent = self.send_all()
+        return Burst(sent, {(flow, number): ns for flow, number, ns in self.arrivals(FLOWS * EACH)})
 
     def drain(self) -> None:
         self.receiver.settimeout(0.02)
@@ -112,8 +132,8 @@ def sent_before(later: tuple[int, int], earlier: tuple[int, int]) -> bool:
     return (later[1], later[0]) > (earlier[1], earlier[0])
 
 
-def overtakers(burst: dict[tuple[int, int], int]) -> int:
-    came = list(burst)
+def overtakers(burst: Burst) -> int:
+    came = list(burst.came)
     return sum(any(sent_before(one, other) for one in came[:place]) for place, other in enumerate(came))
 
 
@@ -145,10 +165,10 @@ rig.run(f"ip -n a neigh replace 10.9.0.2 lladdr {rig.address_of('b')} dev a0 nud
 rig.report(
     took_ns=took,
     drawn_ns=draws(7, 200),
-    kept=[[number for f, number in first if f == flow] for flow in range(FLOWS)],
+    kept=[[number for f, number in first.came if f == flow] for flow in range(FLOWS)],
     overtook=overtakers(first),
     overtook_udp=overtakers(of_udp),
-    again_ns=[abs(second[segment] - ns) for segment, ns in first.items()],
+    off_ns=[burst.off([least + ns for ns in draws(7, FLOWS * EACH)]) for burst in (first, second)],
     emptied=emptied,
-    plain=list(tcp.burst()) == [(f, n) for n in range(EACH) for f in range(FLOWS)],
+    plain=list(tcp.burst().came) == [(f, n) for n in range(EACH) for f in range(FLOWS)],
 )
