@@ -1,10 +1,11 @@
-"""Writes what torture left (tests/guest/test_torture.py) into docs/debug-kernel.md, a row for each kernel.
+"""Writes into docs/debug-kernel.md what the debug kernel said (tests/guest/test_kernels.py) and what torture
+left (test_torture.py), of which each kernel has a row.
 
-    pytest tests/guest/test_torture.py -m slow --basetemp FOLDER
+    pytest tests/guest/test_kernels.py tests/guest/test_torture.py -m slow --basetemp FOLDER
     python bench/torture.py FOLDER [FOLDER ...] [--write]
 
 A FOLDER is searched for the results of guests; of each kernel the longest torture counts. The clock is the
-host's, so that nobody gets the same counts twice. The row of a kernel without results stays as it is.
+host's, so that nobody gets the same counts twice. What has no results stays as it is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -35,12 +37,36 @@ def main() -> None:
     arguments.add_argument("folders", nargs="+", type=Path)
     arguments.add_argument("--write", action="store_true")
     asked = arguments.parse_args()
-    guests = (path.parent for folder in asked.folders for path in folder.rglob("smp_torture.json"))
-    text = table(guests, marks.read(PAGE, "torture"))
-    if asked.write:
-        marks.write(PAGE, "torture", text)
-    else:
-        print(text)
+    texts = {
+        "debug-suite": said(found(asked.folders, "kernel_health"), marks.read(PAGE, "debug-suite")),
+        "torture": table(found(asked.folders, "smp_torture"), marks.read(PAGE, "torture")),
+    }
+    for name, text in texts.items():
+        if asked.write:
+            marks.write(PAGE, name, text)
+        else:
+            print(text, end="\n\n")
+
+
+def found(folders: Iterable[Path], check: str) -> list[Path]:
+    """Those below `folders` in which a guest has left the results of a check."""
+    return [path.parent for folder in folders for path in folder.rglob(f"{check}.json")]
+
+
+def said(guests: Iterable[Path], before: str) -> str:
+    """Kernel, log and health of the guest that ran all checks, as it printed them; without one, `before`."""
+    for folder in guests:
+        results = json.loads((folder / "results.json").read_text())
+        if len(results["checks"]) == 1:  # broken.c
+            continue
+        lines = [
+            f"{line}{f'    ({times} times)' * (times > 1)}" for line, times in Counter(results["log"]).items()
+        ]
+        health = json.loads((folder / "kernel_health.json").read_text())
+        rows = [f"kernel        {results['release']}, {len(results['checks']) - 1} checks"]
+        rows += [f"{'' if place else 'log':14}{line}" for place, line in enumerate(lines)]
+        return "\n".join(["```", *rows, f"kernel_health {json.dumps(health)}", "```"])
+    return before
 
 
 def table(guests: Iterable[Path], before: str) -> str:
@@ -62,14 +88,14 @@ def row(release: str, values: dict[str, Any], log: list[str]) -> str:
     """What one guest did; the log is clean if nothing but what always stands there is in it."""
     done = values["operations"]
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(done.items(), key=lambda item: -item[1]))
-    found = races(log)
-    rest = [line for line in of_note(found.rest) if line not in EXPECTED_LOG]
-    bad = len(rest) + len(found.ours)
-    said = f"not clean: {bad} line{'s' * (bad > 1)}" if bad else "clean"
-    if found.others:
-        said += f"; {len(found.others)} race{'s' * (len(found.others) > 1)} of the kernel's own"
+    reported = races(log)
+    rest = [line for line in of_note(reported.rest) if line not in EXPECTED_LOG]
+    bad = len(rest) + len(reported.ours)
+    verdict = f"not clean: {bad} line{'s' * (bad > 1)}" if bad else "clean"
+    if reported.others:
+        verdict += f"; {len(reported.others)} race{'s' * (len(reported.others) > 1)} of the kernel's own"
     if watched := values["kcsan"].get("setup_watchpoints"):
-        said += f"; {watched:,} accesses watched"
+        verdict += f"; {watched:,} accesses watched"
     stuck = ", ".join(map(str, values["stuck"])) or "nothing"
     cells = (
         release,
@@ -77,7 +103,7 @@ def row(release: str, values: dict[str, Any], log: list[str]) -> str:
         f"{sum(done.values()):,}: {kinds}",
         values["pauses"][0],
         stuck,
-        said,
+        verdict,
     )
     return f"| {' | '.join(map(str, cells))} |"
 

@@ -60,6 +60,7 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
         ("simulator-speed.md", "simulator"),
         ("simulator-speed.md", "fat-tree"),
         ("simulator-ns3.md", "ns3"),
+        ("debug-kernel.md", "debug-suite"),
         ("debug-kernel.md", "torture"),
     ],
 )
@@ -289,6 +290,29 @@ def _tortured(folder: Path, release: str, passed: int, log: list[str]) -> None:
     }
     (folder / "smp_torture.json").write_text(json.dumps(values))
     (folder / "results.json").write_text(json.dumps({"release": release, "log": log}))
+
+
+def _checked(folder: Path, checks: list[str], log: list[str], health: dict[str, object]) -> Path:
+    folder.mkdir()
+    results = {"release": "6.12-debug", "log": log, "checks": {check: {} for check in checks}}
+    (folder / "results.json").write_text(json.dumps(results))
+    (folder / "kernel_health.json").write_text(json.dumps(health))
+    return folder
+
+
+def test_the_debug_kernel_is_told_with_all_that_it_said(tmp_path: Path) -> None:
+    broken = _checked(tmp_path / "a", ["kernel_health"], ["BUG: KASAN"], {"removed": False})
+    health: dict[str, object] = {"before": "", "removed": True}
+    whole = _checked(tmp_path / "b", ["wire_rate", "wire_gso", "kernel_health"], ["a?", "b!", "a?"], health)
+    assert torture.said([broken], "as it was") == "as it was"
+    assert torture.said([broken, whole], "as it was").splitlines() == [
+        "```",
+        "kernel        6.12-debug, 2 checks",
+        "log           a?    (2 times)",
+        "              b!",
+        'kernel_health {"before": "", "removed": true}',
+        "```",
+    ]
 
 
 def test_torture_is_told_by_kernel_and_a_log_that_is_not_clean_says_so(tmp_path: Path) -> None:
