@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench import marks
 from qjump_mn.model import loading
-from qjump_mn.results import directory, earlier, outcome, wording
+from qjump_mn.results import directory, earlier, outcome, tabulated, wording
 from qjump_mn.results.manifest import Manifest
 
 PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
@@ -172,7 +172,7 @@ def told(path: Path, *, keep: bool) -> str:
     ]
     arms = [
         table(["arm", *block.heads], [[arm.label, *cells] for arm, cells in block.rows]) + "\n"
-        for block in wording.blocks(plan, [arm for arm in found.arms if arm.done])
+        for block in tabulated.blocks(plan, [arm for arm in found.arms if arm.done])
     ]
     return "\n".join(
         [

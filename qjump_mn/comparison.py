@@ -14,7 +14,7 @@ from rich.text import Text
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import differences
-from qjump_mn.results import directory, outcome, wording
+from qjump_mn.results import directory, outcome, tabulated, wording
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, Outcome, Spread
 
@@ -119,7 +119,7 @@ def _rows(runs: Sequence[Run]) -> Iterator[_Row]:
         if any(other is None or not other.done for other in others):
             continue
         columns = [_measured(run, other) for run, other in zip(runs, others, strict=True) if other]
-        for entry, head in zip(wording.entries(plan), wording.heads(plan), strict=True):
+        for entry, head in zip(tabulated.entries(plan), tabulated.heads(plan), strict=True):
             spreads = [spread for column in columns if (spread := column.get(entry))]
             if len(spreads) == len(runs):
                 yield _Row(arm.label, head, entry.rpartition(".")[2], spreads, wording.fine(plan))
@@ -127,8 +127,8 @@ def _rows(runs: Sequence[Run]) -> Iterator[_Row]:
 
 def _measured(run: Run, arm: ArmSummary) -> dict[str, Spread | None]:
     plan = run.manifest.plan
-    values = (spread for _, spread in wording.measured(plan, arm))
-    return dict(zip(wording.entries(plan), values, strict=True))
+    values = (spread for _, spread in tabulated.measured(plan, arm))
+    return dict(zip(tabulated.entries(plan), values, strict=True))
 
 
 def _table(runs: Sequence[Run], rows: Sequence[_Row]) -> Table:
@@ -140,9 +140,9 @@ def _table(runs: Sequence[Run], rows: Sequence[_Row]) -> Table:
     before = ""
     for row in rows:
         first, *others = row.spreads
-        cells = [wording.cell(row.measure, first, in_us=row.in_us)]
+        cells = [tabulated.cell(row.measure, first, in_us=row.in_us)]
         for other in others:
-            value = wording.cell(row.measure, other, in_us=row.in_us)
+            value = tabulated.cell(row.measure, other, in_us=row.in_us)
             times = other.over(first)
             cells.append(f"{value} ({_times(times)})" if times else value)
         table.add_row(Text("" if row.arm == before else row.arm), Text(row.head), *cells)

@@ -12,7 +12,7 @@ from qjump_mn.analysis import __main__ as analysis
 from qjump_mn.analysis import beside, claims, pipeline
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
-from qjump_mn.results import outcome, reference, wording
+from qjump_mn.results import outcome, reference, tabulated, wording
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Comparison
 from tests import synthetic
@@ -100,9 +100,9 @@ def test_cells_have_their_unit_and_frames() -> None:
     shown = Comparison(
         heads=HEADS, frames_ms=(1.2336, 1.2336, 0.0012336, 0.0012336, 0.0012336), rows=rows, source=""
     )
-    assert wording.compared_heads(shown) == [HEADS[1], HEADS[2], HEADS[4]]
+    assert tabulated.compared_heads(shown) == [HEADS[1], HEADS[2], HEADS[4]]
     none = wording.NONE
-    assert wording.compared(shown) == [
+    assert tabulated.compared(shown) == [
         ["time", "1.234 ms (1)", "0.728 us (0.5901)", "900 us (729.6)"],
         ["ratio", "46", none, "300"],
     ]

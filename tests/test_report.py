@@ -21,7 +21,7 @@ from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.report import asbuilt, document
 from qjump_mn.results import outcome as outcomes
-from qjump_mn.results import wording
+from qjump_mn.results import remarks, wording
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Check, Spread
 from tests import synthetic
@@ -314,7 +314,7 @@ def test_percent(value: float, text: str) -> None:
 
 
 def priorities(plan: Plan, analysed: pipeline.Analysed) -> str:
-    return " ".join(wording.sentences(plan, analysed.outcome))
+    return " ".join(remarks.of(plan, analysed.outcome))
 
 
 def test_a_job_that_got_nothing_done_is_told(analysed: pipeline.Analysed) -> None:
@@ -326,7 +326,7 @@ def test_a_job_that_got_nothing_done_is_told(analysed: pipeline.Analysed) -> Non
             first, measures={**first.measures, "bulk": {"rounds": Spread.of({1: rounds})}}
         )
         changed = msgspec.structs.replace(outcome, arms=(arm, *others))
-        return [text for text in wording.sentences(plan, changed) if "completed no round" in text]
+        return [text for text in remarks.of(plan, changed) if "completed no round" in text]
 
     assert (len(told(0)), told(3)) == (1, [])
     assert first.label in told(0)[0]

@@ -12,7 +12,7 @@ from rich.text import Text
 from qjump_mn.analysis.pipeline import Analysed
 from qjump_mn.model.plan import Plan
 from qjump_mn.report import pdf
-from qjump_mn.results import wording
+from qjump_mn.results import remarks, tabulated, wording
 from qjump_mn.results.outcome import ArmSummary, Comparison
 
 COLOURS = {
@@ -31,7 +31,7 @@ def show(console: Console, analysed: Analysed) -> None:
     console.print(Text(plan.title, style="bold"))
     for table in arms_tables(plan, outcome.arms):
         console.print(table)
-    for sentence in wording.sentences(plan, outcome):
+    for sentence in remarks.of(plan, outcome):
         console.print(Text(sentence))
     if outcome.beside is not None:
         console.print(_beside(outcome.beside))
@@ -53,7 +53,7 @@ def arms_tables(plan: Plan, arms: Iterable[ArmSummary]) -> Iterator[Table]:
     """A row for each arm, with the medians over its seeds; arms without a common column stand in tables of
     their own, of which the first has a title."""
     title = "Arms: medians of the replicates"
-    for block in wording.blocks(plan, arms):
+    for block in tabulated.blocks(plan, arms):
         table = Table(title=title, title_justify="left", pad_edge=False, box=None)
         table.add_column("arm", overflow="fold", min_width=12)
         table.add_column("scheme", overflow="fold")
@@ -75,9 +75,9 @@ def _beside(comparison: Comparison) -> Table:
         box=None,
     )
     table.add_column("", overflow="fold", min_width=12)
-    for head in wording.compared_heads(comparison):
+    for head in tabulated.compared_heads(comparison):
         table.add_column(head.replace(", ", ",\n"), justify="right", overflow="fold")
-    for what, *cells in wording.compared(comparison):
+    for what, *cells in tabulated.compared(comparison):
         table.add_row(Text(what), *(cell.replace(" (", "\n(") for cell in cells))
     return table
 

@@ -13,7 +13,7 @@ from qjump_mn import theory
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.units import Duration, told_rate
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.results import wording
+from qjump_mn.results import tabulated, wording
 from qjump_mn.results.outcome import Outcome
 
 MOST_LETTERS = 40
@@ -37,7 +37,7 @@ class Step(NamedTuple):
 
 def heads(plan: Plan) -> list[str]:
     """The columns above :func:`steps`."""
-    measure = wording.heads(plan)[0]
+    measure = tabulated.heads(plan)[0]
     return ["arm", "compared with", "what it has otherwise", f"{measure}: there", "here"]
 
 
@@ -70,7 +70,7 @@ def _label(arm: ArmPlan, values: list[float]) -> str:
 def _first(plan: Plan, outcome: Outcome, arm: ArmPlan) -> str:
     """The first column of the table of arms; nothing for a series, which has many."""
     measured = outcome.arm(arm.name)
-    return wording.NONE if arm.series or measured is None else wording.cells(plan, measured)[0]
+    return wording.NONE if arm.series or measured is None else tabulated.row(plan, measured)[0]
 
 
 def _between(plan: Plan, first: ArmPlan, other: ArmPlan) -> Iterator[str]:

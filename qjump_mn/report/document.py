@@ -23,7 +23,7 @@ from qjump_mn.report import ablation, asbuilt, challenges, links, original, pdf,
 from qjump_mn.report.figures import numbers
 from qjump_mn.report.network import drawing, roles
 from qjump_mn.report.timelines import page as timelines
-from qjump_mn.results import wording
+from qjump_mn.results import remarks, tabulated, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord, write_atomically
 from qjump_mn.results.outcome import Outcome, Spread
@@ -67,6 +67,7 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "plan": plan,
         "outcome": outcome,
         "wording": wording,
+        "tabulated": tabulated,
         "figures": [
             (drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings
         ],
@@ -80,11 +81,11 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
                 [*block.heads, "replicates"],
                 [(arm, [*cells, wording.replicates(arm)]) for arm, cells in block.rows],
             )
-            for block in wording.blocks(plan, outcome.arms)
+            for block in tabulated.blocks(plan, outcome.arms)
         ],
         "named": lambda arm: _LINES.format(arm.label, arm.name),
         "ratios": ratios.tables(plan, outcome),
-        "sentences": wording.sentences(plan, outcome),
+        "sentences": remarks.of(plan, outcome),
         "used": [
             verdict for verdict in wording.MEANINGS if any(row.verdict == verdict for row in outcome.verdicts)
         ],

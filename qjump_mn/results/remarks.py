@@ -1,0 +1,74 @@
+"""What a reader will want to know of the medians, for the terminal and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.results import wording
+from qjump_mn.results.outcome import Outcome
+
+
+def of(plan: Plan, outcome: Outcome) -> list[str]:
+    """What the reader will want to know of the medians: what the experiment says, and whose doing it is."""
+    return [*outcome.sentences, *_stalled(plan, outcome), *_priorities(plan, outcome)]
+
+
+def _stalled(plan: Plan, outcome: Outcome) -> Iterator[str]:
+    """Jobs that got nothing done: an arm whose scheme starves what disturbs looks as good as one that
+    protects from it."""
+    labels = {workload.name: workload.label for arm in plan.arms for workload in arm.workloads}
+    for arm in outcome.arms:
+        for workload, measured in arm.measures.items():
+            if (rounds := measured.get("rounds")) and not rounds.median:
+                yield (
+                    f"In the arm '{arm.label}' {labels[workload]} completed no round while something was "
+                    "measured: its row says what others meet without it."
+                )
+
+
+def _priorities(plan: Plan, outcome: Outcome) -> list[str]:
+    """Who does the work, where an arm limits without holding its bulk traffic back and another has priorities
+    alone."""
+    medians = _medians(plan, outcome)
+    measured = [arm for arm in plan.arms if arm.name in medians]
+    limited = next((arm for arm in measured if _lets_bulk_pass(arm, plan)), None)
+    alone = next(
+        (arm for arm in measured if arm.uses_levels and not arm.qjump and len(arm.workloads) > 1), None
+    )
+    if limited is None or alone is None:
+        return []
+    rate = _bulk_mbps(limited)[0]
+    link = f"more than the link's {wording.number(plan.network.link.rate_bps / 1e6)} Mb/s"
+    budget = "has no limit" if rate is None else f"may send {wording.number(rate)} Mb/s a host, {link}"
+    return [
+        f"In the arm '{limited.label}' the bulk level {budget}: "
+        "the limiter never holds the bulk traffic back, and the effect is that of the priorities. "
+        f"With priorities alone ('{alone.label}') the median is {wording.magnitude(medians[alone.name])}, "
+        f"with the limiter {wording.magnitude(medians[limited.name])}."
+    ]
+
+
+def _lets_bulk_pass(arm: ArmPlan, plan: Plan) -> bool:
+    """Whether the arm has limits, and none that its bulk traffic meets below the links' rate."""
+    rates = _bulk_mbps(arm)
+    return bool(rates) and all(rate is None or rate >= plan.network.link.rate_bps / 1e6 for rate in rates)
+
+
+def _bulk_mbps(arm: ArmPlan) -> list[float | None]:
+    """What an arm's limits let each of its bulk workloads send, in Mb/s; None is no limit."""
+    levels = [workload.level for workload in arm.workloads if workload.BACKGROUND]
+    return (
+        [wording.budget_mbps(arm.qjump.budget_bytes[level], arm.qjump.epoch_ns) for level in levels]
+        if arm.qjump
+        else []
+    )
+
+
+def _medians(plan: Plan, outcome: Outcome) -> dict[str, float]:
+    workload = plan.figure.workload
+    return {
+        arm.name: arm.measures[workload]["p50_ms"].median
+        for arm in outcome.arms
+        if "p50_ms" in arm.measures.get(workload, {})
+    }
