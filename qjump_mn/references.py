@@ -23,17 +23,25 @@ def renew(folder: Path, progress: Callable[[str], None]) -> None:
     place. What is of this machine and this plan stays, so that an interrupted renewal goes on. All take
     twenty minutes on two slow cores.
 
-    Raises :class:`LostError` for a run that was not valid, or did not end.
+    Raises :class:`LostError` at the end for runs that were not valid, or did not end: theirs are as before.
     """
+    lost = []
     for path in sorted(folder.glob("*.json")):
         experiment, _, preset = path.stem.rpartition("-")
         if _is_of_now(path, experiment, preset, progress):
             progress(f"{path.stem}: is of this machine")
             continue
-        with scratch.folder() as out:
-            _call("qjump_mn.run", "run", experiment, "--preset", preset, "--out", out)
-            _call("qjump_mn.analysis", f"{out}/last", "--reference", str(folder))
+        try:
+            with scratch.folder() as out:
+                _call("qjump_mn.run", "run", experiment, "--preset", preset, "--out", out)
+                _call("qjump_mn.analysis", f"{out}/last", "--reference", str(folder))
+        except LostError as error:
+            lost.append(f"{error}")
+            progress(f"{path.stem}: {error}")
+            continue
         progress(f"{path.stem}: sha256 {reference.read(path).results_sha256}")
+    if lost:
+        raise LostError("; ".join(lost))
 
 
 def ours() -> Path:
