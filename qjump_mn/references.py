@@ -38,8 +38,8 @@ def renew(folder: Path, progress: Callable[[str], None]) -> None:
         except LostError as error:
             lost.append(f"{error}")
             progress(f"{path.stem}: {error}")
-            continue
-        progress(f"{path.stem}: sha256 {reference.read(path).results_sha256}")
+        else:
+            progress(f"{path.stem}: sha256 {reference.read(path).results_sha256}")
     if lost:
         raise LostError("; ".join(lost))
 

@@ -101,8 +101,10 @@ def test_a_wire_a_factor_faster_serialises_exactly(clock: Clock) -> None:
     gaps, frame_ns = clock.values["gaps"], FRAME_NS / clock.factor
     assert len(gaps) == 99
     assert sum(gaps) / len(gaps) == pytest.approx(frame_ns, rel=5e-4)
-    # A stamp may meet a tick, of 2.3 us.
-    assert max(abs(gap - frame_ns) for gap in gaps) <= clock.code_ns / 80 + STAMP_NS
+    off = sorted(abs(gap - frame_ns) for gap in gaps)
+    # One stamp may meet a tick, of 2.3 us, which the gaps on both sides have.
+    assert off[-3] <= clock.code_ns / 100 + STAMP_NS
+    assert off[-1] <= clock.code_ns / 80 + STAMP_NS
 
 
 def test_a_busy_processor_takes_a_factor_less(clock: Clock) -> None:

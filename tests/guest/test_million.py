@@ -101,8 +101,9 @@ replicates = 5
 """
 
 
-def check(folder: Path, preset: str, least: int) -> None:
-    """Run a preset, in which so many packets are sent, and compare every frame of each trial."""
+def check(folder: Path, preset: str, least: int, last: float) -> None:
+    """Run a preset, in which so many packets are sent, and compare every frame of each trial; ``last``: how much
+    of a frame some packet must have met at the last port."""
     (folder / "experiments").mkdir()
     (folder / "experiments/million.toml").write_text(EXPERIMENT)
     argv = [sys.executable, "-m", "qjump_mn.run", "million", "--preset", preset, "--out", "runs"]
@@ -133,9 +134,9 @@ def check(folder: Path, preset: str, least: int) -> None:
             assert waits[port][0].longest_ns > 20 * FULL_NS, f"{port} was not full"
     # Had none of them met a frame of bulk that had just begun, this would say little. At the last port few can:
     # the link before it is as fast, so that a frame has mostly left when the next one comes. How much of it is
-    # left is chance among so few: 0.34 to 0.6 of a frame were seen.
+    # left is chance where they are few: of 11,000 packets 0.34 of a frame was the most.
     assert min(longest for port, longest in nearest.items() if port != ("s3", "h10")) > 0.95 * FULL_NS
-    assert nearest["s3", "h10"] > 0.25 * FULL_NS
+    assert nearest["s3", "h10"] > last * FULL_NS
     # Five packets of 240 ns besides that frame, and two.
     assert nearest["s1", "s0"] > 0.9 * (5 * 240 + FULL_NS)
     assert nearest["s2", "s0"] > 0.9 * (2 * 240 + FULL_NS)
@@ -149,10 +150,10 @@ def _sent(run: RunDirectory, trial: Trial) -> int:
 
 
 def test_none_of_ten_thousand_urgent_packets_waits_longer_than_its_bound(tmp_path: Path) -> None:
-    check(tmp_path, "daily", 11_000)
+    check(tmp_path, "daily", 11_000, 0.25)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(4 * 3600)
 def test_none_of_a_million_urgent_packets_waits_longer_than_its_bound(tmp_path: Path) -> None:
-    check(tmp_path, "nightly", 10**6)
+    check(tmp_path, "nightly", 10**6, 0.5)
