@@ -87,7 +87,8 @@ BLOCK = "8K"
 %."""
 
 ENDED = "the client has terminated"
-"""What both ends call it when the sender was ended."""
+"""What both ends call it when the sender was ended. A receiver whose report falls due at that moment
+(iperf3 3.18) then asks the closed socket for its numbers, fails, and writes that as a second "error"."""
 
 ENDINGS = (0, 1)
 """Exit statuses of a sender that was ended: 1 of older versions."""
@@ -187,7 +188,8 @@ def parse(text: str) -> list[Interval]:
     """Every interval of every stream; raise :class:`LostError` with iperf3's own word if the test failed or
     was cut off."""
     try:
-        report = json.loads(text)
+        # Of a key that is there twice, the first: the second error is what the first one led to.
+        report = json.loads(text, object_pairs_hook=lambda pairs: dict(reversed(pairs)))
     except json.JSONDecodeError as error:
         raise LostError(f"iperf3's report is not complete: {error}") from None
     if not isinstance(report, dict):
