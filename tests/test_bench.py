@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from PIL import Image
 
-from bench import fat_tree, figures, manual, marks, readme, reference, schemes, simulator, torture
+from bench import fat_tree, figures, manual, marks, qdisc, readme, reference, schemes, simulator, torture
 from qjump_mn.analysis import pipeline
 from qjump_mn.model import loading, resolve
 from qjump_mn.programs import registry
@@ -70,6 +70,34 @@ def test_every_document_has_the_marks_of_its_benchmark(document: str, name: str,
     assert marks.read(path, name)
     marks.write(path, name, marks.read(path, name))
     assert path.read_text() == (DOCS / document).read_text()
+
+
+def test_what_a_packet_costs_is_what_was_measured() -> None:
+    """The tables of docs/qdisc-cost.md, and the sentences below them."""
+    document, measured = (DOCS / "qdisc-cost.md").read_text(), json.loads(qdisc.FIGURES.read_text())
+    for table in qdisc.tables(measured):
+        assert table in document
+    costs = measured["6.12"]["qdiscs"]
+
+    def share(level: int) -> str:
+        of = [cost for name, cost in costs.items() if name.startswith("qjump") and f"level{level}" in name]
+        whole = costs[f"prio8_tbf_level{level}"]
+        return f"{min(of) / whole:.2f} to {max(of) / whole:.2f}"
+
+    dearest = [
+        figures["qdiscs"]["qjump_delay_rolling_1us_one_frame"] / figures["qdiscs"]["pfifo"]
+        for figures in measured.values()
+    ]
+    bpf = measured["7"]["qdiscs"]
+    for sentence in (
+        f"(the dearest: {min(dearest):.1f} to {max(dearest):.1f} x pfifo)",
+        f"{costs['fq']:.0f} are `fq`'s own and {costs['bpf_times_fq_level0'] - costs['fq']:.0f} the program",
+        f"In the BPF qdisc {bpf['bpf_qdisc_unlimited']:.0f} of {bpf['bpf_qdisc_level0']:.0f} are reached",
+        f"At level 0 a limited level costs {share(0)} of what `prio` with `tbf` does",
+        f"at level 7 it is {share(7)} (6.12)",
+        f"of the {costs['wire']:.0f} instructions",
+    ):
+        assert sentence in " ".join(document.split()), sentence
 
 
 def test_web_search_flows_have_the_published_sizes_and_rate() -> None:
@@ -303,7 +331,9 @@ def _checked(folder: Path, checks: list[str], log: list[str], health: dict[str, 
 def test_the_debug_kernel_is_told_with_all_that_it_said(tmp_path: Path) -> None:
     broken = _checked(tmp_path / "a", ["kernel_health"], ["BUG: KASAN"], {"removed": False})
     health: dict[str, object] = {"before": "", "removed": True}
-    whole = _checked(tmp_path / "b", [torture.ALWAYS, "wire_gso", "kernel_health"], ["a?", "b!", "a?"], health)
+    whole = _checked(
+        tmp_path / "b", [torture.ALWAYS, "wire_gso", "kernel_health"], ["a?", "b!", "a?"], health
+    )
     assert torture.said([broken], "as it was") == "as it was"
     assert torture.said([broken, whole], "as it was").splitlines() == [
         "```",
