@@ -219,9 +219,14 @@ def scheme(case: Case, network: Tree) -> Scheme:
     queue: DropTail | Marking = DropTail(packets=case.queue + 1)
     if case.mark:
         queue = Marking(limit=(case.queue + 2) * PACKET, threshold=(case.mark + 1) * PACKET)
-    timeouts = {"min_rto": 10 * MS, "initial_rto": 10 * MS, "handshake": 10 * MS}
     transport = replace(
-        Transport.linux(known[case.transport]), **timeouts, ack_bytes=ACK, delayed_ack=None, sack=case.sack
+        Transport.linux(known[case.transport]),
+        min_rto=10 * MS,
+        initial_rto=10 * MS,
+        handshake=10 * MS,
+        ack_bytes=ACK,
+        delayed_ack=None,
+        sack=case.sack,
     )
     return replace(Scheme.named("tcp", network), routing="per-flow", queue=queue, transport=transport)
 
