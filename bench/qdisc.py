@@ -72,25 +72,36 @@ def cases(check: str) -> Any:
 def comparison() -> str:
     """What limits a level, scheme by scheme, on the guest's own kernel; what that has not, on the newest."""
     rows = [
-        "| what limits level 4 | most in any T: as root | below a busy HTB | lost | TCP's share, 4 frames | "
-        "16 frames | an urgent frame waits |",
-        "|---|---|---|---|---|---|---|",
+        "| what limits level 4 | most in any T: as root | below a busy HTB | lost | "
+        "a message of a budget takes | TCP's share, 4 frames | 16 frames | an urgent frame waits |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for kernel, check in COMPARED.items():
         with tempfile.TemporaryDirectory() as scratch:
             values = measured(kernel, [check], Path(scratch)).values("qdisc_compare")
         for name, case in values["cases"].items():
             own = ", own rate" if "refused" in case else ""
-            single = [f" ({share:.1%})" for share in case.get("tcp_single", {}).values()] or ["", ""]
-            shares = " | ".join(
-                f"{share:.1%}{note}" for share, note in zip(case["tcp"].values(), single, strict=True)
-            )
+            below = "all lost" if case["lost_below"] == case["sent"] else f"{case['below_htb']:g} B{own}"
+            message = f"{case['message_ns'] / 1e6:.3g} ms" if case["message_ns"] > 0 else "not all arrive"
+            shares = " | ".join(share_of(case, frames) for frames in ("4", "16"))
             wait = f"{case['wait_ns'] / values['bulk_ns']:.2f} frames{own}"
             rows.append(
-                f"| {name} | {case['most']:g} B | {case['below_htb']:g} B{own} | "
-                f"{case['lost'] / case['sent']:.0%} | {shares} | {wait} |"
+                f"| {name} | {case['most']:g} B | {below} | {case['lost'] / case['sent']:.0%} | "
+                f"{message} | {shares} | {wait} |"
             )
     return "\n".join(rows)
+
+
+def share_of(case: dict[str, Any], frames: str) -> str:
+    """What TCP gets of a budget of so many frames: alone, with packets of one frame, and by two flows."""
+    if frames not in case["tcp"]:
+        return "–"
+    notes = [
+        f"{case[key][frames]:.1%}{said}"
+        for key, said in (("tcp_single", ""), ("tcp_two", " by two flows"))
+        if frames in case.get(key, {})
+    ]
+    return f"{case['tcp'][frames]:.1%}" + (f" ({', '.join(notes)})" if notes else "")
 
 
 def slack_table(cases: list[dict[str, Any]]) -> str:

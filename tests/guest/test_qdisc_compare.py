@@ -1,4 +1,4 @@
-"""What can limit a level, scheme by scheme: what docs/qdisc.md says of its table. Three boots, two minutes
+"""What can limit a level, scheme by scheme: what docs/qdisc.md says of its table. Three boots, four minutes
 together."""
 
 from __future__ import annotations
@@ -12,9 +12,15 @@ from tests.guest.checks import COMPARED, EXPECTED_LOG, Guest, measured
 
 pytestmark = pytest.mark.guest
 
-LOG = EXPECTED_LOG | {"htb: prio qdisc 6: is non-work-conserving?"}
-KEEP = {"qjump", "bpf qdisc"}  # a budget, wherever they stand
-HOLD = {"qjump", "prio + tbf", "htb", "bpf times + prio, fq", "bpf qdisc"}
+LOG = EXPECTED_LOG | {
+    "htb: prio qdisc 6: is non-work-conserving?",
+    "sch_tbf: burst 1042 is lower than device a0 mtu (1514) !",
+}
+BY_FRAMES = {"prio + tbf, burst of a frame", "prio + fq, paced sockets", "prio + cbs"}
+TIMED = "prio + etf, timed by the program"
+KEEP = {"qjump", "bpf qdisc", "prio + tbf, burst of a frame"}  # a budget, wherever they stand
+HOLD = {"qjump", "prio + tbf", "htb", "bpf times + prio, fq", "bpf qdisc", TIMED, *BY_FRAMES}
+EPOCH_NS = 10_000_000
 
 
 @pytest.fixture(scope="module")
@@ -32,18 +38,53 @@ def cases(guests: list[Guest]) -> dict[str, dict[str, Any]]:
 def test_all_are_measured_and_the_kernels_have_nothing_to_say(
     guests: list[Guest], cases: dict[str, dict[str, Any]]
 ) -> None:
-    assert len(cases) == 7
+    assert len(cases) == 12
     assert all(set(guest.results["log"]) <= LOG for guest in guests)
 
 
-def test_only_charging_at_departure_in_rolling_epochs_keeps_one_budget(
-    cases: dict[str, dict[str, Any]],
-) -> None:
+def test_only_charging_at_departure_keeps_one_budget(cases: dict[str, dict[str, Any]]) -> None:
     for name, case in cases.items():
         most = max(case["most"], case["below_htb"])
         assert case["sent"] == 1260
-        assert (most == 1) if name in KEEP else (1 < most <= 2), (name, case)
-        assert (case["lost"] == 0) if name in HOLD else (case["lost"] > case["sent"] / 2), (name, case)
+        if name in {*BY_FRAMES, TIMED} - KEEP:
+            assert 1 <= most <= 9 / 8, (name, case)
+        else:
+            assert (most == 1) if name in KEEP else (1 < most <= 2), (name, case)
+        if name == "prio + cake":
+            assert 0 < case["lost"] < case["sent"] / 10, "CoDel drops"
+        else:
+            assert (case["lost"] == 0) if name in HOLD else (case["lost"] > case["sent"] / 2), (name, case)
+
+
+def test_who_keeps_a_budget_by_single_frames_sends_a_message_as_slowly(
+    cases: dict[str, dict[str, Any]],
+) -> None:
+    """The last of eight frames goes seven eighths of an epoch after the first."""
+    for name in BY_FRAMES:
+        assert 7 / 8 < cases[name]["message_ns"] / EPOCH_NS < 0.9, name
+    at_once = {name for name, case in cases.items() if 0 < case["message_ns"] < EPOCH_NS / 20}
+    assert at_once & KEEP == {"qjump", "bpf qdisc"}
+
+
+def test_a_launch_time_is_for_the_program_to_keep_and_for_nothing_behind_to_miss(
+    cases: dict[str, dict[str, Any]],
+) -> None:
+    case = cases[TIMED]
+    assert case["lost_below"] == case["sent"], "below a busy HTB every frame is late, and dropped"
+    assert EPOCH_NS < case["message_ns"] < 1.11 * EPOCH_NS, "the next epoch, a millisecond ahead at least"
+    assert not case["tcp"]
+
+
+def test_pacing_is_for_each_socket(cases: dict[str, dict[str, Any]]) -> None:
+    case = cases["prio + fq, paced sockets"]
+    assert 2 < case["tcp_two"]["16"] < 2.15
+
+
+def test_a_credit_based_shaper_takes_a_packet_of_several_frames_for_one(
+    cases: dict[str, dict[str, Any]],
+) -> None:
+    case = cases["prio + cbs"]
+    assert min(case["tcp"].values()) > 20
 
 
 def test_departure_times_keep_it_until_something_behind_holds_packets_back(
@@ -71,16 +112,17 @@ def test_an_urgent_frame_waits_for_one_frame_and_no_longer(guests: list[Guest]) 
 def test_tcp_gets_its_budget_where_packets_wait_and_are_split(cases: dict[str, dict[str, Any]]) -> None:
     for name, case in cases.items():
         shares = case.get("tcp_single", case["tcp"]).values()
-        # Other images start HTB's second of measuring elsewhere in its bursts: 1.003 to 1.026.
+        # Other images start HTB's second of measuring elsewhere in its bursts: 1.003 to 1.026. fq counts a packet
+        # of several frames without the headers of all but one: 1.041 to 1.048.
         assert (
-            all(0.95 < share < 1.05 for share in shares)
-            if name in HOLD
+            all(0.95 < share < 1.055 for share in shares)
+            if name in {*HOLD, "prio + cake"}
             else all(share < 0.1 for share in shares)
         ), (name, case)
 
 
 def test_bpf_does_not_split_packets(cases: dict[str, dict[str, Any]]) -> None:
-    """How much of the budget is lost depends on how TCP happens to cut its packets: 8 to 30 % in four
+    """How much of the budget is lost depends on how TCP happens to cut its packets: 6 to 30 % in six
     runs."""
     for name in ("bpf times + prio, fq", "bpf qdisc"):
         assert all(0.5 < share < 0.98 for share in cases[name]["tcp"].values()), cases[name]

@@ -28,6 +28,9 @@ from .style import Figure
 PANEL_INCHES = 2.6
 ACROSS, LETTER_INCHES, TILT = 110, 0.07, math.radians(30)
 """So many letters have room below a panel; a letter of a label that is tilted, and by how much that is."""
+ABOVE = 1.8
+"""How far a legend stands above its panel, in sizes of its letters: between them is the number of a bar that
+goes beyond the axis."""
 SHADES = (1.0, 0.55, 0.3)
 """How strong the arm's colour is for each measure of a panel."""
 
@@ -206,6 +209,7 @@ def _legend(
             fontsize=7.2,
             handlelength=1.2,
             borderpad=0.2,
+            borderaxespad=ABOVE,
         )
 
 

@@ -1,20 +1,27 @@
 """What limits level 4 to 8 frames of 1042 B in 10 ms, scheme by scheme; docs/qdisc.md has the table.
 
 `most`: the largest byte count of the level in any 10 ms at the peer, in budgets, as root and below an HTB class of 12 Mb/s that
-bulk of level 7 saturates in spells; `lost`: of the 1260 frames offered as root. Traffic straddles epochs, as in qjump_window.
+bulk of level 7 saturates in spells; `lost`: of the 1260 frames offered as root, `lost_below` below HTB. Traffic straddles epochs, as in
+qjump_window.
+`message_ns`: how long a message of one budget takes, at most, when nothing else is there.
 `tcp`: share of a budget of 4 and of 16 full-size frames that one TCP flow gets in 4 s. TCP makes packets of several frames whatever ethtool
-says, and BPF cannot split them as qjump and tbf do: it charges them whole and drops those above a budget. `tcp_single`: BPF's shares when
-the device takes packets of one frame only (gso_max_segs).
+says, and BPF cannot split them as qjump and tbf do: it charges them whole and drops those above a budget; cbs takes off a frame's worth of
+credit for each, whatever it holds. `tcp_single`: the shares when the device takes packets of one frame only (gso_max_segs). `tcp_two`: of two
+flows together.
 `wait_ns`: how long a frame of level 7, sent every 7 ms, waits at most for its turn above a 10 Mb/s wire, with level 0 backlogged;
 `bulk_ns` is a full-size frame's time on that wire.
 `most_level7`: `most` as root where it is level 7 that has the budget: fq of 6.1 does not hold that priority.
 `bpf qdisc`, which 6.12 has not, is measured when it is named. It can be the root only: `refused` is what the kernel says elsewhere, and
 instead of the HTB class and the wire it has a rate of its own, theirs.
-Assert: qjump and bpf qdisc never exceed 1 budget in either place and lose nothing; every other scheme exceeds it somewhere.
+With etf it is the sender that keeps the budget, in aligned epochs; a frame that is late is dropped. TCP cannot do that.
+Assert: qjump and bpf qdisc never exceed 1 budget in either place, lose nothing, and send a message at once; every other scheme fails in
+one of these.
 """
 import contextlib
 import socket
+import struct
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -25,6 +32,10 @@ import traffic
 EPOCH_S, SIZE, FRAMES, TCP_FRAME = 0.01, 1042, 8, 1514
 LEVEL, SO_MARK = 4, 36
 BULK_NS = (TCP_FRAME + 24) * 8 * 100
+PACED, TIMED = "prio + fq, paced sockets", "prio + etf, timed by the program"
+SO_MAX_PACING_RATE, SO_TXTIME, CLOCK_TAI = 47, 61, 11
+SPEED_KBIT = 10_000_000
+"""What every veth says of itself, and cbs takes for the link's."""
 PRIO = "prio bands 8 priomap 7 6 5 4 3 2 1 0 0 0 0 0 0 0 0 0"
 SCHEMES = {
     "qjump": ["qdisc add dev a0 {above} handle 6: qjump epoch 10ms level 4 {budget} limit 4mb packets 4000"],
@@ -43,8 +54,18 @@ SCHEMES = {
                              f"qdisc add dev a0 {{above}} handle 6: {PRIO}",
                              *(f"qdisc add dev a0 parent 6:{band} fq limit 4000 flow_limit 4000" for band in (1, 4))],
     "bpf qdisc": ["qdisc add dev a0 {above} handle 6: {bpf}"],
+    "prio + tbf, burst of a frame": [f"qdisc add dev a0 {{above}} handle 6: {PRIO}",
+                                     "qdisc add dev a0 parent 6:4 tbf rate {rate}bit burst {frame} limit 4mb"],
+    PACED: [f"qdisc add dev a0 {{above}} handle 6: {PRIO}", "qdisc add dev a0 parent 6:4 fq limit 4000 flow_limit 4000 quantum {frame} initial_quantum {frame}"],
+    "prio + cake": [f"qdisc add dev a0 {{above}} handle 6: {PRIO}",
+                    "qdisc add dev a0 parent 6:4 cake bandwidth {rate}bit besteffort raw memlimit 16mb"],
+    "prio + cbs": [f"qdisc add dev a0 {{above}} handle 6: {PRIO}",
+                   "qdisc add dev a0 parent 6:4 handle 64: cbs idleslope {kbit} sendslope {slope} hicredit {frame} locredit -{frame}",
+                   "qdisc add dev a0 parent 64:1 pfifo limit 4000"],
+    TIMED: [f"qdisc add dev a0 {{above}} handle 6: {PRIO}", "qdisc add dev a0 parent 6:4 etf clockid CLOCK_TAI delta 300000"],
 }
 BPF: dict[str, Callable[..., contextlib.AbstractContextManager[str]]] = {"bpf times + prio, fq": bpf.edt, "bpf qdisc": bpf.qdisc}
+SINGLE = {*BPF, "prio + cbs"}
 ABOVE = {
     "root": (["root"], []),
     "htb": (["parent 5:1"], ["qdisc add dev a0 root handle 5: htb default 1", "class add dev a0 parent 5: classid 5:1 htb rate 12mbit burst 15k"]),
@@ -62,7 +83,8 @@ def scheme(name: str, place: str, frame: int, frames: int, level: int = LEVEL) -
     (above,), commands = ABOVE["root" if own else place]
     with BPF[name](round(EPOCH_S * 1e9), {level: budget}, *own) if name in BPF else contextlib.nullcontext() as program:
         for command in [*commands, *SCHEMES[name]]:
-            rig.tc(command.format(above=above, budget=budget, rate=round(budget * 8 / EPOCH_S), bpf=program))
+            rate = round(budget * 8 / EPOCH_S)
+            rig.tc(command.format(above=above, frame=frame, budget=budget, rate=rate, kbit=rate // 1000, slope=rate // 1000 - SPEED_KBIT, bpf=program))
         yield
         for parent in ("clsact", "root"):
             rig.tc(f"qdisc del dev a0 {parent}", check=False)
@@ -81,15 +103,34 @@ def refused() -> dict[str, str]:
     return words
 
 
-def mark(name: str, level: int, connection: socket.socket) -> None:
+class TimedSender(rig.Sender):
+    """Gives each frame the beginning of an aligned epoch that has room, at least a millisecond ahead, as its launch time."""
+
+    epoch, room = 0, 0
+
+    def send(self, size: int, number: int = 0, pcp: int | None = None) -> bool:
+        ns = round(EPOCH_S * 1e9)
+        first = (time.clock_gettime_ns(CLOCK_TAI) + 1_000_000) // ns + 1
+        if self.epoch < first or self.room < size:
+            self.epoch, self.room = max(self.epoch + 1, first), SIZE * FRAMES
+        self.room -= size
+        launch = (socket.SOL_SOCKET, SO_TXTIME, (self.epoch * ns).to_bytes(8, "little"))
+        return self.socket.sendmsg([self.frame(size, number, pcp)], [launch]) == size
+
+
+def mark(name: str, level: int, connection: socket.socket, budget: int = SIZE * FRAMES) -> None:
     """Give a socket its level in the way that the scheme understands."""
+    if level == LEVEL and name == PACED:
+        connection.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, round(budget / EPOCH_S))
+    if level == LEVEL and name == TIMED:
+        connection.setsockopt(socket.SOL_SOCKET, SO_TXTIME, struct.pack("iI", CLOCK_TAI, 0))
     priority = 0x60010 + level if name == "htb" else level
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, priority)
     connection.setsockopt(socket.SOL_SOCKET, SO_MARK, level)
 
 
 def sender(name: str, level: int) -> rig.Sender:
-    made = rig.Sender()
+    made = TimedSender() if level == LEVEL and name == TIMED else rig.Sender()
     mark(name, level, made.socket)
     return made
 
@@ -117,13 +158,39 @@ def urgent(name: str) -> int:
     return max(arrived[n] - sent[n] - own for n in arrived) if len(arrived) == len(sent) else -1
 
 
-def tcp(name: str, frames: int) -> float:
+def message(name: str) -> int:
+    """The longest time from the first send of a budget's frames to the arrival of the last, of 20 messages at other phases of T."""
+    took = []
+    with scheme(name, "root", SIZE, FRAMES):
+        metered = sender(name, LEVEL)
+        for number in range(20):
+            time.sleep(3.05 * EPOCH_S)
+            began = rig.now()
+            for _ in range(FRAMES):
+                metered.send(SIZE, number)
+            arrived = receiver.take_all(quiet=2 * EPOCH_S)
+            took.append(arrived[-1][0] - began if len(arrived) == FRAMES else -1)
+    return max(took) if min(took) > 0 else -1
+
+
+def tcp(name: str, frames: int, connections: int = 1) -> float:
+    # Who is not limited sends more in 5 s than the guest has memory, and the receiver would keep a copy of it.
+    receiver.socket.setsockopt(socket.SOL_SOCKET, rig.SO_RCVBUFFORCE, 1 << 16)
     with scheme(name, "root", TCP_FRAME, frames):
-        connection = socket.socket()
-        mark(name, LEVEL, connection)
-        rate = traffic.flood(connection, received)
-        traffic.reset(connection)
+        flows = [socket.socket() for _ in range(connections)]
+        for flow in flows:
+            mark(name, LEVEL, flow, frames * TCP_FRAME)
+        others = [threading.Thread(target=traffic.flood, args=(flow, received)) for flow in flows[1:]]
+        for other in others:
+            other.start()
+        rate = traffic.flood(flows[0], received)
+        for other in others:
+            other.join()
+        for flow in flows:
+            traffic.reset(flow)
         time.sleep(0.1)
+    receiver.take()
+    receiver.socket.setsockopt(socket.SOL_SOCKET, rig.SO_RCVBUFFORCE, 1 << 29)
     return rate / 1448 * TCP_FRAME / (frames * TCP_FRAME / EPOCH_S)
 
 
@@ -134,13 +201,16 @@ received = traffic.listen()
 cases = {}
 for name in sys.argv[1:] or [name for name in SCHEMES if name != "bpf qdisc"]:
     most, sent, lost = window(name, "root")
-    below, _, _ = window(name, "htb")
-    cases[name] = {"most": most, "below_htb": below, "sent": sent, "lost": lost, "wait_ns": urgent(name),
-                   "tcp": {str(frames): tcp(name, frames) for frames in (4, 16)}}
+    below, _, lost_below = window(name, "htb")
+    cases[name] = {"most": most, "below_htb": below, "sent": sent, "lost": lost, "lost_below": lost_below, "message_ns": message(name),
+                   "wait_ns": urgent(name),
+                   "tcp": {str(frames): tcp(name, frames) for frames in (4, 16) if name != TIMED}}
+if PACED in cases:
+    cases[PACED]["tcp_two"] = {"16": tcp(PACED, 16, connections=2)}
 if "bpf times + prio, fq" in cases:
     cases["bpf times + prio, fq"]["most_level7"] = window("bpf times + prio, fq", "root", 7)[0]
 rig.run("ip -n a link set a0 gso_max_segs 1")
-for name in BPF.keys() & cases.keys():
+for name in SINGLE & cases.keys():
     cases[name]["tcp_single"] = {str(frames): tcp(name, frames) for frames in (4, 16)}
 if "bpf qdisc" in cases:
     cases["bpf qdisc"]["refused"] = refused()
