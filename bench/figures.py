@@ -27,6 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench import marks
 from qjump_mn.model import loading
+from qjump_mn.report import original
 from qjump_mn.results import directory, earlier, outcome, tabulated, wording
 from qjump_mn.results.manifest import Manifest
 
@@ -164,7 +165,7 @@ def told(path: Path, *, keep: bool) -> str:
         details = (
             f"<details><summary>What is drawn, and from what</summary>\n\n{drawing.caption}\n\n</details>"
         )
-        lead = wording.lead(manifest, drawing)
+        lead = original.lead(manifest, drawing)
         pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{lead}\n\n{details}\n")
     claims = [
         [row.verdict, wording.shown(row.shown), wording.size(row), row.statement, row.source]

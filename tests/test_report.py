@@ -19,7 +19,7 @@ from qjump_mn.analysis import pipeline
 from qjump_mn.model import resolve
 from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.report import asbuilt, document
+from qjump_mn.report import asbuilt, document, original
 from qjump_mn.results import outcome as outcomes
 from qjump_mn.results import remarks, wording
 from qjump_mn.results.manifest import TrialRecord
@@ -321,15 +321,15 @@ def test_a_job_that_got_nothing_done_is_told(analysed: pipeline.Analysed) -> Non
     plan, outcome = analysed.manifest.plan, analysed.outcome
     first, *others = outcome.arms
 
-    def told(rounds: float) -> list[str]:
-        arm = msgspec.structs.replace(
-            first, measures={**first.measures, "bulk": {"rounds": Spread.of({1: rounds})}}
-        )
+    def told(*rounds: float) -> list[str]:
+        spread = Spread.of(dict(enumerate(rounds, 1)))
+        arm = msgspec.structs.replace(first, measures={**first.measures, "bulk": {"rounds": spread}})
         changed = msgspec.structs.replace(outcome, arms=(arm, *others))
         return [text for text in remarks.of(plan, changed) if "completed no round" in text]
 
-    assert (len(told(0)), told(3)) == (1, [])
-    assert first.label in told(0)[0]
+    assert (len(told(0)), told(3), told(3, 4)) == (1, [], [])
+    assert first.label in told(0)[0] and "measured: " in told(0, 0)[0]
+    assert "measured, in 2 of 3 replicates: " in told(0, 3, 0)[0]
 
 
 def running(plan: Plan, arms: tuple[ArmPlan, ...]) -> Plan:
@@ -391,7 +391,7 @@ def test_the_clock_is_told_as_it_was(preset: str, told: str, tmp_path: Path) -> 
 
 def test_captions_are_short_and_their_details_folded(page: str, analysed: pipeline.Analysed) -> None:
     for drawing in analysed.outcome.drawings:
-        lead = wording.lead(analysed.manifest, drawing)
+        lead = original.lead(analysed.manifest, drawing)
         assert len(lead.split()) <= 40 and lead in Reader(page).text
     assert page.count("<summary>What is drawn, and from what</summary>") == len(analysed.outcome.drawings)
 

@@ -60,6 +60,15 @@ def test_published_numbers_stand_beside_the_runs_own() -> None:
     assert found.sentences[0].endswith("Figure 3b behind their data, hollow or grey, with its axes.")
 
 
+def test_axes_alone_are_not_called_what_was_published() -> None:
+    """Figure 7's bars are in no source: its picture has the published axis, and nothing behind its data."""
+    plan = resolve.plan("fig7", "paper", [])
+    found = original.original(plan, synthetic.outcome([]))
+    assert found.sentences[1] == (
+        "The figures above have the axes of QJump (NSDI'15), Figure 7, and nothing of it behind their data."
+    )
+
+
 def test_published_times_are_told_at_both_rates() -> None:
     plan = resolve.plan("fig3a", "smoke", [])
     found = original.original(plan, synthetic.outcome([measured(plan, "contended", "ping", p50_ms=110.0)]))

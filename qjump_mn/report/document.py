@@ -67,6 +67,7 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "plan": plan,
         "outcome": outcome,
         "wording": wording,
+        "lead": original.lead,
         "tabulated": tabulated,
         "figures": [
             (drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings

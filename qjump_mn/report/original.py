@@ -8,7 +8,8 @@ from qjump_mn.model.plan import Plan
 from qjump_mn.report.figures import behind, notes
 from qjump_mn.report.figures.behind import Behind
 from qjump_mn.results import wording
-from qjump_mn.results.outcome import Outcome
+from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import Drawing, Outcome
 
 HEADS = ("what", "published", "this run", "source")
 
@@ -22,10 +23,10 @@ class Original(NamedTuple):
 
 def original(plan: Plan, outcome: Outcome) -> Original:
     """Every published number that this run has a value beside: of its figures, then of its claims."""
-    pictures = [behind.of(plan, picture) for picture in range(len(plan.figure.published))]
+    pictures = _behind(plan)
     drawn = [picture for picture in pictures if picture is not None]
     rows = [*(_numbers(plan, outcome, drawn[0]) if drawn else []), *_claims(outcome)]
-    sentences = [_curves(plan, drawn)] if drawn else []
+    sentences = [_curves(drawn)] if drawn else []
     sentences += list(dict.fromkeys(f"{one.figure.source}." for one in drawn))
     if len(drawn) < len(pictures):
         sentences.append(
@@ -35,6 +36,18 @@ def original(plan: Plan, outcome: Outcome) -> Original:
     if not rows:
         sentences.insert(0, _nothing(plan, curves=bool(drawn)))
     return Original(tuple(rows), tuple(sentences))
+
+
+def lead(manifest: Manifest, drawing: Drawing) -> str:
+    """What a figure is, in 40 words at most; its caption says the rest."""
+    plan = manifest.plan
+    linux = f"real Linux {manifest.linux}" if manifest.kernel else "real Linux"
+    how = "the simulator" if manifest.backend == "simulator" else f"{linux} on a {manifest.clock} clock"
+    seeds = f"{len(plan.seeds)} seeds" if len(plan.seeds) > 1 else f"seed {plan.seeds[0]}"
+    shown = any(one.shows for one in _behind(plan) if one)
+    published = " What was published is hollow or grey." if shown else ""
+    title = drawing.title[:1].upper() + drawing.title[1:]
+    return f"{title}. Preset {plan.preset}: {plan.network.told_links}, {how}, {seeds}.{published}"
 
 
 def subset(plan: Plan, outcome: Outcome) -> str:
@@ -86,8 +99,16 @@ def _claims(outcome: Outcome) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def _curves(plan: Plan, drawn: list[Behind]) -> str:
-    titles = " and ".join(dict.fromkeys(one.figure.title for one in drawn))
+def _behind(plan: Plan) -> list[Behind | None]:
+    """What is behind each picture of the figure that names something published."""
+    return [behind.of(plan, picture) for picture in range(len(plan.figure.published))]
+
+
+def _curves(drawn: list[Behind]) -> str:
+    shown = [one for one in drawn if one.shows]
+    titles = " and ".join(dict.fromkeys(one.figure.title for one in shown or drawn))
+    if not shown:
+        return f"The figures above have the axes of {titles}, and nothing of it behind their data."
     how = (
         "at its scale: times are stretched by the ratio of the link rates"
         if drawn[0].scale != 1

@@ -20,11 +20,14 @@ def _stalled(plan: Plan, outcome: Outcome) -> Iterator[str]:
     labels = {workload.name: workload.label for arm in plan.arms for workload in arm.workloads}
     for arm in outcome.arms:
         for workload, measured in arm.measures.items():
-            if (rounds := measured.get("rounds")) and not rounds.median:
-                yield (
-                    f"In the arm '{arm.label}' {labels[workload]} completed no round while something was "
-                    "measured: its row says what others meet without it."
-                )
+            rounds = measured.get("rounds")
+            if rounds is None or (still := rounds.values.count(0)) == 0:
+                continue
+            some = f", in {still} of {len(rounds.values)} replicates" if still < len(rounds.values) else ""
+            yield (
+                f"In the arm '{arm.label}' {labels[workload]} completed no round while something was "
+                f"measured{some}: its row says what others meet without it."
+            )
 
 
 def _priorities(plan: Plan, outcome: Outcome) -> list[str]:

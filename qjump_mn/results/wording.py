@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable
 
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.results import bootstrap
-from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import ArmSummary, Drawing, Outcome, Spread, VerdictRow
+from qjump_mn.results.outcome import ArmSummary, Outcome, Spread, VerdictRow
 
 NONE = "\N{EN DASH}"
 
@@ -126,17 +125,6 @@ def fine(plan: Plan) -> bool:
 def unit(plan: Plan) -> str:
     """The unit in which times are told."""
     return "us" if fine(plan) else "ms"
-
-
-def lead(manifest: Manifest, drawing: Drawing) -> str:
-    """What a figure is, in 40 words at most; its caption says the rest."""
-    plan = manifest.plan
-    linux = f"real Linux {manifest.linux}" if manifest.kernel else "real Linux"
-    how = "the simulator" if manifest.backend == "simulator" else f"{linux} on a {manifest.clock} clock"
-    seeds = f"{len(plan.seeds)} seeds" if len(plan.seeds) > 1 else f"seed {plan.seeds[0]}"
-    behind = " What was published is hollow or grey." if plan.figure.published else ""
-    title = drawing.title[:1].upper() + drawing.title[1:]
-    return f"{title}. Preset {plan.preset}: {plan.network.told_links}, {how}, {seeds}.{behind}"
 
 
 def instruction(arms: Iterable[ArmPlan]) -> str:

@@ -37,6 +37,11 @@ class Behind:
         """The axis of all panels."""
         return self.figure.x if self.scale == 1 else Across()
 
+    @property
+    def shows(self) -> bool:
+        """Whether there is anything behind the data, and not axes alone."""
+        return bool(self.values) or any(panel.bands for panel in self.figure.panels)
+
     def panel(self, index: int) -> Panel | None:
         """The published panel in the place of ours; None where ours was not published."""
         return self.figure.panels[index] if self.scale == 1 and index < len(self.figure.panels) else None
