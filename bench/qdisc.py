@@ -73,8 +73,9 @@ def comparison() -> str:
     """What limits a level, scheme by scheme, on the guest's own kernel; what that has not, on the newest."""
     rows = [
         "| what limits level 4 | most in any T: as root | below a busy HTB | lost | "
-        "a message of a budget takes | TCP's share, 4 frames | 16 frames | an urgent frame waits |",
-        "|---|---|---|---|---|---|---|---|",
+        "a budget of one frame, in quarters | a message of a budget takes | "
+        "TCP's share, 4 frames | 16 frames | an urgent frame waits |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for kernel, check in COMPARED.items():
         with tempfile.TemporaryDirectory() as scratch:
@@ -87,7 +88,7 @@ def comparison() -> str:
             wait = f"{case['wait_ns'] / values['bulk_ns']:.2f} frames{own}"
             rows.append(
                 f"| {name} | {case['most']:g} B | {below} | {case['lost'] / case['sent']:.0%} | "
-                f"{message} | {shares} | {wait} |"
+                f"{case['quarters']:.3g} B | {message} | {shares} | {wait} |"
             )
     return "\n".join(rows)
 

@@ -11,7 +11,7 @@ from upstream import single
 
 TEXT = Path(__file__).with_name("texts") / "cover.txt"
 
-_COLUMNS = ("most", "below", "lost", "message", "tcp4", "tcp16", "urgent")
+_COLUMNS = ("most", "below", "lost", "quarters", "message", "tcp4", "tcp16", "urgent")
 _KERNEL = "7"
 _WIDTH = 72
 

@@ -127,6 +127,9 @@ def test_the_letter_has_the_figures_of_the_documents() -> None:
         f"one budget we saw {compared['prio + tbf'][0]} at the root and {compared['prio + tbf'][1]} below"
         in letter
     )
+    bucket = compared["prio + tbf, burst of a frame"]
+    assert f"With a burst of one frame we saw {bucket[0]} of full frames, and {bucket[3]} of small" in letter
+    assert f"takes {bucket[4]} ({compared['qjump'][4]} with qjump)" in letter
     assert f"The same bucket: {compared['htb'][0]} at the root" in letter
     assert f"the root it does: {compared['bpf times + prio, fq'][0]}." in letter
     assert f"is gone: {compared['bpf times + prio, fq'][1]} below" in letter

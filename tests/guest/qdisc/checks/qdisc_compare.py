@@ -3,6 +3,7 @@
 `most`: the largest byte count of the level in any 10 ms at the peer, in budgets, as root and below an HTB class of 12 Mb/s that
 bulk of level 7 saturates in spells; `lost`: of the 1260 frames offered as root, `lost_below` below HTB. Traffic straddles epochs, as in
 qjump_window.
+`quarters`: the most in any 10 ms of a level with a budget of one frame, of frames that are a quarter of it and come eight at once.
 `message_ns`: how long a message of one budget takes, at most, when nothing else is there.
 `tcp`: share of a budget of 4 and of 16 full-size frames that one TCP flow gets in 4 s. TCP makes packets of several frames whatever ethtool
 says, and BPF cannot split them as qjump and tbf do: it charges them whole and drops those above a budget; cbs takes off a frame's worth of
@@ -106,13 +107,13 @@ def refused() -> dict[str, str]:
 class TimedSender(rig.Sender):
     """Gives each frame the beginning of an aligned epoch that has room, at least a millisecond ahead, as its launch time."""
 
-    epoch, room = 0, 0
+    epoch, room, budget = 0, 0, SIZE * FRAMES
 
     def send(self, size: int, number: int = 0, pcp: int | None = None) -> bool:
         ns = round(EPOCH_S * 1e9)
         first = (time.clock_gettime_ns(CLOCK_TAI) + 1_000_000) // ns + 1
         if self.epoch < first or self.room < size:
-            self.epoch, self.room = max(self.epoch + 1, first), SIZE * FRAMES
+            self.epoch, self.room = max(self.epoch + 1, first), self.budget
         self.room -= size
         launch = (socket.SOL_SOCKET, SO_TXTIME, (self.epoch * ns).to_bytes(8, "little"))
         return self.socket.sendmsg([self.frame(size, number, pcp)], [launch]) == size
@@ -129,9 +130,11 @@ def mark(name: str, level: int, connection: socket.socket, budget: int = SIZE * 
     connection.setsockopt(socket.SOL_SOCKET, SO_MARK, level)
 
 
-def sender(name: str, level: int) -> rig.Sender:
+def sender(name: str, level: int, budget: int = SIZE * FRAMES) -> rig.Sender:
     made = TimedSender() if level == LEVEL and name == TIMED else rig.Sender()
-    mark(name, level, made.socket)
+    if isinstance(made, TimedSender):
+        made.budget = budget
+    mark(name, level, made.socket, budget)
     return made
 
 
@@ -156,6 +159,20 @@ def urgent(name: str) -> int:
         arrived = {n: t for t, n in receiver.take_all() if n}
     own = (64 + 20) * 8 * 100
     return max(arrived[n] - sent[n] - own for n in arrived) if len(arrived) == len(sent) else -1
+
+
+def quarters(name: str) -> float:
+    """The most in any T of a level with a budget of one frame, of frames that are a quarter of it and come eight at once, in budgets."""
+    size, number = SIZE // 4, 0
+    with scheme(name, "root", SIZE, 1):
+        metered = sender(name, LEVEL, SIZE)
+        for i in range(60):
+            for _ in range(8):
+                number += 1
+                metered.send(size, number)
+            time.sleep(2 * EPOCH_S + i * 167e-6)
+        stamps = [(t, size) for t, n in receiver.take_all() if n]
+    return rig.most_in_window(stamps, round(EPOCH_S * 1e9) - 25_000) / SIZE
 
 
 def message(name: str) -> int:
@@ -202,7 +219,8 @@ cases = {}
 for name in sys.argv[1:] or [name for name in SCHEMES if name != "bpf qdisc"]:
     most, sent, lost = window(name, "root")
     below, _, lost_below = window(name, "htb")
-    cases[name] = {"most": most, "below_htb": below, "sent": sent, "lost": lost, "lost_below": lost_below, "message_ns": message(name),
+    cases[name] = {"most": most, "below_htb": below, "sent": sent, "lost": lost, "lost_below": lost_below, "quarters": quarters(name),
+                   "message_ns": message(name),
                    "wait_ns": urgent(name),
                    "tcp": {str(frames): tcp(name, frames) for frames in (4, 16) if name != TIMED}}
 if PACED in cases:
