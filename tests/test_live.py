@@ -245,7 +245,7 @@ def test_an_emulated_trial_tells_its_stage_and_the_seconds_of_its_clock() -> Non
     for second in (7.0, 8.0, 9.0):
         trial.clock(second)
     trial.line(MEASURING)
-    for second in (10.0, 12.0, 14.0):
+    for second in (10.0, 12.0, 14.0):  # the last is later than the trial's duration
         trial.clock(second)
     assert FIRST.duration_ns == 4 * 10**9
     assert lines == [
@@ -255,7 +255,7 @@ def test_an_emulated_trial_tells_its_stage_and_the_seconds_of_its_clock() -> Non
         "measures, 0 of 4 virtual s",
         "measures, 1 of 4 virtual s",
         "measures, 3 of 4 virtual s",
-        "measures, 4 of 4 virtual s",
+        "measures, 1 virtual s more than 4",
     ]
 
 

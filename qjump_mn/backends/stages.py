@@ -45,12 +45,13 @@ class Stages:
 
     def _tell(self) -> None:
         gone_s = self._now_s - self._since_s
-        if self._measures:
-            self._progress(
-                f"measures, {min(gone_s, self._duration_s):.3g} of {self._duration_s:g} {self._unit}"
-            )
-        else:
+        if not self._measures:
             self._progress(f"{self._stage}, {gone_s:.3g} {self._unit}")
+        elif gone_s <= self._duration_s:
+            self._progress(f"measures, {gone_s:.3g} of {self._duration_s:g} {self._unit}")
+        else:
+            late_s = gone_s - self._duration_s
+            self._progress(f"measures, {late_s:.3g} {self._unit} more than {self._duration_s:g}")
 
 
 @contextmanager
