@@ -257,9 +257,10 @@ def test_gates_come_after_what_else_is_added_to_their_interface() -> None:
         if f"dev {replies}-eth0.2 " in line
     ]
     assert lines[0].endswith(" clsact")
+    whole = f"max-sdu{' 1500' * 8}"
     gates = "sched-entry S c0 1233600 sched-entry S 3f 22204800 sched-entry S 00 1233600"
     assert lines[-1] == (
-        f"qdisc change dev {replies}-eth0.2 root handle 100: taprio base-time 0 {gates} clockid CLOCK_TAI"
+        f"qdisc change dev {replies}-eth0.2 root handle 100: taprio base-time 0 {whole} {gates} clockid CLOCK_TAI"
     )
 
 

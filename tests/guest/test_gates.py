@@ -64,3 +64,54 @@ def test_what_is_added_to_an_interface_stops_its_gates(
     # The part of the cycle in which the clock stands still is over, so not even its class sends.
     for stopped in ("clsact", "child"):
         assert answered[stopped] == [0, 0], stopped
+
+
+NEVER_FITS = """
+import json, os, socket, subprocess, time
+def must(line):
+    done = subprocess.run(line, shell=True, capture_output=True, text=True)
+    assert not done.returncode, (line, done)
+def arrived(most):
+    "Datagrams of 60 that were sent as one packet, and then of ten more, with gates that know of ``most``."
+    must("tc qdisc replace dev near root handle 1: pfifo")
+    must("tc qdisc replace dev near root handle 100: taprio num_tc 2 map 0 0 0 0 0 0 1 1 0 0 0 0 0 0 0 0 "
+         f"queues 1@0 1@1 base-time 0 {most} sched-entry S 01 WINDOW sched-entry S 02 WINDOW clockid CLOCK_TAI")
+    time.sleep(0.01)  # until the first cycle all gates are open
+    found = []
+    for batch in (60, *[1] * 10):
+        sender.sendmsg([bytes(100 * batch)], [(socket.IPPROTO_UDP, 103, (100).to_bytes(2, "little"))])
+    try:
+        while True:
+            found.append(len(receiver.recv(2000)))
+    except TimeoutError:
+        return found
+must("modprobe dilate factor=1000")
+must("ip netns add far")
+must("ip link add name near numtxqueues 2 type veth peer name there netns far")
+must("ip -n far addr add 10.0.0.2/24 dev there && ip -n far link set there up")
+must("ip addr add 10.0.0.1/24 dev near && ip link set near up && ping -c 1 10.0.0.2")
+here = os.open("/proc/self/ns/net", os.O_RDONLY)
+os.setns(os.open("/run/netns/far", os.O_RDONLY), os.CLONE_NEWNET)
+receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+receiver.bind(("10.0.0.2", 7))
+receiver.settimeout(1)
+os.setns(here, os.CLONE_NEWNET)
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.connect(("10.0.0.2", 7))
+open("arrived.json", "w").write(json.dumps([arrived(""), arrived("max-sdu 1500 1500")]))
+"""
+
+
+@pytest.mark.parametrize("of_a_packet, stuck", [("its bytes", True), ("its headers too", False)])
+def test_what_fits_a_window_only_without_its_headers_is_never_sent(
+    image: Image, booted: Snapshot, tmp_path: Path, of_a_packet: str, stuck: bool
+) -> None:
+    """60 datagrams of 100 bytes are a packet of 6,042 before they are segmented, and 8,520 afterwards: at 10 Gb/s 4.8
+    and 6.8 us. Linux compares the first with the window and waits for the second; so nothing is sent any more
+    (hence ``max-sdu`` in schemes/taprio.toml, which makes it segment what is larger)."""
+    window_ns = 6_000 if stuck else 7_500
+    ended = run(image, Job(script=NEVER_FITS.replace("WINDOW", str(window_ns))), tmp_path, snapshot=booted)
+    assert ended.exit_code == 0, (tmp_path / "stderr").read_text()
+    plain, segmented = json.loads((tmp_path / "arrived.json").read_text())
+    assert plain == ([] if stuck else [100] * 70)
+    assert segmented == [100] * 70
