@@ -169,5 +169,7 @@ def test_a_printed_script_leaves_the_clock_alone(tmp_path: Path) -> None:
 
 def test_a_script_that_needs_a_slower_clock_says_so(tmp_path: Path) -> None:
     request = session.Request("fig3a", "paper", (), 1, None, "", False, tmp_path)
-    with pytest.raises(UsageError, match=r"^--dry-run writes a script for a clock that nobody slows down: .*2 ms"):
+    with pytest.raises(
+        UsageError, match=r"^--dry-run writes a script for a clock that nobody slows down: .*2 ms"
+    ):
         session.show(request, Console(file=io.StringIO()))

@@ -305,7 +305,9 @@ def watches(app: AppUtil) -> list[int]:
     found = []
     for status in Path("/proc").glob("[0-9]*/comm"):
         with suppress(OSError):
-            if status.read_text() == "qjau-watch\n" and os.path.samefile(status.with_name("exe"), app.command):
+            if status.read_text() == "qjau-watch\n" and os.path.samefile(
+                status.with_name("exe"), app.command
+            ):
                 found.append(int(status.parent.name))
     return found
 
