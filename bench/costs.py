@@ -102,9 +102,18 @@ def _usual(experiment: str, preset: str) -> dict[str, Trial]:
 
 def table(found: Costs) -> str:
     """What programs say and what trials took, by preset; and the presets that are estimates."""
-    every = (f"{name}/{preset}" for name in loading.names("experiments") for preset in loading.presets(name))
-    missing = [f"`{name}`" for name in every if name not in found.presets]
+    every = [(name, preset) for name in loading.names("experiments") for preset in loading.presets(name)]
+    missing = [f"`{name}/{preset}`" for name, preset in every if not _known(found, name, preset)]
     return "\n".join([*_rows(found), "", f"Estimates, for nobody has measured them: {', '.join(missing)}."])
+
+
+def _known(found: Costs, experiment: str, preset: str) -> bool:
+    """Whether a preset's trials were measured: in runs of its own, or, but for seeds, in those of another."""
+    if f"{experiment}/{preset}" in found.presets:
+        return True
+    plan = resolve.plan(experiment, preset, [])
+    factors = costs.Factors(plan, registry.make(plan.backends[0]), found)
+    return all(map(factors.measured, plan.trials()[: len(plan.arms_run)]))
 
 
 HEADS = (

@@ -180,18 +180,23 @@ def told_memory(megabytes: float) -> str:
 
 class Factors:
     """How many times longer trials took than their programs say: one of the same arm of the preset as it
-    comes; else all of the preset together; else all of its experiment on such a clock; else nobody knows, and
-    it is once."""
+    comes; else the very same one of another preset; else all of the preset together; else all of its
+    experiment on such a clock; else nobody knows, and it is once."""
 
     def __init__(self, plan: Plan, backend: Backend, found: Costs) -> None:
         self._backend, self._found = backend, found
-        own = [plan.preset]
-        others = [name.partition("/")[2] for name in found.presets if name.startswith(f"{plan.experiment}/")]
-        self._arms = self._took(plan.experiment, own)
-        self._all = list(self._arms.values()) or list(self._took(plan.experiment, others).values())
+        of_all = [name.partition("/")[2] for name in found.presets if name.startswith(f"{plan.experiment}/")]
+        every = self._took(plan.experiment, of_all)
+        self._arms = {
+            arm: (trial, took) for (preset, arm), (trial, took) in every.items() if preset == plan.preset
+        }
+        self._every = {(trial.arm.name, arm_key(trial)): (trial, took) for trial, took in every.values()}
+        self._all = list(self._arms.values()) or list(every.values())
+        self._same: dict[str, list[tuple[Trial, float]]] = {}
 
-    def _took(self, experiment: str, presets: Iterable[str]) -> dict[str, tuple[Trial, float]]:
-        """Trials of the presets as they come, with what they took; none of what is another by now."""
+    def _took(self, experiment: str, presets: Iterable[str]) -> dict[tuple[str, str], tuple[Trial, float]]:
+        """Trials of the presets as they come, by preset and arm, with what they took; none of what is another
+        by now."""
         found = {}
         for preset in presets:
             entry = self._found.presets.get(f"{experiment}/{preset}")
@@ -200,7 +205,7 @@ class Factors:
             for trial in _usual(experiment, preset):
                 cost = entry.arms.get(trial.arm.name)
                 if cost and cost.run == arm_key(trial):
-                    found[f"{preset}/{trial.arm.name}"] = trial, cost.seconds
+                    found[preset, trial.arm.name] = trial, cost.seconds
         return found
 
     def knows(self, trial: Trial) -> bool:
@@ -214,9 +219,21 @@ class Factors:
             return 1.0
         return sum(took for _, took in alike) / sum(said_s(one, self._backend) for one, _ in alike)
 
+    def measured(self, trial: Trial) -> bool:
+        """Whether a trial like this one, but for its seed, was measured."""
+        return any(arm_key(one) == arm_key(trial) for one, _ in self._like(trial))
+
+    def _like(self, trial: Trial) -> list[tuple[Trial, float]]:
+        """What is known of a trial's arm, which is the same for all of its seeds."""
+        name = trial.arm.name
+        if name not in self._same:
+            known = self._arms.get(name) or self._every.get((name, arm_key(trial)))
+            self._same[name] = [known] if known else []
+        return self._same[name]
+
     def _alike(self, trial: Trial) -> list[tuple[Trial, float]]:
-        same = [took for name, took in self._arms.items() if name.partition("/")[2] == trial.arm.name]
-        return same or [one for one in self._all if bool(one[0].arm.dilated) == bool(trial.arm.dilated)]
+        dilated = bool(trial.arm.dilated)
+        return self._like(trial) or [one for one in self._all if bool(one[0].arm.dilated) == dilated]
 
 
 @functools.lru_cache(maxsize=64)

@@ -90,6 +90,26 @@ def test_one_that_nobody_has_measured_is_as_far_from_its_programs_words_as_the_o
     assert alone_s(resolve.plan("fig3a", "paper", []))["qjump"] == costs.said_s(dilated, backend)
 
 
+def test_one_that_another_preset_has_too_takes_what_it_took_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The preset 'paper' is 'course' with more seeds."""
+    course = {each.arm.name: each for each in resolve.plan("hadoop", "course", []).trials()}
+    arms = {
+        name: ArmCost(costs.arm_key(course[name]), seconds)
+        for name, seconds in {"droptail": 7.0, "droptail_deep": 9.0}.items()
+    }
+    found = Costs(1.0, {"hadoop/course": PresetCost("simulator", "processor", 80, arms)})
+    monkeypatch.setattr(costs, "measured", lambda: found)
+    monkeypatch.setattr(costs, "slowness", lambda: 1.0)
+    plan = resolve.plan("hadoop", "paper", [])
+    backend = SimulatorBackend()
+    seconds = costs.seconds(plan, backend, plan.trials())
+    assert seconds["droptail/1"] == seconds["droptail/5"] == pytest.approx(7.0)
+    assert seconds["droptail_deep/3"] == pytest.approx(9.0)
+    factors = costs.Factors(plan, backend, found)
+    known = {each.arm.name for each in plan.trials() if factors.measured(each)}
+    assert known == {"droptail", "droptail_deep"}
+
+
 def test_trials_run_on_several_cores_and_then_comes_the_report(of_fig3a: Costs) -> None:
     backend = GuestBackend()
     backend.parallel = 2
