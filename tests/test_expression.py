@@ -48,6 +48,7 @@ def value(text: str, kind: Kind = "number") -> float | bool:
         ("1_000", 1000),
         ("abs(1 - 3)", 2),
         ("min(3, 1, 2) + max(1, 2)", 3),
+        ("median(1, 7, 2) + median(1, 4)", 4.5),
         ("rate * idle.ping.p50_ms", 7.8),
         ("max(max, a.b)", 7),
         ("  (1\n +\t2)\r\n* 3 ", 9),
@@ -102,7 +103,7 @@ def test_names_are_those_in_it_and_no_functions() -> None:
     assert parsed.names == (("max", "ping", "p50_ms"), ("x",), ("x",), ("p50_ms",))
 
 
-ALLOWED = "use numbers, names, + - * /, comparisons, and, or, not, abs, min, max"
+ALLOWED = "use numbers, names, + - * /, comparisons, and, or, not, abs, min, max, median"
 
 
 @pytest.mark.parametrize(

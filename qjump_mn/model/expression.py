@@ -1,8 +1,8 @@
 """The one language of expressions in experiment and scheme files: claims, and the numbers of tc lines.
 
 Python's expression syntax with numbers, names, names with dots (``arm.workload.measure``), + - * /,
-comparisons (also chained), and/or/not, abs, min and max; nothing else. :func:`parse` reads an expression,
-:meth:`Expression.check` looks its names up, and :meth:`Expression.value` evaluates it.
+comparisons (also chained), and/or/not, abs, min, max and median; nothing else. :func:`parse` reads an
+expression, :meth:`Expression.check` looks its names up, and :meth:`Expression.value` evaluates it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import statistics
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -23,7 +24,7 @@ Path = tuple[str, ...]
 
 MOST_CHARACTERS = 1000
 MOST_DEEP = 100
-ALLOWED = "use numbers, names, + - * /, comparisons, and, or, not, abs, min, max"
+ALLOWED = "use numbers, names, + - * /, comparisons, and, or, not, abs, min, max, median"
 
 _PUNCTUATION = frozenset("_.+-*/(),<>=!")
 _ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
@@ -41,7 +42,12 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.NotEq: operator.ne,
 }
 _SIGNS: dict[type[ast.unaryop], Callable[[float], float]] = {ast.USub: operator.neg, ast.UAdd: operator.pos}
-FUNCTIONS: dict[str, Callable[..., float]] = {"abs": abs, "min": min, "max": max}
+FUNCTIONS: dict[str, Callable[..., float]] = {
+    "abs": abs,
+    "min": min,
+    "max": max,
+    "median": lambda *numbers: statistics.median(numbers),
+}
 
 
 class UnknownNameError(Exception):
