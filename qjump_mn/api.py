@@ -17,7 +17,7 @@ from rich.console import Console
 
 from qjump_mn import session
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading
+from qjump_mn.model import choices, loading
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import directory, outcome, wording
 from qjump_mn.results.manifest import Manifest
@@ -111,7 +111,7 @@ class Run:
         parts = list(self._parts(workload))
         if not parts:
             known = sorted({one.name for arm in self.plan.arms for one in arm.workloads})
-            raise UsageError(f"{self.path} has no table {workload!r}: {loading.nearest(workload, known)}")
+            raise UsageError(f"{self.path} has no table {workload!r}: {choices.nearest(workload, known)}")
         return pa.concat_tables(parts)
 
     def df(self, workload: str) -> Any:

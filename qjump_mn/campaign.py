@@ -15,7 +15,7 @@ from rich.text import Text
 from qjump_mn import comparison, costs, interrupts, session
 from qjump_mn.backends import registry
 from qjump_mn.errors import LostError, QJumpError, UsageError
-from qjump_mn.model import identity, loading
+from qjump_mn.model import choices, identity, loading
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import directory, earlier, outcome, wording
 from qjump_mn.results.directory import RunDirectory
@@ -149,7 +149,7 @@ def _presets(preset: str) -> dict[str, str]:
     having = {name: preset for name in names if preset in known[name]}
     if not having:
         every = sorted({one for presets in known.values() for one in presets})
-        raise UsageError(f"no experiment has a preset {preset!r}: {loading.nearest(preset, every)}")
+        raise UsageError(f"no experiment has a preset {preset!r}: {choices.nearest(preset, every)}")
     return having
 
 

@@ -10,10 +10,12 @@ if __name__ == "__main__":
     interrupts.end_at_once()
     environment.ensure()
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.main
 from rich.console import Console
 
 from qjump_mn import __version__, cache, completion, machine, scratch
@@ -334,7 +336,15 @@ def check(
 
     if (arms or sample) and not rerun:
         raise UsageError("--arms and --sample say what is run again: they go with --rerun")
-    code = checking.check(file, out, assigned=assignment, again=rerun, arms=names(arms), sample=sample or 0)
+    code = checking.check(
+        file,
+        out,
+        options_of=options_of,
+        assigned=assignment,
+        again=rerun,
+        arms=names(arms),
+        sample=sample or 0,
+    )
     raise typer.Exit(code)
 
 
@@ -371,6 +381,16 @@ def arguments(words: list[str]) -> list[str]:
     if not words[0].startswith("-") and words[0] not in VERBS:
         return ["run", *words]
     return words
+
+
+def options_of(argv: Sequence[str]) -> dict[str, Any]:
+    """The options of a run's command line, as its manifest has it; none of what is no run."""
+    words = arguments([word for word in argv[1:] if word != "--debug"])
+    if words[:1] != ["run"]:
+        return {}
+    of_run = typer.main.get_command(app).get_command(None, "run")  # type: ignore[attr-defined]
+    params: dict[str, Any] = of_run.make_context("run", words[1:], resilient_parsing=True).params
+    return {key: value for key, value in params.items() if value is not None}
 
 
 def main() -> None:

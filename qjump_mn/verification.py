@@ -13,7 +13,7 @@ from rich.console import Console
 
 from qjump_mn import __version__, scratch, session
 from qjump_mn.errors import LostError, UsageError
-from qjump_mn.model import loading
+from qjump_mn.model import choices
 from qjump_mn.model.plan import Trial
 from qjump_mn.results import contents, directory
 from qjump_mn.results.directory import RunDirectory
@@ -57,7 +57,7 @@ def _chosen(run: RunDirectory, manifest: Manifest, arms: Sequence[str], sample: 
     known = [arm.name for arm in plan.arms_run]
     for name in arms:
         if name not in known:
-            raise UsageError(f"{run.path} has no arm {name!r}: {loading.nearest(name, known)}")
+            raise UsageError(f"{run.path} has no arm {name!r}: {choices.nearest(name, known)}")
     done = [
         trial for trial in plan.trials() if run.is_done(trial.name) and (not arms or trial.arm.name in arms)
     ]

@@ -11,7 +11,7 @@ import pytest
 
 import qjump_mn
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, places, resolve
+from qjump_mn.model import choices, loading, places, resolve
 
 CHECKOUT = Path(qjump_mn.__file__).parents[1]
 FIG3A = CHECKOUT.joinpath("experiments/fig3a.toml").read_text()
@@ -206,11 +206,11 @@ def test_an_experiment_without_presets_has_the_usual_one(folder: Path) -> None:
 
 
 def test_of_many_words_the_likest_are_named() -> None:
-    assert loading.nearest("x", []) == "there are none"
-    assert loading.nearest("zzz", ["a", "b"]) == "known are a, b"
-    assert loading.nearest("smok", ["paper", "smoke"]) == "did you mean 'smoke'? (all: smoke, paper)"
-    assert loading.nearest("smok", ["smoke"]) == "did you mean 'smoke'?"
-    near = loading.nearest("word7", [f"word{number}" for number in range(30)])
+    assert choices.nearest("x", []) == "there are none"
+    assert choices.nearest("zzz", ["a", "b"]) == "known are a, b"
+    assert choices.nearest("smok", ["paper", "smoke"]) == "did you mean 'smoke'? (all: smoke, paper)"
+    assert choices.nearest("smok", ["smoke"]) == "did you mean 'smoke'?"
+    near = choices.nearest("word7", [f"word{number}" for number in range(30)])
     assert near == "did you mean 'word7'? (nearest: word7, word17, word27, word0, word1, word2)"
-    many = loading.nearest("q", [f"word{number}" for number in range(30)])
+    many = choices.nearest("q", [f"word{number}" for number in range(30)])
     assert many.startswith("known are word") and many.endswith(" and 6 others")

@@ -29,6 +29,7 @@ from qjump_mn.results import manifest, outcome
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Outcome
+from qjump_mn.run import options_of
 from tests import synthetic
 
 FILES: dict[str, Path | bytes] = {
@@ -71,7 +72,8 @@ def unpacked(path: Path, folder: Path) -> dict[str, bytes]:
 
 def checked(path: Path, assigned: Path | None = None) -> tuple[int, str]:
     text = io.StringIO()
-    code = checking.check(path, Console(file=text, width=400), assigned=assigned)
+    out = Console(file=text, width=400)
+    code = checking.check(path, out, options_of=options_of, assigned=assigned)
     return code, text.getvalue()
 
 
@@ -211,7 +213,7 @@ def test_another_plan_than_assigned_is_told(run: RunDirectory, tmp_path: Path) -
         assigned.write_text(asked + more)
         told = manifest.read(run.path)
         told = msgspec.structs.replace(told, argv=(*told.argv, *options))
-        return assignment.differences(assignment.read(assigned), told)
+        return assignment.differences(assignment.read(assigned), told, options_of(told.argv))
 
     assert differences("") == []
     other = 'settings = ["workloads.ping.payload=57B"]'
@@ -244,7 +246,7 @@ def test_an_assignment_that_makes_no_plan_is_refused(
     path = tmp_path / "assigned.toml"
     path.write_text(text)
     with pytest.raises(UsageError, match=told):
-        assignment.differences(assignment.read(path), judged.manifest)
+        assignment.differences(assignment.read(path), judged.manifest, {})
 
 
 def evil(path: Path, *entries: tuple[str, bytes], mode: int = stat.S_IFREG | 0o644) -> Path:

@@ -7,7 +7,7 @@ import keyword
 from pathlib import Path
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import filenames, loading
+from qjump_mn.model import choices, filenames, loading
 from qjump_mn.programs import registry
 from qjump_mn.results import directory
 
@@ -32,7 +32,7 @@ def write(kind: str, name: str) -> list[Path]:
     written.
     """
     if kind not in KINDS:
-        raise UsageError(f"{kind!r} cannot be begun: {loading.nearest(kind, list(KINDS))}")
+        raise UsageError(f"{kind!r} cannot be begun: {choices.nearest(kind, list(KINDS))}")
     filenames.check(f"new {kind}", name)
     folder, wanted = KINDS[kind], {"program": "experiment"}.get(kind, kind)
     if kind == "program":

@@ -14,12 +14,11 @@ the bundle's command line has for them is taken, and everything else must be as 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import typer.main
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
@@ -56,12 +55,12 @@ def read(path: Path) -> Assignment:
         raise UsageError(f"assignment {path}: {error}") from None
 
 
-def differences(assigned: Assignment, manifest: Manifest) -> list[str]:
+def differences(assigned: Assignment, manifest: Manifest, given: Mapping[str, Any]) -> list[str]:
     """What a run's plan has otherwise than the assignment asks for, a line each; none where it is the same.
+    ``given`` are the options of the run's command line, by name.
 
     Raises :class:`UsageError` for an assignment that makes no plan.
     """
-    given = _asked(manifest.argv)
     chosen = [one for one in given.get("settings") or () if _key(one) in assigned.free]
     numbers = {
         name: given[name] if name in assigned.free and name in given else getattr(assigned, name)
@@ -81,19 +80,6 @@ def differences(assigned: Assignment, manifest: Manifest) -> list[str]:
     if (found.hash, found.judged) == (expected.hash, expected.judged):
         return []
     return [f"{one.path} is {one.second}, assigned is {one.first}" for one in between(expected, found)]
-
-
-def _asked(argv: Sequence[str]) -> dict[str, Any]:
-    """The options of a run's command line; none where it is not one."""
-    from qjump_mn.run import app, arguments
-
-    command = typer.main.get_command(app)
-    words = arguments([word for word in argv[1:] if word != "--debug"])
-    if words[:1] != ["run"]:
-        return {}
-    of_run = command.get_command(None, "run")  # type: ignore[attr-defined]
-    params: dict[str, Any] = of_run.make_context("run", words[1:], resilient_parsing=True).params
-    return {key: value for key, value in params.items() if value is not None}
 
 
 def _key(setting: str) -> str:

@@ -7,8 +7,9 @@ programs' output has limits, and what is printed has no control characters.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -31,14 +32,15 @@ def check(
     path: Path,
     out: Console,
     *,
+    options_of: Callable[[Sequence[str]], Mapping[str, Any]],
     assigned: Path | None = None,
     again: bool = False,
     arms: Sequence[str] = (),
     sample: int = 0,
 ) -> int:
     """Say whether the bundle ``path`` is as it was made, of the plan that was ``assigned``, and says what
-    its raw files say; ``again`` runs its trials here, as :func:`verification.verify` does with ``arms`` and
-    ``sample``.
+    its raw files say. ``options_of`` reads a run's command line; ``again`` runs its trials here, as
+    :func:`verification.verify` does with ``arms`` and ``sample``.
 
     Returns 0 where all is well, 4 for a run that cannot be believed, 5 where a trial was lost that was run
     again, and 1 for anything else. Raises :class:`UsageError` for what is no bundle, and for an assignment
@@ -54,7 +56,7 @@ def check(
         out.print(_about(told), markup=False)
         codes.append(_untouched(run, told, out))
         if asked is not None:
-            codes.append(_as_assigned(asked, told, out))
+            codes.append(_as_assigned(asked, told, options_of(told.argv), out))
         codes.append(_judged_alike(run, out))
         if again:
             codes.append(verification.verify(run, out, arms=arms, sample=sample))
@@ -88,8 +90,8 @@ def _untouched(run: Path, told: Manifest, out: Console) -> int:
     return _said(out, f"files: all {count} are those of the manifest", "files", problems)
 
 
-def _as_assigned(asked: assignment.Assignment, told: Manifest, out: Console) -> int:
-    return _said(out, "plan: as assigned", "plan", assignment.differences(asked, told))
+def _as_assigned(asked: assignment.Assignment, told: Manifest, given: Mapping[str, Any], out: Console) -> int:
+    return _said(out, "plan: as assigned", "plan", assignment.differences(asked, told, given))
 
 
 def _said(out: Console, good: str, what: str, problems: Sequence[str]) -> int:

@@ -1,9 +1,11 @@
-"""What a value of a file could have been, where msgspec only says that it is wrong."""
+"""What a word could have been that is not known, and what a value of a file, where msgspec only says that
+it is wrong."""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -11,7 +13,31 @@ from msgspec import inspect
 
 from qjump_mn.model import units
 
-Nearest = Callable[[str, list[str]], str]
+MOST_NAMED, FEW_NAMED = 24, 6
+"""A sentence names so many of the words that it could be; of more than that only the nearest few, if one is
+like it."""
+LIKE = 0.5
+"""From here on a word is like another."""
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """A sentence's end: the known word most like ``word`` and the others, the nearest first; where none is
+    like it all of them, of many the likest."""
+    if not known:
+        return "there are none"
+    likest = sorted(known, key=lambda one: _likeness(word, one), reverse=True)
+    if _likeness(word, likest[0]) >= LIKE:
+        most = MOST_NAMED if len(known) <= MOST_NAMED else FEW_NAMED
+        others = f" ({'all' if len(known) <= most else 'nearest'}: {', '.join(likest[:most])})"
+        return f"did you mean {likest[0]!r}?{others if len(known) > 1 else ''}"
+    if len(known) <= MOST_NAMED:
+        return f"known are {', '.join(known)}"
+    return f"known are {', '.join(likest[:MOST_NAMED])} and {len(known) - MOST_NAMED} others"
+
+
+def _likeness(word: str, other: str) -> float:
+    """From 0 to 1."""
+    return difflib.SequenceMatcher(None, other, word).ratio()
 
 
 def placed(message: str, raw: dict[str, Any], kind: type) -> tuple[str, str]:
@@ -30,7 +56,7 @@ def placed(message: str, raw: dict[str, Any], kind: type) -> tuple[str, str]:
     return text, place
 
 
-def sentence(message: str, place: str, raw: Any, kind: type, nearest: Nearest) -> str:
+def sentence(message: str, place: str, raw: Any, kind: type) -> str:
     """msgspec's ``message`` about ``place`` ("workloads.ping.program") of ``raw``, with the choices."""
     whole = f"{place}: {message}" if place else message
     parts = re.findall(r"[^.\[\]]+", place)

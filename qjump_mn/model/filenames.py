@@ -1,4 +1,4 @@
-"""Names that become names of files."""
+"""Names of files: what may become one, and those that steps write and results read."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ def check(where: str, *names: str) -> None:
                 f"{where}: {name[:80]!r} is no name: use letters, digits and _ . + - (the first one of the "
                 "former two), 80 at most"
             )
+
+
+def counters(when: str, node: str) -> str:
+    """The file of one reading of a node's qdiscs; the machine's node is called :data:`topology.SWITCHES`."""
+    return f"asbuilt/{when}/tc-{node}.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading
+from qjump_mn.model import choices
 from qjump_mn.model.experiment import ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
 from qjump_mn.model.plan import QJumpPlan
 from qjump_mn.model.scheme import Limiter
@@ -38,7 +38,7 @@ def of_arm(
     key = next(iter(limiters)) if arm.qjump is None else arm.qjump
     if key not in limiters:
         raise UsageError(
-            f"{where}: arms.{name}: there is no limiter qjump.{key}: {loading.nearest(key, list(limiters))}"
+            f"{where}: arms.{name}: there is no limiter qjump.{key}: {choices.nearest(key, list(limiters))}"
         )
     return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, remarks)
 

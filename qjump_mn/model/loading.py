@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 import tomllib
@@ -29,11 +28,6 @@ topologies/."""
 FREE = ("factors", "host_jitter_of", "queue", "host_queue", "pause", "transport")
 """Tables that have what is put there; a backend knows what they may have."""
 
-MOST_NAMED, FEW_NAMED = 24, 6
-"""A sentence names so many of the words that it could be; of more than that only the nearest few, if one is
-like it."""
-LIKE = 0.5
-"""From here on a word is like another."""
 SINGULAR = {
     "experiments": "experiment",
     "schemes": "scheme",
@@ -91,26 +85,6 @@ def names(kind: str) -> list[str]:
     return sorted({path.stem for folder in folders(kind) for path in folder.glob("*.toml")})
 
 
-def nearest(word: str, known: list[str]) -> str:
-    """A sentence's end: the known word most like ``word`` and the others, the nearest first; where none is
-    like it all of them, of many the likest."""
-    if not known:
-        return "there are none"
-    likest = sorted(known, key=lambda one: _likeness(word, one), reverse=True)
-    if _likeness(word, likest[0]) >= LIKE:
-        most = MOST_NAMED if len(known) <= MOST_NAMED else FEW_NAMED
-        others = f" ({'all' if len(known) <= most else 'nearest'}: {', '.join(likest[:most])})"
-        return f"did you mean {likest[0]!r}?{others if len(known) > 1 else ''}"
-    if len(known) <= MOST_NAMED:
-        return f"known are {', '.join(known)}"
-    return f"known are {', '.join(likest[:MOST_NAMED])} and {len(known) - MOST_NAMED} others"
-
-
-def _likeness(word: str, other: str) -> float:
-    """From 0 to 1."""
-    return difflib.SequenceMatcher(None, other, word).ratio()
-
-
 def experiment_called(name: str) -> str:
     """The experiment whose name that is, or which has it for a second one, such as fig1a; ``name`` itself if
     there is none."""
@@ -136,7 +110,7 @@ def read(kind: str, name: str) -> dict[str, Any]:
     TOML."""
     path = path_of(kind, name)
     if path is None:
-        raise UsageError(f"there is no {SINGULAR[kind]} {name!r}: {nearest(name, names(kind))}")
+        raise UsageError(f"there is no {SINGULAR[kind]} {name!r}: {choices.nearest(name, names(kind))}")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -155,7 +129,7 @@ def convert(raw: dict[str, Any], kind: type[T], where: str, file: Path | None = 
         return msgspec.convert(raw, kind, dec_hook=units.decode)
     except msgspec.ValidationError as error:
         message, place = choices.placed(str(error), raw, kind)
-        said = choices.sentence(message, place, raw, kind, nearest)
+        said = choices.sentence(message, place, raw, kind)
         raise UsageError(f"{where}: {said}{places.told(message, place, file)}") from None
 
 
@@ -201,7 +175,7 @@ def experiment(
     for told in ("also", "beside", "usual_preset"):
         raw.pop(told, None)
     if preset not in table:
-        raise UsageError(f"{where} has no preset {preset!r}: {nearest(preset, list(table))}")
+        raise UsageError(f"{where} has no preset {preset!r}: {choices.nearest(preset, list(table))}")
     changes = {key: value for key, value in table[preset].items() if key not in ("about", "without")}
     network = read("topologies", raw.get("topology", "")) if isinstance(raw.get("topology"), str) else {}
     raw["link"] = {**network.get("link", {}), **raw.get("link", {})}
@@ -272,7 +246,7 @@ def _add_arm(raw: dict[str, Any], name: str, where: str) -> None:
     for compare in compared if several else [compared]:
         if compare not in arms:
             raise UsageError(
-                f"{where}: compare: there is no arm {compare!r}: {nearest(str(compare), list(arms))}"
+                f"{where}: compare: there is no arm {compare!r}: {choices.nearest(str(compare), list(arms))}"
             )
         key = (f"{compare.partition('_')[0]}_" if several else "") + name.replace("-", "_")
         if key not in arms:
@@ -370,7 +344,7 @@ def _place(plain: dict[str, Any], key: str, where: str) -> tuple[dict[str, Any],
         place = place.get(part) if isinstance(place, dict) else None
     free = bool(folder) and folder[-1] in FREE
     if not isinstance(place, dict) or (last not in place and not free) or isinstance(place.get(last), dict):
-        raise UsageError(f"{where} has no setting {key!r}: {nearest(key, _paths(plain))}")
+        raise UsageError(f"{where} has no setting {key!r}: {choices.nearest(key, _paths(plain))}")
     return place, last
 
 

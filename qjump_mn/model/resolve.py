@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import clock, filenames, known, limiter, loading, perturbation
+from qjump_mn.model import choices, clock, filenames, known, limiter, loading, perturbation
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec
 from qjump_mn.model.plan import ArmPlan, Judged, Plan, Run, Shown
 from qjump_mn.model.scheme import Presented, resolve_scheme
@@ -88,7 +88,7 @@ def plan(
     only = [arm if arm in named else arm.replace("-", "_") for arm in only]
     for arm in only:
         if arm not in named:
-            raise UsageError(f"{where}: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}")
+            raise UsageError(f"{where}: there is no arm {arm!r}: {choices.nearest(arm, list(spec.arms))}")
     is_run = [not only or arm.name in only or arm.series in only for arm in arms]
     seeds, run = tuple(range(seed, seed + count)), tuple(itertools.compress(arms, is_run))
 
@@ -155,7 +155,7 @@ def _arms(
         if arm.sweep not in spec.sweeps:
             raise UsageError(
                 f"{where}: arms.{key}: there is no sweep {arm.sweep!r}: "
-                f"{loading.nearest(arm.sweep, list(spec.sweeps))}"
+                f"{choices.nearest(arm.sweep, list(spec.sweeps))}"
             )
         sweep = spec.sweeps[arm.sweep]
         place = f"{where}: sweeps.{arm.sweep}"
@@ -200,7 +200,7 @@ def _places(where: str, values: Sequence[float | str], names: list[str]) -> list
 def _known(where: str, values: Sequence[float | str], names: list[str]) -> None:
     for value in values:
         if names and str(value) not in names:
-            raise UsageError(f"{where}: there is no point {value!r}: {loading.nearest(str(value), names)}")
+            raise UsageError(f"{where}: there is no point {value!r}: {choices.nearest(str(value), names)}")
 
 
 def _numbers(where: str, values: Sequence[float | str], names: list[str]) -> list[float]:
@@ -241,7 +241,7 @@ def _flows(where: str, workload: WorkloadSpec, network: Network) -> Flows:
             if host not in hosts:
                 raise UsageError(
                     f"{place}: topology {network.topology!r} has no host {host!r}: "
-                    f"{loading.nearest(host, list(network.hosts))}"
+                    f"{choices.nearest(host, list(network.hosts))}"
                 )
     workload.check(where, network)
     return tuple(flow for _, flow in pairs)
@@ -277,7 +277,7 @@ def _arm(
         if workload not in experiment.workloads:
             raise UsageError(
                 f"{where}: there is no workload {workload!r}: "
-                f"{loading.nearest(workload, list(experiment.workloads))}"
+                f"{choices.nearest(workload, list(experiment.workloads))}"
             )
     window = scheme.window if spec.window is None else spec.window
     if window is not None and window < 4096:
@@ -359,7 +359,7 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
     if figure.workload not in spec.workloads:
         raise UsageError(
             f"{where}: figure.workload: there is no workload {figure.workload!r}: "
-            f"{loading.nearest(figure.workload, list(spec.workloads))}"
+            f"{choices.nearest(figure.workload, list(spec.workloads))}"
         )
     for arm in (
         *figure.arms,
@@ -368,7 +368,7 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
     ):
         if arm not in spec.arms:
             raise UsageError(
-                f"{where}: figure: there is no arm {arm!r}: {loading.nearest(arm, list(spec.arms))}"
+                f"{where}: figure: there is no arm {arm!r}: {choices.nearest(arm, list(spec.arms))}"
             )
     for entry in (*figure.table, *(entry for panel in figure.panels for entry in panel.measures)):
         measures = {
@@ -379,5 +379,5 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
         }
         if entry not in measures:
             raise UsageError(
-                f"{where}: figure: no arm has {entry!r}: {loading.nearest(entry, sorted(measures))}"
+                f"{where}: figure: no arm has {entry!r}: {choices.nearest(entry, sorted(measures))}"
             )

@@ -19,9 +19,9 @@ from qjump_mn import theory
 from qjump_mn.errors import LostError
 from qjump_mn.links import registry
 from qjump_mn.links.base import Count, Qdisc, Wait, root_of
+from qjump_mn.model import filenames
 from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.programs.text import transposed
-from qjump_mn.steps.readback import counters_name
 
 NAME = "links"
 SCHEMA = pa.schema(
@@ -55,7 +55,7 @@ def table(
     rows = []
     for (source, destination), levels in carried(network, trial, began, ended).items():
         node, device = SWITCHES if source in switches else source, devices[source, destination]
-        first, last = (counters_name(when, node) for when in (began, ended))
+        first, last = (filenames.counters(when, node) for when in (began, ended))
         try:
             seconds = (read_ns[last] - read_ns[first]) / 1e9
             for level, count in levels.items():
@@ -77,7 +77,7 @@ def carried(
     found = {}
     for (source, destination), device in network.interfaces().items():
         node = SWITCHES if source in switches else source
-        names = [counters_name(when, node) for when in (began, ended)]
+        names = [filenames.counters(when, node) for when in (began, ended)]
         if node not in readings:
             readings[node] = (_reading(trial, names[0]), _reading(trial, names[1]))
         try:
@@ -91,7 +91,7 @@ def carried(
 def waits(network: Network, trial: Path, ended: str = "ended") -> dict[tuple[str, str], dict[int, Wait]]:
     """How long frames waited at each switch port, by (switch, neighbour) and level, from when it was set up
     to the reading ``ended``; :class:`LostError` as :func:`table`."""
-    model, name = registry.of(network.model), counters_name(ended, SWITCHES)
+    model, name = registry.of(network.model), filenames.counters(ended, SWITCHES)
     reading, switches, found = _reading(trial, name), set(network.switches), {}
     for link, device in network.interfaces().items():
         if link[0] not in switches:
@@ -154,7 +154,7 @@ def ends(network: Network, trial: Path, when: str) -> Iterator[tuple[tuple[str, 
     for link, device in network.interfaces().items():
         node = SWITCHES if link[0] in switches else link[0]
         if node not in readings:
-            readings[node] = _reading(trial, counters_name(when, node))
+            readings[node] = _reading(trial, filenames.counters(when, node))
         yield link, _of(device, readings[node])
 
 

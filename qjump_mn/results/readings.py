@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from qjump_mn.links import registry
 from qjump_mn.links.base import Count, Qdisc, root_of
+from qjump_mn.model import filenames
 from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.results import links
-from qjump_mn.steps.readback import counters_name
 
 WHENS = ("before", "began", "ended", "after")
 """The readings of a trial, in their order."""
@@ -36,7 +36,7 @@ def of_trial(network: Network, trial: Path, read_ns: Mapping[str, int]) -> Itera
     is damaged, KeyError or ValueError for one that does not say what it counts."""
     switches, model = set(network.switches), registry.of(network.model)
     for when in WHENS:
-        if counters_name(when, SWITCHES) not in read_ns:
+        if filenames.counters(when, SWITCHES) not in read_ns:
             continue
         for link, qdiscs in links.ends(network, trial, when):
             root = root_of(qdiscs) or {}
@@ -44,7 +44,7 @@ def of_trial(network: Network, trial: Path, read_ns: Mapping[str, int]) -> Itera
             yield Reading(
                 link,
                 when,
-                read_ns[counters_name(when, SWITCHES if link[0] in switches else link[0])],
+                read_ns[filenames.counters(when, SWITCHES if link[0] in switches else link[0])],
                 counts,
                 {level: _waiting(qdiscs, level) for level in counts},
                 pause.get("received"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qjump_mn.executor.steps import MACHINE, Read
+from qjump_mn.model import filenames
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.steps.treatment import transport
@@ -34,12 +35,7 @@ def built(arm: ArmPlan) -> Iterator[Read]:
 def counters(network: Network, when: str) -> Iterator[Read]:
     """tc-NODE.json, every qdisc with its statistics, below asbuilt/``when``."""
     for node, name in _nodes(network):
-        yield Read(node=node, argv=("tc", "-j", "-s", "qdisc", "show"), output=counters_name(when, name))
-
-
-def counters_name(when: str, node: str) -> str:
-    """The file of one reading of a node's qdiscs; the machine's node is called :data:`SWITCHES`."""
-    return f"asbuilt/{when}/tc-{node}.json"
+        yield Read(node=node, argv=("tc", "-j", "-s", "qdisc", "show"), output=filenames.counters(when, name))
 
 
 def _nodes(network: Network) -> list[tuple[str, str]]:
