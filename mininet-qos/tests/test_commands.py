@@ -72,6 +72,14 @@ class Links(unittest.TestCase):
         self.assertEqual(shaping.undo_tc, ("qdisc del dev s1-eth1 root", "qdisc del dev s1-eth1 ingress"))
         self.assertEqual(shaping.undo_ip, ("link del i-s1-eth1",))
 
+    def test_a_long_and_fast_link_holds_all_that_is_on_its_way(self) -> None:
+        shaping = commands.tbf("s1-eth1", 10**9, 152_200, 50_000_000)
+        # 50 ms of frames of 84 bytes at 1 Gb/s are 74,404.
+        self.assertEqual(
+            shaping.tc[-3],
+            "qdisc add dev i-s1-eth1 root netem rate 1000000000bit 16 limit 148809 delay 50000000ns",
+        )
+
     def test_a_tag_becomes_the_priority_of_what_leaves(self) -> None:
         lines = commands.tagged_priorities("s1-eth1")
         self.assertEqual(lines[0], "qdisc add dev s1-eth1 clsact")

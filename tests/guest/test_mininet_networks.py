@@ -198,6 +198,7 @@ def test_mn_takes_our_hosts_links_and_switches(by_hand: bench.Results, link: str
     ("mistake", "sentence"),
     [
         ("no rate", "QosError: s1-eth1 has no rate, so that nothing would queue there: give its link bw="),
+        ("too fast", "QosError: s1-eth1: bw=2000: Mininet's TC links have no rate above 1000 Mbit/s"),
         (
             "no bytes",
             "QosError: WireLink: buffer=10: give the bytes of each level, at least one frame's 1522",
@@ -273,11 +274,16 @@ def test_mistakes_are_a_sentence_before_anything_is_made(by_hand: bench.Results)
     shows = by_hand["mistakes"]
     assert shows["said"] == {
         "no rate": "WireLink: bw=None: give the rate in Mbit/s, as in bw=10",
+        "no number": "WireLink: bw=nan: give the rate in Mbit/s, as in bw=10",
+        "endless": "TbfLink: bw=inf: give the rate in Mbit/s, as in bw=10",
+        "below a bit": "WireLink: bw=1e-07: give the rate in Mbit/s, as in bw=10",
+        "a truth": "WireLink: bw=True: give the rate in Mbit/s, as in bw=10",
         "delay": "TbfLink: delay=5: give a number and its unit, ns, us, ms or s, as in delay='1ms'",
         "one end": "WireLink: buffer=100: give the bytes of each level, at least one frame's 1522",
         "loss": "WireLink has no loss: ChildLink and Mininet's TCLink have, without levels",
         "queues": "queues=0: a veth has from 1 to 4096",
         "vlan": "vlan=4095: a VLAN's number is from 1 to 4094",
+        "true vlan": "vlan=True: a VLAN's number is from 1 to 4094",
         "egress": "egress={6: 8}: priorities and levels are from 0 to 7, as in {0: 0, 6: 7}",
         "name": "calculator-eth0.2 is longer than the 15 characters of an interface's name: give the host a shorter name, "
         "or its VLAN a shorter number",

@@ -83,7 +83,7 @@ def vlan(
 
 def vlan_name(device: str, number: int) -> str:
     """What a VLAN's device on ``device`` is called. Raises QosError."""
-    if not isinstance(number, int) or not 1 <= number <= 4094:
+    if type(number) is not int or not 1 <= number <= 4094:
         raise QosError(f"vlan={number!r}: a VLAN's number is from 1 to 4094")
     return _short(f"{device}.{number}", "give the host a shorter name, or its VLAN a shorter number")
 
@@ -121,7 +121,9 @@ def paced(device: str, rate: int, buffer: int, delay: int, below: Sequence[str],
     which tbf lets go before their time on the wire, not after. ``below`` are ``tc`` lines for what chooses
     the frame, below 5:1. Raises QosError."""
     mirror, full = ifb(device), HEADER + TAG + mtu + CHECKSUM
-    serialised = f"netem rate {rate}bit {PREAMBLE + TAG + CHECKSUM} limit 1000"
+    # netem drops what exceeds its limit: far fewer frames are on their way at once, if each is the smallest.
+    limit = max(1000, 2 * rate * delay // (8 * 10**9 * (SMALLEST + PREAMBLE + GAP)))
+    serialised = f"netem rate {rate}bit {PREAMBLE + TAG + CHECKSUM} limit {limit}"
     around = f"overhead {TAG + CHECKSUM + PREAMBLE + GAP} mpu {SMALLEST + PREAMBLE + GAP}"
     lines = [
         f"qdisc add dev {device} root handle 5: tbf rate {rate}bit burst {full + PREAMBLE} "

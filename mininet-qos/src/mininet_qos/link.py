@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, NamedTuple
 
@@ -33,9 +34,10 @@ def wanted(link: str, params: dict[str, Any]) -> Wanted:
             f"{link} has no {', '.join(wrong)}: ChildLink and Mininet's TCLink have, without levels"
         )
     bandwidth, buffer = params.get("bw"), params.get("buffer", BUFFER)
-    if not isinstance(bandwidth, (int, float)) or bandwidth <= 0:
+    # A bool is an int, and nan is neither below nor above anything.
+    if type(bandwidth) not in (int, float) or not 1e-6 <= bandwidth < math.inf:
         raise QosError(f"{link}: bw={bandwidth!r}: give the rate in Mbit/s, as in bw=10")
-    if not isinstance(buffer, int) or buffer < commands.FULL:
+    if type(buffer) is not int or buffer < commands.FULL:
         raise QosError(
             f"{link}: buffer={buffer!r}: give the bytes of each level, at least one frame's {commands.FULL}"
         )
@@ -131,7 +133,7 @@ class QueuedLink(Link):  # type: ignore[misc]
 
     def __init__(self, node1: Any, node2: Any, queues: int = len(LEVELS), **params: Any) -> None:
         """``queues``: of each end; other parameters are Link's. Raises QosError."""
-        if not isinstance(queues, int) or not 1 <= queues <= 4096:
+        if type(queues) is not int or not 1 <= queues <= 4096:
             raise QosError(f"queues={queues!r}: a veth has from 1 to 4096")
         self._queues = queues
         super().__init__(node1, node2, **params)

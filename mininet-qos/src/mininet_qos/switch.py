@@ -104,7 +104,13 @@ def _below(port: Any) -> str:
     )
     names = ("delay", "jitter", "loss", "max_queue_size")
     _, parent = port.delayCmds(parent, **{name: asked[name] for name in names if name in asked})
-    return str(parent.split()[-1])
+    name = str(parent.split()[-1])
+    if name == "root":
+        raise QosError(
+            f"{port}: bw={asked['bw']}: Mininet's TC links have no rate above 1000 Mbit/s, so that nothing "
+            "would queue there: use link=TbfLink or link=WireLink"
+        )
+    return name
 
 
 def destroy_rows(switch: str = "") -> None:
