@@ -23,7 +23,7 @@ from qjump_mn.results.earlier import EarlierRun
 from qjump_mn.results.outcome import Outcome
 from qjump_mn.session import Request
 
-ALL = "all"
+ALL = loading.ALL
 
 WHOLE = 1000
 """The table at the end may have so many columns of text, whatever the terminal has: a path that is cut cannot
@@ -89,9 +89,9 @@ def sweep(
     exit code. As in :func:`run`, all are checked first, and a complete run is found again."""
     if dry_run:
         raise UsageError("--dry-run is of one run: give each setting one value")
-    results = _all_done(
-        [request._replace(settings=each) for each in settings], "runs with these settings", out
-    )
+    requests = [request._replace(settings=each) for each in settings]
+    _check_differ(requests)
+    results = _all_done(requests, "runs with these settings", out)
     judged = [result.run_directory.path for result in results if result.run_directory and _verdicts(result)]
     if 1 < len(judged) <= comparison.MOST:
         out.print("")
@@ -100,6 +100,19 @@ def sweep(
         except UsageError as error:  # the runs are as good as without it
             out.print(str(error), markup=False)
     return worst(result.exit_code for result in results)
+
+
+def _check_differ(requests: Sequence[Request]) -> None:
+    """Raise :class:`UsageError` for settings that make the same run twice, as where a sweep sets them too."""
+    made: dict[str, Request] = {}
+    for request in requests:
+        same = made.setdefault(request.plan().hash, request)
+        if same is not request:
+            one, other = (" ".join(each.settings) for each in (same, request))
+            raise UsageError(
+                f"-s {one} and -s {other} make the same run: an arm or a sweep of the experiment sets that "
+                "itself"
+            )
 
 
 def _all_done(requests: Sequence[Request], what: str, out: Console) -> list[Result]:
@@ -141,8 +154,8 @@ def _presets(preset: str) -> dict[str, str]:
     """The experiments that have the preset, or all of them if it is empty, each with the preset that it is
     run with; raise :class:`UsageError` if none has it."""
     names = loading.names("experiments")
-    if ALL in names:
-        raise UsageError(f"no experiment can be called {ALL!r}: give the file {ALL}.toml another name")
+    for name in names:
+        loading.check_name(name)
     if not preset:
         return {name: loading.usual_preset(name) for name in names}
     known = {name: loading.summary(name).presets for name in names}

@@ -185,6 +185,7 @@ def run(
     each = sweep.combinations(name, preset, settings)
     if len(each) > 1:
         raise typer.Exit(campaign.sweep(request, each, out, dry_run=dry_run))
+    request = request._replace(settings=each[0])
     raise typer.Exit(session.show(request, out) if dry_run else session.run(request, out, argv=sys.argv))
 
 

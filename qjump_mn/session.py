@@ -272,7 +272,8 @@ def backend_name(plan: Plan, name: str = "") -> str:
     if name not in plan.backends:
         raise UsageError(
             f"experiment {plan.experiment!r} is not for the {name}: use --backend "
-            f"{' or '.join(plan.backends)}"
+            f"{' or '.join(plan.backends)}, or name it in the experiment's file, as in "
+            f'backends = ["{name}"]'
         )
     return name
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +102,21 @@ PROGRAMS = (
         (
             "schemes.none.look.dashes=wavy",
             "schemes.none.look.dashes: 'wavy' is not possible: known are dashdot, dashed",
+        ),
+        (
+            "schemes.none.look.colour=purplish",
+            "schemes.none.look: colour 'purplish' is none: write it as in '#AA3377'",
+        ),
+        ("schemes.none.look.marker=oo", "schemes.none.look: marker 'oo' is none: known are o v ^"),
+        ("qjump.course.factors.6=nan", "factors.6: nan is no number"),
+        ("qjump.course.factors.6=inf", "factors.6: inf is no number"),
+        ("replicates=1000000", "1000000 replicates make no run: ask for 1 to 1000"),
+        ("compare=contendet", "compare: there is no arm 'contendet': did you mean 'contended'?"),
+        ("workloads.bulk.udp_rate=0bit", "workloads.bulk.udp_rate: 0 bit/s sends nothing"),
+        ("arms.idle.workloads=ping,ping", "arms.idle: workload 'ping' is there twice: name each once"),
+        (
+            'schemes.none.switch_port=["qdisc add dev {dev} parent {parent} pfifo limit {packets"]',
+            "switch_port: 'qdisc add dev {dev} parent {parent} pfifo limit {packets' has a brace without",
         ),
     ],
 )
@@ -214,3 +230,72 @@ def test_of_many_words_the_likest_are_named() -> None:
     assert near == "did you mean 'word7'? (nearest: word7, word17, word27, word0, word1, word2)"
     many = choices.nearest("q", [f"word{number}" for number in range(30)])
     assert many.startswith("known are word") and many.endswith(" and 6 others")
+
+
+MINE = """
+workloads.ping = { program = "ping", flows = ["h1>h2"] }
+workloads.bulk = { program = "iperf", flows = ["h3>h2"] }
+arms.one = { workloads = ["ping", "bulk"], scheme = "none" }
+"""
+
+
+def mine(folder: Path, text: str) -> None:
+    (folder / "experiments/mine.toml").write_text(text)
+
+
+def test_a_file_without_the_usual_preset_is_run_with_its_first(folder: Path) -> None:
+    mine(folder, f'{MINE}presets.smoke = {{ about = "short", duration = "1s" }}\n')
+    assert loading.usual_preset("mine") == loading.usual_preset("mine", "guest") == "smoke"
+    mine(folder, f'usual_preset = "smoek"\n{MINE}presets.smoke = {{ about = "short" }}\n')
+    with pytest.raises(UsageError, match="has no preset 'smoek': did you mean 'smoke'"):
+        resolve.plan("mine", loading.usual_preset("mine"), [])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (f"beside.x = 1\n{MINE}", "experiment 'mine': beside: "),
+        (f"preset.smoke = 1\n{MINE}", "unknown field `preset`: did you mean 'presets'?"),
+        (
+            f'backends = ["simulator"]\n{MINE}',
+            "no duration: its workloads go on until they are ended; write duration = '10s'",
+        ),
+        (
+            f'sweeps.size = {{ label = "size", sets = [], values = ["32kB", "64kB"] }}\n{MINE}'
+            'arms.two = { workloads = ["ping"], scheme = "none", sweep = "size" }',
+            "sweeps.size: sets nothing: name a setting",
+        ),
+        (f"{MINE}published.x = nan", "published.x: nan is no number (.*mine.toml, line"),
+    ],
+)
+def test_what_makes_no_sense_is_told_before_anything_starts(folder: Path, text: str, sentence: str) -> None:
+    mine(folder, text)
+    done = command("run", "mine", "--dry-run")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.search(sentence.replace("(.*", r"\(.*").replace("?", r"\?"), done.stderr), done.stderr
+
+
+def test_settings_that_make_the_same_run_are_refused(folder: Path) -> None:
+    """The sweep sets the buffer of each of its arms."""
+    swept = MINE.replace('scheme = "none"', 'scheme = "none", sweep = "size"')
+    mine(
+        folder,
+        f'backends = ["simulator"]\nduration = "1ms"\n{swept}'
+        'sweeps.size = { label = "size", sets = ["link.buffer"], values = ["32kB", "64kB"] }\n',
+    )
+    done = command("run", "mine", "-s", "link.buffer=32kB,64kB", "--out", str(folder / "runs"))
+    assert done.returncode == 2
+    assert (
+        "-s link.buffer=32kB and -s link.buffer=64kB make the same run: an arm or a sweep of the experiment "
+        "sets that itself" in done.stderr
+    )
+    assert not (folder / "runs").exists()
+
+
+@pytest.mark.parametrize("setting", ["congestion_control=bbr", "ecn=true"])
+def test_another_tcp_than_the_simulators_is_refused(setting: str, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    done = command("run", "fig3a", "--preset", "10g", "-s", f"schemes.none.{setting}", "--out", str(out))
+    name = setting.partition("=")[0]
+    assert f"it has CUBIC without ECN, and the scheme sets {name}: say in simulator.transport" in done.stderr
+    assert done.returncode == 2 and not out.exists()

@@ -183,6 +183,12 @@ def test_reproduced_for_every_seed() -> None:
     assert (claim.shown.minimum, claim.shown.median, claim.shown.maximum) == (2, 3, 4)
 
 
+def test_a_predicate_without_a_value_says_so() -> None:
+    claim, _, code = judged(plan_of("qjump.ping.p50_ms > 1 / qjump.ping.loss"), trials(qjump=[2, 3, 4]))
+    assert (claim.verdict, claim.held, code) == ("NOT REPRODUCED", (), 1)
+    assert claim.note == "its predicate divides by zero, or by what was not measured"
+
+
 def test_partly_for_some() -> None:
     claim, _, code = judged(plan_of("qjump.ping.p50_ms < 4"), trials(qjump=[2, 3, 4]))
     assert (claim.verdict, claim.held, code) == ("PARTLY", (1, 2), 1)

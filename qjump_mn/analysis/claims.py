@@ -53,6 +53,10 @@ class Formula:
         """Whether the predicate is true for one seed."""
         return bool(self._value(measured, constants))
 
+    def is_defined(self, measured: Measured, constants: Mapping[str, float]) -> bool:
+        """Whether it has a value for one seed."""
+        return self._value(measured, constants) is not None
+
     def _value(self, measured: Measured, constants: Mapping[str, float]) -> float | bool | None:
         def value_of(path: Path) -> float:
             if len(path) == 1:
@@ -123,6 +127,10 @@ class Claim:
     def holds(self, measured: Measured, constants: Mapping[str, float]) -> bool:
         """Whether it is true for one seed."""
         return all(predicate.holds(measured, constants) for predicate in self._predicates)
+
+    def is_defined(self, measured: Measured, constants: Mapping[str, float]) -> bool:
+        """Whether its predicates have a value for one seed; one that has none does not hold."""
+        return all(predicate.is_defined(measured, constants) for predicate in self._predicates)
 
     def shown(self, measured: Measured, constants: Mapping[str, float]) -> float | None:
         """The value to tell for one seed; None where none is defined."""

@@ -62,6 +62,8 @@ def _row(plan: Plan, name: str, by_seed: Mapping[int, claims.Measured]) -> Verdi
     needed = set(judged.arms)
     checked = tuple(seed for seed in plan.seeds if seed in by_seed and needed <= set(by_seed[seed]))
     held = tuple(seed for seed in checked if judged.holds(by_seed[seed], plan.constants))
+    defines = [judged.is_defined(by_seed[seed], plan.constants) for seed in checked]
+    undefined = "" if all(defines) else "its predicate divides by zero, or by what was not measured"
     values = {seed: judged.shown(by_seed[seed], plan.constants) for seed in checked}
     defined = {seed: value for seed, value in values.items() if value is not None}
     size = judged.size
@@ -77,7 +79,7 @@ def _row(plan: Plan, name: str, by_seed: Mapping[int, claims.Measured]) -> Verdi
         shown=Spread.of(defined) if defined else None,
         held=held,
         checked=checked,
-        note=_note(plan, needed, by_seed, checked),
+        note="; ".join(filter(None, [_note(plan, needed, by_seed, checked), undefined])),
         published=(size.least, size.most) if size else None,
         factor=size.factor if size else 1.0,
         because=size.because if size else "",

@@ -39,6 +39,8 @@ def write(kind: str, name: str) -> list[Path]:
         _check_program(name)
     if known := loading.path_of(KINDS[wanted], name):
         raise UsageError(f"{wanted} {name!r} is there already, {known}: take another name")
+    if wanted == "experiment":
+        loading.check_name(name)
     if wanted == "experiment" and loading.experiment_called(name) != name:
         raise UsageError(f"{name!r} is another name of {loading.experiment_called(name)!r}: take another one")
     text = (_HERE / f"{folder}.toml").read_text().replace("@NAME@", name)

@@ -82,8 +82,9 @@ def sentence(message: str, place: str, raw: Any, kind: type) -> str:
         return f"required and missing: {', '.join(all_of_them)}" if len(all_of_them) > 1 else whole
     if field := re.fullmatch(r"Object contains unknown field `(.*)`", message):
         structs = _structs(_members(parts, raw, kind), _at(parts, raw))
+        more = () if parts else ("presets", *getattr(kind, "BESIDE", ()))
         return (
-            f"{whole}: {nearest(field[1], [one.encode_name for one in structs[0].fields])}"
+            f"{whole}: {nearest(field[1], [*(one.encode_name for one in structs[0].fields), *more])}"
             if structs
             else whole
         )

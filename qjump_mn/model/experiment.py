@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -165,6 +165,9 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     whose workloads meet each scheme that a user asks for. ``schemes`` are those of all arms, from their
     files, with what the experiment changes in them.
     """
+
+    BESIDE: ClassVar[tuple[str, ...]] = ("also", "beside", "usual_preset")
+    """What else its file may have, and presets."""
 
     title: str
     reproduces: str = "none: an experiment of one's own"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +28,9 @@ topologies/."""
 
 FREE = ("factors", "host_jitter_of", "queue", "host_queue", "pause", "transport")
 """Tables that have what is put there; a backend knows what they may have."""
+
+ALL = "all"
+"""In an experiment's place, every one."""
 
 SINGULAR = {
     "experiments": "experiment",
@@ -102,7 +106,15 @@ def also(name: str) -> tuple[str, ...]:
 
 def summary(name: str) -> Summary:
     """What a list of experiments has of one; raise :class:`UsageError` if its file is broken."""
-    return convert(_experiment(name), Summary, f"experiment {name!r}")
+    return convert(_experiment(name), Summary, f"experiment {name!r}", path_of("experiments", name))
+
+
+def check_name(name: str) -> None:
+    """Raise :class:`UsageError` for a name that no experiment can have."""
+    if name == ALL:
+        raise UsageError(
+            f"no experiment can be called {ALL!r}, which stands for all of them: take another name"
+        )
 
 
 def read(kind: str, name: str) -> dict[str, Any]:
@@ -125,12 +137,24 @@ def path_of(kind: str, name: str) -> Path | None:
 def convert(raw: dict[str, Any], kind: type[T], where: str, file: Path | None = None) -> T:
     """``raw`` as ``kind``; raise :class:`UsageError` with the place of what does not fit, and its line where
     it is written in ``file``."""
+    for place, value in _not_finite(raw, ""):
+        raise UsageError(f"{where}: {place}: {value} is no number{places.told('', place, file)}")
     try:
         return msgspec.convert(raw, kind, dec_hook=units.decode)
     except msgspec.ValidationError as error:
         message, place = choices.placed(str(error), raw, kind)
         said = choices.sentence(message, place, raw, kind)
         raise UsageError(f"{where}: {said}{places.told(message, place, file)}") from None
+
+
+def _not_finite(raw: Any, place: str) -> Iterator[tuple[str, float]]:
+    """The places of what TOML has as nan and inf."""
+    if isinstance(raw, float) and not math.isfinite(raw):
+        yield place, raw
+    for key, value in raw.items() if isinstance(raw, dict) else ():
+        yield from _not_finite(value, f"{place}.{key}" if place else str(key))
+    for number, value in enumerate(raw) if isinstance(raw, list) else ():
+        yield from _not_finite(value, f"{place}[{number}]")
 
 
 def _experiment(name: str) -> dict[str, Any]:
@@ -157,8 +181,10 @@ def presets(name: str) -> dict[str, str]:
 
 def usual_preset(name: str, backend: str = "") -> str:
     """The preset that is run where none is asked for: the experiment's ``usual_preset``, but "course" on a
-    ``backend`` that is asked for, whose clock may be another one."""
-    return defaults.PRESET if backend else summary(name).usual_preset
+    ``backend`` that is asked for, whose clock may be another one; the file's first where it has no such."""
+    told = summary(name)
+    wanted = defaults.PRESET if backend else told.usual_preset
+    return wanted if wanted in told.presets or wanted != defaults.PRESET else next(iter(told.presets))
 
 
 def experiment(
@@ -172,7 +198,7 @@ def experiment(
     raw = _experiment(name)
     where = f"experiment {name!r}"
     table = raw.pop("presets")
-    for told in ("also", "beside", "usual_preset"):
+    for told in ExperimentSpec.BESIDE:
         raw.pop(told, None)
     if preset not in table:
         raise UsageError(f"{where} has no preset {preset!r}: {choices.nearest(preset, list(table))}")

@@ -18,6 +18,8 @@ from qjump_mn.model.wiring import resolve_network
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import Flow, WorkloadPlan, WorkloadSpec
 
+MOST_REPLICATES = 1000
+
 FIRST_PORT = 5201
 NUMBER = r"([0-9.]+) ?([A-Za-z]*)"
 """A value of a sweep that is one, with its unit."""
@@ -55,8 +57,8 @@ def plan(
         spec = msgspec.structs.replace(spec, clock=clock.NONE)
     where = f"experiment {name!r}"
     count = spec.replicates if replicates is None else replicates
-    if count < 1:
-        raise UsageError(f"{count} replicates make no run: ask for at least one")
+    if not 1 <= count <= MOST_REPLICATES:
+        raise UsageError(f"{count} replicates make no run: ask for 1 to {MOST_REPLICATES}")
     perturbation.check(perturb)
     if seed < 0 or seed + count + perturb > 2**31:
         raise UsageError(f"seed {seed} is out of range: use 0 to {2**31 - count - perturb}")
@@ -66,6 +68,10 @@ def plan(
         for key in arm.workloads
         if key in spec.workloads
     )
+    if lasting and not spec.duration:
+        raise UsageError(
+            f"{where}: no duration: its workloads go on until they are ended; write duration = '10s'"
+        )
     if (lasting or spec.duration) and not 10**3 <= spec.duration <= 3600 * 10**9:
         raise UsageError(f"{where}: a duration of {spec.duration} is out of range: use 1us to 3600s")
     if spec.warmup > 600 * 10**9:
@@ -160,6 +166,8 @@ def _arms(
         sweep = spec.sweeps[arm.sweep]
         place = f"{where}: sweeps.{arm.sweep}"
         named = points.get(arm.sweep, {})
+        if not named and not sweep.sets:
+            raise UsageError(f'{place}: sets nothing: name a setting, as in sets = ["link.buffer"]')
         names = bool(named) and not all(re.fullmatch(NUMBER, name) for name in named)
         xs = (
             _places(place, sweep.values, list(named)) if names else _numbers(place, sweep.values, list(named))
@@ -273,7 +281,9 @@ def _arm(
         raise UsageError(f"{where}: {name!r} is no name for an arm: use letters, digits and underscores")
     if not spec.workloads:
         raise UsageError(f"{where}: no workloads: an arm measures something")
-    for workload in spec.workloads:
+    for number, workload in enumerate(spec.workloads):
+        if workload in spec.workloads[:number]:
+            raise UsageError(f"{where}: workload {workload!r} is there twice: name each once")
         if workload not in experiment.workloads:
             raise UsageError(
                 f"{where}: there is no workload {workload!r}: "
@@ -355,7 +365,12 @@ def _workload(
 
 
 def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> None:
-    figure = spec.figure
+    figure, compared = spec.figure, spec.compare
+    for arm in compared if isinstance(compared, (list, tuple)) else [compared] if compared else []:
+        if arm not in spec.arms:
+            raise UsageError(
+                f"{where}: compare: there is no arm {arm!r}: {choices.nearest(arm, list(spec.arms))}"
+            )
     if figure.workload not in spec.workloads:
         raise UsageError(
             f"{where}: figure.workload: there is no workload {figure.workload!r}: "

@@ -30,6 +30,10 @@ LEVEL = "level"
 _FIELD = re.compile(r"\{([^{}]*)\}")
 
 
+MARKERS = "ov^<>sDd8pP*hHXx+"
+"""Of matplotlib, those with a body of their own."""
+
+
 class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a scheme is drawn, on every figure: told apart by its colour, and without colours by dashes and
     marker (matplotlib's letter)."""
@@ -37,6 +41,12 @@ class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     colour: str
     marker: str
     dashes: Dashes = "solid"
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("#[0-9A-Fa-f]{6}", self.colour):
+            raise ValueError(f"colour {self.colour!r} is none: write it as in '#AA3377'")
+        if self.marker not in MARKERS:
+            raise ValueError(f"marker {self.marker!r} is none: known are {' '.join(MARKERS)}")
 
 
 class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -196,6 +206,9 @@ def _filled(where: str, line: str, values: Mapping[str, float]) -> str:
             f"{where}: {line!r} is no line for tc: write it without 'tc', such as 'qdisc add dev {{dev}} "
             f"parent {{parent}} …'"
         )
+
+    if "{" in (left := _FIELD.sub("", line)) or "}" in left:
+        raise UsageError(f"{where}: {line!r} has a brace without its other one")
 
     def filled(field: re.Match[str]) -> str:
         text = field[1].strip()

@@ -62,6 +62,7 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
     spec, network = arm.scheme.simulator, arm.network
     if spec is None:
         raise UsageError(f"{where}: it has no such table, so that the simulator does not know it")
+    _check_transport(arm, where)
     try:
         made = _linux(arm, topology) if spec.like == _LINUX else qjump_sim.Scheme.named(spec.like, topology)
     except ValueError as error:
@@ -78,6 +79,23 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
         routing=made.routing if spec.routing is None else spec.routing,
     )
     return made if arm.qjump is None else dataclasses.replace(made, limiter=_limiter(where, arm.qjump))
+
+
+def _check_transport(arm: ArmPlan, where: str) -> None:
+    """Raise :class:`UsageError` where hosts have another TCP than the simulator's for this scheme."""
+    spec, scheme = arm.scheme.simulator, arm.scheme
+    if spec is None or spec.like != _LINUX or "congestion" in spec.transport:
+        return
+    others = {
+        "congestion_control": scheme.congestion_control not in (None, "cubic") and scheme.congestion_control,
+        "ecn": scheme.ecn,
+    }
+    for name, value in others.items():
+        if value:
+            raise UsageError(
+                f"{where}: it has CUBIC without ECN, and the scheme sets {name}: say in "
+                "simulator.transport.congestion what it has instead"
+            )
 
 
 def _linux(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Scheme:
@@ -246,7 +264,7 @@ def _values(where: str, kind: type[Any], settings: Settings, link: Link) -> dict
     types, values = typing.get_type_hints(kind), {}
     for name, value in settings.items():
         if name not in types:
-            raise UsageError(f"{where}.{name}: there is no such setting: types are {', '.join(types)}")
+            raise UsageError(f"{where}.{name}: there is no such setting: known are {', '.join(types)}")
         if value == "buffer" and name == "packets":
             value = link.buffer_bytes // link.mtu_bytes
         if value == _BUFFER_BYTES and name == "bytes":
@@ -278,8 +296,15 @@ def _value(where: str, value: Setting, kind: Any, link: Link) -> Any:
         return qjump_sim.Packets(
             round(float(share[1]) / 100 * link.buffer_bytes / theory.frame_bytes(link.mtu_bytes))
         )
-    time = _time(where, value)
-    return qjump_sim.Time(time) if limit else time
+    if not limit:
+        return _time(where, value)
+    try:
+        return qjump_sim.Time(_time(where, value))
+    except UsageError:
+        raise UsageError(
+            f"{where}: {value!r} is no threshold: write bytes, as in 150000, '65pkt', '7% of buffer', "
+            "'buffer', or a time, as in '200us'"
+        ) from None
 
 
 def _time(where: str, value: Setting) -> int:

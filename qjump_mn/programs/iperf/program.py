@@ -70,6 +70,8 @@ class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_o
     def check(self, where: str, network: Network) -> None:
         if not 1 <= self.streams <= 64:
             raise UsageError(f"{where}.streams: {self.streams} is out of range: use 1 to 64")
+        if self.udp_rate == 0:
+            raise UsageError(f"{where}.udp_rate: 0 bit/s sends nothing: give a rate above 0")
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> IperfPlan:
         return IperfPlan(
