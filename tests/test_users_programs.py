@@ -214,6 +214,22 @@ def test_a_table_that_is_none_is_told(table: Callable[..., Any], what: str) -> N
     assert f"{__file__}, line " in str(raised.value)
 
 
+def test_a_run_whose_program_is_not_here_says_where_to_start(folder: Path, tmp_path: Path) -> None:
+    words = ("run", NAME, "--backend", "simulator", "-s", "duration=1s", "--arms", "idle")
+    assert called(folder, *words)[0] in (0, 1)
+    run, elsewhere = (folder / "results/last").resolve(), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for verb in (("report", str(run)), ("compare", str(run), str(run))):
+        code, _, error = called(elsewhere, *verb)
+        assert code == 2 and error == (
+            f"qjump-mn: {run}/manifest.json: program '{NAME}' is not found here: start from the folder that "
+            f"has programs/{NAME}, set QJUMP_MN_PATH to it, or install the package that brings it\n"
+        )
+    mistaken(folder, "program.py", "class Plan", "nosuch\nclass Plan")
+    code, _, error = called(folder, "compare", str(run), str(run))
+    assert code == 2 and "program.py cannot be imported (NameError: name 'nosuch' is not defined" in error
+
+
 def test_one_of_our_names_is_refused_where_it_is_used(folder: Path) -> None:
     (folder / "programs" / NAME).rename(folder / "programs" / "ping")
     code, _, error = called(folder, "explain", "fig3a")
