@@ -105,9 +105,9 @@ PROGRAMS = (
         ),
         (
             "schemes.none.look.colour=purplish",
-            "schemes.none.look: colour 'purplish' is none: write it as in '#AA3377'",
+            "scheme 'none': look.colour: 'purplish' is no colour: write it as in '#AA3377'",
         ),
-        ("schemes.none.look.marker=oo", "schemes.none.look: marker 'oo' is none: known are o v ^"),
+        ("schemes.none.look.marker=oo", "look.marker: 'oo' is no marker: known are o v ^"),
         ("qjump.course.factors.6=nan", "factors.6: nan is no number"),
         ("qjump.course.factors.6=inf", "factors.6: inf is no number"),
         ("replicates=1000000", "1000000 replicates make no run: ask for 1 to 1000"),

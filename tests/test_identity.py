@@ -171,7 +171,7 @@ WORDS = [
     ("experiments/fig3a.toml", "remarks = [", 'remarks = ["Another remark.", '),
     ("experiments/fig3a.toml", 'detail = ["', 'detail = ["contended", "'),
     ("schemes/qjump.toml", 'about = "', 'about = "Another scheme: '),
-    ("schemes/qjump.toml", 'colour = "#', 'colour = "#00'),
+    ("schemes/qjump.toml", 'colour = "#00', 'colour = "#11'),
 ]
 
 

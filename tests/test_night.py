@@ -13,7 +13,7 @@ NIGHT_H = 12
 ONE_SEED = {
     "fig3a": "the README's first command is to end within three minutes",
     "fig9": "100,000 flows a point, as published: two hours",
-    "scale": "10,000 hosts take most of an hour a seed, and there is nothing published to compare with",
+    "scale": "10,000 hosts take half an hour a seed, and there is nothing published to compare with",
     "schemes": "compares schemes with each other, and with nothing that was published",
 }
 

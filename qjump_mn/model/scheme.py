@@ -42,11 +42,12 @@ class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     marker: str
     dashes: Dashes = "solid"
 
-    def __post_init__(self) -> None:
+    def check(self, where: str) -> None:
+        """Raise :class:`UsageError` for what cannot be drawn."""
         if not re.fullmatch("#[0-9A-Fa-f]{6}", self.colour):
-            raise ValueError(f"colour {self.colour!r} is none: write it as in '#AA3377'")
-        if self.marker not in MARKERS:
-            raise ValueError(f"marker {self.marker!r} is none: known are {' '.join(MARKERS)}")
+            raise UsageError(f"{where}.colour: {self.colour!r} is no colour: write it as in '#AA3377'")
+        if len(self.marker) != 1 or self.marker not in MARKERS:
+            raise UsageError(f"{where}.marker: {self.marker!r} is no marker: known are {' '.join(MARKERS)}")
 
 
 class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -134,6 +135,7 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
     with ``where``."""
     if spec.limiter and not spec.levels:
         raise UsageError(f"{where}: a limiter without levels limits nothing but level 0: set levels = true")
+    spec.look.check(f"{where}: look")
     if spec.congestion_control is not None and not re.fullmatch(r"[a-z0-9_]{1,15}", spec.congestion_control):
         raise UsageError(
             f"{where}: congestion_control: {spec.congestion_control!r} is no name of the kernel's, such as "

@@ -226,7 +226,7 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
         ),
         (
             'like = "dctcp"\nqueue = { kind = "codel", limit = "9pkts", target = "1ms", interval = "2ms" }',
-            "simulator.queue.limit: '9pkts' is not",
+            "simulator.queue.limit: '9pkts' is no threshold",
         ),
         (
             'like = "dctcp"\npause = { xoff = 9, xon = 9, buffer = 9 }',
