@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qjump_mn import cached_files, syntax
-from qjump_mn.errors import MachineError
+from qjump_mn.errors import MachineError, is_full
 
 SHARED = Path("/var/cache/qjump-mn")
 _MEBI = 1 << 20
@@ -166,7 +166,7 @@ def artefact(
             _check_room(root, needs_bytes, kind)
             _build(final, build, is_vital)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if is_full(error):
             raise MachineError(_no_room(root, kind, needs_bytes)) from error
         if error.errno in _FORBIDDEN and _is_within(error.filename, root):
             raise MachineError(

@@ -79,7 +79,8 @@ def run(request: Request, out: Console, *, dry_run: bool = False) -> int:
         request._replace(experiment=name, preset=preset) for name, preset in _presets(request.preset).items()
     ]
     what = f"preset {request.preset}" if request.preset else "their usual presets"
-    return worst(result.exit_code for result in _all_done(requests, f"experiments with {what}", out))
+    tasks = [_task(request, out) for request in requests]
+    return worst(result.exit_code for result in _all_done(tasks, f"experiments with {what}", out))
 
 
 def sweep(
@@ -89,9 +90,9 @@ def sweep(
     exit code. As in :func:`run`, all are checked first, and a complete run is found again."""
     if dry_run:
         raise UsageError("--dry-run is of one run: give each setting one value")
-    requests = [request._replace(settings=each) for each in settings]
-    _check_differ(requests)
-    results = _all_done(requests, "runs with these settings", out)
+    tasks = [_task(request._replace(settings=each), out) for each in settings]
+    _check_differ(tasks)
+    results = _all_done(tasks, "runs with these settings", out)
     judged = [result.run_directory.path for result in results if result.run_directory and _verdicts(result)]
     if 1 < len(judged) <= comparison.MOST:
         out.print("")
@@ -102,23 +103,22 @@ def sweep(
     return worst(result.exit_code for result in results)
 
 
-def _check_differ(requests: Sequence[Request]) -> None:
+def _check_differ(tasks: Sequence[Task]) -> None:
     """Raise :class:`UsageError` for settings that make the same run twice, as where a sweep sets them too."""
-    made: dict[str, Request] = {}
-    for request in requests:
-        same = made.setdefault(request.plan().hash, request)
-        if same is not request:
-            one, other = (" ".join(each.settings) for each in (same, request))
+    made: dict[str, Task] = {}
+    for task in tasks:
+        same = made.setdefault(task.plan.hash, task)
+        if same is not task:
+            one, other = (" ".join(each.request.settings) for each in (same, task))
             raise UsageError(
                 f"-s {one} and -s {other} make the same run: an arm or a sweep of the experiment sets that "
                 "itself"
             )
 
 
-def _all_done(requests: Sequence[Request], what: str, out: Console) -> list[Result]:
-    """Check all, do one after another, and print the table of what became of them."""
-    tasks = [_task(request, out) for request in requests]
-    directory.make_room(requests[0].out)
+def _all_done(tasks: Sequence[Task], what: str, out: Console) -> list[Result]:
+    """Do one after another, and print the table of what became of them."""
+    directory.make_room(tasks[0].request.out)
     _announce(tasks, what, out)
     results = []
     with interrupts.repeatable():
@@ -193,7 +193,7 @@ def _task(request: Request, out: Console) -> Task:
     return Task(request, plan, before, before.outcome, expected_s * before.left / len(plan.trials()))
 
 
-def _announce(tasks: list[Task], what: str, out: Console) -> None:
+def _announce(tasks: Sequence[Task], what: str, out: Console) -> None:
     """Say what will be done, and how long it takes."""
     counts = {
         word: sum(task.how == how for task in tasks)

@@ -15,7 +15,7 @@ import heapq
 import random
 import statistics
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -178,62 +178,80 @@ def told_memory(megabytes: float) -> str:
     return f"{max(0.1, megabytes / 1024):.1f} GB".replace(".0 ", " ")
 
 
+class _Took(NamedTuple):
+    """A trial that was measured, what identifies its arm, and what it took."""
+
+    trial: Trial
+    run: str
+    seconds: float
+
+
 class Factors:
     """How many times longer trials took than their programs say: one of the same arm of the preset as it
     comes; else the very same one of another preset; else all of the preset together; else all of its
     experiment on such a clock; else nobody knows, and it is once."""
 
     def __init__(self, plan: Plan, backend: Backend, found: Costs) -> None:
-        self._backend, self._found = backend, found
-        of_all = [name.partition("/")[2] for name in found.presets if name.startswith(f"{plan.experiment}/")]
-        every = self._took(plan.experiment, of_all)
-        self._arms = {
-            arm: (trial, took) for (preset, arm), (trial, took) in every.items() if preset == plan.preset
-        }
-        self._every = {(trial.arm.name, arm_key(trial)): (trial, took) for trial, took in every.values()}
-        self._all = list(self._arms.values()) or list(every.values())
-        self._same: dict[str, list[tuple[Trial, float]]] = {}
+        self._plan, self._backend, self._found = plan, backend, found
+        self._own = {one.trial.arm.name: one for one in self._took([plan.preset])}
+        self._like: dict[str, _Took | None] = {}
 
-    def _took(self, experiment: str, presets: Iterable[str]) -> dict[tuple[str, str], tuple[Trial, float]]:
-        """Trials of the presets as they come, by preset and arm, with what they took; none of what is another
-        by now."""
-        found = {}
+    @functools.cached_property
+    def _others(self) -> list[_Took]:
+        """Of the experiment's other presets, which need not be resolved where its own says all."""
+        every = (name.partition("/") for name in self._found.presets)
+        presets = (
+            preset
+            for experiment, _, preset in every
+            if experiment == self._plan.experiment and preset != self._plan.preset
+        )
+        return list(self._took(presets))
+
+    def _took(self, presets: Iterable[str]) -> Iterator[_Took]:
+        """Trials of the experiment's presets as they come; none of what is another by now."""
         for preset in presets:
-            entry = self._found.presets.get(f"{experiment}/{preset}")
+            entry = self._found.presets.get(f"{self._plan.experiment}/{preset}")
             if entry is None or entry.backend != self._backend.name:
                 continue
-            for trial in _usual(experiment, preset):
+            for trial in _usual(self._plan.experiment, preset):
                 cost = entry.arms.get(trial.arm.name)
                 if cost and cost.run == arm_key(trial):
-                    found[preset, trial.arm.name] = trial, cost.seconds
-        return found
+                    yield _Took(trial, cost.run, cost.seconds)
 
     def knows(self, trial: Trial) -> bool:
         """Whether something like the trial was measured."""
         return bool(self._alike(trial))
+
+    def measured(self, trial: Trial) -> bool:
+        """Whether a trial like this one, but for its seed, was measured."""
+        like = self._of_arm(trial)
+        return like is not None and like.run == arm_key(trial)
 
     def of(self, trial: Trial) -> float:
         """The factor of a trial of the plan."""
         alike = self._alike(trial)
         if not alike:
             return 1.0
-        return sum(took for _, took in alike) / sum(said_s(one, self._backend) for one, _ in alike)
+        return sum(one.seconds for one in alike) / sum(said_s(one.trial, self._backend) for one in alike)
 
-    def measured(self, trial: Trial) -> bool:
-        """Whether a trial like this one, but for its seed, was measured."""
-        return any(arm_key(one) == arm_key(trial) for one, _ in self._like(trial))
-
-    def _like(self, trial: Trial) -> list[tuple[Trial, float]]:
+    def _of_arm(self, trial: Trial) -> _Took | None:
         """What is known of a trial's arm, which is the same for all of its seeds."""
         name = trial.arm.name
-        if name not in self._same:
-            known = self._arms.get(name) or self._every.get((name, arm_key(trial)))
-            self._same[name] = [known] if known else []
-        return self._same[name]
+        if name not in self._like:
+            self._like[name] = self._own.get(name) or self._same(name, arm_key(trial))
+        return self._like[name]
 
-    def _alike(self, trial: Trial) -> list[tuple[Trial, float]]:
+    def _same(self, name: str, key: str) -> _Took | None:
+        """The very same arm of another preset; the last of several."""
+        same = (one for one in reversed(self._others) if (one.trial.arm.name, one.run) == (name, key))
+        return next(same, None)
+
+    def _alike(self, trial: Trial) -> list[_Took]:
+        if like := self._of_arm(trial):
+            return [like]
         dilated = bool(trial.arm.dilated)
-        return self._like(trial) or [one for one in self._all if bool(one[0].arm.dilated) == dilated]
+        every = list(self._own.values()) or self._others
+        return [one for one in every if bool(one.trial.arm.dilated) == dilated]
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ import errno
 
 from qjump_mn.executor.errors import LostError, MachineError, QJumpError
 
-__all__ = ["InvalidRunError", "LostError", "MachineError", "QJumpError", "UsageError", "no_room"]
+__all__ = ["InvalidRunError", "LostError", "MachineError", "QJumpError", "UsageError", "is_full", "no_room"]
 
 
 class UsageError(QJumpError):
@@ -19,9 +19,15 @@ class InvalidRunError(QJumpError):
     exit_code = 4
 
 
+def is_full(error: BaseException) -> bool:
+    """Whether a disk, or somebody's share of it, has no room."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def no_room(error: BaseException) -> MachineError | None:
     """What to say where a disk is full, at whatever was being written; None of any other error."""
-    if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+    if not is_full(error):
         return None
-    which = f", at {error.filename}" if error.filename else ""
+    name = getattr(error, "filename", None)
+    which = f", at {name}" if name else ""
     return MachineError(f"a disk is full{which}: make room; what was run is kept, resume and report go on")

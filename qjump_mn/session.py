@@ -89,8 +89,7 @@ def show(request: Request, out: Console) -> int:
     """Print the shell script that the plan stands for; touch nothing. It is for a machine whose clock nobody
     slows down."""
     plan = request.plan("host")
-    check(plan)
-    beside.spec(plan.experiment)
+    _check(plan)
     backend = registry.make(backend_name(plan, request.backend), cold=request.cold, kernel=request.kernel)
     if backend.name == "simulator":
         raise UsageError(
@@ -116,8 +115,7 @@ def run(request: Request, out: Console, argv: list[str]) -> int:
 def checked(plan: Plan, request: Request, out: Console) -> Backend:
     """The backend that is to run the plan; raise :class:`UsageError` for a plan that cannot be run there,
     judged or drawn, or that takes too long."""
-    check(plan)
-    beside.spec(plan.experiment)
+    _check(plan)
     name = backend_name(plan, request.backend)
     backend = _remote(
         registry.make(name, cold=request.cold, kernel=request.kernel), request.scheduler, request.kernel
@@ -305,6 +303,12 @@ def _remote(backend: Backend, scheduler: str, kernel: str) -> Backend:
     from qjump_mn.backends.remote import RemoteBackend
 
     return RemoteBackend(backend, scheduler)
+
+
+def _check(plan: Plan) -> None:
+    """Raise :class:`UsageError` for a plan that cannot be judged, drawn or laid beside others."""
+    check(plan)
+    beside.spec(plan.experiment)
 
 
 def git() -> Git:

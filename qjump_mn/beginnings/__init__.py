@@ -41,8 +41,8 @@ def write(kind: str, name: str) -> list[Path]:
         raise UsageError(f"{wanted} {name!r} is there already, {known}: take another name")
     if wanted == "experiment":
         loading.check_name(name)
-    if wanted == "experiment" and loading.experiment_called(name) != name:
-        raise UsageError(f"{name!r} is another name of {loading.experiment_called(name)!r}: take another one")
+        if (other := loading.experiment_called(name)) != name:
+            raise UsageError(f"{name!r} is another name of {other!r}: take another one")
     text = (_HERE / f"{folder}.toml").read_text().replace("@NAME@", name)
     files = {Path(KINDS[wanted], f"{name}.toml"): text}
     if kind == "program":

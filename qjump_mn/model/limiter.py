@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model import choices
@@ -60,8 +58,8 @@ def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remar
     budgets = [0] * len(LEVELS)
     for text, factor in spec.factors.items():
         number = level(f"{where}.factors", text)
-        budget = round(factor * spec.budget_packet) if math.isfinite(factor) else 0
-        if not 0 < factor < math.inf or budget > MAX_FACTOR_BYTES:
+        budget = round(factor * spec.budget_packet)
+        if factor <= 0 or budget > MAX_FACTOR_BYTES:
             raise UsageError(
                 f"{where}.factors.{number}: a factor of {factor:g} is out of range: leave the level out for "
                 "unlimited"

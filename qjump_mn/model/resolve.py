@@ -83,6 +83,7 @@ def plan(
     networks = _networks(perturbation.nothing)
     network = networks(spec.topology, spec.link)
     arms = tuple(_arms(where, spec, networks, remarks, points))
+    _check_compare(where, spec)
     _check_figure(where, spec, arms)
     if "links" in spec.workloads:
         raise UsageError(
@@ -364,13 +365,16 @@ def _workload(
     )
 
 
-def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> None:
-    figure, compared = spec.figure, spec.compare
-    for arm in compared if isinstance(compared, (list, tuple)) else [compared] if compared else []:
-        if arm not in spec.arms:
+def _check_compare(where: str, spec: ExperimentSpec) -> None:
+    for arm in [spec.compare] if isinstance(spec.compare, str) else spec.compare:
+        if arm and arm not in spec.arms:
             raise UsageError(
                 f"{where}: compare: there is no arm {arm!r}: {choices.nearest(arm, list(spec.arms))}"
             )
+
+
+def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> None:
+    figure = spec.figure
     if figure.workload not in spec.workloads:
         raise UsageError(
             f"{where}: figure.workload: there is no workload {figure.workload!r}: "

@@ -57,6 +57,18 @@ def check_named(plan: WorkloadPlan, values: object, whose: str) -> None:
             raise LostError(f"{whose}: values gave {value!r} for {name!r}: give a number, or leave it out")
 
 
+def named(measures: Measures, whose: str) -> Measures:
+    """The measures, of which :func:`check_named` is asked each time."""
+
+    def values(table: Any, plan: WorkloadPlan, *others: Any) -> dict[str, float]:
+        found = measures.values(table, plan, *others)
+        check_named(plan, found, whose)
+        return found
+
+    made: Measures = dataclasses.replace(measures, values=values)
+    return made
+
+
 def _is_number(value: object) -> bool:
     try:
         float(value)  # type: ignore[arg-type]  # numpy's numbers are as good, whatever they are called
@@ -87,8 +99,7 @@ class Guard:
     def measures(self, found: Measures) -> Measures:
         """The measures, guarded."""
         whole: Measures = self._fields(found, LostError)
-        made: Measures = dataclasses.replace(whole, values=self._values(whole.values))
-        return made
+        return named(whole, f"program {self.name!r}, {_line_of(found.values)}")
 
     def simulated(self, found: Simulated, columns: Mapping[str, str]) -> Simulated:
         """The program in the simulator, guarded; its rows are those of the ``columns``."""
@@ -187,15 +198,6 @@ class Guard:
         if len({len(found[name]) for name in columns}) > 1:
             lengths = ", ".join(f"{name} {len(found[name])}" for name in columns)
             raise LostError(self._says(f"the columns of its table have other lengths: {lengths}, {where}"))
-
-    def _values(self, function: Function) -> Function:
-        @functools.wraps(function)
-        def values(table: Any, plan: WorkloadPlan, *others: Any) -> dict[str, float]:
-            found: dict[str, float] = function(table, plan, *others)
-            check_named(plan, found, f"program {self.name!r}, {_line_of(function)}")
-            return found
-
-        return values
 
     def _rows(self, function: Function, columns: Mapping[str, str]) -> Function:
         guarded = self._function(function, LostError)

@@ -8,7 +8,6 @@ by one of the group "qjump_mn.measures", with a name such as "ping.jitter_ms" an
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import operator
 import pkgutil
@@ -195,18 +194,8 @@ def _measures(tag: str, name: str) -> Measures:
     loaded: Measures = _resolved(tag, name)
     if guard := _guard(tag):
         return guard.measures(loaded)
-    return loaded if tag in OURS else _checked(tag, loaded)
-
-
-def _checked(tag: str, loaded: Measures) -> Measures:
-    """The measures of a package's program, which have no other names than its plan."""
-
-    def values(table: Any, plan: WorkloadPlan, *others: Any) -> dict[str, float]:
-        found = loaded.values(table, plan, *others)
-        mistakes.check_named(plan, found, f"{_PROGRAMS.owners[tag]}: program {tag!r}")
-        return found
-
-    return dataclasses.replace(loaded, values=values)
+    # A package's program has no other names than its plan either.
+    return loaded if tag in OURS else mistakes.named(loaded, f"{_PROGRAMS.owners[tag]}: program {tag!r}")
 
 
 @functools.cache

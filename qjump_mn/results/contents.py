@@ -72,13 +72,11 @@ def discrepancies(root: Path, manifest: Manifest) -> list[str]:
     present, listed = by_trial(hashes(root)), by_trial(manifest.files)
     planned = {trial.name: None for trial in manifest.plan.trials()}
     sentences = []
-    for name in planned:
-        mark, record = _mark(root, name), manifest.trials.get(name)
-        if mark is None:
-            continue
+    for name, wrong in _of_marked(root, manifest, listed, present):
+        record = manifest.trials.get(name)
         if record is None or record.status != "done":
             sentences.append(f"{TRIALS}/{name} has {MARK}, and the manifest does not say that it is done")
-        sentences += _of_trial(name, mark, listed.get(name, {}), present.get(name, {}))
+        sentences += wrong
     strays = sorted(
         {path for trials in (present, listed) for name in trials.keys() - planned for path in trials[name]}
     )
@@ -89,13 +87,20 @@ def damaged(root: Path, manifest: Manifest) -> dict[str, str]:
     """The trials that are marked as done and whose files are not those that they left, each with what is
     wrong."""
     present, listed = by_trial(hashes(root)), by_trial(manifest.files)
-    found = {}
-    for name in (trial.name for trial in manifest.plan.trials()):
+    return {name: wrong[0] for name, wrong in _of_marked(root, manifest, listed, present) if wrong}
+
+
+def _of_marked(
+    root: Path,
+    manifest: Manifest,
+    listed: Mapping[str, Mapping[str, str]],
+    present: Mapping[str, Mapping[str, str]],
+) -> Iterator[tuple[str, list[str]]]:
+    """Each trial of the plan that is marked as done, and what is wrong with its files."""
+    for name in dict.fromkeys(trial.name for trial in manifest.plan.trials()):
         mark = _mark(root, name)
-        wrong = _of_trial(name, mark, listed.get(name, {}), present.get(name, {})) if mark else iter(())
-        if why := next(wrong, None):
-            found[name] = why
-    return found
+        if mark is not None:
+            yield name, list(_of_trial(name, mark, listed.get(name, {}), present.get(name, {})))
 
 
 def _of_trial(name: str, mark: str, listed: Mapping[str, str], present: Mapping[str, str]) -> Iterator[str]:

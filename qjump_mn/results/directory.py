@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import errno
 import fcntl
 import os
 import shutil
@@ -21,7 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from qjump_mn.errors import MachineError, UsageError
+from qjump_mn.errors import MachineError, UsageError, is_full
 from qjump_mn.model import identity
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import contents
@@ -264,7 +263,7 @@ def _make(out: Path) -> list[Path]:
 
 
 def _refusal(out: Path, error: OSError) -> UsageError | MachineError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if is_full(error):
         return MachineError(f"no room for the results: the disk of {out} is full; make room or use --out")
     return UsageError(
         f"results cannot be written to {out} ({(error.strerror or str(error)).lower()}): use --out with a "
