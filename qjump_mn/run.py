@@ -20,7 +20,7 @@ from rich.console import Console
 
 from qjump_mn import __version__, cache, completion, machine, scratch
 from qjump_mn.errors import QJumpError, UsageError
-from qjump_mn.model import loading, sweep
+from qjump_mn.model import choices, loading, sweep
 from qjump_mn.options import (
     NO_SETTINGS,
     Engine,
@@ -384,6 +384,18 @@ def arguments(words: list[str]) -> list[str]:
     return words
 
 
+def _check_first(words: list[str]) -> None:
+    """Raise :class:`UsageError` where the first word is no command, and no experiment that ``run`` has; left
+    to ``run``, it would be of what comes behind a misspelt command that it complains."""
+    first = words[0] if words else "-"
+    if first.startswith("-") or first in VERBS or first == loading.ALL:
+        return
+    experiments = loading.names("experiments")
+    if loading.experiment_called(first) not in experiments:
+        known = [*VERBS, *experiments]
+        raise UsageError(f"there is no command or experiment {first!r}: {choices.nearest(first, known)}")
+
+
 def options_of(argv: Sequence[str]) -> dict[str, Any]:
     """The options of a run's command line, as its manifest has it; none of what is no run."""
     words = arguments([word for word in argv[1:] if word != "--debug"])
@@ -400,6 +412,7 @@ def main() -> None:
     scratch.provide()
     try:
         words = [argument for argument in sys.argv[1:] if argument != "--debug"]
+        _check_first(words)
         status = app(
             arguments(words), standalone_mode=False, prog_name="qjump-mn", auto_envvar_prefix=VARIABLES
         )

@@ -31,6 +31,16 @@ def test_the_name_alone_tells_what_there_is() -> None:
     assert (code, wrong) == (0, "") and out.startswith("Usage: qjump-mn")
 
 
+def test_a_misspelt_command_is_no_experiment() -> None:
+    for words in (("runn", "fig3a"), ("runn",)):
+        code, out, wrong = called(*words)
+        told = "qjump-mn: there is no command or experiment 'runn': did you mean 'run'? (nearest: run, "
+        assert (code, out) == (2, "") and wrong.startswith(told)
+    code, _, wrong = called("fig3z", "--preset", "smoke")
+    assert code == 2 and "no command or experiment 'fig3z': did you mean 'fig3" in wrong
+    assert called("fig1a", "--preset", "nosuch")[2].startswith("qjump-mn: experiment 'fig5' has no preset")
+
+
 def test_a_kernel_that_there_is_not() -> None:
     sentence = "--kernel: there is no kernel '5.15': known are 6.1, 7; for the guest's own leave it out\n"
     assert called("run", "fig3a", "--kernel", "5.15") == (2, "", f"qjump-mn: {sentence}")
