@@ -31,7 +31,9 @@ from qjump_mn.options import (
     Scheduler,
     Settings,
     TheseArms,
+    check_added,
     cluster,
+    folder,
     kernel_named,
     names,
 )
@@ -150,7 +152,10 @@ def run(
     engine: Engine = "local",
     scheduler: Scheduler = "",
     output: Annotated[
-        Path, typer.Option("--out", help="the folder in which the run directory is made")
+        Path,
+        typer.Option(
+            "--out", metavar="<path>", parser=folder, help="the folder in which the run directory is made"
+        ),
     ] = Path("results"),
     dry_run: Annotated[
         bool,
@@ -160,7 +165,8 @@ def run(
     """Run an experiment: every arm with every seed; then figures, verdicts and report."""
     from qjump_mn import campaign, session
 
-    only, added = names(arms), names(schemes)
+    only, added = names(arms), names(schemes, "--scheme")
+    check_added(added, only)
     name, dask = loading.experiment_called(experiment), cluster(engine, scheduler)
     if name != campaign.ALL:
         # A script is for a machine whose clock nobody slows down, as the backend host.
