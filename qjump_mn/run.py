@@ -10,6 +10,7 @@ if __name__ == "__main__":
     interrupts.end_at_once()
     environment.ensure()
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -66,7 +67,21 @@ app = typer.Typer(
     "checked claim holds; 1 a claim does not; 2 usage; 3 this machine cannot; 4 invalid; 5 lost; 130 "
     "interrupted.",
 )
-out = Console(highlight=False, soft_wrap=True)
+
+
+class _Output(Console):
+    """Standard output, which may be a pipe whose reader ends first, as `head` does."""
+
+    def on_broken_pipe(self) -> None:
+        """Go on without printing: rich would end the run, which nobody asked for."""
+        self.quiet = True
+        # The analysis, a process of its own, prints to the same handle.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
+
+
+out = _Output(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 app.add_typer(machine.app, name="machine")

@@ -279,3 +279,14 @@ def test_on_the_host_the_clock_is_the_hosts() -> None:
     with ticking(trial):
         trial.line(MEASURING)
     assert lines == ["sets up, 0 s", "measures, 0 of 4 s"]
+
+
+def test_a_pipe_that_nobody_reads_any_more_ends_no_run(folder: Path) -> None:
+    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
+    running = subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None and running.stderr is not None
+    running.stdout.readline()
+    running.stdout.close()
+    said = running.stderr.read()
+    assert (running.wait(120), said) == (0, "")
+    assert (folder / "results" / "last" / "report.html").is_file()
