@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +21,7 @@ from qjump_mn import session
 from qjump_mn.errors import UsageError
 from qjump_mn.model import choices, loading
 from qjump_mn.model.plan import Plan
+from qjump_mn.options import kernel_named
 from qjump_mn.results import directory, outcome, wording
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Drawing, Outcome
@@ -34,7 +37,10 @@ def run(
     schemes: Sequence[str] = (),
     seed: int = 1,
     replicates: int | None = None,
+    perturb: int = 0,
     backend: str = "",
+    cold: bool = False,
+    kernel: str = "",
     out: str | Path = "results",
 ) -> Run:
     """Run an experiment as ``qjump-mn run`` does, whose options these are, and return the run, judged.
@@ -42,24 +48,63 @@ def run(
     Raises :class:`~qjump_mn.errors.QJumpError` where the command line would end with its sentence. A claim
     that does not hold is no error.
     """
+    if not isinstance(settings or {}, Mapping):
+        raise UsageError(f"settings: {settings!r} is no dict: write {{'duration': '20ms'}}")
     name = loading.experiment_called(experiment)
     request = Request(
         experiment=name,
         preset=preset or loading.usual_preset(name, backend),
-        settings=tuple(f"{key}={value}" for key, value in (settings or {}).items()),
-        seed=seed,
-        replicates=replicates,
+        settings=tuple(f"{key}={_setting(key, value)}" for key, value in (settings or {}).items()),
+        seed=_whole("seed", seed),
+        replicates=None if replicates is None else _whole("replicates", replicates),
+        perturb=_whole("perturb", perturb),
         backend=backend,
-        cold=False,
+        cold=cold,
+        kernel=kernel_named(kernel),
         out=Path(out),
-        arms=tuple(arms),
-        schemes=tuple(schemes),
+        arms=_listed("arms", arms),
+        schemes=_listed("schemes", schemes),
     )
     plan, console = request.plan(), Console(highlight=False, soft_wrap=True)
     made = session.checked(plan, request, console)
     run_directory = session.begin(plan, made, request, console, request.argv())
     session.carry_out(made, run_directory, plan, console)
     return Run.load(run_directory.path)
+
+
+def _setting(key: str, value: object) -> str:
+    """A value as ``-s`` has it: text as it is, else as TOML writes it."""
+    return value if isinstance(value, str) else _toml(key, value)
+
+
+def _toml(key: str, value: object) -> str:
+    if hasattr(value, "item"):  # numpy's numbers
+        value = value.item()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml(key, one) for one in value)}]"
+    if isinstance(value, int | float):
+        return str(value)
+    raise UsageError(f"settings: {key!r} cannot be {value!r}: give a text, a number, True, False or a list")
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]  # what is none is told
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise UsageError(f"{name}: {value!r} is no whole number: write {name}=2")
+    return number
+
+
+def _listed(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(values, str):  # whose letters would be taken for names
+        raise UsageError(f"{name}: {values!r} is one text: write {name}=[{values!r}]")
+    return tuple(values)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import typer.main
 from rich.console import Console
 
 from qjump_mn import __version__, cache, completion, machine, scratch
-from qjump_mn.errors import QJumpError, UsageError
+from qjump_mn.errors import QJumpError, UsageError, no_room
 from qjump_mn.model import choices, loading, sweep
 from qjump_mn.options import (
     NO_SETTINGS,
@@ -429,9 +429,9 @@ def options_of(argv: Sequence[str]) -> dict[str, Any]:
 
 def main() -> None:
     """Run the command line; errors are one sentence, with a traceback only for ``--debug``."""
-    interrupts.raise_interrupted()
-    scratch.provide()
     try:
+        interrupts.raise_interrupted()
+        scratch.provide()
         words = [argument for argument in sys.argv[1:] if argument != "--debug"]
         _check_first(words)
         status = app(
@@ -443,15 +443,17 @@ def main() -> None:
             interrupts.end(interrupted)
         if isinstance(error, SystemExit) or "--debug" in sys.argv:
             raise
-        sentence, code = _last_words(error)
+        sentence, code = last_words(error)
         err.print(f"qjump-mn: {sentence}", markup=False)
         sys.exit(code)
 
 
-def _last_words(error: BaseException) -> tuple[str, int]:
+def last_words(error: BaseException) -> tuple[str, int]:
     """What is said of an error, and the exit code."""
     if isinstance(error, QJumpError):
         return str(error), error.exit_code
+    if full := no_room(error):
+        return str(full), full.exit_code
     if hasattr(error, "format_message"):  # click's own words for a wrong option
         return error.format_message(), 2
     where = "call again with --debug for the place"

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from qjump_mn import __version__, costs, interrupts, toolbox
+from qjump_mn.analysis import beside
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
 from qjump_mn.backends.execute import execute
@@ -22,7 +23,7 @@ from qjump_mn.judging import judge
 from qjump_mn.live import Board
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.results import directory, wording
+from qjump_mn.results import contents, directory, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Git
 from qjump_mn.steps import script
@@ -89,6 +90,7 @@ def show(request: Request, out: Console) -> int:
     slows down."""
     plan = request.plan("host")
     check(plan)
+    beside.spec(plan.experiment)
     backend = registry.make(backend_name(plan, request.backend), cold=request.cold, kernel=request.kernel)
     if backend.name == "simulator":
         raise UsageError(
@@ -115,6 +117,7 @@ def checked(plan: Plan, request: Request, out: Console) -> Backend:
     """The backend that is to run the plan; raise :class:`UsageError` for a plan that cannot be run there,
     judged or drawn, or that takes too long."""
     check(plan)
+    beside.spec(plan.experiment)
     name = backend_name(plan, request.backend)
     backend = _remote(
         registry.make(name, cold=request.cold, kernel=request.kernel), request.scheduler, request.kernel
@@ -144,7 +147,7 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Se
         kernel=request.kernel,
         clock="virtual" if backend.clock == "virtual" else "real",
         argv=("qjump-mn", *argv[1:]),
-        git=_git(),
+        git=git(),
         versions={"qjump-mn": __version__, "python": platform.python_version()},
         machine={},
         now=now,
@@ -170,6 +173,9 @@ def resume(path: Path, out: Console, scheduler: str = "") -> int:
     run_directory = directory.existing(path)
     backend = backend_of(run_directory, out, scheduler)
     plan = run_directory.manifest.plan
+    for name, why in contents.damaged(run_directory.path, run_directory.manifest).items():
+        out.print(f"{name} is run again: {why}", markup=False)
+        run_directory.unmark(name)
     left = sum(not run_directory.is_done(trial.name) for trial in plan.trials())
     out.print(
         f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {left} of {len(plan.trials())} trials "
@@ -301,7 +307,8 @@ def _remote(backend: Backend, scheduler: str, kernel: str) -> Backend:
     return RemoteBackend(backend, scheduler)
 
 
-def _git() -> Git:
+def git() -> Git:
+    """The state of this checkout."""
     folder = Path(__file__).resolve().parent.parent
     try:
         # As root in a user's checkout, git asks for this before it answers.

@@ -8,13 +8,18 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import qjump_mn
+from qjump_mn import session
 from qjump_mn.analysis import pipeline
 from qjump_mn.api import Run, run
 from qjump_mn.errors import UsageError
+from qjump_mn.model.plan import Plan
+from qjump_mn.session import Request
 from tests import synthetic
 
 
@@ -67,7 +72,14 @@ def test_the_documentation_runs_as_printed(tmp_path: Path) -> None:
     """In a process of its own: in this one the command line was imported, which is qjump_mn.run as well."""
     checkout = Path(qjump_mn.__file__).parents[1]
     blocks = re.findall(r"```python\n(.*?)```", (checkout / "docs/python.md").read_text(), re.DOTALL)
-    code = "\n".join([*blocks, "assert len(requests) >= 6 and figure.svg", "print('all of it')"])
+    code = "\n".join(
+        [
+            *blocks,
+            "assert len(requests) >= 6 and figure.svg",
+            "assert 'INVALID' not in made.verdicts.values(), made.verdicts",
+            "print('all of it')",
+        ]
+    )
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     done = subprocess.run(
         [sys.executable, "-P", "-c", code],
@@ -83,6 +95,58 @@ def test_the_documentation_runs_as_printed(tmp_path: Path) -> None:
 def test_the_package_has_nothing_else_of_that_kind() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Runs'"):
         qjump_mn.__getattr__("Runs")
+
+
+class Asked(Exception):
+    """What would have been run."""
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def checked(plan: Plan, request: Request, _: object) -> None:
+        raise Asked(plan, request)
+
+    monkeypatch.setattr(session, "checked", checked)
+
+
+@pytest.mark.usefixtures("asked")
+def test_values_of_python_are_settings_as_toml_has_them() -> None:
+    settings = {
+        "tcp.tail_loss_probe": True,
+        "duration": "20ms",
+        "replicates": np.int64(2),
+        "qjump.paper.factors.6": 2.5,
+        "backends": ["simulator"],
+    }
+    with pytest.raises(Asked) as raised:
+        run("fig3a", preset="10g", settings=settings, arms=["idle"], perturb=1, cold=True)
+    plan, request = raised.value.args
+    assert request.settings == (
+        "tcp.tail_loss_probe=true",
+        "duration=20ms",
+        "replicates=2",
+        "qjump.paper.factors.6=2.5",
+        'backends=["simulator"]',
+    )
+    assert len(plan.perturbations) == 1 and request.cold and plan.backends == ("simulator",)
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    ("asked_for", "sentence"),
+    [
+        ({"seed": "x"}, "seed: 'x' is no whole number: write seed=2"),
+        ({"replicates": "2"}, "replicates: '2' is no whole number: write replicates=2"),
+        ({"perturb": True}, "perturb: True is no whole number: write perturb=2"),
+        ({"arms": "idle"}, "arms: 'idle' is one text: write arms=['idle']"),
+        ({"settings": ["duration=2ms"]}, "settings: ['duration=2ms'] is no dict: write {'duration': '20ms'}"),
+        ({"settings": {"duration": None}}, "settings: 'duration' cannot be None: give a text, a number, "),
+        ({"kernel": "nosuch"}, "--kernel: there is no kernel 'nosuch'"),
+    ],
+)
+def test_what_run_cannot_take_is_one_sentence(asked_for: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(sentence)}"):
+        run("fig3a", preset="10g", **asked_for)
 
 
 def test_an_experiment_is_run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -21,15 +22,16 @@ import pytest
 import yaml
 from rich.console import Console
 
-from qjump_mn.analysis import pipeline
+from qjump_mn import session
+from qjump_mn.analysis import beside, pipeline
 from qjump_mn.bundle import archive, assignment, checking, crate, writing
 from qjump_mn.bundle.archive import BundleError
-from qjump_mn.errors import LostError, UsageError
-from qjump_mn.results import manifest, outcome
+from qjump_mn.errors import LostError, UsageError, no_room
+from qjump_mn.results import contents, manifest, outcome
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Outcome
-from qjump_mn.run import options_of
+from qjump_mn.run import last_words, options_of
 from tests import synthetic
 
 FILES: dict[str, Path | bytes] = {
@@ -399,3 +401,71 @@ def test_a_manifest_whose_names_lead_out_is_refused(run: RunDirectory) -> None:
         (run.path / manifest.NAME).write_text(text.replace('"name": "idle"', f'"name": "{name}"'))
         with pytest.raises(UsageError, match="is no name: use letters"):
             manifest.read(run.path)
+
+
+def test_a_report_that_says_something_else_is_told(
+    judged: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "git", lambda: judged.manifest.git)
+    run = RunDirectory(shutil.copytree(judged.path, tmp_path / judged.path.name))
+    path = writing.write(run.path, tmp_path / "one.zip")
+    assert "report: written anew, it is the bundle's, pictures apart\n" in checked(path)[1]
+    for name in ("report.md", "report.html"):
+        (run.path / name).write_text((run.path / name).read_text().replace("latencies", "tortoises"))
+    table = next((run.path / "fig").glob("*.csv"))
+    table.write_text(table.read_text() + "1,2,3\n")
+    code, text = checked(writing.write(run.path, tmp_path / "two.zip"))
+    for name in ("report.md", "report.html", f"fig/{table.name}"):
+        assert f"report: {name} is not what the raw files give, from line " in text
+    assert code == 1
+    (run.path / "report.html").unlink()
+    assert "report: report.html is not what" in checked(writing.write(run.path, tmp_path / "three.zip"))[1]
+
+
+def test_a_report_of_another_version_is_not_compared(judged: RunDirectory, tmp_path: Path) -> None:
+    path = writing.write(judged.path, tmp_path / "one.zip")
+    assert "report: not compared, for another version of qjump-mn wrote it: read yours\n" in checked(path)[1]
+
+
+def test_verdicts_that_are_invalid_cannot_be_believed(tmp_path: Path) -> None:
+    """The files are what the run left, and its gate does not hold."""
+    never = ["claims.contended.predicate=contended.ping.p50_ms > 1000000"]
+    run = synthetic.make(tmp_path / "run", settings=never, only=["idle", "contended"])
+    pipeline.analyse(run.path)
+    assert {row.verdict for row in outcome.read(run.path).verdicts} >= {"INVALID"}
+    code, text = checked(writing.write(run.path, tmp_path / "one.zip"))
+    assert "the run cannot be believed: gate: " in text
+    assert (code, text.splitlines()[-1]) == (4, "not all is well: see above")
+
+
+def test_a_run_is_judged_where_its_experiments_file_is_not(
+    judged: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunDirectory(shutil.copytree(judged.path, tmp_path / judged.path.name))
+    before = outcome.read(run.path)
+    monkeypatch.setattr(beside, "spec", refused)
+    after = pipeline.analyse(run.path).outcome
+    assert (after.verdicts, after.arms, after.beside) == (before.verdicts, before.arms, None)
+
+
+def refused(experiment: str) -> None:
+    raise UsageError(f"there is no experiment {experiment!r}")
+
+
+def test_a_trial_whose_files_are_others_is_run_again(judged: RunDirectory, tmp_path: Path) -> None:
+    run = RunDirectory(shutil.copytree(judged.path, tmp_path / judged.path.name))
+    assert contents.damaged(run.path, run.manifest) == {}
+    gone = next(name for name in run.manifest.files if name.startswith("trials/contended/1/raw/"))
+    (run.path / gone).unlink()
+    assert contents.damaged(run.path, run.manifest) == {"contended/1": f"{gone} is gone"}
+    run.unmark("contended/1")
+    assert not run.is_done("contended/1") and run.is_done("idle/1")
+    assert contents.damaged(run.path, run.manifest) == {}
+
+
+def test_a_full_disk_is_a_sentence_and_exit_code_3() -> None:
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/somewhere/report.html")
+    assert no_room(OSError(errno.EACCES, "no")) is None and no_room(ValueError()) is None
+    sentence, code = last_words(error)
+    assert code == 3
+    assert sentence.startswith("a disk is full, at /somewhere/report.html: make room; what was run is kept")

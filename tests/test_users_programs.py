@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from qjump_mn.errors import LostError
+from qjump_mn.programs import mistakes, registry
 from qjump_mn.results import outcome
 
 NAME = "beacon"
@@ -82,7 +88,10 @@ def test_one_that_cannot_be_imported_stops_only_what_uses_it(folder: Path) -> No
     module.write_text("import qjump_mn\nraise RuntimeError('not yet')\n")
     code, _, error = called(folder, "explain", NAME)
     assert code == 2
-    assert error == f"qjump-mn: {module} cannot be imported (RuntimeError: not yet): repair it\n"
+    assert (
+        error
+        == f"qjump-mn: {module} cannot be imported (RuntimeError: not yet, {module}, line 2): repair it\n"
+    )
     assert called(folder, "explain", "fig3a")[0] == 0
 
 
@@ -94,6 +103,131 @@ def test_a_measure_that_cannot_be_imported_is_one_sentence(folder: Path) -> None
     assert (
         code == 2 and f"{measures.parent}: qjump_mn.programs.{NAME}.measures:MEASURES does not load" in error
     )
+
+
+def mistaken(folder: Path, module: str, right: str, wrong: str) -> tuple[Path, int]:
+    """Put a mistake into a module, and return its file and line."""
+    path = folder / "programs" / NAME / module
+    text = path.read_text()
+    assert right in text
+    path.write_text(text.replace(right, wrong, 1))
+    return path, text[: text.index(right)].count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "what"),
+    [
+        ("int(self.interval)", "int(self.interval) // 0", "ZeroDivisionError: integer division or modulo"),
+        ("bounded(f", "unbounded(f", "NameError: name 'unbounded' is not defined"),
+    ],
+)
+def test_a_mistake_in_what_makes_the_plan_has_its_place(
+    right: str, wrong: str, what: str, folder: Path
+) -> None:
+    path, line = mistaken(folder, "program.py", right, wrong)
+    code, _, error = called(folder, "explain", NAME)
+    assert code == 2 and error.startswith(f"qjump-mn: program '{NAME}' makes a mistake ({what}")
+    assert error.endswith(f", {path}, line {line}): repair it\n")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "what"),
+    [
+        (
+            '"latency_us": "double"',
+            '"latency_us": "dbl"',
+            "columns: 'latency_us' is 'dbl', and the simulator",
+        ),
+        ("def describe", "def described", "Plan has no method describe"),
+        ("def planned", "def plans", "Spec has no method planned"),
+    ],
+)
+def test_a_program_that_is_not_whole_is_refused(right: str, wrong: str, what: str, folder: Path) -> None:
+    path, _ = mistaken(folder, "program.py", right, wrong)
+    code, _, error = called(folder, "explain", NAME)
+    assert code == 2 and error.startswith(f"qjump-mn: program '{NAME}' makes a mistake ({what}")
+    assert error.endswith(f", {path}): repair it\n")
+
+
+def test_mistakes_in_what_reads_a_run_have_their_places(folder: Path) -> None:
+    path, line = mistaken(folder, "measures.py", "return of_latencies(table)", "return {'p50_ms': 1 / 0}")
+    code, said, error = called(folder, "run", NAME, "--backend", "simulator", "-s", "duration=1s")
+    place = f"{path}, line {line}"
+    zero = f"qjump-mn: program '{NAME}' makes a mistake (ZeroDivisionError: division by zero"
+    assert (code, error) == (5, f"{zero}, {place}): repair it\n") and "[3/3]" in said
+    for wrong, what in (
+        ("{'p50': 1.0}", "'p50', and MEASURES of the plan has sent, received, "),
+        ("{'p50_ms': None}", "None for 'p50_ms': give a number, or leave it out"),
+    ):
+        mistaken(folder, "measures.py", "{'p50_ms': 1 / 0}", wrong)
+        code, _, error = called(folder, "report", "results/last")
+        assert code == 5 and error.startswith(f"qjump-mn: program '{NAME}', {path}, line {line - 2}: ")
+        assert f"values gave {what}" in error
+        mistaken(folder, "measures.py", wrong, "{'p50_ms': 1 / 0}")
+    mistaken(folder, "measures.py", "{'p50_ms': 1 / 0}", "of_latencies(table)")
+    path, line = mistaken(folder, "program.py", 'return f"{NAME}, ', 'return f"{NAME}{self.nosuch}, ')
+    code, _, error = called(folder, "report", "results/last")
+    assert code == 2 and "has no attribute 'nosuch'" in error and f"{path}, line {line})" in error
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "what"),
+    [
+        ("us(latency, gaps)", "us(latency, gaps), 3", "for the columns flow, sequence, latency_us, "),
+        (
+            "flow_name(flow), number",
+            "flow_name(flow), 'x'",
+            "'x' in the column 'sequence', which is 'int32', ",
+        ),
+        ("gaps = stage", "gaps = 1 / 0 + stage", "ZeroDivisionError: division by zero, "),
+    ],
+)
+def test_a_mistake_in_simulated_rows_has_its_place(right: str, wrong: str, what: str, folder: Path) -> None:
+    path, _ = mistaken(folder, "simulated.py", right, wrong)
+    words = ("run", NAME, "--backend", "simulator", "-s", "duration=1s", "--arms", "idle")
+    code, said, _ = called(folder, *words)
+    said = " ".join(said.split())
+    assert (
+        code == 5 and f"lost: program '{NAME}' makes a mistake (" in said and f"{what}{path}, line " in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        (lambda *_: {"flow": ["a"]}, "table gave flow for the columns flow, n, "),
+        (lambda *_: {"flow": ["a"], "n": ["x"]}, "column 'n', 'int32': "),
+        (
+            lambda *_: {"flow": ["a"], "n": [1, 2]},
+            "the columns of its table have other lengths: flow 1, n 2, ",
+        ),
+        (lambda *_: {"flow": ["a"], "n": [int("x")]}, "ValueError: invalid literal for int()"),
+    ],
+)
+def test_a_table_that_is_none_is_told(table: Callable[..., Any], what: str) -> None:
+    flows = registry.program("flows")
+    columns = {"flow": "string", "n": "int32"}
+    guard = mistakes.Guard("mine", Path(__file__).parent)
+    guarded = guard.program(dataclasses.replace(flows, columns=columns, table=table))
+    with pytest.raises(LostError, match=re.escape(f"program 'mine' makes a mistake ({what}")) as raised:
+        guarded.table(*[None] * 3)  # type: ignore[arg-type]
+    assert f"{__file__}, line " in str(raised.value)
+
+
+def test_a_run_whose_program_is_not_here_says_where_to_start(folder: Path, tmp_path: Path) -> None:
+    words = ("run", NAME, "--backend", "simulator", "-s", "duration=1s", "--arms", "idle")
+    assert called(folder, *words)[0] in (0, 1)
+    run, elsewhere = (folder / "results/last").resolve(), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for verb in (("report", str(run)), ("compare", str(run), str(run))):
+        code, _, error = called(elsewhere, *verb)
+        assert code == 2 and error == (
+            f"qjump-mn: {run}/manifest.json: program '{NAME}' is not found here: start from the folder that "
+            f"has programs/{NAME}, set QJUMP_MN_PATH to it, or install the package that brings it\n"
+        )
+    mistaken(folder, "program.py", "class Plan", "nosuch\nclass Plan")
+    code, _, error = called(folder, "compare", str(run), str(run))
+    assert code == 2 and "program.py cannot be imported (NameError: name 'nosuch' is not defined" in error
 
 
 def test_one_of_our_names_is_refused_where_it_is_used(folder: Path) -> None:

@@ -17,14 +17,14 @@ from pathlib import Path
 from rich.console import Console
 
 from qjump_mn.analysis import pipeline, terminal
-from qjump_mn.errors import QJumpError
+from qjump_mn.errors import QJumpError, no_room
 from qjump_mn.report import pdf
 from qjump_mn.results import reference
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Analyse and print; return 0, 1, 4 or 5 by the verdicts, 2 for a folder that is no run directory, 3
-    where no browser can print it."""
+    where no browser can print it, or a disk is full."""
     parser = argparse.ArgumentParser(
         prog="python3 -m qjump_mn.analysis", description=(__doc__ or "").split(":", 1)[1].strip()
     )
@@ -57,11 +57,12 @@ def main(arguments: list[str] | None = None) -> int:
         if options.reference:
             manifest, results = analysed.manifest, analysed.results
             print(reference.write(options.reference, manifest, analysed.outcome, results))
-    except QJumpError as error:
-        if options.debug:
+    except (QJumpError, OSError) as error:
+        told = error if isinstance(error, QJumpError) else no_room(error)
+        if options.debug or told is None:
             raise
-        print(f"qjump-mn: {error}", file=sys.stderr)
-        return error.exit_code
+        print(f"qjump-mn: {told}", file=sys.stderr)
+        return told.exit_code
     terminal.show(Console(highlight=False, markup=False), analysed)
     return analysed.outcome.exit_code
 

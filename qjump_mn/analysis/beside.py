@@ -82,7 +82,10 @@ def compare(manifest: Manifest, arms: tuple[ArmSummary, ...]) -> Comparison | No
     """The run ``manifest`` beside the reference of the other backend; None for an experiment that has no such
     table."""
     plan = manifest.plan
-    comparison_spec = spec(plan.experiment)
+    try:
+        comparison_spec = spec(plan.experiment)
+    except UsageError:  # a run is judged where its experiment's file is not, or is another by now
+        return None
     if comparison_spec is None:
         return None
     own = Side(plan, medians(arms))

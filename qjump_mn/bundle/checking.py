@@ -6,6 +6,8 @@ programs' output has limits, and what is printed has no control characters.
 
 from __future__ import annotations
 
+import itertools
+import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from qjump_mn import scratch, verification
+from qjump_mn import scratch, session, verification
 from qjump_mn.bundle import archive, assignment
 from qjump_mn.errors import InvalidRunError, LostError, UsageError
 from qjump_mn.judging import judging
@@ -24,6 +26,8 @@ from qjump_mn.results.outcome import Outcome
 
 MOST_SHOWN = 20
 MEMORY_BYTES = 4 << 30
+WITH_FOLDER = ("<title>", "qjump-mn report ")
+"""Lines of a report that begin so have the name of the run's folder, which a bundle has not."""
 TIME_S = 900
 """What judging a run may take: 15 s and 1 GiB for the largest of ours."""
 
@@ -57,7 +61,7 @@ def check(
         codes.append(_untouched(run, told, out))
         if asked is not None:
             codes.append(_as_assigned(asked, told, options_of(told.argv), out))
-        codes.append(_judged_alike(run, out))
+        codes.append(_judged_alike(run, told, out))
         if again:
             codes.append(verification.verify(run, out, arms=arms, sample=sample))
         else:
@@ -106,12 +110,41 @@ def _said(out: Console, good: str, what: str, problems: Sequence[str]) -> int:
     return 1
 
 
-def _judged_alike(run: Path, out: Console) -> int:
+def _written(run: Path) -> dict[str, list[str]]:
+    """The lines of what was written from the raw files for readers, pictures apart."""
+    found = {}
+    for name in ("report.md", "report.html", *(f"fig/{file.name}" for file in (run / "fig").glob("*.csv"))):
+        if (run / name).is_file():
+            text = (run / name).read_text(errors="replace")
+            text = re.sub(r"data:image/[a-z+]+;base64,[A-Za-z0-9+/=]*", "", text)
+            lines = text.splitlines()
+            found[name] = [line for line in lines if not line.startswith(WITH_FOLDER)]
+    return found
+
+
+def _written_alike(
+    theirs: dict[str, list[str]], ours: dict[str, list[str]], told: Manifest, out: Console
+) -> int:
+    """Compare the report and the tables of figures with those that are written anew."""
+    if told.git != session.git():
+        out.print("report: not compared, for another version of qjump-mn wrote it: read yours", markup=False)
+        return 0
+    problems = []
+    for name in sorted(theirs.keys() | ours.keys()):
+        pairs = itertools.zip_longest(theirs.get(name, ()), ours.get(name, ()), fillvalue="")
+        other = next((number for number, (one, two) in enumerate(pairs, 1) if one != two), None)
+        if other is not None:
+            problems.append(f"{name} is not what the raw files give, from line {other} on")
+    return _said(out, "report: written anew, it is the bundle's, pictures apart", "report", problems)
+
+
+def _judged_alike(run: Path, told: Manifest, out: Console) -> int:
     """Judge the run from its raw files, and compare with what the bundle says."""
     try:
         said: Outcome | None = outcome.read(run)
     except UsageError:
         said = None
+    report = _written(run)
     _analyse(run)
     judged = outcome.read(run)
     table = {row.claim: row for row in (said.verdicts if said else ())}
@@ -126,10 +159,15 @@ def _judged_alike(run: Path, out: Console) -> int:
     code = _said(
         out, "verdicts: judged again from the raw files, they are the bundle's", "verdicts", problems
     )
+    code = max(code, _written_alike(report, _written(run), told, out))
     failed = [check for check in judged.checks if check.status == "fail"]
     for one in failed:
         out.print(plain(f"fidelity: {one.name}: {one.text}"), markup=False)
-    return code if judged.believable else InvalidRunError.exit_code
+    # A gate that does not hold leaves no verdict that may be believed, though the files are what they were.
+    invalid = [row for row in judged.verdicts if row.verdict == "INVALID"]
+    if invalid:
+        out.print(plain(f"the run cannot be believed: {invalid[0].note}"), markup=False)
+    return code if judged.believable and not invalid else InvalidRunError.exit_code
 
 
 def _analyse(run: Path) -> None:

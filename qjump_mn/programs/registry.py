@@ -8,6 +8,7 @@ by one of the group "qjump_mn.measures", with a name such as "ping.jitter_ms" an
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 import pkgutil
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError
-from qjump_mn.programs import users
+from qjump_mn.programs import mistakes, users
 from qjump_mn.programs.base import Measure, Program, WorkloadPlan, WorkloadSpec
 
 if TYPE_CHECKING:
@@ -180,31 +181,61 @@ def added_measures(plan: WorkloadPlan) -> Mapping[str, Measure]:
 
 def measures(plan: WorkloadPlan) -> Measures:
     """What is computed of a workload's table; this imports numpy and pyarrow."""
-    loaded: Measures = _resolved(plan, of(plan).measures)
-    return loaded
+    return _measures(_tag(plan), of(plan).measures)
 
 
 def simulated(plan: WorkloadPlan) -> Simulated | None:
     """A workload's program in the simulator, None where that does not know it; this imports qjump_sim."""
     name = of(plan).simulated
-    loaded: Simulated | None = _resolved(plan, name) if name else None
-    return loaded
+    return _simulated(_tag(plan), name) if name else None
 
 
-def _resolved(plan: WorkloadPlan, name: str) -> Any:
+@functools.cache
+def _measures(tag: str, name: str) -> Measures:
+    loaded: Measures = _resolved(tag, name)
+    if guard := _guard(tag):
+        return guard.measures(loaded)
+    return loaded if tag in OURS else _checked(tag, loaded)
+
+
+def _checked(tag: str, loaded: Measures) -> Measures:
+    """The measures of a package's program, which have no other names than its plan."""
+
+    def values(table: Any, plan: WorkloadPlan, *others: Any) -> dict[str, float]:
+        found = loaded.values(table, plan, *others)
+        mistakes.check_named(plan, found, f"{_PROGRAMS.owners[tag]}: program {tag!r}")
+        return found
+
+    return dataclasses.replace(loaded, values=values)
+
+
+@functools.cache
+def _simulated(tag: str, name: str) -> Simulated:
+    loaded: Simulated = _resolved(tag, name)
+    guard = _guard(tag)
+    return guard.simulated(loaded, program(tag).columns) if guard else loaded
+
+
+def _guard(tag: str) -> mistakes.Guard | None:
+    """What tells a user's own mistakes; None for programs of ours and of packages."""
+    folder = users.folders().get(tag)
+    return mistakes.Guard(tag, folder) if folder and _PROGRAMS.owners[tag] == str(folder) else None
+
+
+def _resolved(tag: str, name: str) -> Any:
     """The object called ``name``; raise :class:`UsageError` with the package that brings it, if it does not
     load."""
     try:
         return pkgutil.resolve_name(name)
-    except (ImportError, AttributeError) as error:
-        tag = _tag(plan)
+    except Exception as error:  # a user's module may raise anything when it is imported
         if tag in OURS:
             raise
         package = _PROGRAMS.owners[tag]
-        if tag in users.folders():
-            raise UsageError(f"{package}: {name} does not load ({error}): repair it") from None
+        if guard := _guard(tag):
+            what = f"{name} does not load ({mistakes.told(error, guard.folder)})"
+            raise UsageError(f"{package}: {what}: repair it") from error
         what = f"{package} adds {tag!r} to {PROGRAMS_GROUP}, but {name} does not load ({error})"
-        raise UsageError(f"{what}: repair or uninstall {package}") from None
+        raise UsageError(f"{what}: repair or uninstall {package}") from error
 
 
 def _tag(plan: WorkloadPlan) -> str:

@@ -11,6 +11,11 @@ from qjump_mn.programs.text import transposed
 
 _READ: dict[str, Callable[[str], Any]] = {"string": str, "int32": int, "int64": int, "double": float}
 
+_BITS = {"int32": 32, "int64": 64}
+
+KINDS = tuple(_READ)
+"""The types that a column may have."""
+
 
 def output_name(workload: str) -> str:
     """The raw file of a workload."""
@@ -24,6 +29,22 @@ def text(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> str:
         *(",".join("" if value is None else str(value) for value in row) for row in rows),
     ]
     return "\n".join(lines) + "\n"
+
+
+def is_a(kind: str, value: object) -> bool:
+    """Whether a column of this kind reads back what :func:`text` writes of ``value``."""
+    if value is None:
+        return True
+    shown = str(value)
+    try:
+        read = _READ[kind](shown)
+    except ValueError:
+        return False
+    return not (kind == "string" and set(shown) & set(",\r\n")) and _fits(kind, read)
+
+
+def _fits(kind: str, value: Any) -> bool:
+    return kind not in _BITS or -(1 << _BITS[kind] - 1) <= value < 1 << _BITS[kind] - 1
 
 
 def columns(content: str, kinds: Mapping[str, str], rows: int | None = None) -> dict[str, Sequence[Any]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import qjump_mn.programs
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError
+from qjump_mn.programs import mistakes
 from qjump_mn.programs.base import Program
 
 FOLDER, MODULE = "programs", "program.py"
@@ -56,10 +57,10 @@ def program(name: str, folder: Path) -> Program:
     try:
         found = pkgutil.resolve_name(f"{where}:PROGRAM")
     except Exception as error:  # a user's module may raise anything when it is imported
-        what = f"cannot be imported ({type(error).__name__}: {error})"
+        what = f"cannot be imported ({mistakes.told(error, folder)})"
         raise UsageError(f"{folder / MODULE} {what}: repair it") from error
     if not isinstance(found, Program) or found.name != name:
         raise UsageError(
             f"{folder / MODULE}: PROGRAM is no qjump_mn.programs.base.Program with the tag {name!r}"
         )
-    return found
+    return mistakes.Guard(name, folder).program(found)

@@ -85,6 +85,19 @@ def discrepancies(root: Path, manifest: Manifest) -> list[str]:
     return sentences + [f"{path} is of no trial of the plan" for path in strays]
 
 
+def damaged(root: Path, manifest: Manifest) -> dict[str, str]:
+    """The trials that are marked as done and whose files are not those that they left, each with what is
+    wrong."""
+    present, listed = by_trial(hashes(root)), by_trial(manifest.files)
+    found = {}
+    for name in (trial.name for trial in manifest.plan.trials()):
+        mark = _mark(root, name)
+        wrong = _of_trial(name, mark, listed.get(name, {}), present.get(name, {})) if mark else iter(())
+        if why := next(wrong, None):
+            found[name] = why
+    return found
+
+
 def _of_trial(name: str, mark: str, listed: Mapping[str, str], present: Mapping[str, str]) -> Iterator[str]:
     as_marked = mark == digest(present)
     for path in sorted({**listed, **present}):

@@ -78,6 +78,10 @@ class RunDirectory:
         """Whether the trial need not be run again."""
         return (self.trial(name) / contents.MARK).is_file()
 
+    def unmark(self, name: str) -> None:
+        """Let the trial be run again."""
+        (self.trial(name) / contents.MARK).unlink(missing_ok=True)
+
     def finish(self, name: str, record: TrialRecord) -> None:
         """Enter how a trial ended, hash what it left, and mark it done last of all, if it is."""
         files = contents.hashes(self.path, name)

@@ -13,9 +13,11 @@ from typing import Literal
 
 import msgspec
 
+from qjump_mn import __version__
 from qjump_mn.errors import UsageError
 from qjump_mn.model import filenames
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs import registry
 
 NAME = "manifest.json"
 SCHEMA = 2
@@ -120,9 +122,28 @@ def read(folder: Path) -> Manifest:
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
     except msgspec.DecodeError as error:
+        _check_programs(path, content, outline)
         raise UsageError(f"{path} is no manifest of this version: {error}: use {outline.maker}") from None
     _check_names(path, manifest.plan)
     return manifest
+
+
+def _check_programs(path: Path, content: bytes, outline: _Outline) -> None:
+    """Raise :class:`UsageError` for a program of the plan that is not found here, or cannot be used: it is a
+    user's own. Of another version it may be one that we have not."""
+    try:
+        arms = msgspec.json.decode(content, type=_Programs).plan.run.arms
+    except msgspec.DecodeError:
+        return
+    used = dict.fromkeys(workload.program for arm in arms for workload in arm.workloads)
+    registry.check(used)
+    missing = [name for name in used if name not in registry.names() and name.isidentifier()]
+    if missing and outline.versions.get("qjump-mn") == __version__:
+        name = missing[0]
+        raise UsageError(
+            f"{path}: program {name!r} is not found here: start from the folder that has programs/{name}, "
+            "set QJUMP_MN_PATH to it, or install the package that brings it"
+        )
 
 
 def _check_names(path: Path, plan: Plan) -> None:
@@ -171,3 +192,25 @@ class _Outline(msgspec.Struct):
         """Who wrote it."""
         commit = f", commit {self.git['commit']}" if self.git and "commit" in self.git else ""
         return f"the one that made it, {self.versions.get('qjump-mn', 'unknown')}{commit}"
+
+
+class _Workload(msgspec.Struct):
+    program: str
+
+
+class _Arm(msgspec.Struct):
+    workloads: list[_Workload]
+
+
+class _Arms(msgspec.Struct):
+    arms: list[_Arm]
+
+
+class _Planned(msgspec.Struct):
+    run: _Arms
+
+
+class _Programs(msgspec.Struct):
+    """The programs that a manifest's plan has, whether or not they are here."""
+
+    plan: _Planned

@@ -35,7 +35,11 @@ def wanted(link: str, params: dict[str, Any]) -> Wanted:
         )
     bandwidth, buffer = params.get("bw"), params.get("buffer", BUFFER)
     # A bool is an int, and nan is neither below nor above anything.
-    if type(bandwidth) not in (int, float) or not 1e-6 <= bandwidth < math.inf:
+    if (
+        isinstance(bandwidth, bool)
+        or not isinstance(bandwidth, (int, float))
+        or not 1e-6 <= bandwidth < math.inf
+    ):
         raise QosError(f"{link}: bw={bandwidth!r}: give the rate in Mbit/s, as in bw=10")
     if type(buffer) is not int or buffer < commands.FULL:
         raise QosError(
