@@ -169,7 +169,7 @@ def run(
     output: Annotated[
         Path,
         typer.Option(
-            "--out", metavar="<path>", parser=folder, help="the folder in which the run directory is made"
+            "--out", metavar="OUTPUT", parser=folder, help="the folder in which the run directory is made"
         ),
     ] = Path("results"),
     dry_run: Annotated[

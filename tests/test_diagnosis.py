@@ -11,9 +11,10 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import diagnosis
+from qjump_mn import diagnosis, guest
 from qjump_mn.diagnosis import Finding
 from qjump_mn.errors import LostError, MachineError
+from qjump_mn.toolbox import machines
 
 _boot = diagnosis._boot
 
@@ -57,9 +58,9 @@ def test_who_has_the_cores_is_told_while_the_guest_waits(monkeypatch: pytest.Mon
         raise LostError("it was ended")
 
     monkeypatch.setattr(diagnosis, "_boot", _boot)
-    monkeypatch.setattr(diagnosis.machines, "is_at_hand", lambda: True)
-    monkeypatch.setattr(diagnosis.guest, "prepare", lambda progress: None)
-    monkeypatch.setattr(diagnosis.guest, "run", runs)
+    monkeypatch.setattr(machines, "is_at_hand", lambda: True)
+    monkeypatch.setattr(guest, "prepare", lambda progress: None)
+    monkeypatch.setattr(guest, "run", runs)
     _, text = said()
     assert "boots a guest, 15 s\n         waits for a core: pid 12 has it\nmissing  guest: it was" in text
 
