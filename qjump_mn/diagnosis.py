@@ -18,6 +18,7 @@ from qjump_mn import cache, cached_files, guest, scratch, toolbox
 from qjump_mn.backends import claim, needs
 from qjump_mn.errors import MachineError, QJumpError
 from qjump_mn.guest.advice import advised
+from qjump_mn.guest.cores import WAITS
 from qjump_mn.toolbox import machines, making
 
 
@@ -111,7 +112,7 @@ def _findings(say: Callable[[str], None]) -> Iterator[Finding]:
             )
     yield _files()
     say("boots a guest, 15 s")
-    yield from _guest()
+    yield from _guest(say)
     yield _other_kernels()
     yield from _host()
 
@@ -133,10 +134,16 @@ def _files() -> Finding:
     )
 
 
-def _guest() -> Iterator[Finding]:
+def _guest(say: Callable[[str], None]) -> Iterator[Finding]:
     said: list[str] = []
+
+    def heard(line: str) -> None:
+        said.append(line)
+        if line.startswith(WAITS):  # other runs may hold all cores for minutes
+            say(line)
+
     try:
-        problem = _boot(said.append)
+        problem = _boot(heard)
     except QJumpError as error:
         problem = str(error)
     yield from (Finding("guest", False, line, required=False) for line in said if "is damaged" in line)
@@ -164,7 +171,7 @@ def _boot(progress: Callable[[str], None]) -> str:
         return machines.damage() or "the guest is not built yet"
     with scratch.folder() as folder, advised():
         job = guest.Job(script="print('hello')")
-        result = guest.run(guest.prepare(progress), job, Path(folder))
+        result = guest.run(guest.prepare(progress), job, Path(folder), progress=progress)
         stdout = Path(folder, "stdout").read_text()
     ran = result.exit_code == 0 and stdout == "hello\n"
     return "" if ran else f"a job in the guest ended with exit code {result.exit_code}"

@@ -4,6 +4,7 @@ then."""
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -115,7 +116,10 @@ class Board:
     def _lines(self) -> Group:
         """What a terminal shows below the lines that stay; each is cut, for two would not go away."""
         width = max(self._out.width - 1, 1)
-        lines = [f"{name}: {self._row(name, row)}" for name, row in list(self._rows.items())]
+        lines = [
+            f"{name}: {_briefer(self._row(name, row), width - len(name) - 2)}"
+            for name, row in list(self._rows.items())
+        ]
         if lines:
             lines.append(f"{self._ready} of {self._all} trials done, {self._left()}")
         return Group(*(Text(_cut(line, width)) for line in lines))
@@ -123,11 +127,13 @@ class Board:
     def _row(self, name: str, row: Row) -> str:
         if row.line.startswith(WAITS):
             return row.line
-        elapsed_s = time.monotonic() - row.since
-        return f"{row.line}; {elapsed_s:.0f} of about {self._pace() * self._alone_s[name]:.0f} s"
+        elapsed_s, expected_s = time.monotonic() - row.since, self._pace() * self._alone_s[name]
+        return row.line if expected_s < 1 else f"{row.line}; {elapsed_s:.0f} of about {expected_s:.0f} s"
 
     def _left(self) -> str:
-        """How long all will take that has not ended, in words."""
+        """How long all will take that has not ended, in words; while others hold all cores nobody knows."""
+        if self._rows and all(row.line.startswith(WAITS) for row in list(self._rows.values())):
+            return "the others wait"
         now, pace = time.monotonic(), self._pace()
         left = []
         for name, alone_s in self._alone_s.items():
@@ -144,6 +150,22 @@ class Board:
 
 def _stage(line: str) -> str:
     return line.partition(",")[0]
+
+
+def _briefer(line: str, width: int) -> str:
+    """A line about waiting with as much left out as it must be to fit: who has a core matters less than since
+    when."""
+    if line.startswith(WAITS):
+        for words, brief in (
+            (r" \(([^)]{1,12})[^)]*\)", r" (\1)"),
+            (r" \([^)]*\)", ""),
+            (" has (one|it) ", " "),
+        ):
+            if len(line) > width:
+                line = re.sub(words, brief, line)
+        if len(line) > width:
+            line = line.replace("pid ", "")
+    return line
 
 
 def _cut(line: str, width: int) -> str:

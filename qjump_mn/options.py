@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -68,9 +69,33 @@ Scheduler = Annotated[
 ]
 
 
-def names(words: str) -> tuple[str, ...]:
-    """The names in a list with commas."""
-    return tuple(words.replace(",", " ").split())
+def names(words: str, option: str = "--arms") -> tuple[str, ...]:
+    """The names in a list with commas. Raise :class:`UsageError` for a list of none: it would stand for
+    all."""
+    found = tuple(words.replace(",", " ").split())
+    if words and not found:
+        raise UsageError(f"{option}: {words!r} names none: write one or more, such as {option} one,two")
+    return found
+
+
+def check_added(schemes: tuple[str, ...], arms: tuple[str, ...]) -> None:
+    """Raise :class:`UsageError` where the arms that are run leave out those that a scheme adds, which bear
+    its name."""
+    for scheme in schemes:
+        added = re.compile(rf"(^|_){re.escape(scheme.replace('-', '_'))}(_|$)")
+        if arms and not any(added.search(arm.replace("-", "_")) for arm in arms):
+            raise UsageError(
+                f"--arms leaves out what --scheme {scheme} adds: name its arm, too, such as --arms "
+                f"{','.join((*arms, scheme))}"
+            )
+
+
+def folder(name: str | Path) -> Path:
+    """The folder of that name; raise :class:`UsageError` for an empty one, which pathlib takes for the
+    current folder."""
+    if not str(name):
+        raise UsageError("--out: it names no folder; for the current one write --out .")
+    return Path(name)
 
 
 def kernel_named(name: str) -> str:

@@ -10,6 +10,7 @@ if __name__ == "__main__":
     interrupts.end_at_once()
     environment.ensure()
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +21,7 @@ from rich.console import Console
 
 from qjump_mn import __version__, cache, completion, machine, scratch
 from qjump_mn.errors import QJumpError, UsageError, no_room
-from qjump_mn.model import loading, sweep
+from qjump_mn.model import choices, loading, sweep
 from qjump_mn.options import (
     NO_SETTINGS,
     Engine,
@@ -31,7 +32,9 @@ from qjump_mn.options import (
     Scheduler,
     Settings,
     TheseArms,
+    check_added,
     cluster,
+    folder,
     kernel_named,
     names,
 )
@@ -64,7 +67,21 @@ app = typer.Typer(
     "checked claim holds; 1 a claim does not; 2 usage; 3 this machine cannot; 4 invalid; 5 lost; 130 "
     "interrupted.",
 )
-out = Console(highlight=False, soft_wrap=True)
+
+
+class _Output(Console):
+    """Standard output, which may be a pipe whose reader ends first, as `head` does."""
+
+    def on_broken_pipe(self) -> None:
+        """Go on without printing: rich would end the run, which nobody asked for."""
+        self.quiet = True
+        # The analysis, a process of its own, prints to the same handle.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
+
+
+out = _Output(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 app.add_typer(machine.app, name="machine")
@@ -150,7 +167,10 @@ def run(
     engine: Engine = "local",
     scheduler: Scheduler = "",
     output: Annotated[
-        Path, typer.Option("--out", help="the folder in which the run directory is made")
+        Path,
+        typer.Option(
+            "--out", metavar="OUTPUT", parser=folder, help="the folder in which the run directory is made"
+        ),
     ] = Path("results"),
     dry_run: Annotated[
         bool,
@@ -160,7 +180,8 @@ def run(
     """Run an experiment: every arm with every seed; then figures, verdicts and report."""
     from qjump_mn import campaign, session
 
-    only, added = names(arms), names(schemes)
+    only, added = names(arms), names(schemes, "--scheme")
+    check_added(added, only)
     name, dask = loading.experiment_called(experiment), cluster(engine, scheduler)
     if name != campaign.ALL:
         # A script is for a machine whose clock nobody slows down, as the backend host.
@@ -384,6 +405,18 @@ def arguments(words: list[str]) -> list[str]:
     return words
 
 
+def _check_first(words: list[str]) -> None:
+    """Raise :class:`UsageError` where the first word is no command, and no experiment that ``run`` has; left
+    to ``run``, it would be of what comes behind a misspelt command that it complains."""
+    first = words[0] if words else "-"
+    if first.startswith("-") or first in VERBS or first == loading.ALL:
+        return
+    experiments = loading.names("experiments")
+    if loading.experiment_called(first) not in experiments:
+        known = [*VERBS, *experiments]
+        raise UsageError(f"there is no command or experiment {first!r}: {choices.nearest(first, known)}")
+
+
 def options_of(argv: Sequence[str]) -> dict[str, Any]:
     """The options of a run's command line, as its manifest has it; none of what is no run."""
     words = arguments([word for word in argv[1:] if word != "--debug"])
@@ -400,6 +433,7 @@ def main() -> None:
         interrupts.raise_interrupted()
         scratch.provide()
         words = [argument for argument in sys.argv[1:] if argument != "--debug"]
+        _check_first(words)
         status = app(
             arguments(words), standalone_mode=False, prog_name="qjump-mn", auto_envvar_prefix=VARIABLES
         )

@@ -30,7 +30,7 @@ from qjump_mn.results import contents, outcome, tables, wording
 from qjump_mn.results import manifest as manifests
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
-from qjump_mn.results.outcome import Check
+from qjump_mn.results.outcome import ArmSummary, Check
 from tests import synthetic
 
 ROOT = Path(qjump_mn.__file__).parents[1]
@@ -163,12 +163,12 @@ def test_analysis_changes_no_raw_file_and_repeats(complete: pipeline.Analysed) -
     assert contents.discrepancies(complete.run.path, complete.manifest) == []
 
 
-def printed(analysed: pipeline.Analysed, width: int = 80) -> str:
+def printed(analysed: pipeline.Analysed, width: int = 80, *, is_terminal: bool = True) -> str:
     console = Console(
         width=width,
         highlight=False,
         markup=False,
-        force_terminal=False,
+        force_terminal=is_terminal,
         record=True,
         file=io.StringIO(),
     )
@@ -500,3 +500,48 @@ def test_htb2015_is_analysed(tmp_path: Path) -> None:
     analysed = pipeline.analyse(small(tmp_path, "htb2015").path)
     assert analysed.outcome.exit_code in (0, 1, 4)
     assert analysed.manifest.plan.network.model == "htb"
+
+
+def of_arms(width: int | None) -> list[str]:
+    """The table of a Hadoop experiment's arms, whose names are long and whose columns are many."""
+    plan = resolve.plan("hadoop-ect", "smoke", [])
+    arms = [
+        ArmSummary(
+            name=arm.name,
+            label=arm.label,
+            scheme=plan.schemes[arm.scheme.name].label,
+            planned=1,
+            done=1,
+            measures={},
+            flows={},
+        )
+        for arm in plan.arms_run
+    ]
+    console = Console(width=width or 80, file=io.StringIO(), record=True)
+    for table in terminal.arms_tables(plan, arms, width):
+        console.print(table)
+    return console.export_text().splitlines()
+
+
+@pytest.mark.parametrize("width", [50, 80, 100, 120, 160])
+def test_the_names_of_arms_stand_beside_each_part_of_their_numbers(width: int) -> None:
+    lines = of_arms(width)
+    plan = resolve.plan("hadoop-ect", "smoke", [])
+    heads = [line for line in lines if line.split()[:1] == ["arm"]]
+    words = " ".join(lines).split()
+    assert "…" not in "".join(lines) and all(len(line) <= width for line in lines)
+    assert "scheme" in heads[0].split() and heads[-1].split()[-1] == "n" and "timeouts" in words
+    for value in ("200ms", "10ms", "1ms"):
+        assert words.count(value) == len(heads) * sum(
+            arm.label.endswith(f" {value}") for arm in plan.arms_run
+        )
+    assert (len(heads) == 1) == (width > 80)
+
+
+def test_a_file_has_all_columns_whatever_the_terminal(complete: pipeline.Analysed) -> None:
+    text = printed(complete, 40, is_terminal=False)
+    (head,) = (line for line in text.splitlines() if line.startswith("arm "))
+    assert head.split()[:2] == ["arm", "scheme"] and head.split()[-1] == "n"
+    assert "…" not in text
+    for arm in complete.manifest.plan.arms:
+        assert any(line.startswith(f"{arm.label}  ") for line in text.splitlines())

@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import diagnosis
+from qjump_mn import diagnosis, guest
 from qjump_mn.diagnosis import Finding
-from qjump_mn.errors import MachineError
+from qjump_mn.errors import LostError, MachineError
+from qjump_mn.toolbox import machines
+
+_boot = diagnosis._boot
 
 
 def said(*, as_json: bool = False) -> tuple[int, str]:
@@ -44,6 +49,20 @@ def test_findings_are_told_as_they_are_found(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(diagnosis, "_boot", boot)
     diagnosis.report(Console(file=text, width=300, highlight=False, soft_wrap=True))
     assert "ok       processors: " in before[0] and before[0].endswith("         boots a guest, 15 s\n")
+
+
+def test_who_has_the_cores_is_told_while_the_guest_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def runs(image: object, job: object, out: Path, *, progress: Callable[[str], None]) -> None:
+        progress("hello")
+        progress("waits for a core: pid 12 has it")
+        raise LostError("it was ended")
+
+    monkeypatch.setattr(diagnosis, "_boot", _boot)
+    monkeypatch.setattr(machines, "is_at_hand", lambda: True)
+    monkeypatch.setattr(guest, "prepare", lambda progress: None)
+    monkeypatch.setattr(guest, "run", runs)
+    _, text = said()
+    assert "boots a guest, 15 s\n         waits for a core: pid 12 has it\nmissing  guest: it was" in text
 
 
 def test_without_a_guest_another_backend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -279,3 +279,33 @@ def test_on_the_host_the_clock_is_the_hosts() -> None:
     with ticking(trial):
         trial.line(MEASURING)
     assert lines == ["sets up, 0 s", "measures, 0 of 4 s"]
+
+
+def test_a_pipe_that_nobody_reads_any_more_ends_no_run(folder: Path) -> None:
+    argv = [sys.executable, "-P", "-m", "qjump_mn.run", "run", "mine", "--preset", tiny.PRESET]
+    running = subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None and running.stderr is not None
+    running.stdout.readline()
+    running.stdout.close()
+    said = running.stderr.read()
+    assert (running.wait(120), said) == (0, "")
+    assert (folder / "results" / "last" / "report.html").is_file()
+
+
+def test_a_trial_that_waits_has_all_holders_in_80_columns() -> None:
+    out = Console(file=io.StringIO(), width=80)
+    shown = board(out, 34.0)
+    has = "has one since"
+    line = f"pid 4711 (qjump-mn run fig5 --preset paper) {has} 18:02, pid 4712 (pytest -q tests) {has} 18:05"
+    shown.stage(FIRST, f"waits for a core: {line}")
+    first, last = (str(one) for one in shown._lines().renderables)
+    assert "4711" in first and "18:02" in first and first.endswith("18:05") and len(first) < 80
+    assert last == "0 of 3 trials done, the others wait"
+    shown.stage(FIRST, "starts")
+    assert str(shown._lines().renderables[-1]).endswith(" left")
+
+
+def test_of_less_than_a_second_no_share_is_told() -> None:
+    shown = board(Console(file=io.StringIO(), width=80), 0.2)
+    shown.stage(FIRST, "simulates")
+    assert str(shown._lines().renderables[0]) == f"{FIRST.name}: simulates"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from qjump_mn import __version__
+from qjump_mn.options import check_added
 
 
 def called(*words: str, **variables: str) -> tuple[int, str, str]:
@@ -29,6 +31,42 @@ def test_the_version_is_told() -> None:
 def test_the_name_alone_tells_what_there_is() -> None:
     code, out, wrong = called()
     assert (code, wrong) == (0, "") and out.startswith("Usage: qjump-mn")
+
+
+def test_a_misspelt_command_is_no_experiment() -> None:
+    for words in (("runn", "fig3a"), ("runn",)):
+        code, out, wrong = called(*words)
+        told = "qjump-mn: there is no command or experiment 'runn': did you mean 'run'? (nearest: run, "
+        assert (code, out) == (2, "") and wrong.startswith(told)
+    code, _, wrong = called("fig3z", "--preset", "smoke")
+    assert code == 2 and "no command or experiment 'fig3z': did you mean 'fig3" in wrong
+    assert called("fig1a", "--preset", "nosuch")[2].startswith("qjump-mn: experiment 'fig5' has no preset")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--arms", ","), "--arms: ',' names none"),
+        (("--scheme", " "), "--scheme: ' ' names none"),
+        (
+            ("--scheme", "ecn", "--arms", "idle"),
+            "--arms leaves out what --scheme ecn adds: name its arm, too",
+        ),
+        (("--out", ""), "--out: it names no folder"),
+    ],
+)
+def test_what_would_pass_for_something_else_is_refused(
+    words: tuple[str, ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, wrong = called("run", "fig3a", "--preset", "10g", *words)
+    assert (code, out) == (2, "") and wrong.startswith(f"qjump-mn: {sentence}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_arm_of_a_scheme_may_be_one_of_those_that_are_run() -> None:
+    check_added(("fq-codel", "mine"), ("idle", "fq_codel", "search_mine"))
+    check_added(("fq-codel",), ())
 
 
 def test_a_kernel_that_there_is_not() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -24,13 +28,23 @@ COLOURS = {
     "NOT RUN": "dim",
 }
 
+LEAST = {"arm": 20, "scheme": 12}
+"""Longer names are folded, but to no narrower columns than these."""
+GAP = 2
+"""So many spaces are between two columns."""
+WHOLE = 1000
+"""So wide a table in a file may be."""
+
 
 def show(console: Console, analysed: Analysed) -> None:
     """Print the summary; paths stand alone on their lines, whole, so that they can be copied."""
     plan, outcome = analysed.manifest.plan, analysed.outcome
     console.print(Text(plan.title, style="bold"))
-    for table in arms_tables(plan, outcome.arms):
-        console.print(table)
+    for table in arms_tables(plan, outcome.arms, console.width if console.is_terminal else None):
+        if not console.is_terminal:  # a file has room, whatever width rich takes it for
+            wide = console.options.update(width=WHOLE)
+            table.width = max(console.width, Measurement.get(console, wide, table).maximum)
+        console.print(table, crop=False)
     for sentence in remarks.of(plan, outcome):
         console.print(Text(sentence))
     if outcome.beside is not None:
@@ -49,22 +63,94 @@ def show(console: Console, analysed: Analysed) -> None:
         console.print(Text.assemble((f"{what:<8}", "bold"), path), soft_wrap=True)
 
 
-def arms_tables(plan: Plan, arms: Iterable[ArmSummary]) -> Iterator[Table]:
+def arms_tables(plan: Plan, arms: Iterable[ArmSummary], width: int | None = None) -> Iterator[Table]:
     """A row for each arm, with the medians over its seeds; arms without a common column stand in tables of
-    their own, of which the first has a title."""
+    their own, of which the first has a title. Columns that do not fit into ``width`` stand in tables below,
+    each with the arms' names; rich would leave nothing of those names, to make room for numbers."""
     title = "Arms: medians of the replicates"
     for block in tabulated.blocks(plan, arms):
-        table = Table(title=title, title_justify="left", pad_edge=False, box=None)
-        table.add_column("arm", overflow="fold", min_width=12)
-        table.add_column("scheme", overflow="fold")
-        for head in (*block.heads, "n"):
-            table.add_column(
-                re.sub("(: |, )", lambda gap: f"{gap[0].strip()}\n", head), justify="right", no_wrap=True
-            )
-        for arm, cells in block.rows:
-            table.add_row(Text(arm.label), arm.scheme, *cells, wording.replicates(arm))
-        yield table
-        title = ""
+        labels, schemes = [arm.label for arm, _ in block.rows], [arm.scheme for arm, _ in block.rows]
+        columns = [
+            Column(head.replace(": ", ":\n").replace(", ", ",\n"), [cells[place] for _, cells in block.rows])
+            for place, head in enumerate(block.heads)
+        ]
+        columns.append(Column("n", [wording.replicates(arm) for arm, _ in block.rows]))
+        for part, beside in _parts(columns, labels, schemes, width):
+            table = Table(title=title, title_justify="left", pad_edge=False, box=None)
+            names = {"arm": labels, **({"scheme": schemes} if beside else {})}
+            widths = _shared(names, None if width is None else width - _taken(part))
+            for head, wide in zip(names, widths, strict=True):
+                least = 12 if head == "arm" and wide is None else None
+                table.add_column(head, overflow="fold", width=wide, min_width=least)
+            for column in part:
+                table.add_column(column.head, justify="right", no_wrap=True)
+            for place in range(len(labels)):
+                texts = (Text(column[place]) for column in names.values())
+                table.add_row(*texts, *(column.cells[place] for column in part))
+            yield table
+            title = ""
+
+
+class Column(NamedTuple):
+    """Numbers, which are never cut, below a heading of one line or several."""
+
+    head: str
+    cells: list[str]
+
+    @property
+    def width(self) -> int:
+        return max(map(cell_len, (*self.head.split("\n"), *self.cells)))
+
+    def narrowed(self) -> Column:
+        """The column with a heading that is no wider than the numbers or its longest word."""
+        width = max(map(cell_len, (*self.head.split(), *self.cells)))
+        lines = [
+            part
+            for line in self.head.split("\n")
+            for part in textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False)
+        ]
+        return self._replace(head="\n".join(lines))
+
+
+def _parts(
+    columns: list[Column], labels: list[str], schemes: list[str], width: int | None
+) -> Iterator[tuple[list[Column], bool]]:
+    """The columns that stand in a table together, and whether the schemes stand in it, too; without a width
+    all do."""
+    arm, scheme = _least("arm", labels), _least("scheme", schemes) + GAP
+    room = math.inf if width is None else width - arm
+    if scheme + _taken(columns) > room:
+        columns = [column.narrowed() for column in columns]
+    part: list[Column] = []
+    beside = True
+    for column in columns:
+        if part and _taken([*part, column]) + (scheme if beside else 0) > room:
+            yield part, beside
+            part, beside = [], False
+        part.append(column)
+    yield part, beside
+
+
+def _taken(columns: list[Column]) -> int:
+    return sum(column.width + GAP for column in columns)
+
+
+def _shared(names: Mapping[str, list[str]], room: int | None) -> list[int | None]:
+    """The widths of columns of names, of which the widest is narrowed first; without a limit as they come."""
+    if room is None:
+        return [None] * len(names)
+    widths = {head: max(map(cell_len, (head, *texts))) for head, texts in names.items()}
+    while sum(widths.values()) + GAP * (len(widths) - 1) > room:
+        wider = [head for head, texts in names.items() if widths[head] > _least(head, texts)]
+        if not wider:
+            break
+        widths[max(wider, key=widths.__getitem__)] -= 1
+    return [*widths.values()]
+
+
+def _least(head: str, texts: list[str]) -> int:
+    """How narrow a column of names may be."""
+    return min(max(map(cell_len, (head, *texts))), LEAST[head])
 
 
 def _beside(comparison: Comparison) -> Table:
