@@ -1,0 +1,114 @@
+"""Figures of experiments of one's own, which have arms of a sweep, and arms that measured nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import qjump_mn
+from qjump_mn.report.figures import latency_cdf, style
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import Manifest
+
+ROOT = Path(qjump_mn.__file__).parents[1]
+EXPERIMENT = """
+title = "A ping beside a copy"
+backends = ["simulator"]
+compare = "contended"
+warmup = "50ms"
+duration = "200ms"
+schemes.none.simulator.like = "linux"
+link.rate = "10Mbit"
+
+[workloads.ping]
+program = "ping"
+flows = ["h8>h10"]
+
+[workloads.rare]
+program = "memcached"
+rate = 0.1
+flows = ["h8>h10"]
+
+[workloads.bulk]
+program = "iperf"
+flows = ["h7>h10"]
+
+[sweeps.buffer]
+sets = ["link.buffer"]
+values = ["16kB", "32kB", "64kB"]
+label = "buffer of a port, kB"
+
+[arms.idle]
+workloads = ["ping"]
+
+[arms.silent]
+workloads = ["rare"]
+
+[arms.contended]
+workloads = ["ping", "bulk"]
+sweep = "buffer"
+
+[claims.delayed]
+statement = "Bulk traffic makes the ping later"
+source = "a test"
+predicate = "contended.ping.p50_ms > idle.ping.p50_ms"
+"""
+SWEPT = ["contended_16kB", "contended_32kB", "contended_64kB"]
+
+
+def called(folder: Path, *arguments: str) -> str:
+    """What qjump-mn says, in a folder with the experiment."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "qjump_mn.run", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert finished.returncode < 2, finished.stdout
+    return finished.stdout
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "experiments").mkdir()
+    (folder / "experiments/own.toml").write_text(EXPERIMENT)
+    assert "Traceback" not in called(folder, "run", "own")
+    return RunDirectory((folder / "results/last").resolve())
+
+
+def shown(run: RunDirectory, **entries: Any) -> Manifest:
+    """The run's manifest, as if its experiment had these entries of ``[figure]``."""
+    plan = run.manifest.plan
+    figure = msgspec.structs.replace(plan.figure, **entries)
+    seen = msgspec.structs.replace(plan.shown, figure=figure)
+    return msgspec.structs.replace(run.manifest, plan=msgspec.structs.replace(plan, shown=seen))
+
+
+def legend(figure: style.Figure) -> list[str]:
+    """The arms that a figure's legend names."""
+    return [text.get_text().split(": ")[0] for each in figure.figure.legends for text in each.get_texts()]
+
+
+def test_an_arm_without_requests_is_named_and_not_drawn(run: RunDirectory) -> None:
+    figure = latency_cdf.draw(run, run.manifest, [])[0]
+    assert "silent" not in legend(figure)
+    assert "; no requests: silent" in figure.caption
+    assert "; no requests: silent" in " ".join(text.get_text() for text in figure.figure.texts).replace(
+        "\n", " "
+    )
+
+
+def test_a_run_without_any_request_is_analysed(run: RunDirectory) -> None:
+    folder = run.path.parents[1]
+    said = called(folder, "run", "own", "--arms", "silent", "--out", "silent")
+    assert "Traceback" not in said
+    assert not list((folder / "silent/last/fig").glob("latency_cdf*"))
