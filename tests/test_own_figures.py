@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 import qjump_mn
-from qjump_mn.report.figures import latency_cdf, style
+from qjump_mn.report.figures import curves, latency_cdf, style
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 
@@ -112,3 +112,30 @@ def test_a_run_without_any_request_is_analysed(run: RunDirectory) -> None:
     said = called(folder, "run", "own", "--arms", "silent", "--out", "silent")
     assert "Traceback" not in said
     assert not list((folder / "silent/last/fig").glob("latency_cdf*"))
+
+
+def title(figure: style.Figure) -> str:
+    return figure.figure.get_axes()[0].get_title("left")
+
+
+def test_arms_of_a_sweep_are_among_all_arms(run: RunDirectory) -> None:
+    (figure,) = latency_cdf.draw(run, run.manifest, [])
+    assert set(map(str.strip, legend(figure))) == {
+        arm.label for arm in run.manifest.plan.arms if arm.name != "silent"
+    }
+    assert title(figure).startswith("All arms")
+
+
+def test_a_figure_of_a_sweep_alone_leaves_the_others_to_another(run: RunDirectory) -> None:
+    main, others = latency_cdf.draw(run, shown(run, arms=["contended"]), [])
+    assert len(legend(main)) == len(SWEPT)
+    assert title(main).startswith("The main arms")
+    assert legend(others) == ["idle"]
+
+
+def test_every_arm_of_a_sweep_has_a_look_of_its_own(run: RunDirectory) -> None:
+    plan = run.manifest.plan
+    found = [curves.of_arm(run, plan, arm) for arm in plan.arms if arm.name in SWEPT]
+    looks = [curve.look for curve in found if curve]
+    assert len({look.colour for look in looks}) == len({look.dashes for look in looks}) == len(SWEPT)
+    assert len({look.marker for look in looks}) == 1

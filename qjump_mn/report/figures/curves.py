@@ -86,7 +86,7 @@ def of_arm(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
             seeds.append(seed)
             values.append(np.sort(table["latency_us"].drop_null().to_numpy() / 1e3))
             sent.append(table.num_rows)
-    look = style.looks(plan)[arm.series or arm.name]
+    look = style.arm_looks(plan)[arm.name]
     measured = (tuple(seeds), tuple(values), tuple(sent))
     return Curve(arm, workload, *measured, look, wording.unit(plan)) if done else None
 

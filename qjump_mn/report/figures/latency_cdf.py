@@ -50,20 +50,38 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     every = {arm.name: curve for arm in plan.arms if (curve := of_arm(run, plan, arm)) is not None}
     curves = {name: curve for name, curve in every.items() if curve.seeds}
     silent = [curve.arm.label for curve in every.values() if not curve.seeds]
-    main = [curves[name] for name in plan.figure.arms if name in curves]
-    others = [curve for name, curve in curves.items() if name not in plan.figure.arms]
+    names = _names(plan)
+    main = [curves[name] for name in names if name in curves]
+    others = [curve for name, curve in curves.items() if name not in names]
     figures = []
     with style.applied():
         if main:
             detail = [curves[name] for name in plan.figure.detail if name in curves]
-            figures.append(_main(manifest, main, detail, silent))
+            figures.append(_main(manifest, main, detail, silent, alone=not others))
         if others:
-            idle = [curves["idle"]] if "idle" in curves else []
+            idle = [curve for curve in main if curve.arm.name == "idle"]
             figures.append(_others(manifest, [*idle, *others], silent))
     return figures
 
 
-def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve], silent: list[str]) -> Figure:
+def _names(plan: Plan) -> list[str]:
+    """The arms of the figure, those of a series in the plan's order.
+
+    A figure that names every arm outside the sweeps, as one does of which the experiment's file says nothing,
+    has those of the sweeps too.
+    """
+    asked = list(plan.figure.arms)
+    if all(arm.series or arm.name in asked for arm in plan.arms):
+        asked += [arm.series for arm in plan.arms if arm.series]
+    return list(
+        dict.fromkeys(arm.name for name in asked for arm in plan.arms if name in (arm.name, arm.series))
+    )
+
+
+def _main(
+    manifest: Manifest, curves: list[Curve], detail: list[Curve], silent: list[str], *, alone: bool
+) -> Figure:
+    """The figure's own arms; ``alone`` if no other was measured."""
     plan, published = manifest.plan, behind.of(manifest.plan)
     lines = reference_lines(plan)
     handles = [
@@ -109,7 +127,11 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve], silent: 
     if published:
         draw_published(panels, published)
         draw_outside(panels[-1], parts, curves, unit)
-    left.set_title(("a  " if detail else "") + "All arms" + (", on a broken axis" if len(parts) > 1 else ""))
+    left.set_title(
+        ("a  " if detail else "")
+        + ("All arms" if alone else "The main arms")
+        + (", on a broken axis" if len(parts) > 1 else "")
+    )
     figure.text(
         (LEFT + RIGHT) / 2,
         height(0.455),
