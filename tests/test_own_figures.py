@@ -5,16 +5,22 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
+import matplotlib.figure
 import msgspec
 import pytest
 
 import qjump_mn
-from qjump_mn.report.figures import curves, latency_cdf, style
+from qjump_mn.model.experiment import PanelSpec
+from qjump_mn.report import undrawn
+from qjump_mn.report.figures import curves, latency_cdf, registry, style, sweep
+from qjump_mn.results import outcome as outcomes
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import Outcome
 
 ROOT = Path(qjump_mn.__file__).parents[1]
 EXPERIMENT = """
@@ -112,6 +118,11 @@ def test_a_run_without_any_request_is_analysed(run: RunDirectory) -> None:
     said = called(folder, "run", "own", "--arms", "silent", "--out", "silent")
     assert "Traceback" not in said
     assert not list((folder / "silent/last/fig").glob("latency_cdf*"))
+    report = (folder / "silent/last/report.md").read_text()
+    assert "There is no figure: no trial that is done has requests with latencies." in report
+    assert "This experiment is one's own: it reproduces no published result." in report
+    assert "10 Mb/s, " in report
+    assert "0.01 Gb/s" not in report
 
 
 def title(figure: style.Figure) -> str:
@@ -139,3 +150,83 @@ def test_every_arm_of_a_sweep_has_a_look_of_its_own(run: RunDirectory) -> None:
     looks = [curve.look for curve in found if curve]
     assert len({look.colour for look in looks}) == len({look.dashes for look in looks}) == len(SWEPT)
     assert len({look.marker for look in looks}) == 1
+
+
+PANEL = PanelSpec(measures=["bulk.goodput_mbps"], label="bulk, Mb/s")
+
+
+@pytest.fixture(scope="module")
+def outcome(run: RunDirectory) -> Outcome:
+    return outcomes.read(run.path)
+
+
+@pytest.mark.parametrize(
+    ("entries", "reason"),
+    [
+        (
+            {"plot": "sweep", "panels": []},
+            'plot = "sweep" draws panels, and [figure] of the experiment has none',
+        ),
+        (
+            {"plot": "bars", "panels": []},
+            'plot = "bars" draws panels, and [figure] of the experiment has none',
+        ),
+        (
+            {"plot": "variations", "panels": []},
+            'plot = "variations" draws panels, and [figure] of the experiment has none',
+        ),
+        (
+            {"plot": "bars", "panels": [PANEL], "arms": ["contended"]},
+            'plot = "bars" draws no arms of a sweep, and it shows no others that are done',
+        ),
+        (
+            {"plot": "timeline", "arms": ["contended"]},
+            'plot = "timeline" draws no arms of a sweep, and it shows no others that are done',
+        ),
+        (
+            {"plot": "sweep", "panels": [PANEL], "arms": ["idle"]},
+            "no trial that is done has what its panels show, or what that is relative to",
+        ),
+    ],
+)
+def test_why_there_is_no_figure_is_said(
+    run: RunDirectory, outcome: Outcome, entries: dict[str, Any], reason: str
+) -> None:
+    manifest = shown(run, **entries)
+    assert registry.find(manifest.plan.figure.plot)(run, manifest, outcome.arms) == []
+    assert undrawn.why(manifest.plan, outcome) == f"There is no figure: {reason}."
+    nothing = msgspec.structs.replace(outcome, arms=())
+    assert undrawn.why(manifest.plan, nothing) == "There is no figure: no trial is done."
+
+
+def test_a_sweep_shows_its_greatest_value_whole_and_the_buffers_of_its_arms(
+    run: RunDirectory, outcome: Outcome
+) -> None:
+    manifest = shown(run, plot="sweep", panels=[PANEL], arms=["contended"])
+    (figure,) = sweep.draw(run, manifest, outcome.arms)
+    (axis,) = figure.figure.get_axes()
+    greatest = max(arm.measures["bulk"]["goodput_mbps"].median for arm in outcome.arms if arm.name in SWEPT)
+    assert axis.get_ylim()[0] == 0
+    assert axis.get_ylim()[1] >= 1.03 * greatest
+    assert "buffer 10.51 to 42.05" in figure.caption
+
+
+def test_a_series_without_a_label_has_its_name(run: RunDirectory, outcome: Outcome) -> None:
+    manifest = shown(run, plot="sweep", panels=[PANEL], arms=["contended"])
+    plan = manifest.plan
+    arms = tuple(
+        msgspec.structs.replace(arm, label=arm.label.removeprefix("contended")) for arm in plan.run.arms
+    )
+    plan = msgspec.structs.replace(plan, run=msgspec.structs.replace(plan.run, arms=arms))
+    (drawn,) = sweep.draw(run, msgspec.structs.replace(manifest, plan=plan), outcome.arms)
+    told = drawn.figure.get_axes()[0].get_legend()
+    assert told is not None
+    assert [text.get_text() for text in told.get_texts()] == ["contended"]
+
+
+def test_no_warning_of_matplotlib_is_shown() -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        with style.applied():
+            matplotlib.figure.Figure().subplots().legend()
+    assert not found

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import string
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,7 +86,7 @@ DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1,
 other both are seen."""
 
 
-LIGHTEST = 0.6
+LIGHTEST = 0.5
 """How much white the last arm of a series has in its colour."""
 
 HOLLOW: dict[str, Any] = {
@@ -189,10 +190,12 @@ def _of_scheme(look: scheme.Look) -> Look:
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """The style sheet's rc parameters, while a figure is drawn or saved."""
+    """The style sheet's rc parameters, while a figure is drawn or saved; matplotlib's warnings, which tell a
+    user nothing of the run, are not shown."""
     # From matplotlib's own defaults, so that nobody's matplotlibrc changes a figure; the backend is none of
     # the style's business.
-    with mpl.rc_context():
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
         mpl.rcParams.update({key: value for key, value in mpl.rcParamsDefault.items() if key != "backend"})
         rc: Any = sheet().rc  # names that matplotlib has checked
         mpl.rcParams.update(rc)
