@@ -79,7 +79,7 @@ def test_published_times_are_told_at_both_rates() -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        ("links", [], "Not published. Reproduces none: the models under the reproductions."),
+        ("links", [], "This experiment reproduces no published result: the models under the reproductions."),
         ("fig9", [], "Not published as numbers or curves that this run could be put beside"),
         ("fig10", ["link.rate=1Gbit"], "were published for links of another rate"),
     ],

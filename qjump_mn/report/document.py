@@ -19,7 +19,18 @@ from qjump_mn.model.topology import Link
 from qjump_mn.model.units import told_rate
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import WorkloadPlan
-from qjump_mn.report import ablation, asbuilt, challenges, links, original, pdf, ratios, simulated, written
+from qjump_mn.report import (
+    ablation,
+    asbuilt,
+    challenges,
+    links,
+    original,
+    pdf,
+    ratios,
+    simulated,
+    undrawn,
+    written,
+)
 from qjump_mn.report.figures import numbers
 from qjump_mn.report.network import drawing, roles
 from qjump_mn.report.timelines import page as timelines
@@ -68,6 +79,7 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "outcome": outcome,
         "wording": wording,
         "lead": original.lead,
+        "undrawn": undrawn.why(plan, outcome),
         "tabulated": tabulated,
         "figures": [
             (drawing, _svg(run.path / drawing.files["svg"], drawing.name)) for drawing in outcome.drawings
@@ -202,14 +214,14 @@ def network(plan: Plan, *, simulated: bool) -> list[tuple[str, str]]:
         links = [
             (
                 "links of hosts",
-                f"{net.link.rate_bps / 1e9:g} Gb/s, {net.link.delay_ns / 1e3:g} us of propagation",
+                f"{told_rate(net.link.rate_bps)}, {net.link.delay_ns / 1e3:g} us of propagation",
             )
         ]
         if len(net.switches) > 1:
             links.append(
                 (
                     "links between switches",
-                    f"{net.trunk.rate_bps / 1e9:g} Gb/s, {net.trunk.delay_ns / 1e3:g} us of propagation",
+                    f"{told_rate(net.trunk.rate_bps)}, {net.trunk.delay_ns / 1e3:g} us of propagation",
                 )
             )
         size = f"{len(net.hosts)} hosts, {len(net.switches)} switches"

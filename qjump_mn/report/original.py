@@ -12,6 +12,8 @@ from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Drawing, Outcome
 
 HEADS = ("what", "published", "this run", "source")
+OWN = "an experiment of one's own"
+"""What the file of an experiment is taken to reproduce, "none: ...", where it says nothing."""
 
 
 class Original(NamedTuple):
@@ -119,7 +121,10 @@ def _curves(drawn: list[Behind]) -> str:
 
 def _nothing(plan: Plan, *, curves: bool) -> str:
     if plan.reproduces.startswith("none"):
-        return f"Not published. Reproduces {plan.reproduces}."
+        what = plan.reproduces.partition(":")[2].strip()
+        if what == OWN:
+            return "This experiment is one's own: it reproduces no published result."
+        return "This experiment reproduces no published result" + (f": {what}." if what else ".")
     where = "what was published in words is in the source of each claim, in Verdicts."
     if curves:
         return f"No single number was published that a value of this run stands beside; {where}"

@@ -25,8 +25,9 @@ EDGE = 0.03
 
 
 class Curve(NamedTuple):
-    """One arm: the latencies in ms of each seed that has data, and how many requests that seed sent; of the
-    figure's workload or the arm's own. ``unit`` is that in which times are told."""
+    """One arm: the latencies in ms of each seed that sent requests, and how many that seed sent; of the
+    figure's workload or the arm's own. It may be that no seed sent any. ``unit`` is that in which times are
+    told."""
 
     arm: ArmPlan
     workload: WorkloadPlan
@@ -39,7 +40,7 @@ class Curve(NamedTuple):
     @property
     def pooled(self) -> Floats:
         """All seeds' latencies, ascending."""
-        return np.sort(np.concatenate(self.values))
+        return np.sort(np.concatenate([np.empty(0), *self.values]))
 
     @property
     def loss(self) -> float:
@@ -74,17 +75,20 @@ def of_arm(run: RunDirectory, plan: Plan, arm: ArmPlan) -> Curve | None:
     )
     if workload is None:
         return None
-    seeds, values, sent = [], [], []
+    seeds, values, sent, done = [], [], [], False
     for seed in plan.seeds:
         path = run.data(f"{arm.name}/{seed}") / f"{workload.name}.parquet"
         if path.is_file() and run.is_done(f"{arm.name}/{seed}"):
+            done = True
             table = registry.measures(workload).requests(pq.read_table(path))
+            if not table.num_rows:  # of no requests no share is answered
+                continue
             seeds.append(seed)
             values.append(np.sort(table["latency_us"].drop_null().to_numpy() / 1e3))
             sent.append(table.num_rows)
-    look = style.looks(plan)[arm.series or arm.name]
+    look = style.arm_looks(plan)[arm.name]
     measured = (tuple(seeds), tuple(values), tuple(sent))
-    return Curve(arm, workload, *measured, look, wording.unit(plan)) if seeds else None
+    return Curve(arm, workload, *measured, look, wording.unit(plan)) if done else None
 
 
 def reference_lines(plan: Plan) -> Lines:

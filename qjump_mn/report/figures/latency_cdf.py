@@ -45,23 +45,43 @@ STRETCHED = "Panel b stretches the upper end, one line a replicate."
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
     """The figure of the experiment and, if there are other arms with the workload, one of those; nothing
-    where there is no data."""
+    where there is no data. Arms that sent no requests are only named."""
     plan = manifest.plan
-    curves = {arm.name: curve for arm in plan.arms if (curve := of_arm(run, plan, arm)) is not None}
-    main = [curves[name] for name in plan.figure.arms if name in curves]
-    others = [curve for name, curve in curves.items() if name not in plan.figure.arms]
+    every = {arm.name: curve for arm in plan.arms if (curve := of_arm(run, plan, arm)) is not None}
+    curves = {name: curve for name, curve in every.items() if curve.seeds}
+    silent = [curve.arm.label for curve in every.values() if not curve.seeds]
+    names = _names(plan)
+    main = [curves[name] for name in names if name in curves]
+    others = [curve for name, curve in curves.items() if name not in names]
     figures = []
     with style.applied():
         if main:
-            figures.append(
-                _main(manifest, main, [curves[name] for name in plan.figure.detail if name in curves])
-            )
+            detail = [curves[name] for name in plan.figure.detail if name in curves]
+            figures.append(_main(manifest, main, detail, silent, alone=not others))
         if others:
-            figures.append(_others(manifest, [*([curves["idle"]] if "idle" in curves else []), *others]))
+            idle = [curve for curve in main if curve.arm.name == "idle"]
+            figures.append(_others(manifest, [*idle, *others], silent))
     return figures
 
 
-def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figure:
+def _names(plan: Plan) -> list[str]:
+    """The arms of the figure, those of a series in the plan's order.
+
+    A figure that names every arm outside the sweeps, as one does of which the experiment's file says nothing,
+    has those of the sweeps too.
+    """
+    asked = list(plan.figure.arms)
+    if all(arm.series or arm.name in asked for arm in plan.arms):
+        asked += [arm.series for arm in plan.arms if arm.series]
+    return list(
+        dict.fromkeys(arm.name for name in asked for arm in plan.arms if name in (arm.name, arm.series))
+    )
+
+
+def _main(
+    manifest: Manifest, curves: list[Curve], detail: list[Curve], silent: list[str], *, alone: bool
+) -> Figure:
+    """The figure's own arms; ``alone`` if no other was measured."""
     plan, published = manifest.plan, behind.of(manifest.plan)
     lines = reference_lines(plan)
     handles = [
@@ -107,7 +127,11 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
     if published:
         draw_published(panels, published)
         draw_outside(panels[-1], parts, curves, unit)
-    left.set_title(("a  " if detail else "") + "All arms" + (", on a broken axis" if len(parts) > 1 else ""))
+    left.set_title(
+        ("a  " if detail else "")
+        + ("All arms" if alone else "The main arms")
+        + (", on a broken axis" if len(parts) > 1 else "")
+    )
     figure.text(
         (LEFT + RIGHT) / 2,
         height(0.455),
@@ -124,12 +148,12 @@ def _main(manifest: Manifest, curves: list[Curve], detail: list[Curve]) -> Figur
         name = f"b  The tail{without}"
         tail.set_title(f"{name} {published.title(1)}".rstrip() if published else name)
         tail.set_xlabel(f"{plan.figure.quantity}, {style.times(tail.xaxis, plan)}")
-    notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves)}")
+    notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves, silent)}")
     told = [_published(published, curves, parts)] if published else []
     if detail:
         zoomed = published and published.panel(1)
         told.insert(0, "Panel b is the upper end of panel a." if zoomed else STRETCHED)
-    caption = _caption(manifest, curves, lines, " ".join(told))
+    caption = _caption(manifest, curves, silent, lines, " ".join(told))
     return Figure(plan.figure.plot, plan.title, caption, figure, drawn(curves))
 
 
@@ -167,7 +191,7 @@ def _published(published: Behind, curves: list[Curve], parts: tuple[Range, ...])
     return f"Axis as published, {axis} us.{longer} {told}"
 
 
-def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
+def _others(manifest: Manifest, curves: list[Curve], silent: list[str]) -> Figure:
     plan = manifest.plan
     lines = reference_lines(plan)
     figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, 4.0))
@@ -185,11 +209,11 @@ def _others(manifest: Manifest, curves: list[Curve]) -> Figure:
     panel.set_title("The other arms")
     draw_references(panel, lines, height=0.75)
     _legend(figure, _handles(curves), top=0.99)
-    notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves)}")
+    notes.footer(figure, manifest, f"{_scale(manifest, curves)}; {_replicates(curves, silent)}")
     return Figure(
         f"{plan.figure.plot}_others",
         f"{plan.title}: the other arms",
-        _caption(manifest, curves, lines, ""),
+        _caption(manifest, curves, silent, lines, ""),
         figure,
         drawn(curves),
     )
@@ -254,15 +278,17 @@ def _scale(manifest: Manifest, curves: list[Curve]) -> str:
     return notes.scale(manifest, [curve.arm for curve in curves])
 
 
-def _replicates(curves: list[Curve]) -> str:
+def _replicates(curves: list[Curve], silent: list[str]) -> str:
+    """How many replicates and requests there are, and which arms are not drawn as they sent none."""
     seeds = {seed for curve in curves for seed in curve.seeds}
     sent = sorted({sent for curve in curves for sent in curve.sent})
     many = f"{sent[0]} to {sent[-1]}" if len(sent) > 3 else " or ".join(str(count) for count in sent)
     incomplete = [curve.arm.label for curve in curves if set(curve.seeds) != seeds]
-    return f"{notes.replicates(seeds, incomplete)}, {many} requests each"
+    none = f"; no requests: {', '.join(silent)}" if silent else ""
+    return f"{notes.replicates(seeds, incomplete)}, {many} requests each{none}"
 
 
-def _caption(manifest: Manifest, curves: list[Curve], lines: Lines, more: str) -> str:
+def _caption(manifest: Manifest, curves: list[Curve], silent: list[str], lines: Lines, more: str) -> str:
     plan = manifest.plan
     what = "; ".join(
         dict.fromkeys(f"{curve.workload.label} ({curve.workload.describe()})" for curve in curves)
@@ -275,7 +301,7 @@ def _caption(manifest: Manifest, curves: list[Curve], lines: Lines, more: str) -
     )
     return (
         f"{plan.figure.quantity.capitalize()} of {what}, preset {plan.preset}: {_scale(manifest, curves)}; "
-        f"{_replicates(curves)}.{ends}{spread} "
+        f"{_replicates(curves, silent)}.{ends}{spread} "
         f"{_told(plan, lines)}{more}"
     ).strip()
 

@@ -41,7 +41,7 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
     model = "" if manifest.backend == "simulator" else f" of model {plan.network.model}"
     frame_ms, idle_ms = plan.constants["frame_ms"], plan.constants.get(f"{plan.figure.workload}_analytic_ms")
     topologies = " and ".join(dict.fromkeys(arm.network.topology for arm in arms)) or plan.network.topology
-    ratios = [f"buffer {plan.network.link.buffer_bytes / theory.frame_bytes(plan.network.mtu_bytes):.4g}"]
+    ratios = [f"buffer {_buffers(plan, arms)}"]
     if epochs:
         ratios.append("epoch " + joined.join(_three(epoch / 1e6 / frame_ms) for epoch in epochs))
     ratios += [f"idle {_two(idle_ms / frame_ms)}"] if idle_ms else []
@@ -49,6 +49,13 @@ def scale(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:
         f"{clock}; {plan.network.told_links}{model}{hosts}, topology {topologies}{epoch_text}; "
         f"in full-size frames ({frame_ms * per_ms:.3g} {unit}): {', '.join(ratios)}"
     )
+
+
+def _buffers(plan: Plan, arms: Sequence[ArmPlan]) -> str:
+    """The buffers of ``arms`` in full-size frames: the least and the greatest where they differ."""
+    networks = [arm.network for arm in arms] or [plan.network]
+    found = sorted({one.link.buffer_bytes / theory.frame_bytes(one.mtu_bytes) for one in networks})
+    return " to ".join(dict.fromkeys(f"{frames:.4g}" for frames in (found[0], found[-1])))
 
 
 def _clock(manifest: Manifest, arms: Sequence[ArmPlan]) -> str:

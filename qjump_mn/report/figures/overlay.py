@@ -37,12 +37,12 @@ def write(runs: Sequence[Run], path: Path) -> None:
 
 def _drawn(runs: Sequence[Run]) -> matplotlib.figure.Figure:
     first = runs[0].manifest.plan
-    looks, found = style.looks(first), []
+    looks, found = style.arm_looks(first), []
     for number, run in enumerate(runs):
         plan = run.manifest.plan
         for arm in plan.arms:
             curve = curves.of_arm(RunDirectory(run.path.resolve()), plan, arm)
-            look = looks.get(arm.series or arm.name)
+            look = looks.get(arm.name)
             if curve is not None and look is not None and len(curve.pooled):
                 dashes = DASHES[number % len(DASHES)]
                 told = curve._replace(look=look._replace(dashes=dashes), unit=wording.unit(first))
@@ -50,7 +50,7 @@ def _drawn(runs: Sequence[Run]) -> matplotlib.figure.Figure:
     everywhere = [one for one in found if sum(one[0] == other[0] for other in found) == len(runs)]
     if not everywhere:
         raise UsageError("the runs have no latencies of the same arm: there is nothing to draw")
-    everywhere.sort(key=lambda one: list(looks).index(one[2].arm.series or one[2].arm.name))
+    everywhere.sort(key=lambda one: list(looks).index(one[0]))
     rows = len(everywhere)
     figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, 3.6 + 0.2 * rows), layout="constrained")
     panel = figure.subplots()

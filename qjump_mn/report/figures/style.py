@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import string
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import matplotlib as mpl
 import matplotlib.axis
+import matplotlib.colors
 import matplotlib.figure
 import matplotlib.lines
 import matplotlib.ticker
@@ -84,6 +86,9 @@ DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1,
 other both are seen."""
 
 
+LIGHTEST = 0.5
+"""How much white the last arm of a series has in its colour."""
+
 HOLLOW: dict[str, Any] = {
     "marker": "o",
     "markersize": 8,
@@ -146,6 +151,25 @@ def looks(plan: Plan) -> dict[str, Look]:
     return {**own, **unlike([name for name in schemes if name not in own], own.values())}
 
 
+def arm_looks(plan: Plan) -> dict[str, Look]:
+    """A look for each arm of ``plan`` by its name: the arms of a series have that of the series, each with
+    dashes of its own and lighter than the one before."""
+    found = {}
+    for series, look in looks(plan).items():
+        arms = [arm.name for arm in plan.arms if series == (arm.series or arm.name)]
+        turn = [look.dashes, *(dashes for dashes in DASHES if dashes != look.dashes)]
+        for place, name in enumerate(arms):
+            colour = _lighter(look.colour, LIGHTEST * place / max(1, len(arms) - 1)) if place else look.colour
+            found[name] = Look(colour, turn[place % len(turn)], look.marker)
+    return found
+
+
+def _lighter(colour: str, share: float) -> str:
+    """``colour`` with a ``share`` of white in it."""
+    red, green, blue = (part + (1 - part) * share for part in matplotlib.colors.to_rgb(colour))
+    return matplotlib.colors.to_hex((red, green, blue))
+
+
 def unlike(names: Sequence[str], taken: Iterable[Look] = ()) -> dict[str, Look]:
     """A look for each of ``names``, no two the same, whose colours are not ``taken`` as long as there are
     others."""
@@ -166,10 +190,12 @@ def _of_scheme(look: scheme.Look) -> Look:
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """The style sheet's rc parameters, while a figure is drawn or saved."""
+    """The style sheet's rc parameters, while a figure is drawn or saved; matplotlib's warnings, which tell a
+    user nothing of the run, are not shown."""
     # From matplotlib's own defaults, so that nobody's matplotlibrc changes a figure; the backend is none of
     # the style's business.
-    with mpl.rc_context():
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
         mpl.rcParams.update({key: value for key, value in mpl.rcParamsDefault.items() if key != "backend"})
         rc: Any = sheet().rc  # names that matplotlib has checked
         mpl.rcParams.update(rc)

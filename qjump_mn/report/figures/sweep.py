@@ -29,6 +29,8 @@ PANEL_INCHES = 2.5
 MANY = 4
 ACROSS = 4
 """Entries of a legend side by side, over two columns."""
+HEADROOM = 0.03
+"""Above the greatest value, as a share of it: a marker is half as high."""
 GAIN = 0.05
 """What more of the parameter must bring of the most that it ever brings, to be worth it."""
 
@@ -199,7 +201,7 @@ def _points(
 
 def _label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpec) -> str:
     """What tells a line from the others of its panel: the series, the measure, or both."""
-    series = wording.series_label(arm)
+    series = wording.series_label(arm) or arm.series or arm.name
     alone = len({entry.split(".")[0] for entry in panel.measures} & {one.name for one in arm.workloads}) == 1
     if alone and len(_measures(panel)) == 1:
         return series
@@ -259,11 +261,16 @@ def _panel(
         axis.set_yscale("log")
         style.logarithmic(axis.yaxis, 1.0, 2.0, 5.0)
     else:
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, max(axis.get_ylim()[1], _room(axis.dataLim.y1)))
     axis.set_ylabel(
         panel.label.removesuffix("ms") + style.times(axis.yaxis, plan) if _has_times(panel) else panel.label
     )
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
+
+
+def _room(most: float) -> float:
+    """Where an axis from 0 ends that shows the marker at ``most`` whole."""
+    return most * (1 + HEADROOM)
 
 
 def _stroke(look: style.Look, dashes: style.Dashes, *, crosses: bool) -> dict[str, Any]:

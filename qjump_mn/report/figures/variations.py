@@ -31,7 +31,7 @@ def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> l
     by_name = {arm.name: arm for arm in arms if arm.done}
     names = {arm.x: values.point(arm) for arm in plan.arms_run if arm.x is not None and arm.name in by_name}
     rows = {x: place for place, x in enumerate(sorted(names))}
-    if not rows:
+    if not rows or not plan.figure.panels:
         return []
     with style.applied():
         inches = ROW_INCHES * len(rows) + 1.65
