@@ -47,6 +47,18 @@ fn a_watched_run_has_the_same_outcome() {
     }
 }
 
+/// So is one that stops on the way.
+#[test]
+fn a_watched_run_may_stop() {
+    let mut simulation =
+        Simulation::watched(&fabric(), &Scheme::named("dctcp", &fabric()).unwrap(), &search(), 1, &everything()).unwrap();
+    for stop in [0, 100 * US, 200 * US] {
+        simulation.run_until(stop);
+    }
+    simulation.run();
+    assert_eq!(simulation.outcome(), plain("dctcp"));
+}
+
 #[test]
 fn all_parts_count_the_same() {
     for name in NAMES {
