@@ -232,7 +232,7 @@ impl Links {
                     return Offered::Dropped;
                 }
                 if backlog > class.mark {
-                    packet.marked |= link.above && packet.kind == Kind::Data;
+                    packet.marked |= link.above && packet.ect && packet.kind == Kind::Data;
                     link.above = true;
                 } else {
                     link.above = false;

@@ -19,7 +19,7 @@ use crate::queue::wfq::Wfq;
 pub enum Queue {
     /// First come, first served; what does not fit is dropped.
     DropTail(Limit),
-    /// Drop tail of `limit` bytes that marks data which finds more than `threshold` bytes, but not the first that does since the
+    /// Drop tail of `limit` bytes that marks ECN-capable data which finds more than `threshold` bytes, but not the first that does since the
     /// queue was shorter: what ns-2's RED does without averaging.
     Marking {
         /// Bytes.

@@ -23,8 +23,8 @@ class DropTail:
 
 @dataclass(frozen=True)
 class Marking:
-    """Drop tail of `limit` bytes that marks data which finds more than `threshold` bytes, but not the first that does since the queue was
-    shorter: what ns-2's RED does without averaging, with which DCTCP was published."""
+    """Drop tail of `limit` bytes that marks ECN-capable data which finds more than `threshold` bytes, but not the first that does since
+    the queue was shorter: what ns-2's RED does without averaging, with which DCTCP was published."""
 
     limit: Size
     threshold: Size
