@@ -481,12 +481,25 @@ fn wrong_input_is_told() {
     let rare = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 1e-9, count: 3_000 };
     let said = late(rare).unwrap();
     assert!(said.starts_with("flow at ") && said.ends_with("start it earlier, or raise the load"), "{said}");
+    let huge = Sizes::new(&[(1, 0.0), (u32::MAX, 1.0)]).unwrap();
+    let said = late(Flows::Drawn { arrivals: Arrivals::Poisson, sizes: huge, load: 0.5, count: 20 }).unwrap();
+    assert!(said.ends_with("packets is not between 1 and 2^31"), "{said}");
     let never = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 1e-300, count: 2 };
     assert!(late(never).unwrap().starts_with("flow at 18446744073709551615 ps: it starts after 4611686018427387904 ps"));
     let at = |start| late(Flows::List(vec![FlowSpec { start, src: 0, dst: 1, packets: 6 }]));
     assert_eq!((at(1 << 62), at((1 << 62) + 1).is_some()), (None, true));
     let tight = Scheme { limiter: Limiter::PerFlow { epoch: US, budgets: [1_000; 8] }, ..tcp };
     assert!(run(&tight, (0, 1, 6)).unwrap().starts_with("limiter: level 0 has 1000 bytes"));
+    // ACKs of any transport.
+    let other = |ack_bytes| [Some(Transport { ack_bytes, ..tcp.transport }), None, None];
+    let tight = Scheme { limiter: Limiter::PerFlow { epoch: US, budgets: [2_000; 8] }, others: other(3_000), ..tcp };
+    assert_eq!(run(&tight, (0, 1, 6)).unwrap(), "limiter: level 0 has 2000 bytes an epoch, less than a packet of 3000");
+    for limit in [Limit::Bytes(2_000), Limit::Time(16 * US)] {
+        let short = Scheme { queue: Queue::DropTail(limit), others: other(3_000), ..tcp };
+        assert!(run(&short, (0, 1, 6)).unwrap().ends_with("packet of 3000"));
+    }
+    let long = Scheme { limiter: Limiter::PerHost(PerHost::new(1_001 * S, [9_000; 8])), ..tcp };
+    assert_eq!(run(&long, (0, 1, 6)).unwrap(), "limiter: its epoch of 1001000000000000 ps is not above 0 and at most 1000 s");
     let none = Scheme { limiter: Limiter::PerHost(PerHost { limit: Some(0), ..PerHost::new(US, [9_000; 8]) }), ..tcp };
     assert_eq!(run(&none, (0, 1, 6)).unwrap(), "limiter: a limit of 0 packets lets none wait: use mode drop");
     let mut homa = Scheme::qjump_script();
@@ -494,6 +507,18 @@ fn wrong_input_is_told() {
     assert!(run(&homa, (0, 1, 6)).unwrap().starts_with("limiter: what it drops, Homa's receivers ask for again"));
     let short = Scheme { queue: Queue::DropTail(Limit::Bytes(1_000)), ..tcp };
     assert!(run(&short, (0, 1, 6)).unwrap().starts_with("queue: its limit of 1000 bytes"));
+    // Thresholds of RED that its average would not hold, by packets and by the link's rate, 1 Gb/s; and a longer time that it does.
+    let red = |min, max| {
+        let mut scheme = tcp;
+        scheme.queue = Queue::Red(Red::ns2(min, max, Limit::None));
+        run(&scheme, (0, 1, 6))
+    };
+    let largest = "is not below 2^37";
+    assert!(red(Limit::Packets(1), Limit::Packets(1 << 31)).unwrap().ends_with(largest));
+    assert!(red(Limit::Bytes(1), Limit::Bytes(1 << 37)).unwrap().ends_with(largest));
+    let time = red(Limit::Time(1), Limit::Time(8_000 << 37)).unwrap();
+    assert_eq!(time, format!("queue: at 1000000000 bit/s a threshold of 137438953472 bytes {largest}"));
+    assert_eq!(red(Limit::Time(1), Limit::Time(8_000 << 36)), None);
     assert_eq!(
         Sizes::new(&[(1, 0.0), (5, 0.5), (3, 1.0)]).unwrap_err().to_string(),
         "the point of 3 packets and share 1 is not above the one before it"

@@ -164,7 +164,7 @@ impl Sizes {
                 pair[1].0, pair[1].1
             )));
         }
-        let piece = |pair: &[(u32, f64)]| (pair[1].1 - pair[0].1) * f64::from(pair[0].0 + pair[1].0) / 2.0;
+        let piece = |pair: &[(u32, f64)]| (pair[1].1 - pair[0].1) * (f64::from(pair[0].0) + f64::from(pair[1].0)) / 2.0;
         let mean = points.windows(2).map(piece).sum::<f64>();
         Ok(Sizes { points: points.to_vec(), mean_bytes: mean * PAYLOAD })
     }
