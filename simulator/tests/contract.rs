@@ -446,6 +446,17 @@ fn wrong_input_is_told() {
     assert_eq!(drawn_at(0), None);
     assert_eq!(drawn_at(0).unwrap(), "host 0 has quantiles already");
     assert_eq!(drawn_at(2).unwrap(), "there is no host 2 among 2");
+    // A round trip of 35.18 s, of cables or of a host that draws.
+    let far = |seconds, most| {
+        let cable = Cable { delay: seconds * S, ..cable };
+        let mut far = Tree::new().switch("s").host("h").host("i").cable("h", "s", cable).cable("i", "s", cable).build().unwrap();
+        far.set_jitter(0, Quantiles::new(&[(0.0, 0), (100.0, most)]).unwrap()).unwrap();
+        Simulation::new(&far, &Scheme::tcp(), &Workload::of_sources(vec![]), 1).err().map(|error| error.to_string())
+    };
+    assert_eq!((far(8, S), far(0, 17 * S)), (None, None));
+    let round = "ps, which there and back is not below 35.18 s, the longest round trip";
+    assert_eq!(far(8, 2 * S).unwrap(), format!("network: a way through it may take 18000000000000 {round}"));
+    assert_eq!(far(20, 0).unwrap(), format!("network: a way through it may take 40000000000000 {round}"));
     let parse = |text: &str| Flows::parse(text).unwrap_err().to_string();
     assert_eq!(parse("0.1 0 1 6\n0.2 0 x 6"), "line 2: not seconds, source, destination and packets: 0.2 0 x 6");
     let topology = tree("i", "s").unwrap();
