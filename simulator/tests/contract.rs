@@ -446,17 +446,6 @@ fn wrong_input_is_told() {
     assert_eq!(drawn_at(0), None);
     assert_eq!(drawn_at(0).unwrap(), "host 0 has quantiles already");
     assert_eq!(drawn_at(2).unwrap(), "there is no host 2 among 2");
-    // A round trip of 35.18 s, of cables or of a host that draws.
-    let far = |seconds, most| {
-        let cable = Cable { delay: seconds * S, ..cable };
-        let mut far = Tree::new().switch("s").host("h").host("i").cable("h", "s", cable).cable("i", "s", cable).build().unwrap();
-        far.set_jitter(0, Quantiles::new(&[(0.0, 0), (100.0, most)]).unwrap()).unwrap();
-        Simulation::new(&far, &Scheme::tcp(), &Workload::of_sources(vec![]), 1).err().map(|error| error.to_string())
-    };
-    assert_eq!((far(8, S), far(0, 17 * S)), (None, None));
-    let round = "ps, which there and back is not below 35.18 s, the longest round trip";
-    assert_eq!(far(8, 2 * S).unwrap(), format!("network: a way through it may take 18000000000000 {round}"));
-    assert_eq!(far(20, 0).unwrap(), format!("network: a way through it may take 40000000000000 {round}"));
     let parse = |text: &str| Flows::parse(text).unwrap_err().to_string();
     assert_eq!(parse("0.1 0 1 6\n0.2 0 x 6"), "line 2: not seconds, source, destination and packets: 0.2 0 x 6");
     let topology = tree("i", "s").unwrap();
@@ -501,16 +490,6 @@ fn wrong_input_is_told() {
     assert_eq!((at(1 << 62), at((1 << 62) + 1).is_some()), (None, true));
     let tight = Scheme { limiter: Limiter::PerFlow { epoch: US, budgets: [1_000; 8] }, ..tcp };
     assert!(run(&tight, (0, 1, 6)).unwrap().starts_with("limiter: level 0 has 1000 bytes"));
-    // ACKs of any transport.
-    let other = |ack_bytes| [Some(Transport { ack_bytes, ..tcp.transport }), None, None];
-    let tight = Scheme { limiter: Limiter::PerFlow { epoch: US, budgets: [2_000; 8] }, others: other(3_000), ..tcp };
-    assert_eq!(run(&tight, (0, 1, 6)).unwrap(), "limiter: level 0 has 2000 bytes an epoch, less than a packet of 3000");
-    for limit in [Limit::Bytes(2_000), Limit::Time(16 * US)] {
-        let short = Scheme { queue: Queue::DropTail(limit), others: other(3_000), ..tcp };
-        assert!(run(&short, (0, 1, 6)).unwrap().ends_with("packet of 3000"));
-    }
-    let long = Scheme { limiter: Limiter::PerHost(PerHost::new(1_001 * S, [9_000; 8])), ..tcp };
-    assert_eq!(run(&long, (0, 1, 6)).unwrap(), "limiter: its epoch of 1001000000000000 ps is not above 0 and at most 1000 s");
     let none = Scheme { limiter: Limiter::PerHost(PerHost { limit: Some(0), ..PerHost::new(US, [9_000; 8]) }), ..tcp };
     assert_eq!(run(&none, (0, 1, 6)).unwrap(), "limiter: a limit of 0 packets lets none wait: use mode drop");
     let mut homa = Scheme::qjump_script();
@@ -518,11 +497,44 @@ fn wrong_input_is_told() {
     assert!(run(&homa, (0, 1, 6)).unwrap().starts_with("limiter: what it drops, Homa's receivers ask for again"));
     let short = Scheme { queue: Queue::DropTail(Limit::Bytes(1_000)), ..tcp };
     assert!(run(&short, (0, 1, 6)).unwrap().starts_with("queue: its limit of 1000 bytes"));
+    assert_eq!(
+        Sizes::new(&[(1, 0.0), (5, 0.5), (3, 1.0)]).unwrap_err().to_string(),
+        "the point of 3 packets and share 1 is not above the one before it"
+    );
+    assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp { shift: 4 }));
+}
+
+/// The same of what is beyond what the simulator can tell, or holds no packet of some transport.
+#[test]
+fn what_does_not_fit_is_told() {
+    let (tcp, cable) = (Scheme::tcp(), Cable { rate: 1_000_000_000, delay: 0 });
+    let pair = LeafSpine { racks: 1, hosts_per_rack: 2, spines: 0, edge: cable, uplink: cable };
+    let run = |scheme: &Scheme, pair: &LeafSpine, jitter| {
+        let mut topology = Topology::leaf_spine(pair).unwrap();
+        topology.set_jitter(0, Quantiles::new(&[(0.0, 0), (100.0, jitter)]).unwrap()).unwrap();
+        Simulation::new(&topology, scheme, &Workload::of_sources(vec![]), 1).err().map(|error| error.to_string())
+    };
+    // A round trip of 35.18 s, of cables or of a host that draws.
+    let far = |seconds, jitter| run(&tcp, &LeafSpine { edge: Cable { delay: seconds * S, ..cable }, ..pair }, jitter);
+    assert_eq!((far(8, S), far(0, 17 * S)), (None, None));
+    let round = "ps, which there and back is not below 35.18 s, the longest round trip";
+    assert_eq!(far(8, 2 * S).unwrap(), format!("network: a way through it may take 18000000000000 {round}"));
+    assert_eq!(far(20, 0).unwrap(), format!("network: a way through it may take 40000000000000 {round}"));
+    // ACKs of any transport.
+    let other = |ack_bytes| [Some(Transport { ack_bytes, ..tcp.transport }), None, None];
+    let tight = Scheme { limiter: Limiter::PerFlow { epoch: US, budgets: [2_000; 8] }, others: other(3_000), ..tcp };
+    assert_eq!(run(&tight, &pair, 0).unwrap(), "limiter: level 0 has 2000 bytes an epoch, less than a packet of 3000");
+    for limit in [Limit::Bytes(2_000), Limit::Time(16 * US)] {
+        let short = Scheme { queue: Queue::DropTail(limit), others: other(3_000), ..tcp };
+        assert!(run(&short, &pair, 0).unwrap().ends_with("packet of 3000"));
+    }
+    let long = Scheme { limiter: Limiter::PerHost(PerHost::new(1_001 * S, [9_000; 8])), ..tcp };
+    assert_eq!(run(&long, &pair, 0).unwrap(), "limiter: its epoch of 1001000000000000 ps is not above 0 and at most 1000 s");
     // Thresholds of RED that its average would not hold, by packets and by the link's rate, 1 Gb/s; and a longer time that it does.
     let red = |min, max| {
         let mut scheme = tcp;
         scheme.queue = Queue::Red(Red::ns2(min, max, Limit::None));
-        run(&scheme, (0, 1, 6))
+        run(&scheme, &pair, 0)
     };
     let largest = "is not below 2^37";
     assert!(red(Limit::Packets(1), Limit::Packets(1 << 31)).unwrap().ends_with(largest));
@@ -530,11 +542,6 @@ fn wrong_input_is_told() {
     let time = red(Limit::Time(1), Limit::Time(8_000 << 37)).unwrap();
     assert_eq!(time, format!("queue: at 1000000000 bit/s a threshold of 137438953472 bytes {largest}"));
     assert_eq!(red(Limit::Time(1), Limit::Time(8_000 << 36)), None);
-    assert_eq!(
-        Sizes::new(&[(1, 0.0), (5, 0.5), (3, 1.0)]).unwrap_err().to_string(),
-        "the point of 3 packets and share 1 is not above the one before it"
-    );
-    assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp { shift: 4 }));
 }
 
 /// Those of queues that no published scheme has.

@@ -148,7 +148,7 @@ impl Packet {
     #[inline]
     pub fn under_way(&self, now: Ps) -> Ps {
         let sent = Ps::from(self.echo & COARSE) << 32 | Ps::from(self.stamp) << STAMP | Ps::from(self.echo & FINE);
-        now.wrapping_sub(sent) & (Ps::from(SCALABLE) << 32) - 1
+        now.wrapping_sub(sent) & ((Ps::from(SCALABLE) << 32) - 1)
     }
 }
 
