@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
-use crate::core::time::{Ps, S};
-use crate::core::units::{Duration, Fraction, In, Octets};
+use crate::core::time::Ps;
+use crate::core::units::{Duration, Fraction, In, Octets, Unit};
 use crate::packet::{Kind, Packet};
 use crate::queue::limit::Limit;
 
@@ -203,7 +203,7 @@ pub struct CoDel {
 
 impl CoDel {
     pub(crate) fn check(&self) -> Result<()> {
-        if self.interval == 0 || self.interval > 1000 * S {
+        if self.interval == 0 || self.interval > Duration::MOST {
             return Err(Error::new(format!("an interval of {} ps is not above 0 and at most 1000 s", self.interval)));
         }
         Ok(())

@@ -5,6 +5,7 @@ use crate::apps::App;
 use crate::core::error::{Error, Result};
 use crate::core::rng::Rng;
 use crate::core::time::{Ps, S};
+use crate::core::units::{Instant, Unit};
 use crate::host::traffic::{check_ends, Source};
 use crate::net::topology::Topology;
 use crate::sim::published;
@@ -138,9 +139,6 @@ pub struct Sizes {
     pub(crate) mean_bytes: f64,
 }
 
-/// 53 days: far enough from the end of the clock for whatever follows.
-const LATEST: Ps = 1 << 62;
-
 /// Payload and wire size of a packet, with which the published scripts turn load into arrivals.
 const PAYLOAD: f64 = 1460.0;
 const WIRE: f64 = 1500.0;
@@ -207,8 +205,9 @@ impl Flows {
         for (flow, _) in &flows {
             let place = format!("flow at {} ps", flow.start);
             check_ends(&place, flow.src, flow.dst, topology)?;
-            if flow.start > LATEST {
-                return Err(Error::new(format!("{place}: it starts after {LATEST} ps: start it earlier, or raise the load")));
+            if flow.start > Instant::MOST {
+                let latest = Instant::MOST;
+                return Err(Error::new(format!("{place}: it starts after {latest} ps: start it earlier, or raise the load")));
             }
             if flow.packets == 0 || flow.packets >= 1 << 31 {
                 return Err(Error::new(format!("{place}: its size of {} packets is not between 1 and 2^31", flow.packets)));
