@@ -17,6 +17,31 @@
 #define MODULE_ALIAS_NET_SCH(id)	MODULE_ALIAS("net-sch-" id)
 #endif
 
+/* What waits is read without the lock where qdiscs are dumped */
+#ifndef HAVE_QDISC_QLEN_INC
+static inline void qdisc_qlen_inc(struct Qdisc *sch)
+{
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen + 1);
+}
+
+static inline void qdisc_qlen_dec(struct Qdisc *sch)
+{
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen - 1);
+}
+#endif
+
+#ifndef HAVE_QSTATS_BACKLOG_ADD
+static inline void qstats_backlog_add(struct Qdisc *sch, u32 bytes)
+{
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + bytes);
+}
+
+static inline void qstats_backlog_sub(struct Qdisc *sch, u32 bytes)
+{
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - bytes);
+}
+#endif
+
 /* After splitting: length and segment count that bstats and parents read. */
 static inline void compat_set_pkt_len(struct sk_buff *skb, unsigned int len)
 {

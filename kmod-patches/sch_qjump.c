@@ -442,8 +442,8 @@ static int qjump_append(struct sk_buff *skb, struct Qdisc *sch, struct qjump_lev
 	__qdisc_enqueue_tail(skb, &l->queue);
 	q->backlogged |= l->bit;
 	l->backlog += len;
-	sch->qstats.backlog += len;
-	sch->q.qlen++;
+	qstats_backlog_add(sch, len);
+	qdisc_qlen_inc(sch);
 	return NET_XMIT_SUCCESS;
 }
 
@@ -575,8 +575,8 @@ static struct sk_buff *qjump_take(struct Qdisc *sch, struct qjump_level *l)
 	l->backlog -= len;
 	l->packets++;
 	l->bytes += len;
-	sch->qstats.backlog -= len;
-	sch->q.qlen--;
+	qstats_backlog_sub(sch, len);
+	qdisc_qlen_dec(sch);
 	qdisc_bstats_update(sch, skb);
 	return skb;
 }
@@ -979,8 +979,8 @@ static void qjump_review(struct Qdisc *sch, struct qjump_level *l, bool was_limi
 
 	l->queue = (struct qdisc_skb_head) {};
 	l->backlog = 0;
-	sch->qstats.backlog -= backlog;
-	sch->q.qlen -= all.qlen;
+	qstats_backlog_sub(sch, backlog);
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen - all.qlen);
 	*n += all.qlen;
 	*bytes += backlog;
 	while ((skb = __qdisc_dequeue_head(&all))) {

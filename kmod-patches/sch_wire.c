@@ -346,7 +346,7 @@ static void wire_stamp(const struct wire_params *p, struct sk_buff *skb)
 {
 	skb_tx_timestamp(skb);
 	if (!p->orphan)
-		skb_shinfo(skb)->tx_flags &= ~SKBTX_SW_TSTAMP;
+		skb_shinfo(skb)->tx_flags &= ~SKBTX_ANY_SW_TSTAMP;
 }
 
 /* A frame has started that may overtake others: jitter was added to its time. */
@@ -955,6 +955,9 @@ static __always_inline void wire_start(struct Qdisc *sch, struct sk_buff *skb,
 	u64 arrival = cb->time;
 
 	cb->time = wire_occupy(q, start, len);
+	/* Before it is put among those in flight, whose tree lies over skb->dev */
+	if (unlikely(wire_to_be_stamped(skb)))
+		wire_stamp(&q->params, skb);
 	if (q->params.quantiles) {
 		wire_jitter_add(&q->jitter, &q->params, skb);
 		wire_flight_insert(&q->flight, skb);
@@ -964,8 +967,6 @@ static __always_inline void wire_start(struct Qdisc *sch, struct sk_buff *skb,
 	l->packets++;
 	l->bytes += len + WIRE_GAP;
 	trace_wire_frame(qdisc_dev(sch), cb->level, cb->len, arrival, wire_ceil(start), cb->time);
-	if (unlikely(wire_to_be_stamped(skb)))
-		wire_stamp(&q->params, skb);
 }
 
 /* Start the control frame that is due, if it was by that time; false: none was. */
@@ -1117,8 +1118,8 @@ static int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_
 		q->child_since = ktime_get_ns();
 		q->child_held = false;
 	}
-	sch->qstats.backlog += len;
-	sch->q.qlen++;
+	qstats_backlog_add(sch, len);
+	qdisc_qlen_inc(sch);
 	return NET_XMIT_SUCCESS;
 }
 
@@ -1141,7 +1142,7 @@ static __always_inline int wire_enqueue_frame(struct sk_buff *skb, struct Qdisc 
 	else if (!wire_queues_add(&q->queues, &q->params, sch, skb))
 		return compat_drop_at_limit(skb, sch, to_free);
 	qdisc_qstats_backlog_inc(sch, skb);
-	sch->q.qlen++;
+	qdisc_qlen_inc(sch);
 	return NET_XMIT_SUCCESS;
 }
 
@@ -1238,7 +1239,7 @@ static noinline struct sk_buff *wire_dequeue_frame(struct Qdisc *sch)
 	if (late > l->max_late)
 		l->max_late = late;
 	qdisc_qstats_backlog_dec(sch, skb);
-	sch->q.qlen--;
+	qdisc_qlen_dec(sch);
 	qdisc_bstats_update(sch, skb);
 	if (q->params.orphan)
 		skb_orphan(skb);

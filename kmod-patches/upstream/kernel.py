@@ -18,7 +18,14 @@ CASES = f"{TC_TESTING}/tc-tests/qdiscs/qjump.json"
 SELFTEST = "tools/testing/selftests/net/qjump.py"
 UAPI = "include/uapi/linux/pkt_sched.h"
 
-_HAS = ("HAVE_NET_GSO_H", "HAVE_PKT_SEGS", "HAVE_QDISC_DROP_REASON", "MODULE_ALIAS_NET_SCH")
+_HAS = (
+    "HAVE_NET_GSO_H",
+    "HAVE_PKT_SEGS",
+    "HAVE_QDISC_DROP_REASON",
+    "HAVE_QDISC_QLEN_INC",
+    "HAVE_QSTATS_BACKLOG_ADD",
+    "MODULE_ALIAS_NET_SCH",
+)
 """What compat.h asks for, and a tree of 7.x has."""
 
 _OWN_NAMES = {

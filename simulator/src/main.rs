@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The command line: speed over a list of flows, and one point of Figure 9.
+//! The command line: a scenario of a file; speed over a list of flows, on large networks and with a job; one point of Figure 9.
 
 mod shown;
 

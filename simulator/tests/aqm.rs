@@ -209,7 +209,7 @@ fn wrong_settings_are_told() {
     let profile = |min, max| with(Queue::Red(Red { profile: Profile { min, max, ..red.profile }, ..red }));
     assert_eq!(profile(Limit::Bytes(7), Limit::Packets(9)), "queue: min and max are not both in bytes, packets or time");
     assert_eq!(profile(Limit::Bytes(7), Limit::Bytes(6)), "queue: the thresholds 7 and 6 do not increase");
-    assert_eq!(profile(Limit::Bytes(7), Limit::Bytes(1 << 37)), "queue: a threshold of 137438953472 is not below 2^37");
+    assert_eq!(profile(Limit::Bytes(7), Limit::Bytes(1 << 37)), "queue: a threshold of 137438953472 bytes is not below 2^37");
     let never = Profile { max_p: 0, ..red.profile };
     let other = Queue::Red(Red { not_ect: Some(never), ..red });
     assert_eq!(with(other), "queue: not_ect: max_p: 0 millionths are not above 0 and at most 1");

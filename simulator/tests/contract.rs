@@ -413,7 +413,7 @@ const PINNED_TODAY: [u64; 5] = [
     9_035_583_451_406_228_859,
     15_791_423_531_381_685_587,
     17_076_856_548_132_300_199,
-    6_387_432_915_733_444_461,
+    3_781_448_329_103_239_149,
 ];
 
 /// A scheme's parts that do not fit, a network or traffic that cannot be: one sentence that says where.
@@ -481,6 +481,9 @@ fn wrong_input_is_told() {
     let rare = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 1e-9, count: 3_000 };
     let said = late(rare).unwrap();
     assert!(said.starts_with("flow at ") && said.ends_with("start it earlier, or raise the load"), "{said}");
+    let huge = Sizes::new(&[(1, 0.0), (u32::MAX, 1.0)]).unwrap();
+    let said = late(Flows::Drawn { arrivals: Arrivals::Poisson, sizes: huge, load: 0.5, count: 20 }).unwrap();
+    assert!(said.ends_with("packets is not between 1 and 2^31"), "{said}");
     let never = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 1e-300, count: 2 };
     assert!(late(never).unwrap().starts_with("flow at 18446744073709551615 ps: it starts after 4611686018427387904 ps"));
     let at = |start| late(Flows::List(vec![FlowSpec { start, src: 0, dst: 1, packets: 6 }]));
@@ -501,6 +504,46 @@ fn wrong_input_is_told() {
     assert!(matches!(Scheme::dctcp().transport.congestion, Congestion::Dctcp { shift: 4 }));
 }
 
+/// The same of what is beyond what the simulator can tell, or holds no packet of some transport.
+#[test]
+fn what_does_not_fit_is_told() {
+    let (tcp, cable) = (Scheme::tcp(), Cable { rate: 1_000_000_000, delay: 0 });
+    let pair = LeafSpine { racks: 1, hosts_per_rack: 2, spines: 0, edge: cable, uplink: cable };
+    let run = |scheme: &Scheme, pair: &LeafSpine, jitter| {
+        let mut topology = Topology::leaf_spine(pair).unwrap();
+        topology.set_jitter(0, Quantiles::new(&[(0.0, 0), (100.0, jitter)]).unwrap()).unwrap();
+        Simulation::new(&topology, scheme, &Workload::of_sources(vec![]), 1).err().map(|error| error.to_string())
+    };
+    // A round trip of 35.18 s, of cables or of a host that draws.
+    let far = |seconds, jitter| run(&tcp, &LeafSpine { edge: Cable { delay: seconds * S, ..cable }, ..pair }, jitter);
+    assert_eq!((far(8, S), far(0, 17 * S)), (None, None));
+    let round = "ps, which there and back is not below 35.18 s, the longest round trip";
+    assert_eq!(far(8, 2 * S).unwrap(), format!("network: a way through it may take 18000000000000 {round}"));
+    assert_eq!(far(20, 0).unwrap(), format!("network: a way through it may take 40000000000000 {round}"));
+    // ACKs of any transport.
+    let other = |ack_bytes| [Some(Transport { ack_bytes, ..tcp.transport }), None, None];
+    let tight = Scheme { limiter: Limiter::PerFlow { epoch: US, budgets: [2_000; 8] }, others: other(3_000), ..tcp };
+    assert_eq!(run(&tight, &pair, 0).unwrap(), "limiter: level 0 has 2000 bytes an epoch, less than a packet of 3000");
+    for limit in [Limit::Bytes(2_000), Limit::Time(16 * US)] {
+        let short = Scheme { queue: Queue::DropTail(limit), others: other(3_000), ..tcp };
+        assert!(run(&short, &pair, 0).unwrap().ends_with("packet of 3000"));
+    }
+    let long = Scheme { limiter: Limiter::PerHost(PerHost::new(1_001 * S, [9_000; 8])), ..tcp };
+    assert_eq!(run(&long, &pair, 0).unwrap(), "limiter: its epoch of 1001000000000000 ps is not above 0 and at most 1000 s");
+    // Thresholds of RED that its average would not hold, by packets and by the link's rate, 1 Gb/s; and a longer time that it does.
+    let red = |min, max| {
+        let mut scheme = tcp;
+        scheme.queue = Queue::Red(Red::ns2(min, max, Limit::None));
+        run(&scheme, &pair, 0)
+    };
+    let largest = "is not below 2^37";
+    assert!(red(Limit::Packets(1), Limit::Packets(1 << 31)).unwrap().ends_with(largest));
+    assert!(red(Limit::Bytes(1), Limit::Bytes(1 << 37)).unwrap().ends_with(largest));
+    let time = red(Limit::Time(1), Limit::Time(8_000 << 37)).unwrap();
+    assert_eq!(time, format!("queue: at 1000000000 bit/s a threshold of 137438953472 bytes {largest}"));
+    assert_eq!(red(Limit::Time(1), Limit::Time(8_000 << 36)), None);
+}
+
 /// Those of queues that no published scheme has.
 #[test]
 fn queues_are_pinned() {
@@ -508,11 +551,13 @@ fn queues_are_pinned() {
     let (min, max, limit) = (Limit::Bytes(15_000), Limit::Bytes(45_000), Limit::Packets(150));
     let codel = CoDel { limit, target: 20 * US, interval: 200 * US, protection: Protection::AckSyn };
     let pause = Pause { xoff: 30_000, xon: 15_000, buffer: 30_000 + Pause::headroom(2_700_000, 800, 1_500), per_level: false };
+    let mut dctcp = Scheme::dctcp();
+    dctcp.transport.ect_again = false;
     let schemes = [
-        Scheme { queue: Queue::Threshold { limit, threshold: Limit::Packets(20) }, ..Scheme::dctcp() },
-        Scheme { queue: Queue::Red(Red::ns2(min, max, limit)), ..Scheme::dctcp() },
+        Scheme { queue: Queue::Threshold { limit, threshold: Limit::Packets(20) }, ..dctcp },
+        Scheme { queue: Queue::Red(Red::ns2(min, max, limit)), ..dctcp },
         Scheme { queue: Queue::Red(Red::linux(min, max, limit)), ..Scheme::tcp() },
-        Scheme { queue: Queue::CoDel(codel), host_queue: Some(Queue::DropTail(Limit::None)), ..Scheme::dctcp() },
+        Scheme { queue: Queue::CoDel(codel), host_queue: Some(Queue::DropTail(Limit::None)), ..dctcp },
         Scheme { queue: Queue::DropTail(Limit::None), pause: Some(pause), ..Scheme::tcp() },
     ];
     let run = |scheme, seed| {

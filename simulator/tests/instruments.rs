@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use qjump_sim::{
-    Arrivals, FlowSpec, Flows, LeafSpine, LevelRed, Outcome, Ps, Queue, Scheme, Simulation, Sizes, TimeAware, Topology, Traced,
-    Watch, Wfq, Workload, NS, SERIES_BANDS, US,
+    Arrivals, Cable, FlowSpec, Flows, LeafSpine, LevelRed, Limit, Outcome, Ps, Queue, Scheme, Simulation, Sizes, TimeAware,
+    Topology, Traced, Watch, Wfq, Workload, MS, NS, S, SERIES_BANDS, US,
 };
 
 const NAMES: [&str; 5] = ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper"];
@@ -33,6 +33,10 @@ fn everything() -> Watch {
     Watch { ports: true, flows: true, every: Some(10 * US), until: None, most: None, traced: Some(Traced::All) }
 }
 
+fn everything_but_samples() -> Watch {
+    Watch { every: None, ..everything() }
+}
+
 fn plain(name: &str) -> Outcome {
     run(name, &search(), &Watch::default()).outcome()
 }
@@ -45,6 +49,18 @@ fn a_watched_run_has_the_same_outcome() {
         let sampled = Watch { every: Some(777 * NS), most: Some(64), ..Watch::default() };
         assert_eq!(run(name, &search(), &sampled).outcome(), expected, "{name}");
     }
+}
+
+/// So is one that stops on the way.
+#[test]
+fn a_watched_run_may_stop() {
+    let mut simulation =
+        Simulation::watched(&fabric(), &Scheme::named("dctcp", &fabric()).unwrap(), &search(), 1, &everything()).unwrap();
+    for stop in [0, 100 * US, 200 * US] {
+        simulation.run_until(stop);
+    }
+    simulation.run();
+    assert_eq!(simulation.outcome(), plain("dctcp"));
 }
 
 #[test]
@@ -80,6 +96,23 @@ fn waits_are_exact() {
     assert_eq!((counts.waited, counts.waited_most), (15 * 1_200 * NS, 5 * 1_200 * NS));
     let of: Vec<Ps> = simulation.trace().iter().filter(|hop| hop.kind == 0 && hop.seq == 5).map(|hop| hop.at).collect();
     assert_eq!(of, [9_900 * NS, 10_400 * NS, 10_900 * NS, 14_800 * NS]);
+}
+
+/// Also those that are longer than a time stamp lasts: 400 packets at once at 100 kbit/s, where each takes 0.12 s.
+#[test]
+fn long_waits_are_exact() {
+    let cable = Cable { rate: 100_000, delay: 0 };
+    let pair = LeafSpine { racks: 1, hosts_per_rack: 2, spines: 0, edge: cable, uplink: cable };
+    let mut scheme = Scheme { queue: Queue::DropTail(Limit::None), ..Scheme::tcp() };
+    (scheme.transport.initial_window, scheme.transport.max_window) = (400, 400);
+    (scheme.transport.min_rto, scheme.transport.max_rto) = (1_000 * S, 1_000 * S);
+    let flow = FlowSpec { start: 0, src: 0, dst: 1, packets: 400 };
+    let (topology, workload) = (Topology::leaf_spine(&pair).unwrap(), Workload::of_flows(Flows::List(vec![flow])));
+    let mut simulation = Simulation::watched(&topology, &scheme, &workload, 1, &everything_but_samples()).unwrap();
+    simulation.run();
+    let [(0, counts)] = simulation.flow_counts()[..] else { panic!("one flow") };
+    assert_eq!((counts.waited, counts.waited_most), (399 * 200 * 120 * MS, 399 * 120 * MS));
+    assert_eq!(simulation.outcome().counters.latency.max, 401 * 120 * MS);
 }
 
 #[test]

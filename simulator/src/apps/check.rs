@@ -3,11 +3,10 @@
 
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
+use crate::core::units::{Instant, Unit};
 use crate::host::traffic::check_ends;
 use crate::net::topology::Topology;
 
-/// 53 days, so far from the end of the clock that what follows fits too.
-const LATEST: Ps = 1 << 62;
 /// Counts fit a token, and the index of an event.
 const MOST: u32 = 1 << 29;
 
@@ -54,5 +53,6 @@ pub(crate) fn message(place: &str, what: &str, bytes: u64) -> Result<()> {
 /// The last of `count` times with this distance lies on the clock.
 pub(crate) fn schedule(place: &str, first: Ps, gap: Ps, count: u64) -> Result<()> {
     let last = u128::from(first) + u128::from(gap) * u128::from(count);
-    refuse(last > LATEST.into(), || format!("{place}: from {first} ps on, {count} times {gap} ps end after {LATEST} ps"))
+    let latest = Instant::MOST;
+    refuse(last > latest.into(), || format!("{place}: from {first} ps on, {count} times {gap} ps end after {latest} ps"))
 }

@@ -59,7 +59,7 @@ impl MapReduce {
             count(place, what, number)?;
         }
         let (fetches, share) = (u64::from(self.maps) * u64::from(self.reducers), self.map_bytes / u64::from(self.reducers));
-        if fetches >= u64::from(FETCH) {
+        if fetches >= u64::from(MOST_FETCHES) {
             return Err(Error::new(format!("{place}: {fetches} fetches are not below 2^30")));
         }
         if share == 0 || share >= 1 << 31 {
@@ -121,12 +121,13 @@ pub(crate) struct Job {
     results: MapReduceResult,
 }
 
-/// Tokens: a map, a reducer, or a fetch.
+/// Tokens of timers: the end of a map or of a reducer.
 const NUMBER: u32 = (1 << 30) - 1;
 const MAP: u32 = 0;
 const REDUCE: u32 = 2 << 30;
-const FETCH: u32 = 1 << 30;
 const BEGIN: u32 = u32::MAX;
+/// Fetches are fewer.
+const MOST_FETCHES: u32 = 1 << 30;
 
 impl Job {
     pub fn begin(spec: MapReduce, net: &mut Net) -> Self {

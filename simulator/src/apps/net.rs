@@ -115,9 +115,9 @@ impl Net<'_> {
 
     /// A flow sends nothing new any more.
     pub fn cut_short(&mut self, slot: u32, key: u32) {
-        let flow = &mut self.hosts.flows[slot as usize];
-        if flow.key == key && !flow.finished() && flow.cut_short() {
-            self.hosts.finish(self.network, slot);
+        let flow = &self.hosts.flows[slot as usize];
+        if flow.key == key && !flow.finished() {
+            self.hosts.cut_short(self.network, slot);
         }
     }
 }

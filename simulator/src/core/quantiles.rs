@@ -52,6 +52,11 @@ impl Quantiles {
         Ok(Quantiles { points })
     }
 
+    /// The largest draw.
+    pub(crate) fn most(&self) -> Ps {
+        self.points.last().map_or(0, |&(_, most)| most)
+    }
+
     /// What a share of the draws does not exceed.
     pub(crate) fn at(&self, share: u32) -> Ps {
         // The last point's share is the largest there is.

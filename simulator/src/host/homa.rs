@@ -9,7 +9,7 @@
 use crate::core::event::{HOST, TIMER};
 use crate::core::rng::mix;
 use crate::core::time::{Ps, S};
-use crate::host::hosts::Hosts;
+use crate::host::hosts::{Hosts, Notice};
 use crate::host::messages::{Host, Message};
 use crate::net::network::Network;
 use crate::packet::{Destination, Kind, Packet, AGAIN, NO_ECHO};
@@ -91,11 +91,15 @@ impl Hosts {
             marked: false,
             ect: false,
         };
+        if again {
+            self.tell(slot, Notice::Again);
+        }
         self.occupy(net.now, host, bytes);
         let release = self.send(net, packet);
         if release > net.now {
             let flow = &mut self.flows[slot as usize];
             flow.hold(self.manner.of(flow), net.now, release);
+            self.tell(slot, Notice::Held(release - net.now));
         }
     }
 
@@ -231,7 +235,8 @@ impl Hosts {
         // A grant that it had already is the answer to a probe.
         flow.hear(self.manner.of(flow), net.now, packet.echo != NO_ECHO || packet.seq > message.granted);
         if packet.echo == NO_ECHO {
-            message.granted = message.granted.max(packet.seq);
+            // It may have been cut short since.
+            message.granted = message.granted.max(packet.seq.min(flow.size()));
             message.level = packet.stamp as u8;
         } else if !flow.is_held(net.now) {
             message.again = (packet.echo, packet.seq.min(message.next));

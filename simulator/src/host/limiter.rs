@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
-use crate::core::units::{Budget, Duration, In};
+use crate::core::units::{Budget, Duration, In, Instant, Unit};
 use crate::host::admission::Aequitas;
 use crate::host::flow::Flow;
 
@@ -103,8 +103,8 @@ impl Limiter {
         if matches!(self, Limiter::PerHost(PerHost { limit: Some(0), .. })) {
             return Err(Error::new("limiter: a limit of 0 packets lets none wait: use mode drop"));
         }
-        if *epoch == 0 {
-            return Err(Error::new("limiter: its epoch is 0"));
+        if *epoch == 0 || *epoch > Duration::MOST {
+            return Err(Error::new(format!("limiter: its epoch of {epoch} ps is not above 0 and at most 1000 s")));
         }
         (0..).zip(budgets).try_for_each(|(level, _)| self.check_packet(level, ack.into()))
     }
@@ -167,7 +167,8 @@ impl HostLimiter {
         }
     }
 
-    /// When a packet that comes now is let go; none: it is dropped, as is whatever is larger than a budget.
+    /// When a packet that comes now is let go; none: it is dropped, as is whatever is larger than a budget, or would wait beyond the
+    /// last time that there is.
     pub fn release(&mut self, now: Ps, host: u32, level: u8, bytes: u64) -> Option<Ps> {
         let budget = self.rule.budgets[usize::from(level)];
         if budget == u64::MAX {
@@ -210,6 +211,9 @@ impl PerHost {
     fn takes(&self, waiting: Option<&mut VecDeque<Ps>>, now: Ps, release: Ps) -> bool {
         if release == now || self.mode == Mode::Drop {
             return release == now;
+        }
+        if release > Instant::MOST {
+            return false;
         }
         let (Some(limit), Some(waiting)) = (self.limit, waiting) else {
             return true;
@@ -302,6 +306,17 @@ mod tests {
             let expected = [0, 0, 1_000, 1_000, 2_000].map(Some);
             assert_eq!((&got[..5], got[5]), (&expected[..], None), "{epochs:?}");
             assert_eq!(&got[6..], [Some(2_000), Some(3_000), None, None], "{epochs:?}");
+        }
+    }
+
+    /// 4,611 epochs of 1,000 s are the time that there is: a packet beyond them never leaves.
+    #[test]
+    fn nothing_waits_beyond_the_end_of_time() {
+        for epochs in [Epochs::FirstPacket, Epochs::Aligned, Epochs::Rolling] {
+            let rule = PerHost { epochs, ..PerHost::new(Duration::MOST, [1_500; 8]) };
+            let mut limiter = HostLimiter::new(rule, 1);
+            let left = (0..20_000).filter_map(|_| limiter.release(0, 0, 0, 1_500)).collect::<Vec<Ps>>();
+            assert_eq!((left.len(), left.last()), (4_612, Some(&(4_611 * Duration::MOST))), "{epochs:?}");
         }
     }
 

@@ -38,6 +38,17 @@ pub(crate) struct Homa {
 }
 
 impl Homa {
+    /// A message has no more packets than these. What its receiver has asked for beyond them is not sent; once the rest has come, the
+    /// sender's next probe tells it.
+    pub fn cut_short(&mut self, slot: u32, size: u32) {
+        // Only flows that are messages are known here.
+        if let Some(message) = self.messages.get_mut(slot as usize) {
+            message.granted = message.granted.min(size);
+            message.asked = message.asked.min(size);
+            message.again.1 = message.again.1.min(size);
+        }
+    }
+
     /// Packets that a message may send now.
     pub fn ready(&self, slot: u32) -> bool {
         let message = &self.messages[slot as usize];

@@ -55,7 +55,7 @@ pub struct Latency {
     pub packets: u64,
     /// Sum of their times, in ps.
     pub sum: u128,
-    /// Largest of them, exact below 35 s.
+    /// Largest of them, exact below 26 days.
     pub max: Ps,
 }
 

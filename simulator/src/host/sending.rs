@@ -170,6 +170,16 @@ impl Hosts {
         self.free_if_done(slot);
     }
 
+    /// A flow sends nothing new any more.
+    pub(crate) fn cut_short(&mut self, net: &mut Network, slot: u32) {
+        let flow = &mut self.flows[slot as usize];
+        if flow.cut_short() {
+            self.finish(net, slot);
+        } else {
+            self.homa.cut_short(slot, flow.size());
+        }
+    }
+
     /// Stray packets and timers of a flow that has ended still name its slot.
     pub(crate) fn free_if_done(&mut self, slot: u32) {
         let flow = &self.flows[slot as usize];

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, MS, S};
-use crate::core::units::{Duration, In, Octets};
+use crate::core::units::{Duration, In, Octets, Unit};
 pub use crate::host::congestion::Congestion;
 use crate::host::congestion::Windows;
 use crate::packet::Kind;
@@ -154,7 +154,7 @@ impl Transport {
             )
         } else if self.max_window >= 1 << 15 {
             format!("transport: a window of {} packets is not below 32768", self.max_window)
-        } else if self.min_rto == 0 || self.min_rto > self.max_rto || self.max_rto > 1000 * S {
+        } else if self.min_rto == 0 || self.min_rto > self.max_rto || self.max_rto > Duration::MOST {
             format!(
                 "transport: the smallest timeout of {} ms is not between 0 and the largest, {} ms, or that is above 1000 s",
                 self.min_rto / MS,
@@ -170,7 +170,7 @@ impl Transport {
     fn wrong_wait(&self) -> Option<String> {
         let wrong = if self.delayed_ack == Some(0) {
             "transport: an ACK delayed by 0 ps is none: leave the delay out".to_owned()
-        } else if self.delayed_ack.is_some_and(|delay| delay > 1000 * S) {
+        } else if self.delayed_ack.is_some_and(|delay| delay > Duration::MOST) {
             "transport: ACKs are delayed by more than 1000 s".to_owned()
         } else if self.least_window == 0 || self.least_window > self.max_window {
             format!("transport: a least window of {} packets is not 1 to the largest one", self.least_window)

@@ -16,16 +16,16 @@ pub(crate) struct Equipment {
     pub trunk_queue: Option<Queue>,
     /// Flow control of all links, or of their levels; none: no pauses.
     pub pause: Option<Pause>,
-    /// Bytes of a full packet, of which each queue holds at least one.
-    pub data_bytes: u16,
+    /// Bytes of the largest packet of any transport, of which each queue holds at least one.
+    pub largest: u16,
 }
 
 impl Equipment {
     pub fn check(&self) -> Result<()> {
-        self.queue.check("queue", self.data_bytes)?;
+        self.queue.check("queue", self.largest)?;
         for (place, queue) in [("host_queue", &self.host_queue), ("trunk_queue", &self.trunk_queue)] {
             if let Some(queue) = queue {
-                queue.check(place, self.data_bytes)?;
+                queue.check(place, self.largest)?;
             }
         }
         let Some(pause) = self.pause else {
@@ -39,12 +39,12 @@ impl Equipment {
                 return Err(Error::new(format!("{place}: a pause of levels needs a queue that serves by level")));
             }
         }
-        pause.check(self.data_bytes)
+        pause.check(self.largest)
     }
 
     /// The same queue everywhere.
     #[cfg(test)]
     pub fn all(queue: Queue) -> Self {
-        Equipment { queue, host_queue: None, trunk_queue: None, pause: None, data_bytes: 1500 }
+        Equipment { queue, host_queue: None, trunk_queue: None, pause: None, largest: 1500 }
     }
 }

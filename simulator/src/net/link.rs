@@ -147,11 +147,14 @@ impl Links {
     fn add(&mut self, cable: &Cable, to: Node, queue: Queue, equipment: &Equipment, seed: u64) -> Result<()> {
         let per_byte = ps_per_byte(cable.rate)?;
         let time = |bytes: u64| bytes.saturating_mul(u64::from(per_byte));
+        if let Queue::Red(red) = &queue {
+            red.check_times(per_byte).map_err(|error| Error::new(format!("queue: at {} bit/s {error}", cable.rate)))?;
+        }
         let gate = Gate::new(&queue, per_byte, Rng::new(seed, STREAMS + self.all.len() as u64));
-        let data = u64::from(equipment.data_bytes);
-        if gate.limits().0 < data {
-            let bytes = gate.limits().0;
-            return Err(Error::new(format!("queue: at {} bit/s its limit holds {bytes} bytes, no packet of {data}", cable.rate)));
+        let (bytes, largest) = (gate.limits().0, u64::from(equipment.largest));
+        if bytes < largest {
+            let rate = cable.rate;
+            return Err(Error::new(format!("queue: at {rate} bit/s its limit holds {bytes} bytes, no packet of {largest}")));
         }
         if let Some(watch) = &mut self.watch {
             watch.push(Watched::default());
@@ -232,7 +235,7 @@ impl Links {
                     return Offered::Dropped;
                 }
                 if backlog > class.mark {
-                    packet.marked |= link.above && packet.kind == Kind::Data;
+                    packet.marked |= link.above && packet.ect && packet.kind == Kind::Data;
                     link.above = true;
                 } else {
                     link.above = false;

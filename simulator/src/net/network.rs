@@ -11,7 +11,7 @@ use crate::net::pause::reverse;
 use crate::net::routes::{Routes, Routing};
 use crate::net::stats::{End, PortResult};
 use crate::net::topology::{Change, Node, Topology};
-use crate::packet::{Kind, Pool, KINDS};
+use crate::packet::{Kind, Pool, KINDS, STAMPS};
 
 /// So many events ahead packets are fetched: 10 % less time a hop on 10,000 hosts, no other on 144.
 const SOON: usize = 8;
@@ -59,6 +59,12 @@ impl Network {
         }
         if !topology.changes.is_empty() && equipment.pause.is_some() {
             return Err(Error::new("pause: no link may fail that is paused"));
+        }
+        let way = topology.longest_way();
+        if 2 * way >= STAMPS.into() {
+            return Err(Error::new(format!(
+                "network: a way through it may take {way} ps, which there and back is not below 35.18 s, the longest round trip"
+            )));
         }
         Ok(Network {
             now: 0,

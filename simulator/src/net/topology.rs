@@ -151,6 +151,23 @@ impl Topology {
         }
     }
 
+    /// What the cables of a way between two hosts take at most, and a host that draws.
+    pub(crate) fn longest_way(&self) -> u128 {
+        let (mut most, mut sum) = (0, 0);
+        for (_, _, cable) in &self.trunks {
+            most = cable.delay.max(most);
+            sum += u128::from(cable.delay);
+        }
+        // No way crosses a switch twice.
+        let trunks = match self.shape {
+            Shape::LeafSpine { .. } => 2,
+            Shape::Tree | Shape::Graph => self.switches - 1,
+        };
+        let edge = self.hosts.iter().map(|(_, cable)| cable.delay).max().unwrap_or(0);
+        let drawn = self.jitter.values().map(Quantiles::most).max().unwrap_or(0);
+        2 * u128::from(edge) + (u128::from(most) * u128::from(trunks)).min(sum) + u128::from(drawn)
+    }
+
     /// Picoseconds per byte of the slowest host's cable, on which loads and levels are reckoned.
     pub(crate) fn slowest_edge(&self) -> Result<u32> {
         let rate = self.hosts.iter().map(|(_, cable)| cable.rate).min();

@@ -29,7 +29,7 @@ pub(crate) struct Packet {
     /// Data: its number in the flow. ACK: how many packets from the first on have arrived. Datagram: low half of `created`.
     pub seq: u32,
     /// ACK: number of the packet that it answers, which is all that a selective acknowledgement tells here. Datagram: high half.
-    /// Data: [`CWR`], [`AGAIN`], [`SCALABLE`] and below them what `stamp` leaves out of the time.
+    /// Data: [`CWR`], [`AGAIN`], [`SCALABLE`] and below them what `stamp` leaves out of the time, above it and below.
     pub echo: u32,
     /// When data left the host, in units of [`STAMP`]; an ACK brings it back. Datagram of an application: its token.
     pub stamp: u32,
@@ -75,17 +75,20 @@ pub(crate) const AGAIN: u32 = 1 << 30;
 /// In `echo` of ECN-capable data: its sender answers marks in proportion to their share (RFC 9331, section 4.1: ECT(1)).
 pub(crate) const SCALABLE: u32 = 1 << 29;
 
-/// log2 of the unit of time stamps, 8.192 ns: 32 bits of it last 35 s, longer than any round trip.
+/// log2 of the unit of time stamps, 8.192 ns: 32 bits of it last 35 s, longer than the cables of any way there and back.
 const STAMP: u32 = 13;
-/// What a time stamp leaves out.
+/// What a time stamp lasts.
+pub(crate) const STAMPS: Ps = 1 << (32 + STAMP);
+/// What a time stamp leaves out, in `echo` of data: the last 13 bits of the time, and those above the stamp's, 32 places lower.
 const FINE: u32 = (1 << STAMP) - 1;
+const COARSE: u32 = SCALABLE - 1 - FINE;
 
 /// `now` as a time stamp.
 pub(crate) fn stamp(now: Ps) -> u32 {
     (now >> STAMP) as u32
 }
 
-/// Time since the stamp was taken, 8.192 ns too long at most.
+/// Time since the stamp was taken, 8.192 ns too long at most, and without multiples of [`STAMPS`].
 pub(crate) fn since(stamped: u32, now: Ps) -> Ps {
     Ps::from(stamp(now).wrapping_sub(stamped)) << STAMP
 }
@@ -138,14 +141,14 @@ impl Packet {
     #[inline]
     pub fn set_sent(&mut self, now: Ps) {
         self.stamp = stamp(now);
-        self.echo |= now as u32 & FINE;
+        self.echo |= now as u32 & FINE | (now >> 32) as u32 & COARSE;
     }
 
-    /// How long data has been under way, exactly, if less than 35 s.
+    /// How long data has been under way, exactly, if less than 26 days.
     #[inline]
     pub fn under_way(&self, now: Ps) -> Ps {
-        let sent = Ps::from(self.stamp) << STAMP | Ps::from(self.echo & FINE);
-        now.wrapping_sub(sent) & ((1 << (32 + STAMP)) - 1)
+        let sent = Ps::from(self.echo & COARSE) << 32 | Ps::from(self.stamp) << STAMP | Ps::from(self.echo & FINE);
+        now.wrapping_sub(sent) & ((Ps::from(SCALABLE) << 32) - 1)
     }
 }
 
@@ -202,6 +205,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::time::S;
 
     #[test]
     fn packets_are_small() {
@@ -220,10 +224,10 @@ mod tests {
         let mut pool = Pool::default();
         let echo = CWR | AGAIN | SCALABLE;
         let handle = pool.add(Packet { echo, kind: Kind::Data, ect: true, ..Packet::datagram(0, 1, 0, 1500) });
-        for sent in [0, 8_191, 8_192, (1 << 45) - 1, (1 << 45) + 12_345, (3 << 45) - 7] {
+        for sent in [0, 8_191, 8_192, (1 << 45) - 1, (1 << 45) + 12_345, (3 << 45) - 7, (1 << 61) - 1, (3 << 61) + 5] {
             let mut packet = *pool.get(handle);
             packet.set_sent(sent);
-            for took in [0, 1, 8_191, 14_680_001, 34 * crate::core::time::S] {
+            for took in [0, 1, 8_191, 14_680_001, 34 * S, 36 * S, 40 * S, 1_000_000 * S, (1 << 61) - 1] {
                 assert_eq!(packet.under_way(sent + took), took);
             }
             assert_eq!(packet.echo & (CWR | AGAIN | SCALABLE), CWR | AGAIN | SCALABLE);

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
-use crate::core::time::{Ps, S};
-use crate::core::units::{Duration, Fraction, In, Octets};
+use crate::core::time::Ps;
+use crate::core::units::{Duration, Fraction, In, Octets, Unit};
 use crate::packet::{Kind, Packet};
 use crate::queue::limit::Limit;
 
@@ -13,7 +13,7 @@ use crate::queue::limit::Limit;
 pub(crate) const MILLION: u32 = 1_000_000;
 /// The largest average weighs a sample with 2^-16.
 const LARGEST_WEIGHT: u32 = 16;
-/// Thresholds are below, so that an average with 24 fractional bits fits.
+/// Thresholds, in bytes, are below, so that an average with 24 fractional bits fits.
 const LARGEST_THRESHOLD: u64 = 1 << 37;
 
 /// Which packets that are not ECN-capable active queue management queues where it would drop them. What is ECN-capable is marked.
@@ -129,9 +129,9 @@ impl Red {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        self.profile.check()?;
+        self.profile.check(self.mean_packet)?;
         if let Some(other) = self.not_ect {
-            other.check().map_err(|error| Error::new(format!("not_ect: {error}")))?;
+            other.check(self.mean_packet).map_err(|error| Error::new(format!("not_ect: {error}")))?;
         }
         if self.weight > LARGEST_WEIGHT {
             return Err(Error::new(format!("a weight of 2^-{} is less than 2^-{LARGEST_WEIGHT}, the least", self.weight)));
@@ -144,21 +144,39 @@ impl Red {
             _ => Ok(()),
         }
     }
+
+    /// Says which thresholds in time are too large on a link of this rate.
+    pub(crate) fn check_times(&self, ps_per_byte: u32) -> Result<()> {
+        let times = std::iter::once(self.profile).chain(self.not_ect).filter_map(|profile| match profile.max {
+            Limit::Time(max) => Some(max / u64::from(ps_per_byte)),
+            _ => None,
+        });
+        times.into_iter().try_for_each(check_threshold)
+    }
+}
+
+/// `max`: in bytes.
+fn check_threshold(max: u64) -> Result<()> {
+    if max >= LARGEST_THRESHOLD {
+        return Err(Error::new(format!("a threshold of {max} bytes is not below 2^37")));
+    }
+    Ok(())
 }
 
 impl Profile {
-    pub(crate) fn check(&self) -> Result<()> {
-        let (min, max) = match (self.min, self.max) {
-            (Limit::Bytes(min), Limit::Bytes(max)) | (Limit::Time(min), Limit::Time(max)) => (min, max),
-            (Limit::Packets(min), Limit::Packets(max)) => (min.into(), max.into()),
+    /// `mean`: bytes of a mean packet.
+    pub(crate) fn check(&self, mean: u16) -> Result<()> {
+        let (min, max, bytes) = match (self.min, self.max) {
+            (Limit::Bytes(min), Limit::Bytes(max)) => (min, max, max),
+            (Limit::Packets(min), Limit::Packets(max)) => (min.into(), max.into(), u64::from(max) * u64::from(mean)),
+            // What a time holds depends on the link.
+            (Limit::Time(min), Limit::Time(max)) => (min, max, 0),
             _ => return Err(Error::new("min and max are not both in bytes, packets or time")),
         };
         if min > max || max == 0 {
             return Err(Error::new(format!("the thresholds {min} and {max} do not increase")));
         }
-        if max >= LARGEST_THRESHOLD {
-            return Err(Error::new(format!("a threshold of {max} is not below 2^37")));
-        }
+        check_threshold(bytes)?;
         if self.max_p == 0 || self.max_p > MILLION {
             return Err(Error::new(format!("max_p: {} millionths are not above 0 and at most 1", self.max_p)));
         }
@@ -185,7 +203,7 @@ pub struct CoDel {
 
 impl CoDel {
     pub(crate) fn check(&self) -> Result<()> {
-        if self.interval == 0 || self.interval > 1000 * S {
+        if self.interval == 0 || self.interval > Duration::MOST {
             return Err(Error::new(format!("an interval of {} ps is not above 0 and at most 1000 s", self.interval)));
         }
         Ok(())

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use crate::packet::{Kind, Pool};
+use crate::queue::priority::is_enough;
 
 /// The packets of a flow that wait.
 #[derive(Debug)]
@@ -18,6 +19,18 @@ struct Line {
     bytes: u64,
     /// Bytes that it may send now.
     deficit: u64,
+}
+
+impl Line {
+    /// Sizes of its newest packets, as long as it is longer than `own` with them.
+    fn beyond<'a>(&'a self, own: u64, pool: &'a Pool) -> impl Iterator<Item = u16> + 'a {
+        let mut left = self.bytes;
+        self.packets.iter().rev().map(|&handle| pool.get(handle).bytes).take_while(move |&bytes| {
+            let longer = left > own;
+            left -= u64::from(bytes);
+            longer
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -45,12 +58,14 @@ impl RoundRobin {
         // Sources of datagrams are numbered apart from flows, whose slots stay below 2^29.
         let flow = if packet.kind == Kind::Datagram { packet.flow | 1 << 31 } else { packet.flow };
         let own = self.lines.iter().find(|line| line.flow == flow).map_or(0, |line| line.bytes) + bytes;
+        let over = (self.bytes + bytes).saturating_sub(self.limit);
+        // None is given up for one that does not fit even so.
+        if over > 0 && !is_enough(self.lines.iter().flat_map(|line| line.beyond(own, pool)), over) {
+            return false;
+        }
         while self.bytes + bytes > self.limit {
-            let longest = (0..self.lines.len()).max_by_key(|&place| self.lines[place].bytes);
-            match longest.filter(|&place| self.lines[place].bytes > own) {
-                Some(place) => evicted.extend(self.take(place, VecDeque::pop_back, pool)),
-                None => return false,
-            }
+            let Some(longest) = (0..self.lines.len()).max_by_key(|&place| self.lines[place].bytes) else { return false };
+            evicted.extend(self.take(longest, VecDeque::pop_back, pool));
         }
         let place = self.lines.iter().position(|line| line.flow == flow).unwrap_or(self.lines.len());
         if place == self.lines.len() {
@@ -158,6 +173,23 @@ mod tests {
         let order: Vec<u32> = std::iter::from_fn(|| queue.pop(&pool)).collect();
         assert_eq!(order, [long[0], other, long[1]]);
         assert_eq!((queue.bytes(), queue.len()), (0, 0));
+    }
+
+    /// Two flows of 1,500 and 1,000 bytes fill the queue. One of 1,000 would have to take 1,000 from what is longer, which gives up 500;
+    /// one of 900 takes both of the longer one's packets.
+    #[test]
+    fn nothing_is_given_up_in_vain() {
+        let (mut pool, mut queue, mut evicted) = (Pool::default(), RoundRobin::new(2_500, 1_500), Vec::new());
+        for (flow, bytes) in [(1, 1_000), (1, 500), (2, 1_000)] {
+            let handle = packet(&mut pool, flow, bytes);
+            assert!(queue.push(handle, &pool, &mut evicted));
+        }
+        let large = packet(&mut pool, 3, 1_000);
+        assert!(!queue.push(large, &pool, &mut evicted));
+        assert_eq!((evicted.len(), queue.bytes()), (0, 2_500));
+        let small = packet(&mut pool, 3, 900);
+        assert!(queue.push(small, &pool, &mut evicted));
+        assert_eq!((evicted.len(), queue.bytes()), (2, 1_900));
     }
 
     /// Theorem 2 of the paper, over every interval: while flows wait, what two of them have been sent differs by no more than the

@@ -33,8 +33,8 @@ pub struct DualPi2 {
 }
 
 impl DualPi2 {
-    /// The RFC's defaults, which are the Internet's: a target of 15 ms, updates every 16 ms, gains of 0.16 and 3.2, coupling 2, a ramp
-    /// from 0.8 to 1.2 ms, a tenth of the link for what is classic.
+    /// Linux's defaults (`sch_dualpi2`), which are the Internet's: a target of 15 ms, updates every 16 ms, gains of 0.16 and 3.2,
+    /// coupling 2, a ramp from 0.8 to 1.2 ms, a tenth of the link for what is classic.
     pub fn rfc9332(limit: u64) -> Self {
         let control = Integral { target: 15 * MS, update: 16 * MS, alpha: 160, beta: 3_200 };
         DualPi2 { limit, control, coupling: 2, least: 800 * US, range: 400 * US, classic_share: 10 }
@@ -128,11 +128,13 @@ impl Dual {
             if !acts {
                 return Some((handle, false));
             }
-            // Where marks are no more than all packets, L4S is dropped as what is classic (section 4.2.3).
-            let overload = scalable && f64::from(self.rule.coupling) * self.p >= 1.0 && self.drops.next(self.p * self.p);
+            // Where marks say no more, for all of L4S has one, nothing is marked instead of dropped, and L4S is dropped as what is
+            // classic (section 4.2.3).
+            let overload = f64::from(self.rule.coupling) * self.p >= 1.0;
+            let drops = overload && (!scalable || self.drops.next(self.p * self.p));
             let packet = pool.get_mut(handle);
-            if packet.ect && !overload {
-                packet.marked = true;
+            if packet.ect && !drops {
+                packet.mark();
                 return Some((handle, true));
             }
             dropped.push(handle);
@@ -226,8 +228,28 @@ mod tests {
         assert_eq!(fates(0.0, data(true, true)), [10_000, 0, 0]);
         // Overload: all are marked that are not dropped, at p'^2 = 1/4.
         assert_eq!(fates(0.5, data(true, true)), [0, 7_500, 2_500]);
+        // What is classic is dropped then, whether it may be marked or not.
+        assert_eq!(fates(0.5, data(false, true)), [7_500, 0, 2_500]);
         // SCALABLE alone is not enough: what is not ECN-capable is classic.
         assert_eq!(fates(0.125, data(true, false)), [9_844, 0, 156]);
+    }
+
+    /// An ACK's mark is the echo of one, which no queue sets, also where an ACK may be marked instead of dropped.
+    #[test]
+    fn acks_are_not_marked() {
+        let (mut pool, mut queue) = dual(0.5);
+        let ack = Packet { kind: Kind::Ack, ect: true, ..Packet::datagram(0, 0, 0, 40) };
+        queue.rule.coupling = 1;
+        for _ in 0..8 {
+            let handle = pool.add(ack);
+            queue.push(0, handle, &pool);
+        }
+        let (mut sent, mut dropped) = (0, Vec::new());
+        while let Some((handle, _)) = queue.pop(0, &mut pool, &mut dropped) {
+            assert!(!pool.get(handle).marked);
+            sent += 1;
+        }
+        assert_eq!((sent, dropped.len()), (8, 0));
     }
 
     /// Appendix A.1: a ramp from 0.8 to 1.2 ms, of all but the last packet.

@@ -109,7 +109,7 @@ impl Gate {
             _ if full => false,
             Rule::Tail => false,
             Rule::Marking { threshold, above } => {
-                let again = *above && packet.kind == Kind::Data;
+                let again = *above && packet.ect && packet.kind == Kind::Data;
                 *above = found.bytes > *threshold;
                 *above && again
             }

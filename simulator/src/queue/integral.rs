@@ -5,10 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
 use crate::core::time::{Ps, S, US};
-use crate::core::units::{Duration, Gain, In};
-
-/// The longest time.
-const LONGEST: Ps = 1_000 * S;
+use crate::core::units::{Duration, Gain, In, Unit};
 
 /// A controller's settings: by every `update` a probability grows by `alpha` (delay - `target`) + `beta` (delay - the last one).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,10 +28,10 @@ pub struct Integral {
 impl Integral {
     pub(crate) fn check(&self) -> Result<()> {
         let Integral { target, update, .. } = self;
-        if *target == 0 || *target > LONGEST {
+        if *target == 0 || *target > Duration::MOST {
             return Err(Error::new(format!("a target of {target} ps is not above 0 and at most 1000 s")));
         }
-        if !(US..=LONGEST).contains(update) {
+        if !(US..=Duration::MOST).contains(update) {
             return Err(Error::new(format!("updates every {update} ps are not 1 us to 1000 s apart")));
         }
         if self.alpha == 0 || self.alpha.max(self.beta) > 1 << 50 {

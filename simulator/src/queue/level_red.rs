@@ -39,7 +39,7 @@ impl LevelRed {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        Profile { min: Limit::Bytes(self.min), max: Limit::Bytes(self.max), max_p: self.max_p }.check()?;
+        Profile { min: Limit::Bytes(self.min), max: Limit::Bytes(self.max), max_p: self.max_p }.check(1)?;
         self.wfq().map_or(Ok(()), |wfq| wfq.check())
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::packet::{Kind, Packet, Pool};
+use crate::queue::priority::is_enough;
 
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -47,18 +48,19 @@ impl Remaining {
         let Packet { flow, rank, bytes, kind, .. } = *pool.get(handle);
         // Sources of datagrams are numbered apart from flows, whose slots stay below 2^29.
         let flow = if kind == Kind::Datagram { flow | 1 << 31 } else { flow };
+        let over = (self.bytes + u64::from(bytes)).saturating_sub(self.limit);
+        let behind = self.data.iter().filter(|waiting| waiting.rank > rank);
+        // None is pushed out for one that does not fit even so.
+        if over > 0 && !is_enough(behind.map(|waiting| waiting.bytes), over) {
+            return false;
+        }
         while self.bytes + u64::from(bytes) > self.limit {
             // Of equal ranks the last comes last: the newest of them goes, and the arriving one before it.
-            let worst = (0..self.data.len()).max_by_key(|&i| self.data[i].rank);
-            match worst {
-                Some(i) if self.data[i].rank > rank => {
-                    let victim = self.data.remove(i);
-                    self.served = None;
-                    self.bytes -= u64::from(victim.bytes);
-                    evicted.push(victim.handle);
-                }
-                _ => return false,
-            }
+            let Some(worst) = (0..self.data.len()).max_by_key(|&i| self.data[i].rank) else { return false };
+            let victim = self.data.remove(worst);
+            self.served = None;
+            self.bytes -= u64::from(victim.bytes);
+            evicted.push(victim.handle);
         }
         self.bytes += u64::from(bytes);
         if rank == 0 {
@@ -113,6 +115,22 @@ mod tests {
     fn packet(pool: &mut Pool, flow: u32, rank: u32, bytes: u16) -> u32 {
         let kind = if rank == 0 { Kind::Ack } else { Kind::Data };
         pool.add(Packet { rank, kind, ..Packet::datagram(flow, 0, 0, bytes) })
+    }
+
+    /// 3,000 bytes, of which those with more left than 9 packets give up 50: too few for one of 1,500, enough for one of 50.
+    #[test]
+    fn nothing_is_pushed_out_in_vain() {
+        let (mut pool, mut queue, mut evicted) = (Pool::default(), Remaining::new(3_000), Vec::new());
+        for (rank, bytes) in [(1, 1_500), (9, 1_450), (40, 20), (30, 30)] {
+            let handle = packet(&mut pool, rank, rank, bytes);
+            assert!(queue.push(handle, &pool, &mut evicted));
+        }
+        let large = packet(&mut pool, 5, 9, 1_500);
+        assert!(!queue.push(large, &pool, &mut evicted));
+        assert_eq!((evicted.len(), queue.bytes()), (0, 3_000));
+        let small = packet(&mut pool, 5, 9, 50);
+        assert!(queue.push(small, &pool, &mut evicted));
+        assert_eq!((evicted.len(), queue.bytes()), (2, 3_000));
     }
 
     #[test]

@@ -9,12 +9,12 @@ use crate::core::rng::Rng;
 use crate::core::time::{Ps, MS};
 use crate::core::units::{Duration, Fraction, In};
 use crate::packet::Packet;
-use crate::queue::aqm::Protection;
+use crate::queue::aqm::{Protection, MILLION};
 use crate::queue::integral::Integral;
 use crate::queue::limit::Limit;
 
-/// Proportional integral controller enhanced (RFC 8033, sections 4 and 5), without its optional parts but marks and the accumulated
-/// probability.
+/// Proportional integral controller enhanced (RFC 8033, section 4); of what is optional (section 5) with marks, the accumulated
+/// probability and the cap of its changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pie {
@@ -47,8 +47,6 @@ impl Pie {
     }
 }
 
-/// A probability of 1, in millionths.
-const MILLION: u32 = 1_000_000;
 /// Bytes of a mean packet, two of which may always wait (`MEAN_PKTSIZE`).
 const MEAN_PACKET: u64 = 1_024;
 /// Below the first sum of probabilities since the last drop nothing is dropped, from the second on the next is.

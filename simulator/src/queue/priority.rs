@@ -29,11 +29,12 @@ impl Bands {
     pub fn push(&mut self, handle: u32, pool: &mut Pool, evicted: &mut Vec<u32>) -> bool {
         let packet = pool.get(handle);
         let (rank, bytes) = (packet.rank.min(BANDS as u32 - 1), u64::from(packet.bytes));
+        let over = (self.bytes + bytes).saturating_sub(self.limit);
+        if over > 0 && !self.spares(over, rank, pool) {
+            return false;
+        }
         while self.bytes + bytes > self.limit {
-            let worst = match self.occupied.checked_ilog2() {
-                Some(worst) if worst > rank => worst,
-                _ => return false,
-            };
+            let Some(worst) = self.occupied.checked_ilog2() else { return false };
             let victim = self.lines[worst as usize].pop_last(pool);
             evicted.extend(victim.map(|victim| self.without(worst, victim, pool)));
         }
@@ -42,6 +43,12 @@ impl Bands {
         self.packets += 1;
         self.bytes += bytes;
         true
+    }
+
+    /// Whether packets of later bands have so many bytes: none is pushed out for one that does not fit even so.
+    fn spares(&self, over: u64, rank: u32, pool: &Pool) -> bool {
+        let later = self.lines.iter().skip(rank as usize + 1).rev().flat_map(|line| line.iter(pool));
+        is_enough(later.map(|handle| pool.get(handle).bytes), over)
     }
 
     /// Takes the packet to be sent next, of a level that is not `stopped` (a bit each); ACKs stop with the first.
@@ -82,6 +89,16 @@ impl Bands {
     }
 }
 
+/// Whether packets of these sizes have so many bytes; no more of them are looked at than that takes.
+pub(crate) fn is_enough(sizes: impl Iterator<Item = u16>, bytes: u64) -> bool {
+    let mut sum = 0;
+    bytes == 0
+        || sizes.map(u64::from).any(|size| {
+            sum += size;
+            sum >= bytes
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +107,22 @@ mod tests {
     fn packet(pool: &mut Pool, flow: u32, rank: u32, bytes: u16) -> u32 {
         let kind = if rank == 0 { Kind::Ack } else { Kind::Data };
         pool.add(Packet { rank, kind, ..Packet::datagram(flow, 0, 0, bytes) })
+    }
+
+    /// 3,000 bytes, of which a later level gives up 50: too few for a packet of 1,500, enough for one of 50.
+    #[test]
+    fn nothing_is_pushed_out_in_vain() {
+        let (mut pool, mut queue, mut evicted) = (Pool::default(), Bands::new(3_000), Vec::new());
+        for (rank, bytes) in [(1, 1_500), (1, 1_450), (8, 20), (7, 30)] {
+            let handle = packet(&mut pool, 0, rank, bytes);
+            assert!(queue.push(handle, &mut pool, &mut evicted));
+        }
+        let large = packet(&mut pool, 0, 4, 1_500);
+        assert!(!queue.push(large, &mut pool, &mut evicted));
+        assert_eq!((evicted.len(), queue.bytes()), (0, 3_000));
+        let small = packet(&mut pool, 0, 4, 50);
+        assert!(queue.push(small, &mut pool, &mut evicted));
+        assert_eq!((evicted.len(), queue.bytes()), (2, 3_000));
     }
 
     #[test]

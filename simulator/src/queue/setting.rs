@@ -19,7 +19,7 @@ use crate::queue::wfq::Wfq;
 pub enum Queue {
     /// First come, first served; what does not fit is dropped.
     DropTail(Limit),
-    /// Drop tail of `limit` bytes that marks data which finds more than `threshold` bytes, but not the first that does since the
+    /// Drop tail of `limit` bytes that marks ECN-capable data which finds more than `threshold` bytes, but not the first that does since the
     /// queue was shorter: what ns-2's RED does without averaging.
     Marking {
         /// Bytes.
@@ -77,8 +77,8 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// Says what cannot be; `data`: bytes of a full packet.
-    pub(crate) fn check(&self, place: &str, data: u16) -> Result<()> {
+    /// Says what cannot be; `packet`: bytes of the largest one.
+    pub(crate) fn check(&self, place: &str, packet: u16) -> Result<()> {
         let limit = match self {
             Queue::DropTail(limit)
             | Queue::Threshold { limit, .. }
@@ -105,15 +105,15 @@ impl Queue {
             _ => Ok(()),
         };
         checked.map_err(|error| Error::new(format!("{place}: {error}")))?;
-        let data = u64::from(data);
+        let packet = u64::from(packet);
         let bytes = match limit {
             Limit::Bytes(bytes) => bytes,
             Limit::Packets(0) => 0,
             // What a time holds depends on the link.
             Limit::None | Limit::Packets(_) | Limit::Time(_) => u64::MAX,
         };
-        if bytes < data {
-            return Err(Error::new(format!("{place}: its limit of {bytes} bytes holds no packet of {data}")));
+        if bytes < packet {
+            return Err(Error::new(format!("{place}: its limit of {bytes} bytes holds no packet of {packet}")));
         }
         Ok(())
     }

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
-use crate::core::time::{Ps, S};
-use crate::core::units::{Duration, In, Size};
+use crate::core::time::Ps;
+use crate::core::units::{Duration, In, Size, Unit};
 use crate::packet::Pool;
 use crate::queue::levels::{open, Levels, LEVELS};
 use crate::queue::next::Next;
@@ -14,8 +14,6 @@ use crate::queue::priority::BANDS;
 
 /// Most entries of a list.
 const ENTRIES: usize = 16;
-/// The longest cycle.
-const LONGEST: Ps = 1_000 * S;
 
 /// Eight levels with gates; ACKs are of the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +93,8 @@ impl TimeAware {
         if let Some(place) = entries.iter().position(|entry| entry.0 == 0) {
             return Err(Error::new(format!("entry {place} of the gate list lasts no time")));
         }
-        let cycle = entries.iter().try_fold(0, |sum: Ps, entry| sum.checked_add(entry.0)).filter(|&cycle| cycle <= LONGEST);
+        let cycle =
+            entries.iter().try_fold(0, |sum: Ps, entry| sum.checked_add(entry.0)).filter(|&cycle| cycle <= Duration::MOST);
         let Some(cycle) = cycle else {
             return Err(Error::new("the gate list lasts longer than 1000 s"));
         };
@@ -195,6 +194,7 @@ impl Timed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::time::S;
 
     /// Level 0 for 10 ps, all others for 30, none for 5, level 7 with the first entry again.
     fn gates(base: Ps) -> TimeAware {

@@ -125,7 +125,7 @@ impl Simulation {
 
     /// The same with samples between events, or notes of each.
     fn happen_watched(&mut self, last: Ps, most: u64) -> bool {
-        let end = self.events + most;
+        let end = self.events.saturating_add(most);
         loop {
             let next = self.network.wheel.peek().filter(|event| event.time <= last);
             let past = if last == Ps::MAX { self.network.now + 1 } else { last + 1 };

@@ -89,7 +89,12 @@ impl Scheme {
                 "limiter: what it drops, Homa's receivers ask for again without end: let it delay, without a limit",
             ));
         }
-        self.limiter.check(self.transport.ack_bytes)
+        self.limiter.check(self.ack_bytes())
+    }
+
+    /// Those of the transport whose ACKs are the largest.
+    fn ack_bytes(&self) -> u16 {
+        self.manner().transports.iter().fold(0, |most, transport| most.max(transport.ack_bytes))
     }
 
     pub(crate) fn equipment(&self) -> Equipment {
@@ -98,7 +103,7 @@ impl Scheme {
             host_queue: self.host_queue,
             trunk_queue: self.trunk_queue,
             pause: self.pause,
-            data_bytes: self.transport.data_bytes,
+            largest: self.transport.data_bytes.max(self.ack_bytes()),
         }
     }
 

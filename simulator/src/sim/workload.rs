@@ -5,6 +5,7 @@ use crate::apps::App;
 use crate::core::error::{Error, Result};
 use crate::core::rng::Rng;
 use crate::core::time::{Ps, S};
+use crate::core::units::{Instant, Unit};
 use crate::host::traffic::{check_ends, Source};
 use crate::net::topology::Topology;
 use crate::sim::published;
@@ -138,9 +139,6 @@ pub struct Sizes {
     pub(crate) mean_bytes: f64,
 }
 
-/// 53 days: far enough from the end of the clock for whatever follows.
-const LATEST: Ps = 1 << 62;
-
 /// Payload and wire size of a packet, with which the published scripts turn load into arrivals.
 const PAYLOAD: f64 = 1460.0;
 const WIRE: f64 = 1500.0;
@@ -164,7 +162,7 @@ impl Sizes {
                 pair[1].0, pair[1].1
             )));
         }
-        let piece = |pair: &[(u32, f64)]| (pair[1].1 - pair[0].1) * f64::from(pair[0].0 + pair[1].0) / 2.0;
+        let piece = |pair: &[(u32, f64)]| (pair[1].1 - pair[0].1) * (f64::from(pair[0].0) + f64::from(pair[1].0)) / 2.0;
         let mean = points.windows(2).map(piece).sum::<f64>();
         Ok(Sizes { points: points.to_vec(), mean_bytes: mean * PAYLOAD })
     }
@@ -207,8 +205,9 @@ impl Flows {
         for (flow, _) in &flows {
             let place = format!("flow at {} ps", flow.start);
             check_ends(&place, flow.src, flow.dst, topology)?;
-            if flow.start > LATEST {
-                return Err(Error::new(format!("{place}: it starts after {LATEST} ps: start it earlier, or raise the load")));
+            if flow.start > Instant::MOST {
+                let latest = Instant::MOST;
+                return Err(Error::new(format!("{place}: it starts after {latest} ps: start it earlier, or raise the load")));
             }
             if flow.packets == 0 || flow.packets >= 1 << 31 {
                 return Err(Error::new(format!("{place}: its size of {} packets is not between 1 and 2^31", flow.packets)));

@@ -130,6 +130,7 @@ impl Scheme {
         let mut scheme = Self::tcp();
         scheme.queue = Queue::Marking { limit: packets(150), threshold: 15 * 1460 };
         scheme.transport.congestion = Congestion::Dctcp { shift: 4 };
+        scheme.transport.ect_again = true;
         scheme
     }
 

@@ -2,7 +2,7 @@
 //! BBR: the bottleneck's rate with what the path holds under way, and the looks for the least round trip.
 
 use qjump_sim::apps::AppResult;
-use qjump_sim::{Cable, Congestion, LeafSpine, Outcome, MS, S, US};
+use qjump_sim::{Cable, Congestion, LeafSpine, Outcome, Transport, MS, S, US};
 
 use crate::{between, delivered, dumbbell, endless, rates, transport, without_limit};
 
@@ -51,6 +51,16 @@ fn it_looks_for_the_least_round_trip() {
     let mean = inner[1..inner.len() - 1].iter().map(|&at| packets[at]).sum::<f64>() / (inner.len() - 2) as f64;
     assert!((mean / few - 1.0).abs() < 0.02, "{mean} packets in 10 ms, not {few}");
     assert!(*packets.last().unwrap() > 0.98 * 10e9 / 12e6);
+}
+
+/// A round trip of less than the 8 ns that time stamps tell apart.
+#[test]
+fn a_round_trip_may_seem_to_take_no_time() {
+    let cable = Cable { rate: 400_000_000_000, delay: 0 };
+    let small = Transport { data_bytes: 64, ..transport(Congestion::Bbr) };
+    let (outcomes, _) = between(&dumbbell(1, cable, cable), &without_limit(small), &endless(1, MS, MS), [10 * US, MS]);
+    let (rates, _) = rates(&outcomes);
+    assert!(rates[0] > 300e9, "{} bit/s", rates[0]);
 }
 
 /// In Figure 9's fabric, where a round trip is 13 us.

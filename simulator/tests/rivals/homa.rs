@@ -2,9 +2,11 @@
 //! Homa beside the best that a single link can do: shortest remaining time first.
 
 use qjump_sim::{
-    Cable, Congestion, FlowSpec, Flows, LeafSpine, Limit, Limiter, PerHost, Ps, Queue, Rng, Scenario, Scheme, Sizes, Topology,
-    Transport, Workload, MS, US,
+    Cable, Congestion, FlowSpec, Flows, LeafSpine, Limit, Limiter, PerHost, Ps, Queue, Rng, Scenario, Scheme, Simulation, Sizes,
+    Topology, Transport, Watch, Workload, MS, US,
 };
+
+use crate::{delivered, endless};
 
 const CABLE: Cable = Cable { rate: 10_000_000_000, delay: 2_700_000 };
 const FRAME: Ps = 1_200_000;
@@ -126,6 +128,38 @@ fn losses_are_mended() {
         Scenario { topology: rack(16), scheme, workload: Workload::of_flows(flows), seed: 1, stop: None }.run().unwrap();
     assert!(outcome.counters.full.data > 50 && outcome.flows.iter().all(|flow| flow.finish.is_some()));
     assert!(outcome.counters.retransmitted >= outcome.counters.full.data);
+}
+
+/// An endless message ends as it is cut short, whatever was granted then: alone, beside others that are lost, and before its first packet.
+#[test]
+fn an_endless_message_ends() {
+    for (queue, senders) in [(scheme().queue, 1), (scheme().queue, 3), (Queue::DropTail(Limit::Packets(8)), 15)] {
+        for until in [1, 5 * US, 10 * US, MS] {
+            let scheme = Scheme { queue, ..scheme() };
+            let mut simulation = Simulation::new(&rack(16), &scheme, &endless(senders, until, until), 1).unwrap();
+            simulation.run_until(1_000_000 * MS);
+            let (outcome, place) = (simulation.outcome(), format!("{senders} until {until} ps"));
+            assert!(simulation.is_clean(), "{place}: {:?}", outcome.counters);
+            let sent = outcome.counters.sent.data - outcome.counters.retransmitted;
+            assert_eq!(delivered(&outcome).iter().sum::<u64>(), 1_500 * sent, "{place}");
+        }
+    }
+}
+
+/// What is told of each flow adds up to what is counted of all.
+#[test]
+fn each_message_knows_what_was_sent_again_and_held() {
+    let flows = Flows::List((1..16).map(|src| FlowSpec { start: 0, src, dst: 0, packets: 300 }).collect());
+    let limiter = Limiter::PerHost(PerHost::new(50 * US, [15_000; 8]));
+    let scheme = Scheme { queue: Queue::DropTail(Limit::Packets(8)), limiter, ..scheme() };
+    let watch = Watch { flows: true, ..Watch::default() };
+    let mut simulation = Simulation::watched(&rack(16), &scheme, &Workload::of_flows(flows), 1, &watch).unwrap();
+    simulation.run();
+    let (counters, flows) = (simulation.outcome().counters, simulation.flow_counts());
+    let sum = |of: fn(&qjump_sim::FlowCounts) -> u64| flows.iter().map(|(_, counts)| of(counts)).sum::<u64>();
+    assert!(counters.retransmitted > 50);
+    assert_eq!(sum(|counts| counts.retransmitted), counters.retransmitted);
+    assert!(flows.iter().all(|(_, counts)| counts.held > 50 * US), "{flows:?}");
 }
 
 /// What waits in the sender's limiter is not asked for again without end: 200 packets of which one leaves in 500 us.

@@ -13,7 +13,7 @@ class Cable:
     """A cable: the same in both directions.
 
     `rate` in bit/s, such that a byte takes whole picoseconds within 0.1 %. `delay` in ps, at most 1,000 s, from the last bit's departure to its arrival,
-    with what the node at the end takes to look at the packet.
+    with what the node at the end takes to look at the packet; all of a way through the network there and back below 35 s.
     """
 
     rate: int

@@ -23,8 +23,8 @@ class DropTail:
 
 @dataclass(frozen=True)
 class Marking:
-    """Drop tail of `limit` bytes that marks data which finds more than `threshold` bytes, but not the first that does since the queue was
-    shorter: what ns-2's RED does without averaging, with which DCTCP was published."""
+    """Drop tail of `limit` bytes that marks ECN-capable data which finds more than `threshold` bytes, but not the first that does since
+    the queue was shorter: what ns-2's RED does without averaging, with which DCTCP was published."""
 
     limit: Size
     threshold: Size
@@ -162,7 +162,8 @@ class TimeAware:
 
     limit: Size
     entries: Sequence[tuple[int, Sequence[int]]]
-    """How long each lasts (ps), and the levels whose gates are open then; the list begins anew after its last entry. At most 16; each level once."""
+    """How long each lasts (ps), and the levels whose gates are open then; the list begins anew after its last entry. At most 16; each level at
+    least once."""
     base: int = 0
     """When (ps) a cycle begins."""
 
@@ -185,7 +186,7 @@ class Pie:
 
 @dataclass(frozen=True)
 class DualPi2:
-    """DualPI2 (RFC 9332), with the RFC's constants, which are the Internet's: data of `Dctcp` that may be marked is in a queue of its own, with
+    """DualPI2 (RFC 9332), with Linux's constants, which are the Internet's: data of `Dctcp` that may be marked is in a queue of its own, with
     little delay; what waits in the other is `target`. Times in ps, gains in 1/s, rounded to thousandths. `limit`: bytes of both."""
 
     limit: Size

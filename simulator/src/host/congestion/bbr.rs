@@ -116,6 +116,8 @@ impl Bbr {
 
     /// The window and the pace after an ACK.
     pub fn on_ack(&mut self, window: u32, windows: Windows, seen: &Seen) -> (u32, u64) {
+        // What is shorter than the unit of time stamps may seem to take none.
+        let seen = &Seen { round_trip: seen.round_trip.max(1), ..*seen };
         self.delivered += u64::from(seen.packets);
         self.delivered_at = seen.now;
         if self.delivered > self.limited {
@@ -247,7 +249,8 @@ impl Bbr {
         };
         // Before a full pipe not slower than the first window in a round trip.
         let first = u128::from(windows.initial) * 8 * u128::from(bytes) * u128::from(S) / u128::from(self.least_trip);
-        let first = if self.full_rounds < FULL { first as u64 } else { 1 };
-        self.rate().max(first) * gain / UNIT
+        let first = if self.full_rounds < FULL { first } else { 1 };
+        let pace = u128::from(self.rate()).max(first) * u128::from(gain) / u128::from(UNIT);
+        u64::try_from(pace).unwrap_or(u64::MAX)
     }
 }

@@ -103,8 +103,8 @@ impl Rates {
         self.sent += u64::from(bytes);
         if self.sent >= self.of.counter {
             self.sent -= self.of.counter;
-            self.counts += 1;
             self.raise();
+            self.counts += 1;
         }
         self.current
     }
@@ -138,13 +138,13 @@ impl Rates {
             self.next_alpha = if self.alpha == before { Ps::MAX } else { self.next_alpha + self.of.alpha_timer };
         }
         while self.next_timer <= now {
-            self.times += 1;
             self.raise();
+            self.times += 1;
             self.next_timer = if self.current == self.line { Ps::MAX } else { self.next_timer + self.of.timer };
         }
     }
 
-    /// A step towards the target, which rises after F of them.
+    /// A step towards the target, which rises after F of them: those before this one count.
     fn raise(&mut self) {
         let more = if self.times.max(self.counts) < RECOVERY {
             0
@@ -169,7 +169,7 @@ mod tests {
         Seen { now, packets: 1, number: Some(0), round_trip: 10 * US, marked, under_way: 1, bytes: 1_500 }
     }
 
-    /// Equations 1 to 4 by hand: alpha is 1 at first, so that a report halves the rate; four steps of the timer go half way back to
+    /// Equations 1 to 4 by hand: alpha is 1 at first, so that a report halves the rate; five steps of the timer go half way back to
     /// the old rate, later ones to a target that rises by 40 Mb/s.
     #[test]
     fn rates_are_the_published_ones() {
@@ -180,16 +180,16 @@ mod tests {
         assert_eq!(rates.on_ack(&ack(50 * US, true)), LINE / 4);
         let after = |rates: &mut Rates, n: u64| rates.on_ack(&ack((50 + 55 * n) * US, false));
         // Towards 20 Gb/s from 10.
-        let recovery: Vec<u64> = (1..=4).map(|n| after(&mut rates, n)).collect();
-        assert_eq!(recovery, [15_000_000_000, 17_500_000_000, 18_750_000_000, 19_375_000_000]);
-        // (19.375 + 20.04) / 2 and (19.7075 + 20.08) / 2.
-        assert_eq!([5, 6].map(|n| after(&mut rates, n)), [19_707_500_000, 19_893_750_000]);
-        // alpha has fallen six times by 1/256.
-        let expected = 255f64.powi(6) / 256f64.powi(6);
+        let recovery: Vec<u64> = (1..=5).map(|n| after(&mut rates, n)).collect();
+        assert_eq!(recovery, [15_000_000_000, 17_500_000_000, 18_750_000_000, 19_375_000_000, 19_687_500_000]);
+        // (19.6875 + 20.04) / 2 and (19.86375 + 20.08) / 2.
+        assert_eq!([6, 7].map(|n| after(&mut rates, n)), [19_863_750_000, 19_971_875_000]);
+        // alpha has fallen seven times by 1/256.
+        let expected = 255f64.powi(7) / 256f64.powi(7);
         assert!((rates.alpha as f64 / ONE as f64 - expected).abs() < 1e-5);
         // The next report takes half of alpha.
-        let cut = rates.on_ack(&ack((50 + 55 * 6) * US, true)) as f64;
-        assert!((cut / (19_893_750_000.0 * (1.0 - expected / 2.0)) - 1.0).abs() < 1e-5);
+        let cut = rates.on_ack(&ack((50 + 55 * 7) * US, true)) as f64;
+        assert!((cut / (19_971_875_000.0 * (1.0 - expected / 2.0)) - 1.0).abs() < 1e-5);
     }
 
     /// With both the timer and the counter beyond F, the target rises faster.

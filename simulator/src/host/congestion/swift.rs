@@ -55,6 +55,10 @@ impl Swift {
             Some("Swift's target is not between 0 and 1 s".to_owned())
         } else if self.scaling_least == 0 || u64::from(self.scaling_least) >= 1_000 * u64::from(self.scaling_most) {
             Some("Swift's flow scaling ends at no larger window than it begins".to_owned())
+        } else if self.scaling_most > LARGEST {
+            Some(format!("Swift's flow scaling ends at {} packets, above {LARGEST}, the largest window", self.scaling_most))
+        } else if self.ends().0 == self.ends().1 {
+            Some("Swift's flow scaling begins and ends at windows that are nearly the same".to_owned())
         } else if self.increase == 0 || self.increase > 1_000_000 || shares {
             Some("Swift's increase is not between 0 and 1,000 packets, or a decrease not a share".to_owned())
         } else {
@@ -62,10 +66,14 @@ impl Swift {
         }
     }
 
+    /// 1 / sqrt of the windows between which flow scaling is, the smaller window's first.
+    fn ends(&self) -> (u64, u64) {
+        (inverse_root((u64::from(self.scaling_least) << 16) / 1_000), inverse_root(u64::from(self.scaling_most) << 16))
+    }
+
     /// The target of a window (Equation 1): `scaling` times the place of 1 / sqrt(window) between those of both ends.
     fn target(&self, window: u32) -> Ps {
-        let least = inverse_root((u64::from(self.scaling_least) << 16) / 1_000);
-        let most = inverse_root(u64::from(self.scaling_most) << 16);
+        let (least, most) = self.ends();
         let here = inverse_root(window.into()).clamp(most, least);
         self.base + (u128::from(self.scaling) * u128::from(here - most) / u128::from(least - most)) as Ps
     }
@@ -76,6 +84,8 @@ fn inverse_root(of: u64) -> u64 {
     (1 << 56) / (of.max(1) << 32).isqrt()
 }
 
+/// Largest window of any transport, in packets: with it the roots' 48 fractional bits fit.
+const LARGEST: u32 = (1 << 15) - 1;
 /// So many timeouts in a row set the window to the least (`RETX_RESET_THRESHOLD`).
 const RESET: u32 = 5;
 /// The least window: 1/1000 of a packet.
@@ -187,6 +197,18 @@ mod tests {
             let got = OF.target((packets * 65_536.0) as u32) as f64;
             assert!((got / expected - 1.0).abs() < 1e-4, "{packets}: {got} {expected}");
         }
+    }
+
+    /// Ends that are too large, or so near to each other that nothing lies between, and the widest that there may be.
+    #[test]
+    fn ends_of_flow_scaling_differ() {
+        let wrong = |scaling_least, scaling_most| Swift { scaling_least, scaling_most, ..OF }.wrong();
+        for most in [32_768, 65_535, 65_536, 65_537, u32::MAX] {
+            assert!(wrong(100, most).unwrap().ends_with(&format!("at {most} packets, above 32767, the largest window")));
+        }
+        assert!(wrong(32_766_999, 32_767).unwrap().ends_with("windows that are nearly the same"));
+        assert_eq!([(1, 32_767), (1, 1), (32_000_000, 32_767)].map(|(least, most)| wrong(least, most)), [None, None, None]);
+        assert_eq!(Swift { scaling_least: 1, scaling_most: 32_767, ..OF }.target(32_767 * ONE), OF.base);
     }
 
     /// Algorithm 1: below the target `ai` for each window's ACKs; above it once a round trip, by beta of the excess, by half at most.

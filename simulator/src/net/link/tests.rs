@@ -7,7 +7,7 @@ use crate::net::topology::LeafSpine;
 use crate::packet::Packet;
 
 fn packet(pool: &mut Pool, kind: Kind, bytes: u16) -> u32 {
-    pool.add(Packet { kind, ..Packet::datagram(0, 1, 0, bytes) })
+    pool.add(Packet { kind, ect: true, ..Packet::datagram(0, 1, 0, bytes) })
 }
 
 fn links(queue: Queue) -> Links {
@@ -32,6 +32,25 @@ fn the_first_packet_above_the_threshold_is_not_marked() {
     assert!(!offer(7_200_000, Kind::Data));
     let found: Vec<bool> = (0..3).map(|_| offer(7_200_000, Kind::Data)).collect();
     assert_eq!(found, [false, false, true]);
+}
+
+/// Also where the link is watched, whose queue is another.
+#[test]
+fn only_what_is_ecn_capable_is_marked() {
+    for watched in [false, true] {
+        let queue = Queue::Marking { limit: 15_000, threshold: 3_000 };
+        let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
+        let mut links = Links::new(&topology, &Equipment::all(queue), 1, watched).unwrap();
+        let mut pool = Pool::default();
+        let mut offer = |ect| {
+            let handle = pool.add(Packet { kind: Kind::Data, ect, ..Packet::datagram(0, 1, 0, 1_500) });
+            links.offer(0, 0, handle, &mut pool);
+            pool.get(handle).marked
+        };
+        let found = [false; 6].map(&mut offer);
+        assert_eq!(found, [false; 6]);
+        assert!(offer(true), "what is not counts for the queue");
+    }
 }
 
 #[test]
