@@ -50,6 +50,8 @@ def page() -> Iterator[str]:
     for module, heading in PARTS.items():
         tree = _tree(module)
         yield from (f"## {heading}", "")
+        if module == "apps":
+            yield from ("All in `qjump_sim.apps`.", "")
         for node, about in _with_text_below(tree.body):
             name = _name(node)
             if name and (name in public or (module == "apps" and not name.startswith("_"))):
@@ -89,7 +91,8 @@ def _entry(node: ast.stmt, name: str, about: str) -> Iterator[str]:
     if isinstance(node, ast.FunctionDef):
         yield from (f"### `{name}{_signature(node)}`", "", _plain(ast.get_docstring(node) or ""), "")
     elif isinstance(node, ast.ClassDef):
-        yield from (f"### `{name}`", "", _plain(ast.get_docstring(node) or ""), "")
+        is_dict = any(ast.unparse(base) == "TypedDict" for base in node.bases)
+        yield from (f"### `{name}`", "", ("A dict. " if is_dict else "") + _plain(ast.get_docstring(node) or ""), "")
         yield from _members(node)
     else:
         value = getattr(node, "value", None)

@@ -298,8 +298,8 @@ static u32 wire_classify_tag(const struct sk_buff *skb)
 
 /*
  * Here and below noinline and __always_inline stand only where the frames that
- * wait for nothing save instructions by them: a sixth of what this
- * qdisc costs them, by all seven (Linux 6.12, gcc 14).
+ * wait for nothing save instructions by them: a sixth of what this qdisc costs
+ * them, by all seven (Linux 6.12, gcc 14).
  */
 static __always_inline u32 wire_classify(const struct wire_params *p, const struct sk_buff *skb)
 {

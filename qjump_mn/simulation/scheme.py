@@ -66,7 +66,7 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
     try:
         made = _linux(arm, topology) if spec.like == _LINUX else qjump_sim.Scheme.named(spec.like, topology)
     except ValueError as error:
-        raise UsageError(f"{where}.like: {error}") from None
+        raise UsageError(f"{where}.like: {error} and {_LINUX}") from None
     queue = _queue(f"{where}.queue", spec.queue, made.queue, network.link)
     trunk_queue = _queue(f"{where}.queue", spec.queue, made.trunk_queue or made.queue, network.trunk)
     made = dataclasses.replace(

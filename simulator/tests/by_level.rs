@@ -85,6 +85,17 @@ fn what_is_longer_than_its_gate_is_open_is_dropped() {
     assert_eq!((delivered, outcome.counters.full.datagrams), (vec![10, 0], 10));
 }
 
+/// TCP sends it until the end of time.
+#[test]
+fn a_flow_that_never_gets_through_ends_with_time() {
+    let gates = TimeAware::new(1 << 20, 5 * US, &[(10 * US, 0xff), (90 * US, 0)]).unwrap();
+    let workload = Workload::of_flows(Flows::List(vec![FlowSpec { start: 0, src: 0, dst: 1, packets: 20 }]));
+    let topology = star(&["a", "z"], GBIT);
+    let outcome = Scenario { topology, scheme: scheme(Queue::TimeAware(gates)), workload, seed: 1, stop: None }.run().unwrap();
+    let day = 86_400 * S;
+    assert_eq!((outcome.flows[0].finish, outcome.end / day, outcome.counters.delivered.data), (None, 106, 0));
+}
+
 /// A flow alone, its ACKs on links of their own: what it takes is what it takes in a queue in the order of arrival.
 #[test]
 fn a_flow_alone_is_served_in_order() {

@@ -15,6 +15,10 @@ pub const MS: Ps = 1_000_000_000;
 /// One second.
 pub const S: Ps = 1_000_000_000_000;
 
+/// Nothing happens after it: 107 days, of which int64 holds the ps. A flow whose packets never arrive sends its last then, and what
+/// hosts set timers for is still within their clock.
+pub const END: Ps = (1 << 63) - 1;
+
 /// Picoseconds per byte at `rate` bit/s.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::apps::running::Apps;
 use crate::core::error::{Error, Result};
 use crate::core::event::{ARRIVE, DEPART, HAND_OVER, INDEX, RELEASE, START, TIMER};
-use crate::core::time::Ps;
+use crate::core::time::{Ps, END};
 use crate::host::hosts::Hosts;
 use crate::host::limiter::Limiter;
 use crate::host::result::FlowResult;
@@ -102,7 +102,7 @@ impl Simulation {
         Ok(Simulation { network, hosts, apps, events: 0, series, diary })
     }
 
-    /// Runs until nothing is left to happen.
+    /// Runs until nothing is left to happen, or the end of time.
     pub fn run(&mut self) {
         self.run_until(Ps::MAX);
     }
@@ -116,7 +116,7 @@ impl Simulation {
     /// in any pieces yield the outcome of one.
     pub fn run_some(&mut self, last: Ps, most: u64) -> bool {
         let plain = self.series.is_none() && self.diary.is_none();
-        let more = if plain { self.happen(last, most) } else { self.happen_watched(last, most) };
+        let more = if plain { self.happen(last.min(END), most) } else { self.happen_watched(last, most) };
         if !more && last != Ps::MAX {
             self.network.now = last;
         }
@@ -125,16 +125,16 @@ impl Simulation {
 
     /// The same with samples between events, or notes of each.
     fn happen_watched(&mut self, last: Ps, most: u64) -> bool {
-        let end = self.events.saturating_add(most);
+        let (end, within) = (self.events.saturating_add(most), last.min(END));
         loop {
-            let next = self.network.wheel.peek().filter(|event| event.time <= last);
+            let next = self.network.wheel.peek().filter(|event| event.time <= within);
             let past = if last == Ps::MAX { self.network.now + 1 } else { last + 1 };
             self.sample_before(next.map_or(past, |event| event.time));
             let Some(event) = next else { return false };
             if self.events == end {
                 return true;
             }
-            let until = self.series.as_ref().map_or(last, |series| series.next().min(last));
+            let until = self.series.as_ref().map_or(within, |series| series.next().min(within));
             let Some(mut diary) = self.diary.take() else {
                 self.happen(until, end - self.events);
                 continue;

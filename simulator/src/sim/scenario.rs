@@ -34,7 +34,7 @@ pub struct Scenario {
     pub workload: Workload,
     /// Of all random numbers.
     pub seed: u64,
-    /// When to stop; none: when nothing is left to happen.
+    /// When to stop; none: when nothing is left to happen, or after 107 days.
     pub stop: Option<Ps>,
 }
 

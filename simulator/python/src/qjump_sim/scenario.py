@@ -19,7 +19,7 @@ from qjump_sim.watch import Progress, Watch, flow_counts, listener, series
 
 @dataclass(frozen=True)
 class Scenario:
-    """All that a run depends on. `scheme`: one, or the name of one (`Scheme.named`). `stop`: in ps, at most 2**62; None: when nothing is left to happen."""
+    """All that a run depends on. `scheme`: one, or the name of one (`Scheme.named`). `stop`: in ps, at most 2**62; None: when nothing is left to happen, or after 107 days."""
 
     topology: Topology
     scheme: Scheme | str
