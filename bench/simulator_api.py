@@ -92,7 +92,8 @@ def _entry(node: ast.stmt, name: str, about: str) -> Iterator[str]:
         yield from (f"### `{name}{_signature(node)}`", "", _plain(ast.get_docstring(node) or ""), "")
     elif isinstance(node, ast.ClassDef):
         is_dict = any(ast.unparse(base) == "TypedDict" for base in node.bases)
-        yield from (f"### `{name}`", "", ("A dict. " if is_dict else "") + _plain(ast.get_docstring(node) or ""), "")
+        about = ("A dict. " if is_dict else "") + _plain(ast.get_docstring(node) or "")
+        yield from (f"### `{name}`", "", about, "")
         yield from _members(node)
     else:
         value = getattr(node, "value", None)
