@@ -272,6 +272,13 @@ def test_a_frame_is_stamped_once_and_when_it_starts(guest: Guest, mode: str) -> 
     )
 
 
+@pytest.mark.parametrize("mode", ["orphan", "noorphan"])
+def test_a_frame_that_overtakes_is_stamped_once_too(guest: Guest, mode: str) -> None:
+    case = guest.values("wire_stamps")["modes"][mode]["jitter"]
+    assert case["overtook"] > 5
+    assert case["numbers"] == [list(range(20))] * 2
+
+
 # --- qjump ------------------------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,8 @@ The frames are redirected through a wire of 100 Mb/s on a second veth of the oth
 sent alone, then one behind a frame of 1514 B that has just been sent. The stamps are of the clock that the sender reads (CLOCK_REALTIME).
 Assert: each datagram has one stamp, by its number; alone it is `after_send_ns` after sendto() was called, a few us of system call, and the
 receiver's stamp is `on_wires_ns` after it, (8 + L) * 8 / R for each wire; behind the other frame it is `gap_ns` after that frame's own stamp,
-(L + 20) * 8 / R.
+(L + 20) * 8 / R. `jitter`: 20 datagrams to each of two addresses in turn, with a jitter of up to 20 ms: `overtook` of them arrive before one sent earlier, so
+that they are in the tree of those in flight; each has one stamp all the same.
 """
 import socket
 import struct
@@ -37,6 +38,15 @@ def arrival(receiver: socket.socket) -> int:
     return int(seconds * 10**9 + ns)
 
 
+def stamping(address: str) -> socket.socket:
+    """A sender of datagrams whose times of sending are told."""
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sender.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, TX_SOFTWARE | SOFTWARE | OPT_ID | OPT_TSONLY)
+    sender.setblocking(False)
+    sender.connect((address, 9))
+    return sender
+
+
 rig.build()
 rig.run("ip link add b1 netns b type veth peer name c1 netns b")
 rig.run("ip -n b addr del 10.9.0.2/24 dev b0")
@@ -44,11 +54,12 @@ rig.run("ip -n b addr add 10.9.0.2/24 dev c1")
 rig.run(f"ip -n b link set c1 address {rig.address_of('b')}")
 for link in ("b1", "c1"):
     rig.run(f"ip -n b link set {link} addrgenmode none up")
+rig.run("ip -n b addr add 10.9.0.3/24 dev c1")
 rig.tc("qdisc add dev b0 ingress", "b")
 rig.tc("filter add dev b0 ingress matchall action mirred egress redirect dev b1", "b")
 rig.enter("b")
 receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-receiver.bind(("10.9.0.2", 9))
+receiver.bind(("", 9))
 receiver.settimeout(1)
 receiver.setsockopt(socket.SOL_SOCKET, rig.SO_TIMESTAMPNS, 1)
 results = {}
@@ -56,10 +67,7 @@ for mode in ("orphan", "noorphan"):
     rig.tc(f"qdisc replace dev a0 root handle 5: wire rate 10mbit {mode}")
     rig.tc(f"qdisc replace dev b1 root handle 5: wire rate 100mbit {mode}", "b")
     rig.enter("a")
-    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sender.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, TX_SOFTWARE | SOFTWARE | OPT_ID | OPT_TSONLY)
-    sender.setblocking(False)
-    sender.connect(("10.9.0.2", 9))
+    sender = stamping("10.9.0.2")
     sent, came = [], []
     for _ in range(3):
         sent.append(rig.now())
@@ -75,4 +83,13 @@ for mode in ("orphan", "noorphan"):
     results[mode] = {"numbers": numbers, "after_send_ns": [times[i] - sent[i] for i in range(3)],
                      "on_wires_ns": [came[i] - times[i] for i in range(3)],
                      "gap_ns": times[4] - times[3]}
+    rig.tc(f"qdisc replace dev a0 root handle 5: wire rate 10mbit {mode} jitter 0:0us,100:20ms seed 7")
+    senders = [stamping(f"10.9.0.{host}") for host in (2, 3)]
+    for number in range(40):
+        senders[number % 2].send(bytes([number]) * 100)
+        time.sleep(0.001)
+    order = [receiver.recv(2000)[0] for _ in range(40)]
+    time.sleep(0.05)
+    results[mode]["jitter"] = {"numbers": [[number for number, _ in stamps(sender)] for sender in senders],
+                               "overtook": sum(number < max(order[:place], default=0) for place, number in enumerate(order))}
 rig.report(modes=results)
