@@ -150,7 +150,7 @@ def _judged_alike(run: Path, told: Manifest, out: Console) -> int:
     table = {row.claim: row for row in (said.verdicts if said else ())}
     problems = [] if said else ["the bundle has no verdicts that can be read"]
     for row in judged.verdicts:
-        out.print(Text(plain(f"  {row.verdict}  {wording.shown(row.shown)}  {row.statement} ({row.claim})")))
+        out.print(Text(plain(f"  {row.verdict}  {wording.value(row)}  {row.statement} ({row.claim})")))
         if said and (row.claim not in table or table[row.claim].verdict != row.verdict):
             theirs = table[row.claim].verdict if row.claim in table else "nothing"
             problems.append(f"{row.claim} is {row.verdict}, the bundle says {theirs}")
