@@ -40,6 +40,7 @@ OF_RUN = {
     "timeline/*": "a page for each trial: all that was recorded with its time, to zoom into",
     "report.pdf": "with `--pdf`: the report as a browser prints it",
     "notes.md": "what whoever made the run wrote about it",
+    "own/*": "your own experiment, topologies, schemes, programs and extensions, as they were when the run began",
     "log.jsonl": "what happened when: a line of JSON an event, with `utc` and `event`",
 }
 OF_TRIAL = {

@@ -14,14 +14,12 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
+from qjump_mn import own
 from qjump_mn.errors import UsageError
 from qjump_mn.results import contents, manifest, outcome
 
 SUMS = "SHA256SUMS"
 """Of every other file, in the form that ``sha256sum -c`` reads."""
-
-OWN = "own"
-"""The folder of the user's own files that a run was made with."""
 
 FILES = (
     manifest.NAME,
@@ -36,7 +34,7 @@ FILES = (
     "ro-crate-metadata.json",
     SUMS,
 )
-FOLDERS = (contents.TRIALS, contents.TIMELINES, "fig", OWN)
+FOLDERS = (contents.TRIALS, contents.TIMELINES, "fig", own.FOLDER)
 
 MOST_BYTES = 2 << 30
 """Of all files together: the largest run of ours leaves 60 MB."""
