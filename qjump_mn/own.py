@@ -40,9 +40,9 @@ def of(plan: Plan) -> Iterator[tuple[str, Path]]:
             file = next((path for folder in theirs if (path := folder / f"{name}.toml").is_file()), None)
             if file is not None:
                 yield f"{kind}/{name}.toml", file
-    tags = {str(workload.__struct_config__.tag) for arm in plan.run.arms for workload in arm.workloads}
+    used = {str(workload.__struct_config__.tag) for arm in plan.run.arms for workload in arm.workloads}
     for name, folder in users.folders().items():
-        if name in tags:
+        if name in used:
             yield from _sources(f"{users.FOLDER}/{name}", folder)
     for name, folder in extensions.packages().items():
         yield from _sources(f"extensions/{name}", folder)

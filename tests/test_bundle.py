@@ -131,8 +131,10 @@ def test_its_metadata_is_what_ro_crate_asks_for(run: RunDirectory) -> None:
 
 def test_what_was_written_and_the_drawing_go_with_it(run: RunDirectory, tmp_path: Path) -> None:
     (run.path / "notes.md").write_text("## Critique\n\nOnly one seed.\n")
+    (run.path / "Photo.JPG").write_bytes(b"of the lab")
     there = unpacked(writing.write(run.path, tmp_path / "one.zip"), tmp_path / "there")
     assert there["notes.md"] == b"## Critique\n\nOnly one seed.\n"
+    assert there["Photo.JPG"] == b"of the lab"
     assert there["fig/network.svg"].startswith(b"<svg ")
 
 
@@ -403,6 +405,12 @@ def test_mutated_bundles_are_refused_or_the_same(bundle: Path, tmp_path: Path) -
         shutil.rmtree(there)
         assert set(os.listdir(tmp_path)) == before
     assert refused > 0.8 * MUTATED
+
+
+def test_a_manifest_that_is_none_is_told_with_the_bundles_name(tmp_path: Path) -> None:
+    archive.write(tmp_path / "mine.zip", {**FILES, "manifest.json": b"{}"})
+    with pytest.raises(UsageError, match=rf"^{tmp_path}/mine.zip/manifest.json is no manifest: "):
+        checked(tmp_path / "mine.zip")
 
 
 def test_a_manifest_whose_names_lead_out_is_refused(run: RunDirectory) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from qjump_mn import own
 from qjump_mn.errors import UsageError
+from qjump_mn.report import written
 from qjump_mn.results import contents, manifest, outcome
 
 SUMS = "SHA256SUMS"
@@ -135,7 +136,8 @@ def _check(path: Path, entries: list[zipfile.ZipInfo]) -> None:
 
 def _check_name(path: Path, name: str) -> None:
     parts = name.split("/")
-    known = name in FILES if len(parts) == 1 else parts[0] in FOLDERS
+    is_file = name in FILES or PurePosixPath(name).suffix.lower() in written.PICTURES
+    known = is_file if len(parts) == 1 else parts[0] in FOLDERS
     if len(name) > MOST_NAME or not all(_PART.fullmatch(part) for part in parts) or not known:
         shown = name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}…"
         raise BundleError(f"{path}: {shown!r} is no name of a bundle's file")

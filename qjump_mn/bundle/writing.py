@@ -7,6 +7,7 @@ from pathlib import Path
 from qjump_mn import own
 from qjump_mn.bundle import archive, crate
 from qjump_mn.errors import UsageError
+from qjump_mn.report import written
 from qjump_mn.results import contents, directory, outcome
 
 ENDING = ".qjump.zip"
@@ -27,7 +28,8 @@ def write(path: Path, target: Path | None = None) -> Path:
     marks = (f"{contents.TRIALS}/{trial.name}/{contents.MARK}" for trial in told.plan.trials())
     figures = (file for drawing in judged.drawings for file in drawing.files.values())
     timelines = (contents.timeline(trial) for trial in told.plan.unperturbed.trials())
-    for name in (*marks, *figures, *timelines, *archive.FILES):
+    shown = (path.name for path in run.path.iterdir() if path.suffix.lower() in written.PICTURES)
+    for name in (*marks, *figures, *timelines, *shown, *archive.FILES):
         if (run.path / name).is_file():
             files[name] = run.path / name
     owned = sorted(path for path in (run.path / own.FOLDER).rglob("*") if path.is_file())
