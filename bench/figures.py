@@ -168,7 +168,7 @@ def told(path: Path, *, keep: bool) -> str:
         lead = original.lead(manifest, drawing)
         pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{lead}\n\n{details}\n")
     claims = [
-        [row.verdict, wording.shown(row.shown), wording.size(row), row.statement, row.source]
+        [row.verdict, wording.value(row), wording.size(row), row.statement, row.source]
         for row in found.verdicts
     ]
     arms = [

@@ -9,6 +9,7 @@ Without `--write` it goes to standard output. `bench/schema.py` writes the same 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 import types
@@ -106,7 +107,7 @@ def _kind(hint: Any) -> str:
     if origin in (typing.Union, types.UnionType):
         return " or ".join(dict.fromkeys(_kind(one) for one in arguments if one is not type(None)))
     if origin is Literal:
-        return ", ".join(f'`"{one}"`' for one in arguments)
+        return ", ".join(f"`{json.dumps(one)}`" for one in arguments)
     if origin is list or (origin is tuple and arguments[-1:] == (...,)):
         return f"a list: {_kind(arguments[0])}"
     if origin is tuple:

@@ -39,7 +39,8 @@ OF_RUN = {
     "fig/network.svg": "the network, with who sends to whom",
     "timeline/*": "a page for each trial: all that was recorded with its time, to zoom into",
     "report.pdf": "with `--pdf`: the report as a browser prints it",
-    "notes.md": "what whoever made the run wrote about it",
+    "notes.md, *.png, *.jpg, *.svg": "what whoever made the run wrote about it, and the pictures in it",
+    "own/*": "your own experiment, topologies, schemes, programs and extensions, as they were then",
     "log.jsonl": "what happened when: a line of JSON an event, with `utc` and `event`",
 }
 OF_TRIAL = {

@@ -186,7 +186,7 @@ class Run:
     def _repr_html_(self) -> str:
         rows = "".join(
             markupsafe.Markup("<tr><td>{}</td><td>{}</td><td style='text-align:left'>{}</td></tr>").format(
-                row.verdict, wording.shown(row.shown), row.statement
+                row.verdict, wording.value(row), row.statement
             )
             for row in self.outcome.verdicts
         )

@@ -8,8 +8,10 @@ import msgspec
 from rich.console import Console
 
 from qjump_mn import costs, toolbox
+from qjump_mn.analysis.check import check
 from qjump_mn.backends import registry
-from qjump_mn.model import loading, resolve
+from qjump_mn.errors import UsageError
+from qjump_mn.model import loading, resolve, sweep
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.results import wording
 from qjump_mn.session import check_backends
@@ -17,8 +19,7 @@ from qjump_mn.session import check_backends
 
 def explain(experiment: str, preset: str, settings: list[str], out: Console) -> None:
     """Say in short what an experiment asks and does, and what each of its presets takes."""
-    plan = resolve.plan(experiment, preset, settings)
-    check_backends(plan)
+    plan = _plan(experiment, preset, settings)
     arms = {_series(plan, arm): None for arm in plan.arms}
     lines = [
         f"{plan.experiment}: {plan.title}",
@@ -42,8 +43,7 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
 
 def explain_all(experiment: str, preset: str, settings: list[str], out: Console) -> None:
     """Say in words all that an experiment asks and does."""
-    plan = resolve.plan(experiment, preset, settings)
-    check_backends(plan)
+    plan = _plan(experiment, preset, settings)
     lines = [
         f"{plan.experiment}: {plan.title}",
         f"reproduces: {plan.reproduces}",
@@ -68,8 +68,18 @@ def explain_all(experiment: str, preset: str, settings: list[str], out: Console)
 
 def explain_json(experiment: str, preset: str, settings: list[str], out: Console) -> None:
     """Print the plan as JSON: what is run, shown and judged."""
-    plan = resolve.plan(experiment, preset, settings)
+    plan = _plan(experiment, preset, settings)
     out.print(msgspec.json.format(msgspec.json.encode(plan), indent=1).decode(), markup=False)
+
+
+def _plan(experiment: str, preset: str, settings: list[str]) -> Plan:
+    """The plan that a run would have; raise :class:`UsageError` for what no run accepts, and for several."""
+    if len(sweep.combinations(experiment, preset, settings)) > 1:
+        raise UsageError("explain is of one plan: give every -s one value")
+    plan = resolve.plan(experiment, preset, settings)
+    check_backends(plan)
+    check(plan)
+    return plan
 
 
 def _network(plan: Plan) -> str:

@@ -14,20 +14,20 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.results import wording
 
-PAPER = "QJump (NSDI'15), "
-"""Of whose figures most are."""
+PAPERS = {"QJump (NSDI'15), ": "", "Hadoop/ECN paper (CLUSTER'17, extended), ": "CLUSTER'17, "}
+"""What is said instead of the papers that most figures are of."""
 HEADS = ("experiment", "preset", "time", "memory", "what it shows")
 
 
 def show(out: Console) -> None:
-    """Print both tables: 80 columns are enough for a row of the first."""
+    """Print both tables: 80 columns are enough for a row of the first, which a file has whole."""
     rows, broken = [], []
     for name in loading.names("experiments"):
         try:
             rows.append(_experiment(name))
         except UsageError as error:
             broken.append(f"{name} is broken: {error}")
-    for line in _lines([HEADS, *rows], out.width):
+    for line in _lines([HEADS, *rows], out.width if out.is_terminal else None):
         out.print(line, markup=False)
     for line in broken:
         out.print(line, markup=False)
@@ -48,8 +48,8 @@ def show(out: Console) -> None:
     out.print(schemes)
 
 
-def _lines(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
-    """The rows, of which only what an experiment shows may be cut."""
+def _lines(rows: Sequence[tuple[str, ...]], width: int | None) -> Iterator[str]:
+    """The rows, of which only what an experiment shows may be cut, to fit into ``width``."""
     *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
     for name, preset, time, memory, shows in rows:
         cells = (
@@ -59,7 +59,7 @@ def _lines(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
             f"{memory:>{widths[3]}}",
         )
         left = "  ".join(cells)
-        room = width - len(left) - 2
+        room = len(shows) if width is None else width - len(left) - 2
         yield f"{left}  {shows if len(shows) <= room else f'{shows[: room - 1]}…'}"
 
 
@@ -70,5 +70,8 @@ def _experiment(name: str) -> tuple[str, ...]:
     expected = costs.expected(plan, backend)
     time = costs.told_time(expected.seconds)
     memory = wording.NONE if expected.memory_mb is None else costs.told_memory(expected.memory_mb)
-    figure = "" if plan.reproduces.startswith("none") else f"{plan.reproduces.removeprefix(PAPER)}: "
-    return name, preset, time, memory, f"{figure}{plan.title}"
+    figure = plan.reproduces
+    for paper, short in PAPERS.items():
+        figure = figure.replace(paper, short)
+    shows = plan.title if figure.startswith("none") else f"{figure}: {plan.title}"
+    return name, preset, time, memory, shows

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__, costs, interrupts, toolbox
+from qjump_mn import __version__, costs, interrupts, own, toolbox
 from qjump_mn.analysis import beside
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
@@ -138,7 +138,7 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Se
     expected = costs.expected(plan, backend)
     out.print(f"{costs.told(expected)}{first}", markup=False)
     now = datetime.datetime.now(datetime.UTC)
-    return directory.create(
+    run = directory.create(
         request.out,
         plan,
         backend=backend.name,
@@ -150,6 +150,8 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Se
         machine={},
         now=now,
     )
+    own.keep(plan, run.path)
+    return run
 
 
 def _is_built(kernel: str) -> bool:

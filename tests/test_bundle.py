@@ -22,11 +22,12 @@ import pytest
 import yaml
 from rich.console import Console
 
-from qjump_mn import session
+from qjump_mn import own, session
 from qjump_mn.analysis import beside, pipeline
 from qjump_mn.bundle import archive, assignment, checking, crate, writing
 from qjump_mn.bundle.archive import BundleError
 from qjump_mn.errors import LostError, UsageError, no_room
+from qjump_mn.programs import users
 from qjump_mn.results import contents, manifest, outcome
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
@@ -130,21 +131,32 @@ def test_its_metadata_is_what_ro_crate_asks_for(run: RunDirectory) -> None:
 
 def test_what_was_written_and_the_drawing_go_with_it(run: RunDirectory, tmp_path: Path) -> None:
     (run.path / "notes.md").write_text("## Critique\n\nOnly one seed.\n")
+    (run.path / "Photo.JPG").write_bytes(b"of the lab")
     there = unpacked(writing.write(run.path, tmp_path / "one.zip"), tmp_path / "there")
     assert there["notes.md"] == b"## Critique\n\nOnly one seed.\n"
+    assert there["Photo.JPG"] == b"of the lab"
     assert there["fig/network.svg"].startswith(b"<svg ")
 
 
-def test_a_users_own_experiment_goes_with_its_run(
+def test_a_users_own_files_go_with_their_run_as_they_were(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: RunDirectory
 ) -> None:
-    own = tmp_path / "experiments/fig3a.toml"
-    own.parent.mkdir()
-    own.write_text("# mine\n")
+    mine, ping = tmp_path / "experiments/fig3a.toml", tmp_path / "programs/ping"
+    for path in (mine, ping / "program.py", ping / "guest/part.py", ping / "__pycache__/program.pyc"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("# qjump_mn: mine\n")
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
+    users.folders.cache_clear()
+    own.keep(run.manifest.plan, run.path)
+    users.folders.cache_clear()
+    mine.write_text("# changed\n")
     there = unpacked(writing.write(run.path, tmp_path / "one.zip"), tmp_path / "there")
-    assert there["own/experiments/fig3a.toml"] == b"# mine\n"
-    assert [name for name in there if name.startswith("own/")] == ["own/experiments/fig3a.toml"]
+    assert there["own/experiments/fig3a.toml"] == b"# qjump_mn: mine\n"
+    assert sorted(name for name in there if name.startswith("own/")) == [
+        "own/experiments/fig3a.toml",
+        "own/programs/ping/guest/part.py",
+        "own/programs/ping/program.py",
+    ]
 
 
 def test_a_run_that_was_changed_or_not_judged_is_not_bundled(run: RunDirectory, tmp_path: Path) -> None:
@@ -393,6 +405,12 @@ def test_mutated_bundles_are_refused_or_the_same(bundle: Path, tmp_path: Path) -
         shutil.rmtree(there)
         assert set(os.listdir(tmp_path)) == before
     assert refused > 0.8 * MUTATED
+
+
+def test_a_manifest_that_is_none_is_told_with_the_bundles_name(tmp_path: Path) -> None:
+    archive.write(tmp_path / "mine.zip", {**FILES, "manifest.json": b"{}"})
+    with pytest.raises(UsageError, match=rf"^{tmp_path}/mine.zip/manifest.json is no manifest: "):
+        checked(tmp_path / "mine.zip")
 
 
 def test_a_manifest_whose_names_lead_out_is_refused(run: RunDirectory) -> None:

@@ -12,9 +12,13 @@ from qjump_mn import listing
 from qjump_mn.model import loading
 
 
-def shown(width: int = 80) -> list[str]:
+def shown(width: int = 80, *, terminal: bool = True) -> list[str]:
     text = io.StringIO()
-    listing.show(Console(file=text, width=width, highlight=False, soft_wrap=True))
+    listing.show(
+        Console(
+            file=text, width=width, highlight=False, soft_wrap=True, force_terminal=terminal, no_color=True
+        )
+    )
     return text.getvalue().splitlines()
 
 
@@ -29,6 +33,12 @@ def test_each_experiment_has_one_row() -> None:
 
 def test_a_wide_terminal_shows_all() -> None:
     assert any(row.endswith("Ping across busy switches, with and without QJump") for row in shown(200))
+
+
+def test_a_file_has_all() -> None:
+    assert any(
+        row.endswith("Ping across busy switches, with and without QJump") for row in shown(terminal=False)
+    )
 
 
 def test_a_broken_file_is_told_below_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from qjump_mn.model.experiment import ClaimSpec, Published, SizeSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
 from qjump_mn.results import wording
-from qjump_mn.results.outcome import VerdictRow
+from qjump_mn.results.outcome import Spread, VerdictRow
 
 PUBLISHED_RATE = "link.rate=10Gbit"
 EXPERIMENTS = [
@@ -136,6 +136,23 @@ def test_a_range_has_the_ends_of_what_it_makes() -> None:
     row = row_of(plan, 1.05, 6.1)
     assert row.verdict == "DIRECTION ONLY" and row.published == pytest.approx((2.2, 3.0))
     assert wording.published(row) == "published: 2.2 to 3, within a factor of 2: of what"
+
+
+@pytest.mark.parametrize(
+    ("shows", "values", "told"),
+    [
+        ("contended.ping.p50_ms / qjump.ping.p50_ms", (2.0, 3.0), "2.5 [2..3]"),
+        ("contended.ping.p50_ms - qjump.ping.p50_ms", (2.0, 3.0), "2.5 [2..3] ms"),
+        ("max(contended.ping.p50_ms, idle.ping.p50_ms)", (0.25, 0.25), "250 us"),
+        ("qjump.ping.loss", (0.0, 0.5), "0.25 [0..0.5]"),
+        ("contended.ping.p50_ms", (), "\N{EN DASH}"),
+        ("", (2.0, 3.0), "2.5 [2..3]"),
+    ],
+)
+def test_a_value_has_its_unit(shows: str, values: tuple[float, ...], told: str) -> None:
+    spread = Spread.of(dict(enumerate(values))) if values else None
+    row = msgspec.structs.replace(row_of(plan_of(RATIO), 300), shows=shows, shown=spread)
+    assert wording.value(row) == told
 
 
 def test_a_direction_is_no_failure() -> None:

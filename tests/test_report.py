@@ -110,7 +110,7 @@ def test_every_arm_verdict_and_check_is_in_both(page: str, text: str, analysed: 
             assert arm.label in content
             assert arm.name in content
         for row in outcome.verdicts:
-            for part in (row.verdict, row.statement, row.source, row.predicate, wording.shown(row.shown)):
+            for part in (row.verdict, row.statement, row.source, row.predicate, wording.value(row)):
                 assert part in content
         for check in outcome.checks:
             assert check.text in content

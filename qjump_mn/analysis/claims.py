@@ -79,7 +79,10 @@ def parse(text: str, kind: Kind, plan: Plan, where: str) -> Formula:
 
 
 def check(plan: Plan) -> None:
-    """Check every claim without any data; raise :class:`UsageError` with the place of the first wrong one."""
+    """Check every claim and published number without any data; raise :class:`UsageError` with the place of
+    the first wrong one."""
+    for name in plan.judged.published:
+        _check_published(name, plan)
     for name in plan.claims:
         Claim.of(plan, name)
 
@@ -158,11 +161,6 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
     """What the published numbers make of what a claim shows; raise :class:`UsageError` if that is no size."""
     if not spec.factor >= 1 or not spec.because:
         raise UsageError(f"{where}: give a factor of at least 1, and say because of what it is not smaller")
-    for name in plan.judged.published:
-        if name.count(".") != 2:
-            raise UsageError(
-                f"experiment {plan.experiment!r}: published.{name}: is no measure: write arm.workload.measure"
-            )
     # Our constants are of our scale: nothing was published of them.
     unknown = dict.fromkeys(plan.constants, math.nan)
     values = [shown.shown(measured, unknown) for measured in corners(plan.judged.published)]
@@ -173,6 +171,16 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
             "add to the table [published] what is missing"
         )
     return Size(min(sizes), max(sizes), spec.factor, spec.because)
+
+
+def _check_published(name: str, plan: Plan) -> None:
+    """Raise :class:`UsageError` for what is no measure; arms may be those of other presets."""
+    path = tuple(name.split("."))
+    try:
+        if len(path) != 3 or path[0] in {arm.name for arm in plan.arms}:
+            _check_measure(path, plan, None)
+    except UnknownNameError as error:
+        raise UsageError(f"experiment {plan.experiment!r}: published.{name}: {error}") from None
 
 
 def _series(plan: Plan, expressions: Sequence[Expression]) -> set[str]:

@@ -186,7 +186,7 @@ def _verdicts(analysed: Analysed) -> Table:
         for line in (wording.published(row), wording.perturbed(row)):
             cell.append(f"\n{line}" if line else "")
         cell.append(f"\n{row.source} ({row.claim})", style="dim")
-        table.add_row(Text(row.verdict, style=COLOURS[row.verdict]), wording.shown(row.shown), cell)
+        table.add_row(Text(row.verdict, style=COLOURS[row.verdict]), wording.value(row), cell)
     return table
 
 

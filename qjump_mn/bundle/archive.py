@@ -14,14 +14,13 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
+from qjump_mn import own
 from qjump_mn.errors import UsageError
+from qjump_mn.report import written
 from qjump_mn.results import contents, manifest, outcome
 
 SUMS = "SHA256SUMS"
 """Of every other file, in the form that ``sha256sum -c`` reads."""
-
-OWN = "own"
-"""The folder of the user's own files that a run was made with."""
 
 FILES = (
     manifest.NAME,
@@ -36,7 +35,7 @@ FILES = (
     "ro-crate-metadata.json",
     SUMS,
 )
-FOLDERS = (contents.TRIALS, contents.TIMELINES, "fig", OWN)
+FOLDERS = (contents.TRIALS, contents.TIMELINES, "fig", own.FOLDER)
 
 MOST_BYTES = 2 << 30
 """Of all files together: the largest run of ours leaves 60 MB."""
@@ -137,7 +136,8 @@ def _check(path: Path, entries: list[zipfile.ZipInfo]) -> None:
 
 def _check_name(path: Path, name: str) -> None:
     parts = name.split("/")
-    known = name in FILES if len(parts) == 1 else parts[0] in FOLDERS
+    is_file = name in FILES or PurePosixPath(name).suffix.lower() in written.PICTURES
+    known = is_file if len(parts) == 1 else parts[0] in FOLDERS
     if len(name) > MOST_NAME or not all(_PART.fullmatch(part) for part in parts) or not known:
         shown = name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}…"
         raise BundleError(f"{path}: {shown!r} is no name of a bundle's file")

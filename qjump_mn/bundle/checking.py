@@ -56,7 +56,7 @@ def check(
         run.mkdir()
         archive.opened(path, run)
         directory.hand_over(Path(folder))
-        told, codes = manifest.read(run), []
+        told, codes = _manifest(path, run), []
         out.print(_about(told), markup=False)
         codes.append(_untouched(run, told, out))
         if asked is not None:
@@ -69,6 +69,14 @@ def check(
     code = max(codes)
     out.print("all is well" if not code else "not all is well: see above", markup=False)
     return code
+
+
+def _manifest(path: Path, run: Path) -> Manifest:
+    """That of the bundle ``path``, which was opened into ``run``; nobody knows that folder."""
+    try:
+        return manifest.read(run)
+    except UsageError as error:
+        raise UsageError(str(error).replace(str(run), str(path))) from None
 
 
 def _about(told: Manifest) -> str:
@@ -150,7 +158,7 @@ def _judged_alike(run: Path, told: Manifest, out: Console) -> int:
     table = {row.claim: row for row in (said.verdicts if said else ())}
     problems = [] if said else ["the bundle has no verdicts that can be read"]
     for row in judged.verdicts:
-        out.print(Text(plain(f"  {row.verdict}  {wording.shown(row.shown)}  {row.statement} ({row.claim})")))
+        out.print(Text(plain(f"  {row.verdict}  {wording.value(row)}  {row.statement} ({row.claim})")))
         if said and (row.claim not in table or table[row.claim].verdict != row.verdict):
             theirs = table[row.claim].verdict if row.claim in table else "nothing"
             problems.append(f"{row.claim} is {row.verdict}, the bundle says {theirs}")

@@ -92,8 +92,8 @@ def _claims(outcome: Outcome) -> list[tuple[str, str, str, str]]:
     return [
         (
             row.statement,
-            " to ".join(dict.fromkeys(map(wording.number, row.published))),
-            wording.shown(row.shown),
+            wording.original(row),
+            wording.value(row),
             row.source,
         )
         for row in outcome.verdicts

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
+from qjump_mn.model import expression
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.results import bootstrap
 from qjump_mn.results.outcome import ArmSummary, Outcome, Spread, VerdictRow
@@ -55,12 +56,31 @@ def magnitude(value_ms: float) -> str:
     return f"{number(value_ms)} ms" if abs(value_ms) >= 1 else f"{number(value_ms * 1e3)} us"
 
 
-def shown(spread: Spread | None) -> str:
+def shown(spread: Spread | None, tell: Callable[[float], str] = number) -> str:
     """A value: its median over the seeds and, where they differ, the least and the greatest."""
     if spread is None:
         return NONE
-    median, least, greatest = number(spread.median), number(spread.minimum), number(spread.maximum)
+    median, least, greatest = tell(spread.median), tell(spread.minimum), tell(spread.maximum)
     return median if least == greatest else f"{median} [{least}..{greatest}]"
+
+
+def value(row: VerdictRow) -> str:
+    """What a claim shows, in its unit."""
+    if row.shown is None or not _is_time(row):
+        return shown(row.shown)
+    if max(abs(row.shown.minimum), abs(row.shown.maximum)) >= 1:
+        return f"{shown(row.shown)} ms"
+    return f"{shown(row.shown, _in_us)} us"
+
+
+def _in_us(value_ms: float) -> str:
+    return number(value_ms * 1e3)
+
+
+def _is_time(row: VerdictRow) -> bool:
+    """Whether what a claim shows is in ms: so are all its names, and none is multiplied or divided."""
+    names = expression.parse(row.shows, "").names if row.shows and not set("*/") & set(row.shows) else ()
+    return bool(names) and all(path[-1].endswith("_ms") for path in names)
 
 
 def published(row: VerdictRow) -> str:
@@ -73,9 +93,13 @@ def size(row: VerdictRow) -> str:
     """The same for a column that is called so."""
     if row.published is None:
         return NONE
-    least, most = map(number, row.published)
-    value = least if least == most else f"{least} to {most}"
-    return f"{value}, within a factor of {number(row.factor)}: {row.because}"
+    return f"{original(row)}, within a factor of {number(row.factor)}: {row.because}"
+
+
+def original(row: VerdictRow) -> str:
+    """What was published of what a claim shows, in its unit."""
+    tell = magnitude if _is_time(row) else number
+    return " to ".join(dict.fromkeys(map(tell, row.published or ())))
 
 
 def intervals(plan: Plan) -> str:

@@ -139,7 +139,8 @@ function draw(lane) {
   const range = rangeOf(lane), none = !(range.high >= range.low);
   const room = 0.06 * (Math.max(0, range.high) - Math.min(0, range.low));
   const bottom = none || range.low >= 0 ? 0 : range.low - room;
-  const top = none ? 1 : Math.max(Math.max(0, range.high) + room, bottom + 1e-9);
+  const high = Math.max(0, range.high) + room;
+  const top = none || high <= bottom ? bottom + 1 : high;
   const x = (ticks) => LEFT + (ticks - view.from) / (view.to - view.from) * (width - LEFT - RIGHT);
   const y = (value) => height - BOTTOM - (value - bottom) / (top - bottom) * (height - TOP - BOTTOM);
   lane.scale = { x, y };

@@ -1,0 +1,54 @@
+"""A user's own files that a run is of: kept with it, as they were when it began."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from qjump_mn import extensions
+from qjump_mn.model import loading
+from qjump_mn.model.plan import Plan
+from qjump_mn.programs import users
+
+FOLDER = "own"
+"""In the run directory, and in its bundle."""
+MOST_BYTES = 1 << 20
+"""Of a file that is kept: sources are smaller."""
+
+
+def keep(plan: Plan, run: Path) -> None:
+    """Copy the files that ``plan`` is of into the run directory ``run``."""
+    for name, file in of(plan):
+        target = run / FOLDER / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+
+
+def of(plan: Plan) -> Iterator[tuple[str, Path]]:
+    """The experiment, topologies, schemes and programs of ``plan`` that lie in a user's folders, and the
+    packages that extend qjump-mn, file by file, each with its name below ``FOLDER``."""
+    wanted = {
+        "experiments": {plan.experiment},
+        "topologies": {arm.network.topology for arm in plan.run.arms},
+        "schemes": {arm.scheme.name for arm in plan.run.arms},
+    }
+    for kind, names in wanted.items():
+        *folders, ours = loading.folders(kind)
+        theirs = [folder for folder in folders if folder.resolve() != ours.resolve()]
+        for name in sorted(names):
+            file = next((path for folder in theirs if (path := folder / f"{name}.toml").is_file()), None)
+            if file is not None:
+                yield f"{kind}/{name}.toml", file
+    used = {str(workload.__struct_config__.tag) for arm in plan.run.arms for workload in arm.workloads}
+    for name, folder in users.folders().items():
+        if name in used:
+            yield from _sources(f"{users.FOLDER}/{name}", folder)
+    for name, folder in extensions.packages().items():
+        yield from _sources(f"extensions/{name}", folder)
+
+
+def _sources(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts and file.stat().st_size <= MOST_BYTES:
+            yield f"{name}/{file.relative_to(folder).as_posix()}", file
