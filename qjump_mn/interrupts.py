@@ -23,6 +23,7 @@ CLEAN_UP_S = 10.0
 
 _SENTENCE = "qjump-mn: interrupted; everything that was started has been ended."
 _CHILDREN_S = 1.0
+_AGAIN_S = 0.001
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -73,6 +74,18 @@ def raise_interrupted() -> None:
             first_s = time.monotonic()
             raise Interrupted
 
+    def swallowed(error: sys.UnraisableHookArgs) -> None:
+        """Python drops what is raised while it finalises an object or calls back for a weak reference, such
+        as one of importlib's: then it is raised again, a moment later and elsewhere."""
+        nonlocal first_s
+        if not isinstance(error.exc_value, Interrupted):
+            sys.__unraisablehook__(error)
+            return
+        first_s = -CLEAN_UP_S
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+
+    signal.signal(signal.SIGALRM, handler)
+    sys.unraisablehook = swallowed
     _handle(handler)
 
 

@@ -206,6 +206,24 @@ def test_what_a_killed_program_had_started_is_ended_too(folder: Path) -> None:
     assert not is_alive(sleeper) or stat.read_text().rpartition(") ")[2][:1] == "Z"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_python_drops_is_raised_again(number: signal.Signals) -> None:
+    code = (
+        "import os, signal, time; from qjump_mn import interrupts\n"
+        "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+        "interrupts.raise_interrupted()\n"
+        "class Dropping:\n"
+        f"    def __del__(self): os.kill(os.getpid(), {int(number)})\n"
+        "try:\n"
+        "    Dropping()\n"
+        "    time.sleep(20)\n"
+        "except interrupts.Interrupted as interrupted: interrupts.end(interrupted)\n"
+    )
+    argv = [sys.executable, "-c", code]
+    ended = subprocess.run(argv, stderr=subprocess.PIPE, text=True, check=False, timeout=15)
+    assert (ended.returncode, ended.stderr) == (130, f"{SENTENCE}\n")
+
+
 def test_only_scratch_folders_of_the_dead_are_removed(folder: Path) -> None:
     code = (
         "import os; from qjump_mn import scratch\n"
