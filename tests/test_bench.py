@@ -82,7 +82,11 @@ def test_what_a_packet_costs_is_what_was_measured() -> None:
     def share(level: int) -> str:
         of = [cost for name, cost in costs.items() if name.startswith("qjump") and f"level{level}" in name]
         whole = costs[f"prio8_tbf_level{level}"]
-        return f"{min(of) / whole:.2f} to {max(of) / whole:.2f}"
+        return spread([cost / whole for cost in of], 2)
+
+    def spread(ratios: list[float], decimals: int) -> str:
+        ends = (f"{ratio:.{decimals}f}" for ratio in (min(ratios), max(ratios)))
+        return " to ".join(dict.fromkeys(ends))
 
     dearest = [
         figures["qdiscs"]["qjump_delay_rolling_1us_one_frame"] / figures["qdiscs"]["pfifo"]
@@ -90,7 +94,7 @@ def test_what_a_packet_costs_is_what_was_measured() -> None:
     ]
     bpf = measured["7"]["qdiscs"]
     for sentence in (
-        f"(the dearest: {min(dearest):.1f} to {max(dearest):.1f} x pfifo)",
+        f"(the dearest: {spread(dearest, 1)} x pfifo)",
         f"{costs['fq']:.0f} are `fq`'s own and {costs['bpf_times_fq_level0'] - costs['fq']:.0f} the program",
         f"In the BPF qdisc {bpf['bpf_qdisc_unlimited']:.0f} of {bpf['bpf_qdisc_level0']:.0f} are reached",
         f"At level 0 a limited level costs {share(0)} of what `prio` with `tbf` does",
