@@ -15,6 +15,9 @@ from qjump_mn.model.units import Duration, Rate
 MOST_FABRIC_HOSTS = 131_072
 """Names and tables of each are kept; the simulator itself numbers more."""
 
+_LINKS = "this network"
+"""In sentences about links, which no topology's file has."""
+
 
 def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
     """Check ``spec`` and make it plain; raise :class:`UsageError` naming the file's entry that is wrong.
@@ -27,8 +30,8 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
     if not 576 <= spec.mtu <= 9000:
         raise UsageError(f"{where}: mtu {spec.mtu} is out of range: use 576B to 9000B")
     edge, trunk = _links(link, int(spec.mtu))
-    _check_link(where, "", edge)
-    _check_link(where, "trunk_", trunk)
+    _check_link("", edge)
+    _check_link("trunk_", trunk)
     edges, cables = _joined(where, spec)
     network = Network(
         topology=name,
@@ -44,7 +47,7 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
     )
     network = msgspec.structs.replace(network, jittery=_jittery(where, link, network.hosts))
     for points in {points for _, points in network.jittery}:
-        _check_link(where, "", msgspec.structs.replace(edge, host_jitter=points))
+        _check_link("", msgspec.structs.replace(edge, host_jitter=points))
     if spec.fabric is not None:
         _check_fabric(where, spec.fabric)
     if len(network.hosts) < 2:
@@ -69,7 +72,7 @@ def check_emulated(network: Network) -> None:
     fastest = Rate(max(network.link.rate_bps, network.trunk.rate_bps))
     if fastest > 10**10:
         raise UsageError(
-            f"{where}: a link rate of {fastest} is out of range for the emulation: use at most 10Gbit"
+            f"{_LINKS}: a link rate of {fastest} is out of range for the emulation: use at most 10Gbit"
         )
     if len(network.hosts) > 250:
         raise UsageError(
@@ -166,9 +169,10 @@ def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
     return edge, trunk
 
 
-def _check_link(where: str, prefix: str, link: Link) -> None:
-    """Raise :class:`UsageError` for a link that cannot be, naming its settings, which begin with
-    ``prefix``."""
+def _check_link(prefix: str, link: Link) -> None:
+    """Raise :class:`UsageError` for a link that cannot be, naming its settings, which begin with ``prefix``:
+    they may come from an experiment, a scheme, an arm or the command line."""
+    where = _LINKS
     full = theory.frame_bytes(link.mtu_bytes)
     if not 10**5 <= link.rate_bps <= FASTEST_BPS:
         wrong = f"link.{prefix}rate = {Rate(link.rate_bps)}"
