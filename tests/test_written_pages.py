@@ -75,7 +75,9 @@ def test_every_file_of_a_run_is_on_the_page(simulated: Run, tmp_path: Path) -> N
                 entry = run_directory.told(path.relative_to(root).as_posix())
                 assert entry is not None, path
                 seen.add(entry)
-    assert seen > set(run_directory.OF_RUN) - {"report.pdf"}
+    # Neither is asked for a PDF, and neither is of a user's own files: tests/test_bundle.py has such a run.
+    assert seen > set(run_directory.OF_RUN) - {"report.pdf", "own/*"}
+    assert run_directory.told("own/experiments/mine.toml") == "own/*"
 
 
 def test_a_file_that_no_run_has_is_not_on_the_page() -> None:
