@@ -117,7 +117,7 @@ def _compared(run: RunDirectory, again: RunDirectory, trials: Sequence[Trial], o
     if differing:
         out.print(f"not the same: {differing} of {len(trials)} trials differ", markup=False)
         return DIFFERS
-    out.print(f"identical: all {files} files of {len(trials)} trials", markup=False)
+    out.print(f"identical: all {files} files of {session.counted(trials, 'trial')}", markup=False)
     return 0
 
 

@@ -55,7 +55,7 @@ class ArmSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A parameter that is varied: ``sets`` are the settings, such as those below ``workloads``, ``qjump``,
     ``schemes`` or ``link``, that take each of ``values`` in turn. Where an experiment has ``points`` instead,
-    values are their names (``qjump_mn.model.loading.points``).
+    values are their names.
 
     ``label`` names the parameter with its unit, for the axis of the figure; values with a unit all have the
     same.
@@ -158,8 +158,8 @@ class FigureSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An experiment with one preset applied; times are on the clock of the network under test. Without a
-    ``duration`` a trial ends when all of its flows have.
+    """An experiment with one preset applied; times are on the clock of the network under test. Where the
+    simulator comes first, a trial without a ``duration`` ends when all of its flows have.
 
     ``backends`` are those that can run it, the usual one first. ``compare`` is the arm, or are the arms,
     whose workloads meet each scheme that a user asks for. ``schemes`` are those of all arms, from their

@@ -41,7 +41,7 @@ def test_a_run_is_verified_file_by_file(run: RunDirectory, tmp_path: Path) -> No
     assert made.returncode == 0, made.stderr
     done = called("check", tmp_path / "one.zip", "--rerun", "--sample", "1")
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "all is well")
-    assert "files of 1 trials" in done.stdout
+    assert "files of 1 trial\n" in done.stdout
 
 
 def test_numbers_that_were_made_better_are_found(run: RunDirectory, tmp_path: Path) -> None:
