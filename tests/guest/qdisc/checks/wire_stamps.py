@@ -55,6 +55,7 @@ rig.run(f"ip -n b link set c1 address {rig.address_of('b')}")
 for link in ("b1", "c1"):
     rig.run(f"ip -n b link set {link} addrgenmode none up")
 rig.run("ip -n b addr add 10.9.0.3/24 dev c1")
+rig.run(f"ip -n a neigh add 10.9.0.3 lladdr {rig.address_of('b')} nud permanent dev a0")
 rig.tc("qdisc add dev b0 ingress", "b")
 rig.tc("filter add dev b0 ingress matchall action mirred egress redirect dev b1", "b")
 rig.enter("b")
@@ -64,7 +65,7 @@ receiver.settimeout(1)
 receiver.setsockopt(socket.SOL_SOCKET, rig.SO_TIMESTAMPNS, 1)
 results = {}
 for mode in ("orphan", "noorphan"):
-    rig.tc(f"qdisc replace dev a0 root handle 5: wire rate 10mbit {mode}")
+    rig.tc(f"qdisc replace dev a0 root handle 5: wire rate 10mbit {mode} jitter none")
     rig.tc(f"qdisc replace dev b1 root handle 5: wire rate 100mbit {mode}", "b")
     rig.enter("a")
     sender = stamping("10.9.0.2")
