@@ -222,10 +222,11 @@ def test_a_full_level_drops_frames_of_a_gso_packet_and_keeps_the_others(guest: G
 
 
 def test_the_same_seed_jitters_the_same(guest: Guest) -> None:
-    # A thread may come between the clock and the frame; another draw would be milliseconds away.
+    # A thread may come between the clock and the frame, of one in nine on 6.1; another draw would be
+    # milliseconds away.
     for off in guest.values("wire_jitter")["off_ns"]:
         off.sort()
-        assert len(off) == 120 and off[108] <= THREAD_NS and off[-1] <= 10 * THREAD_NS, off[100:]
+        assert len(off) == 120 and off[100] <= THREAD_NS and off[-1] <= 10 * THREAD_NS, off[100:]
 
 
 def test_frames_start_and_are_dropped_as_arrivals_alone_say(guest: Guest) -> None:
