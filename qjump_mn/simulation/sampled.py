@@ -28,7 +28,9 @@ def watch(network: Network, end: int | None) -> qjump_sim.Watch | None:
     """What the simulator is to sample until the measurement's ``end`` in ps, or the run's; None where a
     network has too many ports."""
     fabric = network.fabric
-    cables = fabric.racks * (fabric.hosts_per_rack + fabric.spines) if fabric else len(network.edges) + len(network.cables)
+    cables = len(network.edges) + len(network.cables)
+    if fabric is not None:
+        cables = fabric.racks * (fabric.hosts_per_rack + fabric.spines)
     # All of a port's bytes, and those of ACKs and each level.
     most = min(_SAMPLES, _VALUES // ((1 + 9) * 2 * cables))
     if most < _LEAST:
