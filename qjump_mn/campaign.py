@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from qjump_mn import comparison, costs, interrupts, session
+from qjump_mn import comparison, costs, interrupts, session, uncut
 from qjump_mn.backends import registry
 from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.model import choices, identity, loading
@@ -24,10 +24,6 @@ from qjump_mn.results.outcome import Outcome
 from qjump_mn.session import Request
 
 ALL = loading.ALL
-
-WHOLE = 1000
-"""The table at the end may have so many columns of text, whatever the terminal has: a path that is cut cannot
-be copied."""
 
 
 class Task(NamedTuple):
@@ -129,7 +125,7 @@ def _all_done(tasks: Sequence[Task], what: str, out: Console) -> list[Result]:
             results.append(_done(task, out))
     out.print("")
     table = _table(results)
-    table.width = out.measure(table, options=out.options.update_width(WHOLE)).maximum
+    table.width = uncut.width(out, table)  # a path that is cut cannot be copied
     out.print(table)
     for result in results:
         if result.message:

@@ -34,11 +34,10 @@ def of(plan: Plan) -> Iterator[tuple[str, Path]]:
         "schemes": {arm.scheme.name for arm in plan.run.arms},
     }
     for kind, names in wanted.items():
-        *folders, ours = loading.folders(kind)
-        theirs = [folder for folder in folders if folder.resolve() != ours.resolve()]
+        ours = loading.folders(kind)[-1].resolve()
         for name in sorted(names):
-            file = next((path for folder in theirs if (path := folder / f"{name}.toml").is_file()), None)
-            if file is not None:
+            file = loading.path_of(kind, name)
+            if file is not None and file.parent.resolve() != ours:
                 yield f"{kind}/{name}.toml", file
     used = {str(workload.__struct_config__.tag) for arm in plan.run.arms for workload in arm.workloads}
     for name, folder in users.folders().items():

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from qjump_mn.analysis import claims, sentences
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices
+from qjump_mn.model import choices, known
 from qjump_mn.model.plan import Plan
-from qjump_mn.programs import registry
 from qjump_mn.report.figures import registry as figures
 
 
@@ -21,19 +20,15 @@ def check(plan: Plan) -> None:
 
 def _check_bounds(plan: Plan) -> None:
     """Raise :class:`UsageError` for a panel's bound that is neither a constant nor a measure of arms."""
-    series = {name for arm in plan.arms for name in (arm.name, arm.series) if name}
-    known = {
-        f"{workload.name}.{measure}"
-        for arm in plan.arms
-        for workload in arm.workloads
-        for measure in registry.headings(workload)
-    }
-    for panel in plan.figure.panels:
-        name, _, measure = panel.bound.partition(".")
-        if panel.bound and panel.bound not in plan.constants and (name not in series or measure not in known):
-            nearest = choices.nearest(
-                panel.bound, [*plan.constants, *(f"{a}.{b}" for a in sorted(series) for b in sorted(known))]
-            )
+    bounds = [panel.bound for panel in plan.figure.panels if panel.bound not in ("", *plan.constants)]
+    if not bounds:
+        return
+    series = sorted({name for arm in plan.arms for name in (arm.name, arm.series) if name})
+    entries = sorted(known.entries(plan.arms))
+    measures = [f"{name}.{entry}" for name in series for entry in entries]
+    for bound in bounds:
+        if bound not in measures:
+            nearest = choices.nearest(bound, [*plan.constants, *measures])
             raise UsageError(
-                f"experiment {plan.experiment!r}: figure: there is no bound {panel.bound!r}: {nearest}"
+                f"experiment {plan.experiment!r}: figure: there is no bound {bound!r}: {nearest}"
             )

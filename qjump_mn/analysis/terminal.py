@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from qjump_mn import uncut
 from qjump_mn.analysis.pipeline import Analysed
 from qjump_mn.model.plan import Plan
 from qjump_mn.report import pdf
@@ -32,8 +32,6 @@ LEAST = {"arm": 20, "scheme": 12}
 """Longer names are folded, but to no narrower columns than these."""
 GAP = 2
 """So many spaces are between two columns."""
-WHOLE = 1000
-"""So wide a table in a file may be."""
 
 
 def show(console: Console, analysed: Analysed) -> None:
@@ -41,9 +39,8 @@ def show(console: Console, analysed: Analysed) -> None:
     plan, outcome = analysed.manifest.plan, analysed.outcome
     console.print(Text(plan.title, style="bold"))
     for table in arms_tables(plan, outcome.arms, console.width if console.is_terminal else None):
-        if not console.is_terminal:  # a file has room, whatever width rich takes it for
-            wide = console.options.update(width=WHOLE)
-            table.width = max(console.width, Measurement.get(console, wide, table).maximum)
+        if not console.is_terminal:  # a file has room
+            table.width = max(console.width, uncut.width(console, table))
         console.print(table, crop=False)
     for sentence in remarks.of(plan, outcome):
         console.print(Text(sentence))

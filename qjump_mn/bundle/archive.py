@@ -136,7 +136,7 @@ def _check(path: Path, entries: list[zipfile.ZipInfo]) -> None:
 
 def _check_name(path: Path, name: str) -> None:
     parts = name.split("/")
-    is_file = name in FILES or PurePosixPath(name).suffix.lower() in written.PICTURES
+    is_file = name in FILES or written.kind_of(PurePosixPath(name)) is not None
     known = is_file if len(parts) == 1 else parts[0] in FOLDERS
     if len(name) > MOST_NAME or not all(_PART.fullmatch(part) for part in parts) or not known:
         shown = name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}…"

@@ -28,7 +28,7 @@ def write(path: Path, target: Path | None = None) -> Path:
     marks = (f"{contents.TRIALS}/{trial.name}/{contents.MARK}" for trial in told.plan.trials())
     figures = (file for drawing in judged.drawings for file in drawing.files.values())
     timelines = (contents.timeline(trial) for trial in told.plan.unperturbed.trials())
-    shown = (path.name for path in run.path.iterdir() if path.suffix.lower() in written.PICTURES)
+    shown = (path.name for path in run.path.iterdir() if written.kind_of(path))
     for name in (*marks, *figures, *timelines, *shown, *archive.FILES):
         if (run.path / name).is_file():
             files[name] = run.path / name

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from qjump_mn import theory
 from qjump_mn.model import clock, ports
 from qjump_mn.model.plan import ArmPlan
 from qjump_mn.model.topology import Network
+from qjump_mn.programs import registry
+
+
+def entries(arms: Iterable[ArmPlan]) -> set[str]:
+    """What tables and panels may name: "workload.measure" of any of the arms."""
+    return {
+        f"{workload.name}.{measure}"
+        for arm in arms
+        for workload in arm.workloads
+        for measure in registry.headings(workload)
+    }
 
 
 def constants(network: Network, arms: tuple[ArmPlan, ...], shown: str, backend: str) -> dict[str, float]:

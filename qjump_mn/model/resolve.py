@@ -15,7 +15,6 @@ from qjump_mn.model.plan import ArmPlan, Judged, Plan, Run, Shown
 from qjump_mn.model.scheme import Presented, resolve_scheme
 from qjump_mn.model.topology import LinkSpec, Network
 from qjump_mn.model.wiring import resolve_network
-from qjump_mn.programs import registry
 from qjump_mn.programs.base import Flow, WorkloadPlan, WorkloadSpec
 
 MOST_REPLICATES = 1000
@@ -389,13 +388,8 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
             raise UsageError(
                 f"{where}: figure: there is no arm {arm!r}: {choices.nearest(arm, list(spec.arms))}"
             )
+    measures = known.entries(arms)
     for entry in (*figure.table, *(entry for panel in figure.panels for entry in panel.measures)):
-        measures = {
-            f"{workload.name}.{measure}"
-            for arm in arms
-            for workload in arm.workloads
-            for measure in registry.headings(workload)
-        }
         if entry not in measures:
             raise UsageError(
                 f"{where}: figure: no arm has {entry!r}: {choices.nearest(entry, sorted(measures))}"

@@ -75,7 +75,7 @@ def _numbers(plan: Plan, outcome: Outcome, picture: Behind) -> list[tuple[str, s
             continue
         what = f"{arm.label}: {notes.heading(plan, f'{workload}.{measure}', named=True)}"
         told = _range(plan, measure, (stretched[0], stretched[1]))
-        if picture.scale != 1 and behind.is_time(measure):
+        if picture.scale != 1 and wording.is_time(measure):
             own = (stretched[0] / picture.scale, stretched[1] / picture.scale)
             told = f"{_range(plan, measure, own, in_us=True)}; at this run's rate {told}"
         rows.append((what, told, _range(plan, measure, (spread.median, spread.median)), picture.figure.title))
@@ -84,7 +84,7 @@ def _numbers(plan: Plan, outcome: Outcome, picture: Behind) -> list[tuple[str, s
 
 def _range(plan: Plan, measure: str, ends: tuple[float, float], *, in_us: bool = False) -> str:
     unit = "us" if in_us else wording.unit(plan)
-    tell = (lambda value: wording.duration(value, unit)) if behind.is_time(measure) else wording.number
+    tell = (lambda value: wording.duration(value, unit)) if wording.is_time(measure) else wording.number
     return " to ".join(dict.fromkeys(tell(value) for value in ends))
 
 

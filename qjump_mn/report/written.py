@@ -11,7 +11,7 @@ import html
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import markupsafe
@@ -36,6 +36,12 @@ PICTURES = {
 }
 MOST_BYTES = 16 << 20
 """Of a picture."""
+
+
+def kind_of(picture: PurePath) -> str | None:
+    """The type of a picture by its name, as browsers call it; None for another file."""
+    return PICTURES.get(picture.suffix.lower())
+
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
@@ -156,7 +162,7 @@ def _picture(
     folder = environment["folder"].resolve()
     name = urllib.parse.unquote(source)
     path = (folder / name).resolve()
-    kind = PICTURES.get(path.suffix.lower())
+    kind = kind_of(path)
     if kind is None or not path.is_relative_to(folder) or not path.is_file():
         return f"<em>{about} (the run directory has no picture {html.escape(name)})</em>"
     if path.stat().st_size > MOST_BYTES:

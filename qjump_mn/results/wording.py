@@ -64,9 +64,14 @@ def shown(spread: Spread | None, tell: Callable[[float], str] = number) -> str:
     return median if least == greatest else f"{median} [{least}..{greatest}]"
 
 
+def is_time(measure: str) -> bool:
+    """Whether a measure's values are times; those are in ms."""
+    return measure.endswith("_ms")
+
+
 def value(row: VerdictRow) -> str:
     """What a claim shows, in its unit."""
-    if row.shown is None or not _is_time(row):
+    if row.shown is None or not _shows_time(row):
         return shown(row.shown)
     if max(abs(row.shown.minimum), abs(row.shown.maximum)) >= 1:
         return f"{shown(row.shown)} ms"
@@ -77,10 +82,10 @@ def _in_us(value_ms: float) -> str:
     return number(value_ms * 1e3)
 
 
-def _is_time(row: VerdictRow) -> bool:
+def _shows_time(row: VerdictRow) -> bool:
     """Whether what a claim shows is in ms: so are all its names, and none is multiplied or divided."""
     names = expression.parse(row.shows, "").names if row.shows and not set("*/") & set(row.shows) else ()
-    return bool(names) and all(path[-1].endswith("_ms") for path in names)
+    return bool(names) and all(is_time(path[-1]) for path in names)
 
 
 def published(row: VerdictRow) -> str:
@@ -98,7 +103,7 @@ def size(row: VerdictRow) -> str:
 
 def original(row: VerdictRow) -> str:
     """What was published of what a claim shows, in its unit."""
-    tell = magnitude if _is_time(row) else number
+    tell = magnitude if _shows_time(row) else number
     return " to ".join(dict.fromkeys(map(tell, row.published or ())))
 
 

@@ -81,16 +81,11 @@ class Behind:
     def _number(self, entry: str) -> str:
         low, high = self.values[entry]
         heading = notes.heading(self.plan, entry.partition(".")[2], named=False)
-        if not is_time(entry):
+        if not wording.is_time(entry):
             return f"{heading} {' to '.join(f'{end:g}' for end in sorted({low, high}))}"
         as_is = " to ".join(f"{end / self.scale * TIMES:g}" for end in sorted({low, high}))
         here = "" if self.scale == 1 else f" ({wording.duration(low, wording.unit(self.plan))} here)"
         return f"{heading} {as_is} us{here}"
-
-
-def is_time(measure: str) -> bool:
-    """Whether a measure's values are times; those are in ms."""
-    return measure.endswith("_ms")
 
 
 def of(plan: Plan, picture: int = 0) -> Behind | None:
@@ -106,7 +101,7 @@ def of(plan: Plan, picture: int = 0) -> Behind | None:
     for entry, value in plan.judged.published.items():
         if entry not in figure.words:
             low, high = value if isinstance(value, tuple) else (value, value)
-            stretch = scale if is_time(entry) else 1
+            stretch = scale if wording.is_time(entry) else 1
             values[entry] = (low * stretch, high * stretch)
     return Behind(figure, plan, scale, values)
 
