@@ -8,13 +8,12 @@ import msgspec
 from rich.console import Console
 
 from qjump_mn import costs, toolbox
-from qjump_mn.analysis.check import check
 from qjump_mn.backends import registry
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve, sweep
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.results import wording
-from qjump_mn.session import check_backends
+from qjump_mn.session import check_plan
 
 
 def explain(experiment: str, preset: str, settings: list[str], out: Console) -> None:
@@ -77,8 +76,7 @@ def _plan(experiment: str, preset: str, settings: list[str]) -> Plan:
     if len(sweep.combinations(experiment, preset, settings)) > 1:
         raise UsageError("explain is of one plan: give every -s one value")
     plan = resolve.plan(experiment, preset, settings)
-    check_backends(plan)
-    check(plan)
+    check_plan(plan)
     return plan
 
 

@@ -89,7 +89,7 @@ def show(request: Request, out: Console) -> int:
     """Print the shell script that the plan stands for; touch nothing. It is for a machine whose clock nobody
     slows down."""
     plan = request.plan("host")
-    _check(plan)
+    check_plan(plan)
     backend = registry.make(backend_name(plan, request.backend), cold=request.cold, kernel=request.kernel)
     if backend.name == "simulator":
         raise UsageError(
@@ -115,7 +115,7 @@ def run(request: Request, out: Console, argv: list[str]) -> int:
 def checked(plan: Plan, request: Request, out: Console) -> Backend:
     """The backend that is to run the plan; raise :class:`UsageError` for a plan that cannot be run there,
     judged or drawn, or that takes too long."""
-    _check(plan)
+    check_plan(plan)
     name = backend_name(plan, request.backend)
     backend = _remote(
         registry.make(name, cold=request.cold, kernel=request.kernel), request.scheduler, request.kernel
@@ -272,7 +272,7 @@ def _check_length(plan: Plan, backend: Backend) -> None:
 def backend_name(plan: Plan, name: str = "") -> str:
     """The backend that was asked for, or else the usual one of the experiment; raise :class:`UsageError` for
     one that there is not, or that the experiment is not for."""
-    check_backends(plan)
+    _check_backends(plan)
     name = name or plan.backends[0]
     registry.check([name], "--backend")
     if name not in plan.backends:
@@ -284,7 +284,15 @@ def backend_name(plan: Plan, name: str = "") -> str:
     return name
 
 
-def check_backends(plan: Plan) -> None:
+def check_plan(plan: Plan) -> None:
+    """Raise :class:`UsageError` for a plan that no backend is for, or that cannot be judged, drawn or laid
+    beside others."""
+    _check_backends(plan)
+    check(plan)
+    beside.spec(plan.experiment)
+
+
+def _check_backends(plan: Plan) -> None:
     """Raise :class:`UsageError` where the experiment names no backend, or one that there is not."""
     where = f"experiment {plan.experiment!r}: backends"
     if not plan.backends:
@@ -305,12 +313,6 @@ def _remote(backend: Backend, scheduler: str, kernel: str) -> Backend:
     from qjump_mn.backends.remote import RemoteBackend
 
     return RemoteBackend(backend, scheduler)
-
-
-def _check(plan: Plan) -> None:
-    """Raise :class:`UsageError` for a plan that cannot be judged, drawn or laid beside others."""
-    check(plan)
-    beside.spec(plan.experiment)
 
 
 def git() -> Git:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import msgspec
 import pytest
+from rich.console import Console
 
+from qjump_mn import explanation
 from qjump_mn.analysis import __main__ as analysis
 from qjump_mn.analysis import beside, claims, pipeline
 from qjump_mn.errors import UsageError
@@ -166,7 +169,8 @@ def test_what_makes_no_sense_is_refused_with_its_place(
         UsageError,
         match=r"^experiment 'fig3a': beside: ping \+ iperf, median: published: '900 bananas' is not a duration",
     ):
-        beside.compare(simulated_run(tmp_path), ())
+        explanation.explain("fig3a", "smoke", [], Console(file=io.StringIO()))
+    assert beside.compare(simulated_run(tmp_path), ()) is None  # of a run that there is already
     (tmp_path / "experiments" / "fig3a.toml").write_text(
         text.replace("[[beside.rows]]", "[[beside.columns]]")
     )

@@ -135,7 +135,6 @@ def test_a_trial_survives_json() -> None:
         ("replicates=0", "0 replicates make no run"),
         ("replicates=many", "Expected `int`, got `str`"),
         ("duration", "is no setting: write key=value"),
-        ("arms.idle=5", "no setting 'arms.idle'"),
         ("topology=paper13", "no topology 'paper13': did you mean 'paper12'"),
         ("topology=single", "no host"),
     ],
@@ -205,6 +204,20 @@ def test_names_that_do_not_exist_are_answered_with_the_nearest() -> None:
         plan("fig3z", "course", [])
     with pytest.raises(UsageError, match="no preset 'curse': did you mean 'course'"):
         plan("fig3a", "curse", [])
+
+
+@pytest.mark.parametrize(
+    ("key", "within"),
+    [
+        ("link.host_jitter_of", "link.host_jitter_of.NAME"),
+        ("qjump.course.factors", "qjump.course.factors.7"),
+        ("workloads.ping", "workloads.ping.program"),
+        ("arms.idle", "arms.idle.label"),
+    ],
+)
+def test_a_table_is_set_by_what_is_in_it(key: str, within: str) -> None:
+    with pytest.raises(UsageError, match=rf"{key} is a table, no setting: .*, such as {within}=VALUE$"):
+        fig3a(f"{key}={{h1=1}}")
 
 
 def test_an_experiment_has_the_names_of_all_figures_that_it_stands_for() -> None:

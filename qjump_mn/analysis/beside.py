@@ -75,7 +75,13 @@ def spec(experiment: str) -> BesideSpec | None:
     """What an experiment file says; None if it says nothing. Raises :class:`UsageError` with the place of
     what does not fit."""
     raw = loading.read("experiments", experiment).get("beside")
-    return None if raw is None else loading.convert(raw, BesideSpec, f"experiment {experiment!r}: beside")
+    if raw is None:
+        return None
+    where = f"experiment {experiment!r}: beside"
+    made = loading.convert(raw, BesideSpec, where)
+    for row in made.rows:
+        _published(row, f"{where}: {row.what}")
+    return made
 
 
 def compare(manifest: Manifest, arms: tuple[ArmSummary, ...]) -> Comparison | None:

@@ -369,8 +369,11 @@ def _place(plain: dict[str, Any], key: str, where: str) -> tuple[dict[str, Any],
     for part in folder:
         place = place.get(part) if isinstance(place, dict) else None
     free = bool(folder) and folder[-1] in FREE
-    if not isinstance(place, dict) or (last not in place and not free) or isinstance(place.get(last), dict):
+    if not isinstance(place, dict) or (last not in place and not free):
         raise UsageError(f"{where} has no setting {key!r}: {choices.nearest(key, _paths(plain))}")
+    if isinstance(place.get(last), dict):
+        within = next(iter(_paths(place[last], f"{key}.")), f"{key}.NAME")
+        raise UsageError(f"{where}: {key} is a table, no setting: set what is in it, such as {within}=VALUE")
     return place, last
 
 

@@ -10,7 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import markupsafe
 
 from qjump_mn import theory
@@ -28,6 +27,7 @@ from qjump_mn.report import (
     pdf,
     ratios,
     simulated,
+    templating,
     undrawn,
     written,
 )
@@ -42,7 +42,6 @@ from qjump_mn.steps.treatment import transport
 
 _LINES = markupsafe.Markup('{}<br><code class="soft">{}</code>')
 _CODE = markupsafe.Markup("<code>{}</code>")
-TEMPLATES = Path(__file__).parent / "templates"
 PICTURE = "fig/network.svg"
 """Where the drawing of the network lies in the run directory."""
 MOST_FLOWS = 12
@@ -59,12 +58,8 @@ def write(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> tuple[Path
     run.figures.mkdir(exist_ok=True)
     write_atomically(run.path / PICTURE, content["drawn"].svg.encode())
     pages = (run.path / "report.html", run.path / "report.md")
-    write_atomically(
-        pages[0], _environment(autoescape=True).get_template("report.html.jinja").render(content).encode()
-    )
-    write_atomically(
-        pages[1], _environment(autoescape=False).get_template("report.md.jinja").render(content).encode()
-    )
+    write_atomically(pages[0], templating.page("report.html.jinja").render(content).encode())
+    write_atomically(pages[1], templating.text("report.md.jinja").render(content).encode())
     return pages
 
 
@@ -108,7 +103,11 @@ def context(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "workloads": workloads(plan),
         "schemes": told_schemes,
         "scheme_rows": [
-            (label, _sentence(about), markupsafe.Markup("<br>").join(_CODE.format(line) for line in lines))
+            (
+                label,
+                templating.sentence(about),
+                markupsafe.Markup("<br>").join(_CODE.format(line) for line in lines),
+            )
             for label, about, lines in told_schemes
         ],
         "limiters": limiters(plan),
@@ -142,10 +141,6 @@ def _around(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
         "step_heads": ablation.heads(plan),
         "challenges": challenges.told(run, manifest, outcome),
     }
-
-
-def _sentence(text: object) -> str:
-    return str(text)[:1].upper() + str(text)[1:]
 
 
 def _trial(name: str, record: TrialRecord) -> list[str]:
@@ -373,23 +368,6 @@ def _seeds(values: Spread) -> tuple[str, str]:
         else wording.NONE
     )
     return by_seed, interval
-
-
-def _environment(*, autoescape: bool) -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=autoescape,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["cell"] = lambda text: (
-        str(text).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
-    )
-    environment.filters["verdict_class"] = lambda verdict: str(verdict).lower().replace(" ", "-")
-    environment.filters["sentence"] = _sentence
-    return environment
 
 
 def _svg(path: Path, prefix: str) -> markupsafe.Markup:

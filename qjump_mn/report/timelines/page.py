@@ -6,10 +6,8 @@ import base64
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import jinja2
 import markupsafe
 import msgspec
 import numpy as np
@@ -18,6 +16,7 @@ from qjump_mn.errors import LostError
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.programs import registry
 from qjump_mn.programs.tracks import Track
+from qjump_mn.report import templating
 from qjump_mn.report.timelines import ports, pyramid, sampled
 from qjump_mn.report.timelines.pyramid import Store
 from qjump_mn.results import contents, readings, series, wording
@@ -27,7 +26,6 @@ from qjump_mn.results.readings import Reading
 from qjump_mn.results.series import Series
 from qjump_mn.results.tables import TrialTables
 
-TEMPLATES = Path(__file__).parents[1] / "templates"
 _MOST_TICKS = (1 << 31) - 1
 """Of the time axis: a time is a number of 32 bits in the page."""
 
@@ -52,7 +50,7 @@ def write(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) ->
     """Write the page of each trial of ``data``; those of others are left as they are."""
     (run.path / contents.TIMELINES).mkdir(exist_ok=True)
     names = [tables.trial.name for tables in data]
-    template = _environment().get_template("timeline.html.jinja")
+    template = templating.page("timeline.html.jinja")
     for tables in data:
         others = [_link(trial) for trial in manifest.plan.unperturbed.trials() if trial.name in names]
         content = template.render(_context(run, manifest, tables, others))
@@ -106,7 +104,7 @@ class Asset(NamedTuple):
 
 
 def _asset(names: Sequence[str]) -> Asset:
-    text = "\n" + "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
+    text = "\n" + "".join((templating.FOLDER / name).read_text(encoding="utf-8") for name in names)
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Asset(markupsafe.Markup(text), f"sha256-{digest}")
 
@@ -297,14 +295,3 @@ def _json(content: Any) -> markupsafe.Markup:
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return markupsafe.Markup(text)
-
-
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
