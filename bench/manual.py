@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 import typer.main
 
-from qjump_mn.run import app as command_line
+from qjump_mn.commands import app as command_line
 
 PAGE = ROOT / "docs/qjump-mn.1"
 DATE = "November 23, 2026"

@@ -26,13 +26,14 @@ from qjump_mn import own, session
 from qjump_mn.analysis import beside, pipeline
 from qjump_mn.bundle import archive, assignment, checking, crate, writing
 from qjump_mn.bundle.archive import BundleError
+from qjump_mn.commands import options_of
 from qjump_mn.errors import LostError, UsageError, no_room
 from qjump_mn.programs import users
 from qjump_mn.results import contents, manifest, outcome
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Outcome
-from qjump_mn.run import last_words, options_of
+from qjump_mn.run import last_words
 from tests import synthetic
 
 FILES: dict[str, Path | bytes] = {

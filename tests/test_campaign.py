@@ -14,11 +14,11 @@ from rich.console import Console
 from qjump_mn import campaign, interrupts, session
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Ended, Progress
+from qjump_mn.commands import app
 from qjump_mn.errors import LostError, MachineError, QJumpError, UsageError
 from qjump_mn.model import loading, sweep
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.results import directory, earlier, outcome
-from qjump_mn.run import app
 from tests import synthetic, tiny
 from tests.test_broken_files import command
 
