@@ -11,7 +11,7 @@ from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs.memcached import measures as memcached
 from qjump_mn.programs.memcached.program import MemcachedPlan
-from qjump_mn.report.figures import sweep
+from qjump_mn.report.figures import sweep, swept
 from qjump_mn.results.outcome import Spread
 from qjump_mn.results.tables import TrialFacts
 
@@ -55,13 +55,13 @@ def test_answers_that_come_after_the_load_are_no_throughput(plan: Plan) -> None:
 )
 def test_the_least_value_that_is_enough_is_marked(plan: Plan, values: tuple[float, ...], knee: float) -> None:
     points = tuple((x, Spread.of({1: value})) for x, value in enumerate(values, start=1))
-    line = sweep.Line(
+    line = swept.Line(
         "delay", "requests_per_s", "excess waits", tuple((float(x), spread) for x, spread in points)
     )
     panel = PanelSpec(measures=["memcached.requests_per_s"], label="requests/s", saturates=True)
     other = PanelSpec(measures=["memcached.p99_ms"], label="ms")
-    assert sweep._knee([(other, [line]), (panel, [line])]) == knee
-    assert sweep._knee([(other, [line])]) is None
+    assert swept.knee([(other, [line]), (panel, [line])]) == knee
+    assert swept.knee([(other, [line])]) is None
 
 
 def test_two_sweeps_of_one_parameter_share_the_axis(plan: Plan) -> None:
@@ -73,7 +73,7 @@ def test_where_each_series_has_a_workload_of_its_own_its_name_is_enough() -> Non
     commits = resolve.plan("fig6", "smoke", [])
     arms = {arm.name: arm for arm in commits.arms}
     rates, slowest = commits.figure.panels
-    assert sweep._label(commits, arms["tcp_400"], "tcp", "requests_per_s", rates) == "TCP"
+    assert swept.label(commits, arms["tcp_400"], "tcp", "requests_per_s", rates) == "TCP"
     both = PanelSpec(measures=["tcp.requests_per_s", "tcp.max_ms"], label="")
-    assert sweep._label(commits, arms["tcp_400"], "tcp", "max_ms", both) == "TCP: max"
-    assert sweep._label(commits, arms["plain_400"], "broadcast", "max_ms", slowest) == "broadcast, no QJump"
+    assert swept.label(commits, arms["tcp_400"], "tcp", "max_ms", both) == "TCP: max"
+    assert swept.label(commits, arms["plain_400"], "broadcast", "max_ms", slowest) == "broadcast, no QJump"

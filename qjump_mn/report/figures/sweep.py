@@ -5,25 +5,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib.axes
 import matplotlib.figure
 
 from qjump_mn.model.experiment import PanelSpec
-from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.model.plan import Plan
 from qjump_mn.results import panels as values
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import ArmSummary, Spread
+from qjump_mn.results.outcome import ArmSummary
 
 from . import axes as published_axes
-from . import behind, notes, numbers, style
+from . import behind, notes, numbers, style, swept
 from .behind import Behind
 from .notes import LEFT, RIGHT
 from .published import Panel
 from .style import Figure
+from .swept import Line, Panels
 
 PANEL_INCHES = 2.5
 MANY = 4
@@ -31,103 +32,107 @@ ACROSS = 4
 """Entries of a legend side by side, over two columns."""
 HEADROOM = 0.03
 """Above the greatest value, as a share of it: a marker is half as high."""
-GAIN = 0.05
-"""What more of the parameter must bring of the most that it ever brings, to be worth it."""
-
-
-class Line(NamedTuple):
-    """A measure of a series: its spread over the seeds at each x, ascending. An arm that is no series is
-    drawn level, from end to end. It is broken at ``gaps``, where arms that ran have no such measure."""
-
-    series: str
-    measure: str
-    label: str
-    points: tuple[tuple[float, Spread], ...]
-    gaps: tuple[float, ...] = ()
 
 
 def draw(run: RunDirectory, manifest: Manifest, arms: Sequence[ArmSummary]) -> list[Figure]:
     """The figure of the experiment; nothing where there is no data."""
     plan, published = manifest.plan, behind.of(manifest.plan)
     panels = [
-        (panel, lines) for panel in plan.figure.panels if (lines := _lines(plan, panel, arms, published))
+        (panel, lines)
+        for panel in plan.figure.panels
+        if (lines := swept.lines_of(plan, panel, arms, published))
     ]
     if not panels:
         return []
     shown = [arm for arm in plan.arms_run if (arm.series or arm.name) in plan.figure.arms]
+    scale = f"{notes.scale(manifest, shown)}; {notes.replicates(swept.seeds(panels))}"
     with style.applied():
-        columns = _columns(panels)
-        entries = len(panels[0][1])
-        # One legend for all panels, above them: among many lines there is no room for it.
-        alike = len({tuple(line.label for line in lines) for _, lines in panels}) == 1
-        over = len(columns) > 1 or (alike and entries > MANY)
-        labels = [line.label for line in panels[0][1]]
-        across = style.columns(labels, ACROSS, LEFT, fontsize=7) if over else 1
-        margin = 0.55 + 0.2 * -(-entries // across) if over else 0.3
-        rows = max(map(len, columns))
-        inches = PANEL_INCHES * rows + 0.8 + margin
-        figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
-        titled = any(panel.title for panel, _ in panels)
-        grid = figure.add_gridspec(
-            rows,
-            len(columns),
-            left=LEFT,
-            right=RIGHT,
-            top=1 - margin / inches,
-            bottom=0.85 / inches,
-            hspace=0.25 if titled else 0.16,
-            wspace=0.3,
-        )
-        every = grid.subplots(sharex=True, squeeze=False)
-        axes, longer = [], ""
-        for column, stack in enumerate(columns):
-            for axis, index in zip(every[:, column], stack, strict=False):
-                panel, drawn = panels[index]
-                place = plan.figure.panels.index(panel)  # those without data are not drawn
-                _panel(axis, plan, panel, drawn, published.panel(place) if published else None)
-                _bound(axis, plan, panel, arms, published)
-                if published:
-                    longer += published_axes.as_published(
-                        axis,
-                        panel.label.removesuffix(", ms"),
-                        [(line.label, line.points) for line in drawn],
-                        published,
-                        place,
-                        times=_has_times(panel),
-                    )
-                if not over:
-                    _legend(axis, len(drawn))
-                axis.set_title(
-                    _title(panel, index, len(panels), published.title(place) if published else ""), loc="left"
-                )
-                axes.append(axis)
-            for axis in every[len(stack) :, column]:
-                axis.set_axis_off()
-            every[len(stack) - 1, column].set_xlabel(_axis(plan, published))
-            every[len(stack) - 1, column].tick_params(labelbottom=True)
-        if over:
-            every[0, 0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=across)
-        knee = _knee(panels)
-        for axis in axes if knee is not None else ():
-            axis.axvline(knee, color=style.sheet().grey, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
-        if knee is not None:
-            axes[0].annotate(
-                f"enough: {knee:g}",
-                (knee, 0.03),
-                xycoords=("data", "axes fraction"),
-                xytext=(4, 0),
-                textcoords="offset points",
-                fontsize=7,
-                color=style.sheet().grey,
-            )
-        scale = f"{notes.scale(manifest, shown)}; {notes.replicates(_seeds(panels))}"
+        figure, longer = _drawn(plan, panels, arms, published)
         notes.footer(figure, manifest, scale)
     told = _published(published, panels) + longer if published else ""
     caption = _caption(manifest, panels, scale, published) + told
     return [Figure(plan.figure.plot, plan.title, caption, figure, numbers.of_panels(plan, arms))]
 
 
-def _columns(panels: list[tuple[PanelSpec, list[Line]]]) -> list[list[int]]:
+def _drawn(
+    plan: Plan, panels: Panels, arms: Sequence[ArmSummary], published: Behind | None
+) -> tuple[matplotlib.figure.Figure, str]:
+    """The figure without its footer, and what is to be said of axes that are longer than as published."""
+    columns = _columns(panels)
+    # One legend for all panels, above them: among many lines there is no room for it.
+    labels = [line.label for line in panels[0][1]]
+    alike = len({tuple(line.label for line in lines) for _, lines in panels}) == 1
+    over = len(columns) > 1 or (alike and len(labels) > MANY)
+    across = style.columns(labels, ACROSS, LEFT, fontsize=7) if over else 1
+    margin = 0.55 + 0.2 * -(-len(labels) // across) if over else 0.3
+    figure, every = _grid(columns, margin, titled=any(panel.title for panel, _ in panels))
+    axes, longer = [], ""
+    for column, stack in enumerate(columns):
+        for axis, index in zip(every[:, column], stack, strict=False):
+            panel, lines = panels[index]
+            place = plan.figure.panels.index(panel)  # those without data are not drawn
+            _panel(axis, plan, panel, lines, published.panel(place) if published else None)
+            _bound(axis, plan, panel, arms, published)
+            if published:
+                longer += published_axes.as_published(
+                    axis,
+                    panel.label.removesuffix(", ms"),
+                    [(line.label, line.points) for line in lines],
+                    published,
+                    place,
+                    times=_has_times(panel),
+                )
+            if not over:
+                _legend(axis, len(lines))
+            heading = published.title(place) if published else ""
+            axis.set_title(_title(panel, index, len(panels), heading), loc="left")
+            axes.append(axis)
+        for axis in every[len(stack) :, column]:
+            axis.set_axis_off()
+        every[len(stack) - 1, column].set_xlabel(_axis(plan, published))
+        every[len(stack) - 1, column].tick_params(labelbottom=True)
+    if over:
+        every[0, 0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.12), fontsize=7, ncols=across)
+    if (knee := swept.knee(panels)) is not None:
+        _enough(axes, knee)
+    return figure, longer
+
+
+def _grid(columns: list[list[int]], margin: float, *, titled: bool) -> tuple[matplotlib.figure.Figure, Any]:
+    """A figure with as much room above, in inches, and its axes by row and column."""
+    rows = max(map(len, columns))
+    inches = PANEL_INCHES * rows + 0.8 + margin
+    figure = matplotlib.figure.Figure(figsize=(style.WIDTH_INCHES, inches))
+    grid = figure.add_gridspec(
+        rows,
+        len(columns),
+        left=LEFT,
+        right=RIGHT,
+        top=1 - margin / inches,
+        bottom=0.85 / inches,
+        hspace=0.25 if titled else 0.16,
+        wspace=0.3,
+    )
+    return figure, grid.subplots(sharex=True, squeeze=False)
+
+
+def _enough(axes: Sequence[matplotlib.axes.Axes], knee: float) -> None:
+    """Mark the value that is recommended, in all panels."""
+    grey = style.sheet().grey
+    for axis in axes:
+        axis.axvline(knee, color=grey, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
+    axes[0].annotate(
+        f"enough: {knee:g}",
+        (knee, 0.03),
+        xycoords=("data", "axes fraction"),
+        xytext=(4, 0),
+        textcoords="offset points",
+        fontsize=7,
+        color=grey,
+    )
+
+
+def _columns(panels: Panels) -> list[list[int]]:
     """Which panels stand in each column, from top to bottom."""
     by_column: dict[int, list[int]] = {}
     for index, (panel, _) in enumerate(panels):
@@ -145,73 +150,6 @@ def _axis(plan: Plan, published: Behind | None = None) -> str:
     if published and published.x.label:
         return published.x.label
     return "; ".join(dict.fromkeys(plan.axes.values()))
-
-
-def _knee(panels: list[tuple[PanelSpec, list[Line]]]) -> float | None:
-    """The least value at which the first line of the panel that saturates is within ``GAIN`` of its most;
-    None where no panel does."""
-    points = next((lines[0].points for panel, lines in panels if panel.saturates), ())
-    most = max((spread.median for _, spread in points), default=0.0)
-    return next((x for x, spread in points if spread.median >= (1 - GAIN) * most), None)
-
-
-def _lines(plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary], published: Behind | None) -> list[Line]:
-    by_name = {arm.name: arm for arm in arms}
-    lines = []
-    for series in panel.arms or plan.figure.arms:
-        members = values.series(plan, series)
-        for entry in panel.measures:
-            workload, measure = entry.split(".")
-            points = _points(plan, panel, members, by_name, entry, published)
-            if points:
-                label = _label(plan, members[0], workload, measure, panel)
-                ran = [arm for arm in members if arm.name in by_name]
-                lines.append(Line(series, measure, label, points, _gaps(ran, points, published)))
-    return lines
-
-
-def _gaps(
-    ran: list[ArmPlan], points: Sequence[tuple[float, Spread]], published: Behind | None
-) -> tuple[float, ...]:
-    """Where arms of a series ran that have no point."""
-    placed = {published.place(arm.x) if published else arm.x for arm in ran if arm.x is not None}
-    return tuple(sorted(placed - {x for x, _ in points}))
-
-
-def _points(
-    plan: Plan,
-    panel: PanelSpec,
-    members: list[ArmPlan],
-    by_name: dict[str, ArmSummary],
-    entry: str,
-    published: Behind | None,
-) -> tuple[tuple[float, Spread], ...]:
-    points = []
-    for arm in members:
-        spread = values.value(plan, panel, entry, arm.name, by_name)
-        if spread:
-            xs = (
-                [arm.x]
-                if arm.x is not None
-                else sorted({other.x for other in plan.arms_run if other.x is not None})
-            )
-            points += [(published.place(x) if published else x, spread) for x in xs]
-    return tuple(sorted(points, key=lambda point: point[0]))
-
-
-def _label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpec) -> str:
-    """What tells a line from the others of its panel: the series, the measure, or both."""
-    series = wording.series_label(arm) or arm.series or arm.name
-    alone = len({entry.split(".")[0] for entry in panel.measures} & {one.name for one in arm.workloads}) == 1
-    if alone and len(_measures(panel)) == 1:
-        return series
-    heading = notes.heading(plan, f"{workload}.{measure}", named=not alone)
-    return heading if len(plan.figure.arms) == 1 else f"{series}: {heading}"
-
-
-def _measures(panel: PanelSpec) -> set[str]:
-    """What the panel shows, whichever workload's it is."""
-    return {entry.split(".")[1] for entry in panel.measures}
 
 
 def _panel(
@@ -279,7 +217,7 @@ def _stroke(look: style.Look, dashes: style.Dashes, *, crosses: bool) -> dict[st
     return {"linestyle": dashes, "marker": look.marker, "mec": "white", "mew": 0.5}
 
 
-def _published(published: Behind, panels: list[tuple[PanelSpec, list[Line]]]) -> str:
+def _published(published: Behind, panels: Panels) -> str:
     """The caption's sentences about what was published."""
     labels = {line.label: () for _, lines in panels for line in lines}
     bands = dict.fromkeys(band.label for here in published.figure.panels for band in here.bands)
@@ -325,7 +263,7 @@ def _bound(
         return
     series, _, entry = panel.bound.partition(".")
     by_name = {arm.name: arm for arm in arms}
-    points = _points(plan, panel, values.series(plan, series), by_name, entry, published)
+    points = swept.points_of(plan, panel, values.series(plan, series), by_name, entry, published)
     if points:
         axis.plot([x for x, _ in points], [spread.median for _, spread in points], **look)
         axis.annotate(
@@ -351,15 +289,9 @@ def _legend(axis: matplotlib.axes.Axes, lines: int) -> None:
     ).set_zorder(20)
 
 
-def _seeds(panels: list[tuple[PanelSpec, list[Line]]]) -> set[int]:
-    return {
-        seed for _, lines in panels for line in lines for _, spread in line.points for seed in spread.seeds
-    }
-
-
 def _caption(
     manifest: Manifest,
-    panels: list[tuple[PanelSpec, list[Line]]],
+    panels: Panels,
     scale: str,
     published: Behind | None,
 ) -> str:
@@ -376,12 +308,12 @@ def _caption(
         if (bound := panel.bound)
     ]
     bound = f" Dashed: the bound, {', '.join(bounds)}." if bounds else ""
-    spread = notes.spans("band spans", _seeds(panels))
-    extent, knee = _extent(plan, panels), _knee(panels)
+    spread = notes.spans("band spans", swept.seeds(panels))
+    extent, knee = _extent(plan, panels), swept.knee(panels)
     saturating = next((lines[0].label for panel, lines in panels if panel.saturates), "")
     enough = (
-        f" Recommended: {knee:g}, the least value that was tried at which '{saturating}' has {1 - GAIN:.0%} "
-        "of its most."
+        f" Recommended: {knee:g}, the least value that was tried at which '{saturating}' has "
+        f"{1 - swept.GAIN:.0%} of its most."
         if knee is not None
         else ""
     )
@@ -399,7 +331,7 @@ def _caption(
     )
 
 
-def _extent(plan: Plan, panels: list[tuple[PanelSpec, list[Line]]]) -> str:
+def _extent(plan: Plan, panels: Panels) -> str:
     if values.has_names(plan.arms_run):
         return ""
     xs = sorted({x for _, lines in panels for line in lines for x, _ in line.points})

@@ -1,0 +1,111 @@
+"""What the lines of a sweep's figure have: a measure of a series at each value of what is varied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from qjump_mn.model.experiment import PanelSpec
+from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.results import panels as values
+from qjump_mn.results import wording
+from qjump_mn.results.outcome import ArmSummary, Spread
+
+from . import notes
+from .behind import Behind
+
+GAIN = 0.05
+"""What more of the parameter must bring of the most that it ever brings, to be worth it."""
+
+
+class Line(NamedTuple):
+    """A measure of a series: its spread over the seeds at each x, ascending. An arm that is no series is
+    drawn level, from end to end. It is broken at ``gaps``, where arms that ran have no such measure."""
+
+    series: str
+    measure: str
+    label: str
+    points: tuple[tuple[float, Spread], ...]
+    gaps: tuple[float, ...] = ()
+
+
+Panels = list[tuple[PanelSpec, list[Line]]]
+"""The panels that have data, each with its lines."""
+
+
+def lines_of(
+    plan: Plan, panel: PanelSpec, arms: Sequence[ArmSummary], published: Behind | None
+) -> list[Line]:
+    """The lines of a panel, series by series; none of a series without data."""
+    by_name = {arm.name: arm for arm in arms}
+    lines = []
+    for series in panel.arms or plan.figure.arms:
+        members = values.series(plan, series)
+        for entry in panel.measures:
+            workload, measure = entry.split(".")
+            points = points_of(plan, panel, members, by_name, entry, published)
+            if points:
+                told = label(plan, members[0], workload, measure, panel)
+                ran = [arm for arm in members if arm.name in by_name]
+                lines.append(Line(series, measure, told, points, _gaps(ran, points, published)))
+    return lines
+
+
+def _gaps(
+    ran: list[ArmPlan], points: Sequence[tuple[float, Spread]], published: Behind | None
+) -> tuple[float, ...]:
+    """Where arms of a series ran that have no point."""
+    placed = {published.place(arm.x) if published else arm.x for arm in ran if arm.x is not None}
+    return tuple(sorted(placed - {x for x, _ in points}))
+
+
+def points_of(
+    plan: Plan,
+    panel: PanelSpec,
+    members: list[ArmPlan],
+    by_name: dict[str, ArmSummary],
+    entry: str,
+    published: Behind | None,
+) -> tuple[tuple[float, Spread], ...]:
+    """The measure ``entry`` of a series, by x; of an arm that is none at every x of the others."""
+    points = []
+    for arm in members:
+        spread = values.value(plan, panel, entry, arm.name, by_name)
+        if spread:
+            xs = (
+                [arm.x]
+                if arm.x is not None
+                else sorted({other.x for other in plan.arms_run if other.x is not None})
+            )
+            points += [(published.place(x) if published else x, spread) for x in xs]
+    return tuple(sorted(points, key=lambda point: point[0]))
+
+
+def label(plan: Plan, arm: ArmPlan, workload: str, measure: str, panel: PanelSpec) -> str:
+    """What tells a line from the others of its panel: the series, the measure, or both."""
+    series = wording.series_label(arm) or arm.series or arm.name
+    alone = len({entry.split(".")[0] for entry in panel.measures} & {one.name for one in arm.workloads}) == 1
+    if alone and len(_measures(panel)) == 1:
+        return series
+    heading = notes.heading(plan, f"{workload}.{measure}", named=not alone)
+    return heading if len(plan.figure.arms) == 1 else f"{series}: {heading}"
+
+
+def _measures(panel: PanelSpec) -> set[str]:
+    """What the panel shows, whichever workload's it is."""
+    return {entry.split(".")[1] for entry in panel.measures}
+
+
+def knee(panels: Panels) -> float | None:
+    """The least value at which the first line of the panel that saturates is within ``GAIN`` of its most;
+    None where no panel does."""
+    points = next((lines[0].points for panel, lines in panels if panel.saturates), ())
+    most = max((spread.median for _, spread in points), default=0.0)
+    return next((x for x, spread in points if spread.median >= (1 - GAIN) * most), None)
+
+
+def seeds(panels: Panels) -> set[int]:
+    """The seeds that any point has."""
+    return {
+        seed for _, lines in panels for line in lines for _, spread in line.points for seed in spread.seeds
+    }
