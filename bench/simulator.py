@@ -181,6 +181,11 @@ def complete(command: Sequence[str]) -> Run:
     return values, cpu
 
 
+def events_a_hop(said: dict[str, str]) -> str:
+    """Of a program that counts its events; else a dash."""
+    return f"{int(said['events']) / int(said['hops']):.2f}" if "events" in said else "–"
+
+
 def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[Flow]) -> str:
     """The least CPU time of each, with all of them behind it; ns-2's packet-hops are those of the run that
     counted."""
@@ -194,7 +199,7 @@ def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[F
         hops, cpu = int(said["hops"]), [cpu for _, cpu in taken]
         rate = hops / min(cpu)
         rows.append(
-            f"| {title} | {hops / 1e6:.2f} M | {said['dropped']} | {min(cpu):.2f} s "
+            f"| {title} | {hops / 1e6:.2f} M | {events_a_hop(said)} | {said['dropped']} | {min(cpu):.2f} s "
             f"({', '.join(f'{s:.2f}' for s in cpu)}) "
             f"| {rate / 1e6:.1f} M | {rate / slowest:.1f} | {memory} MB |"
         )
@@ -203,9 +208,9 @@ def table(runs: dict[str, list[Run]], counted: dict[str, str], flows: Sequence[F
             f"{machine.told()}; {FLOWS:,} web-search flows at load {LOAD}, "
             f"{useful(flows) / 1e6:.2f} M packet-hops without what is sent again:",
             "",
-            "| | packet-hops | dropped | CPU, the least (all) | packet-hops per CPU second | x ns-2 | memory "
-            "|",
-            "|---|---|---|---|---|---|---|",
+            "| | packet-hops | events a hop | dropped | CPU, the least (all) | packet-hops per CPU second "
+            "| x ns-2 | memory |",
+            "|---|---|---|---|---|---|---|---|",
             *rows,
         ]
     )
