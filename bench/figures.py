@@ -7,7 +7,8 @@ verdicts and the picture.
 Without `--preset` each runs its usual one. Without `--write` they go to standard output. Where experiments
 are named, the others' sections and pictures stay as they are. `--out` is where the run directories stay.
 `--from` runs nothing: it takes the newest complete run of each experiment in a folder, such as `qjump-mn run
-all --out FOLDER` leaves them; the section of an experiment without one stays as it is.
+all --out FOLDER` leaves them, and judges it by today's claims; the section of an experiment without one stays
+as it is.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench import marks
+from bench import anew, marks
 from qjump_mn.model import loading
 from qjump_mn.report import original
 from qjump_mn.results import directory, earlier, outcome, tabulated, wording
@@ -61,7 +62,7 @@ def main() -> None:
                 out = asked.out or Path(scratch)
                 sections[name] = section(*which(name, asked.preset or ""), out, keep=asked.write)
             elif path := complete(asked.folder, name):
-                sections[name] = told(path, keep=asked.write)
+                sections[name] = told(anew.judged_today(path, Path(scratch)), keep=asked.write)
             else:
                 print(f"{name}: no complete run in {asked.folder}, its section stays", file=sys.stderr)
     kept = [sections[name] for name in known if name in sections]

@@ -13,10 +13,24 @@ import msgspec
 import pytest
 from PIL import Image
 
-from bench import fat_tree, figures, manual, marks, qdisc, readme, reference, schemes, simulator, torture
+from bench import (
+    anew,
+    fat_tree,
+    figures,
+    manual,
+    marks,
+    qdisc,
+    readme,
+    reference,
+    schemes,
+    simulator,
+    torture,
+)
 from qjump_mn.analysis import pipeline
-from qjump_mn.model import loading, resolve
+from qjump_mn.model import identity, loading, resolve
 from qjump_mn.programs import registry
+from qjump_mn.results import outcome
+from qjump_mn.results.manifest import write
 from tests import synthetic
 
 DOCUMENT = "# Head\n\n<!-- bench/cost begin -->\nold\n\nlines\n<!-- bench/cost end -->\n\ntail\n"
@@ -253,6 +267,29 @@ def test_the_page_of_figures_is_written_from_runs_that_are_there(
     told = capsys.readouterr().err
     assert f"fig3b: no complete run in {runs}, its section stays\n" in told and "fig3a: " not in told
     assert figures.complete(runs, "fig3a") == run.path
+
+
+def test_a_run_is_judged_by_todays_claims_where_it_runs_the_same(tmp_path: Path) -> None:
+    run = synthetic.make(tmp_path / "runs")
+    before = pipeline.analyse(run.path).outcome
+    assert anew.judged_today(run.path, tmp_path) == run.path
+    manifest = run.manifest
+    first, *others = manifest.plan.claims
+    judged = msgspec.structs.replace(manifest.plan.judged, claims={first: manifest.plan.claims[first]})
+    older = msgspec.structs.replace(
+        manifest,
+        plan=msgspec.structs.replace(manifest.plan, judged=judged),
+        judged_sha256=identity.sha256(judged),
+    )
+    write(run.path, older)
+    pipeline.analyse(run.path)
+    assert [row.claim for row in outcome.read(run.path).verdicts] == [first]
+    copy = anew.judged_today(run.path, tmp_path)
+    assert [row.claim for row in outcome.read(copy).verdicts] == [first, *others]
+    assert outcome.read(copy).verdicts == before.verdicts
+    assert [row.claim for row in outcome.read(run.path).verdicts] == [first]
+    write(run.path, msgspec.structs.replace(older, argv=(*older.argv, "--replicates", "2")))
+    assert anew.judged_today(run.path, tmp_path) == run.path, "that would be another run"
 
 
 def test_the_page_of_figures_has_every_experiment_and_no_smoke_run() -> None:

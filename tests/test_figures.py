@@ -417,9 +417,10 @@ def test_a_bar_above_a_thousand_has_no_exponent() -> None:
     ]
 
 
-def test_what_spans_the_replicates_is_an_interval_of_three_to_five_seeds() -> None:
+def test_what_is_drawn_around_a_median_is_its_interval_from_three_seeds_on() -> None:
+    interval = "the 95 % bootstrap interval of the median over 6 seeds"
     assert [notes.spans("band spans", range(many)) for many in (0, 1, 2, 6)] == [
-        "", "", " The band spans the replicates.", " The band spans the replicates."
+        "", "", " The band spans the replicates.", f" The band spans {interval}."
     ]  # fmt: skip
     assert notes.spans("band spans", range(3)) == (
         " The band spans the replicates: the 95 % bootstrap interval of the median over 3 seeds."

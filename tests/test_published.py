@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_a_claim_that_the_published_numbers_refute_is_found() -> None:
     assert list(refuted(msgspec.structs.replace(plan, judged=judged))) == ["better"]
 
 
-def plan_of(published: Published, **size: Any) -> Plan:
+def plan_of(known: Published, **size: Any) -> Plan:
     """One claim, that contended is above QJump, which shows their ratio."""
     plan = resolve.plan("fig3a", "smoke", [], replicates=2)
     claim = ClaimSpec(
@@ -96,7 +97,7 @@ def plan_of(published: Published, **size: Any) -> Plan:
         shows="contended.ping.p50_ms / qjump.ping.p50_ms",
         size=SizeSpec(**{"factor": 2.0, "because": "of what", **size}),
     )  # fmt: skip
-    judged = msgspec.structs.replace(plan.judged, claims={"claim": claim}, published=published)
+    judged = msgspec.structs.replace(plan.judged, claims={"claim": claim}, published=known)
     return msgspec.structs.replace(plan, judged=judged)
 
 
@@ -128,6 +129,75 @@ def test_a_size_has_two_sides(ratios: tuple[float, ...], verdict: str) -> None:
     row = row_of(plan_of(RATIO), *ratios)
     assert (row.verdict, row.factor) == (verdict, 2.0)
     assert row.published == pytest.approx((300, 300))
+
+
+@pytest.mark.parametrize(
+    ("published", "ratios", "verdict"),
+    [
+        (300, (150, 600), "REPRODUCED"),
+        (300, (149, 300), "DIRECTION ONLY"),
+        ((200, 300), (100, 600), "REPRODUCED"),
+        ((200, 300), (99, 300), "DIRECTION ONLY"),
+    ],
+)
+def test_a_ratio_may_be_what_was_published(
+    published: float | tuple[float, float], ratios: tuple[float, ...], verdict: str
+) -> None:
+    row = row_of(plan_of({}, published=published), *ratios)
+    assert row.verdict == verdict
+    assert row.published == (published if isinstance(published, tuple) else (published, published))
+
+
+@pytest.mark.parametrize("published", [0, -1, (3, 2), (0, 1)])
+def test_what_cannot_have_been_published_is_refused(published: float | tuple[float, float]) -> None:
+    with pytest.raises(UsageError, match=r"claims\.claim\.size\.published: give a number above 0, or two of"):
+        claims.check(plan_of({}, published=published))
+
+
+RATIO_OF = re.compile(r"([a-z]\w*\.\w+\.\w+)(?: / ([a-z]\w*\.\w+\.\w+))?")
+WITH_RATIOS = [
+    (name, claim)
+    for name in loading.names("experiments")
+    for claim, spec in resolve.plan(name, "course", []).claims.items()
+    if spec.size and spec.size.published is not None
+]
+
+
+def measured_as_published(plan: Plan, spec: ClaimSpec) -> Iterator[Published]:
+    """The measures of a claim that shows one of them, or one over another, such that it shows what was
+    published, a series' at each of its arms; nothing where the claim is about more than these."""
+    assert spec.size is not None
+    found, ends = RATIO_OF.fullmatch(spec.shows), spec.size.published
+    if found and claims.measures_of(spec.predicate) <= set(found.groups()):
+        for end in ends if isinstance(ends, tuple) else (ends,):
+            assert end is not None
+            values = [
+                (name.partition("."), value) for name, value in ((found[1], end), (found[2], 1.0)) if name
+            ]
+            yield {
+                f"{arm.name}.{measure}": value
+                for (name, _, measure), value in values
+                for arm in plan.arms
+                if name in (arm.name, arm.series)
+            }
+
+
+@pytest.mark.parametrize(("experiment", "name"), WITH_RATIOS)
+def test_no_claim_asks_for_what_a_published_ratio_refutes(experiment: str, name: str) -> None:
+    plan = resolve.plan(experiment, "course", [])
+    for published in measured_as_published(plan, plan.claims[name]):
+        (measured,) = claims.corners(published)
+        assert claims.Claim.of(plan, name).holds(measured, plan.constants), published
+
+
+def test_some_published_ratios_are_held_against_their_claims() -> None:
+    tried = {
+        claim
+        for plan in (resolve.plan(name, "course", []) for name in ("fig9", "hadoop", "hadoop-codel"))
+        for claim, spec in plan.claims.items()
+        if spec.size and spec.size.published is not None and list(measured_as_published(plan, spec))
+    }
+    assert tried >= {"c03", "c04", "c07", "c12", "c13", "c14", "mining_long", "search_dctcp"}
 
 
 def test_a_range_has_the_ends_of_what_it_makes() -> None:

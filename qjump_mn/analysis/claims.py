@@ -161,6 +161,13 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
     """What the published numbers make of what a claim shows; raise :class:`UsageError` if that is no size."""
     if not spec.factor >= 1 or not spec.because:
         raise UsageError(f"{where}: give a factor of at least 1, and say because of what it is not smaller")
+    if spec.published is not None:
+        least, most = spec.published if isinstance(spec.published, tuple) else (spec.published,) * 2
+        if not 0 < least <= most:
+            raise UsageError(
+                f"{where}.published: give a number above 0, or two of which the first is smaller"
+            )
+        return Size(least, most, spec.factor, spec.because)
     # Our constants are of our scale: nothing was published of them.
     unknown = dict.fromkeys(plan.constants, math.nan)
     values = [shown.shown(measured, unknown) for measured in corners(plan.judged.published)]
@@ -168,7 +175,7 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
     if len(sizes) < len(values):
         raise UsageError(
             f"{where}: the published numbers make no number above 0 of what the claim shows: "
-            "add to the table [published] what is missing"
+            "add to the table [published] what is missing, or to the size what was published of it"
         )
     return Size(min(sizes), max(sizes), spec.factor, spec.because)
 

@@ -68,10 +68,15 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 class SizeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How near a claim's number must come to the published one: by this ``factor`` at most, up or down, and
-    ``because`` says why that is."""
+    ``because`` says why that is.
+
+    ``published`` is that number, or a range, where it was published itself, such as a ratio; else it is what
+    the experiment's published numbers make of it.
+    """
 
     factor: float
     because: str
+    published: float | tuple[float, float] | None = None
 
 
 class ClaimSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

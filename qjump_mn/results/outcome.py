@@ -39,6 +39,12 @@ class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         interval = bootstrap.interval95(values)
         return cls(seeds, values, min(values), statistics.median(values), max(values), interval)
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """What is drawn around the median: its interval; of fewer than three seeds from the least to the
+        greatest value."""
+        return self.interval95 or (self.minimum, self.maximum)
+
     def over(self, base: Spread | None) -> Spread | None:
         """The ratios to ``base``, of the seeds that both have and no 0 to divide by; None if there is no such
         seed."""

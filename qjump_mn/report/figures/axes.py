@@ -69,7 +69,7 @@ def as_published(
     for artist, y in zip(axis.lines, medians, strict=False):
         artist.set_clip_on(bool(np.any((y < drawn[0]) | (y > drawn[1]))))  # a marker at the end stays whole
     farthest = [
-        (x, label if len(lines) > 1 else "", spread.maximum if spread.maximum > drawn[1] else spread.minimum)
+        (x, label if len(lines) > 1 else "", spread.span[1] if spread.span[1] > drawn[1] else spread.span[0])
         for label, points in lines
         for x, spread in points
     ]

@@ -172,17 +172,17 @@ def _bar(
         )
         return
     axis.bar(x, spread.median, **look, zorder=3)
-    several = len(spread.values) > 1
+    several, (least, most) = len(spread.values) > 1, spread.span
     if several:
-        axis.vlines(x, spread.minimum, spread.maximum, color="#333333", linewidth=0.9, zorder=4)
+        axis.vlines(x, least, most, color="#333333", linewidth=0.9, zorder=4)
     axis.plot([x] * len(known), known, color="#333333", **style.HOLLOW, zorder=6)
     told = _number(spread.median * per_unit)
-    if spread.maximum > top:
-        until = f" (to {_number(spread.maximum * per_unit)})" if several else ""
+    if most > top:
+        until = f" (to {_number(most * per_unit)})" if several else ""
         told = f"\N{UPWARDS ARROW} {told}{until}"
     axis.annotate(
         told,
-        (x, min(spread.maximum, top)),
+        (x, min(most, top)),
         xytext=(0, 6 if known else 2),
         textcoords="offset points",
         ha="center",

@@ -102,14 +102,15 @@ def replicates(seeds: Collection[int], short: Sequence[str] = ()) -> str:
 
 
 def spans(what: str, seeds: Collection[int]) -> str:
-    """A sentence about the marks that go from the least to the greatest of the replicates, around their
-    median; "" for one replicate."""
+    """A sentence about the marks around the median of the replicates, :attr:`Spread.span`; "" for one
+    replicate."""
     many = len(seeds)
     if many < 2:
         return ""
-    is_interval = bootstrap.LEAST <= many <= bootstrap.WHOLE
-    which = f": the 95 % bootstrap interval of the median over {many} seeds" if is_interval else ""
-    return f" The {what} the replicates{which}."
+    interval = f"the 95 % bootstrap interval of the median over {many} seeds"
+    if many > bootstrap.WHOLE:
+        return f" The {what} {interval}."
+    return f" The {what} the replicates{f': {interval}' if many >= bootstrap.LEAST else ''}."
 
 
 def _three(value: float) -> str:

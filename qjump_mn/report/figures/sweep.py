@@ -180,8 +180,8 @@ def _panel(
         if any(len(spread.values) > 1 for _, spread in line.points):
             axis.fill_between(
                 xs,
-                [spread.minimum if spread else math.nan for spread in drawn],
-                [spread.maximum if spread else math.nan for spread in drawn],
+                [spread.span[0] if spread else math.nan for spread in drawn],
+                [spread.span[1] if spread else math.nan for spread in drawn],
                 color=look.colour,
                 alpha=0.18,
                 linewidth=0,

@@ -107,8 +107,8 @@ def _panel(
             ys, look = [row + beside for row, _ in spreads], looks[name]
             axis.hlines(
                 ys,
-                [s.minimum for _, s in spreads],
-                [s.maximum for _, s in spreads],
+                [s.span[0] for _, s in spreads],
+                [s.span[1] for _, s in spreads],
                 color=look.colour,
                 linewidth=1.1,
                 zorder=3,

@@ -1,0 +1,58 @@
+"""A run as its experiment's file judges and words it today. Its raw files stay what they are: only a plan
+that runs the same is laid over them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from qjump_mn.commands import options_of
+from qjump_mn.errors import UsageError
+from qjump_mn.model import identity, resolve
+from qjump_mn.model.plan import Plan
+from qjump_mn.options import names
+from qjump_mn.results import directory, manifest
+from qjump_mn.results.manifest import Manifest
+
+
+def judged_today(path: Path, scratch: Path) -> Path:
+    """The run itself where nothing has changed, or where its experiment runs something else today; else a
+    copy in `scratch`, judged and drawn anew."""
+    before = directory.existing(path).manifest
+    plan = today(before)
+    if plan is None or (plan.judged, plan.shown) == (before.plan.judged, before.plan.shown):
+        return path
+    copy = scratch / path.resolve().name
+    shutil.copytree(path, copy, symlinks=True)
+    judged = identity.sha256(plan.judged)
+    manifest.write(copy, msgspec.structs.replace(before, plan=plan, judged_sha256=judged))
+    report = [sys.executable, "-m", "qjump_mn.run", "report", str(copy)]
+    subprocess.run(report, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+    return copy
+
+
+def today(before: Manifest) -> Plan | None:
+    """What the run's own command line makes today; None of what runs something else."""
+    asked = options_of(before.argv)
+    try:
+        plan = resolve.plan(
+            before.plan.experiment,
+            before.plan.preset,
+            list(asked.get("settings", ())),
+            seed=asked.get("seed", 1),
+            replicates=asked.get("replicates"),
+            only=names(asked.get("arms", "")),
+            schemes=names(asked.get("schemes", ""), "--scheme"),
+            backend=asked.get("backend", ""),
+            perturb=asked.get("perturb", 0),
+        )
+    except UsageError:  # an arm or a scheme that there is no more
+        return None
+    return plan if plan.hash == before.plan_sha256 else None
