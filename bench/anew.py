@@ -4,15 +4,11 @@ that runs the same is laid over them."""
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-
+from qjump_mn.analysis import pipeline
 from qjump_mn.commands import options_of
 from qjump_mn.errors import UsageError
 from qjump_mn.model import identity, resolve
@@ -33,8 +29,7 @@ def judged_today(path: Path, scratch: Path) -> Path:
     shutil.copytree(path, copy, symlinks=True)
     judged = identity.sha256(plan.judged)
     manifest.write(copy, msgspec.structs.replace(before, plan=plan, judged_sha256=judged))
-    report = [sys.executable, "-m", "qjump_mn.run", "report", str(copy)]
-    subprocess.run(report, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+    pipeline.analyse(copy)
     return copy
 
 
