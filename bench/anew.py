@@ -11,11 +11,12 @@ import msgspec
 from qjump_mn.analysis import pipeline
 from qjump_mn.commands import options_of
 from qjump_mn.errors import UsageError
-from qjump_mn.model import identity, resolve
+from qjump_mn.model import identity
 from qjump_mn.model.plan import Plan
 from qjump_mn.options import names
 from qjump_mn.results import directory, manifest
 from qjump_mn.results.manifest import Manifest
+from qjump_mn.session import Request
 
 
 def judged_today(path: Path, scratch: Path) -> Path:
@@ -36,18 +37,16 @@ def judged_today(path: Path, scratch: Path) -> Path:
 def today(before: Manifest) -> Plan | None:
     """What the run's own command line makes today; None of what runs something else."""
     asked = options_of(before.argv)
+    request = Request(
+        before.plan.experiment,
+        before.plan.preset,
+        tuple(asked.get("settings", ())),
+        arms=names(asked.get("arms", "")),
+        schemes=names(asked.get("schemes", ""), "--scheme"),
+        **{option: asked[option] for option in ("seed", "replicates", "backend", "perturb") if option in asked},
+    )
     try:
-        plan = resolve.plan(
-            before.plan.experiment,
-            before.plan.preset,
-            list(asked.get("settings", ())),
-            seed=asked.get("seed", 1),
-            replicates=asked.get("replicates"),
-            only=names(asked.get("arms", "")),
-            schemes=names(asked.get("schemes", ""), "--scheme"),
-            backend=asked.get("backend", ""),
-            perturb=asked.get("perturb", 0),
-        )
+        plan = request.plan()
     except UsageError:  # an arm or a scheme that there is no more
         return None
     return plan if plan.hash == before.plan_sha256 else None

@@ -35,12 +35,12 @@ class Request(NamedTuple):
 
     experiment: str
     preset: str
-    settings: tuple[str, ...]
-    seed: int
-    replicates: int | None
-    backend: str
-    cold: bool
-    out: Path
+    settings: tuple[str, ...] = ()
+    seed: int = 1
+    replicates: int | None = None
+    backend: str = ""
+    cold: bool = False
+    out: Path = Path("results")
     arms: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ()
     scheduler: str = ""
@@ -64,7 +64,7 @@ class Request(NamedTuple):
     def argv(self) -> list[str]:
         """The command line that asks for this, for its manifest and its report."""
         argv = ["qjump-mn", "run", self.experiment, "--preset", self.preset]
-        if self.seed != 1:  # which is the usual one
+        if self.seed != self._field_defaults["seed"]:
             argv += ["--seed", str(self.seed)]
         if self.replicates is not None:
             argv += ["--replicates", str(self.replicates)]
