@@ -43,7 +43,11 @@ def today(before: Manifest) -> Plan | None:
         tuple(asked.get("settings", ())),
         arms=names(asked.get("arms", "")),
         schemes=names(asked.get("schemes", ""), "--scheme"),
-        **{option: asked[option] for option in ("seed", "replicates", "backend", "perturb") if option in asked},
+        **{
+            option: asked[option]
+            for option in ("seed", "replicates", "backend", "perturb")
+            if option in asked
+        },
     )
     try:
         plan = request.plan()

@@ -8,13 +8,17 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from PIL import Image
 
 from bench import (
     anew,
+    cores,
     fat_tree,
     figures,
     manual,
@@ -73,6 +77,7 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
         ("qdisc-cost.md", "qdisc"),
         ("simulator-speed.md", "simulator"),
         ("simulator-speed.md", "fat-tree"),
+        ("simulator-speed.md", "cores"),
         ("simulator-ns3.md", "ns3"),
         ("debug-kernel.md", "debug-suite"),
         ("debug-kernel.md", "torture"),
@@ -158,6 +163,21 @@ def test_a_large_networks_packet_hop_is_without_what_building_takes() -> None:
     row = "| 101,306 | 2,000 | 1,500 | 20.0 M | 5,000 | 6.5 s | 16.5 s | 500 ns | 300 MB |"
     assert fat_tree.table(runs).endswith(row)
     assert fat_tree.most_mb(runs) == 300
+
+
+def test_a_window_lasts_as_long_as_its_busiest_core() -> None:
+    window, node = 100, np.array([0, 0, 1, 2, 2, 2])
+    hops = cores.Hops(np.array([1000, 1010, 1099, 1100, 1250, 1299]), node)
+    assert cores.busiest(hops, window, np.array([0, 0, 0])) == 6, "one core does all"
+    assert cores.busiest(hops, window, np.array([0, 1, 1])) == 2 + 1 + 2
+    assert cores.busiest(hops, window, np.array([1, 0, 2])) == 2 + 1 + 2, "whichever core has them"
+
+
+def test_racks_side_by_side_share_a_core() -> None:
+    fabric: Any = SimpleNamespace(racks=5, hosts_per_rack=10, spines=3)
+    assert cores.shared(fabric, 2).tolist() == [0, 0, 0, 1, 1, 0, 1, 0]
+    ends = (("host", 0), ("host", 9), ("host", 10), ("switch", 4), ("switch", 5))
+    assert [cores.node(fabric, end) for end in ends] == [0, 0, 1, 4, 5]
 
 
 def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(
