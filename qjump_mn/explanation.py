@@ -12,7 +12,7 @@ from qjump_mn.backends import registry
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve, sweep
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.results import wording
+from qjump_mn.results import panels, wording
 from qjump_mn.session import check_plan
 
 
@@ -128,7 +128,7 @@ def _series(plan: Plan, arm: ArmPlan) -> tuple[str, str]:
     """The name and the label of an arm, or of the sweep that it is one of."""
     if not wording.same_limits(plan.arms, arm.series):
         return arm.name, arm.label
-    values = [f"{one.x:g}" for one in plan.arms if one.series == arm.series and one.x is not None]
+    values = [panels.point(one) for one in plan.arms if one.series == arm.series]
     return arm.series, f"{wording.series_label(arm)}; {', '.join(values)}"
 
 

@@ -21,7 +21,7 @@ _WELL = (0, 1)
 def renew(folder: Path, progress: Callable[[str], None]) -> None:
     """Run every experiment that has a reference run in ``folder`` with its preset, and put that run in its
     place. What is of this machine and this plan stays, so that an interrupted renewal goes on. All take
-    twenty minutes on two slow cores.
+    half an hour on two slow cores.
 
     Raises :class:`LostError` at the end for runs that were not valid, or did not end: theirs are as before.
     """
