@@ -21,7 +21,7 @@ import typer.main
 from qjump_mn.commands import app as command_line
 
 PAGE = ROOT / "docs/qjump-mn.1"
-DATE = "November 23, 2026"
+DATE = "November 26, 2026"
 """Of the last change of what is written here."""
 
 EXIT_CODES = {
@@ -39,8 +39,10 @@ FILES = {
     "/var/cache/qjump-mn": "What is built. QJUMP_MN_CACHE is another folder.",
 }
 VARIABLES = {
+    "QJUMP_MN_ARCHIVE": "An archive of old packages, asked for what mirrors have no more.",
     "QJUMP_MN_CACHE": "The folder of what is built.",
     "QJUMP_MN_MACHINE": "A machine file, which is used instead of packages.",
+    "QJUMP_MN_MIRROR": "Where packages are taken from first.",
     "QJUMP_MN_PATH": "Folders with experiments, schemes, topologies and programs, separated by colons.",
     "QJUMP_MN_WHEELS": "A wheels file, which is used instead of an index.",
 }

@@ -67,7 +67,7 @@ def run(
     )
     plan, console = request.plan(), Console(highlight=False, soft_wrap=True)
     made = session.checked(plan, request, console)
-    run_directory = session.begin(plan, made, request, console, request.argv())
+    run_directory = session.begin(plan, made, request, console)
     session.carry_out(made, run_directory, plan, console)
     return Run.load(run_directory.path)
 
@@ -179,7 +179,7 @@ class Run:
     def figures(self) -> list[Picture]:
         """Its figures, the experiment's own first."""
         return [
-            Picture(drawing, (self.path / drawing.files["svg"]).read_text())
+            Picture(drawing, (self.path / drawing.files["svg"]).read_text(encoding="utf-8"))
             for drawing in self.outcome.drawings
         ]
 

@@ -28,6 +28,10 @@ from qjump_mn import cached_files, syntax
 from qjump_mn.errors import MachineError, is_full
 
 SHARED = Path("/var/cache/qjump-mn")
+"""The root of artefacts that all users of a machine may take."""
+SCRATCH = "tmp"
+"""A folder of a root for files that last as long as a process."""
+
 _MEBI = 1 << 20
 _FORBIDDEN = (errno.EACCES, errno.EROFS, errno.EPERM)
 _BY_ROOT = "root must remove it, by `sudo qjump-mn machine verify`"
@@ -178,7 +182,7 @@ def artefact(
 
 def folders() -> list[Path]:
     """Every artefact in every root that can be read."""
-    found = (path for root in roots() for path in sorted(root.glob("*/*")))
+    found = (path for root in roots() for path in sorted(root.glob("*/*")) if path.parent.name != SCRATCH)
     return [path for path in found if path.is_dir() and ".tmp-" not in path.name]
 
 
@@ -195,11 +199,8 @@ def entries() -> list[Entry]:
 def remove(entry: Entry) -> None:
     """Remove an artefact; it disappears at once and whole. Raises MachineError when it is not ours to
     remove."""
-    try:
-        with _building(entry.path, lambda line: None):
-            _discard(entry.path)
-    except PermissionError as error:
-        raise MachineError(f"{entry.path} belongs to another user: remove it as root") from error
+    with _ours(entry.path), _building(entry.path, lambda line: None):
+        _discard(entry.path)
 
 
 def remove_damaged(path: Path, folder: int, progress: Callable[[str], None] = lambda line: None) -> bool:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from qjump_mn import comparison, costs, interrupts, session, uncut
 from qjump_mn.backends import registry
-from qjump_mn.errors import LostError, QJumpError, UsageError
+from qjump_mn.errors import QJumpError, UsageError
 from qjump_mn.model import choices, identity, loading
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import directory, earlier, outcome, wording
@@ -166,7 +166,7 @@ def _task(request: Request, out: Console) -> Task:
     """What is to be done for the one experiment that ``request`` names; raise :class:`UsageError` for what
     cannot be run."""
     plan = request.plan()
-    backend_name = session.backend_name(plan)
+    backend_name = session.backend_name(plan, request.backend)
     # What boots no guest gives the same bits anyway, and has no kernel.
     backend = registry.make(backend_name)
     kernel = request.kernel if getattr(backend, "takes_kernel", False) else ""
@@ -213,14 +213,13 @@ def _done(task: Task, out: Console) -> Result:
             code = session.resume(run_directory.path, out, request.scheduler)
         else:
             backend = session.checked(plan, request, out)
-            run_directory = session.begin(plan, backend, request, out, request.argv())
+            run_directory = session.begin(plan, backend, request, out)
             code = session.carry_out(backend, run_directory, plan, out)
     except QJumpError as error:
         if interrupts.interruption(error):
             raise  # an error of the clean-up after Ctrl-C
         code, message = error.exit_code, str(error)
         print(f"qjump-mn: {message}", file=sys.stderr)
-    code = LostError.exit_code if code < 0 else code  # a signal ended the analysis
     return Result(task, code, message, run_directory, time.monotonic() - began)
 
 

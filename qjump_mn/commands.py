@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -184,7 +183,7 @@ def run(
     if len(each) > 1:
         raise typer.Exit(campaign.sweep(request, each, out, dry_run=dry_run))
     request = request._replace(settings=each[0])
-    raise typer.Exit(session.show(request, out) if dry_run else session.run(request, out, argv=sys.argv))
+    raise typer.Exit(session.show(request, out) if dry_run else session.run(request, out))
 
 
 @app.command()

@@ -11,7 +11,7 @@ from qjump_mn.model import loading
 
 def experiments(incomplete: str) -> list[str]:
     """Experiments, and the word for all of them."""
-    return _beginning(incomplete, [*loading.names("experiments"), "all"])
+    return _beginning(incomplete, [*loading.names("experiments"), loading.ALL])
 
 
 def presets(ctx: typer.Context, incomplete: str) -> list[str]:

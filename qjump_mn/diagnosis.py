@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 from rich.console import Console
 
-from qjump_mn import cache, cached_files, guest, scratch, toolbox
+from qjump_mn import cache, cached_files, environment, guest, scratch, toolbox
 from qjump_mn.backends import claim, needs
 from qjump_mn.errors import MachineError, QJumpError
 from qjump_mn.guest.advice import advised
@@ -87,9 +87,9 @@ def _backend(findings: list[Finding]) -> tuple[str, str]:
 def _findings(say: Callable[[str], None]) -> Iterator[Finding]:
     yield Finding(
         "Python",
-        sys.version_info >= (3, 11),
+        sys.version_info >= environment.OLDEST,
         f"{platform.python_version()} ({sys.executable})",
-        "install Python 3.11 or newer",
+        f"install Python {'.'.join(map(str, environment.OLDEST))} or newer",
     )
     cores = len(os.sched_getaffinity(0))
     yield Finding("processors", True, f"{cores}; so many trials run at a time")
@@ -213,10 +213,13 @@ def clean(out: Console, *, everything: bool) -> None:
         out.print(f"removed {folder}, whose process is gone", markup=False)
     cache.sweep()
     freed = 0
-    for entry in cache.entries():
-        # The environment is what we run in.
-        if everything and entry.kind != "environment":
+    # The environment is what we run in.
+    for entry in (entry for entry in cache.entries() if everything and entry.kind != "environment"):
+        try:
             cache.remove(entry)
+        except MachineError as error:
+            out.print(str(error), markup=False)
+        else:
             freed += entry.size_bytes
             out.print(f"removed {entry.path}", markup=False)
     kept = cache.entries()

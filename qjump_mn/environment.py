@@ -18,7 +18,7 @@ OLDEST = (3, 11)
 CHECKOUT = Path(__file__).resolve().parent.parent
 LOCK = CHECKOUT / "requirements.lock"
 LAUNCHER = Path("/usr/local/bin/qjump-mn")
-PACKAGES = ("jinja2", "matplotlib", "msgspec", "numpy", "pyarrow", "rich", "typer")
+PACKAGES = ("jinja2", "markdown_it", "matplotlib", "msgspec", "numpy", "pyarrow", "rich", "typer")
 
 _MARK = "# Written by the bootstrap of qjump-mn; the last one to run wins."
 _ENTERED = "QJUMP_MN_ENTERED"

@@ -6,6 +6,7 @@ It needs libraries that nothing under sudo imports, and reads what programs have
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,15 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from qjump_mn import scratch
+from qjump_mn.errors import LostError
 from qjump_mn.leash import leashed
 from qjump_mn.results import directory
 
 
 def judge(run: Path, *, pdf: bool = False) -> int:
     """Judge the run directory and print its verdicts; return the exit code. With ``pdf`` a browser prints the
-    report."""
+    report. Raises :class:`LostError` where something killed it."""
     with judging(run, *(["--pdf"] if pdf else [])) as process:
-        return process.wait()
+        status = process.wait()
+    if status < 0:
+        raise LostError(
+            f"{run}: its analysis was ended by {signal.Signals(-status).name}, perhaps for want of memory: "
+            f"run  qjump-mn report {run}"
+        )
+    return status
 
 
 @contextmanager

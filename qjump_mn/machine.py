@@ -115,6 +115,7 @@ def export(
     from qjump_mn.toolbox import box, processors
 
     chosen = processors.named(processor)
+    _check_target(file)
     if format_ is Format.MACHINE:
         _export(file, chosen)
     elif chosen is processors.X86_64:
@@ -146,6 +147,7 @@ def wheels_(file: Annotated[Path, typer.Argument(help="the file to write", show_
 
     if not environment.LOCK.is_file():
         raise UsageError("this is an installed package: wheels files are for a checkout")
+    _check_target(file)
     with tempfile.TemporaryDirectory() as folder:
         installation.gather(Path(folder), environment.LOCK)
         wheels.write(Path(folder), file)
@@ -220,6 +222,12 @@ def package(folder: Annotated[Path, typer.Argument(help="where they are put")] =
     """Build the Debian packages of the kernel modules and of tc's plugins; needs root."""
     from qjump_mn.toolbox import debian
 
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise UsageError(f"{folder} cannot be made ({why}): name another folder") from None
+    _check_target(folder / "qjump-dkms.deb")
     for path in debian.packages(_say):
         _say(str(shutil.copy(path, folder)))
 
@@ -246,6 +254,16 @@ def _export(file: Path, processor: Processor) -> None:
     _say("writing the machine file, a minute")
     with _whole(file) as temporary:
         machine_file.write(parts, facts, tree, temporary)
+
+
+def _check_target(file: Path) -> None:
+    """Raise :class:`UsageError` for a file that cannot be written, before what is to be in it takes
+    minutes."""
+    folder = file.absolute().parent
+    if file.is_dir():
+        raise UsageError(f"{file} is a folder: name a file")
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"{file} cannot be written: {folder} is no folder that you may write to")
 
 
 @contextmanager

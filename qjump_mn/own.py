@@ -49,5 +49,8 @@ def of(plan: Plan) -> Iterator[tuple[str, Path]]:
 
 def _sources(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
     for file in sorted(folder.rglob("*")):
-        if file.is_file() and "__pycache__" not in file.parts and file.stat().st_size <= MOST_BYTES:
-            yield f"{name}/{file.relative_to(folder).as_posix()}", file
+        below = file.relative_to(folder)
+        # What Python, an editor or a system leaves beside sources; a bundle has no hidden files.
+        is_left = any(part == "__pycache__" or part.startswith(".") for part in below.parts)
+        if file.is_file() and not is_left and file.stat().st_size <= MOST_BYTES:
+            yield f"{name}/{below.as_posix()}", file

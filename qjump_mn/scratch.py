@@ -38,7 +38,7 @@ def for_matplotlib() -> dict[str, str]:
 
 
 def _in_cache() -> Path:
-    return cache.writable_root() / "tmp" / str(os.getuid())
+    return cache.writable_root() / cache.SCRATCH / str(os.getuid())
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:

@@ -62,7 +62,8 @@ class Request(NamedTuple):
         )
 
     def argv(self) -> list[str]:
-        """The command line that asks for this, for its manifest and its report."""
+        """The command line that asks for this, for its manifest and its report: also what a variable asked
+        for is an option here."""
         argv = ["qjump-mn", "run", self.experiment, "--preset", self.preset]
         if self.seed != self._field_defaults["seed"]:
             argv += ["--seed", str(self.seed)]
@@ -82,7 +83,7 @@ class Request(NamedTuple):
             argv.append("--cold")
         if self.scheduler:
             argv += ["--engine", "dask", "--scheduler", self.scheduler]
-        return [*argv, "--out", str(self.out)]
+        return argv if self.out == self._field_defaults["out"] else [*argv, "--out", str(self.out)]
 
 
 def show(request: Request, out: Console) -> int:
@@ -105,11 +106,11 @@ def show(request: Request, out: Console) -> int:
     return 0
 
 
-def run(request: Request, out: Console, argv: list[str]) -> int:
+def run(request: Request, out: Console) -> int:
     """Run the plan and judge it; return the exit code."""
     plan = request.plan()
     backend = checked(plan, request, out)
-    return carry_out(backend, begin(plan, backend, request, out, argv), plan, out)
+    return carry_out(backend, begin(plan, backend, request, out), plan, out)
 
 
 def checked(plan: Plan, request: Request, out: Console) -> Backend:
@@ -126,8 +127,8 @@ def checked(plan: Plan, request: Request, out: Console) -> Backend:
     return backend
 
 
-def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Sequence[str]) -> RunDirectory:
-    """Say what is about to run and make its run directory; ``argv`` is the command line that asks for it."""
+def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDirectory:
+    """Say what is about to run and make its run directory."""
     further = f" and {counted(plan.perturbations, 'perturbed run')}" if plan.perturbations else ""
     trials = f"{counted(plan.arms_run, 'arm')} x {counted(plan.seeds, 'seed')}{further}"
     kernel = f", Linux {request.kernel}" if request.kernel else ""
@@ -144,7 +145,7 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console, argv: Se
         backend=backend.name,
         kernel=request.kernel,
         clock="virtual" if backend.clock == "virtual" else "real",
-        argv=("qjump-mn", *argv[1:]),
+        argv=tuple(request.argv()),
         git=git(),
         versions={"qjump-mn": __version__, "python": platform.python_version()},
         machine={},
@@ -173,9 +174,10 @@ def resume(path: Path, out: Console, scheduler: str = "") -> int:
     run_directory = directory.existing(path)
     backend = backend_of(run_directory, out, scheduler)
     plan = run_directory.manifest.plan
-    for name, why in contents.damaged(run_directory.path, run_directory.manifest).items():
-        out.print(f"{name} is run again: {why}", markup=False)
-        run_directory.unmark(name)
+    with run_directory.held():  # the marks of a run that goes on are its own
+        for name, why in contents.damaged(run_directory.path, run_directory.manifest).items():
+            out.print(f"{name} is run again: {why}", markup=False)
+            run_directory.unmark(name)
     left = sum(not run_directory.is_done(trial.name) for trial in plan.trials())
     out.print(
         f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {left} of {len(plan.trials())} trials "

@@ -337,6 +337,15 @@ def test_the_reference_of_the_files_is_the_types() -> None:
     assert "| `numbers` | tables with names, below | none |" in text and "#### `numbers`" in text
 
 
+def test_every_variable_of_the_documents_is_in_the_manual_page() -> None:
+    told = {
+        name
+        for page in DOCS.glob("*.md")
+        for name in re.findall(r"`\$?(QJUMP_MN_[A-Z]+)\b(?!_)", page.read_text())
+    }
+    assert told <= set(manual.VARIABLES)
+
+
 def test_the_manual_page_is_sound() -> None:
     if not shutil.which("groff"):
         pytest.skip("groff is not installed")

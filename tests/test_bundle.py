@@ -324,6 +324,13 @@ def test_more_than_a_bundle_may_have_is_refused(tmp_path: Path, monkeypatch: pyt
         unpacked(path, tmp_path / "more")
 
 
+def test_what_is_read_whole_has_a_limit_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MOST_READ_BYTES", 1 << 20)
+    path = evil(tmp_path / "long.zip", ("report.html", bytes(2 << 20)))
+    with pytest.raises(BundleError, match=r"'report\.html' would have 2 MiB, 1 are the most"):
+        unpacked(path, tmp_path / "there")
+
+
 def test_a_file_that_is_longer_than_it_says_is_cut(tmp_path: Path) -> None:
     path = evil(tmp_path / "liar.zip", ("trials/a", bytes(10**6)))
     content = path.read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -12,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from qjump_mn import cache
+from qjump_mn import cache, diagnosis
 from qjump_mn.errors import MachineError
 
 
@@ -137,6 +139,28 @@ def test_the_shared_root_is_used_by_those_who_may_not_write_it(
     )
     assert cache.artefact("kind", "hash", write) == shared
     assert cache.artefact("kind", "new", write) == tmp_path / "home/qjump-mn/kind/new"
+
+
+def test_folders_of_processes_are_no_artefacts(root: Path) -> None:
+    cache.artefact("kind", "hash", write)
+    (root / cache.SCRATCH / "0").mkdir(parents=True)
+    assert [entry.kind for entry in cache.entries()] == ["kind"]
+
+
+def test_clean_goes_on_behind_what_is_somebody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs, ours = (cache.artefact("kind", name, write) for name in ("theirs", "ours"))
+    os.utime(theirs, (1, 1))  # it comes first
+    really = cache.remove
+
+    def remove(entry: cache.Entry) -> None:
+        if entry.path == theirs:
+            raise MachineError(f"{theirs} belongs to another user: remove it as root")
+        really(entry)
+
+    monkeypatch.setattr(cache, "remove", remove)
+    text = io.StringIO()
+    diagnosis.clean(Console(file=text, width=400), everything=True)
+    assert f"{theirs} belongs to another user" in text.getvalue() and theirs.exists() and not ours.exists()
 
 
 def test_no_folder_to_write_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

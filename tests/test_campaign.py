@@ -8,17 +8,18 @@ import shutil
 from pathlib import Path
 from typing import Self
 
+import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import campaign, interrupts, session
+from qjump_mn import campaign, interrupts, judging, session
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.commands import app
 from qjump_mn.errors import LostError, MachineError, QJumpError, UsageError
 from qjump_mn.model import loading, sweep
 from qjump_mn.model.plan import Plan, Trial
-from qjump_mn.results import directory, earlier, outcome
+from qjump_mn.results import directory, earlier, manifest, outcome
 from tests import synthetic, tiny
 from tests.test_broken_files import command
 
@@ -148,6 +149,34 @@ def test_a_setting_with_several_values_is_a_run_for_each(folder: Path) -> None:
     assert "runs with these settings: 2 done already\n" in text and len(Made.trials) == 4
 
 
+def test_runs_of_another_backend_are_not_found_again(folder: Path) -> None:
+    tiny.write(folder, "alpha", backend='guest", "simulator')
+    settings = sweep.combinations("alpha", tiny.PRESET, ["link.rate=10Mbit,20Mbit"])
+
+    def swept(backend: str) -> str:
+        text = io.StringIO()
+        request = session.Request("alpha", tiny.PRESET, backend=backend, out=folder / "out")
+        campaign.sweep(request, settings, Console(file=text, width=80, soft_wrap=True, highlight=False))
+        return text.getvalue()
+
+    assert "2 to run\n" in swept("")
+    assert "2 to run\n" in swept("simulator")
+    assert "2 done already\n" in swept("simulator")
+    backends = [run.manifest.backend for run in earlier.newest_first(folder / "out", "alpha")]
+    assert sorted(backends) == ["guest", "guest", "simulator", "simulator"]
+
+
+def test_the_marks_of_a_run_that_goes_on_are_left_alone(folder: Path) -> None:
+    assert called(folder)[0] == 1
+    run = directory.existing(only(folder, "alpha"))
+    # As between the end of a trial, which another process runs, and what this one has read before.
+    before = run.manifest
+    manifest.write(run.path, msgspec.structs.replace(before, trials={}, files={}))
+    with run.held(), pytest.raises(UsageError, match="is being run by another process"):
+        session.resume(run.path, Console(file=io.StringIO()))
+    assert all(run.is_done(name) for name in before.trials)
+
+
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
@@ -258,9 +287,12 @@ def test_an_error_of_one_does_not_stop_the_others(folder: Path, capsys: pytest.C
 
 
 def test_an_analysis_that_a_signal_ended_is_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "judge", lambda path: -9)
+    monkeypatch.setattr(session, "judge", judging.judge)
+    monkeypatch.setattr(judging, "leashed", lambda argv: ["sh", "-c", "kill -9 $$"])
     code, text = called(folder)
     assert (code, rows(text)["beta"]) == (5, ["run", "5"])
+    with pytest.raises(LostError, match=r"its analysis was ended by SIGKILL, .*: run  qjump-mn report "):
+        judging.judge(folder)
 
 
 def test_an_interrupt_stops_all(folder: Path) -> None:

@@ -142,6 +142,14 @@ def test_what_was_there_first_is_put_back(tmp_path: Path) -> None:
     assert (kept.read_text(), Path(f"{kept}2").read_text()) == ("first", "other")
 
 
+def test_a_journal_that_cannot_be_understood_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / claim.JOURNAL).write_bytes(b'{"mark": ')
+    with pytest.raises(
+        MachineError, match=r"host\.json, which says what a killed run left .* and remove that file$"
+    ):
+        claim.read(tmp_path / claim.JOURNAL)
+
+
 @root
 def test_of_another_boot_only_what_outlives_it_is_put_back(tmp_path: Path) -> None:
     kept = tmp_path / "kept"

@@ -11,6 +11,8 @@ import pytest
 
 from qjump_mn import __version__
 from qjump_mn.options import check_added
+from qjump_mn.results import manifest
+from tests import tiny
 
 
 def called(*words: str, **variables: str) -> tuple[int, str, str]:
@@ -83,6 +85,27 @@ def test_every_option_may_be_a_variable() -> None:
     code, output, _ = called("explain", "fig3a", QJUMP_MN_EXPLAIN_PRESET="smoke")
     assert code == 0 and "* smoke:" in output
     assert "QJUMP_MN_RUN_REPLICATES" in called("run", "--help")[1]
+
+
+@pytest.mark.parametrize("command", ["export", "wheels"])
+def test_a_file_that_cannot_be_written_is_told_before_it_is_made(command: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for target, what in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "none/x", "cannot"),
+        (tmp_path / "file/x", "cannot"),
+    ):
+        code, out, wrong = called("machine", command, str(target))
+        assert (code, out) == (2, "") and wrong.startswith(f"qjump-mn: {target} {what}"), wrong
+
+
+def test_what_a_variable_asks_for_is_in_the_manifest(tmp_path: Path) -> None:
+    tiny.write(tmp_path, "alpha")
+    variables = {"QJUMP_MN_PATH": str(tmp_path), "QJUMP_MN_RUN_SEED": "7", "QJUMP_MN_RUN_PRESET": tiny.PRESET}
+    code, _, _ = called("run", "alpha", "--out", str(tmp_path / "out"), **variables)
+    found = manifest.read(tmp_path / "out/last")
+    assert (code, found.plan.seeds) == (0, (7, 8))
+    assert found.argv[:7] == ("qjump-mn", "run", "alpha", "--preset", tiny.PRESET, "--seed", "7")
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,11 @@ from qjump_mn.analysis import pipeline
 from qjump_mn.model import resolve
 from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.report import asbuilt, document, original
+from qjump_mn.report import asbuilt, document, links, original
 from qjump_mn.results import outcome as outcomes
 from qjump_mn.results import remarks, wording
 from qjump_mn.results.manifest import TrialRecord
-from qjump_mn.results.outcome import Check, Spread
+from qjump_mn.results.outcome import Check, LinkLoad, Spread
 from tests import synthetic
 
 CHECKOUT = Path(document.__file__).parents[2]
@@ -155,6 +155,21 @@ def test_the_network_as_built_is_summarised(text: str) -> None:
     assert "    qjump 6: parent 5:1 epoch_ns 28800000, mode delay" in text
     assert "18 × wire" in text
     assert "Switch port s3-eth2, towards h10" in text
+
+
+def test_the_network_as_built_is_that_of_the_arm(tmp_path: Path) -> None:
+    """An arm may have another than the experiment, such as in a sweep of topologies."""
+    run = synthetic.make(tmp_path, only=["idle", "contended"])
+    plan, found = run.manifest.plan, pipeline.analyse(run.path).outcome
+    other = resolve.plan("fig11", "smoke", []).network
+    assert other.hosts != plan.network.hosts
+    elsewhere = msgspec.structs.replace(plan, shown=msgspec.structs.replace(plan.shown, network=other))
+    built = asbuilt.summary(run, elsewhere)
+    assert built is not None and built == asbuilt.summary(run, plan)
+    carried = LinkLoad(source="h1", destination="s1", level=None, share=0.5, drops=0, marks=0, most_bytes=0)
+    found = msgspec.structs.replace(found, links={"idle": (carried,)})
+    shown = links.loads(plan, found)
+    assert links.loads(elsewhere, found) == shown and shown[0].rows
 
 
 def test_markdown_tables_have_equally_many_cells(text: str) -> None:

@@ -210,6 +210,7 @@ def test_a_preset_names_only_points_that_there_are(tmp_path: Path, monkeypatch: 
     ("before", "after", "sentence"),
     [
         ('"5ms", "10ms"', '"5ms", "10s"', "values are numbers with one unit"),
+        ('"5ms", "10ms"', '"5ms", "6.1.0ms"', "values are numbers with one unit"),
         ('"5ms", "10ms"', '"5ms", "5ms"', "a value is named twice"),
         ('"5ms", "10ms", "20ms"', "", "no values: give at least one"),
         ('"5ms"', '"0ms"', "interval: 0ns is out of range"),

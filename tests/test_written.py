@@ -143,6 +143,10 @@ def test_pictures_of_the_run_directory_are_part_of_the_page_and_no_other_file_is
     for missing in ("../secret.png", "link.png", "none.png", "notes.md"):
         assert f"the run directory has no picture {missing}" in page
     assert '<a href="https://a.b/c.png">web</a>' in page
+    impossible = sections(run, f"## Critique\n\n![zero](a%00.png) ![long]({'a' * 300}.png)\n").placed[
+        "Critique"
+    ]
+    assert impossible.html.count("the run directory has no picture") == 2
 
 
 def test_what_is_no_text_is_refused_before_anything_is_written(

@@ -25,10 +25,6 @@ from qjump_mn.results.tables import TrialTables
 MOST_CPU = 0.70
 """Above this the one virtual CPU is part of what is measured: queues form in front of it."""
 
-CLOCK_US = 1.0
-"""How much shorter than the wire allows a latency may be, on the machine's clock: what clocks and the texts
-of programs round."""
-
 SIMULATED_US = 0.001
 """The same in the simulator, whose times are whole ps: what floating point numbers round."""
 
@@ -175,7 +171,7 @@ def _wire(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
                 continue
             compared += int(np.count_nonzero(~np.isnan(latencies.measured_us)))
             simulated = manifest.backend == "simulator"
-            rounded_us = SIMULATED_US if simulated else CLOCK_US / tables.trial.arm.dilation
+            rounded_us = SIMULATED_US if simulated else agreement.CLOCK_US / tables.trial.arm.dilation
             short = latencies.measured_us < latencies.least_us - rounded_us
             if np.any(short):
                 first = int(np.argmax(short))

@@ -8,7 +8,6 @@ import fcntl
 import os
 import pwd
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -18,6 +17,7 @@ from qjump_mn.backends import leftovers
 from qjump_mn.backends.leftovers import Journal, Setting
 from qjump_mn.backends.protocol import Progress
 from qjump_mn.errors import MachineError
+from qjump_mn.results import manifest
 
 FOLDER = Path("/var/lib/qjump-mn")
 """It outlives a boot, as Open vSwitch's database does."""
@@ -80,16 +80,22 @@ class Claim:
             self._write()
 
     def _write(self) -> None:
-        written = self._path.with_suffix(".new")
-        written.write_bytes(msgspec.json.format(msgspec.json.encode(self._journal), indent=1) + b"\n")
-        written.replace(self._path)
+        content = msgspec.json.format(msgspec.json.encode(self._journal), indent=1) + b"\n"
+        manifest.write_atomically(self._path, content)
 
 
 def read(path: Path) -> Journal | None:
-    """What the run that has the machine, or had it when it was killed, has written down."""
-    with suppress(FileNotFoundError):
+    """What the run that has the machine, or had it when it was killed, has written down. Raises MachineError
+    for what is damaged, or of another version."""
+    try:
         return msgspec.json.decode(path.read_bytes(), type=Journal)
-    return None
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise MachineError(
+            f"{path}, which says what a killed run left on this machine, cannot be understood ({error}): "
+            "boot anew, which removes all but Open vSwitch's bridges, and remove that file"
+        ) from None
 
 
 def holder(path: Path) -> str:

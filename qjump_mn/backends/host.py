@@ -82,8 +82,8 @@ class HostBackend:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._network_exits.close()
-        self._exits.close()
+        with self._exits:  # settings and claim are given back however the network's end goes
+            self._network_exits.close()
 
     def check(self, plan: Plan, progress: Progress) -> None:
         """Raise :class:`UsageError` for what the emulation cannot do, MachineError for what this machine

@@ -14,13 +14,13 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
-import qjump_mn
 from qjump_mn.errors import MachineError
 from qjump_mn.executor.steps import Run, Start
 from qjump_mn.links import registry
 from qjump_mn.model.plan import Plan
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import MODULES, bring_up
+from qjump_mn.toolbox import build
 
 DEBIAN_PACKAGES = "/usr/lib/python3/dist-packages"
 """Where apt puts Mininet, which no index of Python packages has."""
@@ -151,10 +151,10 @@ def _installed(names: Sequence[str]) -> str:
 
 def _folder(name: str) -> str:
     """The folder of native/ that makes this program or library; empty where none does."""
-    native = Path(qjump_mn.__file__).parents[1] / "native"
+    native = build.folder("native")
     for makefile in sorted(native.glob("*/Makefile")):
         if re.search(rf"/{re.escape(Path(name).name)}\s", makefile.read_text()):
-            return f"native/{makefile.parent.name}"
+            return os.path.relpath(makefile.parent)
     return ""
 
 

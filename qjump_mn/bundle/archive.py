@@ -39,6 +39,8 @@ FOLDERS = (contents.TRIALS, contents.TIMELINES, "fig", own.FOLDER)
 
 MOST_BYTES = 2 << 30
 """Of all files together: the largest run of ours leaves 60 MB."""
+MOST_READ_BYTES = 64 << 20
+"""Of a file beside those of the trials: such are read whole, by the process that checks."""
 MOST_FILES = 100_000
 MOST_NAME = 300
 """Letters of a path."""
@@ -64,13 +66,20 @@ def write(path: Path, files: Mapping[str, Path | bytes]) -> None:
             for name in sorted(files):
                 _check_name(path, name)
                 given = files[name]
-                content = given if isinstance(given, bytes) else given.read_bytes()
+                content = given if isinstance(given, bytes) else _content(given)
                 sums.append(f"{sha256(content).hexdigest()}  {name}\n")
                 bundle.writestr(_entry(name), content, compresslevel=9)
             bundle.writestr(_entry(SUMS), "".join(sums))
         manifest.write_atomically(path, made.getvalue())
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
@@ -118,6 +127,9 @@ def _check(path: Path, entries: list[zipfile.ZipInfo]) -> None:
     for entry in entries:
         name = entry.orig_filename
         _check_name(path, name)
+        if entry.file_size > MOST_READ_BYTES and not name.startswith(f"{contents.TRIALS}/"):
+            most = f"{MOST_READ_BYTES >> 20} are the most"
+            raise BundleError(f"{path}: {name!r} would have {entry.file_size >> 20} MiB, {most}")
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if kind not in (0, stat.S_IFREG):
             raise BundleError(f"{path}: {name!r} is no plain file")

@@ -47,7 +47,7 @@ class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 def read(path: Path) -> Assignment:
     """The assignment in a TOML file; raise :class:`UsageError` if it is none."""
     try:
-        return msgspec.convert(tomllib.loads(path.read_text()), Assignment)
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Assignment)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"assignment {path} cannot be read: {reason}") from None

@@ -64,7 +64,8 @@ class LinkModel:
 
     ``modules`` are the kernel's that it needs. ``serves_levels``: a host's end serves the levels in strict
     priority by itself. ``has_port_queues``: below the root of a switch's end a scheme may put queues of its
-    own. ``counts_levels``: its counters tell the levels apart. ``exact``: a frame takes its serialisation
+    own. ``has_pause``: it has flow control. ``releases_early``: a frame is no longer charged to its sender's
+    socket once it has left. ``exact``: a frame takes its serialisation
     time to the nanosecond, so that an idle round trip is a constant. ``has_hosts``: what hosts take is part
     of it. ``cuts_segments``: what TCP hands down for a card with segmentation offload becomes frames.
     """

@@ -13,8 +13,8 @@ from qjump_mn.model.topology import Link, Network
 COOKIE = "0x716a"
 """Of our flows, by which they are found again."""
 
-_DESTROY = """for table in qos queue; do
-    for row in $(ovs-vsctl --bare --columns=_uuid find $table external_ids:owner=qjump-mn); do
+_DESTROY = f"""for table in qos queue; do
+    for row in $(ovs-vsctl --bare --columns=_uuid find $table {OWNER}); do
         ovs-vsctl destroy $table $row
     done
 done"""

@@ -44,5 +44,5 @@ def told(message: str, place: str, file: Path | None) -> str:
     if file is None:
         return ""
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message)
-    number = line(file.read_text(), f"{place}.{unknown[1]}" if unknown else place)
+    number = line(file.read_text(encoding="utf-8"), f"{place}.{unknown[1]}" if unknown else place)
     return f" ({file}, line {number})" if number else f" ({file})"

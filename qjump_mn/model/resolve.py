@@ -20,7 +20,7 @@ from qjump_mn.programs.base import Flow, WorkloadPlan, WorkloadSpec
 MOST_REPLICATES = 1000
 
 FIRST_PORT = 5201
-NUMBER = r"([0-9.]+) ?([A-Za-z]*)"
+NUMBER = r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)"
 """A value of a sweep that is one, with its unit."""
 
 Flows = tuple[Flow, ...]

@@ -9,11 +9,6 @@ Phase = Literal["serve", "load", "probe"]
 """When a process starts: before everything else, with the background, or with the measurement. What serves is
 ready before the others start."""
 
-PHASES: tuple[Phase, ...] = ("serve", "load", "probe")
-
-TERMINATED = -15
-"""The exit status of a process that SIGTERM has ended."""
-
 
 @dataclass(frozen=True)
 class Launch:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from qjump_mn.model.plan import Plan
-from qjump_mn.model.topology import SWITCHES
+from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.results.directory import RunDirectory
 
 
@@ -50,8 +50,8 @@ def summary(run: RunDirectory, plan: Plan) -> AsBuilt | None:
                 if workload.name == plan.figure.workload
                 for flow in workload.flows
             ]
-            source, destination = flows[0] if flows else plan.network.hosts[:2]
-            port = _port_towards(plan, destination)
+            source, destination = flows[0] if flows else trial.network.hosts[:2]
+            port = _port_towards(trial.network, destination)
             host, switches = _json(folder / f"tc-{source}.json"), _json(folder / f"tc-{SWITCHES}.json")
             trees = (
                 (f"host {source}, {source}-eth0", tree(host, f"{source}-eth0")),
@@ -149,8 +149,8 @@ def _kind(linkinfo: dict[str, Any]) -> str:
     )
 
 
-def _port_towards(plan: Plan, host: str) -> str:
-    return next(port for (_, port), (node, _) in plan.network.ports() if node == host)
+def _port_towards(network: Network, host: str) -> str:
+    return next(port for (_, port), (node, _) in network.ports() if node == host)
 
 
 def _json(path: Path) -> list[dict[str, Any]]:

@@ -44,12 +44,12 @@ def heads(outcome: Outcome) -> list[str]:
 def loads(plan: Plan, outcome: Outcome) -> list[Load]:
     """Every arm that was run and has data; those without counters say so."""
     busy = {(load.source, load.destination) for by_link in outcome.links.values() for load in by_link}
-    links = [
-        link
-        for above, below in (*plan.network.edges, *plan.network.cables)
-        for link in ((below, above), (above, below))
-        if link in busy
-    ]
+    cables = dict.fromkeys(
+        cable
+        for network in (plan.network, *(arm.network for arm in plan.arms_run))
+        for cable in (*network.edges, *network.cables)
+    )
+    links = [link for above, below in cables for link in ((below, above), (above, below)) if link in busy]
     columns, shown = heads(outcome), []
     for arm in outcome.arms:
         if arm.name in outcome.links:

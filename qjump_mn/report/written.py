@@ -161,9 +161,12 @@ def _picture(
         return f'<a href="{html.escape(source)}">{about or "picture"}</a>'
     folder = environment["folder"].resolve()
     name = urllib.parse.unquote(source)
-    path = (folder / name).resolve()
-    kind = kind_of(path)
-    if kind is None or not path.is_relative_to(folder) or not path.is_file():
+    try:
+        path = (folder / name).resolve()
+        is_there = path.is_relative_to(folder) and path.is_file()
+    except (OSError, ValueError):  # too long, or with a zero
+        is_there = False
+    if not is_there or (kind := kind_of(path)) is None:
         return f"<em>{about} (the run directory has no picture {html.escape(name)})</em>"
     if path.stat().st_size > MOST_BYTES:
         return f"<em>{about} ({html.escape(name)} has more than {MOST_BYTES >> 20} MiB)</em>"

@@ -101,7 +101,10 @@ class RunDirectory:
             manifests.write_atomically(done, manifests.digest(files).encode() + b"\n")
         else:
             done.unlink(missing_ok=True)
-        hand_over(self.path / contents.TRIALS)
+        # This trial's files and the folders above it: others prepare theirs meanwhile.
+        hand_over(self.trial(name))
+        for folder in self.trial(name).parents[: 1 + name.count("/")]:
+            _give(folder)
 
     def enter_machine(self, machine: Mapping[str, str]) -> None:
         """Enter what was learnt about the machine since the run directory was made."""
@@ -239,14 +242,19 @@ def caller() -> Caller | None:
 
 def hand_over(path: Path) -> None:
     """Under sudo, give ``path`` and all below it to the user who called sudo."""
-    user = caller()
-    if user is None:
+    if caller() is None:
         return
-    # Never through a link: what it points to may be anybody's.
-    os.chown(path, *user, follow_symlinks=False)
+    _give(path)
     for base, folders, files in os.walk(path):
         for name in (*folders, *files):
-            os.chown(os.path.join(base, name), *user, follow_symlinks=False)
+            _give(Path(base, name))
+
+
+def _give(path: Path) -> None:
+    """Give ``path`` alone to the user who called sudo, if one did."""
+    if user := caller():
+        # Never through a link: what it points to may be anybody's.
+        os.chown(path, *user, follow_symlinks=False)
 
 
 def _make(out: Path) -> list[Path]:

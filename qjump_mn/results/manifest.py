@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,9 @@ from qjump_mn.programs import registry
 
 NAME = "manifest.json"
 SCHEMA = 2
+
+_CONTROL = re.compile(rb"\\u00(?:[01][0-9a-f]|7f|[89][0-9a-f])|\x7f|\xc2[\x80-\x9f]", re.IGNORECASE)
+"""In JSON; a line's end and a tab, which are written otherwise there, may be."""
 
 Clock = Literal["virtual", "real"]
 Status = Literal["done", "lost", "invalid"]
@@ -111,6 +115,7 @@ def read(folder: Path) -> Manifest:
         raise UsageError(f"{folder} is no run directory: it has no {NAME}") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    _check_printable(path, content)
     try:
         outline = msgspec.json.decode(content, type=_Outline)
     except msgspec.DecodeError as error:
@@ -126,6 +131,13 @@ def read(folder: Path) -> Manifest:
         raise UsageError(f"{path} is no manifest of this version: {error}: use {outline.maker}") from None
     _check_names(path, manifest.plan)
     return manifest
+
+
+def _check_printable(path: Path, content: bytes) -> None:
+    """Raise :class:`UsageError` for words that a terminal would obey: a run may be a stranger's, and its
+    words are printed."""
+    if _CONTROL.search(content):
+        raise UsageError(f"{path} has control characters: a run's names and words have none")
 
 
 def _check_programs(path: Path, content: bytes, outline: _Outline) -> None:
@@ -156,8 +168,10 @@ def _check_names(path: Path, plan: Plan) -> None:
 
 def write(folder: Path, manifest: Manifest) -> None:
     """Replace the manifest of the run in ``folder`` at once: whoever reads sees the old one or the new one,
-    whole."""
-    write_atomically(folder / NAME, msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
+    whole. Raises :class:`UsageError` for words with control characters."""
+    content = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
+    _check_printable(folder / NAME, content)
+    write_atomically(folder / NAME, content)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -214,6 +214,9 @@ def read(folder: Path) -> Outcome:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Outcome)
     except FileNotFoundError:
         raise UsageError(f"{folder} has no {NAME}: run  qjump-mn report {folder}  first") from None
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise UsageError(f"{folder / NAME} cannot be read: {why}") from None
     except msgspec.DecodeError as error:
         what = f"{folder / NAME} is not of this version: {error}"
         raise UsageError(f"{what}: run  qjump-mn report {folder}  again") from None

@@ -8,7 +8,7 @@ from typing import Any
 
 from qjump_mn import theory
 from qjump_mn.programs.base import Flow
-from qjump_mn.programs.iperf.program import IperfPlan, output_name, parse, report_s
+from qjump_mn.programs.iperf.program import BLOCK_BYTES, IperfPlan, output_name, parse, report_s
 from qjump_mn.programs.measured import HEADERS_BYTES, Moved, Said
 
 CONTROL_BYTES = 16_384
@@ -41,7 +41,7 @@ def _adds_up(said: Said, flow: Flow, end: str) -> Iterator[str]:
     # what it wrote since the last report.
     shape = said.trial.network.link.rate_bps / 8
     was_ended = end == "server" or "error" in document
-    unreported = shape * report_s(said.trial) + BLOCKS * 8192 * plan.streams if was_ended else 0
+    unreported = shape * report_s(said.trial) + BLOCKS * BLOCK_BYTES * plan.streams if was_ended else 0
     if not reported <= total <= reported + unreported:
         yield (
             f"its intervals have {reported} B, and its total {total} B, where it may leave out "

@@ -84,7 +84,8 @@ class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_o
 
 REPORT_S, LEAST_REPORT_S = 0.5, 0.1
 """Between two reports: several fit into a measurement. iperf3 makes no shorter ones."""
-BLOCK = "8K"
+BLOCK_BYTES = 8192
+BLOCK = f"{BLOCK_BYTES >> 10}K"
 """iperf3 counts a block when all of it is there: with its own 128 KiB, an interval at 10 Mb/s is known to 20
 %."""
 

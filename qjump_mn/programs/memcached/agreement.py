@@ -10,7 +10,7 @@ import numpy as np
 
 from qjump_mn.programs import pace
 from qjump_mn.programs.measured import Moved, Said
-from qjump_mn.programs.memcached.program import BINARY_HEADER_BYTES, OPERATIONS, MemcachedPlan, output_name
+from qjump_mn.programs.memcached.program import OPERATIONS, MemcachedPlan, output_name
 from qjump_mn.programs.text import log
 
 Columns = Mapping[str, np.ndarray[tuple[int], np.dtype[np.int64]]]
@@ -78,9 +78,7 @@ def moved(said: Said) -> Iterator[Moved]:
     """What was asked and answered; each message begins a segment of its own."""
     plan: MemcachedPlan = said.plan
     mtu_bytes = said.trial.network.mtu_bytes
-    asked = {"GET": BINARY_HEADER_BYTES + plan.key_bytes}
-    asked["SET"] = asked["GET"] + 8 + plan.value_bytes
-    answered = {"GET": BINARY_HEADER_BYTES + 4 + plan.value_bytes, "SET": BINARY_HEADER_BYTES}
+    asked, answered = ({op: both[way] for op, both in plan.message_bytes.items()} for way in (0, 1))
     columns = (said.table[name].to_pylist() for name in ("flow", "op", "latency_us"))
     counts = Counter((flow, op) for flow, op, latency in zip(*columns, strict=True) if latency is not None)
     for flow in plan.flows:

@@ -59,7 +59,7 @@ def values(table: pa.Table, plan: MemcachedPlan, trial: Trial, facts: TrialFacts
 def wire(table: pa.Table, plan: MemcachedPlan, trial: Trial) -> OnTheWire | None:
     """A request's way there and its answer's back, by operation; None where one of them needs several
     frames."""
-    sizes = {"GET": plan.get_bytes, "SET": plan.set_bytes}
+    sizes = plan.ip_bytes
     if max(map(max, sizes.values())) > trial.network.mtu_bytes:
         return None
     least_us = {

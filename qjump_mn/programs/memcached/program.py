@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 BINARY_HEADER_BYTES = 24
 """Of memcached's binary protocol, in requests and in answers; an answer to GET has 4 bytes of flags more."""
 
-HEADERS_BYTES = theory.TCP_HEADERS_BYTES + BINARY_HEADER_BYTES
-
 MOST_REQUESTS_PER_S = 100_000
 
 
@@ -47,22 +45,29 @@ class MemcachedPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_on
     keys: int
 
     @property
-    def get_bytes(self) -> tuple[int, int]:
-        """The lengths of the IP packets of a GET and its answer, were they one packet each."""
-        return HEADERS_BYTES + self.key_bytes, HEADERS_BYTES + 4 + self.value_bytes
+    def message_bytes(self) -> dict[str, tuple[int, int]]:
+        """The bytes that TCP carries of a request and of its answer, by operation: a GET's answer has flags,
+        a SET flags and a time to live."""
+        header = BINARY_HEADER_BYTES
+        return {
+            "GET": (header + self.key_bytes, header + 4 + self.value_bytes),
+            "SET": (header + 8 + self.key_bytes + self.value_bytes, header),
+        }
 
     @property
-    def set_bytes(self) -> tuple[int, int]:
-        """The same of a SET, which has flags and a time to live, and of its answer."""
-        return HEADERS_BYTES + 8 + self.key_bytes + self.value_bytes, HEADERS_BYTES
+    def ip_bytes(self) -> dict[str, tuple[int, int]]:
+        """The lengths of their IP packets, were they one each."""
+        headers = theory.TCP_HEADERS_BYTES
+        return {op: (headers + asked, headers + told) for op, (asked, told) in self.message_bytes.items()}
 
     def constants(self, network: Network) -> dict[str, float]:
         """A GET's round trip in an idle network, without anybody's processing; None where a value needs
         several frames."""
-        if max(self.get_bytes) > network.mtu_bytes:
+        sizes = self.ip_bytes["GET"]
+        if max(sizes) > network.mtu_bytes:
             return {}
         links = network.speeds(*self.flows[0])
-        ways = (theory.one_way_ns(theory.frame_bytes(size), links) for size in self.get_bytes)
+        ways = (theory.one_way_ns(theory.frame_bytes(size), links) for size in sizes)
         return {"analytic_ms": sum(ways) / 1e6}
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 
 import qjump_sim
 from qjump_mn import theory
-from qjump_mn.programs.memcached.program import BINARY_HEADER_BYTES, OPERATIONS, MemcachedPlan
+from qjump_mn.programs.memcached.program import OPERATIONS, MemcachedPlan
 from qjump_mn.simulation.stage import Apps, Rows, Simulated, Stage, flow_name, level, segments_bytes, us
 from qjump_sim import apps
 
@@ -20,10 +20,9 @@ def _applications(plan: MemcachedPlan, stage: Stage) -> Apps:
     """A closed loop is one client for each connection, which begins at a random instant of its time to
     think."""
     chance, mtu = stage.chance(plan.name), stage.trial.network.mtu_bytes
-    get = BINARY_HEADER_BYTES + plan.key_bytes, BINARY_HEADER_BYTES + 4 + plan.value_bytes
-    put = BINARY_HEADER_BYTES + 8 + plan.key_bytes + plan.value_bytes, BINARY_HEADER_BYTES
     weight = round(plan.get_fraction * MILLIONTHS)
-    kinds = (*get, weight), (*put, MILLIONTHS - weight)
+    sizes = plan.message_bytes
+    kinds = (*sizes["GET"], weight), (*sizes["SET"], MILLIONTHS - weight)
     exchanges = [
         apps.Exchange(segments_bytes(request, mtu), segments_bytes(answer, mtu), share)
         for request, answer, share in kinds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,11 +10,7 @@ from qjump_mn import theory
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.base import WorkloadPlan
 from qjump_mn.programs.measured import Crossed, Said
-from qjump_mn.programs.tap.program import TapPlan, trace_name
-
-_FRAME = re.compile(
-    r"wire_frame: dev=(\S+) level=\d+ len=\d+ arrival=(\d+) start=(\d+) handover=(\d+)$", re.M
-)
+from qjump_mn.programs.tap.program import FRAME, TapPlan, trace_name
 
 
 def agrees(said: Said) -> Iterator[str]:
@@ -23,7 +18,7 @@ def agrees(said: Said) -> Iterator[str]:
     the port itself computed, exact to the ns on any clock."""
     plan: TapPlan = said.plan
     network = said.trial.network
-    frames = _FRAME.findall(said.read(trace_name(plan)))
+    frames = FRAME.findall(said.read(trace_name(plan)))
     for device, flow in plan.ports(network).items():
         rows = [tuple(map(int, row[1:])) for row in frames if row[0] == device]
         if not rows:

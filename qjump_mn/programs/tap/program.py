@@ -109,7 +109,8 @@ COLUMNS = {"flow": "string", "arrival_ns": "int64", "start_ns": "int64", "latenc
 """A row for each frame that left: when its last bit was there and when its first one left, on the guest's
 monotonic clock; ``latency_us`` is from the former to its last bit on the link."""
 
-_FRAME = re.compile(r"wire_frame: dev=(\S+) level=\d+ len=\d+ arrival=(\d+) start=(\d+) handover=\d+$", re.M)
+FRAME = re.compile(r"wire_frame: dev=(\S+) level=\d+ len=\d+ arrival=(\d+) start=(\d+) handover=(\d+)$", re.M)
+"""A line of the trace: the device, and three instants in ns."""
 _COUNTS = re.compile(r"entries-in-buffer/entries-written: (\d+)/(\d+)")
 
 
@@ -140,7 +141,7 @@ def columns(plan: TapPlan, trial: Trial, read: Read) -> dict[str, Sequence[Any]]
         raise LostError(f"{plan.name}: the kernel kept {counts[1]} of {counts[2]} events: tap fewer frames")
     ports, links = plan.ports(trial.network), trial.network.by_device()
     rows = []
-    for device, arrival, start in _FRAME.findall(text):
+    for device, arrival, start, _ in FRAME.findall(text):
         end_ns = int(start) + theory.delivery_ns(plan.frame_bytes, links[device].rate_bps)
         rows.append((">".join(ports[device]), int(arrival), int(start), (end_ns - int(arrival)) / 1e3))
     return transposed(rows, COLUMNS)
