@@ -127,7 +127,7 @@ MODULE_PARM_DESC(timeq, "epoch in us, for a mode 2015 without one");
 module_param(bytesq, uint, 0644);
 MODULE_PARM_DESC(bytesq, "bytes that a rate of 1 stands for");
 module_param_named(p0rate, prate[0], uint, 0644);
-MODULE_PARM_DESC(p0rate, "budget of priority 7 in units of bytesq, 0 = unlimited; pXrate is for priority 7 - X");
+MODULE_PARM_DESC(p0rate, "budget of priority 7 in units of bytesq, 0 = nothing passes; pXrate is for priority 7 - X");
 module_param_named(p1rate, prate[1], uint, 0644);
 module_param_named(p2rate, prate[2], uint, 0644);
 module_param_named(p3rate, prate[3], uint, 0644);
@@ -284,16 +284,18 @@ static u64 epoch_next_edge(const struct epoch_rule *r, u64 now)
 
 /*
  * Another rule from now on. What has left in the epoch or the window that now
- * is in stays charged, and no sooner forgotten than by either rule: nobody has
- * a fresh budget for a change.
+ * is in stays charged until the new rule would forget it, and in an epoch at
+ * least to its end, if that is sooner: nobody has a fresh budget for a change.
  */
 static void epoch_change(const struct epoch_rule *from, const struct epoch_rule *to,
 			 struct epoch_account *a, u64 now)
 {
 	bool was_rolling = from->kind == TC_QJUMP_ROLLING;
+	u64 kept = now;
 
 	if (was_rolling && to->kind == TC_QJUMP_ROLLING) {
-		a->end = min(a->end, now + to->quantum);
+		/* the newest slot may be older than the new epoch: nobody joins it */
+		a->end = min(a->end, now);
 		return;
 	}
 	if (was_rolling) {
@@ -302,6 +304,8 @@ static void epoch_change(const struct epoch_rule *from, const struct epoch_rule 
 			epoch_forget_oldest(a);
 	} else if (now >= a->end) {
 		a->used = 0;
+	} else {
+		kept = min(a->end, now + to->length) - 1;
 	}
 	a->oldest = 0;
 	a->next = 0;
@@ -310,7 +314,7 @@ static void epoch_change(const struct epoch_rule *from, const struct epoch_rule 
 		*a->newest = (struct epoch_slot) { .last = now, .bytes = a->used };
 		a->end = now + to->quantum;
 	} else {
-		a->end = to->kind == TC_QJUMP_ALIGNED ? epoch_next_edge(to, now) :
+		a->end = to->kind == TC_QJUMP_ALIGNED ? epoch_next_edge(to, kept) :
 							now + to->length;
 	}
 }
@@ -592,6 +596,7 @@ static struct sk_buff *qjump_dequeue_held(struct Qdisc *sch, u64 now)
 	unsigned long ready = q->backlogged;
 
 	if (q->asleep) {
+		smp_mb();	/* a watchdog that found us scheduled already has fired before */
 		if (hrtimer_is_queued(&q->watchdog.timer)) {
 			armed = ktime_to_ns(hrtimer_get_softexpires(&q->watchdog.timer));
 			ready &= ~q->asleep;
@@ -1074,7 +1079,8 @@ static void qjump_apply(struct Qdisc *sch, const struct qjump_params *p)
 		__assign_bit(i, &q->metered, l->limited && (p->mode == TC_QJUMP_DELAY ||
 							    (l->queue.head && !charged)));
 	}
-	qdisc_tree_reduce_backlog(sch, n, bytes);
+	if (n || bytes)
+		qdisc_tree_reduce_backlog(sch, n, bytes);
 	if (sch->q.qlen)	/* what was held may be free now */
 		qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns());
 	sch_tree_unlock(sch);

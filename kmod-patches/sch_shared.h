@@ -10,6 +10,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
+#include <linux/string.h>
 #include "compat.h"
 
 /* Refuse with a sentence for user space. */
@@ -22,7 +23,8 @@
 /*
  * True when sch is to stand below a multi-queue root (mq, mqprio, taprio), at
  * whatever depth: it would then see one transmit queue's packets only. A parent
- * with major number 0 is the mq that the kernel attaches by default.
+ * with major number 0 is the mq that the kernel attaches by default. taprio has
+ * no flag that says what it is.
  */
 static inline bool qdisc_under_mq(const struct Qdisc *sch)
 {
@@ -30,7 +32,8 @@ static inline bool qdisc_under_mq(const struct Qdisc *sch)
 
 	if (sch->parent == TC_H_ROOT)
 		return false;
-	return !TC_H_MAJ(sch->parent) || (root->flags & TCQ_F_MQROOT);
+	return !TC_H_MAJ(sch->parent) || (root->flags & TCQ_F_MQROOT) ||
+	       !strcmp(root->ops->id, "taprio");
 }
 
 /*

@@ -488,7 +488,7 @@ static void wire_kick(const struct net_device *dev)
 
 static u32 wire_pause_number(const struct wire_pause *p)
 {
-	return atomic64_read(&p->account[0].bytes) >> WIRE_NUMBER_SHIFT;
+	return (u64)atomic64_read(&p->account[0].bytes) >> WIRE_NUMBER_SHIFT;
 }
 
 static u64 wire_account_bytes(const struct wire_account *a)
@@ -668,7 +668,9 @@ static void wire_pause_send(struct wire_pause *p, struct net_device *dev, u64 by
 
 		p->partner = wire_pause_number(partner);
 		/* it does not pass the one before, though the delay was shortened in between */
-		WRITE_ONCE(mail->time, max(time, last->time));
+		if (partner->head != READ_ONCE(partner->void_until))
+			time = max(time, last->time);
+		WRITE_ONCE(mail->time, time);
 		WRITE_ONCE(mail->paused, p->told);
 		/* the mail before its number */
 		smp_store_release(&partner->head, partner->head + 1);
@@ -764,7 +766,8 @@ static bool wire_pause_obey(struct wire_sched *q, struct net_device *dev, u64 ti
 /* As new: the accounts are empty, no frame is held, and no partner because of us. */
 static void wire_pause_reset(struct wire_sched *q, struct net_device *dev, u64 now)
 {
-	WRITE_ONCE(q->pause.tail, READ_ONCE(q->pause.head));
+	/* head first, as in wire_pause_obey() */
+	WRITE_ONCE(q->pause.tail, smp_load_acquire(&q->pause.head));
 	q->pause.voided = READ_ONCE(q->pause.void_until);
 	wire_pause_set(q, 0, now);
 	wire_pause_stop(&q->pause, dev);
@@ -1105,9 +1108,13 @@ static int wire_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_
 {
 	struct wire_sched *q = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb);
-	bool empty = !q->child->q.qlen;
+	bool empty;
 	int ret;
 
+	/* what has started before this frame came, though the timer is late */
+	if (wire_child_waits(q))
+		wire_advance(sch, ktime_get_ns());
+	empty = !q->child->q.qlen;
 	ret = qdisc_enqueue(skb, q->child, to_free);
 	if (ret != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(ret))
@@ -1171,7 +1178,9 @@ static u64 wire_advance_control(struct Qdisc *sch, u64 now, u64 wake)
 	smp_mb();	/* who kicks us has written before */
 	while (wire_ceil(q->free) <= now && wire_start_control(sch, now, now))
 		wake = max(wake, wire_ceil(q->free));
-	wire_pause_obey(q, dev, now, now);
+	/* a child may have woken us while it was paused, and does not again */
+	if (wire_pause_obey(q, dev, now, now))
+		wake = min(wake, wire_ceil(q->free));
 	if (wire_is_held(q))
 		wake = U64_MAX;
 	if (wire_pause_due(&q->pause, dev, now, &since))
@@ -1291,6 +1300,8 @@ static int wire_out_of_range(int err, struct netlink_ext_ack *extack)
 {
 	const struct nla_policy *policy = extack ? extack->policy : NULL;
 
+	if (err != -ERANGE)	/* a wrong length or type: the kernel says that well */
+		return err;
 	if (policy == &wire_policy[TCA_WIRE_RATE])
 		NL_SET_ERR_MSG_MOD(extack, "The rate must lie between 1 kbit/s and 1 Tbit/s");
 	else if (policy == &wire_policy[TCA_WIRE_LIMIT])
@@ -1512,7 +1523,9 @@ static int wire_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new, st
 	struct wire_sched *q = qdisc_priv(sch);
 
 	*old = qdisc_replace(sch, new ?: &noop_qdisc, &q->child);
+	sch_tree_lock(sch);
 	q->child_held = false;
+	sch_tree_unlock(sch);
 	return 0;
 }
 

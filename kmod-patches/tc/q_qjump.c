@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * tc's side of the qjump qdisc. Levels are named by 802.1Q priority, 7 is the
- * most urgent. A bare "qjump" stands for the module's parameters.
+ * most urgent. A bare "qjump" limits nothing.
  */
 #include "qjump_parse.h"
 

@@ -432,6 +432,17 @@ def test_a_change_of_epochs_gives_no_fresh_budget(guest: Guest) -> None:
         assert found["most"] <= (2 if meets else 1), name
 
 
+def test_a_much_shorter_epoch_holds_from_the_change_on(guest: Guest) -> None:
+    shortened = guest.values("qjump_change")["shortened"]
+    assert shortened == {name: {"passed": 12, "most": pytest.approx(1, abs=1)} for name in shortened}
+    assert (shortened["rolling"]["most"], shortened["slack"]["most"]) == (1, 1)
+
+
+def test_edges_that_are_moved_again_and_again_give_no_fresh_budget(guest: Guest) -> None:
+    rebased = guest.values("qjump_change")["rebased"]
+    assert rebased["passed"] == 40 and rebased["most"] <= 2
+
+
 def test_what_waits_at_a_change_of_mode_is_charged_once(guest: Guest) -> None:
     values = guest.values("qjump_change")
     drop, delay = values["to_drop"], values["to_delay"]
