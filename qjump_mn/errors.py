@@ -4,7 +4,28 @@ import errno
 
 from qjump_mn.executor.errors import LostError, MachineError, QJumpError
 
-__all__ = ["InvalidRunError", "LostError", "MachineError", "QJumpError", "UsageError", "is_full", "no_room"]
+__all__ = [
+    "InvalidRunError",
+    "LostError",
+    "MachineError",
+    "QJumpError",
+    "UsageError",
+    "is_full",
+    "last_words",
+    "no_room",
+]
+
+_OF_PATHS = {
+    errno.EACCES,
+    errno.EEXIST,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
 
 
 class UsageError(QJumpError):
@@ -31,3 +52,18 @@ def no_room(error: BaseException) -> MachineError | None:
     name = getattr(error, "filename", None)
     which = f", at {name}" if name else ""
     return MachineError(f"a disk is full{which}: make room; what was run is kept, resume and report go on")
+
+
+def last_words(error: BaseException) -> tuple[str, int]:
+    """What is said of an error that ends a process, and its exit code."""
+    if isinstance(error, QJumpError):
+        return str(error), error.exit_code
+    if full := no_room(error):
+        return str(full), full.exit_code
+    if hasattr(error, "format_message"):  # click's own words for a wrong option
+        return error.format_message(), UsageError.exit_code
+    if isinstance(error, OSError) and error.errno in _OF_PATHS and "/" in str(error.filename):
+        why = (error.strerror or str(error)).lower()
+        return f"{error.filename} cannot be used ({why}): look whose it is, and what", UsageError.exit_code
+    where = "call again with --debug for the place"
+    return f"an error that should not happen: {type(error).__name__}: {error}; {where}", LostError.exit_code

@@ -23,7 +23,8 @@ from qjump_mn.results import directory
 def judge(run: Path, *, pdf: bool = False) -> int:
     """Judge the run directory and print its verdicts; return the exit code. With ``pdf`` a browser prints the
     report. Raises :class:`LostError` where something killed it."""
-    with judging(run, *(["--pdf"] if pdf else [])) as process:
+    words = ["--pdf"] * pdf + ["--debug"] * ("--debug" in sys.argv)
+    with judging(run, *words) as process:
         status = process.wait()
     if status < 0:
         raise LostError(

@@ -11,7 +11,7 @@ if __name__ == "__main__":
     environment.ensure()
 
 from qjump_mn import commands, scratch
-from qjump_mn.errors import QJumpError, UsageError, no_room
+from qjump_mn.errors import UsageError, last_words
 from qjump_mn.model import choices, loading
 from qjump_mn.output import err
 
@@ -50,18 +50,6 @@ def main() -> None:
         sentence, code = last_words(error)
         err.print(f"qjump-mn: {sentence}", markup=False)
         sys.exit(code)
-
-
-def last_words(error: BaseException) -> tuple[str, int]:
-    """What is said of an error, and the exit code."""
-    if isinstance(error, QJumpError):
-        return str(error), error.exit_code
-    if full := no_room(error):
-        return str(full), full.exit_code
-    if hasattr(error, "format_message"):  # click's own words for a wrong option
-        return error.format_message(), 2
-    where = "call again with --debug for the place"
-    return f"an error that should not happen: {type(error).__name__}: {error}; {where}", 5
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from hashlib import sha256
@@ -27,13 +28,12 @@ from qjump_mn.analysis import beside, pipeline
 from qjump_mn.bundle import archive, assignment, checking, crate, writing
 from qjump_mn.bundle.archive import BundleError
 from qjump_mn.commands import options_of
-from qjump_mn.errors import LostError, UsageError, no_room
+from qjump_mn.errors import LostError, UsageError, last_words, no_room
 from qjump_mn.programs import users
 from qjump_mn.results import contents, manifest, outcome
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from qjump_mn.results.outcome import Outcome
-from qjump_mn.run import last_words
 from tests import synthetic
 
 FILES: dict[str, Path | bytes] = {
@@ -322,6 +322,21 @@ def test_more_than_a_bundle_may_have_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(archive, "MOST_FILES", 5)
     with pytest.raises(BundleError, match="has 6 files, a bundle has 5 at most"):
         unpacked(path, tmp_path / "more")
+
+
+def test_no_file_of_the_run_is_written_over(run: RunDirectory) -> None:
+    before = (run.path / "manifest.json").read_bytes()
+    with pytest.raises(UsageError, match="lies in the run itself: name a file elsewhere"):
+        writing.write(run.path, run.path / "manifest.json")
+    assert (run.path / "manifest.json").read_bytes() == before
+
+
+def test_a_damaged_file_is_one_sentence_of_the_analysis(run: RunDirectory) -> None:
+    counters = run.raw("idle/1") / "counters.json"
+    counters.write_bytes(b'{"truncated": ')
+    command = [sys.executable, "-m", "qjump_mn.analysis", str(run.path)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode in (4, 5) and "Traceback" not in done.stderr, done.stderr
 
 
 def test_what_is_read_whole_has_a_limit_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,12 @@ def test_a_file_that_cannot_be_written_is_told_before_it_is_made(command: str, t
         assert (code, out) == (2, "") and wrong.startswith(f"qjump-mn: {target} {what}"), wrong
 
 
+def test_a_path_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
+    long = tmp_path / ("a" * 300)
+    told = "cannot be used (file name too long): look whose it is, and what"
+    assert called("report", str(long)) == (2, "", f"qjump-mn: {long} {told}\n")
+
+
 def test_what_a_variable_asks_for_is_in_the_manifest(tmp_path: Path) -> None:
     tiny.write(tmp_path, "alpha")
     variables = {"QJUMP_MN_PATH": str(tmp_path), "QJUMP_MN_RUN_SEED": "7", "QJUMP_MN_RUN_PRESET": tiny.PRESET}

@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 
 from qjump_mn.analysis import pipeline, terminal
-from qjump_mn.errors import QJumpError, no_room
+from qjump_mn.errors import last_words
 from qjump_mn.report import pdf
 from qjump_mn.results import reference
 
@@ -57,14 +57,14 @@ def main(arguments: list[str] | None = None) -> int:
         if options.reference:
             manifest, results = analysed.manifest, analysed.results
             print(reference.write(options.reference, manifest, analysed.outcome, results))
-    except (QJumpError, OSError) as error:
-        told = error if isinstance(error, QJumpError) else no_room(error)
-        if options.debug or told is None:
+        terminal.show(Console(highlight=False, markup=False), analysed)
+        return analysed.outcome.exit_code
+    except Exception as error:
+        if options.debug:
             raise
-        print(f"qjump-mn: {told}", file=sys.stderr)
-        return told.exit_code
-    terminal.show(Console(highlight=False, markup=False), analysed)
-    return analysed.outcome.exit_code
+        sentence, code = last_words(error)
+        print(f"qjump-mn: {sentence}", file=sys.stderr)
+        return code
 
 
 if __name__ == "__main__":

@@ -37,6 +37,8 @@ def write(path: Path, target: Path | None = None) -> Path:
     files["CITATION.cff"] = crate.citation(told, judged)
     files["ro-crate-metadata.json"] = crate.metadata(told, judged, files)
     target = target or Path(f"{run.path.name}{ENDING}")
+    if target.resolve().is_relative_to(run.path):
+        raise UsageError(f"--out: {target} lies in the run itself: name a file elsewhere")
     archive.write(target, files)
     directory.hand_over(target)
     return target
