@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 import qjump_mn
+from bench import readme
+from qjump_mn import theory
 
+PINGS = ("idle", "p50_ms"), ("qjump", "max_ms"), ("contended", "p50_ms")
 ROOT = Path(qjump_mn.__file__).parents[1]
 DOCUMENTS = sorted(
     path
@@ -50,3 +53,22 @@ def test_the_note_for_mininet_has_the_figures_of_mininet_qos() -> None:
     rows = re.findall(r"^\| (?:links|`).*\|$", note, re.M)
     assert len(rows) == 4
     assert set(rows) <= set((ROOT / "mininet-qos/README.md").read_text().splitlines())
+
+
+def test_what_is_emulated_beside_what_is_simulated_is_of_the_reference_runs() -> None:
+    def frames(experiment: str, preset: str, arm: str, workload: str, measure: str) -> float:
+        rate_bps = 10e9 if preset == "10g" else 10e6
+        frame_ms = 8e3 * theory.wire_bytes(1500) / rate_bps
+        return readme.reference_values(experiment, preset)[arm][workload][measure] / frame_ms
+
+    ping = [frames("fig3a", "10g", arm, "ping", measure) for arm, measure in PINGS]
+    alone, job = (
+        [frames("fig7", preset, arm, "memcached", "mean_ms") for preset in ("smoke", "10g")]
+        for arm in ("memcached_alone", "qjump")
+    )
+    text = " ".join((ROOT / "docs/similarity.md").read_text().split())
+    assert f"hosts is {ping[0]:.2f} frames at both rates" in text
+    assert f"by theory at both, {ping[1]:.2f} as simulated" in text
+    assert f"The contended median is {ping[2]:.0f} frames there" in text
+    asked = f"takes {alone[0]:.2f} frames in the mean as emulated at 10 Mb/s and {alone[1]:.2f} as simulated"
+    assert asked in text and f"beside the job with QJump {job[0]:.2f} and {job[1]:.2f}." in text
