@@ -21,7 +21,7 @@ from qjump_mn import session
 from qjump_mn.errors import UsageError
 from qjump_mn.model import choices, loading
 from qjump_mn.model.plan import Plan
-from qjump_mn.options import kernel_named
+from qjump_mn.options import folder, kernel_named
 from qjump_mn.results import directory, outcome, wording
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Drawing, Outcome
@@ -61,7 +61,7 @@ def run(
         backend=backend,
         cold=cold,
         kernel=kernel_named(kernel),
-        out=Path(out),
+        out=folder(out),
         arms=_listed("arms", arms),
         schemes=_listed("schemes", schemes),
     )

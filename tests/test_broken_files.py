@@ -42,9 +42,48 @@ def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
     rows = {line.split()[0].rstrip(","): line for line in done.stdout.splitlines() if line}
     assert {*loading.names("experiments"), *loading.names("schemes")} <= rows.keys()
     assert f"broken: {folder}/experiments/torn.toml is not valid TOML: " in rows["torn"]
-    assert "broken: experiment 'odd': presets: Expected `object`, got `int`" in rows["odd"]
+    assert "broken: experiment 'odd': presets: 3 is no table" in rows["odd"]
     assert "broken: scheme 'bad': required and missing: about, look" in rows["bad"]
     assert "Figure 3a" in rows["fig3a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("schemes = 3", "schemes: 3 is no table"),
+        ("sweeps = 3", "sweeps: 3 is no table"),
+        ("arms = 3", "arms: 3 is no table"),
+        ("link = 3", "link: 3 is no table"),
+        ("[presets]\nsmoke = 3", "presets.smoke: 3 is no table"),
+        ("[presets.smoke]\nwithout = 3", "presets.smoke.without: 3 is no list"),
+        ("[presets.smoke]\nwithout = [3]", "presets.smoke.without: 3 is no text"),
+        ("[presets.smoke.about]\nx = 1", "presets.smoke.about: {'x': 1} is no text"),
+        ("[schemes.x]\nbase = 3", "schemes.x.base: 3 is no text"),
+        (f"duration = {'1' * 5000}", "is not valid TOML: "),
+        (f"duration = {'[' * 3000}", "is not valid TOML: "),
+    ],
+)
+def test_what_is_of_another_kind_is_told(text: str, sentence: str, folder: Path) -> None:
+    (folder / "experiments/odd.toml").write_text(text)
+    for ask in (loading.summary, lambda name: loading.experiment(name, "smoke", [])):
+        with pytest.raises(UsageError, match=re.escape(sentence)):
+            ask("odd")
+
+
+def test_a_file_may_begin_with_a_mark_of_the_byte_order(folder: Path) -> None:
+    (folder / "experiments/marked.toml").write_bytes(b"\xef\xbb\xbf" + FIG3A.encode())
+    assert loading.summary("marked").presets.keys() == loading.summary("fig3a").presets.keys()
+
+
+def test_only_files_are_experiments(folder: Path) -> None:
+    (folder / "experiments/dir.toml").mkdir()
+    (folder / "experiments/loop.toml").symlink_to("loop.toml")
+    assert not {"dir", "loop"} & set(loading.names("experiments"))
+
+
+def test_a_factor_that_is_too_large_is_told() -> None:
+    with pytest.raises(UsageError, match=r"factors\.6: a factor of 1e\+308 is out of range"):
+        resolve.plan("fig3a", "smoke", ["qjump.limiter.factors.6=1e308"])
 
 
 def test_a_second_name_is_found_beside_a_broken_file(folder: Path) -> None:

@@ -58,12 +58,12 @@ def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remar
     budgets = [0] * len(LEVELS)
     for text, factor in spec.factors.items():
         number = level(f"{where}.factors", text)
-        budget = round(factor * spec.budget_packet)
-        if factor <= 0 or budget > MAX_FACTOR_BYTES:
+        if factor <= 0 or factor * spec.budget_packet > MAX_FACTOR_BYTES:
             raise UsageError(
                 f"{where}.factors.{number}: a factor of {factor:g} is out of range: leave the level out for "
                 "unlimited"
             )
+        budget = round(factor * spec.budget_packet)
         if budget < theory.MINIMUM_FRAME_BYTES:
             raise UsageError(
                 f"{where}.factors.{number}: a budget of {budget} bytes per epoch is below the smallest frame "

@@ -86,7 +86,7 @@ def _folder(entry: EntryPoint) -> Path:
 
 def names(kind: str) -> list[str]:
     """The names of all files of ``kind``, each once, sorted."""
-    return sorted({path.stem for folder in folders(kind) for path in folder.glob("*.toml")})
+    return sorted({path.stem for folder in folders(kind) for path in folder.glob("*.toml") if path.is_file()})
 
 
 def experiment_called(name: str) -> str:
@@ -124,9 +124,12 @@ def read(kind: str, name: str) -> dict[str, Any]:
     if path is None:
         raise UsageError(f"there is no {SINGULAR[kind]} {name!r}: {choices.nearest(name, names(kind))}")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        # An editor may have put a mark of the byte order before it.
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:  # also a number, or a nesting, that Python refuses
         raise UsageError(f"{path} is not valid TOML: {error}") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
 def path_of(kind: str, name: str) -> Path | None:
@@ -160,8 +163,32 @@ def _not_finite(raw: Any, place: str) -> Iterator[tuple[str, float]]:
 def _experiment(name: str) -> dict[str, Any]:
     """The content of an experiment's file, with what it leaves out."""
     raw = read("experiments", name)
+    _check_tables(raw, f"experiment {name!r}", path_of("experiments", name))
     defaults.complete(raw, name)
     return raw
+
+
+def _check_tables(raw: dict[str, Any], where: str, file: Path | None) -> None:
+    """Raise :class:`UsageError` for what is looked into before it is converted, and is not what it must
+    be."""
+
+    def check(place: str, value: Any, kind: type, what: str) -> None:
+        if not isinstance(value, kind):
+            told = places.told("", place, file)
+            raise UsageError(f"{where}: {place}: {value!r} is no {what}{told}")
+
+    for key in ("arms", "link", "presets", "schemes", "sweeps", "workloads"):
+        check(key, raw.get(key, {}), dict, "table")
+    for key in ("presets", "schemes"):
+        for name, entry in raw.get(key, {}).items():
+            check(f"{key}.{name}", entry, dict, "table")
+    for name, preset in raw.get("presets", {}).items():
+        check(f"presets.{name}.about", preset.get("about", ""), str, "text")
+        check(f"presets.{name}.without", preset.get("without", []), list, "list")
+        for entry in preset.get("without", []):
+            check(f"presets.{name}.without", entry, str, "text")
+    for name, scheme in raw.get("schemes", {}).items():
+        check(f"schemes.{name}.base", scheme.get("base", ""), str, "text")
 
 
 def topology(name: str) -> TopologySpec:
@@ -312,9 +339,8 @@ def _add_schemes(raw: dict[str, Any], known: dict[str, str]) -> dict[str, str]:
         if isinstance(name, str) and name not in found:
             base = bases.get(name, name)
             found[name] = read("schemes", base)
-            convert(
-                found[name], SchemeSpec, f"scheme {base!r}"
-            )  # a file's own mistakes are told with its name
+            # A file's own mistakes are told with its name.
+            convert(found[name], SchemeSpec, f"scheme {base!r}", path_of("schemes", base))
             merge(found[name], changes.get(name, {}))
     raw["schemes"] = found
     return bases
