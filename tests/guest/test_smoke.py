@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from bench import run_directory
@@ -126,10 +128,10 @@ def compared(run: RunDirectory) -> str:
 
 
 def test_a_first_ping_takes_no_longer_than_the_others(tmp_path: Path) -> None:
-    arm = outcome.read(smoke("fig3a", tmp_path).path).arm("idle")
-    assert arm is not None
-    idle = arm.measures["ping"]
-    assert idle["max_ms"].median - idle["p50_ms"].median < 0.1, "a switch's daemon takes 0.4 ms and more"
+    run = smoke("fig3a", tmp_path)
+    latencies = pq.read_table(run.data("idle/1") / "ping.parquet")["latency_us"].to_pylist()
+    assert latencies[0] - statistics.median(latencies) < 100, "a switch's daemon takes 400 us and more"
+    assert max(latencies) - statistics.median(latencies) < 300, "what the kernel does beside is less"
 
 
 def test_ptp4l_takes_the_place_of_ptpd(tmp_path: Path) -> None:
