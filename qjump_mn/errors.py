@@ -13,6 +13,7 @@ __all__ = [
     "is_full",
     "last_words",
     "no_room",
+    "reason_of",
 ]
 
 _OF_PATHS = {
@@ -45,6 +46,11 @@ def is_full(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
+def reason_of(error: OSError) -> str:
+    """The system's word for it, as a part of a sentence."""
+    return (error.strerror or str(error)).lower()
+
+
 def no_room(error: BaseException) -> MachineError | None:
     """What to say where a disk is full, at whatever was being written; None of any other error."""
     if not is_full(error):
@@ -63,7 +69,7 @@ def last_words(error: BaseException) -> tuple[str, int]:
     if hasattr(error, "format_message"):  # click's own words for a wrong option
         return error.format_message(), UsageError.exit_code
     if isinstance(error, OSError) and error.errno in _OF_PATHS and "/" in str(error.filename):
-        why = (error.strerror or str(error)).lower()
-        return f"{error.filename} cannot be used ({why}): look whose it is, and what", UsageError.exit_code
+        told = f"{error.filename} cannot be used ({reason_of(error)}): look whose it is, and what"
+        return told, UsageError.exit_code
     where = "call again with --debug for the place"
     return f"an error that should not happen: {type(error).__name__}: {error}; {where}", LostError.exit_code

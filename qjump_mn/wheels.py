@@ -17,7 +17,7 @@ import tarfile
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
-from qjump_mn.errors import MachineError
+from qjump_mn.errors import MachineError, reason_of
 
 VARIABLE = "QJUMP_MN_WHEELS"
 """A wheels file."""
@@ -130,7 +130,7 @@ def _opened(path: Path) -> Iterator[tarfile.TarFile]:
     except (tarfile.TarError, EOFError) as error:
         raise MachineError(f"{path} is no wheels file: {error}") from error
     except OSError as error:
-        raise MachineError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise MachineError(f"{path} cannot be read: {reason_of(error)}") from error
     with archive:
         yield archive
 

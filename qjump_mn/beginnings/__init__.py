@@ -6,7 +6,7 @@ import importlib.util
 import keyword
 from pathlib import Path
 
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.model import choices, filenames, loading
 from qjump_mn.programs import registry
 from qjump_mn.results import directory
@@ -71,5 +71,5 @@ def _place(path: Path, content: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(content)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{path} cannot be written: {reason_of(error)}") from None
     directory.hand_over(new_folder or path)

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from qjump_mn import own
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.report import written
 from qjump_mn.results import contents, manifest, outcome
 
@@ -72,14 +72,14 @@ def write(path: Path, files: Mapping[str, Path | bytes]) -> None:
             bundle.writestr(_entry(SUMS), "".join(sums))
         manifest.write_atomically(path, made.getvalue())
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{path} cannot be written: {reason_of(error)}") from None
 
 
 def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{path} cannot be read: {reason_of(error)}") from None
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
@@ -105,7 +105,7 @@ def opened(path: Path, folder: Path) -> None:
         raise
     except OSError as error:
         if error.errno is not None:
-            raise BundleError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+            raise BundleError(f"{path} cannot be read: {reason_of(error)}") from None
         raise _damaged(path, error) from None
     except Exception as error:  # zipfile and zlib raise ten kinds of errors for what is no zip file
         raise _damaged(path, error) from None

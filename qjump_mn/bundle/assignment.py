@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.differences import between
 from qjump_mn.results.manifest import Manifest
@@ -49,8 +49,7 @@ def read(path: Path) -> Assignment:
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Assignment)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"assignment {path} cannot be read: {reason}") from None
+        raise UsageError(f"assignment {path} cannot be read: {reason_of(error)}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise UsageError(f"assignment {path}: {error}") from None
 

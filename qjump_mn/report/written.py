@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
 from markdown_it.token import Token
 
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import UsageError, reason_of
 
 NAME = "notes.md"
 BEGINNING = Path(__file__).parent / "templates" / NAME
@@ -89,7 +89,7 @@ def read(folder: Path) -> Written:
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not UTF-8 text: save it as that") from None
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{path} cannot be read: {reason_of(error)}") from None
     known = {title.casefold(): title for title in SECTIONS}
     placed: dict[str, Section] = {}
     others = []

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from qjump_mn.errors import MachineError, UsageError, is_full
+from qjump_mn.errors import MachineError, UsageError, is_full, reason_of
 from qjump_mn.model import identity
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import contents
@@ -274,8 +274,7 @@ def _refusal(out: Path, error: OSError) -> UsageError | MachineError:
     if is_full(error):
         return MachineError(f"no room for the results: the disk of {out} is full; make room or use --out")
     return UsageError(
-        f"results cannot be written to {out} ({(error.strerror or str(error)).lower()}): use --out with a "
-        "folder that you may write"
+        f"results cannot be written to {out} ({reason_of(error)}): use --out with a folder that you may write"
     )
 
 

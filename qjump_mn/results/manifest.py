@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from qjump_mn import __version__
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.model import filenames
 from qjump_mn.model.plan import Plan
 from qjump_mn.programs import registry
@@ -114,7 +114,7 @@ def read(folder: Path) -> Manifest:
     except FileNotFoundError:
         raise UsageError(f"{folder} is no run directory: it has no {NAME}") from None
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{path} cannot be read: {reason_of(error)}") from None
     _check_printable(path, content)
     try:
         outline = msgspec.json.decode(content, type=_Outline)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.results import bootstrap
 from qjump_mn.results.manifest import write_atomically
 
@@ -215,8 +215,7 @@ def read(folder: Path) -> Outcome:
     except FileNotFoundError:
         raise UsageError(f"{folder} has no {NAME}: run  qjump-mn report {folder}  first") from None
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise UsageError(f"{folder / NAME} cannot be read: {why}") from None
+        raise UsageError(f"{folder / NAME} cannot be read: {reason_of(error)}") from None
     except msgspec.DecodeError as error:
         what = f"{folder / NAME} is not of this version: {error}"
         raise UsageError(f"{what}: run  qjump-mn report {folder}  again") from None

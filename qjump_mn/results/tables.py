@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from qjump_mn.errors import LostError
+from qjump_mn.errors import LostError, reason_of
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import registry, simulated_text
 from qjump_mn.programs.base import WorkloadPlan
@@ -121,7 +121,7 @@ def table(workload: WorkloadPlan, trial: Trial, raw: Path) -> pa.Table:
     try:
         return pa.table(dict(_columns(workload, trial, raw, read)), schema=schema(workload))
     except OSError as error:
-        why = f" cannot be read: {(error.strerror or str(error)).lower()}"
+        why = f" cannot be read: {reason_of(error)}"
     except LostError as error:
         why = f": {error}"
     except (ValueError, LookupError, OverflowError) as error:

@@ -9,7 +9,7 @@ import matplotlib.figure
 import matplotlib.ticker
 
 from qjump_mn.comparison import Run
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.report.figures import curves, style
 from qjump_mn.results import wording
 from qjump_mn.results.directory import RunDirectory
@@ -32,7 +32,7 @@ def write(runs: Sequence[Run], path: Path) -> None:
         try:
             figure.savefig(path, dpi=200)
         except OSError as error:
-            raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None
+            raise UsageError(f"{path} cannot be written: {reason_of(error)}") from None
 
 
 def _drawn(runs: Sequence[Run]) -> matplotlib.figure.Figure:
