@@ -42,7 +42,7 @@ def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
     rows = {line.split()[0].rstrip(","): line for line in done.stdout.splitlines() if line}
     assert {*loading.names("experiments"), *loading.names("schemes")} <= rows.keys()
     assert f"broken: {folder}/experiments/torn.toml is not valid TOML: " in rows["torn"]
-    assert "broken: experiment 'odd': presets: 3 is no table" in rows["odd"]
+    assert "broken: experiment 'odd': presets: Expected `object`, got `int`" in rows["odd"]
     assert "broken: scheme 'bad': required and missing: about, look" in rows["bad"]
     assert "Figure 3a" in rows["fig3a"]
 
@@ -50,15 +50,15 @@ def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("schemes = 3", "schemes: 3 is no table"),
-        ("sweeps = 3", "sweeps: 3 is no table"),
-        ("arms = 3", "arms: 3 is no table"),
-        ("link = 3", "link: 3 is no table"),
-        ("[presets]\nsmoke = 3", "presets.smoke: 3 is no table"),
-        ("[presets.smoke]\nwithout = 3", "presets.smoke.without: 3 is no list"),
-        ("[presets.smoke]\nwithout = [3]", "presets.smoke.without: 3 is no text"),
-        ("[presets.smoke.about]\nx = 1", "presets.smoke.about: {'x': 1} is no text"),
-        ("[schemes.x]\nbase = 3", "schemes.x.base: 3 is no text"),
+        ("schemes = 3", "schemes: Expected `object`, got `int`"),
+        ("sweeps = 3", "sweeps: Expected `object`, got `int`"),
+        ("arms = 3", "arms: Expected `object`, got `int`"),
+        ("link = 3", "link: Expected `object`, got `int`"),
+        ("[presets]\nsmoke = 3", "presets.smoke: Expected `object`, got `int`"),
+        ("[presets.smoke]\nwithout = 3", "presets.smoke.without: Expected `array`, got `int`"),
+        ("[presets.smoke]\nwithout = [3]", "presets.smoke.without[0]: Expected `str`, got `int`"),
+        ("[presets.smoke.about]\nx = 1", "presets.smoke.about: Expected `str`, got `object`"),
+        ("[schemes.x]\nbase = 3", "schemes.x.base: Expected `str`, got `int`"),
         (f"duration = {'1' * 5000}", "is not valid TOML: "),
         (f"duration = {'[' * 3000}", "is not valid TOML: "),
     ],

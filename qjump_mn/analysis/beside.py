@@ -16,6 +16,7 @@ from qjump_mn import theory
 from qjump_mn.analysis import claims
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
+from qjump_mn.model.converting import convert
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.units import Duration, Rate
 from qjump_mn.results import reference
@@ -78,7 +79,7 @@ def spec(experiment: str) -> BesideSpec | None:
     if raw is None:
         return None
     where = f"experiment {experiment!r}: beside"
-    made = loading.convert(raw, BesideSpec, where)
+    made = convert(raw, BesideSpec, where)
     for row in made.rows:
         _published(row, f"{where}: {row.what}")
     return made

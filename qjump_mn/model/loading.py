@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import functools
-import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 import qjump_mn
 from qjump_mn import extensions
-from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, defaults, places, units
+from qjump_mn.errors import UsageError, reason_of
+from qjump_mn.model import choices, defaults, units
+from qjump_mn.model.converting import convert
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.topology import TopologySpec
@@ -41,8 +41,6 @@ SINGULAR = {
 }
 """The folders of files, and what one file of them is."""
 
-T = TypeVar("T")
-
 Point = dict[str, int | float | str | bool | list[str]]
 Points = dict[str, dict[str, Point]]
 """``points[sweep][value]``: the settings that a value with a name stands for."""
@@ -50,6 +48,26 @@ Points = dict[str, dict[str, Point]]
 
 class _Named(msgspec.Struct, forbid_unknown_fields=True):
     points: dict[str, Point]
+
+
+class _Preset(msgspec.Struct):
+    about: str = ""
+    without: list[str] = []
+
+
+class _Changed(msgspec.Struct):
+    base: str = ""
+
+
+class _Outline(msgspec.Struct):
+    """What is looked into in an experiment's file before the whole of it is converted."""
+
+    arms: dict[str, Any] = {}
+    link: dict[str, Any] = {}
+    presets: dict[str, _Preset] = {}
+    schemes: dict[str, _Changed] = {}
+    sweeps: dict[str, Any] = {}
+    workloads: dict[str, Any] = {}
 
 
 class Summary(msgspec.Struct):
@@ -129,7 +147,7 @@ def read(kind: str, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # also a number, or a nesting, that Python refuses
         raise UsageError(f"{path} is not valid TOML: {error}") from None
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{path} cannot be read: {reason_of(error)}") from None
 
 
 def path_of(kind: str, name: str) -> Path | None:
@@ -137,58 +155,12 @@ def path_of(kind: str, name: str) -> Path | None:
     return next((path for folder in folders(kind) if (path := folder / f"{name}.toml").is_file()), None)
 
 
-def convert(raw: dict[str, Any], kind: type[T], where: str, file: Path | None = None) -> T:
-    """``raw`` as ``kind``; raise :class:`UsageError` with the place of what does not fit, and its line where
-    it is written in ``file``."""
-    for place, value in _not_finite(raw, ""):
-        raise UsageError(f"{where}: {place}: {value} is no number{places.told('', place, file)}")
-    try:
-        return msgspec.convert(raw, kind, dec_hook=units.decode)
-    except msgspec.ValidationError as error:
-        message, place = choices.placed(str(error), raw, kind)
-        said = choices.sentence(message, place, raw, kind)
-        raise UsageError(f"{where}: {said}{places.told(message, place, file)}") from None
-
-
-def _not_finite(raw: Any, place: str) -> Iterator[tuple[str, float]]:
-    """The places of what TOML has as nan and inf."""
-    if isinstance(raw, float) and not math.isfinite(raw):
-        yield place, raw
-    for key, value in raw.items() if isinstance(raw, dict) else ():
-        yield from _not_finite(value, f"{place}.{key}" if place else str(key))
-    for number, value in enumerate(raw) if isinstance(raw, list) else ():
-        yield from _not_finite(value, f"{place}[{number}]")
-
-
 def _experiment(name: str) -> dict[str, Any]:
     """The content of an experiment's file, with what it leaves out."""
     raw = read("experiments", name)
-    _check_tables(raw, f"experiment {name!r}", path_of("experiments", name))
+    convert(raw, _Outline, f"experiment {name!r}", path_of("experiments", name))
     defaults.complete(raw, name)
     return raw
-
-
-def _check_tables(raw: dict[str, Any], where: str, file: Path | None) -> None:
-    """Raise :class:`UsageError` for what is looked into before it is converted, and is not what it must
-    be."""
-
-    def check(place: str, value: Any, kind: type, what: str) -> None:
-        if not isinstance(value, kind):
-            told = places.told("", place, file)
-            raise UsageError(f"{where}: {place}: {value!r} is no {what}{told}")
-
-    for key in ("arms", "link", "presets", "schemes", "sweeps", "workloads"):
-        check(key, raw.get(key, {}), dict, "table")
-    for key in ("presets", "schemes"):
-        for name, entry in raw.get(key, {}).items():
-            check(f"{key}.{name}", entry, dict, "table")
-    for name, preset in raw.get("presets", {}).items():
-        check(f"presets.{name}.about", preset.get("about", ""), str, "text")
-        check(f"presets.{name}.without", preset.get("without", []), list, "list")
-        for entry in preset.get("without", []):
-            check(f"presets.{name}.without", entry, str, "text")
-    for name, scheme in raw.get("schemes", {}).items():
-        check(f"schemes.{name}.base", scheme.get("base", ""), str, "text")
 
 
 def topology(name: str) -> TopologySpec:

@@ -9,6 +9,7 @@ import msgspec
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import expression, loading
+from qjump_mn.model.converting import convert
 from qjump_mn.model.units import Rate
 
 KIND = "plots/published"
@@ -74,7 +75,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 def read(name: str) -> Published:
     """The published figure called ``name``; raise :class:`UsageError` if there is none that fits."""
     where = f"published figure {name!r}"
-    figure = loading.convert(loading.read(KIND, name), Published, where)
+    figure = convert(loading.read(KIND, name), Published, where)
     if len(figure.x.parts) > 2:
         raise UsageError(f"{where}: x.parts: an axis is broken once at most: give one part or two")
     for left, right in pairwise(figure.x.parts):

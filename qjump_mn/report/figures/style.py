@@ -24,6 +24,7 @@ from matplotlib.transforms import Bbox
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, scheme
+from qjump_mn.model.converting import convert
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import wording
 
@@ -53,7 +54,7 @@ class Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def sheet() -> Sheet:
     """The style sheet, read once; raise :class:`UsageError` where it does not fit."""
     path = "plots/style.toml"
-    read = loading.convert(loading.read("plots", "style"), Sheet, path)
+    read = convert(loading.read("plots", "style"), Sheet, path)
     if not read.palette or len(read.palette) != len(read.markers):
         raise UsageError(f"{path}: give palette and markers one entry each for every look, as many of both")
     try:

@@ -1,0 +1,38 @@
+"""A table of a file, as the type that it must be: what does not fit is told with its place and its line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model import choices, places, units
+
+T = TypeVar("T")
+
+
+def convert(raw: dict[str, Any], kind: type[T], where: str, file: Path | None = None) -> T:
+    """``raw`` as ``kind``; raise :class:`UsageError` with the place of what does not fit, and its line where
+    it is written in ``file``."""
+    for place, value in _not_finite(raw, ""):
+        raise UsageError(f"{where}: {place}: {value} is no number{places.told('', place, file)}")
+    try:
+        return msgspec.convert(raw, kind, dec_hook=units.decode)
+    except msgspec.ValidationError as error:
+        message, place = choices.placed(str(error), raw, kind)
+        said = choices.sentence(message, place, raw, kind)
+        raise UsageError(f"{where}: {said}{places.told(message, place, file)}") from None
+
+
+def _not_finite(raw: Any, place: str) -> Iterator[tuple[str, float]]:
+    """The places of what TOML has as nan and inf."""
+    if isinstance(raw, float) and not math.isfinite(raw):
+        yield place, raw
+    for key, value in raw.items() if isinstance(raw, dict) else ():
+        yield from _not_finite(value, f"{place}.{key}" if place else str(key))
+    for number, value in enumerate(raw) if isinstance(raw, list) else ():
+        yield from _not_finite(value, f"{place}[{number}]")
