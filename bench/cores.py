@@ -126,8 +126,8 @@ def table(rows: list[str]) -> str:
     heads = " | ".join(f"{cores} cores" for cores in CORES)
     return "\n".join(
         [
-            "Times as fast as on one core, at most; in brackets, as how many packet-hops take, how long "
-            "waiting at a window's end may take until nothing is gained:",
+            "How many times as fast as on one core, at most. In brackets: how long waiting at the end of a "
+            "window may take, counted in packet-hops, before nothing is gained:",
             "",
             f"| hosts | packet-hops a window | {heads} |",
             "|---|---|" + "---|" * len(CORES),

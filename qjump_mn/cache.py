@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qjump_mn import cached_files, syntax
-from qjump_mn.errors import MachineError, is_full
+from qjump_mn.errors import MachineError, is_full, reason_of
 
 SHARED = Path("/var/cache/qjump-mn")
 """The root of artefacts that all users of a machine may take."""
@@ -199,7 +199,7 @@ def entries() -> list[Entry]:
 def remove(entry: Entry) -> None:
     """Remove an artefact; it disappears at once and whole. Raises MachineError when it is not ours to
     remove."""
-    with _ours(entry.path), _building(entry.path, lambda line: None):
+    with _ours(entry.path, remedy="remove it as root"), _building(entry.path, lambda line: None):
         _discard(entry.path)
 
 
@@ -247,8 +247,7 @@ def sentences() -> Iterator[None]:
     except OSError as error:
         if not any(_is_within(error.filename, root) for root in roots()):
             raise
-        why = (error.strerror or str(error)).lower()
-        raise MachineError(f"{error.filename} cannot be used ({why}): {VERIFY}") from error
+        raise MachineError(f"{error.filename} cannot be used ({reason_of(error)}): {VERIFY}") from error
 
 
 def prune(kind: str, keep: int) -> list[Entry]:
@@ -304,7 +303,7 @@ def _damaged(path: Path, damage: cached_files.Damage) -> str:
 
 
 @contextlib.contextmanager
-def _ours(path: Path, damage: cached_files.Damage | None = None) -> Iterator[None]:
+def _ours(path: Path, damage: cached_files.Damage | None = None, remedy: str = _BY_ROOT) -> Iterator[None]:
     """Makes a MachineError of the system's word that an artefact is not ours to change."""
     try:
         yield
@@ -312,7 +311,7 @@ def _ours(path: Path, damage: cached_files.Damage | None = None) -> Iterator[Non
         if error.errno not in _FORBIDDEN:
             raise
         what = _damaged(path, damage) if damage else f"{path} belongs to another user"
-        raise MachineError(f"{what}: {_BY_ROOT}") from error
+        raise MachineError(f"{what}: {remedy}") from error
 
 
 def _is_other(folder: Path, name: str, sha256: str) -> bool:

@@ -214,7 +214,8 @@ def clean(out: Console, *, everything: bool) -> None:
     cache.sweep()
     freed = 0
     # The environment is what we run in.
-    for entry in (entry for entry in cache.entries() if everything and entry.kind != "environment"):
+    removable = [entry for entry in cache.entries() if everything and entry.kind != "environment"]
+    for entry in removable:
         try:
             cache.remove(entry)
         except MachineError as error:

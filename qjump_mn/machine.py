@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from qjump_mn import cache
-from qjump_mn.errors import MachineError, UsageError
+from qjump_mn.errors import MachineError, UsageError, reason_of
 
 if TYPE_CHECKING:
     from qjump_mn.toolbox.processors import Processor
@@ -225,9 +225,8 @@ def package(folder: Annotated[Path, typer.Argument(help="where they are put")] =
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise UsageError(f"{folder} cannot be made ({why}): name another folder") from None
-    _check_target(folder / "qjump-dkms.deb")
+        raise UsageError(f"{folder} cannot be made ({reason_of(error)}): name another folder") from None
+    _check_folder(folder, "the packages")
     for path in debian.packages(_say):
         _say(str(shutil.copy(path, folder)))
 
@@ -259,11 +258,15 @@ def _export(file: Path, processor: Processor) -> None:
 def _check_target(file: Path) -> None:
     """Raise :class:`UsageError` for a file that cannot be written, before what is to be in it takes
     minutes."""
-    folder = file.absolute().parent
     if file.is_dir():
         raise UsageError(f"{file} is a folder: name a file")
+    _check_folder(file.absolute().parent, str(file))
+
+
+def _check_folder(folder: Path, what: str) -> None:
+    """The same for a folder that ``what`` is to be written into."""
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"{file} cannot be written: {folder} is no folder that you may write to")
+        raise UsageError(f"{what} cannot be written: {folder} is no folder that you may write to")
 
 
 @contextmanager

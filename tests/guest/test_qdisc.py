@@ -434,8 +434,9 @@ def test_a_change_of_epochs_gives_no_fresh_budget(guest: Guest) -> None:
 
 def test_a_much_shorter_epoch_holds_from_the_change_on(guest: Guest) -> None:
     shortened = guest.values("qjump_change")["shortened"]
-    assert shortened == {name: {"passed": 12, "most": pytest.approx(1, abs=1)} for name in shortened}
+    assert [found["passed"] for found in shortened.values()] == [12, 12, 12]
     assert (shortened["rolling"]["most"], shortened["slack"]["most"]) == (1, 1)
+    assert shortened["first-packet"]["most"] <= 2
 
 
 def test_edges_that_are_moved_again_and_again_give_no_fresh_budget(guest: Guest) -> None:

@@ -78,14 +78,14 @@ def moved(said: Said) -> Iterator[Moved]:
     """What was asked and answered; each message begins a segment of its own."""
     plan: MemcachedPlan = said.plan
     mtu_bytes = said.trial.network.mtu_bytes
-    asked, answered = ({op: both[way] for op, both in plan.message_bytes.items()} for way in (0, 1))
+    sizes = plan.message_bytes
     columns = (said.table[name].to_pylist() for name in ("flow", "op", "latency_us"))
     counts = Counter((flow, op) for flow, op, latency in zip(*columns, strict=True) if latency is not None)
     for flow in plan.flows:
-        for way, sizes in ((flow, asked), (flow[::-1], answered)):
+        for number, way in enumerate((flow, flow[::-1])):
             frames = size = 0
             for op in OPERATIONS:
-                one = Moved.stream(way, plan.level, sizes[op], mtu_bytes)
+                one = Moved.stream(way, plan.level, sizes[op][number], mtu_bytes)
                 count = counts[">".join(flow), op]
                 frames, size = frames + count * one.arrived_frames, size + count * one.arrived_bytes
             yield Moved(way, plan.level, frames, size)

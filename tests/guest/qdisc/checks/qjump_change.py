@@ -15,7 +15,6 @@ both leave without waiting for the next epoch; a third waits.
 `split`: a UDP packet of ten segments waits at an unlimited level, which then is limited to two segments.
 Assert: its ten segments leave, two in each epoch, and none is dropped as oversize.
 """
-
 import contextlib
 import socket
 import time
@@ -26,11 +25,7 @@ SIZE = 1042
 BUDGET = 2 * SIZE
 UDP_SEGMENT = 103
 MS = 1_000_000
-KINDS = {
-    "rolling": "epochs rolling",
-    "first-packet": "epochs first-packet",
-    "aligned": "epochs aligned base 1ms",
-}
+KINDS = {"rolling": "epochs rolling", "first-packet": "epochs first-packet", "aligned": "epochs aligned base 1ms"}
 
 
 def most(stamps: list[tuple[int, int]], window_ns: int) -> float:
@@ -85,13 +80,7 @@ def to_drop() -> dict[str, object]:
     stats = rig.level("qjump", 5)
     rig.tc("qdisc del dev a0 root")
     receiver.take_all()
-    return {
-        "late": late,
-        "passed": len(stamps),
-        "most": most(stamps, 20 * MS),
-        "burst": burst,
-        "stats": stats,
-    }
+    return {"late": late, "passed": len(stamps), "most": most(stamps, 20 * MS), "burst": burst, "stats": stats}
 
 
 def to_delay() -> dict[str, object]:
@@ -103,11 +92,8 @@ def to_delay() -> dict[str, object]:
     sender.send(SIZE, 3)
     stamps = [(stamp, number) for stamp, number in receiver.take_all(0.6) if number != 100]
     rig.tc("qdisc del dev a0 root")
-    return {
-        "taken": taken,
-        "numbers": [number for _, number in stamps],
-        "after_ms": [(stamp - stamps[0][0]) / MS for stamp, _ in stamps],
-    }
+    return {"taken": taken, "numbers": [number for _, number in stamps],
+            "after_ms": [(stamp - stamps[0][0]) / MS for stamp, _ in stamps]}
 
 
 def split() -> dict[str, object]:
@@ -139,20 +125,11 @@ for first in KINDS:
     for second in KINDS:
         if first != second:
             epochs[f"{first} to {second}"] = changed(
-                f"epoch 20ms {KINDS[first]}", f"epoch 20ms {KINDS[second]}", 20
-            )
+                f"epoch 20ms {KINDS[first]}", f"epoch 20ms {KINDS[second]}", 20)
 epochs["longer"] = changed("epoch 10ms", "epoch 40ms", 10)
 shorter = {
     "rolling": shortened("3600s", "20ms", 20),
     "slack": shortened("20ms slack 3s", "20ms slack 0ms", 20),
     "first-packet": shortened("3s epochs first-packet", "20ms", 20),
 }
-rig.report(
-    budget=BUDGET,
-    epochs=epochs,
-    shortened=shorter,
-    rebased=rebased(),
-    to_drop=to_drop(),
-    to_delay=to_delay(),
-    split=split(),
-)
+rig.report(budget=BUDGET, epochs=epochs, shortened=shorter, rebased=rebased(), to_drop=to_drop(), to_delay=to_delay(), split=split())
