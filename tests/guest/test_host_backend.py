@@ -24,7 +24,7 @@ from tests.nights import nightly
 pytestmark = [pytest.mark.guest, pytest.mark.slow]
 
 JOBS = Path(__file__).with_name("host_jobs")
-KILLS, FEW, SEED = 20, 6, 15
+KILLS, FEW = 20, 6
 """So often is a run killed, at night and else: the first moments of the same."""
 EXPERIMENT = """
 title = "Two switches"
@@ -101,7 +101,6 @@ def out(
         "openvswitch": msgspec.to_builtins(openvswitch.start()),
         "plans": [*plans],
         "kills": KILLS if pytestconfig.getoption("--nightly") else FEW,
-        "seed": SEED,
     }
     files = {f"{name}.json": msgspec.json.encode(each).decode() for name, each in plans.items()}
     files |= {"work.json": json.dumps(work), "carry_out.py": (JOBS / "carry_out.py").read_text()}
