@@ -51,12 +51,9 @@ def series(tree: Path, sources: Path, author: str) -> Series:
 def plugin(tree: Path, sources: Path) -> str:
     """tc/q_qjump.c."""
     merged = single.merged(sources / "tc/q_qjump.c", absent=_DECLARED)
-    text = single.replaced(
-        merged.main, r' A bare "qjump" stands for the module\'s parameters\.', "", "q_qjump.c"
-    )
     own = "".join(f'#include "{name}"\n' for name in _HEADERS)
     text = single.replaced(
-        text, r"^ \*/\n+", f" */\n\n{merged.includes}\n{own}\n{merged.helpers}\n\n", "q_qjump.c"
+        merged.main, r"^ \*/\n+", f" */\n\n{merged.includes}\n{own}\n{merged.helpers}\n\n", "q_qjump.c"
     )
     # Versions before 6.8 give a plugin its own description as one that it may change.
     if "const struct qdisc_util *qu" not in single.read(tree / "tc/tc_util.h"):
