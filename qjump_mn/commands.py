@@ -91,16 +91,16 @@ def run(
     preset: Preset = "",
     settings: Settings = NO_SETTINGS,
     arms: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="ARM,ARM",
             help="run only these arms; claims that need others are not judged",
             show_default=False,
             autocompletion=completion.arms,
         ),
-    ] = "",
+    ] = None,
     schemes: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--scheme",
             metavar="SCHEME,SCHEME",
@@ -108,7 +108,7 @@ def run(
             show_default=False,
             autocompletion=completion.schemes,
         ),
-    ] = "",
+    ] = None,
     seed: Annotated[int, typer.Option(help="the first seed; each further replicate has the next one")] = 1,
     replicates: Annotated[
         int | None,
@@ -242,6 +242,7 @@ def new(
     """Write a commented experiment, scheme or program of your own, which runs as it is."""
     from qjump_mn import beginnings
 
+    name = name.removesuffix(".toml")
     written = [str(path) for path in beginnings.write(kind, name)]
     what = f"{written[0]} is written. Change it"
     if len(written) > 1:
@@ -291,7 +292,7 @@ def verify(
     directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path(
         "results/last"
     ),
-    arms: TheseArms = "",
+    arms: TheseArms = None,
     sample: Sample = None,
 ) -> None:
     """Run the trials of a run again here, and say whether they leave the same files."""
@@ -326,7 +327,7 @@ def check(
         typer.Option(metavar="FILE", help="the TOML file of what was to be run", show_default=False),
     ] = None,
     rerun: Annotated[bool, typer.Option("--rerun", help="run its trials again, too: the only proof")] = False,
-    arms: TheseArms = "",
+    arms: TheseArms = None,
     sample: Sample = None,
 ) -> None:
     """Say whether a bundle is untouched and as assigned, and what its raw files say."""

@@ -22,6 +22,9 @@ from qjump_mn.errors import UsageError
 
 _PREFIX = "qjump_mn."
 
+RAISED = (Exception, SystemExit)
+"""What somebody else's module may raise: anything; and ``sys.exit`` in it is not ours to obey."""
+
 
 def users_folders() -> list[Path]:
     """Where a user's own files are looked for, in this order: in folders such as ``experiments/`` of
@@ -78,7 +81,7 @@ def imported(entry: EntryPoint) -> Any:
     """What ``entry`` stands for; raise :class:`UsageError` as :func:`load` does."""
     try:
         return entry.load()
-    except Exception as error:  # an extension's module may raise anything when it is imported
+    except RAISED as error:
         reason = f"{entry.value} cannot be imported ({type(error).__name__}: {error})"
         raise unusable(entry, reason) from error
 

@@ -41,7 +41,7 @@ Settings = Annotated[
 ]
 NO_SETTINGS: list[str] = []
 TheseArms = Annotated[
-    str,
+    str | None,
     typer.Option("--arms", metavar="ARM,ARM", help="run the trials of these arms only", show_default=False),
 ]
 Sample = Annotated[
@@ -69,11 +69,13 @@ Scheduler = Annotated[
 ]
 
 
-def names(words: str, option: str = "--arms") -> tuple[str, ...]:
-    """The names in a list with commas. Raise :class:`UsageError` for a list of none: it would stand for
-    all."""
+def names(words: str | None, option: str = "--arms") -> tuple[str, ...]:
+    """The names in a list with commas; none where the option is not given. Raise :class:`UsageError` for a
+    list of none: it would stand for all."""
+    if words is None:
+        return ()
     found = tuple(words.replace(",", " ").split())
-    if words and not found:
+    if not found:
         raise UsageError(f"{option}: {words!r} names none: write one or more, such as {option} one,two")
     return found
 

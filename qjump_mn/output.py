@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 
 from rich.console import Console
 
@@ -17,6 +19,14 @@ class _Output(Console):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.close(nowhere)
+
+
+def accept_everything() -> None:
+    """Print a question mark for what the encoding of a terminal has not, such as a dash in Latin-1, where
+    Python would end with an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 out = _Output(highlight=False, soft_wrap=True)

@@ -13,7 +13,7 @@ if __name__ == "__main__":
 from qjump_mn import commands, scratch
 from qjump_mn.errors import UsageError, last_words
 from qjump_mn.model import choices, loading
-from qjump_mn.output import err
+from qjump_mn.output import accept_everything, err
 
 
 def _check_first(words: list[str]) -> None:
@@ -30,6 +30,7 @@ def _check_first(words: list[str]) -> None:
 
 def main() -> None:
     """Run the command line; errors are one sentence, with a traceback only for ``--debug``."""
+    accept_everything()
     try:
         interrupts.raise_interrupted()
         scratch.provide()

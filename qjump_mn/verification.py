@@ -57,7 +57,7 @@ def _chosen(run: RunDirectory, manifest: Manifest, arms: Sequence[str], sample: 
     known = [arm.name for arm in plan.arms_run]
     for name in arms:
         if name not in known:
-            raise UsageError(f"{run.path} has no arm {name!r}: {choices.nearest(name, known)}")
+            raise UsageError(f"--arms: the run has no arm {name!r}: {choices.nearest(name, known)}")
     done = [
         trial for trial in plan.trials() if run.is_done(trial.name) and (not arms or trial.arm.name in arms)
     ]

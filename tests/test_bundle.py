@@ -253,6 +253,10 @@ def test_another_plan_than_assigned_is_told(run: RunDirectory, tmp_path: Path) -
         ("experiment = 'fig3a'\nfre = 1", "unknown field `fre`"),
         ("experiment = 'fig4z'", "'fig4z'"),
         ("experiment = 'fig3a'\npreset = 'smoek'", "did you mean 'smoke'"),
+        (
+            "experiment = 'fig3a'\npreset = 'smoke'\nfree = ['sed']",
+            "free: experiment 'fig3a' has no setting 'sed'",
+        ),
     ],
 )
 def test_an_assignment_that_makes_no_plan_is_refused(

@@ -12,7 +12,7 @@ import pytest
 from qjump_mn import __version__
 from qjump_mn.options import check_added
 from qjump_mn.results import manifest
-from tests import tiny
+from tests import synthetic, tiny
 
 
 def called(*words: str, **variables: str) -> tuple[int, str, str]:
@@ -35,6 +35,27 @@ def test_the_name_alone_tells_what_there_is() -> None:
     assert (code, wrong) == (0, "") and out.startswith("Usage: qjump-mn")
 
 
+def test_what_a_terminal_cannot_show_is_a_question_mark(tmp_path: Path) -> None:
+    run = synthetic.make(tmp_path).path
+    told = called("report", str(run), PYTHONIOENCODING="utf-8")[1]
+    assert "\u2013" in told
+    for encoding in ("ascii", "latin-1"):
+        code, said, wrong = called("report", str(run), PYTHONIOENCODING=encoding)
+        assert (code, wrong) == (0, "") and said == told.encode(encoding, "replace").decode()
+
+
+def test_a_name_for_a_file_may_be_that_of_the_file(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "qjump_mn.run", "new", "experiment", "mine.toml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "qjump-mn run mine\n" in done.stdout
+    assert [path.name for path in (tmp_path / "experiments").iterdir()] == ["mine.toml"]
+
+
 def test_a_misspelt_command_is_no_experiment() -> None:
     for words in (("runn", "fig3a"), ("runn",)):
         code, out, wrong = called(*words)
@@ -49,6 +70,7 @@ def test_a_misspelt_command_is_no_experiment() -> None:
     ("words", "sentence"),
     [
         (("--arms", ","), "--arms: ',' names none"),
+        (("--arms", ""), "--arms: '' names none: write one or more"),
         (("--scheme", " "), "--scheme: ' ' names none"),
         (
             ("--scheme", "ecn", "--arms", "idle"),

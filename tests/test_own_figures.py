@@ -224,6 +224,18 @@ def test_a_series_without_a_label_has_its_name(run: RunDirectory, outcome: Outco
     assert [text.get_text() for text in told.get_texts()] == ["contended"]
 
 
+def test_a_dollar_in_a_label_is_a_dollar(run: RunDirectory, tmp_path: Path, outcome: Outcome) -> None:
+    label = "5 $ a packet: $x^"
+    manifest = shown(
+        run, plot="sweep", panels=[msgspec.structs.replace(PANEL, label=label)], arms=["contended"]
+    )
+    (figure,) = sweep.draw(run, manifest, outcome.arms)
+    files = style.save(figure, tmp_path)
+    assert files["png"].stat().st_size > 0
+    (axis,) = figure.figure.get_axes()
+    assert label in axis.get_ylabel() and not axis.yaxis.label.get_parse_math()
+
+
 def test_no_warning_of_matplotlib_is_shown() -> None:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

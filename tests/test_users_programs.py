@@ -119,6 +119,7 @@ def mistaken(folder: Path, module: str, right: str, wrong: str) -> tuple[Path, i
     [
         ("int(self.interval)", "int(self.interval) // 0", "ZeroDivisionError: integer division or modulo"),
         ("bounded(f", "unbounded(f", "NameError: name 'unbounded' is not defined"),
+        ('return f"{NAME}, ', 'raise SystemExit("x")  # ', "SystemExit: x"),
     ],
 )
 def test_a_mistake_in_what_makes_the_plan_has_its_place(
@@ -131,8 +132,68 @@ def test_a_mistake_in_what_makes_the_plan_has_its_place(
 
 
 @pytest.mark.parametrize(
+    ("right", "wrong", "what", "method"),
+    [
+        (
+            'return f"{NAME}, ',
+            "return 3  # ",
+            "describe gave something else: Expected str, got int",
+            "describe",
+        ),
+        (
+            "return 2 * len",
+            "return None and len",
+            "packets gave something else: Expected float, got None",
+            "packets",
+        ),
+        (
+            "return self.interval_ns",
+            "return 0.5",
+            "phase_ns gave something else: Expected int, got float",
+            "phase_ns",
+        ),
+        ("return Plan(", "return dict(", "planned gave something else: Expected Plan, got dict", "planned"),
+        (
+            "interval_ns=interval_ns, ",
+            "interval_ns='x', ",
+            "planned gave something else: Expected int, got str at `$.interval_ns`",
+            "planned",
+        ),
+        (
+            "where: str, network: Network)",
+            "where: str)",
+            "TypeError: Spec.check() takes 2 positional arg",
+            "check",
+        ),
+    ],
+)
+def test_what_is_no_plan_has_its_place(right: str, wrong: str, what: str, method: str, folder: Path) -> None:
+    path, _ = mistaken(folder, "program.py", right, wrong)
+    lines = path.read_text().splitlines()
+    (line,) = (number for number, text in enumerate(lines, 1) if f"def {method}(" in text)
+    line -= lines[line - 2].strip() == "@property"
+    code, said, error = called(folder, "run", NAME, "--backend", "simulator")
+    assert code == 2 and "[1/" not in said
+    assert f"program '{NAME}' makes a mistake ({what}" in error
+    assert error.endswith(f", {path}, line {line}): repair it\n")
+
+
+@pytest.mark.parametrize("module", ["program.py", "measures.py", "simulated.py"])
+def test_sys_exit_in_a_module_is_a_sentence(module: str, folder: Path) -> None:
+    path = folder / "programs" / NAME / module
+    path.write_text("import qjump_mn\nraise SystemExit(0)\n")
+    code, _, error = called(folder, "run", NAME, "--backend", "simulator", "-s", "duration=1s")
+    assert code == 2 and f"(SystemExit: 0, {path}, line 2): repair it\n" in error
+
+
+@pytest.mark.parametrize(
     ("right", "wrong", "what"),
     [
+        (
+            "MEASURES: ClassVar = LATENCIES",
+            "MEASURES: ClassVar = 3",
+            "MEASURES is no dict of headings by names: ",
+        ),
         (
             '"latency_us": "double"',
             '"latency_us": "dbl"',

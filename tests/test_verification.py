@@ -154,7 +154,7 @@ def test_a_trial_that_is_lost_proves_nothing(run: RunDirectory, backend: Repeati
 
 
 def test_what_cannot_be_run_again_is_refused(run: RunDirectory, tmp_path: Path, backend: Repeating) -> None:
-    with pytest.raises(UsageError, match=r"has no arm 'idel': did you mean 'idle'\?"):
+    with pytest.raises(UsageError, match=r"the run has no arm 'idel': did you mean 'idle'\?"):
         said(run, arms=("idel",))
     for trial in run.manifest.plan.trials():
         (run.trial(trial.name) / "DONE").unlink()

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from qjump_mn.analysis import pipeline, terminal
 from qjump_mn.errors import last_words
+from qjump_mn.output import accept_everything
 from qjump_mn.report import pdf
 from qjump_mn.results import reference
 
@@ -45,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         help="take so much memory and processor time at most",
     )
     options = parser.parse_args(arguments)
+    accept_everything()
     if options.limits:
         for kind, limit in zip((resource.RLIMIT_AS, resource.RLIMIT_CPU), options.limits, strict=True):
             resource.setrlimit(kind, (limit, limit))

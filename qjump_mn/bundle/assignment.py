@@ -66,9 +66,14 @@ def differences(assigned: Assignment, manifest: Manifest, given: Mapping[str, An
         for name in NUMBERS
     }
     name = loading.experiment_called(assigned.experiment)
+    preset = assigned.preset or loading.usual_preset(name, assigned.backend)
+    spec, _ = loading.experiment(name, preset, list(assigned.settings), assigned.schemes)
+    loading.check_settings(
+        spec, (one for one in assigned.free if one not in NUMBERS), f"assignment: free: experiment {name!r}"
+    )
     expected = resolve.plan(
         name,
-        assigned.preset or loading.usual_preset(name, assigned.backend),
+        preset,
         [*assigned.settings, *chosen],
         only=assigned.arms,
         schemes=assigned.schemes,

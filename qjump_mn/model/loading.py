@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -334,6 +334,13 @@ def varied(
             place, last = _place(plain, key, where)
             place[last] = value
     return convert(plain, ExperimentSpec, where)
+
+
+def check_settings(spec: ExperimentSpec, keys: Iterable[str], where: str) -> None:
+    """Raise :class:`UsageError` unless each of ``keys`` is a setting of the experiment ``spec``."""
+    plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
+    for key in keys:
+        _place(plain, key, where)
 
 
 def _matching(plain: dict[str, Any], pattern: str) -> list[str]:

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 import traceback
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from qjump_mn import extensions
 from qjump_mn.errors import LostError, QJumpError, UsageError
 from qjump_mn.programs import simulated_text
 from qjump_mn.programs.base import Program, WorkloadPlan, WorkloadSpec
@@ -87,11 +92,12 @@ class Guard:
     def program(self, found: Program) -> Program:
         """The program, guarded; its classes are changed where they are, for plans and specs are of them."""
         self._check_columns(found)
+        self._check_measures(found)
         for ours, theirs in ((WorkloadSpec, found.spec), (WorkloadPlan, found.plan)):
             self._check_whole(theirs)
             for one in theirs.__mro__:
                 if self._is_theirs(one):
-                    self._guard_class(one, ours)
+                    self._guard_class(one, ours, found.plan)
         return dataclasses.replace(
             found, launches=self._function(found.launches), table=self._table(found, found.table)
         )
@@ -104,7 +110,11 @@ class Guard:
     def simulated(self, found: Simulated, columns: Mapping[str, str]) -> Simulated:
         """The program in the simulator, guarded; its rows are those of the ``columns``."""
         whole: Simulated = self._fields(found, UsageError)
-        made: Simulated = dataclasses.replace(whole, rows=self._rows(found.rows, columns))
+        made: Simulated = dataclasses.replace(
+            whole,
+            apps=self._returning(whole.apps, list[Any]),
+            rows=self._rows(found.rows, columns),
+        )
         return made
 
     @property
@@ -115,27 +125,49 @@ class Guard:
         return f"program {self.name!r} makes a mistake ({what}): repair it"
 
     @contextmanager
-    def _calls(self, kind: Kind) -> Iterator[None]:
+    def _calls(self, function: Function, kind: Kind) -> Iterator[None]:
         try:
             yield
         except QJumpError:
             raise
-        except Exception as error:  # a user's code may raise anything
-            raise kind(self._says(told(error, self.folder))) from error
+        except extensions.RAISED as error:
+            what = told(error, self.folder)
+            # What is called with other arguments than it takes is never come into.
+            where = "" if place(error, self.folder) else f", {_line_of(function)}"
+            raise kind(self._says(what + where)) from error
 
     def _function(self, function: Function, kind: Kind = UsageError) -> Function:
         @functools.wraps(function)
         def guarded(*arguments: Any, **named: Any) -> Any:
-            with self._calls(kind):
+            with self._calls(function, kind):
                 found = function(*arguments, **named)
             # What is made while it is read goes wrong there.
-            return self._each(found, kind) if isinstance(found, Iterator) else found
+            return self._each(found, function, kind) if isinstance(found, Iterator) else found
 
         return guarded
 
-    def _each(self, found: Iterator[Any], kind: Kind) -> Iterator[Any]:
-        with self._calls(kind):
+    def _each(self, found: Iterator[Any], function: Function, kind: Kind) -> Iterator[Any]:
+        with self._calls(function, kind):
             yield from found
+
+    def _returning(self, function: Function, returned: Any) -> Function:
+        """``function``, which is to return what msgspec calls a ``returned``, or a plan of this class whose
+        numbers are of their kinds."""
+
+        @functools.wraps(function)
+        def checked(*arguments: Any, **named: Any) -> Any:
+            found = function(*arguments, **named)
+            try:
+                if isinstance(returned, type) and issubclass(returned, WorkloadPlan):
+                    _check_plan(found, returned)
+                else:
+                    msgspec.convert(found, returned)
+            except msgspec.ValidationError as error:
+                what = f"{function.__name__} gave something else: {_in_python(error)}, {_line_of(function)}"
+                raise UsageError(self._says(what)) from None
+            return found
+
+        return checked
 
     def _fields(self, found: Any, kind: Kind) -> Any:
         changes = {
@@ -148,15 +180,17 @@ class Guard:
     def _is_theirs(self, one: type) -> bool:
         return one.__module__.startswith(f"qjump_mn.programs.{self.name}.")
 
-    def _guard_class(self, one: type, ours: type) -> None:
+    def _guard_class(self, one: type, ours: type, plan: type[WorkloadPlan]) -> None:
         """Guard the methods and properties that we call; the others are called by these."""
         for name, value in list(vars(one).items()):
             if name.startswith("__") or not hasattr(ours, name):
                 continue
             if isinstance(value, FunctionType):
-                setattr(one, name, self._function(value))
+                returned = _returned(getattr(ours, name), plan)
+                setattr(one, name, self._returning(self._function(value), returned))
             elif isinstance(value, property) and value.fget is not None:
-                setattr(one, name, property(self._function(value.fget)))
+                returned = _returned(getattr(ours, name).fget, plan)
+                setattr(one, name, property(self._returning(self._function(value.fget), returned)))
 
     def _check_whole(self, theirs: type) -> None:
         for base, needed in ((WorkloadPlan, ("describe",)), (WorkloadSpec, ("planned", "pairs"))):
@@ -172,6 +206,13 @@ class Guard:
                 usable = ", ".join(simulated_text.KINDS)
                 what = f"columns: {name!r} is {kind!r}, and the simulator has {usable}, {self._module}"
                 raise UsageError(self._says(what))
+
+    def _check_measures(self, found: Program) -> None:
+        try:
+            msgspec.convert(found.plan.MEASURES, dict[str, str])
+        except msgspec.ValidationError as error:
+            what = f"MEASURES is no dict of headings by names: {_in_python(error)}, {self._module}"
+            raise UsageError(self._says(what)) from None
 
     def _table(self, program: Program, function: Function) -> Function:
         guarded = self._function(function, LostError)
@@ -217,6 +258,29 @@ class Guard:
         for value, (name, kind) in zip(row, columns.items(), strict=True):
             if not simulated_text.is_a(kind, value):
                 raise LostError(self._says(f"{value!r} in the column {name!r}, which is {kind!r}, {where}"))
+
+
+def _returned(ours: Function, plan: type[WorkloadPlan]) -> Any:
+    """What a method of ours is said to return; of a plan, the user's own class."""
+    only_for_checkers = dict.fromkeys(("ArmPlan", "Trial"), Any)
+    said = typing.get_type_hints(ours, localns=only_for_checkers)["return"]
+    return plan if said in (typing.Self, WorkloadPlan) else said
+
+
+def _check_plan(found: Any, plan: type[WorkloadPlan]) -> None:
+    """Raise :class:`msgspec.ValidationError` unless ``found`` can be written and read as a ``plan``."""
+    if not isinstance(found, plan):
+        raise msgspec.ValidationError(f"Expected `{plan.__name__}`, got `{type(found).__name__}`")
+    msgspec.convert(msgspec.to_builtins(found), plan)
+    found.describe()  # which only the report asks, when all has run
+
+
+def _in_python(error: msgspec.ValidationError) -> str:
+    """What msgspec says, with Python's names for its kinds."""
+    names = {"array": "list", "null": "None", "object": "dict"}
+    return re.sub(r"`(\w+)`", lambda kind: names.get(kind[1], kind[1]), str(error)).replace(
+        " - at `$", " at `$"
+    )
 
 
 def _line_of(function: Function) -> str:

@@ -216,7 +216,7 @@ def _resolved(tag: str, name: str) -> Any:
     load."""
     try:
         return pkgutil.resolve_name(name)
-    except Exception as error:  # a user's module may raise anything when it is imported
+    except extensions.RAISED as error:
         if tag in OURS:
             raise
         package = _PROGRAMS.owners[tag]

@@ -56,7 +56,7 @@ def program(name: str, folder: Path) -> Program:
     where = f"qjump_mn.programs.{name}.program"
     try:
         found = pkgutil.resolve_name(f"{where}:PROGRAM")
-    except Exception as error:  # a user's module may raise anything when it is imported
+    except extensions.RAISED as error:
         what = f"cannot be imported ({mistakes.told(error, folder)})"
         raise UsageError(f"{folder / MODULE} {what}: repair it") from error
     if not isinstance(found, Program) or found.name != name:

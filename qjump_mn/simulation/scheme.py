@@ -41,6 +41,17 @@ _LINUX = "linux"
 """``like`` this, hosts and switches are those of the emulation."""
 _CONNECTIONS = 4095
 """That a pair of hosts keeps open: what programs of the emulation open beforehand is open."""
+_TIMES: dict[type[Any], frozenset[str]] = {
+    qjump_sim.CoDel: frozenset({"target", "interval"}),
+    qjump_sim.Pie: frozenset({"target", "update", "burst"}),
+    qjump_sim.DualPi2: frozenset({"target", "update", "least", "range"}),
+    qjump_sim.TimeAware: frozenset({"base"}),
+    qjump_sim.Swift: frozenset({"base", "scaling"}),
+    qjump_sim.Dcqcn: frozenset({"report", "alpha_timer", "timer"}),
+    qjump_sim.Transport: frozenset({"min_rto", "max_rto", "delayed_ack", "handshake", "initial_rto"}),
+}
+"""Fields that hold ps, which an experiment gives with a unit. The other whole numbers count something."""
+_SAID = {bool: "true or false", int: "a whole number", float: "a number"}
 _G = "g_shift"
 _NONE = "none"
 """Where the simulator has None: no limit, no delayed ACK, never."""
@@ -165,15 +176,16 @@ def _queue(where: str, spec: Settings, base: Any, link: Link) -> Any:
     kind = settings.pop(_KIND, None)
     if kind is None:
         return _changed(where, base, settings, link)
-    if kind not in _QUEUES:
+    if str(kind) not in _QUEUES:
         raise UsageError(f"{where}.kind: there is no queue {kind!r}: known are {', '.join(_QUEUES)}")
     if kind == "linux-red":
         # As `tc qdisc add ... red ... ecn`, whose thresholds have no defaults.
         settings = {"gentle": False, "reading": "linux", "mark_p": None, **settings}
     if kind == "red" and "target" in settings:
-        settings |= _automatic(
-            _time(f"{where}.target", settings.pop("target")), settings.get("mean_packet", _NS2_MEAN_BYTES)
-        )
+        mean = settings.get("mean_packet", _NS2_MEAN_BYTES)
+        if not isinstance(mean, int):
+            raise _wrong(f"{where}.mean_packet", mean, (int,))
+        settings |= _automatic(_time(f"{where}.target", settings.pop("target")), mean)
     if "weights" in settings:
         settings["weights"] = _weights(f"{where}.weights", settings["weights"])
     if "entries" in settings:
@@ -206,22 +218,22 @@ def _entries(where: str, told: Any) -> Any:
 def _pause(where: str, spec: Settings, link: Link) -> Any:
     settings = dict(spec)
     kind = settings.pop(_KIND, "pause")
-    if kind not in _PAUSES:
+    if str(kind) not in _PAUSES:
         raise UsageError(f"{where}.kind: there is no {kind!r}: known are {', '.join(_PAUSES)}")
     return _made(where, _PAUSES[str(kind)], settings, link)
 
 
-def _automatic(target_ps: int, mean_packet: Setting) -> Settings:
+def _automatic(target_ps: int, mean_packet: int) -> Settings:
     """RED's thresholds for a target delay as ns-2 reckons them, half of it and three times that, in packets
     of 500 bytes whatever they have."""
-    least = target_ps // 2 * int(str(mean_packet)) // _NS2_MEAN_BYTES
+    least = target_ps // 2 * mean_packet // _NS2_MEAN_BYTES
     return {"min": f"{least // qjump_sim.NS}ns", "max": f"{3 * least // qjump_sim.NS}ns"}
 
 
 def _transport(where: str, spec: Settings, base: qjump_sim.Transport, link: Link) -> Any:
     settings = dict(spec)
     kind, congestion = settings.pop(_KIND, None), settings.pop("congestion", None)
-    if congestion is not None and congestion not in _CONGESTION:
+    if congestion is not None and str(congestion) not in _CONGESTION:
         raise UsageError(
             f"{where}.congestion: there is no {congestion!r}: known are {', '.join(_CONGESTION)}"
         )
@@ -238,7 +250,7 @@ def _transport(where: str, spec: Settings, base: qjump_sim.Transport, link: Link
     control = _changed(where, control, {name: settings.pop(name) for name in names}, link)
     if kind is None:
         return dataclasses.replace(_changed(where, base, settings, link), congestion=control)
-    if kind not in _TRANSPORTS:
+    if str(kind) not in _TRANSPORTS:
         raise UsageError(f"{where}.kind: there is no transport {kind!r}: known are {', '.join(_TRANSPORTS)}")
     return _changed(where, _TRANSPORTS[str(kind)](control), settings, link)
 
@@ -261,7 +273,8 @@ def _made(where: str, kind: type[Any], settings: Settings, link: Link) -> Any:
 
 def _values(where: str, kind: type[Any], settings: Settings, link: Link) -> dict[str, Any]:
     """Settings by the names of ``kind``'s fields, as these are."""
-    types, values = typing.get_type_hints(kind), {}
+    types, times = typing.get_type_hints(kind), _TIMES.get(kind, frozenset())
+    values: dict[str, Any] = {}
     for name, value in settings.items():
         if name not in types:
             raise UsageError(f"{where}.{name}: there is no such setting: known are {', '.join(types)}")
@@ -269,35 +282,36 @@ def _values(where: str, kind: type[Any], settings: Settings, link: Link) -> dict
             value = link.buffer_bytes // link.mtu_bytes
         if value == _BUFFER_BYTES and name == "bytes":
             value = link.buffer_bytes
-        values[name] = _value(f"{where}.{name}", value, types[name], link)
+        kinds = (types[name], *typing.get_args(types[name]))
+        if value == _NONE and type(None) in kinds:
+            values[name] = None
+        elif name in times:
+            values[name] = _time(f"{where}.{name}", value)
+        else:
+            values[name] = _value(f"{where}.{name}", value, kinds, link)
     return values
 
 
-def _value(where: str, value: Setting, kind: Any, link: Link) -> Any:
-    """A text where a number, or a :class:`qjump_sim.Limit`, stands is a time, packets, or the buffer of a
-    port in full packets; "none" is None."""
-    kinds = (kind, *typing.get_args(kind))
-    if value == _NONE and type(None) in kinds:
-        return None
-    if (
-        not isinstance(value, str)
-        or str in kinds
-        or any(typing.get_origin(one) is typing.Literal for one in kinds)
-    ):
+def _value(where: str, value: Setting, kinds: tuple[Any, ...], link: Link) -> Any:
+    """A text where a :class:`qjump_sim.Limit` stands is a time, packets, or the buffer of a port in full
+    packets."""
+    if any(typing.get_origin(one) is typing.Literal for one in kinds):
         return value
     limit = qjump_sim.Packets in kinds
+    if not limit and (isinstance(value, str) or (isinstance(value, bool) and bool not in kinds)):
+        raise _wrong(where, value, kinds)
+    if not isinstance(value, str):
+        return value
     if limit and value == "buffer":
         return qjump_sim.Packets(link.buffer_bytes // link.mtu_bytes)
     if limit and value == _BUFFER_BYTES:
         return link.buffer_bytes
     if limit and (packets := re.fullmatch(r"([0-9]+)pkt", value)):
         return qjump_sim.Packets(int(packets[1]))
-    if limit and (share := re.fullmatch(r"([0-9.]+)% of buffer", value)):
+    if limit and (share := re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)% of buffer", value)):
         return qjump_sim.Packets(
             round(float(share[1]) / 100 * link.buffer_bytes / theory.frame_bytes(link.mtu_bytes))
         )
-    if not limit:
-        return _time(where, value)
     try:
         return qjump_sim.Time(_time(where, value))
     except UsageError:
@@ -305,6 +319,11 @@ def _value(where: str, value: Setting, kind: Any, link: Link) -> Any:
             f"{where}: {value!r} is no threshold: write bytes, as in 150000, '65pkt', '7% of buffer', "
             "'buffer', or a time, as in '200us'"
         ) from None
+
+
+def _wrong(where: str, value: Setting, kinds: tuple[Any, ...]) -> UsageError:
+    said = next((text for kind, text in _SAID.items() if kind in kinds), "a list")
+    return UsageError(f"{where}: {value!r} is not {said}")
 
 
 def _time(where: str, value: Setting) -> int:

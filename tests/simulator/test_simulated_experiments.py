@@ -227,8 +227,31 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
         ('like = "tcp"\ntransport = { g_shift = 4 }', "simulator.transport.g_shift: 4 is not for it"),
         (
             'like = "dctcp"\ntransport = { initial_window = "none" }',
-            "simulator.transport.initial_window: 'none' is not a duration",
+            "simulator.transport.initial_window: 'none' is not a whole number",
         ),
+        (
+            'like = "dctcp"\ntransport = { initial_window = true }',
+            "simulator.transport.initial_window: True is not a whole number",
+        ),
+        ('like = "dctcp"\ntransport = { sack = "no" }', "simulator.transport.sack: 'no' is not true or false"),
+        (
+            'like = "dctcp"\ntransport = { min_rto = 200 }',
+            "simulator.transport.min_rto: 200 is not a duration: write a number and one of the units",
+        ),
+        (
+            'like = "dctcp"\nqueue = { kind = "codel", limit = 9000, target = 5, interval = "2ms" }',
+            "simulator.queue.target: 5 is not a duration",
+        ),
+        ('like = "dctcp"\nqueue = { kind = [] }', "simulator.queue.kind: there is no queue []: known are "),
+        (
+            'like = "dctcp"\nqueue = { kind = "red", limit = 9000, target = "1ms", mean_packet = "x" }',
+            "simulator.queue.mean_packet: 'x' is not a whole number",
+        ),
+        (
+            'like = "dctcp"\nqueue = { kind = "marking", limit = "1.2.3% of buffer", threshold = 3 }',
+            "simulator.queue.limit: '1.2.3% of buffer' is no threshold",
+        ),
+        ('like = "dctcp"\nqueue = { limit = [] }', "queue.limit: [] is not a whole number"),
         (
             'like = "dctcp"\ntransport = { kind = "mac" }',
             "simulator.transport.kind: there is no transport 'mac'",
