@@ -237,6 +237,26 @@ def test_what_is_wrong_is_told_with_its_line(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('duration = "soon"', "duration: 'soon' is not a duration: "),
+        ('workloads.ping.interval = "soon"', "workloads.ping.interval: 'soon' is not a duration: "),
+        ('workloads.ping.intervall = "1ms"', "did you mean 'interval'"),
+    ],
+)
+def test_what_is_wrong_in_a_preset_is_told_with_its_line_there(text: str, told: str, folder: Path) -> None:
+    file = folder / "experiments/mine.toml"
+    file.write_text(
+        'duration = "1s"\n[workloads.ping]\nprogram = "ping"\nflows = ["h8>h10"]\ninterval = "1ms"\n'
+        '[arms.idle]\nworkloads = ["ping"]\n'
+        f'[presets.course]\n[presets.long]\nworkloads.ping.payload = "57B"\n{text}\n'
+    )
+    with pytest.raises(UsageError) as refusal:
+        resolve.plan("mine", "long", [])
+    assert told in str(refusal.value) and str(refusal.value).endswith(f"({file}, line 11)")
+
+
+@pytest.mark.parametrize(
     ("place", "number"),
     [
         ("title", 1),

@@ -15,17 +15,23 @@ from qjump_mn.model import choices, places, units
 T = TypeVar("T")
 
 
-def convert(raw: dict[str, Any], kind: type[T], where: str, file: Path | None = None) -> T:
+def convert(
+    raw: dict[str, Any],
+    kind: type[T],
+    where: str,
+    file: Path | None = None,
+    laid: places.Laid = places.NOTHING_LAID,
+) -> T:
     """``raw`` as ``kind``; raise :class:`UsageError` with the place of what does not fit, and its line where
-    it is written in ``file``."""
+    it is written in ``file``, or in what of it was ``laid`` over the rest."""
     for place, value in _not_finite(raw, ""):
-        raise UsageError(f"{where}: {place}: {value} is no number{places.told('', place, file)}")
+        raise UsageError(f"{where}: {place}: {value} is no number{places.told('', place, file, laid)}")
     try:
         return msgspec.convert(raw, kind, dec_hook=units.decode)
     except msgspec.ValidationError as error:
         message, place = choices.placed(str(error), raw, kind)
         said = choices.sentence(message, place, raw, kind)
-        raise UsageError(f"{where}: {said}{places.told(message, place, file)}") from None
+        raise UsageError(f"{where}: {said}{places.told(message, place, file, laid)}") from None
 
 
 def _not_finite(raw: Any, place: str) -> Iterator[tuple[str, float]]:

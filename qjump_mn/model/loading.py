@@ -15,7 +15,7 @@ import msgspec
 import qjump_mn
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.model import choices, defaults, units
+from qjump_mn.model import choices, defaults, places, units
 from qjump_mn.model.converting import convert
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
@@ -212,7 +212,8 @@ def experiment(
         _add_arm(raw, scheme_name, where)
     bases = _add_schemes(raw, {})
     registry.check(_programs(raw))
-    spec = convert(raw, ExperimentSpec, where, path_of("experiments", name))
+    laid = places.Laid(f"presets.{preset}", changes)
+    spec = convert(raw, ExperimentSpec, where, path_of("experiments", name), laid)
     if not settings:
         return spec, named
     plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)

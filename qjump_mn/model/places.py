@@ -4,6 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Laid(NamedTuple):
+    """A table of a file, such as "presets.course", whose content was laid over what stands above it."""
+
+    name: str
+    table: dict[str, Any]
+
+
+NOTHING_LAID = Laid("", {})
 
 
 def line(text: str, place: str) -> int | None:
@@ -16,9 +27,12 @@ def line(text: str, place: str) -> int | None:
             continue
         if cut == len(parts):
             return begin if parts else None
-        key = re.compile(rf"^[ \t]*{re.escape(parts[cut])}[ \t]*[.=]", re.MULTILINE).search(table)
-        if key:
-            return begin + table[: key.start()].count("\n")
+        # The whole of a dotted key, or the first key that begins as it does.
+        for end in range(len(parts), cut, -1):
+            rest = r"[ \t]*\.[ \t]*".join(re.escape(part) for part in parts[cut:end])
+            key = re.compile(rf"^[ \t]*{rest}[ \t]*[.=]", re.MULTILINE).search(table)
+            if key:
+                return begin + table[: key.start()].count("\n")
         return begin if cut else None
     return None
 
@@ -38,11 +52,25 @@ def _table(text: str, parts: list[str]) -> tuple[int, str | None]:
     return begin, text[head.end() : end.start() if end else len(text)]
 
 
-def told(message: str, place: str, file: Path | None) -> str:
+def told(message: str, place: str, file: Path | None, laid: Laid = NOTHING_LAID) -> str:
     """The file and, where there is one, the line of what msgspec's ``message`` about ``place`` is of, in
     words."""
     if file is None:
         return ""
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message)
-    number = line(file.read_text(encoding="utf-8"), f"{place}.{unknown[1]}" if unknown else place)
+    key = ".".join(filter(None, [place, unknown[1] if unknown else ""]))
+    if _has(laid.table, key):
+        key = f"{laid.name}.{key}"
+    number = line(file.read_text(encoding="utf-8"), key)
     return f" ({file}, line {number})" if number else f" ({file})"
+
+
+def _has(table: Any, key: str) -> bool:
+    """Whether a table has something at a ``key`` such as "workloads.ping.interval"."""
+    for part in filter(None, re.split(r"[.\[\]]+", key)):
+        if isinstance(table, list):
+            return True
+        if not isinstance(table, dict) or part not in table:
+            return False
+        table = table[part]
+    return bool(key)
