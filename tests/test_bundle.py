@@ -198,12 +198,33 @@ def test_under_sudo_nothing_that_is_handed_in_is_read_with_roots_rights(
     assert (code, owners) == (0, [12345, 12345]), text
 
 
+# What a run takes to be judged is the machine's; with this module it is more than any limit.
+ENDLESS = """
+import resource
+
+set_it = resource.setrlimit
+
+
+def setrlimit(kind, limits):
+    set_it(kind, limits)
+    while kind == resource.RLIMIT_CPU:
+        pass
+
+
+resource.setrlimit = setrlimit
+"""
+
+
 @pytest.mark.parametrize("limit", ["MEMORY_BYTES", "TIME_S"])
 def test_judging_what_is_handed_in_has_limits(
     limit: str, run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = writing.write(run.path, tmp_path / "one.zip")
     monkeypatch.setattr(checking, limit, {"MEMORY_BYTES": 256 << 20, "TIME_S": 1}[limit])
+    if limit == "TIME_S":
+        (tmp_path / "sitecustomize.py").write_text(ENDLESS)
+        paths = filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     with pytest.raises(LostError, match="the run cannot be judged: "):
         checked(file)
 
