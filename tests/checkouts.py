@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from qjump_mn import environment
 
@@ -70,3 +73,12 @@ def said(output: str) -> dict[str, list[str]]:
     """What the copy's command line printed."""
     told: dict[str, list[str]] = json.loads(output.splitlines()[-1])
     return told
+
+
+def installed_python(minor: int) -> str:
+    """A Python of this version, on the PATH or among pyenv's; the test is skipped where there is none."""
+    names = [shutil.which(f"python3.{minor}"), *Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python")]
+    for name in names:
+        if name and subprocess.run([name, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return str(name)
+    pytest.skip(f"this machine has no python3.{minor}")

@@ -498,8 +498,12 @@ def test_an_unreadable_trial_is_missing(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("no_pdf")
 def test_htb2015_is_analysed(tmp_path: Path) -> None:
     analysed = pipeline.analyse(small(tmp_path, "htb2015").path)
-    assert analysed.outcome.exit_code in (0, 1, 4)
     assert analysed.manifest.plan.network.model == "htb"
+    assert [check.name for check in analysed.outcome.checks if check.status == "fail"] == []
+    verdicts = {verdict.claim: verdict.verdict for verdict in analysed.outcome.verdicts}
+    assert analysed.outcome.exit_code == 1
+    assert (verdicts.pop("contended"), verdicts.pop("order")) == ("NOT REPRODUCED", "DIRECTION ONLY")
+    assert len(verdicts) == 6 and set(verdicts.values()) == {"REPRODUCED"}
 
 
 def of_arms(width: int | None) -> list[str]:

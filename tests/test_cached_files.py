@@ -266,20 +266,53 @@ def test_two_at_once_make_it_again_once() -> None:
     assert len(built) == 1 and said == ["waiting for another qjump-mn that builds the same kind"]
 
 
-def test_two_processes_at_once_make_it_again_once(root: Path) -> None:
-    path = cache.artefact("kind", "hash", fill)
+# Builds until somebody says, by a file, that the other one waits.
+BUILDS = """
+import sys, time
+from pathlib import Path
+from qjump_mn import cache
+
+waits = Path(sys.argv[1])
+
+def slow(folder):
+    while not waits.exists():
+        time.sleep(0.01)
+    (folder / "made").touch()
+    print("made")
+
+cache.artefact("kind", "hash", slow, progress=lambda line: print(line, flush=True))
+"""
+
+
+def test_two_processes_at_once_make_it_again_once(root: Path, tmp_path: Path) -> None:
+    path, waits = cache.artefact("kind", "hash", fill), tmp_path / "waits"
     cut(path / "bin/program")
-    code = (
-        "import time\nfrom pathlib import Path\nfrom qjump_mn import cache\n"
-        "def slow(folder): time.sleep(1); (folder / 'made').touch(); print('made')\n"
-        "cache.artefact('kind', 'hash', slow)"
-    )
+    argv = [sys.executable, "-c", BUILDS, str(waits)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     both = [
-        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, text=True, bufsize=1)
         for _ in range(2)
     ]
-    assert sorted(process.communicate(timeout=60)[0] for process in both) == ["", "made\n"]
+    said: list[str] = []
+    heard = threading.Event()
+
+    def listen(process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line)
+            if line.startswith("waiting for another"):
+                heard.set()
+
+    threads = [threading.Thread(target=listen, args=(process,)) for process in both]
+    for thread in threads:
+        thread.start()
+    assert heard.wait(60), said
+    waits.touch()
+    assert [process.wait(60) for process in both] == [0, 0]
+    for thread in threads:
+        thread.join()
+    told = [line for line in said if "is damaged" not in line]  # as one of them saw it, or both
+    assert told == ["waiting for another qjump-mn that builds the same kind\n", "made\n"]
     assert cache.find("kind", "hash") == path
 
 

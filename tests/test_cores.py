@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.errors import MachineError
+from qjump_mn.guest import cores
 from qjump_mn.guest.cores import StoppedError, core
 from qjump_mn.guest.machine import Stop
 
@@ -57,7 +58,7 @@ def test_each_guest_has_a_core_of_its_own() -> None:
         assert again == 3
 
 
-def test_a_third_waits_until_one_is_free() -> None:
+def test_a_third_waits_until_one_is_free(slots: Path) -> None:
     got: list[int] = []
 
     def third() -> None:
@@ -68,6 +69,7 @@ def test_a_third_waits_until_one_is_free() -> None:
         other = first.enter_context(core())
         thread = threading.Thread(target=third)
         thread.start()
+        until(lambda: tickets(slots))
         thread.join(0.3)
         assert got == []
         first.close()
@@ -76,7 +78,7 @@ def test_a_third_waits_until_one_is_free() -> None:
         assert one != other
 
 
-def test_a_holder_that_is_killed_frees_its_core(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_that_is_killed_frees_its_core(slots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     holder = subprocess.Popen([sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert holder.stdout is not None
     number = int(holder.stdout.readline())
@@ -89,6 +91,7 @@ def test_a_holder_that_is_killed_frees_its_core(monkeypatch: pytest.MonkeyPatch)
 
     thread = threading.Thread(target=second)
     thread.start()
+    until(lambda: tickets(slots))
     thread.join(0.3)
     assert got == []
     holder.kill()
@@ -224,7 +227,7 @@ def test_a_core_that_none_before_us_may_use_is_ours(slots: Path, monkeypatch: py
     thread.join(10)
 
 
-def test_who_waits_hears_for_whom_once(slots: Path, only: int) -> None:
+def test_who_waits_hears_for_whom_once(slots: Path, only: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
     stop = threading.Event()
     ended: list[StoppedError] = []
@@ -241,20 +244,24 @@ def test_who_waits_hears_for_whom_once(slots: Path, only: int) -> None:
         others: list[str] = []
         first = threading.Thread(target=wait, args=(others.append,))
         second = threading.Thread(target=wait, args=(lines.append,))
+        monkeypatch.setattr(cores, "_SILENT_S", 0.0)
         first.start()
         until(lambda: others)  # it has locked its ticket
+        monkeypatch.setattr(cores, "_SILENT_S", 3600.0)
         second.start()
-        second.join(0.5)
+        until(lambda: len(tickets(slots)) == 2)
+        second.join(0.3)
         assert lines == []
+        monkeypatch.setattr(cores, "_SILENT_S", 0.0)
         until(lambda: lines)
-        second.join(1)
+        second.join(0.5)
         assert len(lines) == 1
         start, _, rest = lines[0].partition(") ")
         assert start.startswith(f"waits for a core: pid {os.getpid()} (")
         assert rest in {f"has it since {since}, 1 waits before" for since in (began, time.strftime("%H:%M"))}
         stop.set()
-        first.join(1)
-        second.join(1)
+        first.join(20)
+        second.join(20)
         assert len(ended) == 2
         assert tickets(slots) == []
         with pytest.raises(StoppedError), core(stop=stop):

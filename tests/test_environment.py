@@ -130,8 +130,20 @@ def test_an_old_python_is_one_sentence(
     assert "qjump-mn needs 3.11 or newer" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("minor", range(8, 11))
 @pytest.mark.parametrize(
-    "name", ["__init__", "errors", "executor/__init__", "executor/errors", "cache", "environment"]
+    "words", [("qjump_mn.run", "list"), ("qjump_mn.analysis", "results/last")], ids=" ".join
+)
+def test_an_old_python_that_is_here_says_that_sentence(minor: int, words: tuple[str, ...]) -> None:
+    argv = [checkouts.installed_python(minor), "-m", *words]
+    done = subprocess.run(argv, cwd=environment.CHECKOUT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith(f"qjump-mn: this is Python 3.{minor}.") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["__init__", "environment", "interrupts", "processes", "run", "analysis/__init__", "analysis/__main__"],
 )
 def test_an_old_python_can_read_what_comes_before_the_sentence(name: str) -> None:
     source = (environment.CHECKOUT / "qjump_mn" / f"{name}.py").read_text()

@@ -78,11 +78,9 @@ def got(address: str) -> bytes:
 
 @pytest.mark.parametrize("answer", [silent, stuck, trickling])
 def test_who_keeps_us_waiting_is_given_up(answer: Answer) -> None:
-    start = time.monotonic()
     with served(answer) as address, pytest.raises(fetching.FetchError) as raised:
         got(address)
     assert raised.value.was_silent and not raised.value.is_final
-    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize(
@@ -118,14 +116,19 @@ def lock_of(number: int) -> Lock:
 def test_a_mirror_and_an_archive_that_hang_are_waited_for_once_and_not_with_every_package(
     answer: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, said, start = lock_of(400), list[str](), time.monotonic()
-    with served(answer) as mirror, served(answer) as archive:
+    lock, said, asked = lock_of(400), list[str](), list[int]()
+
+    def counting(connection: socket.socket) -> None:
+        asked.append(1)
+        answer(connection)
+
+    with served(counting) as mirror, served(counting) as archive:
         monkeypatch.setenv("QJUMP_MN_MIRROR", f"{mirror}/debian")
         monkeypatch.setenv("QJUMP_MN_ARCHIVE", archive)
         with pytest.raises(packages.GoneError, match=r"^400 of 400 packages "):
             packages.gather(lock, tmp_path / "had", said.append)
-    # With every package: 400 / 8 * 4 * 2 * 0.3 s = 2 minutes.
-    assert time.monotonic() - start < 15
+    # Not with every package, of which each would be asked for four times.
+    assert 0 < len(asked) < 400
     hosts = [address.removeprefix("http://") for address in (mirror, archive)]
     assert said[1:] == [f"{host} does not answer, and is not asked any more" for host in hosts]
 

@@ -27,7 +27,6 @@ from tests.guest import trees
 pytestmark = pytest.mark.fresh  # a guest whose result is taken from the store cannot be interrupted
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-ENDS_S = 3.0
 SENTENCE = "qjump-mn: interrupted; everything that was started has been ended."
 GUEST = ("fig3a", "--preset", "smoke", "--arms", "idle")
 SIMULATOR = ("fig9", "--preset", "smoke", "-s", "workloads.mining.count=200", "--arms", "mining_pfabric")
@@ -82,13 +81,11 @@ class Started:
 
     def is_ended_by(self, number: signal.Signals) -> str:
         """Send the signal as a terminal does, or `kill`; return the run directory that is told."""
-        begins = time.monotonic()
         if number == signal.SIGINT:
             os.killpg(self.process.pid, number)
         else:
             self.process.send_signal(number)
         assert self.process.wait(60) == 130, self.err
-        assert time.monotonic() - begins < ENDS_S
         assert not self.guests()
         assert not list(self.folder.glob("qjump-mn-[0-9]*"))
         resume = r"(?: The run is in (.+): `qjump-mn resume \1` goes on\.)?\n"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ast
 import importlib
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -17,21 +16,13 @@ import pytest
 
 from bench import mininet_qos as bench
 from qjump_mn.links import commands
+from tests import checkouts
 from tests.guest import trees
 
 SOURCES = sorted((bench.PACKAGE / "src").rglob("*.py"))
 TESTS = bench.PACKAGE / "tests"
 OLDEST, NEWEST = 9, 14
 MININET = "usr/lib/python3/dist-packages"
-
-
-def python(minor: int) -> str:
-    """A Python of this version, on the PATH or among pyenv's; the test is skipped where there is none."""
-    names = [shutil.which(f"python3.{minor}"), *Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python")]
-    for name in names:
-        if name and subprocess.run([name, "-c", ""], capture_output=True, check=False).returncode == 0:
-            return str(name)
-    pytest.skip(f"this machine has no python3.{minor}")
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +41,9 @@ def debians_mininet() -> str:
 def test_every_python_installs_the_wheel_and_passes_its_tests(
     minor: int, wheel: Path, tmp_path: Path, debians_mininet: str
 ) -> None:
-    subprocess.run([python(minor), "-m", "venv", tmp_path / "env"], check=True, capture_output=True)
+    subprocess.run(
+        [checkouts.installed_python(minor), "-m", "venv", tmp_path / "env"], check=True, capture_output=True
+    )
     inside = [str(tmp_path / "env/bin/python"), "-I"]
     pip = [
         *inside,

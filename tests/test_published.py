@@ -182,7 +182,15 @@ def measured_as_published(plan: Plan, spec: ClaimSpec) -> Iterator[Published]:
             }
 
 
-@pytest.mark.parametrize(("experiment", "name"), WITH_RATIOS)
+def cases_of_ratios() -> Iterator[tuple[str, str]]:
+    """The claims among ``WITH_RATIOS`` that what was published can be put into."""
+    for experiment, name in WITH_RATIOS:
+        plan = resolve.plan(experiment, "course", [])
+        if list(measured_as_published(plan, plan.claims[name])):
+            yield experiment, name
+
+
+@pytest.mark.parametrize(("experiment", "name"), list(cases_of_ratios()))
 def test_no_claim_asks_for_what_a_published_ratio_refutes(experiment: str, name: str) -> None:
     plan = resolve.plan(experiment, "course", [])
     for published in measured_as_published(plan, plan.claims[name]):

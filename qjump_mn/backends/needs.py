@@ -29,6 +29,7 @@ OURS = ("sch_qjump", "sch_wire")
 """Modules that no distribution has."""
 
 PACKAGES = {
+    "ethtool": "ethtool",
     "ovs-vsctl": "openvswitch-switch",
     "iperf3": "iperf3",
     "memcached": "memcached",
@@ -101,7 +102,7 @@ def missing_modules(names: Iterable[str]) -> list[str]:
 
 def _programs(plan: Plan) -> dict[str, None]:
     """Every program that a step names, in order."""
-    names: dict[str, None] = dict.fromkeys(("ovs-vsctl", "mnexec", "modprobe", "tc"))
+    names: dict[str, None] = dict.fromkeys(("ovs-vsctl", "mnexec", "modprobe", "tc", "ethtool"))
     for trial in plan.trials():
         for step in (*bring_up(trial.network.skeleton()), *trial_steps(trial)):
             if isinstance(step, Run | Start):

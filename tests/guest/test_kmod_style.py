@@ -37,6 +37,7 @@ CHECKED = {
     "7": ["KBUILD_CHECKSRC=2", "CF=-D__typeof_unqual__=__typeof__ '-D_Static_assert(...)='"],
 }
 PAGES = sorted(path.name for path in (SOURCES / "tc").glob("*.8"))
+NATIVE_PAGES = sorted((CHECKOUT / "native").glob("*/*.1"))
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +155,11 @@ def troff(style: Tree, page: Path) -> str:
 def test_manual_pages_are_clean(page: str, style: Tree) -> None:
     assert len(PAGES) == 2
     assert troff(style, SOURCES / "tc" / page) == ""
+
+
+@pytest.mark.parametrize("page", NATIVE_PAGES, ids=lambda page: page.name)
+def test_manual_pages_of_native_programs_are_clean(page: Path, style: Tree) -> None:
+    assert troff(style, page) == ""
 
 
 def test_troff_is_at_work(style: Tree, tmp_path: Path) -> None:

@@ -78,12 +78,13 @@ def test_who_takes_it_may_be_killed_anywhere_and_two_take_it_once(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QJUMP_MN_CACHE", str(tmp_path / "cache"))
-    start = time.monotonic()
-    process = importing(exported)
-    assert process.communicate()[0].endswith("the machine is that of the reference runs\n")
-    took_s = time.monotonic() - start
-    (whole,) = cache.entries()
-    cache.remove(whole)
+    for _ in range(2):  # the first one may read the file from the disk
+        start = time.monotonic()
+        process = importing(exported)
+        assert process.communicate()[0].endswith("the machine is that of the reference runs\n")
+        took_s = time.monotonic() - start
+        (whole,) = cache.entries()
+        cache.remove(whole)
     killed = 0
     for number in range(KILLED):
         process = importing(exported)

@@ -72,15 +72,15 @@ def test_every_address_of_a_host(nsping: Program, network: Network, address: str
 
 def test_times_are_kept_after_a_pause(nsping: Program, answering: list[str]) -> None:
     """What was due meanwhile is sent at once, and lateness does not add up."""
-    with nsping.started(*asking(interval=10 * MS, count=100), prefix=answering) as process:
+    with nsping.started(*asking(interval=10 * MS, count=1000), prefix=answering) as process:
         process.wait_until_it_can_be_ended()
         process.send_signal(signal.SIGSTOP)
         time.sleep(0.3)
         process.send_signal(signal.SIGCONT)
         log = process.log()
-    check_answered(log, 100)
+    check_answered(log, 1000)
     late = late_ns(log)
-    assert min(late) >= 0 and max(late) >= 200 * MS and min(late[60:]) < 200 * MS
+    assert min(late) >= 0 and max(late) >= 200 * MS and min(late[900:]) < 200 * MS
     sent = log.column("sent_ns")
     assert sent == sorted(sent)
 
@@ -96,14 +96,18 @@ def test_more_than_icmp_can_number(nsping: Program, answering: list[str]) -> Non
 
 
 def test_two_at_once(nsping: Program, answering: list[str]) -> None:
-    words = asking(interval=MS, count=300)
+    words = asking(interval=MS, count=3_600_000)
     with (
         nsping.started(*words, prefix=answering) as one,
         nsping.started(*words, prefix=answering) as other,
     ):
-        logs = one.log(), other.log()
+        for process in (one, other):
+            process.wait_until_it_can_be_ended()
+        time.sleep(0.3)
+        logs = one.ended(), other.ended()
     for log in logs:
-        check_answered(log, 300)
+        # The signal may come between a request and its reply.
+        assert log.end["sent"] - log.end["received"] in (0, 1) and log.end["received"] > 0
     assert logs[0].end["identifier"] != logs[1].end["identifier"]
     spans = [(log.rows[0]["sent_ns"], log.rows[-1]["sent_ns"]) for log in logs]
     assert spans[0][0] < spans[1][1] and spans[1][0] < spans[0][1], "they did run at once"
@@ -147,7 +151,7 @@ def test_it_sleeps_while_it_waits(nsping: Program, silent: list[str]) -> None:
 
     before_s = used_s()
     log = nsping.log(*asking("--linger", str(1000 * MS), interval=100 * MS, count=10), prefix=silent)
-    assert log.end["sent"] == 10 and used_s() - before_s < 0.9, "of 1.9 s"
+    assert log.end["sent"] == 10 and used_s() - before_s < 0.25, "of 1.9 s"
 
 
 def held_back(network: Network, rate: str) -> AbstractContextManager[list[str]]:
