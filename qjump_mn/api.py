@@ -33,8 +33,8 @@ def run(
     *,
     preset: str = "",
     settings: Mapping[str, object] | None = None,
-    arms: Sequence[str] = (),
-    schemes: Sequence[str] = (),
+    arms: Sequence[str] | None = None,
+    schemes: Sequence[str] | None = None,
     seed: int = 1,
     replicates: int | None = None,
     perturb: int = 0,
@@ -50,7 +50,8 @@ def run(
     """
     if not isinstance(settings or {}, Mapping):
         raise UsageError(f"settings: {settings!r} is no dict: write {{'duration': '20ms'}}")
-    name = loading.experiment_called(experiment)
+    name = loading.experiment_called(_text("experiment", experiment))
+    preset, backend = _text("preset", preset or ""), _text("backend", backend or "")
     request = Request(
         experiment=name,
         preset=preset or loading.usual_preset(name, backend),
@@ -60,8 +61,8 @@ def run(
         perturb=_whole("perturb", perturb),
         backend=backend,
         cold=cold,
-        kernel=kernel_named(kernel),
-        out=folder(out),
+        kernel=kernel_named(_text("kernel", kernel or "")),
+        out=folder(_path("out", out)),
         arms=_listed("arms", arms),
         schemes=_listed("schemes", schemes),
     )
@@ -101,10 +102,22 @@ def _whole(name: str, value: object) -> int:
     return number
 
 
-def _listed(name: str, values: Sequence[str]) -> tuple[str, ...]:
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{name}: {value!r} is no text: write {name}='...'")
+    return value
+
+
+def _path(name: str, value: object) -> str | Path:
+    if not isinstance(value, str | Path):
+        raise UsageError(f"{name}: {value!r} is no path: write {name}='results'")
+    return value
+
+
+def _listed(name: str, values: Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(values, str):  # whose letters would be taken for names
         raise UsageError(f"{name}: {values!r} is one text: write {name}=[{values!r}]")
-    return tuple(values)
+    return tuple(_text(name, value) for value in values or ())
 
 
 @dataclass(frozen=True)
@@ -129,7 +142,7 @@ class Run:
     @classmethod
     def load(cls, path: str | Path) -> Run:
         """The run of a directory; raise :class:`UsageError` for what is none, or was not judged."""
-        found = directory.existing(Path(path))
+        found = directory.existing(Path(_path("path", path)))
         return cls(found.path, found.manifest, outcome.read(found.path))
 
     @property

@@ -91,7 +91,7 @@ def run(
     preset: Preset = "",
     settings: Settings = NO_SETTINGS,
     arms: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="ARM,ARM",
             help="run only these arms; claims that need others are not judged",
@@ -100,7 +100,7 @@ def run(
         ),
     ] = None,
     schemes: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--scheme",
             metavar="SCHEME,SCHEME",

@@ -5,11 +5,13 @@ import errno
 from qjump_mn.executor.errors import LostError, MachineError, QJumpError
 
 __all__ = [
+    "BEGINS",
     "InvalidRunError",
     "LostError",
     "MachineError",
     "QJumpError",
     "UsageError",
+    "error_of",
     "is_full",
     "last_words",
     "no_room",
@@ -39,6 +41,16 @@ class InvalidRunError(QJumpError):
     """The run ended, but it may not be believed: the network built is not the network planned."""
 
     exit_code = 4
+
+
+BEGINS = "qjump-mn: "
+"""A sentence that ends a process begins so on its standard error."""
+
+
+def error_of(exit_code: int) -> type[QJumpError]:
+    """The error that ends a process with this exit code."""
+    kinds = (UsageError, MachineError, InvalidRunError)
+    return next((kind for kind in kinds if kind.exit_code == exit_code), LostError)
 
 
 def is_full(error: BaseException) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -41,7 +42,7 @@ Settings = Annotated[
 ]
 NO_SETTINGS: list[str] = []
 TheseArms = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option("--arms", metavar="ARM,ARM", help="run the trials of these arms only", show_default=False),
 ]
 Sample = Annotated[
@@ -69,15 +70,16 @@ Scheduler = Annotated[
 ]
 
 
-def names(words: str | None, option: str = "--arms") -> tuple[str, ...]:
-    """The names in a list with commas; none where the option is not given. Raise :class:`UsageError` for a
-    list of none: it would stand for all."""
-    if words is None:
-        return ()
-    found = tuple(words.replace(",", " ").split())
-    if not found:
-        raise UsageError(f"{option}: {words!r} names none: write one or more, such as {option} one,two")
-    return found
+def names(lists: Sequence[str] | None, option: str = "--arms") -> tuple[str, ...]:
+    """The names in lists with commas, as many as the option was given; none where it was not. Raise
+    :class:`UsageError` for a list of none: it would stand for all."""
+    found: dict[str, None] = {}
+    for words in lists or ():
+        some = words.replace(",", " ").split()
+        if not some:
+            raise UsageError(f"{option}: {words!r} names none: write one or more, such as {option} one,two")
+        found |= dict.fromkeys(some)
+    return tuple(found)
 
 
 def check_added(schemes: tuple[str, ...], arms: tuple[str, ...]) -> None:

@@ -26,12 +26,13 @@ def keep(plan: Plan, run: Path) -> None:
 
 
 def of(plan: Plan) -> Iterator[tuple[str, Path]]:
-    """The experiment, topologies, schemes and programs of ``plan`` that lie in a user's folders, and the
-    packages that extend qjump-mn, file by file, each with its name below ``FOLDER``."""
+    """The experiment, topologies, schemes, published figures and programs of ``plan`` that lie in a user's
+    folders, and the packages that extend qjump-mn, file by file, each with its name below ``FOLDER``."""
     wanted = {
         "experiments": {plan.experiment},
         "topologies": {arm.network.topology for arm in plan.run.arms},
         "schemes": {arm.scheme.name for arm in plan.run.arms},
+        "plots/published": set(plan.figure.published),
     }
     for kind, names in wanted.items():
         ours = loading.folders(kind)[-1].resolve()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from qjump_mn import __version__, scratch, session
+from qjump_mn import __version__, own, scratch, session
 from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import choices
 from qjump_mn.model.plan import Trial
@@ -46,6 +46,10 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
         f"{len(plan.trials())} trials are run again",
         markup=False,
     )
+    for name, file in own.of(plan):
+        kept = run.path / own.FOLDER / name
+        if kept.is_file() and kept.read_bytes() != file.read_bytes():
+            out.print(f"{file} is not what it was when the run began: see {kept}", markup=False)
     with scratch.folder() as folder, backend:
         again = _empty(Path(folder), manifest)
         session.run_trials(backend, again, trials, out)
@@ -54,12 +58,14 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
 
 def _chosen(run: RunDirectory, manifest: Manifest, arms: Sequence[str], sample: int) -> list[Trial]:
     plan = manifest.plan
-    known = [arm.name for arm in plan.arms_run]
+    known = list(dict.fromkeys(name for arm in plan.arms_run for name in (arm.series, arm.name) if name))
     for name in arms:
         if name not in known:
             raise UsageError(f"--arms: the run has no arm {name!r}: {choices.nearest(name, known)}")
     done = [
-        trial for trial in plan.trials() if run.is_done(trial.name) and (not arms or trial.arm.name in arms)
+        trial
+        for trial in plan.trials()
+        if run.is_done(trial.name) and (not arms or {trial.arm.name, trial.arm.series} & set(arms))
     ]
     if not done:
         which = f" of {', '.join(arms)}" if arms else ""

@@ -142,11 +142,22 @@ def test_values_of_python_are_settings_as_toml_has_them() -> None:
         ({"settings": ["duration=2ms"]}, "settings: ['duration=2ms'] is no dict: write {'duration': '20ms'}"),
         ({"settings": {"duration": None}}, "settings: 'duration' cannot be None: give a text, a number, "),
         ({"kernel": "nosuch"}, "--kernel: there is no kernel 'nosuch'"),
+        ({"kernel": 7}, "kernel: 7 is no text: write kernel='...'"),
+        ({"arms": [1]}, "arms: 1 is no text"),
+        ({"backend": 3}, "backend: 3 is no text"),
+        ({"out": None}, "out: None is no path: write out='results'"),
     ],
 )
 def test_what_run_cannot_take_is_one_sentence(asked_for: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(sentence)}"):
         run("fig3a", preset="10g", **asked_for)
+
+
+def test_what_is_not_even_a_name_is_one_sentence() -> None:
+    with pytest.raises(UsageError, match=r"^experiment: None is no text"):
+        run(None)  # type: ignore[arg-type]  # as a notebook may
+    with pytest.raises(UsageError, match=r"^path: None is no path"):
+        Run.load(None)  # type: ignore[arg-type]
 
 
 def test_an_experiment_is_run(

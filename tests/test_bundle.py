@@ -171,6 +171,22 @@ def test_a_run_that_was_changed_or_not_judged_is_not_bundled(run: RunDirectory, 
     assert not (tmp_path / "one.zip").exists()
 
 
+def test_a_run_without_some_of_its_trials_is_not_all_well(run: RunDirectory, tmp_path: Path) -> None:
+    """Neither one from which they were taken, nor one that never ran them."""
+    (run.trial("idle/1") / contents.MARK).unlink()
+    with pytest.raises(UsageError, match=r"trials/idle/1 has no DONE, .*: run  qjump-mn resume .*  first$"):
+        writing.write(run.path, tmp_path / "one.zip")
+    manifests = run.path / "manifest.json"
+    told = json.loads(manifests.read_text())
+    del told["trials"]["idle/1"]
+    told["files"] = {path: sha for path, sha in told["files"].items() if "idle/1" not in path}
+    manifests.write_text(json.dumps(told))
+    pipeline.analyse(run.path)
+    code, text = checked(writing.write(run.path, tmp_path / "two.zip"))
+    assert code > 0 and re.search(r"fidelity: complete: [0-9]+ of [0-9]+ trials done\n", text), text
+    assert text.splitlines()[-1] == "not all is well: see above"
+
+
 def test_what_is_handed_in_is_judged_again(run: RunDirectory, tmp_path: Path) -> None:
     code, text = checked(writing.write(run.path, tmp_path / "one.zip"))
     assert f"files: all {len(run.manifest.files)} are those of the manifest\n" in text
@@ -274,6 +290,12 @@ def test_another_plan_than_assigned_is_told(run: RunDirectory, tmp_path: Path) -
         ("experiment = 'fig3a'\nfre = 1", "unknown field `fre`"),
         ("experiment = 'fig4z'", "'fig4z'"),
         ("experiment = 'fig3a'\npreset = 'smoek'", "did you mean 'smoke'"),
+        ("experiment = 'fig3a'\npreset = 'smoke'\nbackend = 'simulatr'", "did you mean 'simulator'"),
+        ("experiment = 'fig3a'\npreset = '10g'\nbackend = 'guest'", "is not for the guest"),
+        (
+            "experiment = 'fig3a'\npreset = 'smoke'\nschemes = ['ecn']\narms = ['idle']",
+            "--arms leaves out what --scheme ecn adds",
+        ),
         (
             "experiment = 'fig3a'\npreset = 'smoke'\nfree = ['sed']",
             "free: experiment 'fig3a' has no setting 'sed'",

@@ -12,7 +12,7 @@ from rich.console import Console
 from qjump_mn import session
 from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
-from qjump_mn.results import manifest, reference
+from qjump_mn.results import contents, manifest, reference
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import TrialRecord
 from tests import synthetic
@@ -107,6 +107,8 @@ def test_an_interrupted_trial_is_no_discrepancy(run: RunDirectory) -> None:
     run.prepare(name)
     assert run.manifest.trials[name] == DONE
     assert not discrepancies(run)
+    told = f"trials/{name} has no DONE, and the manifest says that it is done"
+    assert contents.unmarked(run.path, run.manifest) == [told]
     assert results(run).trials == {}
 
 

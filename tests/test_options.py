@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from qjump_mn import __version__
-from qjump_mn.options import check_added
+from qjump_mn.options import check_added, names
 from qjump_mn.results import manifest
 from tests import synthetic, tiny
 
@@ -33,6 +33,25 @@ def test_the_version_is_told() -> None:
 def test_the_name_alone_tells_what_there_is() -> None:
     code, out, wrong = called()
     assert (code, wrong) == (0, "") and out.startswith("Usage: qjump-mn")
+
+
+def test_an_option_with_names_may_be_given_again(tmp_path: Path) -> None:
+    assert names(["idle,contended", "qjump", "idle"]) == ("idle", "contended", "qjump")
+    words = (
+        "--preset",
+        "10g",
+        "-s",
+        "duration=1ms",
+        "--out",
+        str(tmp_path),
+        "--arms",
+        "idle",
+        "--arms",
+        "qjump",
+    )
+    assert called("run", "fig3a", *words)[0] in (0, 1, 4)
+    run = manifest.read((tmp_path / "last").resolve())
+    assert [arm.name for arm in run.plan.arms_run] == ["idle", "qjump"]
 
 
 def test_what_a_terminal_cannot_show_is_a_question_mark(tmp_path: Path) -> None:

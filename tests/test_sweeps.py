@@ -216,6 +216,24 @@ def test_a_preset_names_only_points_that_there_are(tmp_path: Path, monkeypatch: 
         ('"5ms"', '"0ms"', "interval: 0ns is out of range"),
         ("workloads.ping.interval", "workloads.ping.intervall", "has no setting 'workloads.ping.intervall'"),
         ('sweep = "pace"', 'sweep = "pcae"', "there is no sweep 'pcae': did you mean 'pace'"),
+        (
+            "workloads.ping.interval",
+            "warmup",
+            "'warmup' is of the whole run, and no arm's own: sweep a setting of",
+        ),
+        ("workloads.ping.interval", "duration", "or make a run for each value, as in -s duration=ONE,OTHER"),
+        ("workloads.ping.interval", "arms.limited.label", "'arms.limited.label' is of the whole run"),
+        (
+            'arms = ["idle"] }',
+            'arms = ["idle", "free"], panels = [{ measures = ["ping.p50_ms"], label = "x", '
+            'relative_to = { pong = "idle" } }] }',
+            "figure.panels: relative_to: there is no workload 'pong': did you mean 'ping'",
+        ),
+        (
+            'arms = ["idle"] }',
+            'arms = ["idle"], panels = [{ measures = ["ping.p50_ms"], label = "x", arms = ["free"] }] }',
+            "figure.panels: 'free' is none of the figure's arms: add it to figure.arms, or name one of idle",
+        ),
         ("x >= 10", "x >= 100", "no value of the sweep is left"),
         ("x >= 10", "x >= idle.ping.p50_ms", "claims.some.where: character 6: 'idle.ping.p50_ms' is a mea"),
         ("x >= 10", "free > 1", "claims.some.where: character 1: 'free' is a series: write a measure"),
@@ -229,6 +247,29 @@ def test_what_cannot_be_is_told(
 ) -> None:
     with pytest.raises(UsageError, match=sentence):
         claims.check(sweep(tmp_path, monkeypatch, text=EXPERIMENT.replace(before, after, 1)))
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("how", ["file", "preset", "setting"])
+def test_what_a_file_leaves_out_of_links_is_its_topologys_wherever_that_is_named(
+    how: str, own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = EXPERIMENT.replace("link = {}", 'link = { delay = "3us" }' if own else "")
+    if how == "file":
+        text = text.replace('topology = "single"', 'topology = "fast"')
+    (tmp_path / "topologies").mkdir()
+    single = Path("topologies/single.toml").read_text().partition("[link]")[0]
+    (tmp_path / "topologies/fast.toml").write_text(
+        f'{single}[link]\nmodel = "wire"\nbuffer = "150kB"\nrate = "1Gbit"\ndelay = "7us"\n'
+    )
+    if how == "preset":
+        text = text.replace(
+            "presets.few =", 'presets.fast = { about = "x", topology = "fast" }\npresets.few =', 1
+        )
+    sweep(tmp_path, monkeypatch, text=text)
+    settings = ["topology=fast"] if how == "setting" else []
+    link = resolve.plan("sweep", "fast" if how == "preset" else "course", settings).network.link
+    assert (link.rate_bps, link.delay_ns) == (10**9, 3000 if own else 7000)
 
 
 SIZES = """

@@ -178,6 +178,20 @@ def test_what_is_no_plan_has_its_place(right: str, wrong: str, what: str, method
     assert error.endswith(f", {path}, line {line}): repair it\n")
 
 
+def test_python_hears_the_sentence_of_the_command_line(folder: Path) -> None:
+    path, line = mistaken(folder, "measures.py", "return of_latencies(table)", "return {'p50_ms': 1 / 0}")
+    code = (
+        "from qjump_mn import api, errors\n"
+        f"try: api.run('{NAME}', backend='simulator', settings={{'duration': '1s'}}, arms=None)\n"
+        "except errors.QJumpError as error: print('told', error.exit_code, error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+    )
+    sentence = f"program '{NAME}' makes a mistake (ZeroDivisionError: division by zero, {path}, line {line})"
+    assert f"\ntold 5 {sentence}: repair it\n" in done.stdout and done.stderr == ""
+
+
 @pytest.mark.parametrize("module", ["program.py", "measures.py", "simulated.py"])
 def test_sys_exit_in_a_module_is_a_sentence(module: str, folder: Path) -> None:
     path = folder / "programs" / NAME / module
@@ -219,6 +233,7 @@ def test_mistakes_in_what_reads_a_run_have_their_places(folder: Path) -> None:
     for wrong, what in (
         ("{'p50': 1.0}", "'p50', and MEASURES of the plan has sent, received, "),
         ("{'p50_ms': None}", "None for 'p50_ms': give a number, or leave it out"),
+        ("{'p50_ms': float('nan')}", "nan for 'p50_ms': give a number, or leave it out"),
     ):
         mistaken(folder, "measures.py", "{'p50_ms': 1 / 0}", wrong)
         code, _, error = called(folder, "report", "results/last")

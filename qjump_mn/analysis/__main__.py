@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 
 from qjump_mn.analysis import pipeline, terminal
-from qjump_mn.errors import last_words
+from qjump_mn.errors import BEGINS, last_words
 from qjump_mn.output import accept_everything
 from qjump_mn.report import pdf
 from qjump_mn.results import reference
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.debug:
             raise
         sentence, code = last_words(error)
-        print(f"qjump-mn: {sentence}", file=sys.stderr)
+        print(f"{BEGINS}{sentence}", file=sys.stderr)
         return code
 
 

@@ -43,6 +43,9 @@ class Formula:
     def __init__(self, parsed: Expression, point: Point | None) -> None:
         self._expression, self._point = parsed, point
         self.arms = tuple(dict.fromkeys(_arm_name(path, point) for path in parsed.names if len(path) > 1))
+        self.measures = tuple(
+            ".".join((_arm_name(path, point), *path[1:])) for path in parsed.names if len(path) > 1
+        )
 
     def number(self, measured: Measured, constants: Mapping[str, float]) -> float | None:
         """The value for one seed, or None where it is undefined."""
@@ -127,6 +130,14 @@ class Claim:
         size = _size(claim.size, cls([], shown), plan, f"{where}.size") if claim.size else None
         return cls([_formula(predicate, "truth", plan, point) for point in points], shown, size)
 
+    def lacks(self, plan: Plan) -> str:
+        """The measures of what it shows that were not published, in words; empty where all were."""
+        if not self._shows:
+            return ", for it shows nothing (write shows = ...)"
+        names = (name for shown in self._shows for name in shown.measures)
+        missing = [name for name in dict.fromkeys(names) if name not in plan.judged.published]
+        return f", for there is no {', '.join(map(repr, missing))}" if missing else ""
+
     def holds(self, measured: Measured, constants: Mapping[str, float]) -> bool:
         """Whether it is true for one seed."""
         return all(predicate.holds(measured, constants) for predicate in self._predicates)
@@ -174,8 +185,9 @@ def _size(spec: SizeSpec, shown: Claim, plan: Plan, where: str) -> Size:
     sizes = [value for value in values if value is not None and value > 0]
     if len(sizes) < len(values):
         raise UsageError(
-            f"{where}: the published numbers make no number above 0 of what the claim shows: "
-            "add to the table [published] what is missing, or to the size what was published of it"
+            f"{where}: the published numbers make no number above 0 of what the claim shows"
+            f"{shown.lacks(plan)}: add to the table [published] what is missing, or to the size what was "
+            "published of it"
         )
     return Size(min(sizes), max(sizes), spec.factor, spec.because)
 

@@ -20,9 +20,12 @@ from typing import Any
 
 import msgspec
 
+from qjump_mn import session
 from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.differences import between
+from qjump_mn.model.plan import Plan
+from qjump_mn.options import check_added
 from qjump_mn.results.manifest import Manifest
 
 NUMBERS = ("seed", "replicates", "perturb")
@@ -80,10 +83,21 @@ def differences(assigned: Assignment, manifest: Manifest, given: Mapping[str, An
         backend=assigned.backend,
         **numbers,
     )
+    _check(assigned, expected)
     found = manifest.plan
     if (found.hash, found.judged) == (expected.hash, expected.judged):
         return []
     return [f"{one.path} is {one.second}, assigned is {one.first}" for one in between(expected, found)]
+
+
+def _check(assigned: Assignment, plan: Plan) -> None:
+    """Raise :class:`UsageError` for what ``run`` would refuse: then nobody can have run it."""
+    check_added(assigned.schemes, assigned.arms)
+    session.check_plan(plan)
+    session.backend_name(plan, assigned.backend)
+    dropped = [name for name in assigned.schemes if name not in {arm.scheme.name for arm in plan.arms_run}]
+    if dropped:
+        raise UsageError(f"assignment: schemes: no arm that is run has {dropped[0]!r}: leave it out")
 
 
 def _key(setting: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -46,9 +47,9 @@ def check(
     its raw files say. ``options_of`` reads a run's command line; ``again`` runs its trials here, as
     :func:`verification.verify` does with ``arms`` and ``sample``.
 
-    Returns 0 where all is well, 4 for a run that cannot be believed, 5 where a trial was lost that was run
-    again, and 1 for anything else. Raises :class:`UsageError` for what is no bundle, and for an assignment
-    that makes no plan.
+    Returns 0 where all is well and no trial is missing, 4 for a run that cannot be believed, 5 where a trial
+    was lost that was run again, and 1 for anything else. Raises :class:`UsageError` for what is no bundle,
+    and for an assignment that makes no plan.
     """
     asked = assignment.read(assigned) if assigned else None
     with scratch.folder() as folder:
@@ -62,7 +63,9 @@ def check(
         if asked is not None:
             codes.append(_as_assigned(asked, told, options_of(told.argv), out))
         codes.append(_judged_alike(run, told, out))
-        if again:
+        if again and not any(record.status == "done" for record in told.trials.values()):
+            out.print("no trial is done: nothing can be run again", markup=False)
+        elif again:
             codes.append(verification.verify(run, out, arms=arms, sample=sample))
         else:
             out.print("not run again: only  --rerun  proves that the files are a run's", markup=False)
@@ -84,7 +87,7 @@ def _about(told: Manifest) -> str:
     text = (
         f"{told.plan.experiment}, preset {told.plan.preset}, {wording.seeds(told.plan.seeds)}; "
         f"run on {told.started_utc} by qjump-mn {version} on machine "
-        f"{told.machine.get('image', 'none')[:12]}, backend {told.backend}: {' '.join(told.argv)}"
+        f"{told.machine.get('image', 'none')[:12]}, backend {told.backend}: {shlex.join(told.argv)}"
     )
     return plain(text)
 
@@ -95,7 +98,7 @@ def plain(text: str) -> str:
 
 
 def _untouched(run: Path, told: Manifest, out: Console) -> int:
-    problems = contents.discrepancies(run, told)
+    problems = [*contents.discrepancies(run, told), *contents.unmarked(run, told)]
     if told.plan.hash != told.plan_sha256:
         problems.insert(0, "the plan is not the one that was run")
     count = len(told.files)
@@ -171,6 +174,7 @@ def _judged_alike(run: Path, told: Manifest, out: Console) -> int:
     failed = [check for check in judged.checks if check.status == "fail"]
     for one in failed:
         out.print(plain(f"fidelity: {one.name}: {one.text}"), markup=False)
+        code = max(code, 1)
     # A gate that does not hold leaves no verdict that may be believed, though the files are what they were.
     invalid = [row for row in judged.verdicts if row.verdict == "INVALID"]
     if invalid:

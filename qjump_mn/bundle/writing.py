@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from qjump_mn import own
@@ -24,6 +25,10 @@ def write(path: Path, target: Path | None = None) -> Path:
     judged = outcome.read(run.path)
     if changed := contents.discrepancies(run.path, told):
         raise UsageError(f"{run.path} is not as its trials left it: {changed[0]}")
+    if lacking := contents.unmarked(run.path, told):
+        raise UsageError(
+            f"{run.path}: {lacking[0]}: run  qjump-mn resume {shlex.quote(str(run.path))}  first"
+        )
     files: dict[str, Path | bytes] = {name: run.path / name for name in contents.hashes(run.path)}
     marks = (f"{contents.TRIALS}/{trial.name}/{contents.MARK}" for trial in told.plan.trials())
     figures = (file for drawing in judged.drawings for file in drawing.files.values())
@@ -37,6 +42,8 @@ def write(path: Path, target: Path | None = None) -> Path:
     files["CITATION.cff"] = crate.citation(told, judged)
     files["ro-crate-metadata.json"] = crate.metadata(told, judged, files)
     target = target or Path(f"{run.path.name}{ENDING}")
+    if target.is_dir():
+        target = target / f"{run.path.name}{ENDING}"
     if target.resolve().is_relative_to(run.path):
         raise UsageError(f"--out: {target} lies in the run itself: name a file elsewhere")
     archive.write(target, files)

@@ -42,6 +42,9 @@ SINGULAR = {
 """The folders of files, and what one file of them is."""
 
 Point = dict[str, int | float | str | bool | list[str]]
+SWEPT = ("workloads", "link", "topology", "schemes", "qjump", "tcp")
+"""What of an experiment a sweep may set: what arms are made of."""
+
 Points = dict[str, dict[str, Point]]
 """``points[sweep][value]``: the settings that a value with a name stands for."""
 
@@ -140,7 +143,11 @@ def read(kind: str, name: str) -> dict[str, Any]:
     TOML."""
     path = path_of(kind, name)
     if path is None:
-        raise UsageError(f"there is no {SINGULAR[kind]} {name!r}: {choices.nearest(name, names(kind))}")
+        yours = " and ".join(map(str, dict.fromkeys(folders(kind)[:-1])))
+        raise UsageError(
+            f"there is no {SINGULAR[kind]} {name!r}: {choices.nearest(name, names(kind))}; yours are "
+            f"looked for in {yours}"
+        )
     try:
         # An editor may have put a mark of the byte order before it.
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -202,11 +209,11 @@ def experiment(
     if preset not in table:
         raise UsageError(f"{where} has no preset {preset!r}: {choices.nearest(preset, list(table))}")
     changes = {key: value for key, value in table[preset].items() if key not in ("about", "without")}
-    network = read("topologies", raw.get("topology", "")) if isinstance(raw.get("topology"), str) else {}
-    raw["link"] = {**network.get("link", {}), **raw.get("link", {})}
     for entry in table[preset].get("without", ()):
         _leave_out(raw, entry, f"{where}: presets.{preset}.without")
     merge(raw, changes)
+    own_link = dict(raw.get("link", {}))
+    raw["link"] = {**_link_of(raw.get("topology")), **own_link}
     named = points(raw, where)
     for scheme_name in schemes:
         _add_arm(raw, scheme_name, where)
@@ -220,12 +227,18 @@ def experiment(
     for setting in settings:
         _apply(plain, setting, where)
     if plain["topology"] != spec.topology:
-        plain["link"] = {**plain["link"], **read("topologies", plain["topology"]).get("link", {})}
+        plain["link"] = {**_link_of(plain["topology"]), **own_link}
         for setting in (item for item in settings if item.startswith("link.")):
             _apply(plain, setting, where)
     _add_schemes(plain, bases)
     registry.check(_programs(plain))
     return convert(plain, ExperimentSpec, where), named
+
+
+def _link_of(topology: Any) -> dict[str, Any]:
+    """What a topology's file, whose name is not yet checked, says of links."""
+    found: dict[str, Any] = read("topologies", topology).get("link", {}) if isinstance(topology, str) else {}
+    return found
 
 
 def _programs(raw: dict[str, Any]) -> Iterator[str]:
@@ -331,6 +344,12 @@ def varied(
     where there is no such setting."""
     plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
     for pattern, value in changes.items():
+        if pattern.partition(".")[0] not in SWEPT:
+            raise UsageError(
+                f"{where}: {pattern!r} is of the whole run, and no arm's own: sweep a setting of "
+                f"{', '.join(SWEPT[:-1])} or {SWEPT[-1]}, or make a run for each value, as in "
+                f"-s {pattern}=ONE,OTHER"
+            )
         for key in _matching(plain, pattern) or [pattern]:
             place, last = _place(plain, key, where)
             place[last] = value

@@ -220,7 +220,8 @@ def _numbers(where: str, values: Sequence[float | str], names: list[str]) -> lis
     if not all(matches) or len({match[2] for match in matches if match}) > 1:
         raise UsageError(
             f"{where}: values are numbers with one unit, such as '7ms', '8ms', not "
-            f"{', '.join(map(repr, values))}"
+            f"{', '.join(map(repr, values))}; words are names of points: give the sweep a table for "
+            "each"
         )
     numbers = [float(match[1]) for match in matches if match]
     if len(set(numbers)) < len(numbers):
@@ -388,6 +389,19 @@ def _check_figure(where: str, spec: ExperimentSpec, arms: Sequence[ArmPlan]) -> 
             raise UsageError(
                 f"{where}: figure: there is no arm {arm!r}: {choices.nearest(arm, list(spec.arms))}"
             )
+    for panel in figure.panels:
+        for workload in panel.relative_to:
+            if workload not in spec.workloads:
+                raise UsageError(
+                    f"{where}: figure.panels: relative_to: there is no workload {workload!r}: "
+                    f"{choices.nearest(workload, list(spec.workloads))}"
+                )
+        for arm in panel.arms:
+            if figure.arms and arm not in figure.arms:
+                raise UsageError(
+                    f"{where}: figure.panels: {arm!r} is none of the figure's arms: add it to figure.arms, "
+                    f"or name one of {', '.join(figure.arms)}"
+                )
     measures = known.entries(arms)
     for entry in (*figure.table, *(entry for panel in figure.panels for entry in panel.measures)):
         if entry not in measures:

@@ -55,7 +55,8 @@ class Simulated(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     its words.
 
     Times are written with their unit ("200us"), bytes are plain numbers, packets are "65pkt", and "buffer" is
-    what a port of the topology holds. A queue or transport of another ``kind`` has all its settings here.
+    what a port of the topology holds. A queue or transport of another ``kind`` has its own
+    defaults for what is left out here (docs/simulator-api.md).
     ``host_queue`` is that of the hosts' own links, ``pause`` flow control. Levels are 802.1Q's. The arm's
     limiter takes the place of the scheme's own.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import re
 import traceback
 import typing
@@ -76,10 +77,10 @@ def named(measures: Measures, whose: str) -> Measures:
 
 def _is_number(value: object) -> bool:
     try:
-        float(value)  # type: ignore[arg-type]  # numpy's numbers are as good, whatever they are called
+        number = float(value)  # type: ignore[arg-type]  # numpy's are as good, whatever they are called
     except (TypeError, ValueError):
         return False
-    return not isinstance(value, str)
+    return math.isfinite(number) and not isinstance(value, str | bool)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -83,6 +83,18 @@ def discrepancies(root: Path, manifest: Manifest) -> list[str]:
     return sentences + [f"{path} is of no trial of the plan" for path in strays]
 
 
+def unmarked(root: Path, manifest: Manifest) -> list[str]:
+    """The trials that the manifest says are done and that have no DONE, a sentence each: one that was being
+    run again, or that somebody took away."""
+    return [
+        f"{TRIALS}/{trial.name} has no {MARK}, and the manifest says that it is done"
+        for trial in manifest.plan.trials()
+        if (record := manifest.trials.get(trial.name)) is not None
+        and record.status == "done"
+        and _mark(root, trial.name) is None
+    ]
+
+
 def damaged(root: Path, manifest: Manifest) -> dict[str, str]:
     """The trials that are marked as done and whose files are not those that they left, each with what is
     wrong."""

@@ -3,6 +3,7 @@ nothing else."""
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -213,7 +214,8 @@ def read(folder: Path) -> Outcome:
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Outcome)
     except FileNotFoundError:
-        raise UsageError(f"{folder} has no {NAME}: run  qjump-mn report {folder}  first") from None
+        how = f"run  qjump-mn report {shlex.quote(str(folder))}  first"
+        raise UsageError(f"{folder} has no {NAME}: {how}") from None
     except OSError as error:
         raise UsageError(f"{folder / NAME} cannot be read: {reason_of(error)}") from None
     except msgspec.DecodeError as error:

@@ -72,7 +72,10 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
     where = f"scheme {arm.scheme.name!r}: simulator"
     spec, network = arm.scheme.simulator, arm.network
     if spec is None:
-        raise UsageError(f"{where}: it has no such table, so that the simulator does not know it")
+        raise UsageError(
+            f"{where}: it has no such table, so that the simulator does not know it: give its file a table "
+            "[simulator], such as  like = 'linux', or use --backend guest"
+        )
     _check_transport(arm, where)
     try:
         made = _linux(arm, topology) if spec.like == _LINUX else qjump_sim.Scheme.named(spec.like, topology)
