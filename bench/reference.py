@@ -1,5 +1,5 @@
-"""Writes into docs/experiment-file.md every key of the files of experiments, schemes and topologies, from the
-types that read them.
+"""Writes into docs/experiment-file.md every key of the files of experiments, schemes, topologies and
+published figures, from the types that read them.
 
     python3 bench/reference.py [--write]
 
@@ -30,6 +30,7 @@ from qjump_mn.model.topology import TopologySpec
 from qjump_mn.model.units import Quantiles, Quantity
 from qjump_mn.programs import registry
 from qjump_mn.programs.base import FlowSpec, WorkloadSpec
+from qjump_mn.report.figures.published import Published
 
 PAGE = ROOT / "docs/experiment-file.md"
 
@@ -38,6 +39,7 @@ FILES = {
     "An experiment": ExperimentSpec,
     "A scheme": SchemeSpec,
     "A topology": TopologySpec,
+    "A published figure": Published,
 }
 
 

@@ -287,7 +287,11 @@ def test_another_plan_than_assigned_is_told(run: RunDirectory, tmp_path: Path) -
     [
         ("experiment", "assignment .*: Expected '='"),
         ("preset = 'smoke'", "missing required field `experiment`"),
-        ("experiment = 'fig3a'\nfre = 1", "unknown field `fre`"),
+        (
+            "experiment = 'fig3a'\nfre = ['seed']",
+            r"unknown field `fre`: did you mean 'free'.*assigned.toml, line 2",
+        ),
+        ("experiment = 'fig3a'\nsettings = 'x'", "assignment .*: settings: "),
         ("experiment = 'fig4z'", "'fig4z'"),
         ("experiment = 'fig3a'\npreset = 'smoek'", "did you mean 'smoke'"),
         ("experiment = 'fig3a'\npreset = 'smoke'\nbackend = 'simulatr'", "did you mean 'simulator'"),

@@ -23,6 +23,7 @@ import msgspec
 from qjump_mn import session
 from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.model import loading, resolve
+from qjump_mn.model.converting import convert
 from qjump_mn.model.differences import between
 from qjump_mn.model.plan import Plan
 from qjump_mn.options import check_added
@@ -50,11 +51,12 @@ class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 def read(path: Path) -> Assignment:
     """The assignment in a TOML file; raise :class:`UsageError` if it is none."""
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Assignment)
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"assignment {path} cannot be read: {reason_of(error)}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"assignment {path}: {error}") from None
+    return convert(raw, Assignment, f"assignment {path}", path)
 
 
 def differences(assigned: Assignment, manifest: Manifest, given: Mapping[str, Any]) -> list[str]:

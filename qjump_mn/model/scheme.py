@@ -158,6 +158,11 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         )
     if spec.only_simulated and spec.simulator is None:
         raise UsageError(f"{where}: only_simulated: it has no table [simulator]")
+    unused = [key for key in ("host", "switch_port", "vlan", "parameters") if getattr(spec, key)]
+    if spec.only_simulated and unused:
+        raise UsageError(
+            f"{where}: only_simulated: the simulator has no use for {', '.join(unused)}: leave it out"
+        )
     parameters = spec.parameters
     for parameter in parameters:
         if not parameter.isidentifier() or parameter in (*_of_link(network.link), LEVEL, *FILLED_LATER):

@@ -233,7 +233,10 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
             'like = "dctcp"\ntransport = { initial_window = true }',
             "simulator.transport.initial_window: True is not a whole number",
         ),
-        ('like = "dctcp"\ntransport = { sack = "no" }', "simulator.transport.sack: 'no' is not true or false"),
+        (
+            'like = "dctcp"\ntransport = { sack = "no" }',
+            "simulator.transport.sack: 'no' is not true or false",
+        ),
         (
             'like = "dctcp"\ntransport = { min_rto = 200 }',
             "simulator.transport.min_rto: 200 is not a duration: write a number and one of the units",
@@ -250,6 +253,10 @@ def test_packets_that_are_missing_are_noticed(few: RunDirectory) -> None:
         (
             'like = "dctcp"\nqueue = { kind = "marking", limit = "1.2.3% of buffer", threshold = 3 }',
             "simulator.queue.limit: '1.2.3% of buffer' is no threshold",
+        ),
+        (
+            'like = "linux"\nqueue = { kind = "drop-tail", bytes = 9000 }\n[parameters]\na = 1',
+            "only_simulated: the simulator has no use for parameters: leave it out",
         ),
         ('like = "dctcp"\nqueue = { limit = [] }', "queue.limit: [] is not a whole number"),
         (
@@ -293,6 +300,23 @@ def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert sentence in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_levels_that_a_queue_does_not_tell_apart_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "schemes").mkdir()
+    (tmp_path / "schemes/mine.toml").write_text(
+        'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\nonly_simulated = true\n'
+        'levels = true\n[simulator]\nlike = "linux"\nqueue = { kind = "drop-tail", bytes = 150000 }\n'
+    )
+    done = subprocess.run(
+        command(tmp_path / "out", *FEW[:3], "--scheme", "mine"),
+        env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = "simulator.queue.kind: 'drop-tail' does not serve by level, so that levels = true has no effect: leave "
+    assert done.returncode == 2 and told in done.stderr
 
 
 def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path) -> None:

@@ -53,7 +53,8 @@ class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A published figure, with links of ``rate``: ``source`` says where its numbers are from and how they
+    """A file of plots/published/, yours in a folder of that name where you start from, is a published figure,
+    with links of ``rate``: ``source`` says where its numbers are from and how they
     were read, ``measured`` between what. A run at another rate has nothing of it, unless it ``stretches``,
     for the network alone decides its times: then these are stretched by the ratio of the rates.
 
