@@ -19,7 +19,7 @@ from qjump_mn.model import choices, defaults, places, units
 from qjump_mn.model.converting import convert
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
-from qjump_mn.model.topology import TopologySpec
+from qjump_mn.model.topology import LinkSpec, TopologySpec
 from qjump_mn.programs import registry
 
 GROUP = "qjump_mn.data"
@@ -227,7 +227,8 @@ def experiment(
     for setting in settings:
         _apply(plain, setting, where)
     if plain["topology"] != spec.topology:
-        plain["link"] = {**_link_of(plain["topology"]), **own_link}
+        link = convert({**_link_of(plain["topology"]), **own_link}, LinkSpec, f"{where}: link")
+        plain["link"] = msgspec.to_builtins(link, enc_hook=units.encode)
         for setting in (item for item in settings if item.startswith("link.")):
             _apply(plain, setting, where)
     _add_schemes(plain, bases)

@@ -33,8 +33,6 @@ _QUEUES: dict[str, type[Any]] = {
     "pie": qjump_sim.Pie,
     "dualpi2": qjump_sim.DualPi2,
 }
-_BY_LEVEL = ("priority", "wfq", "level-red", "time-aware")
-"""Of these, those that tell levels apart."""
 _PAUSES: dict[str, type[Any]] = {"pause": qjump_sim.Pause, "pfc": qjump_sim.Pfc}
 _CONGESTION: dict[str, Any] = {kind.__name__.lower(): kind for kind in typing.get_args(qjump_sim.Congestion)}
 _TRANSPORTS: dict[str, Any] = {"linux": qjump_sim.Transport.linux, "hadoop": qjump_sim.Transport.hadoop}
@@ -79,12 +77,6 @@ def scheme(arm: ArmPlan, topology: qjump_sim.network.Topology) -> qjump_sim.Sche
             "[simulator], such as  like = 'linux', or use --backend guest"
         )
     _check_transport(arm, where)
-    kind = spec.queue.get(_KIND)
-    if kind is not None and str(kind) not in _BY_LEVEL and arm.uses_levels and arm.qjump is None:
-        raise UsageError(
-            f"{where}.queue.kind: {kind!r} does not serve by level, so that levels = true has no effect: "
-            f"leave it out, or use one of {', '.join(_BY_LEVEL)}"
-        )
     try:
         made = _linux(arm, topology) if spec.like == _LINUX else qjump_sim.Scheme.named(spec.like, topology)
     except ValueError as error:

@@ -302,23 +302,6 @@ def test_a_scheme_that_the_simulator_has_not_is_refused_with_its_place(
     assert not (tmp_path / "out").exists()
 
 
-def test_levels_that_a_queue_does_not_tell_apart_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "schemes").mkdir()
-    (tmp_path / "schemes/mine.toml").write_text(
-        'label = "mine"\nabout = "mine"\nlook = { colour = "#123456", marker = "o" }\nonly_simulated = true\n'
-        'levels = true\n[simulator]\nlike = "linux"\nqueue = { kind = "drop-tail", bytes = 150000 }\n'
-    )
-    done = subprocess.run(
-        command(tmp_path / "out", *FEW[:3], "--scheme", "mine"),
-        env={**os.environ, "QJUMP_MN_PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    told = "simulator.queue.kind: 'drop-tail' does not serve by level, so that levels = true has no effect: leave "
-    assert done.returncode == 2 and told in done.stderr
-
-
 def test_a_scheme_of_ones_own_meets_the_others(tmp_path: Path) -> None:
     own = tmp_path / "schemes"
     own.mkdir()
