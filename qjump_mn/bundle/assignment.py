@@ -22,7 +22,7 @@ import msgspec
 
 from qjump_mn import session
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.model import loading, resolve
+from qjump_mn.model import loading, resolve, tables
 from qjump_mn.model.converting import convert
 from qjump_mn.model.differences import between
 from qjump_mn.model.plan import Plan
@@ -73,7 +73,7 @@ def differences(assigned: Assignment, manifest: Manifest, given: Mapping[str, An
     name = loading.experiment_called(assigned.experiment)
     preset = assigned.preset or loading.usual_preset(name, assigned.backend)
     spec, _ = loading.experiment(name, preset, list(assigned.settings), assigned.schemes)
-    loading.check_settings(
+    tables.check(
         spec, (one for one in assigned.free if one not in NUMBERS), f"assignment: free: experiment {name!r}"
     )
     expected = resolve.plan(
@@ -97,9 +97,6 @@ def _check(assigned: Assignment, plan: Plan) -> None:
     check_added(assigned.schemes, assigned.arms)
     session.check_plan(plan)
     session.backend_name(plan, assigned.backend)
-    dropped = [name for name in assigned.schemes if name not in {arm.scheme.name for arm in plan.arms_run}]
-    if dropped:
-        raise UsageError(f"assignment: schemes: no arm that is run has {dropped[0]!r}: leave it out")
 
 
 def _key(setting: str) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import msgspec
 import qjump_mn
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.model import choices, defaults, places, units
+from qjump_mn.model import choices, defaults, places, tables, units
 from qjump_mn.model.converting import convert
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
@@ -25,9 +24,6 @@ from qjump_mn.programs import registry
 GROUP = "qjump_mn.data"
 """Entry points of this group stand for packages of somebody else's that have experiments/, schemes/ or
 topologies/."""
-
-FREE = ("factors", "host_jitter_of", "queue", "host_queue", "pause", "transport")
-"""Tables that have what is put there; a backend knows what they may have."""
 
 ALL = "all"
 """In an experiment's place, every one."""
@@ -210,8 +206,8 @@ def experiment(
         raise UsageError(f"{where} has no preset {preset!r}: {choices.nearest(preset, list(table))}")
     changes = {key: value for key, value in table[preset].items() if key not in ("about", "without")}
     for entry in table[preset].get("without", ()):
-        _leave_out(raw, entry, f"{where}: presets.{preset}.without")
-    merge(raw, changes)
+        tables.leave_out(raw, entry, f"{where}: presets.{preset}.without")
+    tables.merge(raw, changes)
     own_link = dict(raw.get("link", {}))
     raw["link"] = {**_link_of(raw.get("topology")), **own_link}
     named = points(raw, where)
@@ -225,12 +221,12 @@ def experiment(
         return spec, named
     plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
     for setting in settings:
-        _apply(plain, setting, where)
+        tables.apply(plain, setting, where)
     if plain["topology"] != spec.topology:
         link = convert({**_link_of(plain["topology"]), **own_link}, LinkSpec, f"{where}: link")
         plain["link"] = msgspec.to_builtins(link, enc_hook=units.encode)
         for setting in (item for item in settings if item.startswith("link.")):
-            _apply(plain, setting, where)
+            tables.apply(plain, setting, where)
     _add_schemes(plain, bases)
     registry.check(_programs(plain))
     return convert(plain, ExperimentSpec, where), named
@@ -248,16 +244,6 @@ def _programs(raw: dict[str, Any]) -> Iterator[str]:
     for workload in workloads.values() if isinstance(workloads, dict) else ():
         if isinstance(workload, dict):
             yield str(workload.get("program"))
-
-
-def _leave_out(raw: dict[str, Any], entry: str, where: str) -> None:
-    """Take out what a preset has not, such as "arms.probe"; raise :class:`UsageError` if there is none."""
-    *folder, last = entry.split(".")
-    place: Any = raw
-    for part in folder:
-        place = place.get(part) if isinstance(place, dict) else None
-    if not isinstance(place, dict) or place.pop(last, None) is None:
-        raise UsageError(f"{where}: there is no {entry!r} to leave out")
 
 
 def points(raw: dict[str, Any], where: str) -> Points:
@@ -328,7 +314,7 @@ def _add_schemes(raw: dict[str, Any], known: dict[str, str]) -> dict[str, str]:
             found[name] = read("schemes", base)
             # A file's own mistakes are told with its name.
             convert(found[name], SchemeSpec, f"scheme {base!r}", path_of("schemes", base))
-            merge(found[name], changes.get(name, {}))
+            tables.merge(found[name], changes.get(name, {}))
     raw["schemes"] = found
     return bases
 
@@ -351,75 +337,7 @@ def varied(
                 f"{', '.join(SWEPT[:-1])} or {SWEPT[-1]}, or make a run for each value, as in "
                 f"-s {pattern}=ONE,OTHER"
             )
-        for key in _matching(plain, pattern) or [pattern]:
-            place, last = _place(plain, key, where)
+        for key in tables.matching(plain, pattern) or [pattern]:
+            place, last = tables.place_of(plain, key, where)
             place[last] = value
     return convert(plain, ExperimentSpec, where)
-
-
-def check_settings(spec: ExperimentSpec, keys: Iterable[str], where: str) -> None:
-    """Raise :class:`UsageError` unless each of ``keys`` is a setting of the experiment ``spec``."""
-    plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
-    for key in keys:
-        _place(plain, key, where)
-
-
-def _matching(plain: dict[str, Any], pattern: str) -> list[str]:
-    """The settings that ``pattern`` stands for, each ``*`` in it for any name."""
-    expression = re.compile(re.escape(pattern).replace(r"\*", r"[^.]+"))
-    return [path for path in _paths(plain) if expression.fullmatch(path)] if "*" in pattern else [pattern]
-
-
-def merge(base: dict[str, Any], changes: dict[str, Any]) -> None:
-    """Lay ``changes`` over ``base``, table by table."""
-    for key, value in changes.items():
-        if isinstance(value, dict) and isinstance(base.get(key), dict):
-            merge(base[key], value)
-        else:
-            base[key] = value
-
-
-def _apply(plain: dict[str, Any], setting: str, where: str) -> None:
-    key, equals, text = setting.partition("=")
-    key = key.strip()
-    if not equals or not key:
-        raise UsageError(f"-s {setting!r} is no setting: write key=value, such as -s link.rate=100Mbit")
-    place, last = _place(plain, key, where)
-    place[last] = _value(text.strip(), place.get(last))
-
-
-def _place(plain: dict[str, Any], key: str, where: str) -> tuple[dict[str, Any], str]:
-    """The table that holds the setting ``key``, and its last part."""
-    *folder, last = key.split(".")
-    place: Any = plain
-    for part in folder:
-        place = place.get(part) if isinstance(place, dict) else None
-    free = bool(folder) and folder[-1] in FREE
-    if not isinstance(place, dict) or (last not in place and not free):
-        raise UsageError(f"{where} has no setting {key!r}: {choices.nearest(key, _paths(plain))}")
-    if isinstance(place.get(last), dict):
-        within = next(iter(_paths(place[last], f"{key}.")), f"{key}.NAME")
-        raise UsageError(f"{where}: {key} is a table, no setting: set what is in it, such as {within}=VALUE")
-    return place, last
-
-
-def _value(text: str, before: Any) -> Any:
-    """What the user meant: text where text stood, else a TOML value, else text."""
-    if isinstance(before, str):
-        return text.strip("\"'")
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        if isinstance(before, list):
-            return [part for part in re.split(r"\s*,\s*", text) if part]
-        return text
-
-
-def _paths(plain: dict[str, Any], prefix: str = "") -> list[str]:
-    paths = []
-    for key, value in plain.items():
-        if isinstance(value, dict):
-            paths += _paths(value, f"{prefix}{key}.")
-        else:
-            paths.append(f"{prefix}{key}")
-    return paths

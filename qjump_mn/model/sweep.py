@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, units
+from qjump_mn.model import loading, tables, units
 
 MOST_RUNS = 100
 
@@ -35,9 +35,7 @@ def combinations(experiment: str, preset: str, settings: Sequence[str]) -> list[
 def _values(plain: dict[str, Any], setting: str) -> list[str]:
     """The setting with each of its values."""
     key, _, text = setting.partition("=")
-    place: Any = plain
-    for part in key.strip().split("."):
-        place = place.get(part) if isinstance(place, dict) else None
+    place = tables.at(plain, key.strip().split("."))
     is_single = isinstance(place, int | float) or (isinstance(place, str) and place and "," not in place)
     if not is_single:
         return [setting]
