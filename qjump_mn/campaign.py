@@ -14,7 +14,7 @@ from rich.text import Text
 
 from qjump_mn import comparison, costs, interrupts, session, uncut
 from qjump_mn.backends import registry
-from qjump_mn.errors import QJumpError, UsageError
+from qjump_mn.errors import BEGINS, QJumpError, UsageError
 from qjump_mn.model import choices, identity, loading
 from qjump_mn.model.plan import Plan
 from qjump_mn.results import directory, earlier, outcome, wording
@@ -219,7 +219,7 @@ def _done(task: Task, out: Console) -> Result:
         if interrupts.interruption(error):
             raise  # an error of the clean-up after Ctrl-C
         code, message = error.exit_code, str(error)
-        print(f"qjump-mn: {message}", file=sys.stderr)
+        print(f"{BEGINS}{message}", file=sys.stderr)
     return Result(task, code, message, run_directory, time.monotonic() - began)
 
 

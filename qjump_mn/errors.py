@@ -1,6 +1,8 @@
 """The errors a user may meet: each is one sentence (what, where, what to do) and an exit code."""
 
 import errno
+import shlex
+from pathlib import Path
 
 from qjump_mn.executor.errors import LostError, MachineError, QJumpError
 
@@ -11,6 +13,7 @@ __all__ = [
     "MachineError",
     "QJumpError",
     "UsageError",
+    "command",
     "error_of",
     "is_full",
     "last_words",
@@ -51,6 +54,11 @@ def error_of(exit_code: int) -> type[QJumpError]:
     """The error that ends a process with this exit code."""
     kinds = (UsageError, MachineError, InvalidRunError)
     return next((kind for kind in kinds if kind.exit_code == exit_code), LostError)
+
+
+def command(verb: str, run: Path) -> str:
+    """The command line to paste that does something with a run directory."""
+    return f"qjump-mn {verb} {shlex.quote(str(run))}"
 
 
 def is_full(error: BaseException) -> bool:

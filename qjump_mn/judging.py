@@ -16,25 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from qjump_mn import scratch
-from qjump_mn.errors import BEGINS, LostError, error_of
+from qjump_mn.errors import BEGINS, LostError, command, error_of
 from qjump_mn.leash import leashed
 from qjump_mn.results import directory
 
 
 def judge(run: Path, *, pdf: bool = False) -> int:
     """Judge the run directory and print its verdicts; return the exit code. With ``pdf`` a browser prints the
-    report. Raises :class:`LostError` where something killed it."""
+    report. Raises :class:`LostError` where something killed it, and what ended it as an error of its kind."""
     words = ["--pdf"] * pdf + ["--debug"] * ("--debug" in sys.argv)
     with judging(run, *words, stderr=subprocess.PIPE) as process:
         _, said = process.communicate()
     status, errors = process.returncode, said.decode(errors="replace")
+    last = re.search(rf"^{BEGINS}(.*)\Z", errors, re.MULTILINE | re.DOTALL)
+    sys.stderr.write(errors[: last.start()] if last else errors)
     if status < 0:
         raise LostError(
             f"{run}: its analysis was ended by {signal.Signals(-status).name}, perhaps for want of memory: "
-            f"run  qjump-mn report {run}"
+            f"run  {command('report', run)}"
         )
-    last = re.search(rf"^{BEGINS}(.*)\Z", errors, re.MULTILINE | re.DOTALL)
-    sys.stderr.write(errors[: last.start()] if last else errors)
     if last:
         raise error_of(status)(last[1].strip())
     return status

@@ -11,7 +11,7 @@ if __name__ == "__main__":
     environment.ensure()
 
 from qjump_mn import commands, scratch
-from qjump_mn.errors import UsageError, last_words
+from qjump_mn.errors import BEGINS, UsageError, last_words
 from qjump_mn.model import choices, loading
 from qjump_mn.output import accept_everything, err
 
@@ -49,7 +49,7 @@ def main() -> None:
         if isinstance(error, SystemExit) or "--debug" in sys.argv:
             raise
         sentence, code = last_words(error)
-        err.print(f"qjump-mn: {sentence}", markup=False)
+        err.print(f"{BEGINS}{sentence}", markup=False)
         sys.exit(code)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from qjump_mn import __version__, own, scratch, session
-from qjump_mn.errors import LostError, UsageError
+from qjump_mn.errors import LostError, UsageError, command
 from qjump_mn.model import choices
 from qjump_mn.model.plan import Trial
 from qjump_mn.results import contents, directory
@@ -69,7 +69,7 @@ def _chosen(run: RunDirectory, manifest: Manifest, arms: Sequence[str], sample: 
     ]
     if not done:
         which = f" of {', '.join(arms)}" if arms else ""
-        raise UsageError(f"{run.path}: no trial{which} is done: run  qjump-mn resume {run.path}  first")
+        raise UsageError(f"{run.path}: no trial{which} is done: run  {command('resume', run.path)}  first")
     if not sample or sample >= len(done):
         return done
     # Whoever made the run must not know beforehand which they will be.

@@ -38,14 +38,14 @@ class Point(NamedTuple):
 
 
 class Formula:
-    """An expression over a plan, at a point of its sweep if it names a series; ``arms`` are what it needs."""
+    """An expression over a plan, at a point of its sweep if it names a series; ``arms`` are what it needs,
+    and ``measures`` what it names of them, "arm.workload.measure"."""
 
     def __init__(self, parsed: Expression, point: Point | None) -> None:
         self._expression, self._point = parsed, point
-        self.arms = tuple(dict.fromkeys(_arm_name(path, point) for path in parsed.names if len(path) > 1))
-        self.measures = tuple(
-            ".".join((_arm_name(path, point), *path[1:])) for path in parsed.names if len(path) > 1
-        )
+        paths = [(_arm_name(path, point), *path[1:]) for path in parsed.names if len(path) > 1]
+        self.arms = tuple(dict.fromkeys(arm for arm, *_ in paths))
+        self.measures = tuple(map(".".join, paths))
 
     def number(self, measured: Measured, constants: Mapping[str, float]) -> float | None:
         """The value for one seed, or None where it is undefined."""

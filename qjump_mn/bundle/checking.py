@@ -19,7 +19,7 @@ from rich.text import Text
 
 from qjump_mn import scratch, session, verification
 from qjump_mn.bundle import archive, assignment
-from qjump_mn.errors import InvalidRunError, LostError, UsageError
+from qjump_mn.errors import BEGINS, InvalidRunError, LostError, UsageError
 from qjump_mn.judging import judging
 from qjump_mn.results import contents, directory, manifest, outcome, wording
 from qjump_mn.results.manifest import Manifest
@@ -191,4 +191,4 @@ def _analyse(run: Path) -> None:
         _, errors = process.communicate()
     if not (run / outcome.NAME).is_file():
         last = errors.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {process.returncode}"]
-        raise LostError(plain(f"the run cannot be judged: {last[0].removeprefix('qjump-mn: ')}"))
+        raise LostError(plain(f"the run cannot be judged: {last[0].removeprefix(BEGINS)}"))

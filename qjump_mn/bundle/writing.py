@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from qjump_mn import own
 from qjump_mn.bundle import archive, crate
-from qjump_mn.errors import UsageError
+from qjump_mn.errors import UsageError, command
 from qjump_mn.report import written
 from qjump_mn.results import contents, directory, outcome
 
@@ -26,9 +25,7 @@ def write(path: Path, target: Path | None = None) -> Path:
     if changed := contents.discrepancies(run.path, told):
         raise UsageError(f"{run.path} is not as its trials left it: {changed[0]}")
     if lacking := contents.unmarked(run.path, told):
-        raise UsageError(
-            f"{run.path}: {lacking[0]}: run  qjump-mn resume {shlex.quote(str(run.path))}  first"
-        )
+        raise UsageError(f"{run.path}: {lacking[0]}: run  {command('resume', run.path)}  first")
     files: dict[str, Path | bytes] = {name: run.path / name for name in contents.hashes(run.path)}
     marks = (f"{contents.TRIALS}/{trial.name}/{contents.MARK}" for trial in told.plan.trials())
     figures = (file for drawing in judged.drawings for file in drawing.files.values())

@@ -3,7 +3,6 @@ nothing else."""
 
 from __future__ import annotations
 
-import shlex
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from qjump_mn.errors import UsageError, reason_of
+from qjump_mn.errors import UsageError, command, reason_of
 from qjump_mn.results import bootstrap
 from qjump_mn.results.manifest import write_atomically
 
@@ -214,13 +213,12 @@ def read(folder: Path) -> Outcome:
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Outcome)
     except FileNotFoundError:
-        how = f"run  qjump-mn report {shlex.quote(str(folder))}  first"
-        raise UsageError(f"{folder} has no {NAME}: {how}") from None
+        raise UsageError(f"{folder} has no {NAME}: run  {command('report', folder)}  first") from None
     except OSError as error:
         raise UsageError(f"{folder / NAME} cannot be read: {reason_of(error)}") from None
     except msgspec.DecodeError as error:
         what = f"{folder / NAME} is not of this version: {error}"
-        raise UsageError(f"{what}: run  qjump-mn report {folder}  again") from None
+        raise UsageError(f"{what}: run  {command('report', folder)}  again") from None
 
 
 def write(folder: Path, outcome: Outcome) -> None:

@@ -305,13 +305,13 @@ def _value(where: str, value: Setting, kinds: tuple[Any, ...], link: Link) -> An
         raise _wrong(where, value, kinds)
     if not isinstance(value, str):
         return value
-    if limit and value == "buffer":
+    if value == "buffer":
         return qjump_sim.Packets(link.buffer_bytes // link.mtu_bytes)
-    if limit and value == _BUFFER_BYTES:
+    if value == _BUFFER_BYTES:
         return link.buffer_bytes
-    if limit and (packets := re.fullmatch(r"([0-9]+)pkt", value)):
+    if packets := re.fullmatch(r"([0-9]+)pkt", value):
         return qjump_sim.Packets(int(packets[1]))
-    if limit and (share := re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)% of buffer", value)):
+    if share := re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)% of buffer", value):
         return qjump_sim.Packets(
             round(float(share[1]) / 100 * link.buffer_bytes / theory.frame_bytes(link.mtu_bytes))
         )
