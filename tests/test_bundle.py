@@ -143,7 +143,14 @@ def test_a_users_own_files_go_with_their_run_as_they_were(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: RunDirectory
 ) -> None:
     mine, ping = tmp_path / "experiments/fig3a.toml", tmp_path / "programs/ping"
-    for path in (mine, ping / "program.py", ping / "guest/part.py", ping / "__pycache__/program.pyc"):
+    published = f"plots/published/{run.manifest.plan.figure.published[0]}.toml"
+    for path in (
+        mine,
+        tmp_path / published,
+        ping / "program.py",
+        ping / "guest/part.py",
+        ping / "__pycache__/program.pyc",
+    ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("# qjump_mn: mine\n")
     monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path))
@@ -155,6 +162,7 @@ def test_a_users_own_files_go_with_their_run_as_they_were(
     assert there["own/experiments/fig3a.toml"] == b"# qjump_mn: mine\n"
     assert sorted(name for name in there if name.startswith("own/")) == [
         "own/experiments/fig3a.toml",
+        f"own/{published}",
         "own/programs/ping/guest/part.py",
         "own/programs/ping/program.py",
     ]

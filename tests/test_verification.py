@@ -70,8 +70,11 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> Repeating:
 @pytest.fixture
 def run(tmp_path: Path, backend: Repeating) -> RunDirectory:
     """A run of two arms and two seeds, as the backend makes it."""
-    plan = resolve.plan("fig3a", "smoke", [], replicates=2, only=["idle", "qjump"])
-    made = synthetic.create(tmp_path, plan)
+    return done(tmp_path, resolve.plan("fig3a", "smoke", [], replicates=2, only=["idle", "qjump"]))
+
+
+def done(folder: Path, plan: Plan) -> RunDirectory:
+    made = synthetic.create(folder, plan)
     made.enter_machine({"image": "0"})
     for trial in plan.trials():
         fill(made.prepare(trial.name), trial)
@@ -83,6 +86,28 @@ def said(run: RunDirectory, *, arms: tuple[str, ...] = (), sample: int = 0) -> t
     text = io.StringIO()
     code = verify(run.path, Console(file=text, width=400), arms=arms, sample=sample)
     return code, text.getvalue()
+
+
+def test_a_file_of_ones_own_that_has_changed_since_is_named(
+    run: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, mine = run.path / "own/experiments/fig3a.toml", tmp_path / "mine/experiments/fig3a.toml"
+    for path in (kept, mine):
+        path.parent.mkdir(parents=True)
+        path.write_text("# as it was\n")
+    monkeypatch.setenv("QJUMP_MN_PATH", str(tmp_path / "mine"))
+    assert "is not what it was" not in said(run)[1]
+    mine.write_text("# changed\n")
+    assert f"{mine} is not what it was when the run began: see {kept}\n" in said(run)[1]
+
+
+def test_a_series_stands_for_its_arms(tmp_path: Path, backend: Repeating) -> None:
+    plan = resolve.plan("fig10", "smoke", [])
+    made = done(tmp_path, plan)
+    series = next(arm.series for arm in plan.arms if arm.series)
+    assert said(made, arms=(series,))[0] == 0
+    named = {trial.name for trial in plan.trials() if trial.arm.series == series}
+    assert set(backend.ran) == named and len(named) > 1
 
 
 def test_a_run_that_nobody_touched_is_identical(run: RunDirectory, backend: Repeating) -> None:
