@@ -3,6 +3,7 @@
 
 pub(crate) mod error;
 pub(crate) mod event;
+pub(crate) mod fetch;
 pub(crate) mod mrg;
 pub(crate) mod quantiles;
 pub(crate) mod rng;

@@ -63,6 +63,26 @@ impl Chunk {
     }
 }
 
+/// Two digits of a time in its bucket.
+const LOW: usize = 1 << 7;
+const HIGH: usize = 1 << (SHIFT - 7);
+
+fn lower(event: u64) -> usize {
+    (event >> 32) as usize % LOW
+}
+
+fn upper(event: u64) -> usize {
+    (event >> 32) as usize / LOW % HIGH
+}
+
+/// Of how many have each digit, how many have it or a lower one; returns how many there are.
+fn sum_up(counts: &mut [u32]) -> usize {
+    counts.iter_mut().fold(0, |sum, count| {
+        *count += sum;
+        *count
+    }) as usize
+}
+
 /// A queue of events in the order of time and, at the same time, of pushing.
 #[derive(Debug)]
 pub struct Wheel {
@@ -71,6 +91,8 @@ pub struct Wheel {
     /// Packed events of the open bucket, sorted; those before `done` have been taken.
     open: Vec<u64>,
     done: usize,
+    /// Events of a bucket of several chunks, half sorted.
+    half: Vec<u64>,
     /// Of each bucket, its newest chunk; a bit of `occupied` says that there is one.
     heads: Box<[u32; BUCKETS]>,
     occupied: Box<[u64; BUCKETS / 64]>,
@@ -95,6 +117,7 @@ impl Wheel {
             turn: 0,
             open: Vec::new(),
             done: 0,
+            half: Vec::new(),
             heads: vec![NONE; BUCKETS].try_into().expect("as many"),
             occupied: Box::new([0; BUCKETS / 64]),
             chunks: Vec::new(),
@@ -229,18 +252,40 @@ impl Wheel {
         self.open.first().copied()
     }
 
-    /// Opens a bucket of several chunks.
+    /// Opens a bucket of several chunks. Its events are sorted by the digits of their times, the lowest first; each pass goes from the
+    /// newest to the oldest, as chunks are chained, and fills places from the last, so that the order of pushing stays.
     #[inline(never)]
-    fn open_chain(&mut self, mut at: u32) {
+    fn open_chain(&mut self, head: u32) {
+        let (mut low, mut high) = ([0u32; LOW], [0u32; HIGH]);
+        let mut at = head;
+        while let Some(chunk) = self.chunks.get(at as usize) {
+            for &event in &chunk.events[..chunk.len as usize] {
+                low[lower(event)] += 1;
+                high[upper(event)] += 1;
+            }
+            at = chunk.next;
+        }
+        let all = sum_up(&mut low);
+        sum_up(&mut high);
+        self.half.resize(all, 0);
+        self.open.resize(all, 0);
+        at = head;
         while at != NONE {
             let chunk = &mut self.chunks[at as usize];
-            self.open.extend(chunk.events[..chunk.len as usize].iter().rev());
+            for &event in chunk.events[..chunk.len as usize].iter().rev() {
+                let place = &mut low[lower(event)];
+                *place -= 1;
+                self.half[*place as usize] = event;
+            }
             let next = std::mem::replace(&mut chunk.next, self.free);
             self.free = at;
             at = next;
         }
-        self.open.reverse();
-        self.open.sort_by_key(|e| e >> 32);
+        for &event in self.half.iter().rev() {
+            let place = &mut high[upper(event)];
+            *place -= 1;
+            self.open[*place as usize] = event;
+        }
     }
 
     /// How many buckets ahead the next one with an event is.

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::core::event::{EMIT, HAND_OVER, RELEASE, START};
+use crate::core::fetch::fetch;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::host::admission::Admission;
@@ -215,6 +216,14 @@ impl Hosts {
         match flow.checked_sub(self.sockets.first()) {
             Some(channel) => self.sockets.sender(channel),
             None => self.sources[flow as usize].sender(),
+        }
+    }
+
+    /// Asks for a flow's memory.
+    #[inline]
+    pub fn fetch(&self, flow: u32) {
+        if let Some(flow) = self.flows.get(flow as usize) {
+            fetch(flow);
         }
     }
 

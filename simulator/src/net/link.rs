@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::core::error::{Error, Result};
+use crate::core::fetch::fetch;
 use crate::core::rng::Rng;
 use crate::core::time::{ps_per_byte, Ps};
 use crate::net::equipment::Equipment;
@@ -322,6 +323,27 @@ impl Links {
             watch[number as usize].begun += bytes;
         }
         Some(Departure { handle, arrival: free + class.delay, next: link.waiting.then_some(free) })
+    }
+
+    /// Asks for the queue of a departure event to come, of which only the link's number is in range.
+    #[inline]
+    pub fn fetch(&self, index: u32) {
+        if let Some(queue) = self.queue_of(index) {
+            fetch(queue);
+        }
+    }
+
+    /// Asks for what that queue will send, which lies beside others' packets.
+    #[inline]
+    pub fn fetch_next(&self, index: u32, pool: &Pool) {
+        if let Some(queue) = self.queue_of(index) {
+            queue.fetch(pool);
+        }
+    }
+
+    #[inline]
+    fn queue_of(&self, index: u32) -> Option<&Discipline> {
+        self.places.get(index as usize).and_then(|&place| self.queued.get(place as usize))
     }
 
     /// The port of a link, where all links have one.

@@ -3,6 +3,7 @@
 
 use crate::core::error::{Error, Result};
 use crate::core::event::{ARRIVE, CHANGE, DEPART, INDEX, TOLD, WAKE};
+use crate::core::fetch::fetch;
 use crate::core::time::Ps;
 use crate::core::wheel::Wheel;
 use crate::net::equipment::Equipment;
@@ -13,8 +14,11 @@ use crate::net::stats::{End, PortResult};
 use crate::net::topology::{Change, Node, Topology};
 use crate::packet::{Kind, Pool, KINDS, STAMPS};
 
-/// So many events ahead packets are fetched: 10 % less time a hop on 10,000 hosts, no other on 144.
+/// So many events ahead the memory is asked for that an event needs, and then what is known by that memory.
+const LATER: usize = 16;
 const SOON: usize = 8;
+/// Hosts from which that pays: a quarter less time a hop with priorities on 10,000, some hundredths more on 144.
+const LARGE: u32 = 4_096;
 
 /// What a network counts.
 #[derive(Debug, Default)]
@@ -45,6 +49,8 @@ pub(crate) struct Network {
     pub links: Links,
     routes: Routes,
     pub passed: Passed,
+    /// Its memory does not stay in a processor's nearer caches.
+    large: bool,
     /// Of which cables fail.
     changing: Option<Box<Topology>>,
     /// Packets dropped in the network, of which whoever had it do something takes care at once.
@@ -73,16 +79,38 @@ impl Network {
             links: Links::new(topology, equipment, seed, watched)?,
             routes: Routes::new(topology, routing),
             passed: Passed::default(),
+            large: topology.hosts() >= LARGE,
             changing: (!topology.changes.is_empty()).then(|| Box::new(topology.clone())),
             lost: Vec::new(),
         })
     }
 
-    /// Reads a packet some events before its arrival, so that its memory is near by then: the load overlaps with the events between.
+    /// Asks for what events to come will need; returns the flow of a packet that will be at its host soon.
     #[inline]
-    pub fn fetch(&self) {
-        if let Some(soon) = self.wheel.ahead(SOON).filter(|what| what >> INDEX == ARRIVE) {
-            std::hint::black_box(self.pool.get(soon).link);
+    pub fn fetch(&self) -> Option<u32> {
+        if !self.large {
+            return None;
+        }
+        let index = |what: u32| what & ((1 << INDEX) - 1);
+        if let Some(later) = self.wheel.ahead(LATER) {
+            match later >> INDEX << INDEX {
+                ARRIVE => fetch(self.pool.get(index(later))),
+                DEPART => self.links.fetch(index(later)),
+                _ => {}
+            }
+        }
+        let soon = self.wheel.ahead(SOON)?;
+        match soon >> INDEX << INDEX {
+            ARRIVE => {
+                let packet = self.pool.get(index(soon));
+                fetch(&self.links.all[packet.link as usize]);
+                self.routes.leads_to_host(packet.link).then_some(packet.flow)
+            }
+            DEPART => {
+                self.links.fetch_next(index(soon), &self.pool);
+                None
+            }
+            _ => None,
         }
     }
 

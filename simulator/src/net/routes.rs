@@ -75,6 +75,11 @@ impl Routes {
         self.hosts + host
     }
 
+    /// Whether a host is at the link's end.
+    pub fn leads_to_host(&self, link: u32) -> bool {
+        (self.hosts..2 * self.hosts).contains(&link)
+    }
+
     /// Links of cables between switches, one direction each, that have failed are not taken any more.
     pub fn avoid(&mut self, topology: &Topology, failed: &[u32]) {
         self.paths = Paths::Graph(Shortest::new(topology, failed));

@@ -22,13 +22,16 @@ impl Chain {
     }
 
     #[inline]
+    pub fn first(self) -> Option<u32> {
+        self.first.checked_sub(1)
+    }
+
+    #[inline]
     pub fn push(&mut self, handle: u32, pool: &mut Pool) {
         let new = handle + 1;
-        *pool.beside(handle) = self.last;
-        match self.last {
-            NONE => self.first = new,
-            last => *pool.beside(last - 1) ^= new,
-        }
+        *pool.beside(new) = self.last;
+        *pool.beside(self.last) ^= new;
+        self.first = if self.last == NONE { new } else { self.first };
         self.last = new;
     }
 
@@ -48,7 +51,7 @@ impl Chain {
         let (mut before, mut at) = (NONE, self.first);
         std::iter::from_fn(move || {
             let handle = at.checked_sub(1)?;
-            (before, at) = (at, pool.besides(handle) ^ before);
+            (before, at) = (at, pool.besides(at) ^ before);
             Some(handle)
         })
     }
@@ -58,11 +61,9 @@ impl Chain {
 #[inline]
 fn take(end: &mut u32, other: &mut u32, pool: &mut Pool) -> Option<u32> {
     let handle = end.checked_sub(1)?;
-    let next = *pool.beside(handle);
-    match next {
-        NONE => *other = NONE,
-        next => *pool.beside(next - 1) ^= handle + 1,
-    }
+    let next = *pool.beside(*end);
+    *pool.beside(next) ^= *end;
+    *other = if next == NONE { NONE } else { *other };
     *end = next;
     Some(handle)
 }

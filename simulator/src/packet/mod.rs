@@ -4,6 +4,7 @@
 pub(crate) mod chain;
 pub(crate) mod counts;
 
+use crate::core::fetch::fetch;
 use crate::core::time::Ps;
 
 /// What a packet is.
@@ -153,12 +154,19 @@ impl Packet {
 }
 
 /// All packets; handles of those that are gone are used again, the latest first, so that few cache lines are touched.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pool {
     packets: Vec<Packet>,
-    /// By handle, of those that wait in a [`chain::Chain`]: what stands before and after them.
+    /// By handle and one, of those that wait in a [`chain::Chain`]: what stands before and after them. The first is nobody's, so that
+    /// ends of chains need no case of their own.
     besides: Vec<u32>,
     free: Vec<u32>,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Pool { packets: Vec::new(), besides: vec![0], free: Vec::new() }
+    }
 }
 
 impl Pool {
@@ -187,13 +195,19 @@ impl Pool {
     }
 
     #[inline]
-    fn besides(&self, handle: u32) -> u32 {
-        self.besides[handle as usize]
+    pub fn fetch(&self, handle: u32) {
+        fetch(&self.packets[handle as usize]);
+        fetch(&self.besides[handle as usize + 1]);
     }
 
     #[inline]
-    fn beside(&mut self, handle: u32) -> &mut u32 {
-        &mut self.besides[handle as usize]
+    fn besides(&self, place: u32) -> u32 {
+        self.besides[place as usize]
+    }
+
+    #[inline]
+    fn beside(&mut self, place: u32) -> &mut u32 {
+        &mut self.besides[place as usize]
     }
 
     #[inline]

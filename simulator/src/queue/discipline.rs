@@ -89,6 +89,14 @@ impl Discipline {
         }
     }
 
+    /// Asks for the memory of what is sent next, if this queue tells at once which it is.
+    #[inline]
+    pub fn fetch(&self, pool: &Pool) {
+        if let Discipline::Priority(queue) = self {
+            queue.fetch(pool);
+        }
+    }
+
     /// All that waits goes to `lost`.
     pub fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
         let mut at = now;

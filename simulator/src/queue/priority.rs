@@ -67,12 +67,18 @@ impl Bands {
     /// Counts a packet out that has been taken from its band.
     #[inline]
     fn without(&mut self, band: u32, handle: u32, pool: &Pool) -> u32 {
-        if self.lines[band as usize].is_empty() {
-            self.occupied &= !(1 << band);
-        }
+        self.occupied &= !(u32::from(self.lines[band as usize].is_empty()) << band);
         self.packets -= 1;
         self.bytes -= u64::from(pool.get(handle).bytes);
         handle
+    }
+
+    /// Asks for the memory of the packet to be sent next.
+    #[inline]
+    pub fn fetch(&self, pool: &Pool) {
+        if let Some(first) = self.lines.get(self.occupied.trailing_zeros() as usize).and_then(|line| line.first()) {
+            pool.fetch(first);
+        }
     }
 
     pub fn bytes(&self) -> u64 {

@@ -164,7 +164,9 @@ impl Simulation {
             };
             network.now = event.time;
             *events += 1;
-            network.fetch();
+            if let Some(flow) = network.fetch() {
+                hosts.fetch(flow);
+            }
             let index = event.what & ((1 << INDEX) - 1);
             match event.what & !((1 << INDEX) - 1) {
                 ARRIVE if !arrive(network, hosts, index) => {}
