@@ -16,6 +16,8 @@ use crate::core::time::Ps;
 const SHIFT: u32 = 15;
 /// One turn is 268 us, longer than the published minimal retransmission timeout of 200 us.
 const BUCKETS: usize = 1 << 13;
+/// So many events are moved for one that is pushed among them.
+const ROOM: usize = 64;
 const NONE: u32 = u32::MAX;
 
 /// What happens when: `what` is the engine's.
@@ -91,6 +93,9 @@ pub struct Wheel {
     /// Packed events of the open bucket, sorted; those before `done` have been taken.
     open: Vec<u64>,
     done: usize,
+    /// Events that came into the open bucket when it had many: by time and, at one time, in the order of pushing.
+    late: BinaryHeap<Reverse<(u64, u32)>>,
+    late_pushed: u32,
     /// Events of a bucket of several chunks, half sorted.
     half: Vec<u64>,
     /// Of each bucket, its newest chunk; a bit of `occupied` says that there is one.
@@ -117,6 +122,8 @@ impl Wheel {
             turn: 0,
             open: Vec::new(),
             done: 0,
+            late: BinaryHeap::new(),
+            late_pushed: 0,
             half: Vec::new(),
             heads: vec![NONE; BUCKETS].try_into().expect("as many"),
             occupied: Box::new([0; BUCKETS / 64]),
@@ -135,14 +142,24 @@ impl Wheel {
         if ahead.wrapping_sub(1) < BUCKETS as u64 - 1 {
             self.push_bucket(time, what);
         } else if ahead == 0 {
-            let rest = &self.open[self.done..];
-            let event = pack(time, what);
-            let at = self.done + rest.partition_point(|e| e >> 32 <= event >> 32);
-            self.open.insert(at, event);
+            self.push_open(pack(time, what));
         } else {
             assert!(ahead < 1 << 63, "an event is pushed into the past");
             self.far.push(Reverse((time, self.far_pushed, what)));
             self.far_pushed += 1;
+        }
+    }
+
+    /// Adds an event to the open bucket: into its place, or where too many would have to make room to those that come late.
+    #[inline]
+    fn push_open(&mut self, event: u64) {
+        let rest = &self.open[self.done..];
+        if rest.len() > ROOM || !self.late.is_empty() {
+            self.late.push(Reverse((event >> 32 << 32 | u64::from(self.late_pushed), event as u32)));
+            self.late_pushed += 1;
+        } else {
+            let at = self.done + rest.partition_point(|e| e >> 32 <= event >> 32);
+            self.open.insert(at, event);
         }
     }
 
@@ -180,6 +197,11 @@ impl Wheel {
     /// Takes the next event if it happens at `last` or before.
     #[inline]
     pub fn pop_until(&mut self, last: Ps) -> Option<Event> {
+        if !self.late.is_empty() {
+            if let Some(event) = self.next_late() {
+                return self.pop_late(event, last);
+            }
+        }
         let event = match self.open.get(self.done) {
             Some(&event) => event,
             None => self.open_next(last)?,
@@ -192,10 +214,29 @@ impl Wheel {
         Some(Event { time, what: event as u32 })
     }
 
+    /// The first of those that came late, if it is before all others: of equal times the open bucket's were pushed before.
+    fn next_late(&self) -> Option<Event> {
+        let &Reverse((key, what)) = self.late.peek()?;
+        let first = self.open.get(self.done).is_none_or(|event| key >> 32 < event >> 32);
+        first.then_some(Event { time: self.turn << SHIFT | key >> 32, what })
+    }
+
+    #[inline(never)]
+    fn pop_late(&mut self, event: Event, last: Ps) -> Option<Event> {
+        if event.time > last {
+            return None;
+        }
+        self.late.pop();
+        Some(event)
+    }
+
     /// The next event, which stays the next. It opens no bucket: what does is compiled into its only caller, 4 % of all instructions.
     #[inline(never)]
     pub fn peek(&self) -> Option<Event> {
         let at = |turn: u64, packed: u64| Event { time: turn << SHIFT | packed >> 32, what: packed as u32 };
+        if let Some(event) = self.next_late() {
+            return Some(event);
+        }
         if let Some(&event) = self.open.get(self.done) {
             return Some(at(self.turn, event));
         }
@@ -236,6 +277,7 @@ impl Wheel {
         self.turn = turn;
         self.open.clear();
         self.done = 0;
+        self.late_pushed = 0;
         self.bring_near();
         let bucket = turn as usize % BUCKETS;
         self.occupied[bucket / 64] &= !(1 << (bucket % 64));
@@ -319,7 +361,8 @@ impl Wheel {
                 .flat_map(|chunk| chunk.events[..chunk.len as usize].iter())
         });
         let near = chains.chain(&self.open[self.done..]).map(|&event| event as u32);
-        near.chain(self.far.iter().map(|Reverse((_, _, what))| *what))
+        let late = self.late.iter().map(|Reverse((_, what))| *what);
+        near.chain(late).chain(self.far.iter().map(|Reverse((_, _, what))| *what))
     }
 }
 
@@ -328,9 +371,20 @@ mod tests {
     use super::*;
     use crate::core::rng::Rng;
 
-    /// Beside a sorted set with sequence numbers, over gaps from the same picosecond to beyond a turn.
+    /// Gaps from the same picosecond to beyond a turn.
     #[test]
     fn order_is_time_then_pushing() {
+        beside_a_set(&[1, 3, 1 << 13, 1 << 20, 1 << 28, 1 << 30, 1 << 34]);
+    }
+
+    /// Thousands of events in each bucket, many at one time, and many that are pushed into the open one.
+    #[test]
+    fn the_order_is_the_same_in_full_buckets() {
+        beside_a_set(&[1, 1 << 8, 1 << 13, 1 << SHIFT, 1 << 16]);
+    }
+
+    /// Beside a sorted set with sequence numbers.
+    fn beside_a_set(reaches: &[u64]) {
         let mut rng = Rng::new(7, 0);
         let mut wheel = Wheel::new();
         let mut model = std::collections::BTreeSet::new();
@@ -339,16 +393,15 @@ mod tests {
             // Half of the rounds mostly push, half mostly drain, so that the wheel runs empty now and then.
             let push = rng.below(100) < if round % 20_000 < 10_000 { 60 } else { 40 };
             if push {
-                let reach = [1, 3, 1 << 13, 1 << 20, 1 << 28, 1 << 30, 1 << 34];
-                let far = rng.below(7) as usize;
-                let gap = rng.below(reach[far]);
+                let reach = reaches[rng.below(reaches.len() as u64) as usize];
+                let gap = rng.below(reach);
                 // Multiples of 4096 ps, so that many events share a time.
                 let time = now + if rng.below(2) == 0 { gap } else { gap & !4095 };
                 wheel.push(time, pushed);
                 model.insert((time, pushed));
                 pushed += 1;
             } else {
-                let last = now + rng.below(1 << 30);
+                let last = now + rng.below(reaches[reaches.len() - 1].min(1 << 30));
                 let due = model.first().copied().filter(|k| k.0 <= last);
                 let got = wheel.pop_until(last).map(|e| (e.time, e.what));
                 assert_eq!(got, due, "round {round}");
