@@ -21,8 +21,10 @@ from bench import (
     cores,
     fat_tree,
     figures,
+    growth,
     manual,
     marks,
+    permutation,
     qdisc,
     readme,
     reference,
@@ -35,6 +37,7 @@ from qjump_mn.model import identity, loading, resolve
 from qjump_mn.programs import registry
 from qjump_mn.results import outcome
 from qjump_mn.results.manifest import write
+from qjump_mn.toolbox import simulator as built
 from tests import synthetic
 
 DOCUMENT = "# Head\n\n<!-- bench/cost begin -->\nold\n\nlines\n<!-- bench/cost end -->\n\ntail\n"
@@ -78,6 +81,8 @@ def test_a_document_without_both_marks_stays_as_it_is(which: str, tmp_path: Path
         ("simulator-speed.md", "simulator"),
         ("simulator-speed.md", "fat-tree"),
         ("simulator-speed.md", "cores"),
+        ("simulator-speed.md", "growth"),
+        ("simulator-speed.md", "permutation"),
         ("simulator-ns3.md", "ns3"),
         ("debug-kernel.md", "debug-suite"),
         ("debug-kernel.md", "torture"),
@@ -171,6 +176,38 @@ def test_a_window_lasts_as_long_as_its_busiest_core() -> None:
     assert cores.busiest(hops, window, np.array([0, 0, 0])) == 6, "one core does all"
     assert cores.busiest(hops, window, np.array([0, 1, 1])) == 2 + 1 + 2
     assert cores.busiest(hops, window, np.array([1, 0, 2])) == 2 + 1 + 2, "whichever core has them"
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator's package."""
+    monkeypatch.syspath_prepend(str(built.package()))
+
+
+@pytest.mark.usefixtures("simulated")
+def test_growth_is_of_what_the_longer_run_has_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    fabric = cores.fabric_of(2, 4, 2)
+    (_, before), (_, after) = (growth.timed("dctcp", fabric, 12, stop) for stop in (4, 12))
+    assert 0 < before < after / 2, "packet-hops by 4 and 12 ms"
+
+    def timed(_scheme: str, _fabric: object, until: int, stop: int) -> tuple[float, int]:
+        return (1.5, 3000) if stop == until else (1.0, 1000)
+
+    monkeypatch.setattr(growth, "timed", timed)
+    assert growth.cost("dctcp", fabric, 12) == 0.5e9 / 2000
+    rows = [growth.row("DCTCP", [40.0, 44.4, 60.0])]
+    assert growth.table(rows).endswith("| DCTCP | 40 ns | 44 ns | 60 ns | 1.50 |")
+
+
+@pytest.mark.usefixtures("simulated")
+@pytest.mark.parametrize("name", permutation.SCHEMES)
+def test_all_hosts_of_a_permutation_send_and_get(name: str) -> None:
+    run = permutation.measured(4, name)
+    assert run.hosts == 16
+    assert 0.16 < run.last < 1, "2 MB at 100 Gb/s, and not at 20"
+    packets = permutation.SIZE // permutation.PACKET
+    assert run.hops >= run.hosts * packets * 2 * 2, "every packet and its ACK cross two links"
+    assert permutation.row(name, run).startswith(f"| {permutation.SCHEMES[name]} | 16 | ")
 
 
 def test_racks_side_by_side_share_a_core() -> None:

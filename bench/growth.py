@@ -1,0 +1,102 @@
+"""How the simulator's cost of a packet-hop grows with the network: leaf-spine networks of 144, 1,008 and
+10,000 hosts with Figure 9's cables, every scheme. Prints a Markdown table.
+
+    python bench/growth.py [--write]
+
+A run ends once the network carries a steady load, another some milliseconds later. What the second takes
+more is divided by the packet-hops that it has more; of several such pairs, in turn with those of the other
+networks, the least counts. `--write` replaces the table between the two marks in docs/simulator-speed.md.
+Takes ten minutes of a quiet machine.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from bench import machine, marks
+from bench.cores import fabric_of
+from bench.simulator import DOCUMENT
+from qjump_mn.toolbox import simulator
+
+if TYPE_CHECKING:
+    from qjump_sim import LeafSpine
+
+FABRICS = ((9, 16, 4, 60), (42, 24, 6, 16), (250, 40, 10, 11))
+"""Racks, hosts of each, spines, and when the second run ends, in milliseconds."""
+STEADY = 8
+"""When the first run ends, in milliseconds: a flow takes 1.3 of them at the rate of its link."""
+SCHEMES = {
+    "dctcp": "DCTCP",
+    "tcp": "TCP",
+    "pfabric": "pFabric",
+    "qjump-script": "priorities and QJump's limiters by flow",
+    "qjump-paper": "priorities and QJump's limiters by host",
+    "swift": "Swift",
+    "homa": "Homa",
+}
+LOAD, ROUNDS = 0.5, 2
+
+
+def main() -> None:
+    """Measure, print and, if asked, write."""
+    sys.path.insert(0, str(simulator.package()))
+    rows = [row(title, costs(name)) for name, title in SCHEMES.items()]
+    text = table(rows)
+    print(text)
+    if sys.argv[1:] == ["--write"]:
+        marks.write(DOCUMENT, "growth", text)
+
+
+def costs(scheme: str) -> list[float]:
+    """Nanoseconds of CPU a packet-hop, by network: the least of all rounds."""
+    fabrics = [(fabric_of(racks, hosts, spines), until) for racks, hosts, spines, until in FABRICS]
+    rounds = [[cost(scheme, fabric, until) for fabric, until in fabrics] for _ in range(ROUNDS)]
+    return [min(of) for of in zip(*rounds, strict=True)]
+
+
+def cost(scheme: str, fabric: LeafSpine, until: int) -> float:
+    """Of one pair of runs, the second of which ends after so many milliseconds."""
+    (early, before), (late, after) = (timed(scheme, fabric, until, stop) for stop in (STEADY, until))
+    return (late - early) * 1e9 / (after - before)
+
+
+def timed(scheme: str, fabric: LeafSpine, until: int, stop: int) -> tuple[float, int]:
+    """CPU seconds and packet-hops of a run of web search that ends at ``stop``; both times in
+    milliseconds."""
+    from qjump_sim import Poisson, Scenario, ms, run
+
+    count = fabric.racks * fabric.hosts_per_rack * until // 2  # a host begins a flow in 2.7 ms
+    flows = Poisson("search", load=LOAD, count=count)
+    scenario = Scenario(fabric, scheme, flows, seed=1, stop=ms(stop))
+    began = time.process_time()
+    outcome = run(scenario)
+    return time.process_time() - began, outcome.counters["hops"]
+
+
+def row(title: str, of: list[float]) -> str:
+    """A scheme's."""
+    cells = " | ".join(f"{nanoseconds:.0f} ns" for nanoseconds in of)
+    return f"| {title} | {cells} | {of[-1] / of[0]:.2f} |"
+
+
+def table(rows: list[str]) -> str:
+    """A row a scheme."""
+    hosts = " | ".join(f"{racks * of:,} hosts" for racks, of, _, _ in FABRICS)
+    return "\n".join(
+        [
+            f"{machine.told()}; web search at load {LOAD}, from {STEADY} ms on:",
+            "",
+            f"| | {hosts} | growth |",
+            "|---" * (len(FABRICS) + 2) + "|",
+            *rows,
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()
