@@ -42,7 +42,7 @@ def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
     rows = {line.split()[0].rstrip(","): line for line in done.stdout.splitlines() if line}
     assert {*loading.names("experiments"), *loading.names("schemes")} <= rows.keys()
     assert f"broken: {folder}/experiments/torn.toml is not valid TOML: " in rows["torn"]
-    assert "broken: experiment 'odd': presets: Expected `object`, got `int`" in rows["odd"]
+    assert "broken: experiment 'odd': presets: needs a table, and has a whole number" in rows["odd"]
     assert "broken: scheme 'bad': required and missing: about, look" in rows["bad"]
     assert "Figure 3a" in rows["fig3a"]
 
@@ -50,15 +50,15 @@ def test_a_broken_file_leaves_the_list_of_the_others(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("schemes = 3", "schemes: Expected `object`, got `int`"),
-        ("sweeps = 3", "sweeps: Expected `object`, got `int`"),
-        ("arms = 3", "arms: Expected `object`, got `int`"),
-        ("link = 3", "link: Expected `object`, got `int`"),
-        ("[presets]\nsmoke = 3", "presets.smoke: Expected `object`, got `int`"),
-        ("[presets.smoke]\nwithout = 3", "presets.smoke.without: Expected `array`, got `int`"),
-        ("[presets.smoke]\nwithout = [3]", "presets.smoke.without[0]: Expected `str`, got `int`"),
-        ("[presets.smoke.about]\nx = 1", "presets.smoke.about: Expected `str`, got `object`"),
-        ("[schemes.x]\nbase = 3", "schemes.x.base: Expected `str`, got `int`"),
+        ("schemes = 3", "schemes: needs a table, and has a whole number"),
+        ("sweeps = 3", "sweeps: needs a table, and has a whole number"),
+        ("arms = 3", "arms: needs a table, and has a whole number"),
+        ("link = 3", "link: needs a table, and has a whole number"),
+        ("[presets]\nsmoke = 3", "presets.smoke: needs a table, and has a whole number"),
+        ("[presets.smoke]\nwithout = 3", "presets.smoke.without: needs a list, and has a whole number"),
+        ("[presets.smoke]\nwithout = [3]", "presets.smoke.without[0]: needs a text, and has a whole number"),
+        ("[presets.smoke.about]\nx = 1", "presets.smoke.about: needs a text, and has a table"),
+        ("[schemes.x]\nbase = 3", "schemes.x.base: needs a text, and has a whole number"),
         (f"duration = {'1' * 5000}", "is not valid TOML: "),
         (f"duration = {'[' * 3000}", "is not valid TOML: "),
     ],

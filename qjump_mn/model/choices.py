@@ -20,6 +20,21 @@ LIKE = 0.5
 """From here on a word is like another."""
 
 
+KINDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "date": "a date",
+    "datetime": "a date with a time",
+    "float": "a number",
+    "int": "a whole number",
+    "null": "nothing",
+    "object": "a table",
+    "str": "a text",
+    "time": "a time of day",
+}
+"""msgspec's kinds of values, in a user's words."""
+
+
 def nearest(word: str, known: list[str]) -> str:
     """A sentence's end: the known word most like ``word`` and the others, the nearest first; where none is
     like it all of them, of many the likest."""
@@ -58,6 +73,7 @@ def placed(message: str, raw: dict[str, Any], kind: type) -> tuple[str, str]:
 
 def sentence(message: str, place: str, raw: Any, kind: type) -> str:
     """msgspec's ``message`` about ``place`` ("workloads.ping.program") of ``raw``, with the choices."""
+    message = _in_words(message)
     whole = f"{place}: {message}" if place else message
     parts = re.findall(r"[^.\[\]]+", place)
     if wrong := re.fullmatch(r"Invalid (?:enum )?value '(.*)'", message):
@@ -89,6 +105,18 @@ def sentence(message: str, place: str, raw: Any, kind: type) -> str:
             else whole
         )
     return whole
+
+
+def _in_words(message: str) -> str:
+    """msgspec's sentence on a value of another kind, in a user's words; TOML has no null. Others as they
+    are."""
+    other = re.fullmatch(r"Expected `([a-z |]+)`, got `([a-z]+)`", message)
+    if other is None:
+        return message
+    wanted = [KINDS.get(kind, kind) for kind in other[1].split(" | ") if kind != "null"]
+    if "a whole number" in wanted and "a number" in wanted:
+        wanted.remove("a whole number")
+    return f"needs {' or '.join(wanted)}, and has {KINDS.get(other[2], other[2])}"
 
 
 def _missing(members: list[inspect.Type], value: Any, place: str) -> Iterator[str]:

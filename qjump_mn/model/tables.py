@@ -64,11 +64,21 @@ def place_of(plain: dict[str, Any], key: str, where: str) -> tuple[dict[str, Any
     place = at(plain, folder)
     free = bool(folder) and folder[-1] in FREE
     if not isinstance(place, dict) or (last not in place and not free):
-        raise UsageError(f"{where} has no setting {key!r}: {choices.nearest(key, _paths(plain))}")
+        raise UsageError(f"{where} has no setting {key!r}: {_others(key, _paths(plain))}")
     if isinstance(place.get(last), dict):
         within = next(iter(_paths(place[last], f"{key}.")), f"{key}.NAME")
         raise UsageError(f"{where}: {key} is a table, no setting: set what is in it, such as {within}=VALUE")
     return place, last
+
+
+def _others(key: str, paths: list[str]) -> str:
+    """A sentence's end: the settings that ``key`` is the last part of, or those that are like it."""
+    whole = [path for path in paths if path.endswith(f".{key}")]
+    if not whole:
+        return choices.nearest(key, paths)
+    few = ", ".join(whole[: choices.FEW_NAMED])
+    more = len(whole) - choices.FEW_NAMED
+    return f"write the whole name, one of {few}{f' and {more} others' if more > 0 else ''}"
 
 
 def matching(plain: dict[str, Any], pattern: str) -> list[str]:
