@@ -90,7 +90,7 @@ def scheme(topology: Graph, name: str) -> Scheme:
 def row(name: str, run: Run) -> str:
     """A run's."""
     return (
-        f"| {SCHEMES[name]} | {run.hosts:,} | {run.last:.3f} ms | {run.hops / 1e6:.1f} M | {run.cpu:.1f} s "
+        f"| {SCHEMES[name]} | {run.hosts:,} | {run.last:.3f} ms | {run.hops / 1e6:.1f} M | {run.cpu:.2f} s "
         f"| {run.hops / run.cpu / 1e6:.1f} M |"
     )
 

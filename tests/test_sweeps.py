@@ -190,8 +190,8 @@ def test_a_preset_may_choose_among_them(tmp_path: Path, monkeypatch: pytest.Monk
             r"points.5 ms/10 us has no setting 'workloads.\*.intervall'",
         ),
         ('"5ms"\n', "[5]\n", r"sweeps.pace: points"),
-        ("5 ms/10 us", "5ms", "'5ms' is no name for a value"),
-        ("5 ms/10 us", "5 ms, 10 us", "is no name for a value"),
+        ("5 ms/10 us", "5ms", "'5ms' reads as a number with a unit and is no name for a value"),
+        ("5 ms/10 us", "5 ms, 10 us", "and is no name for a value"),
     ],
 )
 def test_points_that_cannot_be_are_told(

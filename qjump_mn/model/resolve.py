@@ -195,9 +195,10 @@ def _places(where: str, values: Sequence[float | str], names: list[str]) -> list
     """1, 2, 3, …: where the values of a sweep stand among those that are known by name."""
     for name in names:
         if "," in name or re.fullmatch(NUMBER, name):
+            why = "has a comma" if "," in name else "reads as a number with a unit"
             raise UsageError(
-                f"{where}.points: {name!r} is no name for a value beside others: use words without a comma, "
-                "or numbers with one unit for all"
+                f"{where}.points: {name!r} {why} and is no name for a value beside others: use words without "
+                "a comma, or numbers with one unit for all"
             )
     _known(where, values, names)
     if not values or len(set(values)) < len(values):
