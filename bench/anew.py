@@ -4,6 +4,7 @@ that runs the same is laid over them."""
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -36,21 +37,25 @@ def judged_today(path: Path, scratch: Path) -> Path:
 
 def today(before: Manifest) -> Plan | None:
     """What the run's own command line makes today; None of what runs something else."""
-    asked = options_of(before.argv)
-    request = Request(
-        before.plan.experiment,
-        before.plan.preset,
-        tuple(asked.get("settings", ())),
-        arms=names(asked.get("arms", "")),
-        schemes=names(asked.get("schemes", ""), "--scheme"),
-        **{
-            option: asked[option]
-            for option in ("seed", "replicates", "backend", "perturb")
-            if option in asked
-        },
-    )
     try:
-        plan = request.plan()
+        plan = asked(before.plan.experiment, before.plan.preset, before.argv)
     except UsageError:  # an arm or a scheme that there is no more
         return None
     return plan if plan.hash == before.plan_sha256 else None
+
+
+def asked(experiment: str, preset: str, argv: Sequence[str]) -> Plan:
+    """What this command line makes of an experiment and its preset today. Raises UsageError as a run does."""
+    options = options_of(argv)
+    return Request(
+        experiment,
+        preset,
+        tuple(options.get("settings", ())),
+        arms=names(options.get("arms", "")),
+        schemes=names(options.get("schemes", ""), "--scheme"),
+        **{
+            option: options[option]
+            for option in ("seed", "replicates", "backend", "perturb")
+            if option in options
+        },
+    ).plan()

@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench import anew, marks
+from bench import anew, figure_data, marks
 from qjump_mn.model import loading
 from qjump_mn.report import original
 from qjump_mn.results import directory, earlier, outcome, tabulated, wording
@@ -37,6 +37,9 @@ LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
 """Options with a value that say where a run was and where it went, not what it was; and the preset, which is
 told first."""
 
+
+DATA = "\nWhat was measured in every arm and seed: [{key}.csv](figures/{key}.csv)."
+"""The end of a section whose data lie beside its pictures."""
 
 SECTIONS = {"course16": ("course16-ablation",), "fig3a": ("fig3a", "fig3a-htb2015")}
 """The sections of an experiment that has not just one of its name. A preset's own says what a course would
@@ -152,7 +155,7 @@ def size(manifest: Manifest) -> str:
 
 
 def told(path: Path, *, keep: bool) -> str:
-    """What the page says of a run; `keep` copies its pictures beside the page."""
+    """What the page says of a run; `keep` puts its pictures and data beside the page."""
     run = directory.existing(path)
     found, manifest = outcome.read(run.path), run.manifest
     plan, pictures = manifest.plan, []
@@ -176,6 +179,8 @@ def told(path: Path, *, keep: bool) -> str:
         table(["arm", *block.heads], [[arm.label, *cells] for arm, cells in block.rows]) + "\n"
         for block in tabulated.blocks(plan, [arm for arm in found.arms if arm.done])
     ]
+    if keep:
+        figure_data.write(run.path, PICTURES / f"{key}.csv")
     return "\n".join(
         [
             f"## {key}: {plan.title}",
@@ -186,6 +191,7 @@ def told(path: Path, *, keep: bool) -> str:
             *pictures,
             *(arms if key == own else []),
             table(["verdict", "value", "published", "claim", "source"], claims),
+            *([DATA.format(key=key)] if keep else []),
         ]
     )
 

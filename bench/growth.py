@@ -39,7 +39,7 @@ SCHEMES = {
     "swift": "Swift",
     "homa": "Homa",
 }
-LOAD, ROUNDS = 0.5, 2
+LOAD, ROUNDS = 0.5, 3
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from bench import (
     anew,
     cores,
     fat_tree,
+    figure_data,
     figures,
     growth,
     manual,
@@ -35,7 +37,7 @@ from bench import (
 from qjump_mn.analysis import pipeline
 from qjump_mn.model import identity, loading, resolve
 from qjump_mn.programs import registry
-from qjump_mn.results import outcome
+from qjump_mn.results import outcome, wording
 from qjump_mn.results.manifest import write
 from qjump_mn.toolbox import simulator as built
 from tests import synthetic
@@ -223,6 +225,39 @@ def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(
     with pytest.raises(SystemExit, match=r"^3$"):
         simulator.needed("no-such-program", "it is not installed")
     assert capsys.readouterr().err == "it is not installed\n"
+
+
+@pytest.mark.parametrize("path", sorted(figures.PICTURES.glob("*.csv")), ids=lambda path: path.stem)
+def test_a_section_says_what_its_data_say(path: Path) -> None:
+    """Verdicts and values of docs/figures.md, judged anew from what lies beside it."""
+    section = dict(figures.written())[path.stem]
+    said = figures.RUN.search(section)
+    assert said is not None
+    command = shlex.split(f"qjump-mn run {said['name']} --preset {said['preset']}")
+    rows = figure_data.judged(path, said["name"], command[4], command)
+    told = [
+        f"| {row.verdict} | {wording.value(row)} | {wording.size(row)} | {row.statement} | {row.source} |"
+        for row in rows
+    ]
+    assert told == [line for line in section.splitlines() if line.endswith(" |")][1:]
+    trials = figure_data.read(path)
+    arms, seeds = {trial.arm for trial in trials}, {trial.seed for trial in trials}
+    assert said["trials"] == f"{len(arms)} x {len(seeds)}"
+    assert figures.DATA.format(key=path.stem).strip() in section
+
+
+def test_data_of_a_run_are_read_as_they_were_written(tmp_path: Path) -> None:
+    run = synthetic.make(tmp_path, replicates=2, only=["idle", "contended"]).path
+    pipeline.analyse(run)
+    path = tmp_path / "data.csv"
+    figure_data.write(run, path)
+    found = {(trial.arm, trial.seed): trial.values for trial in figure_data.read(path)}
+    for arm in outcome.read(run).arms:
+        for workload, measures in arm.measures.items():
+            for measure, spread in measures.items():
+                for seed, value in zip(spread.seeds, spread.values, strict=True):
+                    assert found[arm.name, seed][workload][measure] == pytest.approx(value, rel=1e-8)
+    assert path.read_text().startswith("arm,workload,measure,1,2\n")
 
 
 def test_the_schemes_are_those_of_the_reference_run() -> None:
