@@ -31,6 +31,7 @@ from qjump_mn.model import loading
 from qjump_mn.report import original
 from qjump_mn.results import directory, earlier, outcome, tabulated, wording
 from qjump_mn.results.manifest import Manifest
+from qjump_mn.results.outcome import VerdictRow
 
 PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
 LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
@@ -171,10 +172,7 @@ def told(path: Path, *, keep: bool) -> str:
         )
         lead = original.lead(manifest, drawing)
         pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{lead}\n\n{details}\n")
-    claims = [
-        [row.verdict, wording.value(row), wording.size(row), row.statement, row.source]
-        for row in found.verdicts
-    ]
+    claims = [cells(row) for row in found.verdicts]
     arms = [
         table(["arm", *block.heads], [[arm.label, *cells] for arm, cells in block.rows]) + "\n"
         for block in tabulated.blocks(plan, [arm for arm in found.arms if arm.done])
@@ -194,6 +192,11 @@ def told(path: Path, *, keep: bool) -> str:
             *([DATA.format(key=key)] if keep else []),
         ]
     )
+
+
+def cells(row: VerdictRow) -> list[str]:
+    """What the page says of a claim."""
+    return [row.verdict, wording.value(row), wording.size(row), row.statement, row.source]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

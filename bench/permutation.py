@@ -33,8 +33,8 @@ RATE, MICROSECOND = 100_000_000_000, 1_000_000
 """Bits a second, and what a cable takes, in ps."""
 SIZE, PACKET, WINDOW, LIMIT, SMALL = 2_000_000, 4_000, 50, 1_000, 24
 """Bytes of a flow and of a packet; packets of the first window, of a queue, and of pFabric's."""
-THRESHOLD = 50
-"""Packets from which DCTCP's are marked: two thirds of what a round trip holds."""
+THRESHOLD = WINDOW
+"""Packets from which DCTCP's are marked: those of a first window, some more than a round trip holds."""
 SCHEMES = {"dctcp": "DCTCP", "pfabric": "pFabric", "homa": "Homa"}
 
 

@@ -37,7 +37,7 @@ from bench import (
 from qjump_mn.analysis import pipeline
 from qjump_mn.model import identity, loading, resolve
 from qjump_mn.programs import registry
-from qjump_mn.results import outcome, wording
+from qjump_mn.results import outcome
 from qjump_mn.results.manifest import write
 from qjump_mn.toolbox import simulator as built
 from tests import synthetic
@@ -235,10 +235,7 @@ def test_a_section_says_what_its_data_say(path: Path) -> None:
     assert said is not None
     command = shlex.split(f"qjump-mn run {said['name']} --preset {said['preset']}")
     rows = figure_data.judged(path, said["name"], command[4], command)
-    told = [
-        f"| {row.verdict} | {wording.value(row)} | {wording.size(row)} | {row.statement} | {row.source} |"
-        for row in rows
-    ]
+    told = [f"| {' | '.join(figures.cells(row))} |" for row in rows]
     assert told == [line for line in section.splitlines() if line.endswith(" |")][1:]
     trials = figure_data.read(path)
     arms, seeds = {trial.arm for trial in trials}, {trial.seed for trial in trials}
