@@ -14,7 +14,8 @@ from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.programs.ptp import program as ptp
 from qjump_mn.programs.ptp import ptpd
-from qjump_mn.programs.ptp.program import PtpPlan, launches
+from qjump_mn.programs.ptp.plan import PtpPlan
+from qjump_mn.programs.ptp.program import launches
 from qjump_mn.results import tables
 
 TEXT = (Path(__file__).parents[1] / "qjump_mn/programs/ptp/golden/ptpd-slave.csv").read_text()

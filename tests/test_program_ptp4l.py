@@ -19,7 +19,8 @@ from qjump_mn.errors import LostError, UsageError
 from qjump_mn.model import resolve
 from qjump_mn.programs.ptp import program as ptp
 from qjump_mn.programs.ptp import ptp4l
-from qjump_mn.programs.ptp.program import PtpPlan, launches
+from qjump_mn.programs.ptp.plan import PtpPlan
+from qjump_mn.programs.ptp.program import launches
 from qjump_mn.programs.ptp.ptp4l import DELAY, STATUS, SYNC
 from qjump_mn.results import tables
 

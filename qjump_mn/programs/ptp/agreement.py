@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from qjump_mn import theory
 from qjump_mn.programs import pace
 from qjump_mn.programs.measured import Moved, Said
-from qjump_mn.programs.ptp.program import EVENT_BYTES, PtpPlan
+from qjump_mn.programs.ptp.plan import EVENT_BYTES, PtpPlan
 
 
 def agrees(said: Said) -> Iterator[str]:

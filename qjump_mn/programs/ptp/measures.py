@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs.measured import Measures, OnTheWire, Timeline, Whole, by_flow
 from qjump_mn.programs.ptp.agreement import agrees, moved
-from qjump_mn.programs.ptp.program import PtpPlan
+from qjump_mn.programs.ptp.plan import PtpPlan
 from qjump_mn.programs.statistics import percentile
 from qjump_mn.programs.tracks import Track, milliseconds, split
 from qjump_mn.results.tables import TrialFacts

@@ -1,94 +1,23 @@
 """The Precision Time Protocol, by ptpd or ptp4l: a master and its slaves, who all have the guest's one clock;
-what is asked of it, and its plan."""
+what is asked of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Duration
-from qjump_mn.programs.base import Flow, FlowSpec, Program, Read, WorkloadPlan, bounded
+from qjump_mn.programs.base import Flow, FlowSpec, Program, Read, bounded
 from qjump_mn.programs.launch import Launch
 from qjump_mn.programs.ptp import ptp4l, ptpd
+from qjump_mn.programs.ptp.plan import Implementation, PtpPlan
 from qjump_mn.programs.text import transposed
 
 if TYPE_CHECKING:
     from qjump_mn.model.plan import Trial
-
-
-Implementation = Literal["ptpd", "ptp4l"]
-
-EVENT_BYTES = 44
-"""Of the messages whose times are taken: Sync from the master, and a slave's Delay_Req."""
-
-
-INTERVALS_NS = {theory.NS_PER_S >> -log: log for log in range(-7, 1)}
-"""Of Syncs, that both programs can have, by the logarithm that they take."""
-
-
-class PtpPlan(WorkloadPlan, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="ptp"):
-    """A slave at the source of each flow, their master at the destination: a Sync every ``interval_ns``, and
-    about as many Delay_Req.
-
-    ``delay`` is how long these messages were under way, exactly, for all hosts have one clock: it is what the
-    network did. ``offset`` is what the slave made of it with each Sync, behind its filters. ptp4l takes the
-    time of sending when a message's first bit leaves the host; ptpd, which is kept from that
-    (native/ptp-stamps), before any queue of the host."""
-
-    MEASURES: ClassVar = {
-        "samples": "messages",
-        "delay_p50_ms": "delay median, ms",
-        "delay_p99_ms": "delay p99, ms",
-        "delay_max_ms": "delay max, ms",
-        "offset_rms_ms": "offset RMS, ms",
-        "offset_mean_ms": "offset mean, ms",
-        "offset_min_ms": "offset least, ms",
-        "offset_max_ms": "offset greatest, ms",
-    }
-    ONE_WAY: ClassVar = True
-    MULTICAST: ClassVar = True
-
-    implementation: Implementation
-    interval_ns: int
-
-    @property
-    def log_interval(self) -> int:
-        """The interval's binary logarithm, in seconds, as programs take it."""
-        return INTERVALS_NS[self.interval_ns]
-
-    @property
-    def master(self) -> str:
-        """The host whose clock the others follow."""
-        return self.flows[0][1]
-
-    def constants(self, network: Network) -> dict[str, float]:
-        """One way of a message in an idle network, without anybody's processing."""
-        return {"analytic_ms": self.one_way_ns(network, self.flows[0]) / 1e6}
-
-    def one_way_ns(self, network: Network, flow: Flow) -> int:
-        """One way of a message between the ends of a flow."""
-        frame = theory.frame_bytes(theory.UDP_HEADERS_BYTES + EVENT_BYTES)
-        return theory.one_way_ns(frame, network.speeds(*flow))
-
-    def check_emulated(self, where: str, dilation: int) -> None:
-        if self.interval_ns not in INTERVALS_NS:
-            raise UsageError(
-                f"{where}.interval: ptpd and ptp4l send 1, 2, 4, ... or 128 Syncs a second: use "
-                f"{', '.join(str(Duration(ns)) for ns in INTERVALS_NS)}, or --backend simulator"
-            )
-
-    def describe(self) -> str:
-        slaves = ", ".join(source for source, _ in self.flows)
-        every = (
-            "every second" if self.interval_ns == theory.NS_PER_S else f"every {self.interval_ns / 1e6:g} ms"
-        )
-        return (
-            f"{self.implementation}, master {self.master}, slave{'s' if len(self.flows) > 1 else ''} "
-            f"{slaves}, a Sync {every}, no clock adjusted"
-        )
 
 
 class Ptp(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="ptp", kw_only=True):

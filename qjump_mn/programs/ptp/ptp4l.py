@@ -13,7 +13,7 @@ from qjump_mn.programs.ptp.ptpd import Sample
 
 if TYPE_CHECKING:
     from qjump_mn.model.plan import Trial
-    from qjump_mn.programs.ptp.program import PtpPlan
+    from qjump_mn.programs.ptp.plan import PtpPlan
 
 READY_S = 40.0
 """A master waits 6 to 8 s for a better one, a slave for two Announces, 2 s apart, then for what its first

@@ -11,7 +11,7 @@ from qjump_mn.programs.launch import Launch
 
 if TYPE_CHECKING:
     from qjump_mn.model.plan import Trial
-    from qjump_mn.programs.ptp.program import PtpPlan
+    from qjump_mn.programs.ptp.plan import PtpPlan
 
 PRELOAD = "libptpstamps.so"
 """Keeps ptpd from spinning (native/ptp-stamps)."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import qjump_sim
 from qjump_mn import theory
-from qjump_mn.programs.ptp.program import EVENT_BYTES, PtpPlan
+from qjump_mn.programs.ptp.plan import EVENT_BYTES, PtpPlan
 from qjump_mn.simulation.stage import (
     Apps,
     Rows,
