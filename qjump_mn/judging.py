@@ -5,7 +5,6 @@ It needs libraries that nothing under sudo imports, and reads what programs have
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -17,7 +16,7 @@ from typing import Any
 
 from qjump_mn import scratch
 from qjump_mn.errors import BEGINS, LostError, command, error_of
-from qjump_mn.leash import leashed
+from qjump_mn.leash import of_ours
 from qjump_mn.results import directory
 
 
@@ -44,10 +43,10 @@ def judge(run: Path, *, pdf: bool = False) -> int:
 def judging(run: Path, *words: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """The process that judges the run directory, started with more ``words`` on its command line and Popen's
     ``options``. Under sudo it is the caller's. It ends with this process, and hears no Ctrl-C itself."""
-    argv = leashed([sys.executable, "-m", "qjump_mn.analysis", str(run), *words])
+    argv, environment = of_ours("qjump_mn.analysis", str(run), *words)
     with ExitStack() as stack:
         # A notebook's backend is a module that the notebook's Python has.
-        environment = {**os.environ, "MPLBACKEND": "agg", **scratch.for_matplotlib()}
+        environment |= {"MPLBACKEND": "agg", **scratch.for_matplotlib()}
         if caller := directory.caller():
             options |= {"user": caller.user, "group": caller.group, "extra_groups": []}
             # matplotlib wants to write, and root's home is not the caller's.

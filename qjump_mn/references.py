@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from qjump_mn import scratch, session
 from qjump_mn.backends import registry
 from qjump_mn.errors import LostError
-from qjump_mn.leash import leashed
+from qjump_mn.leash import of_ours
 from qjump_mn.model import loading, resolve
 from qjump_mn.results import reference
 
@@ -59,8 +58,8 @@ def _is_of_now(path: Path, experiment: str, preset: str, progress: Callable[[str
 
 def _call(module: str, *arguments: str) -> None:
     """Call one of our commands; what it prints is nobody's business unless it fails."""
-    argv = leashed([sys.executable, "-P", "-m", module, *arguments])
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    argv, environment = of_ours(module, *arguments)
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
     if done.returncode not in _WELL:
         last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
         raise LostError(f"{' '.join(arguments)} ended with exit code {done.returncode}: {''.join(last)}")

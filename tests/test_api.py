@@ -92,6 +92,28 @@ def test_the_documentation_runs_as_printed(tmp_path: Path) -> None:
     assert done.stdout.endswith("all of it\n"), done.stderr
 
 
+def test_a_run_needs_no_variable_and_heeds_no_module_of_the_folder(tmp_path: Path) -> None:
+    """The package is on sys.path alone, and the folder has modules with the names of those that it uses."""
+    for name in ("csv", "numpy", "statistics"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('this is the user\'s own')")
+    code = f"""
+import sys
+sys.path.append({str(Path(qjump_mn.__file__).parents[1])!r})
+from qjump_mn import run
+print(len(run("fig3a", preset="10g", settings={{"duration": "2ms"}}, arms=["idle"]).df("ping")))
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert int(done.stdout.splitlines()[-1]) > 1, done.stderr
+
+
 def test_the_package_has_nothing_else_of_that_kind() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Runs'"):
         qjump_mn.__getattr__("Runs")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -15,12 +14,11 @@ from typing import Self
 
 import msgspec
 
-import qjump_mn
 from qjump_mn.backends import simulated
 from qjump_mn.backends.protocol import SIMULATED, Ended, Progress
 from qjump_mn.backends.simulated import Said
 from qjump_mn.errors import LostError, QJumpError, UsageError
-from qjump_mn.leash import leashed
+from qjump_mn.leash import of_ours
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.processes import Used, wait
 from qjump_mn.toolbox import machines
@@ -105,9 +103,8 @@ class SimulatorBackend:
 
     def _process(self, arguments: list[str], text: bytes, progress: Progress) -> tuple[Said, Used | None]:
         """Run a trial or check a plan in a process of its own; pass on how far it has come."""
-        paths = [str(self._package), str(Path(qjump_mn.__file__).parents[1])]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
-        argv = leashed([sys.executable, "-m", "qjump_mn.simulation", *arguments])
+        argv, environment = of_ours("qjump_mn.simulation", *arguments, before=[str(self._package)])
+        environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
         with self._lock:
             if self._stopped:
                 return Said(LostError.exit_code, "it was not started"), None
