@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use qjump_sim::{
-    Bytes, Cable, End, FlowSpec, Flows, Gap, LeafSpine, Limit, Pause, PortResult, Ps, Queue, Scenario, Scheme, Simulation,
-    Source, Topology, Tree, Workload, MS, NS, S, US,
+    Bytes, Cable, Congestion, End, FlowSpec, Flows, Gap, LeafSpine, Limit, Pause, PortResult, Ps, Queue, Scenario, Scheme,
+    Simulation, Source, Topology, Transport, Tree, Workload, MS, NS, S, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -210,4 +210,35 @@ proptest! {
         }
         lossless(&tree.build().unwrap(), &cables, &flows, incast, xoff, xon, Queue::DropTail(Limit::None));
     }
+}
+
+/// ACKs that wait in hosts' own queues came into no switch: a host that neither sends nor receives is not paused for them, whatever its
+/// number. Homa's grants wait behind data there.
+#[test]
+fn what_hosts_say_pauses_nobody() {
+    let cable = Cable { rate: 10 * GBIT, delay: US };
+    let mut tree = Tree::new().switch("x").switch("z").cable("x", "z", cable);
+    for (host, switch) in [("h0", "z"), ("h1", "x"), ("h2", "x"), ("h3", "x")] {
+        tree = tree.host(host).cable(host, switch, cable);
+    }
+    let congestion = Congestion::Homa { scheduled: 6 };
+    let transport = Transport {
+        delayed_ack: None,
+        handshake: None,
+        initial_rto: None,
+        initial_window: 12,
+        max_window: 1_000,
+        ..Transport::linux(congestion)
+    };
+    let pause = Pause { xoff: 400, xon: 40, buffer: 400_000, per_level: false };
+    let scheme = Scheme { transport, ..scheme(Queue::DropTail(Limit::None), Some(pause)) };
+    let flow = |src, dst| FlowSpec { start: 0, src, dst, packets: 2_000 };
+    let workload = Workload::of_flows(Flows::List(vec![flow(1, 2), flow(2, 1)]));
+    let mut simulation = Simulation::watching(&tree.build().unwrap(), &scheme, &workload, 1).unwrap();
+    simulation.run_until(2 * MS);
+    let paused = [0, 1, 2, 3].map(|host| {
+        let ports = simulation.ports();
+        ports.iter().find(|port| port.from == End::Host(host)).unwrap().paused
+    });
+    assert!(paused[0] == 0 && paused[3] == 0 && paused[1] > 0 && paused[2] > 0, "{paused:?}");
 }

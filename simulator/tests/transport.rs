@@ -154,7 +154,7 @@ fn a_loss_is_repaired_one_round_trip_after_it_is_found() {
         assert_eq!(completion(&outcome), 30_364 * NS + ROUND_TRIP, "sack: {sack}");
         assert_eq!(c.latency_again.sum, u128::from(2 * 3_900 * NS), "sack: {sack}");
         // Found by the timer only, which the third ACK has set at 15.964 us.
-        let slow = one_loss(Transport { sack, dupacks: None, ..plain() }, &[]);
+        let slow = one_loss(Transport { sack, dupacks: None, rto_above_rtt: false, ..plain() }, &[]);
         assert_eq!(completion(&slow), 15_964 * NS + 200 * MS + ROUND_TRIP, "sack: {sack}");
         assert_eq!((slow.counters.timeouts, slow.counters.retransmitted), (1, 1), "sack: {sack}");
     }

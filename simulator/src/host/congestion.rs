@@ -151,7 +151,7 @@ pub(crate) struct Control {
 impl Control {
     /// `line`: rate of the host's link, in bit/s.
     pub fn new(congestion: Congestion, windows: Windows, line: u64) -> Self {
-        let (initial, mut pace) = (windows.initial * ONE, 0);
+        let (mut cwnd, mut pace) = (windows.initial * ONE, 0);
         let law = match congestion {
             Congestion::Reno | Congestion::Homa { .. } => Law::Reno,
             Congestion::Ecn => Law::Ecn,
@@ -159,12 +159,13 @@ impl Control {
             Congestion::Dctcp { shift } => Law::Dctcp { shift, alpha: 0 },
             Congestion::Swift(of) => Law::Swift(Box::new(Delay::new(of))),
             Congestion::Bbr => Law::Bbr(Box::new(Bbr::new(windows.most))),
+            // It has a rate and no window, nor slow start (section 3.1).
             Congestion::Dcqcn(of) => {
-                pace = line;
+                (cwnd, pace) = (windows.most * ONE, line);
                 Law::Dcqcn(Box::new(Rates::new(of, line)))
             }
         };
-        Control { cwnd: initial, ssthresh: windows.most * ONE, windows, pace, law }
+        Control { cwnd, ssthresh: windows.most * ONE, windows, pace, law }
     }
 
     /// Whole packets that may be under way.
@@ -283,19 +284,28 @@ impl Control {
         self.cwnd = ONE;
     }
 
+    /// The connection is set up, with packets of so many bytes; its setup took a round trip.
+    pub fn on_connected(&mut self, now: Ps, round_trip: Ps, bytes: u16) {
+        if let Law::Bbr(bbr) = &mut self.law {
+            self.pace = bbr.on_connected(now, round_trip, self.windows, bytes);
+        }
+    }
+
     /// There was nothing to send for so long, `long` if longer than a timeout: then the window is the initial one again, as ns-2's
     /// slow-start restart sets it, from a larger window and from a smaller.
-    pub fn on_idle(&mut self, idle: Ps, long: bool) {
-        if matches!(self.law, Law::Swift(_) | Law::Bbr(_) | Law::Dcqcn(_)) {
-            return;
+    pub fn on_idle(&mut self, now: Ps, idle: Ps, long: bool) {
+        match &mut self.law {
+            Law::Swift(_) | Law::Dcqcn(_) => return,
+            Law::Bbr(bbr) => {
+                self.cwnd = self.cwnd.max(bbr.on_idle(now) * ONE);
+                return;
+            }
+            Law::Cubic(cubic) if long => cubic.restart(),
+            Law::Cubic(cubic) => cubic.idle(idle),
+            Law::Reno | Law::Ecn | Law::Dctcp { .. } => {}
         }
         if long {
             self.cwnd = self.windows.initial * ONE;
-        }
-        match &mut self.law {
-            Law::Cubic(cubic) if long => cubic.restart(),
-            Law::Cubic(cubic) => cubic.idle(idle),
-            _ => {}
         }
     }
 

@@ -200,7 +200,7 @@ impl Hosts {
             let message = &mut self.homa.messages[*slot as usize];
             if window > message.asked {
                 message.asked = window;
-                message.level = LEVELS - 1 - (active.len() as u8 - place);
+                message.asked_level = LEVELS - 1 - (active.len() as u8 - place);
                 self.say(net, *slot, window, NO_ECHO);
             }
         }
@@ -212,8 +212,8 @@ impl Hosts {
         flow.in_network += 1;
         let (host, to, bytes) = (flow.to, Destination::new(flow.from), self.manner.of(flow).ack_bytes);
         self.handled.sent[Kind::Ack as usize] += 1;
-        let (stamp, kind) = (self.homa.messages[slot as usize].level.into(), Kind::Ack);
-        let word = Packet { flow: slot, seq, echo, stamp, rank: 0, link: 0, bytes, to, kind, marked: false, ect: false };
+        let (stamp, kind) = (self.homa.messages[slot as usize].asked_level.into(), Kind::Ack);
+        let word = Packet { flow: slot, seq, echo, stamp, rank: 0, link: host, bytes, to, kind, marked: false, ect: false };
         let handle = net.pool.add(word);
         self.occupy(net.now, host, bytes);
         self.offer(net, host, handle);

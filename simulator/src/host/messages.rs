@@ -9,8 +9,9 @@ pub(crate) struct Message {
     /// The sender may send those below; the receiver has said so.
     pub granted: u32,
     pub asked: u32,
-    /// Of those that were granted.
+    /// Of those that were granted, as the sender has heard; as the receiver has said.
     pub level: u8,
+    pub asked_level: u8,
     /// The sender's next new packet, and those that are asked for again.
     pub next: u32,
     pub again: (u32, u32),

@@ -26,17 +26,18 @@ impl Path {
     pub fn restart(&mut self, t: &Transport, now: Ps) {
         let idle = now - self.used;
         let long = idle > self.rto(t);
-        self.control.on_idle(idle, long);
+        self.control.on_idle(now, idle, long);
     }
 
-    /// Timeout without back-off (RFC 6298, with the smallest one of the transport, without clock granularity).
+    /// Timeout without back-off (RFC 6298, with the smallest one of the transport, or Linux's, without clock granularity).
     pub fn rto(&self, t: &Transport) -> Ps {
         if t.fixed_rto {
             t.min_rto
         } else if self.srtt == 0 {
             t.initial_rto.map_or(t.min_rto, |first| first.max(t.min_rto))
         } else {
-            (self.srtt + 4 * self.rttvar).clamp(t.min_rto, t.max_rto)
+            let least = if t.rto_above_rtt { t.min_rto } else { 0 };
+            (self.srtt + (4 * self.rttvar).max(least)).clamp(t.min_rto, t.max_rto)
         }
     }
 
@@ -95,6 +96,11 @@ mod tests {
         assert_eq!(path.rto(&t), 700 * MS);
         path.round_trip(100 * MS);
         assert_eq!(path.rto(&t), 300 * MS);
+        // Linux's stays 200 ms above a round trip that does not vary; by RFC 6298 there would be no margin.
+        (0..200).for_each(|_| path.round_trip(250 * MS));
+        let rto = path.rto(&t) / MS;
+        t.rto_above_rtt = false;
+        assert_eq!((rto, path.rto(&t) / MS), (449, 250));
         t.fixed_rto = true;
         assert_eq!(Path::new(&t, LINE).rto(&t), 200 * MS);
     }

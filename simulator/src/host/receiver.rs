@@ -4,7 +4,7 @@
 use crate::core::time::Ps;
 use crate::host::transport::{Congestion, Transport};
 use crate::host::window::Window;
-use crate::packet::{Packet, CWR, NO_ECHO};
+use crate::packet::{stamp, Packet, CWR, NO_ECHO};
 
 /// An ACK waits for this many packets in order (RFC 5681, section 4.2).
 const EVERY: u32 = 2;
@@ -16,21 +16,21 @@ pub(crate) struct Reply {
     pub cumulative: u32,
     /// The packet that it answers, or `NO_ECHO`.
     pub echo: u32,
-    /// When the first packet that it answers left its host.
+    /// When the packet left its host whose round trip the sender takes: the first that it answers (RFC 7323, section 4.1).
     pub stamp: u32,
     pub marked: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Receiver {
     /// First packet missing, and those above it that are not.
     expected: u32,
     early: Window,
     /// Packets that no ACK has answered yet.
     pending: u32,
-    /// When the first of them left its host.
+    /// When the first of them left its host; for Swift the last, later by what the receiver has waited since.
     stamp: u32,
-    /// What ACKs say: congestion experienced since the last CWR (RFC 3168), or by the last packet (RFC 8257).
+    /// What ACKs say: congestion experienced since the last CWR (RFC 3168), or by the last packet (RFC 8257, DCQCN).
     marked: bool,
     /// When those that are pending are acknowledged at the latest; `Ps::MAX`: none are.
     pub due: Ps,
@@ -100,13 +100,19 @@ impl Receiver {
                 self.marked = packet.marked;
                 at_once = true;
             }
+            // Zhu et al., section 3.1: a mark is reported as soon as it comes.
+            Congestion::Dcqcn(_) => {
+                self.marked = packet.marked;
+                at_once |= packet.marked;
+            }
             _ => {}
         }
         // RFC 5681, section 4.2: what is out of order, and what fills a hole, is acknowledged at once; so is the end of a flow,
         // as a FIN is.
         at_once |= packet.seq != self.expected || !self.early.is_empty();
         at_once |= self.receive(packet.seq) == size;
-        if self.pending == 0 {
+        // Swift wants what the network delays, and that of now (Kumar et al., section 3.2).
+        if self.pending == 0 || matches!(t.congestion, Congestion::Swift(_)) {
             self.stamp = packet.stamp;
         }
         self.pending += 1;
@@ -118,7 +124,10 @@ impl Receiver {
     }
 
     /// The reply that is due, if packets are pending.
-    pub fn expire(&mut self) -> Option<Reply> {
+    pub fn expire(&mut self, t: &Transport, now: Ps) -> Option<Reply> {
+        if let (Congestion::Swift(_), Some(delay)) = (t.congestion, t.delayed_ack) {
+            self.stamp = self.stamp.wrapping_add(stamp((now + delay).saturating_sub(self.due)));
+        }
         (self.pending > 0).then(|| self.reply(NO_ECHO))
     }
 
@@ -136,9 +145,11 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Kind;
+    use crate::core::time::{MS, US};
+    use crate::host::congestion::{Dcqcn, Swift};
+    use crate::packet::{since, Kind};
 
-    const DELAY: Ps = 40 * crate::core::time::MS;
+    const DELAY: Ps = 40 * MS;
 
     /// A receiver of ten packets; what it replies to (number, mark, CWR), the packets having left at 100, 101, ...
     fn replies(congestion: Congestion, packets: &[(u32, bool, bool)]) -> Vec<[Option<Reply>; 2]> {
@@ -201,6 +212,33 @@ mod tests {
             [None, None],
         ];
         assert_eq!(got, expected);
+    }
+
+    /// DCQCN: a mark does not wait, and what comes without one waits for a second.
+    #[test]
+    fn dcqcns_marks_are_told_at_once() {
+        let packets = [(0, false), (1, true), (2, true), (3, false), (4, false)].map(|(n, m)| (n, m, false));
+        let got = replies(Congestion::Dcqcn(Dcqcn::default()), &packets);
+        let expected = [None, Some(ack(2, 1, 100, true)), Some(ack(3, 2, 102, true)), None, Some(ack(5, 4, 103, false))];
+        assert_eq!(got, expected.map(|reply| [None, reply]));
+    }
+
+    /// Swift's round trip is that of the last packet that an ACK answers, without what the receiver has waited.
+    #[test]
+    fn swifts_round_trip_is_the_networks() {
+        let t = Transport { delayed_ack: Some(DELAY), ..Transport::linux(Congestion::Swift(Swift::default())) };
+        let sent = |seq, at| Packet { seq, stamp: stamp(at), kind: Kind::Data, ..Packet::datagram(0, 1, 0, 1_500) };
+        let took = |reply: Option<Reply>, now| since(reply.unwrap().stamp, now).abs_diff(20 * US);
+        let mut receiver = Receiver::new(&t);
+        let now = 900 * MS;
+        assert_eq!(receiver.arrive(&t, now, &sent(0, now - 20 * US), 10), [None, None]);
+        let [_, both] = receiver.arrive(&t, now + 30 * MS, &sent(1, now + 30 * MS - 20 * US), 10);
+        assert!(took(both, now + 30 * MS) < 10_000);
+        receiver.arrive(&t, now + MS, &sent(2, now + MS - 20 * US), 10);
+        for late in [0, 7 * MS] {
+            let due = now + MS + DELAY + late;
+            assert!(took(receiver.clone().expire(&t, due), due) < 20_000);
+        }
     }
 
     /// Ten thousand times ten packets with random marks, in order: every packet is acknowledged once, with its own mark.

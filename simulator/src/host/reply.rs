@@ -51,7 +51,8 @@ impl Hosts {
 
     /// Acknowledges what is pending, if anything is.
     pub(super) fn send_pending(&mut self, net: &mut Network, slot: u32) {
-        if let Some(reply) = self.flows[slot as usize].receiver.expire() {
+        let flow = &mut self.flows[slot as usize];
+        if let Some(reply) = flow.receiver.expire(self.manner.of(flow), net.now) {
             self.send_ack(net, slot, reply);
         }
     }
@@ -73,7 +74,7 @@ impl Hosts {
         let (seq, kind, t) = (cumulative, Kind::Ack, self.manner.of(flow));
         let (bytes, ect) = (t.ack_bytes, t.bare_ect(kind));
         self.handled.sent[kind as usize] += 1;
-        let ack = Packet { flow: slot, seq, echo, stamp, rank: 0, link: 0, bytes, to, kind, marked, ect };
+        let ack = Packet { flow: slot, seq, echo, stamp, rank: 0, link: host, bytes, to, kind, marked, ect };
         let handle = net.pool.add(ack);
         self.offer(net, host, handle);
     }
@@ -115,7 +116,7 @@ impl Hosts {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
         flow.in_network -= 1;
-        if flow.connected(since(packet.stamp, net.now)) {
+        if flow.connected(self.manner.of(flow), net.now, since(packet.stamp, net.now)) {
             self.send_window(net, slot);
         } else {
             self.free_if_done(slot);

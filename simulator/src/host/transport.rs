@@ -44,6 +44,8 @@ pub struct Transport {
     /// Smallest retransmission timeout.
     #[serde(with = "In::<Duration>")]
     pub min_rto: Ps,
+    /// The smallest timeout is of what is added to the smoothed round trip, as Linux has it; without it of the whole (RFC 6298).
+    pub rto_above_rtt: bool,
     /// The one before a round-trip time was measured, 1 s by RFC 6298 (section 2.1), or the smallest if that is larger; none: the
     /// smallest, as in the published scripts. A connection's setup measures one.
     #[serde(with = "In::<Duration>")]
@@ -99,6 +101,7 @@ impl Transport {
             initial_window: 10,
             max_window: 4_095,
             min_rto: 200 * MS,
+            rto_above_rtt: true,
             initial_rto: Some(S),
             max_rto: 120 * S,
             fixed_rto: false,

@@ -84,7 +84,7 @@ pub(crate) const STAMPS: Ps = 1 << (32 + STAMP);
 const FINE: u32 = (1 << STAMP) - 1;
 const COARSE: u32 = SCALABLE - 1 - FINE;
 
-/// `now` as a time stamp.
+/// `now`, or a time since, as a time stamp.
 pub(crate) fn stamp(now: Ps) -> u32 {
     (now >> STAMP) as u32
 }

@@ -54,6 +54,8 @@ pub enum Reading {
     /// Linux's `sch_red`: 1 to 1/p packets, of any size. While the link idles the average falls by (1 − weight) for every mean
     /// packet that could have been sent, and in proportion for the rest; Linux reads about the same off a table of powers of two.
     Linux,
+    /// None: each packet by itself, of any size, as switches mark for DCQCN (Zhu et al., SIGCOMM 2015, figure 5).
+    Each,
 }
 
 /// Thresholds of random early detection.

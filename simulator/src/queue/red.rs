@@ -115,6 +115,7 @@ impl Detector {
                 class.ns2(p.filter(|_| found.packets > 0), bytes, random)
             }
             Reading::Linux => class.linux(p, random),
+            Reading::Each => p.is_some_and(|p| random < p),
         };
         match p {
             Some(p) if acts => {
@@ -135,7 +136,7 @@ impl Detector {
         if let Some(idle) = found.idle {
             let (missed, rest) = match self.reading {
                 // With the packet that has come; what is left of a mean one is not counted.
-                Reading::Ns2 => (idle / self.mean_time + 1, 0),
+                Reading::Ns2 | Reading::Each => (idle / self.mean_time + 1, 0),
                 Reading::Linux => (idle / self.mean_time, idle % self.mean_time),
             };
             self.average = ((u128::from(self.average) * u128::from(decay(self.weight, missed))) >> 63) as u64;

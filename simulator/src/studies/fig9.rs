@@ -89,6 +89,7 @@ impl Transport {
             initial_window: 12,
             max_window: 149,
             min_rto: 200 * US,
+            rto_above_rtt: false,
             initial_rto: None,
             max_rto: 2 * S,
             fixed_rto: false,

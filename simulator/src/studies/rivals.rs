@@ -43,7 +43,7 @@ impl Scheme {
             weight: 0,
             in_packets: false,
             mean_packet: DATA,
-            reading: Reading::Ns2,
+            reading: Reading::Each,
             mark_p: None,
             protection: Protection::AckSyn,
         });

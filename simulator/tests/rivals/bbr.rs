@@ -2,7 +2,7 @@
 //! BBR: the bottleneck's rate with what the path holds under way, and the looks for the least round trip.
 
 use qjump_sim::apps::AppResult;
-use qjump_sim::{Cable, Congestion, LeafSpine, Outcome, Transport, MS, S, US};
+use qjump_sim::{Cable, Congestion, FlowSpec, Flows, LeafSpine, Outcome, Ps, Scenario, Transport, Workload, MS, S, US};
 
 use crate::{between, delivered, dumbbell, endless, rates, transport, without_limit};
 
@@ -71,4 +71,50 @@ fn a_flow_of_a_datacentre() {
     let (outcomes, _) = between(&topology, &scheme, &endless(1, 100 * MS, MS), [20 * MS, 100 * MS]);
     let bytes = delivered(&outcomes[1])[0] - delivered(&outcomes[0])[0];
     assert!(bytes as f64 * 8.0 / 0.08 > 0.98e10, "{bytes} bytes in 80 ms");
+}
+
+/// A look takes 200 ms or a round trip, what leaves before it and what comes back after it are a round trip more each, and the window and the rate
+/// are what they were: nothing else is lost in 25 s with two looks.
+#[test]
+fn a_look_costs_what_it_takes() {
+    for (round_trip, looks) in [(10 * MS, 200 * MS), (100 * MS, 200 * MS), (400 * MS, 400 * MS)] {
+        let trunk = Cable { rate: 100_000_000, delay: round_trip / 2 };
+        let scheme = without_limit(transport(Congestion::Bbr));
+        let from = 20 * round_trip;
+        let (outcomes, _) = between(&dumbbell(1, EDGE, trunk), &scheme, &endless(1, 26 * S, 10 * MS), [from, 25 * S]);
+        let lost = 1.0 - rates(&outcomes).0[0] / 1e8;
+        let most = 2.0 * (looks + 2 * round_trip) as f64 / (25 * S - from) as f64;
+        assert!(lost < most + 0.01, "{lost} of the rate at {round_trip} ps, not {most}");
+    }
+}
+
+/// A connection that was idle for longer than a least round trip is remembered does not look for it: what it sends first shows it.
+#[test]
+fn idleness_is_no_age() {
+    let second = |gap: Ps| {
+        let flow = |start| FlowSpec { start, src: 1, dst: 0, packets: 20_000 };
+        let transport = Transport { connections: 1, ..transport(Congestion::Bbr) };
+        let workload = Workload::of_flows(Flows::List(vec![flow(0), flow(gap)]));
+        let scheme = without_limit(transport);
+        let scenario = Scenario { topology: dumbbell(1, EDGE, EDGE), scheme, workload, seed: 1, stop: None };
+        let flow = scenario.run().unwrap().flows[1];
+        flow.finish.unwrap() - flow.start
+    };
+    let (short, long) = (second(9 * S), second(11 * S));
+    assert!(long < short + short / 20, "{long} ps, {short} after a shorter time");
+}
+
+/// With a round trip that the connection's setup has shown, the first window is paced: at 2.89 windows a round trip.
+#[test]
+fn the_first_window_is_paced() {
+    let trunk = Cable { rate: 10_000_000_000, delay: 50 * MS };
+    let took = |packets| {
+        let transport = Transport { handshake: Some(S), ..transport(Congestion::Bbr) };
+        let workload = Workload::of_flows(Flows::List(vec![FlowSpec { start: 0, src: 1, dst: 0, packets }]));
+        let topology = dumbbell(1, EDGE, trunk);
+        let scenario = Scenario { topology, scheme: without_limit(transport), workload, seed: 1, stop: None };
+        scenario.run().unwrap().flows[0].finish.unwrap()
+    };
+    let (apart, expected) = ((took(10) - took(1)) as f64, 9.0 / 10.0 * 100e9 / 2.887);
+    assert!((apart / expected - 1.0).abs() < 0.01, "{apart} ps for ten packets");
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! DCQCN: flows share a link alike, without a loss, where its marks balance what it raises.
 
-use qjump_sim::{Cable, Congestion, Dcqcn, Limit, Profile, Protection, Queue, Reading, Red, Scheme, MS, US};
+use std::collections::HashMap;
+
+use qjump_sim::{
+    Cable, Congestion, Dcqcn, FlowSpec, Flows, Hop, Limit, Profile, Protection, Ps, Queue, Reading, Red, Scenario, Scheme,
+    Simulation, Traced, Transport, Watch, Workload, MS, US,
+};
 
 use crate::{between, dumbbell, endless, rates, transport};
 
@@ -15,7 +20,7 @@ const MARKS: Red = Red {
     weight: 0,
     in_packets: false,
     mean_packet: 1_500,
-    reading: Reading::Ns2,
+    reading: Reading::Each,
     mark_p: None,
     protection: Protection::Default,
 };
@@ -30,28 +35,77 @@ fn balance(flows: f64) -> f64 {
     (of.increase as f64 / packet * flows * flows / (alpha_timer * link * link) * raises * raises).cbrt()
 }
 
-/// The link is full, flows get the same within 5 %, nothing is lost, and the share of marks is within 20 % of the balance of few
+/// Reports of a flow that its sender heeds: the first mark, and the next that comes 50 us after it or later.
+fn reports(simulation: &Simulation, [from, to]: [Ps; 2]) -> usize {
+    let mut last = HashMap::new();
+    let marks = simulation.trace().iter().filter(|hop| hop.kind == 0 && hop.marked && hop.at >= from && hop.at < to);
+    let heeded = |hop: &&Hop| {
+        let new = last.get(&hop.flow).is_none_or(|last| hop.at - last >= 50 * US);
+        if new {
+            last.insert(hop.flow, hop.at);
+        }
+        new
+    };
+    marks.filter(heeded).count()
+}
+
+/// The link is full, flows get the same within 5 %, nothing is lost, and reports are within 20 % as many as marks at the balance of few
 /// flows; that of ten lies beyond what RED marks before it marks all.
 #[test]
 fn flows_share_a_link_alike() {
     for flows in [2, 4, 10] {
         let of = transport(Congestion::Dcqcn(Dcqcn::default()));
         let scheme = Scheme { transport: of, queue: Queue::Red(MARKS), ..Scheme::tcp() };
-        let workload = endless(flows, 400 * MS, 10 * MS);
-        let (outcomes, _) = between(&dumbbell(flows, CABLE, CABLE), &scheme, &workload, [100 * MS, 400 * MS]);
+        let watch = Watch { traced: Some(Traced::Hosts(vec![0])), ..Watch::default() };
+        let topology = dumbbell(flows, CABLE, CABLE);
+        let mut simulation = Simulation::watched(&topology, &scheme, &endless(flows, 400 * MS, 10 * MS), 1, &watch).unwrap();
+        let outcomes = [100 * MS, 400 * MS].map(|stop| {
+            simulation.run_until(stop);
+            simulation.outcome()
+        });
         let (rates, _) = rates(&outcomes);
         let total: f64 = rates.iter().sum();
-        assert!(total > 0.97 * 40e9, "{flows} flows: {total} bit/s");
+        assert!(total > 0.96 * 40e9, "{flows} flows: {total} bit/s");
         let fair = total / f64::from(flows);
         assert!(rates.iter().all(|rate| (rate / fair - 1.0).abs() < 0.05), "{flows} flows: {rates:?}");
         let [before, after] = outcomes.each_ref().map(|outcome| outcome.counters);
         assert_eq!((after.retransmitted, after.full.total()), (0, 0));
-        let marked = (after.marked - before.marked) as f64 / (after.delivered.data - before.delivered.data) as f64;
+        let packets = (after.delivered.data - before.delivered.data) as f64;
+        let reported = reports(&simulation, [100 * MS, 400 * MS]) as f64 / packets;
+        let marked = (after.marked - before.marked) as f64 / packets;
         let expected = balance(flows.into());
         if expected < 0.01 {
-            assert!((marked / expected - 1.0).abs() < 0.2, "{flows} flows: {marked} of packets marked, not {expected}");
+            assert!((reported / expected - 1.0).abs() < 0.2, "{flows} flows: {reported} of packets reported, not {expected}");
         } else {
             assert!(marked > expected, "{flows} flows: {marked} of packets marked, though the balance is {expected}");
         }
     }
+}
+
+/// Marks are heard where ACKs wait for a second packet: the queue is no longer than twice that with an ACK for each.
+#[test]
+fn marks_are_heard_through_delayed_acks() {
+    let longest = |delayed_ack| {
+        let transport = Transport { delayed_ack, ..transport(Congestion::Dcqcn(Dcqcn::default())) };
+        let scheme = Scheme { transport, queue: Queue::Red(MARKS), ..Scheme::tcp() };
+        let (outcomes, ports) = between(&dumbbell(4, CABLE, CABLE), &scheme, &endless(4, 100 * MS, 10 * MS), [50 * MS, 100 * MS]);
+        assert!(rates(&outcomes).0.iter().sum::<f64>() > 0.97 * 40e9);
+        ports.iter().map(|port| port.longest).max().unwrap()
+    };
+    let [each, delayed] = [None, Some(40 * MS)].map(longest);
+    assert!(delayed < 2 * each, "{delayed} bytes, {each} with an ACK for each packet");
+}
+
+/// Nobody waits for the first ACK: 200 packets take 199 times as long as a packet's sending more than one.
+#[test]
+fn a_flow_begins_with_the_lines_rate() {
+    let fast = Cable { rate: 100_000_000_000, delay: 5 * US };
+    let took = |packets| {
+        let transport = Transport { initial_window: 10, ..transport(Congestion::Dcqcn(Dcqcn::default())) };
+        let workload = Workload::of_flows(Flows::List(vec![FlowSpec { start: 0, src: 1, dst: 0, packets }]));
+        let scheme = Scheme { transport, ..Scheme::tcp() };
+        let scenario = Scenario { topology: dumbbell(1, fast, fast), scheme, workload, seed: 1, stop: None };
+        scenario.run().unwrap().flows[0].finish.unwrap()
+    };
+    assert_eq!(took(200) - took(1), 199 * 120_000);
 }

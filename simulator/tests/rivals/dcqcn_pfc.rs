@@ -50,7 +50,7 @@ fn pauses_lose_nothing_and_rates_pause_less() {
     // Pauses alone leave the port no idle moment; what has not crossed all three links by now is missing.
     assert!(alone.delivered.data + 20 > 20 * MS / FRAME, "{} packets", alone.delivered.data);
     // Of the documents.
-    assert_eq!((lossy.full.data, lossy.pauses, with.pauses, alone.pauses), (1_068, 0, 88, 1_423));
+    assert_eq!((lossy.full.data, lossy.pauses, with.pauses, alone.pauses), (1_225, 0, 87, 1_423));
     // What a switch may hold of all is enough for the port.
     assert_eq!(counters(Congestion::Reno, room, true).full.total(), 0);
 }
@@ -95,7 +95,7 @@ fn marks_are_by_the_law() {
         }
         let all = found.len();
         assert!(2 * between > all && all > 250_000, "{between} of {all} packets found a queue between");
-        assert_eq!((marked, expected.round() as u32), (898, 913), "of the documents");
+        assert_eq!((marked, expected.round() as u32), (1_003, 1_001), "of the documents");
         assert!(
             (f64::from(marked) - expected).abs() < 4.0 * f64::sqrt(variance),
             "{marked} marks, not {expected} +- {}",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Swift: the delay of flows that share a link is where the published target meets what their windows make of it.
 
-use qjump_sim::{Cable, Congestion, Swift, MS, US};
+use qjump_sim::{Cable, Congestion, Swift, Transport, MS, US};
 
 use crate::{between, dumbbell, endless, rates, transport, without_limit};
 
@@ -57,5 +57,21 @@ fn the_delay_is_where_target_and_windows_meet() {
         let fair = total / f64::from(flows);
         assert!(rates.iter().all(|rate| (rate / fair - 1.0).abs() < apart), "{flows} flows: {rates:?}");
         assert_eq!(outcomes[1].counters.timeouts, 0);
+    }
+}
+
+/// What a receiver waits with its ACK is no delay of the network, though it is a thousand times the target. Where windows are below two
+/// packets, as with 50 flows, who has sent one waits for it all the same.
+#[test]
+fn delayed_acks_are_no_delay() {
+    for flows in [1, 4, 50] {
+        let transport = Transport { delayed_ack: Some(40 * MS), ..transport(Congestion::Swift(Swift::default())) };
+        let workload = endless(flows, 400 * MS, 10 * MS);
+        let (outcomes, _) = between(&dumbbell(flows, CABLE, CABLE), &without_limit(transport), &workload, [100 * MS, 400 * MS]);
+        let (rates, _) = rates(&outcomes);
+        let total: f64 = rates.iter().sum();
+        assert!(total > if flows == 50 { 0.8e10 } else { 0.97e10 }, "{flows} flows: {total} bit/s");
+        let fair = total / f64::from(flows);
+        assert!(flows > 4 || rates.iter().all(|&rate| rate > fair / 2.0), "{flows} flows: {rates:?}");
     }
 }

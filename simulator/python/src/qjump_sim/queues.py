@@ -74,8 +74,9 @@ class Red:
     """Every packet counts as a mean one; else its bytes."""
     mean_packet: int = 500
     """Bytes of a mean packet."""
-    reading: Literal["ns-2", "linux"] = "ns-2"
-    """ns-2's `RED` with `wait_`: 1/p to 2/p packets from one action to the next, and by size where bytes are counted; or Linux's: 1 to 1/p."""
+    reading: Literal["ns-2", "linux", "each"] = "ns-2"
+    """ns-2's `RED` with `wait_`: 1/p to 2/p packets from one action to the next, and by size where bytes are counted; or Linux's: 1 to 1/p; or
+    each packet by itself, as switches mark for DCQCN."""
     mark_p: float | None = 0.1
     """Where the probability is as large or larger, ECN-capable packets are dropped too; None: never. 1.0 is Linux's `harddrop`."""
     protection: Protection = "default"

@@ -141,6 +141,8 @@ class Transport:
     marked says nothing to anybody."""
     ect_syn: bool = False
     """The same of SYNs and SYN-ACKs."""
+    rto_above_rtt: bool = False
+    """`min_rto` is of what is added to the smoothed round trip, as Linux has it, not of the whole (RFC 6298)."""
 
     @classmethod
     def linux(cls, congestion: Congestion) -> Transport:
@@ -152,7 +154,7 @@ class Transport:
     @classmethod
     def hadoop(cls, congestion: Congestion) -> Transport:
         """The transports of the study of ECN under Hadoop, TCP-ECN with `Ecn()` and DCTCP with `Dctcp()`: ACKs of 150 bytes; what it does not say
-        is as in `linux`."""
+        is as in `linux`, but for `rto_above_rtt`."""
         return _native.hadoop(congestion)
 
 

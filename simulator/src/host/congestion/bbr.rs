@@ -28,8 +28,11 @@ enum Mode {
     Startup,
     Drain,
     Cycle,
-    /// With few packets, until then, when that is known.
-    Look(Option<Ps>),
+    /// With few packets: at least until then, which is known once there are as few, and for a round trip.
+    Look {
+        until: Option<Ps>,
+        round: bool,
+    },
 }
 
 /// What is noted of a packet when it leaves.
@@ -67,6 +70,10 @@ pub(super) struct Bbr {
     phase_at: Ps,
     /// A timeout left a window of one packet, which the next ACK gives back.
     saved: bool,
+    /// The window before looking for the least round trip, which is given back after it; 0: there is none.
+    before: u32,
+    /// Nothing was sent for a while: what has come since says nothing of the least round trip's age.
+    idle: bool,
 }
 
 impl Bbr {
@@ -90,6 +97,8 @@ impl Bbr {
             phase: 0,
             phase_at: 0,
             saved: false,
+            before: 0,
+            idle: false,
         }
     }
 
@@ -114,6 +123,24 @@ impl Bbr {
         self.saved = true;
     }
 
+    /// The connection is set up; returns the pace of its first window.
+    pub fn on_connected(&mut self, now: Ps, round_trip: Ps, windows: Windows, bytes: u16) -> u64 {
+        (self.least_trip, self.least_at) = (round_trip.max(1), now);
+        self.pace(windows, bytes)
+    }
+
+    /// A flow begins after a time without one. Returns the window that there was before few packets were sent, if that ends now.
+    pub fn on_idle(&mut self, now: Ps) -> u32 {
+        self.idle = true;
+        match self.mode {
+            Mode::Look { until: Some(until), .. } if now >= until => {
+                self.end_look(now);
+                std::mem::take(&mut self.before)
+            }
+            _ => 0,
+        }
+    }
+
     /// The window and the pace after an ACK.
     pub fn on_ack(&mut self, window: u32, windows: Windows, seen: &Seen) -> (u32, u64) {
         // What is shorter than the unit of time stamps may seem to take none.
@@ -125,8 +152,8 @@ impl Bbr {
         }
         let begins = seen.number.is_some_and(|number| seen.packets > 0 && self.sample(number, seen));
         self.check_full(begins);
-        self.check_least(seen);
-        self.step(seen);
+        self.check_least(window, seen);
+        self.step(begins, seen);
         (self.window(window, windows, seen), self.pace(windows, seen.bytes))
     }
 
@@ -184,25 +211,42 @@ impl Bbr {
         }
     }
 
-    fn check_least(&mut self, seen: &Seen) {
+    fn check_least(&mut self, window: u32, seen: &Seen) {
         let stale = seen.now - self.least_at > MEMORY && self.least_trip != Ps::MAX;
         if seen.round_trip <= self.least_trip || stale {
             (self.least_trip, self.least_at) = (seen.round_trip, seen.now);
         }
-        if stale && !matches!(self.mode, Mode::Look(_)) {
-            self.mode = Mode::Look(None);
+        if stale && !self.idle && !matches!(self.mode, Mode::Look { .. }) {
+            self.mode = Mode::Look { until: None, round: false };
+            self.before = window / ONE;
+        }
+        self.idle &= seen.packets == 0;
+        if matches!(self.mode, Mode::Look { .. }) {
+            // Few packets in a round trip say nothing of the rate.
+            self.limited = self.delivered + u64::from(seen.under_way);
         }
     }
 
+    fn end_look(&mut self, now: Ps) {
+        self.least_at = now;
+        if self.full_rounds < FULL {
+            self.mode = Mode::Startup;
+        } else {
+            self.cycle(now);
+        }
+    }
+
+    /// Any phase but the one that drains, by the time, which differs from flow to flow.
+    fn cycle(&mut self, now: Ps) {
+        self.mode = Mode::Cycle;
+        self.phase = (mix(now) % 7 + 2) as usize % CYCLE.len();
+        self.phase_at = now;
+    }
+
     /// From one mode or phase to the next.
-    fn step(&mut self, seen: &Seen) {
+    fn step(&mut self, begins: bool, seen: &Seen) {
         match self.mode {
-            Mode::Drain if seen.under_way <= self.holds(UNIT, seen.bytes) => {
-                // Any phase but the one that drains, by the time, which differs from flow to flow.
-                self.mode = Mode::Cycle;
-                self.phase = (mix(seen.now) % 7 + 2) as usize % CYCLE.len();
-                self.phase_at = seen.now;
-            }
+            Mode::Drain if seen.under_way <= self.holds(UNIT, seen.bytes) => self.cycle(seen.now),
             Mode::Cycle => {
                 let passed = seen.now - self.phase_at > self.least_trip;
                 let next = match CYCLE[self.phase] {
@@ -214,20 +258,26 @@ impl Bbr {
                     (self.phase, self.phase_at) = ((self.phase + 1) % CYCLE.len(), seen.now);
                 }
             }
-            Mode::Look(None) if seen.under_way <= FEW => self.mode = Mode::Look(Some(seen.now + LOOK)),
-            Mode::Look(Some(until)) if seen.now >= until => {
-                self.least_at = seen.now;
-                self.mode = if self.full_rounds < FULL { Mode::Startup } else { Mode::Cycle };
-                self.phase_at = seen.now;
+            Mode::Look { until: None, .. } if seen.under_way <= FEW => {
+                self.mode = Mode::Look { until: Some(seen.now + LOOK), round: false };
+                self.round_end = self.delivered;
             }
-            Mode::Startup | Mode::Drain | Mode::Look(_) => {}
+            Mode::Look { until: Some(until), round } if round || begins => {
+                self.mode = Mode::Look { until: Some(until), round: true };
+                if seen.now >= until {
+                    self.end_look(seen.now);
+                }
+            }
+            Mode::Startup | Mode::Drain | Mode::Look { .. } => {}
         }
     }
 
     fn window(&mut self, window: u32, windows: Windows, seen: &Seen) -> u32 {
         let gain = if matches!(self.mode, Mode::Startup | Mode::Drain) { HIGH } else { 2 * UNIT };
         let target = self.holds(gain, seen.bytes).saturating_add(3);
-        let had = if std::mem::take(&mut self.saved) { target.min(windows.most) } else { window / ONE };
+        let looks = matches!(self.mode, Mode::Look { .. });
+        let before = if looks { 0 } else { std::mem::take(&mut self.before) };
+        let had = if std::mem::take(&mut self.saved) { target.min(windows.most) } else { (window / ONE).max(before) };
         let more = had.saturating_add(seen.packets);
         let next = if self.full_rounds >= FULL {
             more.min(target)
@@ -236,7 +286,7 @@ impl Bbr {
         } else {
             had
         };
-        let next = if matches!(self.mode, Mode::Look(_)) { next.min(FEW) } else { next };
+        let next = if looks { next.min(FEW) } else { next };
         next.max(FEW).min(windows.most) * ONE
     }
 
@@ -245,7 +295,7 @@ impl Bbr {
             Mode::Startup => HIGH,
             Mode::Drain => DRAIN,
             Mode::Cycle => CYCLE[self.phase],
-            Mode::Look(_) => UNIT,
+            Mode::Look { .. } => UNIT,
         };
         // Before a full pipe not slower than the first window in a round trip.
         let first = u128::from(windows.initial) * 8 * u128::from(bytes) * u128::from(S) / u128::from(self.least_trip);

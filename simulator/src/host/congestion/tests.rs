@@ -68,8 +68,8 @@ fn a_mark_halves_the_window_of_ecn_and_no_other() {
 fn long_idleness_restarts_the_window() {
     let mut control = control(Congestion::Reno);
     control.on_timeout(0);
-    control.on_idle(200 * US, false);
+    control.on_idle(MS, 200 * US, false);
     assert_eq!(control.window(), 1);
-    control.on_idle(MS, true);
+    control.on_idle(2 * MS, MS, true);
     assert_eq!(control.window(), 12);
 }

@@ -30,7 +30,7 @@ impl Flow {
     }
 
     /// The SYN is answered; false if it was already.
-    pub fn connected(&mut self, round_trip: Ps) -> bool {
+    pub fn connected(&mut self, t: &Transport, now: Ps, round_trip: Ps) -> bool {
         if self.phase != Phase::Connecting {
             return false;
         }
@@ -39,6 +39,7 @@ impl Flow {
             self.path.control.limit(1);
         }
         self.path.round_trip(round_trip);
+        self.path.control.on_connected(now, round_trip, t.data_bytes);
         self.timeouts = 0;
         self.deadline = Ps::MAX;
         true

@@ -146,7 +146,7 @@ fn in_bytes_the_size_matters() {
 /// The exact average beside one in floating point: steps up and down, and idleness.
 #[test]
 fn the_average_is_the_exponential_one() {
-    for reading in [Reading::Ns2, Reading::Linux] {
+    for reading in [Reading::Ns2, Reading::Linux, Reading::Each] {
         let settings = Red { weight: 9, ..red(reading) };
         let mut detector = Detector::new(&settings, PPB, Rng::new(1, 2));
         let (mut expected, weight) = (0.0, 1.0 / 512.0);
@@ -157,7 +157,7 @@ fn the_average_is_the_exponential_one() {
                 let idle = random.below(1_000_000_000);
                 let missed = (idle / 800_000) as i32;
                 expected *= match reading {
-                    Reading::Ns2 => (1.0f64 - weight).powi(missed + 1),
+                    Reading::Ns2 | Reading::Each => (1.0f64 - weight).powi(missed + 1),
                     Reading::Linux => (1.0 - weight).powi(missed) * (1.0 - weight * (idle % 800_000) as f64 / 800_000.0),
                 };
                 Found { bytes: 0, packets: 0, idle: Some(idle) }
@@ -227,4 +227,20 @@ fn what_cannot_be_marked_may_have_other_thresholds() {
         let mut at = |queue| detector.decide(&busy(queue), &packet(Kind::Data, 1_000, true));
         assert_eq!([at(queue - 1), at(queue)], [Action::Pass, Action::Mark]);
     }
+}
+
+/// Without spacing: a share of p within four standard deviations, and distances as those of independent draws: half of them up to ln 2 / p, some next to each
+/// other and some beyond 5/p.
+#[test]
+fn each_packet_may_be_marked_by_itself() {
+    for (queue, p) in [(14_000u64, 0.02), (20_000, 0.05), (30_000, 0.1)] {
+        let (marks, least, most) = marked(&red(Reading::Each), queue, 1_500);
+        let expected = f64::from(PACKETS) * p;
+        assert!((f64::from(marks) - expected).abs() < 4.0 * expected.sqrt(), "{queue}: {marks}, not {expected}");
+        assert!(least == 1 && f64::from(most) * p > 5.0, "{queue}: {least} {most}");
+    }
+    let mut detector = Detector::new(&red(Reading::Each), PPB, Rng::new(1, 2));
+    let mut acts = |found: &Found| detector.decide(found, &packet(Kind::Data, 1_500, true));
+    assert!((0..100).all(|_| acts(&busy(60_000)) == Action::Mark));
+    assert_eq!(acts(&Found { bytes: 0, packets: 0, idle: Some(1) }), Action::Pass);
 }
