@@ -222,6 +222,7 @@ def scheme(case: Case, network: Tree) -> Scheme:
     transport = replace(
         Transport.linux(known[case.transport]),
         min_rto=10 * MS,
+        rto_above_rtt=False,
         initial_rto=10 * MS,
         handshake=10 * MS,
         ack_bytes=ACK,
