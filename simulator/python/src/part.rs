@@ -90,7 +90,7 @@ impl<'py> Part<'py> {
             Duration::NAME => self.picoseconds(Duration::MOST),
             Octets::NAME => self.bytes(),
             Size::NAME => self.size(),
-            Packets::NAME if self.class()? == "Packets" => self.get("count")?.number(),
+            Packets::NAME if self.class()? == "Packets" => self.get("count")?.whole(),
             _ => self.whole(),
         }
     }
@@ -111,7 +111,7 @@ impl<'py> Part<'py> {
     pub fn bytes<T: TryFrom<u64>>(&self) -> PyResult<T> {
         self.refuse_units(&["Time", "Packets"], "a number of bytes")?;
         match self.class()?.as_str() {
-            "Bytes" => self.get("count")?.number(),
+            "Bytes" => self.get("count")?.whole(),
             _ => self.number(),
         }
     }
@@ -121,7 +121,7 @@ impl<'py> Part<'py> {
         if self.class()? != "Packets" {
             return self.bytes();
         }
-        let packets: u32 = self.get("count")?.number()?;
+        let packets: u32 = self.get("count")?.whole()?;
         let bytes = packets.checked_mul(self.full.into()).and_then(|bytes| T::try_from(bytes.into()).ok());
         bytes.ok_or_else(|| self.wrong("so many packets have more than 4294967295 bytes"))
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import pickle
 import subprocess
 import sys
@@ -32,6 +34,7 @@ from qjump_sim import (
     Homa,
     LeafSpine,
     LevelRed,
+    Limit,
     Marking,
     Outcome,
     Packets,
@@ -530,6 +533,76 @@ def test_units_say_what_they_are() -> None:
     sums = [us(5) + us(1), us(5) + 1_000, 1_000 + us(5), us(5) - ns(5), 2 * us(5), us(5) * 2]
     assert [repr(one) for one in sums] == ["us(6)", "ns(5001)", "ns(5001)", "ns(4995)", "us(10)", "us(10)"]
     assert all(isinstance(one, Time) for one in sums) and us(5).ps == 5 * US and repr(Time(7)) == "Time(7)"
+
+
+@pytest.mark.parametrize(
+    ("ours", "ps"),
+    [
+        (us(20) // 2, 10 * US),
+        (us(20) / 3, 6_666_667),
+        (us(20) * 0.5, 10 * US),
+        (us(1) * 1.0000007, 1_000_001),
+        (us(7) // 2.0, 3_500_000),
+        (us(7) % us(2), US),
+        (divmod(us(7), us(2))[1], US),
+        (1 - us(1), 1 - US),
+        (-us(1), -US),
+        (abs(-us(1)), US),
+        (round(us(20) / 3, -6), 7 * US),
+        (math.ceil(us(20) / 3), 6_666_667),
+        (np.int64(3) * us(1), 3 * US),
+        (us(1) * np.uint8(3), 3 * US),
+        (np.float32(0.5) * us(0.000_004), 2),
+        (np.int64(5) - us(1), 5 - US),
+        (us(1) / np.float64(4), US // 4),
+        (sum([us(1), ns(1)]), 1_001_000),
+    ],
+    ids=repr,
+)
+def test_what_is_reckoned_of_times_is_a_time(ours: object, ps: int) -> None:
+    assert isinstance(ours, Time) and ours.ps == ps
+
+
+def test_a_time_over_a_time_is_a_number() -> None:
+    for number, plain in ((us(20) // us(3), 6), (us(5) / us(2), 2.5), (divmod(us(7), us(2))[0], 3)):
+        assert number == plain and not isinstance(number, Time)
+    with pytest.raises(TypeError):
+        us(2) * us(3)
+    array = np.arange(3) * us(1)
+    assert array.tolist() == (us(1) * np.arange(3)).tolist() == [0, US, 2 * US]
+    assert (us(1) < array).tolist() == (array > us(1)).tolist() == [False, False, True]
+    same, less, more = (np.int64(US + by) for by in (0, -1, 1))
+    assert us(1) == same == us(1) and us(1) != less != us(1) and us(1) <= same < us(2) and less < us(1) < more and more > us(1) >= same
+    assert {us(1): 0} == {US: 0} and pickle.loads(pickle.dumps(us(1))) is not US and isinstance(copy.deepcopy(us(1)), Time)
+
+
+def test_half_a_time_is_no_bytes() -> None:
+    for half in (us(20) // 2, us(20) / 2, us(20) * 0.5, np.int64(2) * us(5)):
+        queues = [replace(TCP, queue=DropTail(limit)) for limit in (half, us(10))]  # type: ignore[arg-type]
+        halves = [run(Scenario(FIG9, scheme, MANY)) for scheme in queues]
+        assert halves[0].counters == halves[1].counters and sum(halves[0].counters["full"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        (-us(10), "scheme.queue.bytes: us(-10) is not a whole number of ps from 0 to"),
+        (0.5 * us(20), "scheme.queue.bytes: 10000000.0 is not a whole number from 0 to"),
+        (Bytes(us(10)), "scheme.queue.bytes.count: us(10) is a time, where a plain number is meant"),
+        (Packets(us(10)), "scheme.queue.bytes.count: us(10) is a time, where a plain number is meant"),
+        (Packets(Bytes(9)), "scheme.queue.bytes.count: Bytes(count=9) is of bytes, where a plain number is meant"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_of_another_unit_is_told(limit: Limit, sentence: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        run(Scenario(FIG9, replace(TCP, queue=DropTail(limit)), SIX))
+    assert str(raised.value).startswith(sentence)
+
+
+def test_bytes_and_packets_are_not_reckoned_with() -> None:
+    for wrong in (lambda: Bytes(9) // 2, lambda: np.int64(3) * Packets(3), lambda: -Packets(3), lambda: Bytes(9) + 1, lambda: us(1) * Bytes(9)):  # type: ignore[operator]
+        with pytest.raises(TypeError):
+            wrong()
 
 
 MANY = Flows([0] * 8, range(8), [9] * 8, [60] * 8)
