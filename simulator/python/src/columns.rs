@@ -1,17 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Numbers to and from numpy, as the bytes of int64 arrays: so the module needs no numpy of a certain version.
 
+use std::ops::RangeInclusive;
+
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use qjump_sim::{FlowResult, FlowSpec, Ps};
 
-const WIDTH: usize = size_of::<i64>();
+use crate::part::Part;
 
-/// The numbers of an int64 array without negative ones.
-pub fn numbers(array: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+const WIDTH: usize = size_of::<i64>();
+/// Most that is told of hosts and packets.
+pub const HOLDS: i64 = u32::MAX as i64;
+
+/// The numbers of an object's int64 array, all of which are within these.
+pub fn column<T: TryFrom<i64>>(of: &Part, field: &str, within: RangeInclusive<i64>) -> PyResult<Vec<T>> {
+    let part = of.get(field)?;
+    let array = part.object();
+    if !is_column(array).unwrap_or(false) {
+        return Err(part.is_not("an array of int64, shape (n,)"));
+    }
     let bytes = array.call_method0("tobytes")?;
     let words = bytes.cast::<PyBytes>()?.as_bytes().chunks_exact(WIDTH);
-    Ok(words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect())
+    let number = |(i, word): (usize, &[u8])| {
+        let number = i64::from_ne_bytes(word.try_into().unwrap_or_default());
+        let held = within.contains(&number).then(|| T::try_from(number).ok()).flatten();
+        let (least, most) = (within.start(), within.end());
+        held.ok_or_else(|| part.wrong_at(i, &format!("{number} is not a whole number from {least} to {most}")))
+    };
+    words.enumerate().map(number).collect()
+}
+
+/// The same of what an element may have; -1 is nothing.
+pub fn own<T: TryFrom<i64>>(of: &Part, field: &str, most: i64) -> PyResult<Vec<Option<T>>> {
+    let numbers = column::<i64>(of, field, -1..=most)?;
+    Ok(numbers.into_iter().map(|number| T::try_from(number).ok()).collect())
+}
+
+/// Says that an object's columns are not all of one length.
+pub fn are_as_long(of: &Part, lengths: &[usize]) -> PyResult<()> {
+    if lengths.iter().all(|length| *length == lengths[0]) {
+        return Ok(());
+    }
+    Err(of.wrong("its columns are not of one length"))
+}
+
+fn is_column(array: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(array.getattr("ndim")?.eq(1)? && array.getattr("dtype")?.eq("int64")?)
 }
 
 /// The bytes of an int64 array.
@@ -55,7 +90,7 @@ pub fn ended<'py>(py: Python<'py>, flows: &[FlowResult]) -> PyResult<Ended<'py>>
 }
 
 /// Level, transport and deadline; a flow that has none has -1.
-pub fn own<'py>(py: Python<'py>, flows: &[FlowResult]) -> PyResult<[Bound<'py, PyBytes>; 3]> {
+pub fn wished<'py>(py: Python<'py>, flows: &[FlowResult]) -> PyResult<[Bound<'py, PyBytes>; 3]> {
     Ok([
         bytes(py, flows.iter().map(|flow| i64::from(flow.level)))?,
         bytes(py, flows.iter().map(|flow| i64::from(flow.transport)))?,
@@ -64,17 +99,18 @@ pub fn own<'py>(py: Python<'py>, flows: &[FlowResult]) -> PyResult<[Bound<'py, P
 }
 
 /// The flows of an `Outcome` of Python.
-pub fn results(outcome: &Bound<'_, PyAny>) -> PyResult<Vec<FlowResult>> {
-    let column = |field: &str| numbers(&outcome.getattr(field)?);
-    let (starts, finishes, packets) = (column("start")?, column("finish")?, column("packets")?);
-    let (srcs, dsts) = (column("src")?, column("dst")?);
+pub fn results(outcome: &Part) -> PyResult<Vec<FlowResult>> {
+    let (starts, finishes) = (column(outcome, "start", 0..=i64::MAX)?, own(outcome, "finish", i64::MAX)?);
+    let packets = column(outcome, "packets", 1..=HOLDS)?;
+    let (srcs, dsts) = (column(outcome, "src", 0..=HOLDS)?, column(outcome, "dst", 0..=HOLDS)?);
+    are_as_long(outcome, &[starts.len(), finishes.len(), packets.len(), srcs.len(), dsts.len()])?;
     let rows = starts.into_iter().zip(finishes).zip(packets).zip(srcs).zip(dsts);
     let flow = |((((start, finish), packets), src), dst)| FlowResult {
         start,
-        finish: i64::try_from(finish).is_ok().then_some(finish),
-        packets: packets as u32,
-        src: src as u32,
-        dst: dst as u32,
+        finish,
+        packets,
+        src,
+        dst,
         level: 0,
         transport: 0,
         last: 0,

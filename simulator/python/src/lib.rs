@@ -77,7 +77,7 @@ fn run<'py>(
     let apps = apps::results(py, &outcome.apps)?;
     let ports = ports.iter().map(|of| port(py, of)).collect::<PyResult<_>>()?;
     let counters = counters(py, &outcome.counters)?;
-    let flows = columns::ended(py, &outcome.flows)?.into_iter().chain(columns::own(py, &outcome.flows)?).collect();
+    let flows = columns::ended(py, &outcome.flows)?.into_iter().chain(columns::wished(py, &outcome.flows)?).collect();
     let seen = watch::seen(py, &simulation, &watch)?;
     Ok((flows, counters, sources, columns::time(outcome.end), apps, ports, seen))
 }
@@ -224,7 +224,8 @@ fn phases(senders: u32, epoch: Ps, seed: u64) -> PyResult<Vec<Ps>> {
 #[pyfunction]
 fn regions<'py>(py: Python<'py>, outcome: &Bound<'py, PyAny>, fabric: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let fabric = read(&Part::new(fabric, "fabric"))?;
-    let Regions { short, medium, long, all, unfinished } = Regions::of(&columns::results(outcome)?, &fabric);
+    let Regions { short, medium, long, all, unfinished } =
+        Regions::of(&columns::results(&Part::new(outcome, "outcome"))?, &fabric);
     let region = |Region { flows, mean, p99 }| make(py, "Region", (flows, mean, p99));
     make(py, "Regions", (region(short)?, region(medium)?, region(long)?, region(all)?, unfinished))
 }

@@ -212,6 +212,11 @@ impl<'py> Part<'py> {
         PyValueError::new_err(format!("{}: {sentence}", self.place))
     }
 
+    /// The same of an element.
+    pub fn wrong_at(&self, element: usize, sentence: &str) -> PyErr {
+        PyValueError::new_err(format!("{}[{element}]: {sentence}", self.place))
+    }
+
     /// The sentence of the simulator, after the place.
     pub fn refused(&self, error: &qjump_sim::Error) -> PyErr {
         self.wrong(&error.to_string())

@@ -7,6 +7,7 @@ import math
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import astuple, replace
 from pathlib import Path
 
@@ -63,13 +64,14 @@ from qjump_sim import (
     TimeAware,
     Transport,
     Tree,
+    Watch,
     Wfq,
     ms,
     ns,
     run,
     us,
 )
-from qjump_sim.apps import Ping, PingResult
+from qjump_sim.apps import App, Bulk, MapReduce, Ping, PingResult, Ptp
 
 NAMES = ("tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper")
 # The digests that the simulator's tests/contract.rs pins: one seed, one result, in Rust and in Python.
@@ -362,6 +364,54 @@ def test_an_outcome_can_be_pickled() -> None:
     outcome = one(6)
     again = pickle.loads(pickle.dumps(outcome))
     assert again.fct.tolist() == [19_264_000] and again.regions(FIG9).short == outcome.regions(FIG9).short
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda of: pickle.loads(pickle.dumps(of))], ids=["copy", "deepcopy", "pickle"])
+def test_copies_are_read_only_too(again: Callable[[object], object]) -> None:
+    watch = Watch(ports=True, flows=True, every=US, trace="all")
+    apps: list[App] = [Ping(3, 4, bytes=100, gap=US, count=2), Bulk(2, 4, until=US, interval=US), Ptp(0, [3], 90, US, 1), MapReduce([0, 1], 1, 1500, 1)]
+    outcome = again(run(Scenario(FIG9, "tcp", SIX, apps=apps), watch=watch))
+    flows = again(SIX)
+    assert isinstance(outcome, Outcome) and isinstance(flows, Flows)
+    columns = 0
+    for whole in (flows, outcome, outcome.flows, outcome.series, outcome.trace, *outcome.apps):
+        for name, column in vars(whole).items():
+            if isinstance(column, np.ndarray) and column.size:
+                assert not column.flags.writeable, name
+                columns += 1
+    assert columns > 50
+    assert run(Scenario(FIG9, "tcp", flows)).fct.tolist() == [19_264_000]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "sentence"),
+    [
+        ("src", np.array([2**40]), "flows.src[0]: 1099511627776 is not a whole number from 0 to 4294967295"),
+        ("start", np.array([-1]), "flows.start[0]: -1 is not a whole number from 0 to 4611686018427387904"),
+        ("bytes", np.array([-3]), "flows.bytes[0]: -3 is not a whole number from -1 to 4611686018427387904"),
+        ("level", np.array([-2]), "flows.level[0]: -2 is not a whole number from -1 to 7"),
+        ("transport", np.array([256]), "flows.transport[0]: 256 is not a whole number from 0 to 3"),
+        ("dst", np.array([1], np.int32), "flows.dst: array([1], dtype=int32) is not an array of int64, shape (n,)"),
+        ("dst", np.array([[1]]), "flows.dst: array([[1]]) is not an array of int64, shape (n,)"),
+        ("dst", [1], "flows.dst: [1] is not an array of int64, shape (n,)"),
+        ("packets", np.array([6, 6]), "flows: its columns are not of one length"),
+        ("level", np.array([6, 6]), "flows: its columns are not of one length"),
+    ],
+)
+def test_columns_that_somebody_has_changed_are_told(column: str, values: object, sentence: str) -> None:
+    flows = Flows([0], [5], [1], [3])
+    setattr(flows, column, values)
+    with pytest.raises(ValueError) as raised:
+        run(Scenario(FIG9, "tcp", flows))
+    assert str(raised.value) == sentence
+
+
+def test_an_outcome_that_somebody_has_changed_is_told() -> None:
+    for column, wrong, sentence in (("packets", [0], r"packets\[0\]: 0 is not a whole number from 1 to"), ("dst", [1, 2], "its columns are not")):
+        outcome = one(6)
+        vars(outcome)[column] = np.array(wrong)
+        with pytest.raises(ValueError, match=rf"^outcome[.:] ?{sentence}"):
+            outcome.regions(FIG9)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from qjump_sim import _native
 from qjump_sim.apps import AppResult
+from qjump_sim.arrays import ReadOnly
 from qjump_sim.network import LeafSpine
 from qjump_sim.trace import Trace
 from qjump_sim.watch import FlowCounts, Series
@@ -134,11 +135,11 @@ class Regions:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Outcome(ReadOnly):
     """Flows, counters, sources and applications.
 
     The arrays have one value a flow, in the order of start, source, destination and packets: int64, shape (n,), read-only. Outcomes can be
-    pickled.
+    pickled and copied.
     """
 
     start: NDArray[np.int64]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qjump_sim import _native
+from qjump_sim.arrays import ReadOnly
 from qjump_sim.units import Bytes
 
 _LATEST = 1 << 62  # ps: 53 of the 213 days that the simulator's clock holds
@@ -70,7 +71,7 @@ class Published(_Drawn):
     together, with nearly equal sizes. The scenario's seed 1 gives the published flows, to the nanosecond."""
 
 
-class Flows:
+class Flows(ReadOnly):
     """These flows; their order does not matter. `start` in ps, at most 2**62 (53 days), `src` and `dst` as numbers of hosts, `packets` of data: int64,
     shape (n,), read-only. So are columns of what flows have of their own, where -1 is nothing: `level` (else that of the size), `transport` (0 is the
     scheme's, 1 to 3 are its `others`), `deadline` (in ps) and `bytes` on the wire (else all packets are full)."""
