@@ -383,6 +383,14 @@ def test_copies_are_read_only_too(again: Callable[[object], object]) -> None:
     assert run(Scenario(FIG9, "tcp", flows)).fct.tolist() == [19_264_000]
 
 
+def test_flows_are_equal_by_value() -> None:
+    again, other = Flows(np.zeros(1, np.uint8), (0,), [1], [6]), Flows([0], [0], [1], [6], level=[0])
+    assert again == SIX != other and hash(again) == hash(SIX) and {SIX, again, other} == {SIX, other} and SIX != 6
+    assert Scenario(FIG9, "tcp") == Scenario(FIG9, "tcp") != Scenario(FIG9, "tcp", SIX) == Scenario(FIG9, "tcp", again)
+    assert hash(Scenario(FIG9, "tcp", SIX)) == hash(Scenario(FIG9, "tcp", again))
+    assert repr(MANY) == "Flows(<8 flows>)"
+
+
 @pytest.mark.parametrize(
     ("column", "values", "sentence"),
     [
