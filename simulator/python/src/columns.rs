@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use qjump_sim::{FlowResult, FlowSpec, Ps};
+use qjump_sim::{FlowResult, FlowSpec, Ps, Wire};
 
 use crate::part::Part;
 
@@ -89,32 +89,35 @@ pub fn ended<'py>(py: Python<'py>, flows: &[FlowResult]) -> PyResult<Ended<'py>>
     ])
 }
 
-/// Level, transport and deadline; a flow that has none has -1.
-pub fn wished<'py>(py: Python<'py>, flows: &[FlowResult]) -> PyResult<[Bound<'py, PyBytes>; 3]> {
+/// Level, transport, deadline and bytes; a flow that has no deadline has -1.
+pub fn wished<'py>(py: Python<'py>, flows: &[FlowResult], full: u16) -> PyResult<[Bound<'py, PyBytes>; 4]> {
+    let before_last = |flow: &FlowResult| (i64::from(flow.packets) - 1) * i64::from(full);
     Ok([
         bytes(py, flows.iter().map(|flow| i64::from(flow.level)))?,
         bytes(py, flows.iter().map(|flow| i64::from(flow.transport)))?,
         bytes(py, flows.iter().map(|flow| flow.deadline.map_or(-1, time)))?,
+        bytes(py, flows.iter().map(|flow| before_last(flow) + i64::from(flow.last)))?,
     ])
 }
 
-/// The flows of an `Outcome` of Python.
-pub fn results(outcome: &Part) -> PyResult<Vec<FlowResult>> {
+/// The flows of an `Outcome` of Python, and the bytes of its packets.
+pub fn results(outcome: &Part) -> PyResult<(Vec<FlowResult>, Wire)> {
+    let told = outcome.get("ack_bytes")?.items()?.iter().map(Part::whole).collect::<PyResult<Vec<u16>>>()?;
+    let mut wire = Wire { data: outcome.get("data_bytes")?.whole()?, acks: [0; 4] };
+    wire.acks.iter_mut().zip(&told).for_each(|(ack, told)| *ack = *told);
+    let last_transport = i64::try_from(told.len().min(wire.acks.len())).unwrap_or(0) - 1;
     let (starts, finishes) = (column(outcome, "start", 0..=i64::MAX)?, own(outcome, "finish", i64::MAX)?);
-    let packets = column(outcome, "packets", 1..=HOLDS)?;
     let (srcs, dsts) = (column(outcome, "src", 0..=HOLDS)?, column(outcome, "dst", 0..=HOLDS)?);
-    are_as_long(outcome, &[starts.len(), finishes.len(), packets.len(), srcs.len(), dsts.len()])?;
-    let rows = starts.into_iter().zip(finishes).zip(packets).zip(srcs).zip(dsts);
-    let flow = |((((start, finish), packets), src), dst)| FlowResult {
-        start,
-        finish,
-        packets,
-        src,
-        dst,
-        level: 0,
-        transport: 0,
-        last: 0,
-        deadline: None,
+    let packets: Vec<u32> = column(outcome, "packets", 1..=HOLDS)?;
+    let (transports, bytes) = (column(outcome, "transport", 0..=last_transport)?, column(outcome, "bytes", 0..=i64::MAX)?);
+    are_as_long(outcome, &[starts.len(), finishes.len(), packets.len(), srcs.len(), dsts.len(), transports.len(), bytes.len()])?;
+    let rows = starts.into_iter().zip(finishes).zip(srcs).zip(dsts).zip(packets).zip(transports).zip(bytes);
+    let flow = |((((((start, finish), src), dst), packets), transport), bytes): (_, u64)| {
+        let last = bytes.checked_sub(u64::from(packets - 1) * u64::from(wire.data)).and_then(|last| u16::try_from(last).ok());
+        match last.filter(|last| (1..=wire.data).contains(last)) {
+            Some(last) => Ok(FlowResult { start, finish, packets, src, dst, level: 0, transport, last, deadline: None }),
+            None => Err(outcome.wrong(&format!("{bytes} bytes are not {packets} packets of at most {}", wire.data))),
+        }
     };
-    Ok(rows.map(flow).collect())
+    Ok((rows.map(flow).collect::<PyResult<_>>()?, wire))
 }

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import astuple, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -187,6 +188,56 @@ def test_regions_are_slowdowns_by_size() -> None:
     assert regions.medium.flows == 0 and np.isnan(regions.medium.mean)
     with pytest.raises(ValueError, match=r"^fabric.edge.rate: 'fast' is not a whole number"):
         outcome.regions(replace(FIG9, edge=Cable("fast", 0)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("routing", ["spray", "per-flow"])
+@pytest.mark.parametrize("dst", [1, 16])
+@pytest.mark.parametrize(
+    ("data_bytes", "ack_bytes", "packets", "bytes", "spines", "uplink"),
+    [
+        (1500, 40, 9, -1, 4, FIG9.uplink),
+        (9000, 40, 9, -1, 4, FIG9.uplink),
+        (500, 150, 9, -1, 4, FIG9.uplink),
+        (1500, 40, 6, 9000 - 1000, 4, FIG9.uplink),
+        (1500, 40, 6, 7501, 1, FIG9.uplink),
+        (1500, 1500, 6, 7501, 1, FIG9.uplink),
+        (1500, 40, 12, -1, 1, Cable(10**9, US)),
+        (1500, 1400, 6, 8000, 1, Cable(10**9, US)),
+    ],
+)
+def test_a_flow_alone_takes_no_longer_than_it_must(
+    data_bytes: int, ack_bytes: int, packets: int, bytes: int, spines: int, uplink: Cable, dst: int, routing: Literal["spray", "per-flow"]
+) -> None:
+    fabric = replace(FIG9, spines=spines, uplink=uplink)
+    transport = replace(TCP.transport, data_bytes=data_bytes, ack_bytes=ack_bytes)
+    scheme = replace(TCP, routing=routing, queue=DropTail(), transport=transport)
+    outcome = run(Scenario(fabric, scheme, Flows([0], [0], [dst], [packets], bytes=[bytes])))
+    assert outcome.bytes.tolist() == [bytes if bytes > 0 else packets * data_bytes]
+    regions = outcome.regions(fabric)
+    assert (regions.all.flows, regions.all.mean) == (1, 1.0)
+    assert (regions.short.flows, regions.medium.flows) == ((1, 0) if outcome.bytes[0] <= 10_000 else (0, 1))
+
+
+def test_each_transport_has_its_acks() -> None:
+    scheme = replace(TCP, queue=DropTail(), others=[replace(TCP.transport, ack_bytes=1000)])
+    outcome = run(Scenario(FIG9, scheme, Flows([0, 0], [0, 4], [1, 5], [6, 6], transport=[0, 1])))
+    assert (outcome.data_bytes, outcome.ack_bytes, outcome.fct[0] < outcome.fct[1]) == (1500, (40, 1000), True)
+    assert astuple(outcome.regions(FIG9).all) == (2, 1.0, 1.0)
+
+
+def test_fabrics_of_which_nothing_is_known_are_told() -> None:
+    outcome = one(6, 16)
+    for fabric, sentence in (
+        (replace(FIG9, racks=1), "fabric: there is no host 16 among 16"),
+        (replace(FIG9, edge=Cable(0, 0)), "fabric: edge: a link's rate is 0 bit/s"),
+        (replace(FIG9, hosts_per_rack=0), "fabric: a leaf-spine network has no rack or no host"),
+        (replace(FIG9, uplink=Cable(10**9, 0)), "fabric: its uplinks are several and slower than its edges"),
+    ):
+        with pytest.raises(ValueError) as raised:
+            outcome.regions(fabric)
+        assert str(raised.value).startswith(sentence)
+    with pytest.raises(ValueError, match=r"^outcome: 8999 bytes are not 6 packets of at most 1000$"):
+        replace(outcome, bytes=outcome.bytes - 1, data_bytes=1000).regions(FIG9)
 
 
 @pytest.mark.parametrize("name", NAMES)

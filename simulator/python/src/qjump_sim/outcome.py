@@ -167,6 +167,12 @@ class Outcome(ReadOnly):
     """Number of its transport."""
     deadline: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """When it should have ended, in ps; -1: there is no such time."""
+    bytes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Of its data packets on the wire, each once."""
+    data_bytes: int = 0
+    """Of a full data packet."""
+    ack_bytes: tuple[int, ...] = ()
+    """Of an ACK, by the number of the flow's transport."""
     series: Series | None = None
     """Samples of queues, windows and counters, if they were asked for."""
     flows: FlowCounts | None = None
@@ -190,6 +196,9 @@ class Outcome(ReadOnly):
         return (self.finish - self.start)[self.finished]
 
     def regions(self, fabric: LeafSpine) -> Regions:
-        """Figure 9's statistics: completion times over those in an empty `fabric`, by size of the flow. Raises ValueError for a fabric that
-        cannot be."""
+        """Figure 9's statistics: completion times over those in an empty `fabric`, by size of the flow: of all its packets on one path, as fast as
+        the slowest link lets them, each acknowledged at once. Connections' setup, delayed ACKs and jitter are no part of those; a short last packet that
+        overtakes by another uplink may come some ns before. Raises ValueError for
+        a fabric that cannot be, or has not the outcome's hosts, and for one with several uplinks that are slower than its edges: what is best there
+        depends on the routing."""
         return _native.regions(self, fabric)

@@ -40,13 +40,14 @@ def run(
     handler raises. Raises ValueError for what cannot be simulated, in one sentence that begins with the place.
     """
     watch = replace(watch or Watch(), ports=True) if ports else watch
-    columns, counters, sources, end, apps, watched, seen = _native.run(scenario, watch, listener(progress))
-    start, finish, src, dst, packets, level, transport, deadline = (np.frombuffer(column, np.int64) for column in columns)
+    columns, (data_bytes, ack_bytes), counters, sources, end, apps, watched, seen = _native.run(scenario, watch, listener(progress))
+    start, finish, src, dst, packets, level, transport, deadline, size = (np.frombuffer(column, np.int64) for column in columns)
     delivered = tuple(SourceResult(*source) for source in sources)
     results = tuple(result(app, *parts) for app, parts in zip(scenario.apps, apps, strict=True))
     sampled, counted, traced = seen
     return Outcome(
         start, finish, src, dst, packets, counters, delivered, end, results, tuple(watched), level, transport, deadline,
+        bytes=size, data_bytes=data_bytes, ack_bytes=tuple(ack_bytes),
         series=None if sampled is None else series(*sampled),
         flows=None if counted is None else flow_counts(counted),
         trace=None if traced is None else trace(traced),
