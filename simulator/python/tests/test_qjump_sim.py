@@ -179,6 +179,15 @@ def test_a_stop_leaves_flows_unfinished() -> None:
     assert (regions.all.flows, regions.unfinished) == (1, 1)
 
 
+def test_a_flow_is_late_when_its_deadline_has_passed() -> None:
+    deadlines = [19 * US, 20 * US, 100 * US, 100 * US + 1, -1]
+    flows = Flows([0] * 5, [0, 2, 4, 6, 8], [1, 3, 5, 7, 9], [6, 6, 600, 600, 600], deadline=deadlines)
+    outcome = run(Scenario(FIG9, "tcp", flows, stop=100 * US))
+    assert outcome.finished.tolist() == [True, True, False, False, False]
+    assert outcome.late.tolist() == [True, False, True, False, False]
+    assert outcome.late.dtype == np.bool_
+
+
 def test_regions_are_slowdowns_by_size() -> None:
     outcome = run(Scenario(FIG9, "dctcp", Flows([0, 10 * MS], [0, 5], [1, 6], [6, 7000])))
     regions = outcome.regions(FIG9)

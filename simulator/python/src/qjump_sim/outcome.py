@@ -182,8 +182,10 @@ class Outcome(ReadOnly):
 
     @property
     def late(self) -> NDArray[np.bool_]:
-        """Which flows have missed their deadline, shape (n,)."""
-        return (self.deadline >= 0) & ((self.finish < 0) | (self.finish > self.deadline))
+        """Which flows have missed their deadline, shape (n,): those that finished after it, and those that had not finished by `end` though it was then,
+        or before. Of a flow whose deadline lies after `end` nobody knows: it is not late."""
+        ended = np.where(self.finished, self.finish > self.deadline, self.deadline <= self.end)
+        return (self.deadline >= 0) & ended
 
     @property
     def finished(self) -> NDArray[np.bool_]:
@@ -198,7 +200,6 @@ class Outcome(ReadOnly):
     def regions(self, fabric: LeafSpine) -> Regions:
         """Figure 9's statistics: completion times over those in an empty `fabric`, by size of the flow: of all its packets on one path, as fast as
         the slowest link lets them, each acknowledged at once. Connections' setup, delayed ACKs and jitter are no part of those; a short last packet that
-        overtakes by another uplink may come some ns before. Raises ValueError for
-        a fabric that cannot be, or has not the outcome's hosts, and for one with several uplinks that are slower than its edges: what is best there
-        depends on the routing."""
+        overtakes by another uplink may come some ns before. Raises ValueError for a fabric that cannot be, or has not the outcome's hosts, and for
+        one with several uplinks that are slower than its edges: what is best there depends on the routing."""
         return _native.regions(self, fabric)
