@@ -154,9 +154,10 @@ fn host_numbers<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>) -> PyResult<Boun
 
 /// Switches, hosts and cables of a fat-tree.
 #[pyfunction]
-fn fat_tree<'py>(k: u32, edge: &Bound<'py, PyAny>, trunk: &Bound<'py, PyAny>) -> PyResult<Named<'py>> {
+fn fat_tree<'py>(k: &Bound<'py, PyAny>, edge: &Bound<'py, PyAny>, trunk: &Bound<'py, PyAny>) -> PyResult<Named<'py>> {
     let cable = |of, place| read(&Part::new(of, place));
-    let tree = Graph::fat_tree(k, cable(edge, "edge")?, cable(trunk, "trunk")?).map_err(|e| told(&e))?;
+    let ports = Part::new(k, "k");
+    let tree = Graph::fat_tree(ports.whole()?, cable(edge, "edge")?, cable(trunk, "trunk")?).map_err(|e| ports.refused(&e))?;
     // Hosts alone are called so.
     let by = |other: &str| if other.starts_with('h') { edge } else { trunk };
     let cables = tree.cables().iter().map(|(one, other, _)| (one.clone(), other.clone(), by(other).clone())).collect();
@@ -216,7 +217,8 @@ fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
 
 /// The phases of a fan-in's sources.
 #[pyfunction]
-fn phases(senders: u32, epoch: Ps, seed: u64) -> PyResult<Vec<Ps>> {
+fn phases(senders: u32, epoch: &Bound<'_, PyAny>, seed: &Bound<'_, PyAny>) -> PyResult<Vec<Ps>> {
+    let (epoch, seed) = (Part::new(epoch, "epoch").duration()?, Part::new(seed, "seed").whole()?);
     if epoch == 0 {
         return Err(PyValueError::new_err("fan-in: its epoch is 0"));
     }

@@ -3,6 +3,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use qjump_sim::units::{Duration, Instant, Octets, Packets, Size, Unit};
 
 /// A Python object and its place, such as `scheme.queue.limit`.
@@ -193,8 +194,11 @@ impl<'py> Part<'py> {
         self.object.extract().map_err(|_| self.is_not("a text"))
     }
 
-    /// The name of its class, by which kinds of queues and the like are told apart.
+    /// The name of its class, by which kinds of queues and the like are told apart; all texts are of one, numpy's too.
     pub fn class(&self) -> PyResult<String> {
+        if self.object.is_instance_of::<PyString>() {
+            return Ok("str".to_owned());
+        }
         self.object.get_type().name()?.extract()
     }
 

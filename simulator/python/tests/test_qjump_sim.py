@@ -551,7 +551,11 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
         (Scenario(FIG9, "reno", SIX), "scheme: there is no scheme reno, only tcp, dctcp, pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas"),
         (Scenario(FIG9, "tcp", Flows([7], [0], [144], [6])), "flow at 7 ps: there is no host 144 among 144"),
         (Scenario(FIG9, "tcp", Flows([7], [0], [1], [0])), "flow at 7 ps: its size of 0 packets is not between 1 and 2^31"),
-        (Scenario(FIG9, "tcp", Poisson("search", 1.5, 10)), "workload: a load of 1.5 is not above 0 and at most 1"),
+        (Scenario(FIG9, "tcp", Poisson("search", 1.5, 10)), "flows.load: 1.5 is not above 0 and at most 1"),
+        (Scenario(FIG9, "tcp", Poisson("search", 1e-12, 3)), "flows.load: 0.000000000001 is so small that flows start after"),
+        (Scenario(FIG9, "tcp", Published("search", 1e-12, 3)), "flows.load: 0.000000000001 is so small that flows start after"),
+        (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, min_rto=us(300), max_rto=us(200))), SIX), "transport: the smallest timeout of 300 us is not above 0 and at most the largest, 200 us"),
+        (None, "scenario: None is not a Scenario"),
         (Scenario(FIG9, "tcp", Poisson("web", 0.5, 10)), "flows.sizes: 'web' is not 'search', 'mining' or a Sizes"),  # type: ignore[arg-type]
         (Scenario(FIG9, "tcp", Poisson("search", 0.5, -1)), "flows.count: -1 is not a whole number from 0 to 4294967295"),
         (Scenario(FIG9, "tcp", Poisson(Sizes([(1, 0.0), (5, 0.9)]), 0.5, 10)), "flows.sizes: the distribution does not go from share 0"),
@@ -628,6 +632,20 @@ def test_wrong_scenarios_are_told_in_one_sentence(scenario: Scenario, sentence: 
         run(scenario)
     assert str(raised.value).startswith(sentence)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("k", "sentence"), [(-2, "k: -2 is not a whole number from 0 to"), (3, "k: a fat-tree of switches with 3 ports"), ("4", "k: '4' is not a whole")])
+def test_fat_trees_that_cannot_be_are_told(k: int, sentence: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        Graph.fat_tree(k, FIG9.edge, FIG9.edge)
+    assert str(raised.value).startswith(sentence)
+
+
+def test_numpys_texts_are_texts() -> None:
+    tcp, spray, search = np.array(["tcp", "spray", "search"])
+    whole = run(Scenario(FIG9, "tcp", Poisson("search", 0.5, 20)))
+    for scheme in (tcp, replace(TCP, routing=spray)):
+        assert digest(run(Scenario(FIG9, scheme, Poisson(search, 0.5, 20)))) == digest(whole)
 
 
 def test_unknown_fields_are_told() -> None:

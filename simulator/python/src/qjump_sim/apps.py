@@ -177,7 +177,7 @@ App = Ping | Datagrams | Bulk | Requests | Barrier | Ptp | MapReduce
 def fan_in(senders: Sequence[int], dst: int, bytes: int | Bytes, epoch: int, count: int, level: int = 0, seed: int = 1) -> tuple[Source, ...]:
     """Sources with which each sender sends `count` datagrams to `dst`, one an `epoch`, from a phase in the first one on that is drawn for each.
 
-    Raises ValueError for an epoch of 0.
+    Raises ValueError for an epoch of 0 or above 1,000 s, and for a seed that is none.
     """
     phases = _native.phases(len(senders), epoch, seed)
     return tuple(Source(src, dst, epoch, bytes, count, first, level) for src, first in zip(senders, phases, strict=True))

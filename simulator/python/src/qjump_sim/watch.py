@@ -146,6 +146,8 @@ def listener(progress: Callable[[Progress], None] | None) -> Callable[[int, int,
     """What the simulator calls, for whoever wants to know."""
     if progress is None:
         return None
+    if not callable(progress):
+        raise TypeError(f"progress: {progress!r} cannot be called")
     began = time.monotonic()
     return lambda now, finished, flows, share: progress(Progress(now, finished, flows, share, time.monotonic() - began))
 
