@@ -348,6 +348,19 @@ def test_pauses_lose_nothing() -> None:
     assert 15 * 15_000 < to_crowd.longest <= 15 * (30_000 + headroom)
 
 
+@pytest.mark.parametrize("queue", [DropTail(), Priority(1 << 40), CoDel(None, S, S)], ids=repr)
+def test_waiting_over_the_end_is_the_mean_queue(queue: Queue) -> None:
+    network = LeafSpine(1, 11, 1, FIG9.edge, FIG9.edge)
+    crowd = [Source(host, 10, gap=1_200_000, bytes=1500, count=10_000) for host in range(10)]
+    outcome = run(Scenario(network, replace(TCP, queue=queue), sources=crowd, stop=MS), watch=Watch(ports=True, every=US))
+    assert outcome.series is not None
+    place = outcome.series.ports.index((("switch", 0), ("host", 10)))
+    # Ten links bring what one takes away: of 11.2 MB at the end half is the mean.
+    mean, sampled = outcome.ports[place].waiting / outcome.end, outcome.series.queued[:, place].mean()
+    assert abs(mean / sampled - 1) < 0.002 and 5.5e6 < mean < 5.7e6
+    assert abs(outcome.ports[place].longest / outcome.series.queued[-1, place] - 1) < 0.002
+
+
 def test_hosts_may_have_other_queues() -> None:
     fabric = replace(FIG9, racks=1, spines=0)
     scheme = replace(Scheme.named("tcp", fabric), host_queue=DropTail(packets=4))

@@ -99,7 +99,7 @@ class Port:
     longest: int
     """Most bytes that had been taken and not been sent."""
     waiting: int
-    """Bytes times ps of waiting, without being sent: over `Outcome.end`, the mean number of bytes that wait."""
+    """Bytes times ps of waiting until the run's end, without being sent: over `Outcome.end`, the mean number of bytes that wait."""
     marked: int
     """Packets marked here."""
     early: int
