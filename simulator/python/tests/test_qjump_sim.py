@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -675,6 +676,15 @@ def test_the_example_compares_four_schemes() -> None:
     rows = done.stdout.splitlines()[1:]
     assert [row[:14].strip() for row in rows] == ["tcp", "dctcp", "qjump-script", "dctcp, K = 65"]
     assert len({row[14:] for row in rows}) == 4
+
+
+def test_the_readmes_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[1] / "README.md").read_text(), re.DOTALL)
+    names: dict[str, object] = {}
+    for example in examples:
+        exec(example, names)
+    assert len(examples) == 4 and (tmp_path / "h3.pcap").stat().st_size > 0
 
 
 def test_units_say_what_they_are() -> None:
