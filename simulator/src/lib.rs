@@ -65,7 +65,7 @@ pub use sim::engine::Simulation;
 pub use sim::outcome::{Counters, Outcome};
 pub use sim::progress::Progress;
 pub use sim::scenario::Scenario;
-pub use sim::scheme::Scheme;
+pub use sim::scheme::{Scheme, Wire};
 pub use sim::series::{Sender, Series, SERIES_BANDS};
 pub use sim::watch::Watch;
 pub use sim::workload::{Arrivals, FlowSpec, Flows, Sizes, Wish, Workload};

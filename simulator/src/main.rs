@@ -247,7 +247,8 @@ fn fig9(words: &[String]) -> Result<()> {
         count: options.number("flows", "1000")?,
     };
     let (outcome, cpu, _) = run_flows(&options, &LeafSpine::FIG9, flows, seed, None)?;
-    let regions = Regions::of(&outcome.flows, &LeafSpine::FIG9);
+    let scheme = Scheme::named(options.text("scheme", "dctcp"), &Topology::leaf_spine(&LeafSpine::FIG9)?)?;
+    let regions = Regions::of(&outcome.flows, &LeafSpine::FIG9, &scheme.wire())?;
     let c = &outcome.counters;
     println!(
         "{{\"scheme\": \"{}\", \"workload\": \"{workload}\", \"load\": {load}, \"seed\": {seed}, \"unfinished\": {}, \

@@ -2,8 +2,8 @@
 //! Active queue management in networks, and what is known of each port.
 
 use qjump_sim::{
-    Bytes, Cable, CoDel, Congestion, End, FlowSpec, Flows, Gap, LeafSpine, Limit, Pause, PortResult, Profile, Protection, Ps,
-    Queue, Reading, Red, Scheme, Simulation, Source, Topology, Transport, Tree, Workload, MS, US,
+    Bytes, Cable, CoDel, Congestion, End, Failure, FlowSpec, Flows, Gap, Graph, LeafSpine, Limit, Pause, PortResult, Profile,
+    Protection, Ps, Queue, Reading, Red, Scheme, Simulation, Source, Topology, Transport, Tree, Workload, MS, US,
 };
 
 const GBIT: u64 = 1_000_000_000;
@@ -58,6 +58,39 @@ fn ports_tell_their_queues() {
         assert_eq!((switch.longest, switch.waiting), (1_500, 0), "{scheme:?}");
         assert_eq!(ports(1).0.longest, 1_500, "{scheme:?}");
         assert_eq!((sender.full, sender.early, sender.marked, sender.paused), (0, 0, 0, 0));
+    }
+}
+
+/// What still waits at the end of a run, or when a link fails, has waited until then.
+#[test]
+fn waiting_ends_with_the_run() {
+    let never = Pause { xoff: 1 << 40, xon: 0, buffer: 1 << 40, per_level: false };
+    let queues = [
+        (Queue::DropTail(Limit::None), None),
+        (Queue::DropTail(Limit::Packets(9)), None),
+        (Queue::Priority { limit: 1 << 40 }, None),
+        (codel(MS, MS), None),
+        (Queue::DropTail(Limit::None), Some(never)),
+    ];
+    // The k-th of five packets begins after k times 1.2 us; of 3 us.
+    let until = |end: Ps| (0..5).map(|k| end.min(k * 1_200_000)).sum::<Ps>();
+    assert_eq!(until(3 * US), 9_600_000);
+    for (queue, pause) in queues {
+        let scheme = Scheme { queue, pause, ..Scheme::tcp() };
+        for end in [0, 1, US, 1_200_000, 3 * US, 4_799_999, MS] {
+            let simulation = watch(&pair(10 * GBIT), &scheme, &datagrams(Gap::Every(0), 5), end);
+            let sender = port(&simulation, End::Host(0), End::Switch(0));
+            assert_eq!((sender.longest, sender.waiting), (7_500, 1_500 * u128::from(until(end))), "{scheme:?} until {end}");
+        }
+        if pause.is_none() {
+            let cable = Cable { rate: 10 * GBIT, delay: 0 };
+            let tree = Tree::new().switch("s").host("a").host("b").cable("a", "s", cable).cable("b", "s", cable);
+            let failure = Failure { one: "a".to_owned(), other: "s".to_owned(), down: 3 * US, up: Some(4 * US) };
+            let topology = Graph::new(tree).failure(failure).build().unwrap();
+            let simulation = watch(&topology, &scheme, &datagrams(Gap::Every(0), 5), MS);
+            let sender = port(&simulation, End::Host(0), End::Switch(0));
+            assert_eq!((sender.longest, sender.waiting), (7_500, 1_500 * 9_600_000), "{scheme:?}");
+        }
     }
 }
 

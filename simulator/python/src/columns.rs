@@ -1,17 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Numbers to and from numpy, as the bytes of int64 arrays: so the module needs no numpy of a certain version.
 
+use std::ops::RangeInclusive;
+
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use qjump_sim::{FlowResult, FlowSpec, Ps};
+use qjump_sim::{FlowResult, FlowSpec, Ps, Wire};
+
+use crate::part::Part;
 
 const WIDTH: usize = size_of::<i64>();
+/// Most that is told of hosts and packets.
+pub const HOLDS: i64 = u32::MAX as i64;
 
-/// The numbers of an int64 array without negative ones.
-pub fn numbers(array: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+/// The numbers of an object's int64 array, all of which are within these.
+pub fn column<T: TryFrom<i64>>(of: &Part, field: &str, within: RangeInclusive<i64>) -> PyResult<Vec<T>> {
+    let part = of.get(field)?;
+    let array = part.object();
+    if !is_column(array).unwrap_or(false) {
+        return Err(part.is_not("an array of int64, shape (n,)"));
+    }
     let bytes = array.call_method0("tobytes")?;
     let words = bytes.cast::<PyBytes>()?.as_bytes().chunks_exact(WIDTH);
-    Ok(words.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())).collect())
+    let number = |(i, word): (usize, &[u8])| {
+        let number = i64::from_ne_bytes(word.try_into().unwrap_or_default());
+        let held = within.contains(&number).then(|| T::try_from(number).ok()).flatten();
+        let (least, most) = (within.start(), within.end());
+        held.ok_or_else(|| part.wrong_at(i, &format!("{number} is not a whole number from {least} to {most}")))
+    };
+    words.enumerate().map(number).collect()
+}
+
+/// The same of what an element may have; -1 is nothing.
+pub fn own<T: TryFrom<i64>>(of: &Part, field: &str, most: i64) -> PyResult<Vec<Option<T>>> {
+    let numbers = column::<i64>(of, field, -1..=most)?;
+    Ok(numbers.into_iter().map(|number| T::try_from(number).ok()).collect())
+}
+
+/// Says that an object's columns are not all of one length.
+pub fn are_as_long(of: &Part, lengths: &[usize]) -> PyResult<()> {
+    if lengths.iter().all(|length| *length == lengths[0]) {
+        return Ok(());
+    }
+    Err(of.wrong("its columns are not of one length"))
+}
+
+fn is_column(array: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(array.getattr("ndim")?.eq(1)? && array.getattr("dtype")?.eq("int64")?)
 }
 
 /// The bytes of an int64 array.
@@ -54,31 +89,35 @@ pub fn ended<'py>(py: Python<'py>, flows: &[FlowResult]) -> PyResult<Ended<'py>>
     ])
 }
 
-/// Level, transport and deadline; a flow that has none has -1.
-pub fn own<'py>(py: Python<'py>, flows: &[FlowResult]) -> PyResult<[Bound<'py, PyBytes>; 3]> {
+/// Level, transport, deadline and bytes; a flow that has no deadline has -1.
+pub fn wished<'py>(py: Python<'py>, flows: &[FlowResult], full: u16) -> PyResult<[Bound<'py, PyBytes>; 4]> {
+    let before_last = |flow: &FlowResult| (i64::from(flow.packets) - 1) * i64::from(full);
     Ok([
         bytes(py, flows.iter().map(|flow| i64::from(flow.level)))?,
         bytes(py, flows.iter().map(|flow| i64::from(flow.transport)))?,
         bytes(py, flows.iter().map(|flow| flow.deadline.map_or(-1, time)))?,
+        bytes(py, flows.iter().map(|flow| before_last(flow) + i64::from(flow.last)))?,
     ])
 }
 
-/// The flows of an `Outcome` of Python.
-pub fn results(outcome: &Bound<'_, PyAny>) -> PyResult<Vec<FlowResult>> {
-    let column = |field: &str| numbers(&outcome.getattr(field)?);
-    let (starts, finishes, packets) = (column("start")?, column("finish")?, column("packets")?);
-    let (srcs, dsts) = (column("src")?, column("dst")?);
-    let rows = starts.into_iter().zip(finishes).zip(packets).zip(srcs).zip(dsts);
-    let flow = |((((start, finish), packets), src), dst)| FlowResult {
-        start,
-        finish: i64::try_from(finish).is_ok().then_some(finish),
-        packets: packets as u32,
-        src: src as u32,
-        dst: dst as u32,
-        level: 0,
-        transport: 0,
-        last: 0,
-        deadline: None,
+/// The flows of an `Outcome` of Python, and the bytes of its packets.
+pub fn results(outcome: &Part) -> PyResult<(Vec<FlowResult>, Wire)> {
+    let told = outcome.get("ack_bytes")?.items()?.iter().map(Part::whole).collect::<PyResult<Vec<u16>>>()?;
+    let mut wire = Wire { data: outcome.get("data_bytes")?.whole()?, acks: [0; 4] };
+    wire.acks.iter_mut().zip(&told).for_each(|(ack, told)| *ack = *told);
+    let last_transport = i64::try_from(told.len().min(wire.acks.len())).unwrap_or(0) - 1;
+    let (starts, finishes) = (column(outcome, "start", 0..=i64::MAX)?, own(outcome, "finish", i64::MAX)?);
+    let (srcs, dsts) = (column(outcome, "src", 0..=HOLDS)?, column(outcome, "dst", 0..=HOLDS)?);
+    let packets: Vec<u32> = column(outcome, "packets", 1..=HOLDS)?;
+    let (transports, bytes) = (column(outcome, "transport", 0..=last_transport)?, column(outcome, "bytes", 0..=i64::MAX)?);
+    are_as_long(outcome, &[starts.len(), finishes.len(), packets.len(), srcs.len(), dsts.len(), transports.len(), bytes.len()])?;
+    let rows = starts.into_iter().zip(finishes).zip(srcs).zip(dsts).zip(packets).zip(transports).zip(bytes);
+    let flow = |((((((start, finish), src), dst), packets), transport), bytes): (_, u64)| {
+        let last = bytes.checked_sub(u64::from(packets - 1) * u64::from(wire.data)).and_then(|last| u16::try_from(last).ok());
+        match last.filter(|last| (1..=wire.data).contains(last)) {
+            Some(last) => Ok(FlowResult { start, finish, packets, src, dst, level: 0, transport, last, deadline: None }),
+            None => Err(outcome.wrong(&format!("{bytes} bytes are not {packets} packets of at most {}", wire.data))),
+        }
     };
-    Ok(rows.map(flow).collect())
+    Ok((rows.map(flow).collect::<PyResult<_>>()?, wire))
 }

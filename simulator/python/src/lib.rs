@@ -35,9 +35,10 @@ const TELLS: Duration = Duration::from_millis(500);
 /// Switches, hosts and cables of a network whose nodes have names.
 type Named<'py> = (Vec<String>, Vec<String>, Vec<(String, String, Bound<'py, PyAny>)>);
 
-/// What `run` gives back: columns of flows, counters, sources, the end, applications, ports, and what else was watched.
+/// What `run` gives back: columns of flows, bytes of packets and of each transport's ACKs, counters, sources, the end, applications, ports, and what else was watched.
 type Ran<'py> = (
     Vec<Bound<'py, PyBytes>>,
+    (u16, Vec<u16>),
     Bound<'py, PyDict>,
     Vec<(u64, u64, u128, Ps)>,
     i64,
@@ -77,9 +78,12 @@ fn run<'py>(
     let apps = apps::results(py, &outcome.apps)?;
     let ports = ports.iter().map(|of| port(py, of)).collect::<PyResult<_>>()?;
     let counters = counters(py, &outcome.counters)?;
-    let flows = columns::ended(py, &outcome.flows)?.into_iter().chain(columns::own(py, &outcome.flows)?).collect();
+    let Scheme { transport, others, .. } = &scenario.scheme;
+    let full = transport.data_bytes;
+    let acks = [transport].into_iter().chain(others.iter().flatten()).map(|transport| transport.ack_bytes).collect();
+    let flows = columns::ended(py, &outcome.flows)?.into_iter().chain(columns::wished(py, &outcome.flows, full)?).collect();
     let seen = watch::seen(py, &simulation, &watch)?;
-    Ok((flows, counters, sources, columns::time(outcome.end), apps, ports, seen))
+    Ok((flows, (full, acks), counters, sources, columns::time(outcome.end), apps, ports, seen))
 }
 
 fn port<'py>(py: Python<'py>, of: &PortResult) -> PyResult<Bound<'py, PyAny>> {
@@ -150,9 +154,10 @@ fn host_numbers<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>) -> PyResult<Boun
 
 /// Switches, hosts and cables of a fat-tree.
 #[pyfunction]
-fn fat_tree<'py>(k: u32, edge: &Bound<'py, PyAny>, trunk: &Bound<'py, PyAny>) -> PyResult<Named<'py>> {
+fn fat_tree<'py>(k: &Bound<'py, PyAny>, edge: &Bound<'py, PyAny>, trunk: &Bound<'py, PyAny>) -> PyResult<Named<'py>> {
     let cable = |of, place| read(&Part::new(of, place));
-    let tree = Graph::fat_tree(k, cable(edge, "edge")?, cable(trunk, "trunk")?).map_err(|e| told(&e))?;
+    let ports = Part::new(k, "k");
+    let tree = Graph::fat_tree(ports.whole()?, cable(edge, "edge")?, cable(trunk, "trunk")?).map_err(|e| ports.refused(&e))?;
     // Hosts alone are called so.
     let by = |other: &str| if other.starts_with('h') { edge } else { trunk };
     let cables = tree.cables().iter().map(|(one, other, _)| (one.clone(), other.clone(), by(other).clone())).collect();
@@ -212,7 +217,8 @@ fn read_flows<'py>(py: Python<'py>, text: &str) -> PyResult<Asked<'py>> {
 
 /// The phases of a fan-in's sources.
 #[pyfunction]
-fn phases(senders: u32, epoch: Ps, seed: u64) -> PyResult<Vec<Ps>> {
+fn phases(senders: u32, epoch: &Bound<'_, PyAny>, seed: &Bound<'_, PyAny>) -> PyResult<Vec<Ps>> {
+    let (epoch, seed) = (Part::new(epoch, "epoch").duration()?, Part::new(seed, "seed").whole()?);
     if epoch == 0 {
         return Err(PyValueError::new_err("fan-in: its epoch is 0"));
     }
@@ -224,7 +230,8 @@ fn phases(senders: u32, epoch: Ps, seed: u64) -> PyResult<Vec<Ps>> {
 #[pyfunction]
 fn regions<'py>(py: Python<'py>, outcome: &Bound<'py, PyAny>, fabric: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let fabric = read(&Part::new(fabric, "fabric"))?;
-    let Regions { short, medium, long, all, unfinished } = Regions::of(&columns::results(outcome)?, &fabric);
+    let (flows, wire) = columns::results(&Part::new(outcome, "outcome"))?;
+    let Regions { short, medium, long, all, unfinished } = Regions::of(&flows, &fabric, &wire).map_err(|e| told(&e))?;
     let region = |Region { flows, mean, p99 }| make(py, "Region", (flows, mean, p99));
     make(py, "Regions", (region(short)?, region(medium)?, region(long)?, region(all)?, unfinished))
 }

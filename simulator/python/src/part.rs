@@ -3,6 +3,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use qjump_sim::units::{Duration, Instant, Octets, Packets, Size, Unit};
 
 /// A Python object and its place, such as `scheme.queue.limit`.
@@ -90,7 +91,7 @@ impl<'py> Part<'py> {
             Duration::NAME => self.picoseconds(Duration::MOST),
             Octets::NAME => self.bytes(),
             Size::NAME => self.size(),
-            Packets::NAME if self.class()? == "Packets" => self.get("count")?.number(),
+            Packets::NAME if self.class()? == "Packets" => self.get("count")?.whole(),
             _ => self.whole(),
         }
     }
@@ -111,7 +112,7 @@ impl<'py> Part<'py> {
     pub fn bytes<T: TryFrom<u64>>(&self) -> PyResult<T> {
         self.refuse_units(&["Time", "Packets"], "a number of bytes")?;
         match self.class()?.as_str() {
-            "Bytes" => self.get("count")?.number(),
+            "Bytes" => self.get("count")?.whole(),
             _ => self.number(),
         }
     }
@@ -121,7 +122,7 @@ impl<'py> Part<'py> {
         if self.class()? != "Packets" {
             return self.bytes();
         }
-        let packets: u32 = self.get("count")?.number()?;
+        let packets: u32 = self.get("count")?.whole()?;
         let bytes = packets.checked_mul(self.full.into()).and_then(|bytes| T::try_from(bytes.into()).ok());
         bytes.ok_or_else(|| self.wrong("so many packets have more than 4294967295 bytes"))
     }
@@ -193,8 +194,11 @@ impl<'py> Part<'py> {
         self.object.extract().map_err(|_| self.is_not("a text"))
     }
 
-    /// The name of its class, by which kinds of queues and the like are told apart.
+    /// The name of its class, by which kinds of queues and the like are told apart; all texts are of one, numpy's too.
     pub fn class(&self) -> PyResult<String> {
+        if self.object.is_instance_of::<PyString>() {
+            return Ok("str".to_owned());
+        }
         self.object.get_type().name()?.extract()
     }
 
@@ -210,6 +214,11 @@ impl<'py> Part<'py> {
 
     pub fn wrong(&self, sentence: &str) -> PyErr {
         PyValueError::new_err(format!("{}: {sentence}", self.place))
+    }
+
+    /// The same of an element.
+    pub fn wrong_at(&self, element: usize, sentence: &str) -> PyErr {
+        PyValueError::new_err(format!("{}[{element}]: {sentence}", self.place))
     }
 
     /// The sentence of the simulator, after the place.

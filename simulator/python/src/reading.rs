@@ -200,10 +200,10 @@ impl<'de> Deserializer<'de> for Part<'_> {
         let class = part.class()?;
         let chosen = match class.as_str() {
             "str" if is_text(variants[0]) => part.text()?,
+            // Python has no class for it.
+            _ if name == "Span" && class != "Exponential" => "Fixed".to_owned(),
             "NoneType" => "None".to_owned(),
             _ if name == "Limit" => part.limit_unit()?.to_owned(),
-            "Exponential" => class,
-            _ if name == "Span" => "Fixed".to_owned(),
             _ => class,
         };
         match variants.iter().find(|&&variant| variant == chosen) {

@@ -4,9 +4,12 @@
 use pyo3::prelude::*;
 use qjump_sim::{FlowSpec, Flows, Scenario, Scheme, Topology, Wish, Workload};
 
-use crate::columns;
+use crate::columns::{self, column, own, HOLDS};
 use crate::part::Part;
 use crate::reading::read;
+
+/// Of starts and deadlines, and of bytes, as Python's side has it.
+const LATEST: i64 = 1 << 62;
 
 pub fn scenario(object: &Bound<'_, PyAny>) -> PyResult<Scenario> {
     let whole = Part::new(object, "");
@@ -34,25 +37,22 @@ fn flows(part: &Part) -> PyResult<Flows> {
     if part.class()? != "Flows" {
         return read(part);
     }
-    let column = |field| columns::numbers(part.get(field)?.object());
-    let (starts, srcs, dsts, sizes) = (column("start")?, column("src")?, column("dst")?, column("packets")?);
-    let rows = starts.into_iter().zip(srcs).zip(dsts).zip(sizes);
-    // Python's side has refused what does not fit.
-    let flow = |(((start, src), dst), packets)| FlowSpec { start, src: src as u32, dst: dst as u32, packets: packets as u32 };
-    Ok(Flows::Own(rows.map(flow).zip(wishes(part)?).collect()))
+    let starts = column(part, "start", 0..=LATEST)?;
+    let (srcs, dsts) = (column(part, "src", 0..=HOLDS)?, column(part, "dst", 0..=HOLDS)?);
+    let packets = column(part, "packets", 0..=HOLDS)?;
+    let wishes = wishes(part)?;
+    columns::are_as_long(part, &[starts.len(), srcs.len(), dsts.len(), packets.len(), wishes.len()])?;
+    let rows = starts.into_iter().zip(srcs).zip(dsts).zip(packets);
+    let flow = |(((start, src), dst), packets)| FlowSpec { start, src, dst, packets };
+    Ok(Flows::Own(rows.map(flow).zip(wishes).collect()))
 }
 
-/// What flows have of their own; -1 is nothing.
+/// What flows have of their own.
 fn wishes(part: &Part) -> PyResult<Vec<Wish>> {
-    let column = |field| columns::numbers(part.get(field)?.object());
-    let (levels, transports) = (column("level")?, column("transport")?);
-    let rows = levels.into_iter().zip(transports).zip(column("deadline")?).zip(column("bytes")?);
-    let given = |number: u64| i64::try_from(number).is_ok().then_some(number);
-    let wish = |(((level, transport), deadline), bytes)| Wish {
-        level: given(level).map(|level| level as u8),
-        transport: transport as u8,
-        deadline: given(deadline),
-        bytes: given(bytes),
-    };
+    let (levels, transports) = (own(part, "level", 7)?, column(part, "transport", 0..=3)?);
+    let (deadlines, bytes) = (own(part, "deadline", LATEST)?, own(part, "bytes", LATEST)?);
+    columns::are_as_long(part, &[levels.len(), transports.len(), deadlines.len(), bytes.len()])?;
+    let rows = levels.into_iter().zip(transports).zip(deadlines).zip(bytes);
+    let wish = |(((level, transport), deadline), bytes)| Wish { level, transport, deadline, bytes };
     Ok(rows.map(wish).collect())
 }

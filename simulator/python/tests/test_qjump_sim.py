@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import pickle
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import astuple, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -32,6 +37,7 @@ from qjump_sim import (
     Homa,
     LeafSpine,
     LevelRed,
+    Limit,
     Marking,
     Outcome,
     Packets,
@@ -60,13 +66,14 @@ from qjump_sim import (
     TimeAware,
     Transport,
     Tree,
+    Watch,
     Wfq,
     ms,
     ns,
     run,
     us,
 )
-from qjump_sim.apps import Ping, PingResult
+from qjump_sim.apps import App, Bulk, MapReduce, Ping, PingResult, Ptp
 
 NAMES = ("tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper")
 # The digests that the simulator's tests/contract.rs pins: one seed, one result, in Rust and in Python.
@@ -173,6 +180,15 @@ def test_a_stop_leaves_flows_unfinished() -> None:
     assert (regions.all.flows, regions.unfinished) == (1, 1)
 
 
+def test_a_flow_is_late_when_its_deadline_has_passed() -> None:
+    deadlines = [19 * US, 20 * US, 100 * US, 100 * US + 1, -1]
+    flows = Flows([0] * 5, [0, 2, 4, 6, 8], [1, 3, 5, 7, 9], [6, 6, 600, 600, 600], deadline=deadlines)
+    outcome = run(Scenario(FIG9, "tcp", flows, stop=100 * US))
+    assert outcome.finished.tolist() == [True, True, False, False, False]
+    assert outcome.late.tolist() == [True, False, True, False, False]
+    assert outcome.late.dtype == np.bool_
+
+
 def test_regions_are_slowdowns_by_size() -> None:
     outcome = run(Scenario(FIG9, "dctcp", Flows([0, 10 * MS], [0, 5], [1, 6], [6, 7000])))
     regions = outcome.regions(FIG9)
@@ -182,6 +198,56 @@ def test_regions_are_slowdowns_by_size() -> None:
     assert regions.medium.flows == 0 and np.isnan(regions.medium.mean)
     with pytest.raises(ValueError, match=r"^fabric.edge.rate: 'fast' is not a whole number"):
         outcome.regions(replace(FIG9, edge=Cable("fast", 0)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("routing", ["spray", "per-flow"])
+@pytest.mark.parametrize("dst", [1, 16])
+@pytest.mark.parametrize(
+    ("data_bytes", "ack_bytes", "packets", "bytes", "spines", "uplink"),
+    [
+        (1500, 40, 9, -1, 4, FIG9.uplink),
+        (9000, 40, 9, -1, 4, FIG9.uplink),
+        (500, 150, 9, -1, 4, FIG9.uplink),
+        (1500, 40, 6, 9000 - 1000, 4, FIG9.uplink),
+        (1500, 40, 6, 7501, 1, FIG9.uplink),
+        (1500, 1500, 6, 7501, 1, FIG9.uplink),
+        (1500, 40, 12, -1, 1, Cable(10**9, US)),
+        (1500, 1400, 6, 8000, 1, Cable(10**9, US)),
+    ],
+)
+def test_a_flow_alone_takes_no_longer_than_it_must(
+    data_bytes: int, ack_bytes: int, packets: int, bytes: int, spines: int, uplink: Cable, dst: int, routing: Literal["spray", "per-flow"]
+) -> None:
+    fabric = replace(FIG9, spines=spines, uplink=uplink)
+    transport = replace(TCP.transport, data_bytes=data_bytes, ack_bytes=ack_bytes)
+    scheme = replace(TCP, routing=routing, queue=DropTail(), transport=transport)
+    outcome = run(Scenario(fabric, scheme, Flows([0], [0], [dst], [packets], bytes=[bytes])))
+    assert outcome.bytes.tolist() == [bytes if bytes > 0 else packets * data_bytes]
+    regions = outcome.regions(fabric)
+    assert (regions.all.flows, regions.all.mean) == (1, 1.0)
+    assert (regions.short.flows, regions.medium.flows) == ((1, 0) if outcome.bytes[0] <= 10_000 else (0, 1))
+
+
+def test_each_transport_has_its_acks() -> None:
+    scheme = replace(TCP, queue=DropTail(), others=[replace(TCP.transport, ack_bytes=1000)])
+    outcome = run(Scenario(FIG9, scheme, Flows([0, 0], [0, 4], [1, 5], [6, 6], transport=[0, 1])))
+    assert (outcome.data_bytes, outcome.ack_bytes, outcome.fct[0] < outcome.fct[1]) == (1500, (40, 1000), True)
+    assert astuple(outcome.regions(FIG9).all) == (2, 1.0, 1.0)
+
+
+def test_fabrics_of_which_nothing_is_known_are_told() -> None:
+    outcome = one(6, 16)
+    for fabric, sentence in (
+        (replace(FIG9, racks=1), "fabric: there is no host 16 among 16"),
+        (replace(FIG9, edge=Cable(0, 0)), "fabric: edge: a link's rate is 0 bit/s"),
+        (replace(FIG9, hosts_per_rack=0), "fabric: a leaf-spine network has no rack or no host"),
+        (replace(FIG9, uplink=Cable(10**9, 0)), "fabric: its uplinks are several and slower than its edges"),
+    ):
+        with pytest.raises(ValueError) as raised:
+            outcome.regions(fabric)
+        assert str(raised.value).startswith(sentence)
+    with pytest.raises(ValueError, match=r"^outcome: 8999 bytes are not 6 packets of at most 1000$"):
+        replace(outcome, bytes=outcome.bytes - 1, data_bytes=1000).regions(FIG9)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -283,6 +349,19 @@ def test_pauses_lose_nothing() -> None:
     assert 15 * 15_000 < to_crowd.longest <= 15 * (30_000 + headroom)
 
 
+@pytest.mark.parametrize("queue", [DropTail(), Priority(1 << 40), CoDel(None, S, S)], ids=repr)
+def test_waiting_over_the_end_is_the_mean_queue(queue: Queue) -> None:
+    network = LeafSpine(1, 11, 1, FIG9.edge, FIG9.edge)
+    crowd = [Source(host, 10, gap=1_200_000, bytes=1500, count=10_000) for host in range(10)]
+    outcome = run(Scenario(network, replace(TCP, queue=queue), sources=crowd, stop=MS), watch=Watch(ports=True, every=US))
+    assert outcome.series is not None
+    place = outcome.series.ports.index((("switch", 0), ("host", 10)))
+    # Ten links bring what one takes away: of 11.2 MB at the end half is the mean.
+    mean, sampled = outcome.ports[place].waiting / outcome.end, outcome.series.queued[:, place].mean()
+    assert abs(mean / sampled - 1) < 0.002 and 5.5e6 < mean < 5.7e6
+    assert abs(outcome.ports[place].longest / outcome.series.queued[-1, place] - 1) < 0.002
+
+
 def test_hosts_may_have_other_queues() -> None:
     fabric = replace(FIG9, racks=1, spines=0)
     scheme = replace(Scheme.named("tcp", fabric), host_queue=DropTail(packets=4))
@@ -361,6 +440,62 @@ def test_an_outcome_can_be_pickled() -> None:
     assert again.fct.tolist() == [19_264_000] and again.regions(FIG9).short == outcome.regions(FIG9).short
 
 
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda of: pickle.loads(pickle.dumps(of))], ids=["copy", "deepcopy", "pickle"])
+def test_copies_are_read_only_too(again: Callable[[object], object]) -> None:
+    watch = Watch(ports=True, flows=True, every=US, trace="all")
+    apps: list[App] = [Ping(3, 4, bytes=100, gap=US, count=2), Bulk(2, 4, until=US, interval=US), Ptp(0, [3], 90, US, 1), MapReduce([0, 1], 1, 1500, 1)]
+    outcome = again(run(Scenario(FIG9, "tcp", SIX, apps=apps), watch=watch))
+    flows = again(SIX)
+    assert isinstance(outcome, Outcome) and isinstance(flows, Flows)
+    columns = 0
+    for whole in (flows, outcome, outcome.flows, outcome.series, outcome.trace, *outcome.apps):
+        for name, column in vars(whole).items():
+            if isinstance(column, np.ndarray) and column.size:
+                assert not column.flags.writeable, name
+                columns += 1
+    assert columns > 50
+    assert run(Scenario(FIG9, "tcp", flows)).fct.tolist() == [19_264_000]
+
+
+def test_flows_are_equal_by_value() -> None:
+    again, other = Flows(np.zeros(1, np.uint8), (0,), [1], [6]), Flows([0], [0], [1], [6], level=[0])
+    assert again == SIX != other and hash(again) == hash(SIX) and {SIX, again, other} == {SIX, other} and SIX != 6
+    assert Scenario(FIG9, "tcp") == Scenario(FIG9, "tcp") != Scenario(FIG9, "tcp", SIX) == Scenario(FIG9, "tcp", again)
+    assert hash(Scenario(FIG9, "tcp", SIX)) == hash(Scenario(FIG9, "tcp", again))
+    assert repr(MANY) == "Flows(<8 flows>)"
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "sentence"),
+    [
+        ("src", np.array([2**40]), "flows.src[0]: 1099511627776 is not a whole number from 0 to 4294967295"),
+        ("start", np.array([-1]), "flows.start[0]: -1 is not a whole number from 0 to 4611686018427387904"),
+        ("bytes", np.array([-3]), "flows.bytes[0]: -3 is not a whole number from -1 to 4611686018427387904"),
+        ("level", np.array([-2]), "flows.level[0]: -2 is not a whole number from -1 to 7"),
+        ("transport", np.array([256]), "flows.transport[0]: 256 is not a whole number from 0 to 3"),
+        ("dst", np.array([1], np.int32), "flows.dst: array([1], dtype=int32) is not an array of int64, shape (n,)"),
+        ("dst", np.array([[1]]), "flows.dst: array([[1]]) is not an array of int64, shape (n,)"),
+        ("dst", [1], "flows.dst: [1] is not an array of int64, shape (n,)"),
+        ("packets", np.array([6, 6]), "flows: its columns are not of one length"),
+        ("level", np.array([6, 6]), "flows: its columns are not of one length"),
+    ],
+)
+def test_columns_that_somebody_has_changed_are_told(column: str, values: object, sentence: str) -> None:
+    flows = Flows([0], [5], [1], [3])
+    setattr(flows, column, values)
+    with pytest.raises(ValueError) as raised:
+        run(Scenario(FIG9, "tcp", flows))
+    assert str(raised.value) == sentence
+
+
+def test_an_outcome_that_somebody_has_changed_is_told() -> None:
+    for column, wrong, sentence in (("packets", [0], r"packets\[0\]: 0 is not a whole number from 1 to"), ("dst", [1, 2], "its columns are not")):
+        outcome = one(6)
+        vars(outcome)[column] = np.array(wrong)
+        with pytest.raises(ValueError, match=rf"^outcome[.:] ?{sentence}"):
+            outcome.regions(FIG9)
+
+
 @pytest.mark.parametrize(
     ("column", "values", "sentence"),
     [
@@ -430,7 +565,11 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
         (Scenario(FIG9, "reno", SIX), "scheme: there is no scheme reno, only tcp, dctcp, pfabric, qjump-script, qjump-paper, swift, bbr, dcqcn, dcqcn-pfc, homa, aequitas"),
         (Scenario(FIG9, "tcp", Flows([7], [0], [144], [6])), "flow at 7 ps: there is no host 144 among 144"),
         (Scenario(FIG9, "tcp", Flows([7], [0], [1], [0])), "flow at 7 ps: its size of 0 packets is not between 1 and 2^31"),
-        (Scenario(FIG9, "tcp", Poisson("search", 1.5, 10)), "workload: a load of 1.5 is not above 0 and at most 1"),
+        (Scenario(FIG9, "tcp", Poisson("search", 1.5, 10)), "flows.load: 1.5 is not above 0 and at most 1"),
+        (Scenario(FIG9, "tcp", Poisson("search", 1e-12, 3)), "flows.load: 0.000000000001 is so small that flows start after"),
+        (Scenario(FIG9, "tcp", Published("search", 1e-12, 3)), "flows.load: 0.000000000001 is so small that flows start after"),
+        (Scenario(FIG9, replace(TCP, transport=replace(TCP.transport, min_rto=us(300), max_rto=us(200))), SIX), "transport: the smallest timeout of 300 us is not above 0 and at most the largest, 200 us"),
+        (None, "scenario: None is not a Scenario"),
         (Scenario(FIG9, "tcp", Poisson("web", 0.5, 10)), "flows.sizes: 'web' is not 'search', 'mining' or a Sizes"),  # type: ignore[arg-type]
         (Scenario(FIG9, "tcp", Poisson("search", 0.5, -1)), "flows.count: -1 is not a whole number from 0 to 4294967295"),
         (Scenario(FIG9, "tcp", Poisson(Sizes([(1, 0.0), (5, 0.9)]), 0.5, 10)), "flows.sizes: the distribution does not go from share 0"),
@@ -509,6 +648,20 @@ def test_wrong_scenarios_are_told_in_one_sentence(scenario: Scenario, sentence: 
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(("k", "sentence"), [(-2, "k: -2 is not a whole number from 0 to"), (3, "k: a fat-tree of switches with 3 ports"), ("4", "k: '4' is not a whole")])
+def test_fat_trees_that_cannot_be_are_told(k: int, sentence: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        Graph.fat_tree(k, FIG9.edge, FIG9.edge)
+    assert str(raised.value).startswith(sentence)
+
+
+def test_numpys_texts_are_texts() -> None:
+    tcp, spray, search = np.array(["tcp", "spray", "search"])
+    whole = run(Scenario(FIG9, "tcp", Poisson("search", 0.5, 20)))
+    for scheme in (tcp, replace(TCP, routing=spray)):
+        assert digest(run(Scenario(FIG9, scheme, Poisson(search, 0.5, 20)))) == digest(whole)
+
+
 def test_unknown_fields_are_told() -> None:
     with pytest.raises(TypeError, match="'racks_'"):
         LeafSpine(racks_=9)  # type: ignore[call-arg]
@@ -525,11 +678,90 @@ def test_the_example_compares_four_schemes() -> None:
     assert len({row[14:] for row in rows}) == 4
 
 
+def test_the_readmes_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[1] / "README.md").read_text(), re.DOTALL)
+    names: dict[str, object] = {}
+    for example in examples:
+        exec(example, names)
+    assert len(examples) == 4 and (tmp_path / "h3.pcap").stat().st_size > 0
+
+
 def test_units_say_what_they_are() -> None:
     assert (ns(5), us(2.7), ms(3)) == (5_000, 2_700_000, 3_000_000_000)
     sums = [us(5) + us(1), us(5) + 1_000, 1_000 + us(5), us(5) - ns(5), 2 * us(5), us(5) * 2]
     assert [repr(one) for one in sums] == ["us(6)", "ns(5001)", "ns(5001)", "ns(4995)", "us(10)", "us(10)"]
     assert all(isinstance(one, Time) for one in sums) and us(5).ps == 5 * US and repr(Time(7)) == "Time(7)"
+
+
+@pytest.mark.parametrize(
+    ("ours", "ps"),
+    [
+        (us(20) // 2, 10 * US),
+        (us(20) / 3, 6_666_667),
+        (us(20) * 0.5, 10 * US),
+        (us(1) * 1.0000007, 1_000_001),
+        (us(7) // 2.0, 3_500_000),
+        (us(7) % us(2), US),
+        (divmod(us(7), us(2))[1], US),
+        (1 - us(1), 1 - US),
+        (-us(1), -US),
+        (abs(-us(1)), US),
+        (round(us(20) / 3, -6), 7 * US),
+        (math.ceil(us(20) / 3), 6_666_667),
+        (np.int64(3) * us(1), 3 * US),
+        (us(1) * np.uint8(3), 3 * US),
+        (np.float32(0.5) * us(0.000_004), 2),
+        (np.int64(5) - us(1), 5 - US),
+        (us(1) / np.float64(4), US // 4),
+        (sum([us(1), ns(1)]), 1_001_000),
+    ],
+    ids=repr,
+)
+def test_what_is_reckoned_of_times_is_a_time(ours: object, ps: int) -> None:
+    assert isinstance(ours, Time) and ours.ps == ps
+
+
+def test_a_time_over_a_time_is_a_number() -> None:
+    for number, plain in ((us(20) // us(3), 6), (us(5) / us(2), 2.5), (divmod(us(7), us(2))[0], 3)):
+        assert number == plain and not isinstance(number, Time)
+    with pytest.raises(TypeError):
+        us(2) * us(3)
+    array = np.arange(3) * us(1)
+    assert array.tolist() == (us(1) * np.arange(3)).tolist() == [0, US, 2 * US]
+    assert (us(1) < array).tolist() == (array > us(1)).tolist() == [False, False, True]
+    same, less, more = (np.int64(US + by) for by in (0, -1, 1))
+    assert us(1) == same == us(1) and us(1) != less != us(1) and us(1) <= same < us(2) and less < us(1) < more and more > us(1) >= same
+    assert {us(1): 0} == {US: 0} and pickle.loads(pickle.dumps(us(1))) is not US and isinstance(copy.deepcopy(us(1)), Time)
+
+
+def test_half_a_time_is_no_bytes() -> None:
+    for half in (us(20) // 2, us(20) / 2, us(20) * 0.5, np.int64(2) * us(5)):
+        queues = [replace(TCP, queue=DropTail(limit)) for limit in (half, us(10))]  # type: ignore[arg-type]
+        halves = [run(Scenario(FIG9, scheme, MANY)) for scheme in queues]
+        assert halves[0].counters == halves[1].counters and sum(halves[0].counters["full"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        (-us(10), "scheme.queue.bytes: us(-10) is not a whole number of ps from 0 to"),
+        (0.5 * us(20), "scheme.queue.bytes: 10000000.0 is not a whole number from 0 to"),
+        (Bytes(us(10)), "scheme.queue.bytes.count: us(10) is a time, where a plain number is meant"),
+        (Packets(us(10)), "scheme.queue.bytes.count: us(10) is a time, where a plain number is meant"),
+        (Packets(Bytes(9)), "scheme.queue.bytes.count: Bytes(count=9) is of bytes, where a plain number is meant"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_of_another_unit_is_told(limit: Limit, sentence: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        run(Scenario(FIG9, replace(TCP, queue=DropTail(limit)), SIX))
+    assert str(raised.value).startswith(sentence)
+
+
+def test_bytes_and_packets_are_not_reckoned_with() -> None:
+    for wrong in (lambda: Bytes(9) // 2, lambda: np.int64(3) * Packets(3), lambda: -Packets(3), lambda: Bytes(9) + 1, lambda: us(1) * Bytes(9)):  # type: ignore[operator]
+        with pytest.raises(TypeError):
+            wrong()
 
 
 MANY = Flows([0] * 8, range(8), [9] * 8, [60] * 8)

@@ -136,6 +136,17 @@ def test_a_fan_in_has_phases_of_its_own() -> None:
     assert [source.delivered for source in outcome.sources] == [4] * 9
     with pytest.raises(ValueError, match=r"^fan-in: its epoch is 0$"):
         fan_in([1], 2, bytes=1, epoch=0, count=1)
+    with pytest.raises(ValueError, match=r"^epoch: -1 is not a whole number of ps from 0 to"):
+        fan_in([0, 1], 2, 100, -1, 5)
+    with pytest.raises(ValueError, match=r"^seed: -1 is not a whole number from 0 to"):
+        fan_in([0, 1], 2, 100, US, 5, seed=-1)
+
+
+def test_iterators_of_applications_and_sources_last() -> None:
+    given = Scenario(FIG9, "tcp", sources=iter([Source(0, 1, US, 100, 1)]), apps=(Ping(3, 4, bytes=100, gap=US, count=n) for n in (1, 2)))  # type: ignore[arg-type]
+    for _ in range(2):
+        outcome = run(given)
+        assert [len(app.start) for app in outcome.apps if isinstance(app, PingResult)] == [1, 2] and len(outcome.sources) == 1
 
 
 def every() -> list[App]:
@@ -198,7 +209,9 @@ ASKED = Requests(0, [1], [Exchange(100, 1000)], Closed(1), count=20)
         (replace(ASKED, service="long"), "apps[0].service: 'long' is not a whole number of ps"),  # type: ignore[arg-type]
         (Barrier([1], bytes=1, iterations=1), "barrier of 1 and others: it has 1 hosts, and needs 2"),
         (Bulk(0, 1, until=0, interval=1), "bulk from 0 to 1: its end at 0 ps is not after its start at 0 ps"),
-        (MapReduce([0], maps=0, map_bytes=1, reducers=1), "MapReduce: 0 maps are not between 1 and 2^29"),
+        (replace(PING, count=2**29), "ping from 3 to 4: 536870912 requests are not between 1 and 2^29 - 1"),
+        (MapReduce([0], maps=0, map_bytes=1, reducers=1), "MapReduce: 0 maps are not between 1 and 2^29 - 1"),
+        (MapReduce([0], 1, 1, 1, map_time=None), "apps[0].map_time: None is not a whole number of ps from 0 to"),  # type: ignore[arg-type]
         ("ping", "apps[0]: 'ping' is not a Ping, Datagrams, Bulk, Requests, Barrier, Ptp or MapReduce"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",

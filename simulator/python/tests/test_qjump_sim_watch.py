@@ -142,6 +142,11 @@ def test_a_trace_of_a_host_is_what_its_card_sees() -> None:
     assert data.tolist() == [8_800_000 + 1_200_000 * number for number in range(6)]
 
 
+def test_a_progress_that_cannot_be_called_is_told_before_the_run() -> None:
+    with pytest.raises(TypeError, match=r"^progress: 5 cannot be called$"):
+        run(Scenario(FIG9, "no such scheme"), progress=5)  # type: ignore[arg-type]
+
+
 def test_progress_is_told_and_may_end_a_run() -> None:
     told: list[Progress] = []
     scenario = Scenario(FIG9, "dctcp", Poisson("search", 0.6, 8_000))

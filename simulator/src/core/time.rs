@@ -19,6 +19,14 @@ pub const S: Ps = 1_000_000_000_000;
 /// hosts set timers for is still within their clock.
 pub const END: Ps = (1 << 63) - 1;
 
+/// A time for people, in the largest unit of which it is a whole number.
+pub(crate) fn shown(time: Ps) -> String {
+    let whole = |unit: Ps| time > 0 && time % unit == 0;
+    let (unit, name) =
+        [(S, "s"), (MS, "ms"), (US, "us"), (NS, "ns")].into_iter().find(|&(unit, _)| whole(unit)).unwrap_or((1, "ps"));
+    format!("{} {name}", time / unit)
+}
+
 /// Picoseconds per byte at `rate` bit/s.
 ///
 /// # Errors
@@ -40,6 +48,12 @@ pub fn ps_per_byte(rate: u64) -> Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_shown_in_whole_units() {
+        let all = [0, 7, 3 * NS, 300 * US, 1_500 * US, 2 * MS, 120 * S].map(shown);
+        assert_eq!(all, ["0 ps", "7 ps", "3 ns", "300 us", "1500 us", "2 ms", "120 s"]);
+    }
 
     #[test]
     fn usual_rates_are_exact() {

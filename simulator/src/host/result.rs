@@ -29,9 +29,13 @@ pub struct FlowResult {
 }
 
 impl FlowResult {
-    /// Whether it ended in time; none: it has no deadline.
-    pub fn met(&self) -> Option<bool> {
-        self.deadline.map(|deadline| self.finish.is_some_and(|finish| finish <= deadline))
+    /// Whether it ended in time, in a run until `end`; none: it has no deadline, or had neither ended by then nor missed it.
+    pub fn met(&self, end: Ps) -> Option<bool> {
+        let deadline = self.deadline?;
+        match self.finish {
+            Some(finish) => Some(finish <= deadline),
+            None => (deadline <= end).then_some(false),
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::error::{Error, Result};
-use crate::core::time::{Ps, MS, S};
+use crate::core::time::{shown, Ps, MS, S};
 use crate::core::units::{Duration, In, Octets, Unit};
 pub use crate::host::congestion::Congestion;
 use crate::host::congestion::Windows;
@@ -159,9 +159,9 @@ impl Transport {
             format!("transport: a window of {} packets is not below 32768", self.max_window)
         } else if self.min_rto == 0 || self.min_rto > self.max_rto || self.max_rto > Duration::MOST {
             format!(
-                "transport: the smallest timeout of {} ms is not between 0 and the largest, {} ms, or that is above 1000 s",
-                self.min_rto / MS,
-                self.max_rto / MS
+                "transport: the smallest timeout of {} is not above 0 and at most the largest, {}, or that is above 1000 s",
+                shown(self.min_rto),
+                shown(self.max_rto)
             )
         } else {
             return None;
@@ -180,9 +180,9 @@ impl Transport {
         } else if self.dupacks == Some(0) {
             "transport: 0 packets above a hole mean no loss: leave dupacks out".to_owned()
         } else if self.handshake.is_some_and(|first| first == 0 || first > self.max_rto) {
-            format!("transport: the timeout of a SYN is not between 0 and the largest, {} ms", self.max_rto / MS)
+            format!("transport: the timeout of a SYN is not between 0 and the largest, {}", shown(self.max_rto))
         } else if self.initial_rto.is_some_and(|first| first == 0 || first > self.max_rto) {
-            format!("transport: the first timeout is not between 0 and the largest, {} ms", self.max_rto / MS)
+            format!("transport: the first timeout is not between 0 and the largest, {}", shown(self.max_rto))
         } else {
             return self.congestion.wrong().map(|what| format!("transport: {what}"));
         };

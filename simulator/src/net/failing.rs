@@ -20,6 +20,7 @@ impl Links {
     pub(crate) fn fail(&mut self, now: Ps, number: u32, pool: &mut Pool, lost: &mut Vec<u32>) {
         let place = self.places[number as usize] as usize;
         let class = self.class(number).service;
+        let later = self.to_wait(now, number);
         match class {
             Service::Counted => self.counted[place].clear(),
             Service::Gated => self.gated[place].clear(),
@@ -29,6 +30,7 @@ impl Links {
         }
         if let Some(watch) = &mut self.watch {
             watch[number as usize].waits(now, 0, None);
+            watch[number as usize].waits_not(later);
         }
         // A link with departures is still to have the one of the packet that it sent.
         if !matches!(class, Service::Queued | Service::Port) {

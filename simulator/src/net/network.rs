@@ -10,7 +10,7 @@ use crate::net::equipment::Equipment;
 use crate::net::link::{Links, Offered, NOWHERE};
 use crate::net::pause::reverse;
 use crate::net::routes::{Routes, Routing};
-use crate::net::stats::{End, PortResult};
+use crate::net::stats::{End, PortResult, Watched};
 use crate::net::topology::{Change, Node, Topology};
 use crate::packet::{Kind, Pool, KINDS, STAMPS};
 
@@ -273,6 +273,9 @@ impl Network {
     /// What happened at every port that was watched.
     pub fn ports(&self) -> Vec<PortResult> {
         let watched = (0..).zip(self.links.watch.iter().flatten()).zip(self.routes.starts());
-        watched.map(|((link, port), from)| port.result(self.now, from, self.links.end(link))).collect()
+        let result = |((link, port), from): ((u32, &Watched), Node)| {
+            port.result(self.now, self.links.to_wait(self.now, link), from, self.links.end(link))
+        };
+        watched.map(result).collect()
     }
 }

@@ -30,6 +30,15 @@ impl Links {
         rest + self.discipline(number).map_or(0, Discipline::bytes)
     }
 
+    /// Bytes times ps that packets are still to wait which a watched link has counted already, when they came.
+    pub fn to_wait(&self, now: Ps, number: u32) -> u128 {
+        let class = self.class(number);
+        match class.service {
+            Service::Gated => self.gated[self.places[number as usize] as usize].to_wait(now, class.ps_per_byte),
+            _ => 0,
+        }
+    }
+
     /// Bytes that wait of ACKs and of each level, without the packet being sent; nothing where a queue has no levels.
     pub fn levels(&self, number: u32, pool: &Pool) -> Option<[u64; BANDS]> {
         self.discipline(number).and_then(|queue| queue.levels(pool))

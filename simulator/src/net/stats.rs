@@ -31,8 +31,7 @@ pub struct PortResult {
     pub to: End,
     /// Most bytes that had been taken and not been sent.
     pub longest: u64,
-    /// Bytes times ps of waiting, without being sent: over the run's time, the mean number of bytes that wait (Little). Of a queue
-    /// in the order of arrival, the whole wait counts when the packet comes.
+    /// Bytes times ps of waiting, without being sent until now: over the run's time, the mean number of bytes that wait (Little).
     pub waiting: u128,
     /// Packets marked here.
     pub marked: u64,
@@ -86,6 +85,11 @@ impl Watched {
         }
     }
 
+    /// So many bytes times ps of waiting that were counted are not to be.
+    pub fn waits_not(&mut self, waiting: u128) {
+        self.waited -= waiting;
+    }
+
     /// The port stops or goes on.
     pub fn stop(&mut self, now: Ps, stop: bool) {
         if !stop {
@@ -100,14 +104,14 @@ impl Watched {
         (self.marked, self.early + self.full)
     }
 
-    /// All of it until now, of a link between these nodes.
-    pub fn result(&self, now: Ps, from: Node, to: Node) -> PortResult {
+    /// All of it until now, of a link between these nodes. `later`: what was counted of the time after now.
+    pub fn result(&self, now: Ps, later: u128, from: Node, to: Node) -> PortResult {
         let (bytes, since) = self.waiting;
         PortResult {
             from: from.into(),
             to: to.into(),
             longest: self.longest,
-            waiting: self.waited + u128::from(bytes) * u128::from(now - since),
+            waiting: self.waited + u128::from(bytes) * u128::from(now - since) - later,
             marked: self.marked,
             early: self.early,
             full: self.full,

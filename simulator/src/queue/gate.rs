@@ -146,6 +146,17 @@ impl Gated {
         self.taken.clear();
     }
 
+    /// Bytes times ps that packets are still to wait after `now`.
+    pub fn to_wait(&self, now: Ps, ps_per_byte: u32) -> u128 {
+        // Each begins when the one before it has been sent: of the first, which has begun, all later ones came in time.
+        let pairs = self.taken.iter().zip(self.taken.iter().skip(1));
+        let rest = |(&begins, &sent): (&Ps, &Ps)| {
+            let bytes = (sent - begins) / u64::from(ps_per_byte);
+            u128::from(bytes) * u128::from(begins.saturating_sub(now))
+        };
+        pairs.map(rest).sum()
+    }
+
     /// `free`: when what was taken will have been sent.
     pub fn admit(&mut self, now: Ps, free: Ps, ps_per_byte: u32, packet: &mut Packet) -> Verdict {
         while self.taken.front().is_some_and(|&sent| sent <= now) {

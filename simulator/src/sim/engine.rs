@@ -62,7 +62,7 @@ impl Simulation {
         watch.check(topology)?;
         let flows = workload.flows.draw(topology, seed)?;
         if flows.len() >= 1 << INDEX {
-            return Err(Error::new(format!("workload: {} flows are more than 2^29", flows.len())));
+            return Err(Error::new(format!("flows: {} are more than 2^29 - 1", flows.len())));
         }
         let mut network = Network::new(topology, &scheme.equipment(), scheme.routing, seed, watch.ports)?;
         let mut sources = workload.sources.clone();

@@ -64,6 +64,15 @@ mod others {
     }
 }
 
+/// Bytes on the wire of full data packets, and of ACKs by the number of their transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wire {
+    /// Of a data packet.
+    pub data: u16,
+    /// Of an ACK.
+    pub acks: [u16; TRANSPORTS],
+}
+
 impl Scheme {
     /// Level of a flow of so many packets, 0 to 7.
     pub fn level(&self, packets: u32) -> u8 {
@@ -95,6 +104,12 @@ impl Scheme {
     /// Those of the transport whose ACKs are the largest.
     fn ack_bytes(&self) -> u16 {
         self.manner().transports.iter().fold(0, |most, transport| most.max(transport.ack_bytes))
+    }
+
+    /// Bytes of its packets.
+    pub fn wire(&self) -> Wire {
+        let acks = self.manner().transports.map(|transport| transport.ack_bytes);
+        Wire { data: self.transport.data_bytes, acks }
     }
 
     pub(crate) fn equipment(&self) -> Equipment {

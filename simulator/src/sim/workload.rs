@@ -207,10 +207,15 @@ impl Flows {
             check_ends(&place, flow.src, flow.dst, topology)?;
             if flow.start > Instant::MOST {
                 let latest = Instant::MOST;
-                return Err(Error::new(format!("{place}: it starts after {latest} ps: start it earlier, or raise the load")));
+                return Err(Error::new(match self {
+                    Flows::Drawn { load, .. } => {
+                        format!("flows.load: {load} is so small that flows start after {latest} ps, beyond what can be simulated: raise it")
+                    }
+                    Flows::List(_) | Flows::Own(_) => format!("{place}: it starts after {latest} ps: start it earlier"),
+                }));
             }
             if flow.packets == 0 || flow.packets >= 1 << 31 {
-                return Err(Error::new(format!("{place}: its size of {} packets is not between 1 and 2^31", flow.packets)));
+                return Err(Error::new(format!("{place}: its size of {} packets is not between 1 and 2^31 - 1", flow.packets)));
             }
         }
         Ok(flows)
@@ -259,10 +264,10 @@ fn parse_seconds(text: &str) -> Option<Ps> {
 /// The mean time between two flows of one host, in ps.
 fn host_gap(sizes: &Sizes, load: f64, topology: &Topology) -> Result<f64> {
     if !(load > 0.0 && load <= 1.0) {
-        return Err(Error::new(format!("workload: a load of {load} is not above 0 and at most 1")));
+        return Err(Error::new(format!("flows.load: {load} is not above 0 and at most 1")));
     }
     if topology.hosts() < 2 {
-        return Err(Error::new("workload: flows need two hosts"));
+        return Err(Error::new("flows: they need two hosts"));
     }
     let wire = sizes.mean_bytes / PAYLOAD * WIRE;
     Ok(wire * f64::from(topology.slowest_edge()?) / load)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Figure 9's statistics: flow completion times over those of an empty network, by size of the flow.
 
+use crate::core::error::{Error, Result};
 use crate::core::time::{ps_per_byte, Ps};
 use crate::host::result::FlowResult;
-use crate::net::topology::LeafSpine;
+use crate::net::topology::{LeafSpine, Topology};
+use crate::sim::scheme::Wire;
 
 /// Completion times of the flows of a size, each over the one in an empty network.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,33 +33,77 @@ pub struct Regions {
     pub unfinished: u64,
 }
 
-const DATA: u64 = 1500;
-const ACK: u64 = 40;
+/// A way through a leaf-spine network.
+struct Way {
+    /// Picoseconds for a byte at each hop.
+    hops: Vec<u64>,
+    /// There and back.
+    delay: Ps,
+}
 
-/// Completion time of a flow in an empty leaf-spine network whose sender is never held up by its window, in ps: the published
-/// normalisation, (packets − 1) · 1.2 us + 13.264 us in a rack and 14.680 us across for Figure 9's fabric.
-fn ideal(of: &LeafSpine, flow: &FlowResult) -> Option<Ps> {
-    let edge = u64::from(ps_per_byte(of.edge.rate).ok()?);
-    let uplink = u64::from(ps_per_byte(of.uplink.rate).ok()?);
-    let rack = |host: u32| host / of.hosts_per_rack;
-    let hop = |per_byte: u64, delay: Ps| (DATA + ACK) * per_byte + 2 * delay;
-    let across = rack(flow.src) != rack(flow.dst);
-    let core = if across { 2 * hop(uplink, of.uplink.delay) } else { 0 };
-    Some((u64::from(flow.packets) - 1) * DATA * edge + 2 * hop(edge, of.edge.delay) + core)
+impl Way {
+    /// In a rack, and across.
+    fn both(of: &LeafSpine) -> Result<[Self; 2]> {
+        let (edge, uplink) = (u64::from(ps_per_byte(of.edge.rate)?), u64::from(ps_per_byte(of.uplink.rate)?));
+        let (inside, core) = (4 * of.edge.delay, 4 * of.uplink.delay);
+        let across = Way { hops: vec![edge, uplink, uplink, edge], delay: inside + core };
+        Ok([Way { hops: vec![edge; 2], delay: inside }, across])
+    }
+
+    /// Completion time of a flow in an empty network whose sender is never held up by its window, with an ACK for each packet, in ps: the
+    /// published normalisation, (packets − 1) · 1.2 us + 13.264 us in a rack and 14.680 us across for Figure 9's fabric. ACKs go back
+    /// as packets come, so there and back are hops in a row, of which each packet is at one at a time: the last packet goes on
+    /// right behind the others from some hop on, and until there these go at the pace of the slowest.
+    fn ideal(&self, flow: &FlowResult, wire: &Wire) -> u128 {
+        let (data, ack) = (u64::from(wire.data), u64::from(wire.acks[usize::from(flow.transport)]));
+        let crossed = |bytes: u64| {
+            let there = self.hops.iter().map(move |hop| bytes * hop);
+            there.chain(self.hops.iter().map(move |hop| ack * hop)).map(u128::from)
+        };
+        let mut left: u128 = crossed(flow.last.into()).sum();
+        let mut longest = left;
+        if let Some(others) = flow.packets.checked_sub(2) {
+            let (mut sum, mut slowest) = (0, 0);
+            for (full, last) in crossed(data).zip(crossed(flow.last.into())) {
+                sum += full;
+                slowest = slowest.max(full);
+                longest = longest.max(sum + u128::from(others) * slowest + left);
+                left -= last;
+            }
+        }
+        longest + u128::from(self.delay)
+    }
 }
 
 impl Regions {
-    /// Statistics of these flows in this network.
-    pub fn of(flows: &[FlowResult], fabric: &LeafSpine) -> Self {
+    /// Statistics of these flows, which had packets of these sizes, in this network.
+    ///
+    /// # Errors
+    /// A network that cannot be, or has not the hosts; one whose uplinks are slower than its edges, if there are several: packets that
+    /// take them in turn are faster than one path.
+    pub fn of(flows: &[FlowResult], fabric: &LeafSpine, wire: &Wire) -> Result<Self> {
+        let told = |what: String| Error::new(format!("fabric: {what}"));
+        let hosts = Topology::leaf_spine(fabric).map_err(|error| told(error.to_string()))?.hosts();
+        let ways = Way::both(fabric)?;
+        if fabric.racks > 1 && fabric.spines > 1 && fabric.uplink.rate < fabric.edge.rate {
+            return Err(told(
+                "its uplinks are several and slower than its edges: what is best there depends on the routing".to_owned(),
+            ));
+        }
         let mut by_size: [Vec<f64>; 4] = Default::default();
         let mut unfinished = 0;
         for flow in flows {
-            let (Some(finish), Some(ideal)) = (flow.finish, ideal(fabric, flow)) else {
+            if let Some(host) = [flow.src, flow.dst].into_iter().find(|&host| host >= hosts) {
+                return Err(told(format!("there is no host {host} among {hosts}")));
+            }
+            let Some(finish) = flow.finish else {
                 unfinished += 1;
                 continue;
             };
+            let rack = |host: u32| host / fabric.hosts_per_rack;
+            let ideal = ways[usize::from(rack(flow.src) != rack(flow.dst))].ideal(flow, wire);
             let slowdown = (finish - flow.start) as f64 / ideal as f64;
-            let size = match u64::from(flow.packets) * DATA {
+            let size = match u64::from(flow.packets - 1) * u64::from(wire.data) + u64::from(flow.last) {
                 0..=10_000 => 0,
                 10_001..=10_000_000 => 1,
                 _ => 2,
@@ -66,7 +112,7 @@ impl Regions {
             by_size[3].push(slowdown);
         }
         let [short, medium, long, all] = by_size.map(region);
-        Regions { short, medium, long, all, unfinished }
+        Ok(Regions { short, medium, long, all, unfinished })
     }
 }
 
@@ -84,16 +130,34 @@ fn region(mut values: Vec<f64>) -> Region {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::topology::Cable;
 
     fn flow(packets: u32, dst: u32, finish: Ps) -> FlowResult {
         FlowResult { start: 0, finish: Some(finish), packets, src: 0, dst, level: 0, transport: 0, last: 1_500, deadline: None }
     }
 
+    const WIRE: Wire = Wire { data: 1_500, acks: [40; 4] };
+
+    fn ideal(of: &LeafSpine, flow: &FlowResult, wire: &Wire) -> u128 {
+        Way::both(of).unwrap()[usize::from(flow.src / of.hosts_per_rack != flow.dst / of.hosts_per_rack)].ideal(flow, wire)
+    }
+
     #[test]
     fn ideals_are_the_published_ones() {
-        let ideals = [(1, 1), (1, 16), (6, 1), (6, 143)].map(|(packets, dst)| ideal(&LeafSpine::FIG9, &flow(packets, dst, 0)));
-        let published = [13_264_000, 14_680_000, 19_264_000, 20_680_000];
-        assert_eq!(ideals, published.map(Some));
+        let ideals =
+            [(1, 1), (1, 16), (6, 1), (6, 143)].map(|(packets, dst)| ideal(&LeafSpine::FIG9, &flow(packets, dst, 0), &WIRE));
+        assert_eq!(ideals, [13_264_000, 14_680_000, 19_264_000, 20_680_000]);
+    }
+
+    #[test]
+    fn the_slowest_hop_sets_the_pace() {
+        let slow = LeafSpine { spines: 1, uplink: Cable { rate: 1_000_000_000, delay: 0 }, ..LeafSpine::FIG9 };
+        let (data, acks) = (1_200_000, 32_000);
+        let across = 4 * 2_700_000 + 2 * (data + acks) + 2 * 10 * (data + acks);
+        assert_eq!(ideal(&slow, &flow(6, 16, 0), &WIRE), across + 5 * 10 * data);
+        // A byte that comes right behind the others waits at every hop for what is before it.
+        let short = FlowResult { last: 1, ..flow(6, 16, 0) };
+        assert_eq!(ideal(&slow, &short, &WIRE), across + 4 * 10 * data + 10 * acks);
     }
 
     #[test]
@@ -104,13 +168,24 @@ mod tests {
             .zip(1..)
             .map(|(packets, slow)| {
                 let alone = flow(packets, 1, 0);
-                flow(packets, 1, slow * ideal(&LeafSpine::FIG9, &alone).unwrap())
+                flow(packets, 1, slow * ideal(&LeafSpine::FIG9, &alone, &WIRE) as Ps)
             })
             .collect();
-        let regions = Regions::of(&flows, &LeafSpine::FIG9);
+        let regions = Regions::of(&flows, &LeafSpine::FIG9, &WIRE).unwrap();
         assert_eq!((regions.short.flows, regions.short.mean), (1, 1.0));
         assert_eq!((regions.medium.flows, regions.medium.mean, regions.medium.p99), (2, 2.5, 3.0));
         assert_eq!((regions.long.flows, regions.long.p99), (1, 4.0));
         assert_eq!((regions.all.flows, regions.all.mean), (4, 2.5));
+    }
+
+    #[test]
+    fn fabrics_of_which_nothing_is_known_are_told() {
+        let sentence = |fabric| Regions::of(&[flow(6, 16, 1)], &fabric, &WIRE).unwrap_err().to_string();
+        assert_eq!(sentence(LeafSpine { racks: 1, ..LeafSpine::FIG9 }), "fabric: there is no host 16 among 16");
+        assert!(
+            sentence(LeafSpine { hosts_per_rack: 0, ..LeafSpine::FIG9 }).starts_with("fabric: a leaf-spine network has no rack")
+        );
+        let slow = LeafSpine { uplink: Cable { rate: 1_000_000_000, delay: 0 }, ..LeafSpine::FIG9 };
+        assert!(sentence(slow).starts_with("fabric: its uplinks are several and slower than its edges"));
     }
 }

@@ -113,7 +113,7 @@ fn nothing_is_lost_in_a_fabric() {
     let flows = Flows::Drawn { arrivals: qjump_sim::Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.8, count: 2_000 };
     let outcome =
         Scenario { topology, scheme: scheme(), workload: Workload::of_flows(flows), seed: 1, stop: None }.run().unwrap();
-    let regions = qjump_sim::Regions::of(&outcome.flows, &LeafSpine::FIG9);
+    let regions = qjump_sim::Regions::of(&outcome.flows, &LeafSpine::FIG9, &scheme().wire()).unwrap();
     println!("{regions:?} {:?}", outcome.counters);
     assert_eq!((outcome.counters.full.total(), outcome.counters.pushed_out.total(), regions.unfinished), (0, 0, 0));
     assert!(regions.short.p99 < 1.5, "{}", regions.short.p99);

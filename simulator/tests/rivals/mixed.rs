@@ -2,8 +2,8 @@
 //! Flows of one run with transports, levels, deadlines and bytes of their own.
 
 use qjump_sim::{
-    Cable, Congestion, FlowSpec, Flows, LeafSpine, Outcome, Ps, Queue, Rank, Routing, Scheme, Simulation, Topology, Transport,
-    Wish, Workload, US,
+    Cable, Congestion, FlowResult, FlowSpec, Flows, LeafSpine, Outcome, Ps, Queue, Rank, Routing, Scheme, Simulation, Topology,
+    Transport, Wish, Workload, US,
 };
 
 const CABLE: Cable = Cable { rate: 10_000_000_000, delay: US };
@@ -61,7 +61,9 @@ fn the_earlier_deadline_goes_first() {
     let took = took(&outcome);
     assert!(took[1] <= alone + FRAME, "{took:?}, alone {alone}");
     assert!(took[0] < took[2]);
-    assert_eq!(outcome.flows.iter().map(qjump_sim::FlowResult::met).collect::<Vec<_>>(), [Some(true), Some(false), None]);
+    assert_eq!(outcome.flows.iter().map(|flow| flow.met(outcome.end)).collect::<Vec<_>>(), [Some(true), Some(false), None]);
+    let stopped = |end, deadline| FlowResult { finish: None, deadline: Some(deadline), ..outcome.flows[0] }.met(end);
+    assert_eq!([stopped(US, US), stopped(US, US + 1)], [Some(false), None]);
 }
 
 /// TCP, Swift and Homa in one network: each flow between hosts of its own ends as if it were alone.

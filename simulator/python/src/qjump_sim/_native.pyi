@@ -14,6 +14,7 @@ def run(
     scenario: Scenario, watch: Watch | None, progress: Callable[[int, int, int, float], None] | None
 ) -> tuple[
     list[bytes],
+    tuple[int, list[int]],
     Counters,
     list[tuple[int, int, int, int]],
     int,

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qjump_sim import _native
+from qjump_sim.arrays import ReadOnly
 from qjump_sim.traffic import Source
 from qjump_sim.units import Bytes
 
@@ -176,14 +177,14 @@ App = Ping | Datagrams | Bulk | Requests | Barrier | Ptp | MapReduce
 def fan_in(senders: Sequence[int], dst: int, bytes: int | Bytes, epoch: int, count: int, level: int = 0, seed: int = 1) -> tuple[Source, ...]:
     """Sources with which each sender sends `count` datagrams to `dst`, one an `epoch`, from a phase in the first one on that is drawn for each.
 
-    Raises ValueError for an epoch of 0.
+    Raises ValueError for an epoch of 0 or above 1,000 s, and for a seed that is none.
     """
     phases = _native.phases(len(senders), epoch, seed)
     return tuple(Source(src, dst, epoch, bytes, count, first, level) for src, first in zip(senders, phases, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
-class Latencies:
+class Latencies(ReadOnly):
     """How long things took, in the order of their start: int64, shape (n,), read-only."""
 
     start: NDArray[np.int64]
@@ -225,7 +226,7 @@ class BarrierResult(Latencies):
 
 
 @dataclass(frozen=True, eq=False)
-class BulkResult:
+class BulkResult(ReadOnly):
     """What was delivered: bytes on the wire of packets that have arrived in order."""
 
     interval: int
@@ -241,7 +242,7 @@ class BulkResult:
 
 
 @dataclass(frozen=True, eq=False)
-class PtpResult:
+class PtpResult(ReadOnly):
     """What slaves computed, one value an exchange in the order of their Syncs: int64, shape (n,), read-only."""
 
     start: NDArray[np.int64]
@@ -256,7 +257,7 @@ class PtpResult:
 
 
 @dataclass(frozen=True, eq=False)
-class MapReduceResult:
+class MapReduceResult(ReadOnly):
     """A job: int64, read-only; -1 is what has not happened."""
 
     first: int

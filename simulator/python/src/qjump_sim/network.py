@@ -90,7 +90,7 @@ class Graph:
     def fat_tree(cls, k: int, edge: Cable, trunk: Cable) -> Graph:
         """A k-ary fat-tree (Al-Fares, Loukissas and Vahdat, SIGCOMM'08), k even, 2 to 128: k**3 / 4 hosts `h00000`, ... (`h000000` where they are more
         than 100,000), k / 2 at each edge switch `e0-0` (pod and place); aggregation switches `a0-0`, core switches `c00000`. `edge` is the cable of a
-        host, `trunk` one between switches."""
+        host, `trunk` one between switches. Raises ValueError for another k."""
         return cls(*_native.fat_tree(k, edge, trunk))
 
     def numbers(self) -> dict[str, int]:

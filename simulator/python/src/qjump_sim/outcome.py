@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from qjump_sim import _native
 from qjump_sim.apps import AppResult
+from qjump_sim.arrays import ReadOnly
 from qjump_sim.network import LeafSpine
 from qjump_sim.trace import Trace
 from qjump_sim.watch import FlowCounts, Series
@@ -98,7 +99,7 @@ class Port:
     longest: int
     """Most bytes that had been taken and not been sent."""
     waiting: int
-    """Bytes times ps of waiting, without being sent: over `Outcome.end`, the mean number of bytes that wait."""
+    """Bytes times ps of waiting until the run's end, without being sent: over `Outcome.end`, the mean number of bytes that wait."""
     marked: int
     """Packets marked here."""
     early: int
@@ -134,11 +135,11 @@ class Regions:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Outcome(ReadOnly):
     """Flows, counters, sources and applications.
 
     The arrays have one value a flow, in the order of start, source, destination and packets: int64, shape (n,), read-only. Outcomes can be
-    pickled.
+    pickled and copied.
     """
 
     start: NDArray[np.int64]
@@ -166,6 +167,12 @@ class Outcome:
     """Number of its transport."""
     deadline: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """When it should have ended, in ps; -1: there is no such time."""
+    bytes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Of its data packets on the wire, each once."""
+    data_bytes: int = 0
+    """Of a full data packet."""
+    ack_bytes: tuple[int, ...] = ()
+    """Of an ACK, by the number of the flow's transport."""
     series: Series | None = None
     """Samples of queues, windows and counters, if they were asked for."""
     flows: FlowCounts | None = None
@@ -175,8 +182,10 @@ class Outcome:
 
     @property
     def late(self) -> NDArray[np.bool_]:
-        """Which flows have missed their deadline, shape (n,)."""
-        return (self.deadline >= 0) & ((self.finish < 0) | (self.finish > self.deadline))
+        """Which flows have missed their deadline, shape (n,): those that finished after it, and those that had not finished by `end` though it was then,
+        or before. Of a flow whose deadline lies after `end` nobody knows: it is not late."""
+        ended = np.where(self.finished, self.finish > self.deadline, self.deadline <= self.end)
+        return (self.deadline >= 0) & ended
 
     @property
     def finished(self) -> NDArray[np.bool_]:
@@ -189,6 +198,8 @@ class Outcome:
         return (self.finish - self.start)[self.finished]
 
     def regions(self, fabric: LeafSpine) -> Regions:
-        """Figure 9's statistics: completion times over those in an empty `fabric`, by size of the flow. Raises ValueError for a fabric that
-        cannot be."""
+        """Figure 9's statistics: completion times over those in an empty `fabric`, by size of the flow: of all its packets on one path, as fast as
+        the slowest link lets them, each acknowledged at once. Connections' setup, delayed ACKs and jitter are no part of those; a short last packet that
+        overtakes by another uplink may come some ns before. Raises ValueError for a fabric that cannot be, or has not the outcome's hosts, and for
+        one with several uplinks that are slower than its edges: what is best there depends on the routing."""
         return _native.regions(self, fabric)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -29,6 +29,12 @@ class Scenario:
     stop: int | None = None
     apps: Sequence[App] = ()
 
+    def __post_init__(self) -> None:
+        for name in ("sources", "apps"):
+            # Which would be of one use.
+            if isinstance(given := getattr(self, name), Iterator):
+                object.__setattr__(self, name, tuple(given))
+
 
 def run(
     scenario: Scenario, ports: bool = False, *, watch: Watch | None = None, progress: Callable[[Progress], None] | None = None
@@ -37,16 +43,20 @@ def run(
     else is to be known. `progress` is called twice a second, such as `show_progress()`; what it raises ends the run.
 
     Other threads go on meanwhile: runs in several threads use several cores. Ctrl-C ends a run of the main thread, as does any signal whose
-    handler raises. Raises ValueError for what cannot be simulated, in one sentence that begins with the place.
+    handler raises. Raises ValueError for what cannot be simulated, in one sentence that begins with the place, and TypeError for a
+    `progress` that cannot be called.
     """
+    if not isinstance(scenario, Scenario):
+        raise ValueError(f"scenario: {scenario!r} is not a Scenario")
     watch = replace(watch or Watch(), ports=True) if ports else watch
-    columns, counters, sources, end, apps, watched, seen = _native.run(scenario, watch, listener(progress))
-    start, finish, src, dst, packets, level, transport, deadline = (np.frombuffer(column, np.int64) for column in columns)
+    columns, (data_bytes, ack_bytes), counters, sources, end, apps, watched, seen = _native.run(scenario, watch, listener(progress))
+    start, finish, src, dst, packets, level, transport, deadline, size = (np.frombuffer(column, np.int64) for column in columns)
     delivered = tuple(SourceResult(*source) for source in sources)
     results = tuple(result(app, *parts) for app, parts in zip(scenario.apps, apps, strict=True))
     sampled, counted, traced = seen
     return Outcome(
         start, finish, src, dst, packets, counters, delivered, end, results, tuple(watched), level, transport, deadline,
+        bytes=size, data_bytes=data_bytes, ack_bytes=tuple(ack_bytes),
         series=None if sampled is None else series(*sampled),
         flows=None if counted is None else flow_counts(counted),
         trace=None if traced is None else trace(traced),

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from qjump_sim.arrays import ReadOnly
+
 DATA, ACK, PROBE, DATAGRAM, SYN, SYN_ACK = range(6)
 _IP, _TCP = 20, 20
 _KEPT = _IP + _TCP
@@ -31,7 +33,7 @@ _RECORD = np.dtype(
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(ReadOnly):
     """Columns of int64, shape (rows,), read-only, in the order of happening."""
 
     at: NDArray[np.int64]

@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qjump_sim import _native
+from qjump_sim.arrays import ReadOnly
 from qjump_sim.units import Bytes
 
 _LATEST = 1 << 62  # ps: 53 of the 213 days that the simulator's clock holds
 _LARGEST = 2**32 - 1
 _NOTHING = -1
 """Of a flow that has nothing of its own."""
+_COLUMNS = ("start", "src", "dst", "packets", "level", "transport", "deadline", "bytes")
+"""Of `Flows`."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +73,11 @@ class Published(_Drawn):
     together, with nearly equal sizes. The scenario's seed 1 gives the published flows, to the nanosecond."""
 
 
-class Flows:
+class Flows(ReadOnly):
     """These flows; their order does not matter. `start` in ps, at most 2**62 (53 days), `src` and `dst` as numbers of hosts, `packets` of data: int64,
     shape (n,), read-only. So are columns of what flows have of their own, where -1 is nothing: `level` (else that of the size), `transport` (0 is the
-    scheme's, 1 to 3 are its `others`), `deadline` (in ps) and `bytes` on the wire (else all packets are full)."""
+    scheme's, 1 to 3 are its `others`), `deadline` (in ps) and `bytes` on the wire (else all packets are full). Flows are equal if
+    their columns are."""
 
     def __init__(
         self,
@@ -95,12 +99,24 @@ class Flows:
         self.transport: Final = self._own("transport", 0 * self.start if transport is None else transport, 3, least=0)
         self.deadline: Final = self._own("deadline", deadline, _LATEST)
         self.bytes: Final = self._own("bytes", bytes, _LATEST)
-        for name in ("src", "dst", "packets", "level", "transport", "deadline", "bytes"):
+        for name in _COLUMNS:
             if len(column := getattr(self, name)) != len(self.start):
                 raise ValueError(f"flows.{name}: it has {len(column)} values, start has {len(self.start)}")
 
     def _own(self, name: str, values: ArrayLike | None, largest: int, least: int = _NOTHING) -> NDArray[np.int64]:
         return _whole(name, np.full(len(self.start), _NOTHING) if values is None else values, largest, least)
+
+    def _columns(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name).tobytes() for name in _COLUMNS)
+
+    def __eq__(self, other: object, /) -> bool:
+        return self._columns() == other._columns() if isinstance(other, Flows) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._columns())
+
+    def __repr__(self) -> str:
+        return f"Flows(<{len(self.start)} flows>)"
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Flows:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from numbers import Integral, Real
+from typing import Any, SupportsIndex, TypeAlias, overload
+
+import numpy as np
 
 NS = 1_000
 US = 1_000_000
@@ -12,34 +15,124 @@ S = 1_000_000_000_000
 """Picoseconds of a nanosecond, microsecond, millisecond and second."""
 
 
+Number: TypeAlias = float | np.integer[Any] | np.floating[Any]
+"""A plain number, Python's or numpy's."""
+
+
+def _plain(number: object) -> int | float | None:
+    """As Python has it; None for what is no single number, such as an array."""
+    if isinstance(number, Integral):
+        return int(number)
+    return float(number) if isinstance(number, Real) else None
+
+
 class Time(int):
     """So many ps: a whole number, which as a limit or threshold is as many bytes as the link sends in that time: other ones for links of other rates.
-    Sums, differences and multiples of one are times too."""
+
+    Sums, differences, multiples, parts and remainders of one are times too, to the nearest ps; a plain number beside it is of ps. A time over a time is a
+    plain number, and times multiplied are a TypeError. `0.5 * us(20)` is a float, for Python does not ask the second factor, and a float is refused as
+    a limit: write `us(20) / 2`. With an array it yields an array, of plain numbers of ps.
+    """
 
     __slots__ = ()
+    # Between numpy's scalars, which leave it to this class what `np.int64(3) * us(1)` is, and its arrays, which do not.
+    __array_priority__ = -1.0
 
     @property
     def ps(self) -> int:
         """As a plain number."""
         return int(self)
 
-    def __add__(self, other: int, /) -> Time:
-        return Time(int(self) + other)
+    def __add__(self, other: Number, /) -> Time:
+        plain = _plain(other)
+        return NotImplemented if plain is None else _nearest(int(self) + plain)
 
-    def __sub__(self, other: int, /) -> Time:
-        return Time(int(self) - other)
+    def __sub__(self, other: Number, /) -> Time:
+        plain = _plain(other)
+        return NotImplemented if plain is None else _nearest(int(self) - plain)
 
-    def __mul__(self, other: int, /) -> Time:
-        return Time(int(self) * other)
+    def __rsub__(self, other: Number, /) -> Time:  # type: ignore[misc]  # of numpy's scalars too, which leave it to this class
+        plain = _plain(other)
+        return NotImplemented if plain is None else _nearest(plain - int(self))
+
+    def __mul__(self, other: Number, /) -> Time:
+        plain = _plain(other)
+        return NotImplemented if plain is None or isinstance(other, Time) else _nearest(int(self) * plain)
 
     __radd__ = __add__
     __rmul__ = __mul__
+
+    @overload  # type: ignore[override]
+    def __truediv__(self, other: Time, /) -> float: ...
+    @overload
+    def __truediv__(self, other: Number, /) -> Time: ...
+    def __truediv__(self, other: Number, /) -> Time | float:
+        plain = _plain(other)
+        if plain is None:
+            return NotImplemented
+        return int(self) / plain if isinstance(other, Time) else _nearest(int(self) / plain)
+
+    @overload  # type: ignore[override]
+    def __floordiv__(self, other: Time, /) -> int: ...
+    @overload
+    def __floordiv__(self, other: Number, /) -> Time: ...
+    def __floordiv__(self, other: Number, /) -> Time | int:
+        plain = _plain(other)
+        if plain is None:
+            return NotImplemented
+        return int(self) // int(plain) if isinstance(other, Time) else Time(int(self) // plain)
+
+    def __mod__(self, other: Number, /) -> Time:
+        plain = _plain(other)
+        return NotImplemented if plain is None else _nearest(int(self) % plain)
+
+    def __divmod__(self, other: Number, /) -> tuple[int, Time]:
+        return NotImplemented if _plain(other) is None else (self // other, self % other)
+
+    def __neg__(self) -> Time:
+        return Time(-int(self))
+
+    def __pos__(self) -> Time:
+        return self
+
+    def __abs__(self) -> Time:
+        return Time(abs(int(self)))
+
+    def __round__(self, digits: SupportsIndex = 0, /) -> Time:
+        return Time(round(int(self), digits))
+
+    __trunc__ = __floor__ = __ceil__ = __pos__
+
+    # What numpy's scalars leave to this class has to be said of comparisons too.
+    def __eq__(self, other: object, /) -> bool:
+        return int(self) == other
+
+    def __ne__(self, other: object, /) -> bool:
+        return int(self) != other
+
+    def __lt__(self, other: int, /) -> bool:
+        return int(self) < other
+
+    def __le__(self, other: int, /) -> bool:
+        return int(self) <= other
+
+    def __gt__(self, other: int, /) -> bool:
+        return int(self) > other
+
+    def __ge__(self, other: int, /) -> bool:
+        return int(self) >= other
+
+    __hash__ = int.__hash__
 
     def __repr__(self) -> str:
         for name, unit in (("ms", MS), ("us", US), ("ns", NS)):
             if self and int(self) % unit == 0:
                 return f"{name}({int(self) // unit})"
         return f"Time({int(self)})"
+
+
+def _nearest(ps: float) -> Time:
+    return Time(round(ps))
 
 
 def ns(count: float) -> Time:

@@ -11,6 +11,8 @@ from typing import Literal, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from qjump_sim.arrays import ReadOnly
+
 KINDS = ("data", "ack", "probe", "datagram", "syn", "syn-ack")
 """Of packets, as `Trace.kind` numbers them."""
 End = tuple[Literal["host", "switch"], int]
@@ -38,7 +40,7 @@ class Watch:
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class Series(ReadOnly):
     """A network at instants, each after all that happened at it. Arrays of int64, read-only; ports are in the order of `Outcome.ports`."""
 
     ports: tuple[tuple[End, End], ...]
@@ -77,7 +79,7 @@ class Series:
 
 
 @dataclass(frozen=True, eq=False)
-class FlowCounts:
+class FlowCounts(ReadOnly):
     """What became of each flow's packets: arrays of int64, shape (flows,), read-only; the outcome's flows in their order, then those of
     applications that something happened to."""
 
@@ -144,6 +146,8 @@ def listener(progress: Callable[[Progress], None] | None) -> Callable[[int, int,
     """What the simulator calls, for whoever wants to know."""
     if progress is None:
         return None
+    if not callable(progress):
+        raise TypeError(f"progress: {progress!r} cannot be called")
     began = time.monotonic()
     return lambda now, finished, flows, share: progress(Progress(now, finished, flows, share, time.monotonic() - began))
 
