@@ -108,6 +108,9 @@ pub(crate) struct Links {
     pub pauses: Option<Pauses>,
     /// Links that have failed, with the classes that they had.
     pub failed: BTreeMap<u32, u16>,
+    /// Links with departures that have failed, with when the packet would have been sent that was lost on its way out: while they are
+    /// free from then on, nothing is to go.
+    pub cut: BTreeMap<u32, Ps>,
     /// By link, if somebody wants to know.
     pub watch: Option<Vec<Watched>>,
     /// Packets pushed out, packets dropped from the head and events to come of ports, which their taker clears.

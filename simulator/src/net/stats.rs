@@ -86,6 +86,14 @@ impl Watched {
         }
     }
 
+    /// The link fails: all that waits is lost, and so many bytes that it had begun to send or was to. `in_vain`: bytes times ps that
+    /// these, which have counted their wait when they came, will not wait.
+    pub fn fails(&mut self, now: Ps, rest: u64, in_vain: u128) {
+        self.waits(now, 0, None);
+        self.begun -= rest;
+        self.waited -= in_vain;
+    }
+
     /// The port stops or goes on.
     pub fn stop(&mut self, now: Ps, stop: bool) {
         if !stop {
