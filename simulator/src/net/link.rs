@@ -286,7 +286,13 @@ impl Links {
                     watch[number as usize].accept(found, packet.bytes, wait, verdict == Verdict::Marked);
                 }
             }
-            Service::Dead => return Offered::Failed,
+            Service::Dead => {
+                if link.to == 2 * NOWHERE {
+                    // It is lost where it is.
+                    packet.link = from;
+                }
+                return Offered::Failed;
+            }
             Service::Port => {
                 let place = self.places[number as usize];
                 return self.offer_port(now, (number, place), handle, from, pool);
