@@ -370,7 +370,7 @@ impl Links {
         }
     }
 
-    /// A packet was dropped that was offered to a link.
+    /// A packet was dropped that was offered to a link, or waited for it.
     #[cold]
     pub fn refused(&mut self, number: u32, early: bool) {
         if let Some(watch) = &mut self.watch {

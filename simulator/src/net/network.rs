@@ -194,7 +194,9 @@ impl Network {
     /// Takes over what links have done beside the offer or departure of a packet; returns whether packets were lost.
     fn settle(&mut self) -> bool {
         while let Some(victim) = self.links.evicted.pop() {
-            self.passed.pushed_out[self.pool.get(victim).kind as usize] += 1;
+            let packet = self.pool.get(victim);
+            self.passed.pushed_out[packet.kind as usize] += 1;
+            self.links.refused(packet.link, false);
             self.lost.push(victim);
         }
         while let Some(victim) = self.links.early.pop() {

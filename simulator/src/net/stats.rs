@@ -38,7 +38,8 @@ pub struct PortResult {
     pub marked: u64,
     /// Packets dropped early.
     pub early: u64,
-    /// Packets dropped because the queue, or what the switch holds of the port they came by, was full.
+    /// Packets dropped because the queue, or what the switch holds of the port they came by, was full; also those that it had taken
+    /// and gave up for others.
     pub full: u64,
     /// For how long it was paused, in ps.
     pub paused: Ps,
