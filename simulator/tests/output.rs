@@ -36,6 +36,16 @@ fn a_reader_that_has_gone_ends_the_program() {
     }
 }
 
+/// Of 100 million flows the list alone has some gigabytes.
+#[test]
+fn too_little_memory_for_flows_is_told() {
+    let limited = "ulimit -v 1500000; exec \"$0\" fig9 --flows 100000000";
+    let done = Command::new("sh").args(["-c", limited, env!("CARGO_BIN_EXE_qjump-sim")]).output().unwrap();
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(said.starts_with("qjump-sim: workload: 100000000 flows need more than "), "{said}");
+    assert!(said.ends_with(" MB, which there are not\n") && done.status.code() == Some(2), "{said}");
+}
+
 /// Nobody can be told that nobody can be told.
 #[test]
 fn nowhere_to_complain_is_no_crash() {

@@ -23,7 +23,7 @@ use crate::sim::progress::Progress;
 use crate::sim::scheme::Scheme;
 use crate::sim::series::Series;
 use crate::sim::watch::Watch;
-use crate::sim::workload::{FlowSpec, Wish, Workload};
+use crate::sim::workload::{room, Workload};
 
 /// A network with its traffic, at some time of its life.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Simulation {
     pub fn watched(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, watch: &Watch) -> Result<Self> {
         scheme.check()?;
         watch.check(topology)?;
-        let flows = workload.flows.draw(topology, seed)?;
+        let flows = workload.flows.draw(topology, scheme.transport.data_bytes, seed)?;
         if flows.len() >= 1 << INDEX {
             return Err(Error::new(format!("workload: {} flows are more than 2^29", flows.len())));
         }
@@ -74,9 +74,10 @@ impl Simulation {
             app.check(topology)?;
         }
         let data = scheme.transport.data_bytes;
-        let record = |(flow, wish): (FlowSpec, Wish)| {
+        let mut records = room(flows.len())?;
+        for (flow, wish) in flows {
             wish.check(&flow, scheme)?;
-            Ok(FlowResult {
+            records.push(FlowResult {
                 start: flow.start,
                 finish: None,
                 packets: flow.packets,
@@ -86,9 +87,8 @@ impl Simulation {
                 transport: wish.transport,
                 last: wish.bytes.map_or(data, |bytes| (bytes - u64::from(flow.packets - 1) * u64::from(data)) as u16),
                 deadline: wish.deadline,
-            })
-        };
-        let records = flows.into_iter().map(record).collect::<Result<Vec<_>>>()?;
+            });
+        }
         check_packets(scheme, workload, &records)?;
         let mut hosts = Hosts::new(topology, scheme.manner(), records, &sources, seed);
         hosts.begin(&mut network);
