@@ -244,9 +244,7 @@ impl Hosts {
         (data.echo, data.ect) = (if scalable { echo | SCALABLE } else { echo }, ect);
         if let Limiter::PerFlow { epoch, ref budgets } = self.manner.limiter {
             if !flow_may_send(flow, net.now, u64::from(bytes), epoch, budgets) {
-                self.handled.limited[Kind::Data as usize] += 1;
-                let link = flow.from;
-                self.tell(slot, Notice::Dropped(Packet { link, ..data }));
+                self.limit(slot, data);
                 return;
             }
         }
@@ -256,6 +254,15 @@ impl Hosts {
             flow.hold(self.manner.of(flow), net.now, release);
             self.tell(slot, Notice::Held(release - net.now));
         }
+    }
+
+    /// The limiter of its flow drops a packet of data, before its host's own link.
+    #[cold]
+    #[inline(never)]
+    fn limit(&mut self, slot: u32, data: Packet) {
+        self.handled.limited[Kind::Data as usize] += 1;
+        let link = self.flows[slot as usize].from;
+        self.tell(slot, Notice::Dropped(Packet { link, ..data }));
     }
 
     /// Sends a packet without data.

@@ -14,7 +14,7 @@ use crate::net::pause::Pauses;
 use crate::net::port::Port;
 use crate::net::stats::Watched;
 use crate::net::topology::{Cable, Node, Shape, Topology};
-use crate::packet::{Kind, Pool};
+use crate::packet::{Kind, Packet, Pool};
 use crate::queue::discipline::Discipline;
 use crate::queue::gate::{Gate, Gated, Verdict};
 use crate::queue::limit::Limit;
@@ -286,13 +286,7 @@ impl Links {
                     watch[number as usize].accept(found, packet.bytes, wait, verdict == Verdict::Marked);
                 }
             }
-            Service::Dead => {
-                if link.to == 2 * NOWHERE {
-                    // It is lost where it is.
-                    packet.link = from;
-                }
-                return Offered::Failed;
-            }
+            Service::Dead => return offered_dead(link, packet, from),
             Service::Port => {
                 let place = self.places[number as usize];
                 return self.offer_port(now, (number, place), handle, from, pool);
@@ -392,6 +386,16 @@ impl Links {
         let ports = self.ports.iter().map(|port| port.waiting.len()).sum::<usize>();
         (ranked + ports) as u64
     }
+}
+
+/// A packet is lost before a link that has failed; where none leads on, at the one by which it came.
+#[cold]
+#[inline(never)]
+fn offered_dead(link: &Link, packet: &mut Packet, from: u32) -> Offered {
+    if link.to == 2 * NOWHERE {
+        packet.link = from;
+    }
+    Offered::Failed
 }
 
 /// The place of a new item.

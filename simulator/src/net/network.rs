@@ -229,6 +229,9 @@ impl Network {
     }
 
     /// A cable fails, or works again.
+    // Out of the way of departures.
+    #[cold]
+    #[inline(never)]
     fn change(&mut self, number: u32) {
         let Some(topology) = self.changing.take() else {
             return;

@@ -65,7 +65,7 @@ pub struct FlowCounts {
     pub marked: u64,
     /// Data packets sent again.
     pub retransmitted: u64,
-    /// Data packets dropped in queues or by a limiter.
+    /// Data packets dropped in queues or by a limiter, or lost with a link that failed.
     pub dropped: u64,
     /// Expired timers, a SYN's too.
     pub timeouts: u64,
