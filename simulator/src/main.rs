@@ -3,7 +3,8 @@
 
 mod shown;
 
-use std::process::ExitCode;
+use std::io::{stderr, stdout, ErrorKind, Write};
+use std::process::{exit, ExitCode};
 use std::time::Instant;
 use std::{env, fs};
 
@@ -47,22 +48,33 @@ fn main() -> ExitCode {
         Some("bench-fat-tree") => bench_fat_tree(&words[1..]),
         Some("bench-terasort") => bench_terasort(&words[1..]),
         Some("fig9") => fig9(&words[1..]),
-        Some("--help" | "-h") => {
-            println!("{USAGE}");
-            return ExitCode::SUCCESS;
-        }
+        Some("--help" | "-h") => say(USAGE),
         _ => {
-            eprintln!("{USAGE}");
+            complain(USAGE);
             return ExitCode::from(2);
         }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("qjump-sim: {error}");
+            complain(&format!("qjump-sim: {error}"));
             ExitCode::from(2)
         }
     }
+}
+
+/// Writes to standard output. Whoever has closed it has read enough, and the program ends.
+fn say(text: &str) -> Result<()> {
+    let mut to = stdout();
+    match writeln!(to, "{text}").and_then(|()| to.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => exit(0),
+        written => written.map_err(|error| sentence(format!("standard output: {error}"))),
+    }
+}
+
+/// Writes to standard error, where nothing is left to do if that cannot be.
+fn complain(text: &str) {
+    let _ = writeln!(stderr(), "{text}");
 }
 
 /// Words after the command: `file`, if it takes one, and the values of its options.
@@ -114,8 +126,7 @@ fn run_written(words: &[String]) -> Result<()> {
     let text = fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
     let scenario: Scenario = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let (outcome, _, _) = run(&scenario)?;
-    println!("{}", serde_json::to_string(&outcome).map_err(|e| wrong(e.to_string()))?);
-    Ok(())
+    say(&serde_json::to_string(&outcome).map_err(|e| wrong(e.to_string()))?)
 }
 
 fn bench(words: &[String]) -> Result<()> {
@@ -128,7 +139,7 @@ fn bench(words: &[String]) -> Result<()> {
     let (outcome, cpu, wall) = run_flows(&options, &LeafSpine::FIG9, flows, 1, None)?;
     let c = &outcome.counters;
     let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
-    println!(
+    say(&format!(
         "scheme={} finished={finished}/{} end={:.6}s hops={} events={} dropped={} pushed_out={} limited={} marked={} \
          retransmitted={} timeouts={} cpu={cpu:.3}s wall={wall:.3}s Mhops/cpu_s={:.2} max_rss_MB={}",
         options.text("scheme", "dctcp"),
@@ -144,8 +155,7 @@ fn bench(words: &[String]) -> Result<()> {
         c.timeouts,
         c.hops as f64 / cpu / 1e6,
         max_rss_mb().map_or("unknown".to_owned(), |mb| mb.to_string()),
-    );
-    Ok(())
+    ))
 }
 
 fn bench_scale(words: &[String]) -> Result<()> {
@@ -157,12 +167,12 @@ fn bench_scale(words: &[String]) -> Result<()> {
         let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.5, count };
         let (outcome, cpu, _) = run_flows(&options, &fabric, flows, 1, Some(Ps::from(milliseconds) * MS))?;
         let hops = outcome.counters.hops;
-        println!(
+        say(&format!(
             "hosts={hosts} hops={hops} in_flight={} cpu={cpu:.3}s ns/hop={:.1} max_rss_MB={}",
             outcome.counters.in_flight,
             cpu * 1e9 / hops as f64,
             max_rss_mb().map_or("unknown".to_owned(), |mb| mb.to_string()),
-        );
+        ))?;
     }
     Ok(())
 }
@@ -183,14 +193,13 @@ fn bench_fat_tree(words: &[String]) -> Result<()> {
     let begun = outcome.flows.iter().filter(|flow| flow.start <= stop).count();
     let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
     let hops = outcome.counters.hops;
-    println!(
+    say(&format!(
         "hosts={hosts} flows={begun} finished={finished} hops={hops} dropped={} in_flight={} cpu={cpu:.3}s ns/hop={:.1} max_rss_MB={}",
         outcome.counters.full.total() + outcome.counters.pushed_out.total(),
         outcome.counters.in_flight,
         cpu * 1e9 / hops as f64,
         max_rss_mb().map_or("unknown".to_owned(), |mb| mb.to_string()),
-    );
-    Ok(())
+    ))
 }
 
 fn bench_terasort(words: &[String]) -> Result<()> {
@@ -222,7 +231,7 @@ fn bench_terasort(words: &[String]) -> Result<()> {
     let (outcome, cpu, _) = run(&Scenario { topology, scheme, workload, seed: 1, stop: None })?;
     let AppResult::MapReduce(results) = &outcome.apps[0] else { unreachable!("the application is a job") };
     let c = &outcome.counters;
-    println!(
+    say(&format!(
         "runtime={:.3}s fetches={} hops={} dropped={} timeouts={} cpu={cpu:.3}s Mhops/cpu_s={:.2} max_rss_MB={}",
         results.end().map_or(f64::NAN, |end| end as f64 / 1e12),
         results.fetches.len(),
@@ -231,8 +240,7 @@ fn bench_terasort(words: &[String]) -> Result<()> {
         c.timeouts,
         c.hops as f64 / cpu / 1e6,
         max_rss_mb().map_or("unknown".to_owned(), |mb| mb.to_string()),
-    );
-    Ok(())
+    ))
 }
 
 fn fig9(words: &[String]) -> Result<()> {
@@ -250,7 +258,7 @@ fn fig9(words: &[String]) -> Result<()> {
     let scheme = Scheme::named(options.text("scheme", "dctcp"), &Topology::leaf_spine(&LeafSpine::FIG9)?)?;
     let regions = Regions::of(&outcome.flows, &LeafSpine::FIG9, &scheme.wire())?;
     let c = &outcome.counters;
-    println!(
+    say(&format!(
         "{{\"scheme\": \"{}\", \"workload\": \"{workload}\", \"load\": {load}, \"seed\": {seed}, \"unfinished\": {}, \
          \"short\": {}, \"medium\": {}, \"long\": {}, \"all\": {}, \"hops\": {}, \"dropped\": {}, \"limited\": {}, \
          \"timeouts\": {}, \"cpu_s\": {cpu:.3}, \"max_rss_MB\": {}}}",
@@ -265,8 +273,7 @@ fn fig9(words: &[String]) -> Result<()> {
         c.limited.total(),
         c.timeouts,
         max_rss_mb().map_or("null".to_owned(), |mb| mb.to_string()),
-    );
-    Ok(())
+    ))
 }
 
 fn json(region: &Region) -> String {

@@ -214,6 +214,9 @@ fn what_cannot_be_is_refused() {
     assert_eq!(Graph::new(Tree::new().switch("s")).build().unwrap_err().to_string(), "a graph has no host");
     let apart = Tree::new().switch("s").switch("t").host("a").host("b").cable("a", "s", CABLE).cable("b", "t", CABLE);
     assert_eq!(Graph::new(apart).build().unwrap_err().to_string(), "a graph is in parts that no cable joins");
+    let itself = Tree::new().switch("s").host("a").cable("a", "s", CABLE).cable("s", "s", CABLE);
+    assert_eq!(Graph::new(itself.clone()).build().unwrap_err().to_string(), "cable s--s: joins a switch to itself");
+    assert_eq!(itself.build().unwrap_err().to_string(), "cable s--s: joins a switch to itself");
     for k in [0, 3, 130] {
         let sentence = format!("a fat-tree of switches with {k} ports has not an even number from 2 to 128");
         assert_eq!(Graph::fat_tree(k, CABLE, CABLE).unwrap_err().to_string(), sentence);

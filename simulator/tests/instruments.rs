@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use qjump_sim::{
-    Arrivals, Cable, FlowSpec, Flows, LeafSpine, LevelRed, Limit, Outcome, Ps, Queue, Scheme, Simulation, Sizes, TimeAware,
-    Topology, Traced, Watch, Wfq, Workload, MS, NS, S, SERIES_BANDS, US,
+    Arrivals, Cable, FlowSpec, Flows, LeafSpine, LevelRed, Limit, Limiter, Mode, Outcome, PerHost, Ps, Quantiles, Queue, Scheme,
+    Simulation, Sizes, TimeAware, Topology, Traced, Watch, Wfq, Workload, MS, NS, S, SERIES_BANDS, US,
 };
 
 const NAMES: [&str; 5] = ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper"];
@@ -81,8 +81,13 @@ fn all_parts_count_the_same() {
         assert_eq!(sum(|f| f.held) > 0, name == "qjump-paper", "{name}");
         let (came, lost): (Vec<qjump_sim::Hop>, Vec<_>) = simulation.trace().iter().partition(|hop| !hop.dropped);
         assert_eq!(came.len() as u64, c.hops, "{name}");
-        // The scripts' limiter drops before there is a packet.
-        assert_eq!(lost.len() as u64, c.full.total() + c.pushed_out.total() + c.early.total(), "{name}");
+        let dropped = c.full.total() + c.pushed_out.total() + c.early.total();
+        assert_eq!(lost.len() as u64, dropped + c.limited.total(), "{name}");
+        // What a limiter drops has come to its host's own port, which has not dropped it.
+        let series = simulation.series().unwrap();
+        assert_eq!(series.totals.last().unwrap()[0], dropped, "{name}");
+        assert_eq!(series.dropped.chunks(series.ports as usize).last().unwrap().iter().sum::<u64>(), dropped, "{name}");
+        assert_eq!(simulation.ports().iter().map(|port| port.early + port.full).sum::<u64>(), dropped, "{name}");
         assert!(simulation.trace().windows(2).all(|two| two[0].at <= two[1].at), "{name}");
     }
 }
@@ -218,6 +223,71 @@ fn a_trace_may_be_of_some_hosts() {
     let expected = all.trace().iter().filter(|hop| [src, dst, 144 + src, 144 + dst].contains(&hop.link));
     assert!(expected.clone().count() >= 4 * largest.packets as usize, "{largest:?}");
     assert!(some.trace().iter().eq(expected));
+}
+
+/// A limiter of either kind drops before a packet comes to its host's port.
+#[test]
+fn what_limiters_drop_is_in_the_trace() {
+    let epoch = 10 * US;
+    let per_host = PerHost { mode: Mode::Drop, ..PerHost::new(epoch, [3_000; 8]) };
+    for limiter in [Limiter::PerFlow { epoch, budgets: [3_000; 8] }, Limiter::PerHost(per_host)] {
+        let flow = FlowSpec { start: 0, src: 3, dst: 17, packets: 60 };
+        let scheme = Scheme { limiter, ..Scheme::tcp() };
+        let simulation = run_scheme(&scheme, &Workload::of_flows(Flows::List(vec![flow])), &everything());
+        let limited = simulation.outcome().counters.limited.data;
+        let lost: Vec<_> = simulation.trace().iter().filter(|hop| hop.dropped).collect();
+        assert!(limited > 10 && lost.len() as u64 == limited, "{limiter:?}: {limited}");
+        assert!(lost.iter().all(|hop| (hop.link, hop.src, hop.dst, hop.bytes) == (3, 3, 17, 1_500)), "{limiter:?}");
+        assert_eq!(simulation.flow_counts()[0].1.dropped, limited, "{limiter:?}");
+    }
+}
+
+/// A host that takes 50 to 60 us for what comes in has none of the packets that arrive in the first 40 us; it has waited for none of
+/// them longer than without.
+#[test]
+fn packets_that_a_host_takes_in_are_not_delivered_yet() {
+    let cable = Cable { rate: 10_000_000_000, delay: US };
+    let rack = LeafSpine { racks: 1, hosts_per_rack: 9, spines: 0, edge: cable, uplink: cable };
+    let plain = Topology::leaf_spine(&rack).unwrap();
+    let mut slow = plain.clone();
+    slow.set_jitter(8, Quantiles::new(&[(0.0, 50 * US), (100.0, 60 * US)]).unwrap()).unwrap();
+    let flow = FlowSpec { start: 0, src: 0, dst: 8, packets: 10 };
+    let workload = Workload::of_flows(Flows::List(vec![flow]));
+    let watch = Watch { flows: true, ..Watch::default() };
+    let scheme = Scheme { queue: Queue::DropTail(Limit::None), ..Scheme::tcp() };
+    let of = |topology: &Topology| {
+        let mut simulation = Simulation::watched(topology, &scheme, &workload, 1, &watch).unwrap();
+        simulation.run_until(40 * US);
+        let early = (simulation.flow_counts()[0].1.delivered, simulation.outcome().counters.delivered.data);
+        simulation.run();
+        (early, simulation.flow_counts()[0].1)
+    };
+    let (early, counts) = of(&slow);
+    assert_eq!((early, counts.delivered), ((0, 0), 10));
+    let (early, without) = of(&plain);
+    assert_eq!(early, (10, 10));
+    assert_eq!(counts.waited_most, without.waited_most);
+}
+
+/// Nothing happens for a second, of which there are ten thousand samples: a run in pieces stops there too, and comes to the same.
+#[test]
+fn samples_of_idle_times_are_taken_in_pieces() {
+    let flow = |start| FlowSpec { start, src: 0, dst: 1, packets: 6 };
+    let workload = Workload::of_flows(Flows::List(vec![flow(0), flow(S)]));
+    let watch = Watch { every: Some(100 * US), ..Watch::default() };
+    let whole = run("tcp", &workload, &watch);
+    let mut simulation = Simulation::watched(&fabric(), &Scheme::tcp(), &workload, 1, &watch).unwrap();
+    let (mut pieces, mut before, mut now) = (0, 0, 0);
+    while simulation.run_some(Ps::MAX, 36_000) {
+        let taken = simulation.series().unwrap().at.len();
+        assert!(taken - before <= 36_000 / 360 + 1);
+        (pieces, before) = (pieces + 1, taken);
+        let progress = simulation.progress(None);
+        assert!(progress.now > now, "{progress:?}");
+        now = progress.now;
+    }
+    assert!(pieces >= 10_000 / 101, "{pieces}");
+    assert_eq!((simulation.series(), simulation.outcome()), (whole.series(), whole.outcome()));
 }
 
 #[test]

@@ -41,10 +41,8 @@ pub(crate) const TRANSPORTS: usize = 4;
 /// What hosts tell whoever writes down what becomes of packets and flows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Notice {
-    /// A packet was dropped, at the link that it names.
+    /// A packet was dropped, at the link that it names; by a limiter, at its host's own.
     Dropped(Packet),
-    /// A flow's limiter has dropped a packet of data.
-    Limited,
     /// A packet of data is sent again.
     Again,
     /// A retransmission timer has expired.
@@ -209,6 +207,11 @@ impl Hosts {
             net.wheel.push(at, HAND_OVER | handle);
         }
         at.is_none()
+    }
+
+    /// Whether a host has what arrives only later, when it is handed over.
+    pub fn draws(&self, host: u32) -> bool {
+        self.jitter.as_ref().is_some_and(|jitter| jitter.draws(host))
     }
 
     /// The host that sends a source's or a channel's datagrams.

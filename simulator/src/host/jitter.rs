@@ -71,6 +71,12 @@ impl Jitter {
         };
         (!topology.jitter.is_empty()).then(|| Jitter { hosts: (0..topology.hosts()).map(host).collect() })
     }
+
+    /// Whether this host draws.
+    pub fn draws(&self, host: u32) -> bool {
+        self.hosts[host as usize].is_some()
+    }
+
     /// When a packet is handed over that has arrived now at this host; none: at once, for the host does not draw.
     pub fn hand_over(&mut self, host: u32, stream: Stream, now: Ps) -> Option<Ps> {
         self.hosts[host as usize].as_mut().map(|host| host.hand_over(stream, now))

@@ -238,23 +238,31 @@ impl Hosts {
             false if flow.take_reduced() => CWR,
             false => 0,
         };
-        if let Limiter::PerFlow { epoch, ref budgets } = self.manner.limiter {
-            if !flow_may_send(flow, net.now, u64::from(bytes), epoch, budgets) {
-                self.handled.limited[Kind::Data as usize] += 1;
-                self.tell(slot, Notice::Limited);
-                return;
-            }
-        }
         let ect = t.congestion.ecn_capable() && (!again || t.ect_again);
         let mut data = packet(slot, number, Kind::Data, bytes, flow, t.rank);
         let scalable = ect && t.congestion.is_scalable();
         (data.echo, data.ect) = (if scalable { echo | SCALABLE } else { echo }, ect);
+        if let Limiter::PerFlow { epoch, ref budgets } = self.manner.limiter {
+            if !flow_may_send(flow, net.now, u64::from(bytes), epoch, budgets) {
+                self.limit(slot, data);
+                return;
+            }
+        }
         let release = self.send(net, data);
         if release > net.now {
             let flow = &mut self.flows[slot as usize];
             flow.hold(self.manner.of(flow), net.now, release);
             self.tell(slot, Notice::Held(release - net.now));
         }
+    }
+
+    /// The limiter of its flow drops a packet of data, before its host's own link.
+    #[cold]
+    #[inline(never)]
+    fn limit(&mut self, slot: u32, data: Packet) {
+        self.handled.limited[Kind::Data as usize] += 1;
+        let link = self.flows[slot as usize].from;
+        self.tell(slot, Notice::Dropped(Packet { link, ..data }));
     }
 
     /// Sends a packet without data.

@@ -19,22 +19,25 @@ impl Links {
     /// A link fails; `lost` gets what waits for it. What it carries is for others to find.
     pub(crate) fn fail(&mut self, now: Ps, number: u32, pool: &mut Pool, lost: &mut Vec<u32>) {
         let place = self.places[number as usize] as usize;
-        let class = self.class(number).service;
-        let later = self.to_wait(now, number);
-        match class {
+        let service = self.class(number).service;
+        let (rest, in_vain) = (self.rest(now, number), self.to_wait(now, number));
+        match service {
             Service::Counted => self.counted[place].clear(),
-            Service::Gated => self.gated[place].clear(),
+            Service::Gated => self.gated[place].clear(now),
             Service::Queued => self.queued[place].flush(now, pool, lost),
+            // As links that fail are not paused, its gate remembers nothing.
             Service::Port => self.ports[place].waiting.flush(now, pool, lost),
             Service::Fifo | Service::Dead => {}
         }
         if let Some(watch) = &mut self.watch {
-            watch[number as usize].waits(now, 0, None);
-            watch[number as usize].waits_not(later);
+            watch[number as usize].fails(now, rest, in_vain);
         }
-        // A link with departures is still to have the one of the packet that it sent.
-        if !matches!(class, Service::Queued | Service::Port) {
-            self.all[number as usize].free = now;
+        let free = &mut self.all[number as usize].free;
+        if matches!(service, Service::Queued | Service::Port) {
+            // The departure of the packet that it sent is still to come.
+            self.cut.insert(number, *free);
+        } else {
+            *free = now;
         }
         // Of the link that leads nowhere.
         let dead = self.all[self.all.len() - 1].class;

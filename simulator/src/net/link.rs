@@ -14,7 +14,7 @@ use crate::net::pause::Pauses;
 use crate::net::port::Port;
 use crate::net::stats::Watched;
 use crate::net::topology::{Cable, Node, Shape, Topology};
-use crate::packet::{Kind, Pool};
+use crate::packet::{Kind, Packet, Pool};
 use crate::queue::discipline::Discipline;
 use crate::queue::gate::{Gate, Gated, Verdict};
 use crate::queue::limit::Limit;
@@ -108,6 +108,9 @@ pub(crate) struct Links {
     pub pauses: Option<Pauses>,
     /// Links that have failed, with the classes that they had.
     pub failed: BTreeMap<u32, u16>,
+    /// Links with departures that have failed, with when the packet would have been sent that was lost on its way out: while they are
+    /// free from then on, nothing is to go.
+    pub cut: BTreeMap<u32, Ps>,
     /// By link, if somebody wants to know.
     pub watch: Option<Vec<Watched>>,
     /// Packets pushed out, packets dropped from the head and events to come of ports, which their taker clears.
@@ -283,7 +286,7 @@ impl Links {
                     watch[number as usize].accept(found, packet.bytes, wait, verdict == Verdict::Marked);
                 }
             }
-            Service::Dead => return Offered::Failed,
+            Service::Dead => return offered_dead(link, packet, from),
             Service::Port => {
                 let place = self.places[number as usize];
                 return self.offer_port(now, (number, place), handle, from, pool);
@@ -361,7 +364,7 @@ impl Links {
         }
     }
 
-    /// A packet was dropped that was offered to a link.
+    /// A packet was dropped that was offered to a link, or waited for it.
     #[cold]
     pub fn refused(&mut self, number: u32, early: bool) {
         if let Some(watch) = &mut self.watch {
@@ -383,6 +386,16 @@ impl Links {
         let ports = self.ports.iter().map(|port| port.waiting.len()).sum::<usize>();
         (ranked + ports) as u64
     }
+}
+
+/// A packet is lost before a link that has failed; where none leads on, at the one by which it came.
+#[cold]
+#[inline(never)]
+fn offered_dead(link: &Link, packet: &mut Packet, from: u32) -> Offered {
+    if link.to == 2 * NOWHERE {
+        packet.link = from;
+    }
+    Offered::Failed
 }
 
 /// The place of a new item.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A network at some time of its life, with all that is to happen in it.
 
+use std::collections::BTreeMap;
+
 use crate::core::error::{Error, Result};
 use crate::core::event::{ARRIVE, CHANGE, DEPART, INDEX, TOLD, WAKE};
 use crate::core::fetch::fetch;
@@ -12,7 +14,7 @@ use crate::net::pause::reverse;
 use crate::net::routes::{Routes, Routing};
 use crate::net::stats::{End, PortResult, Watched};
 use crate::net::topology::{Change, Node, Topology};
-use crate::packet::{Kind, Pool, KINDS, STAMPS};
+use crate::packet::{Kind, Packet, Pool, KINDS, STAMPS};
 
 /// So many events ahead the memory is asked for that an event needs, and then what is known by that memory.
 const LATER: usize = 16;
@@ -53,6 +55,8 @@ pub(crate) struct Network {
     large: bool,
     /// Of which cables fail.
     changing: Option<Box<Topology>>,
+    /// Packets on links that have failed, with these links; what they name is the link that leads nowhere.
+    stray: BTreeMap<u32, u32>,
     /// Packets dropped in the network, of which whoever had it do something takes care at once.
     pub lost: Vec<u32>,
 }
@@ -81,6 +85,7 @@ impl Network {
             passed: Passed::default(),
             large: topology.hosts() >= LARGE,
             changing: (!topology.changes.is_empty()).then(|| Box::new(topology.clone())),
+            stray: BTreeMap::new(),
             lost: Vec::new(),
         })
     }
@@ -130,12 +135,21 @@ impl Network {
                 }
             }
             Node::Host(NOWHERE) => {
-                self.passed.hops -= 1;
-                self.lose_failed(handle);
+                self.lose_stray(handle);
                 Arrived::Lost
             }
             Node::Host(host) => Arrived::At(host),
         }
+    }
+
+    /// A packet has not crossed its link, which failed meanwhile.
+    #[cold]
+    fn lose_stray(&mut self, handle: u32) {
+        self.passed.hops -= 1;
+        if let Some(link) = self.stray.remove(&handle) {
+            self.pool.get_mut(handle).link = link;
+        }
+        self.lose_failed(handle);
     }
 
     #[cold]
@@ -180,7 +194,9 @@ impl Network {
     /// Takes over what links have done beside the offer or departure of a packet; returns whether packets were lost.
     fn settle(&mut self) -> bool {
         while let Some(victim) = self.links.evicted.pop() {
-            self.passed.pushed_out[self.pool.get(victim).kind as usize] += 1;
+            let packet = self.pool.get(victim);
+            self.passed.pushed_out[packet.kind as usize] += 1;
+            self.links.refused(packet.link, false);
             self.lost.push(victim);
         }
         while let Some(victim) = self.links.early.pop() {
@@ -213,6 +229,9 @@ impl Network {
     }
 
     /// A cable fails, or works again.
+    // Out of the way of departures.
+    #[cold]
+    #[inline(never)]
     fn change(&mut self, number: u32) {
         let Some(topology) = self.changing.take() else {
             return;
@@ -240,8 +259,14 @@ impl Network {
             let packet = self.pool.get_mut(what);
             if packet.link == link {
                 packet.link = nowhere;
+                self.stray.insert(what, link);
             }
         }
+    }
+
+    /// Whether a packet is on a link that has failed meanwhile.
+    pub fn is_stray(&self, packet: &Packet) -> bool {
+        self.links.end(packet.link) == Node::Host(NOWHERE)
     }
 
     /// How long the link to `host` takes to send what has been accepted for it.

@@ -24,10 +24,18 @@ impl Links {
         }
     }
 
+    /// Bytes to go of all that a link has begun to send, or will send whatever comes.
+    pub(crate) fn rest(&self, now: Ps, number: u32) -> u64 {
+        let free = self.all[number as usize].free;
+        if self.cut.get(&number) == Some(&free) {
+            return 0;
+        }
+        to_go(free, now, self.class(number).ps_per_byte)
+    }
+
     /// Bytes taken and not sent.
     pub fn queued(&self, now: Ps, number: u32) -> u64 {
-        let rest = to_go(self.all[number as usize].free, now, self.class(number).ps_per_byte);
-        rest + self.discipline(number).map_or(0, Discipline::bytes)
+        self.rest(now, number) + self.discipline(number).map_or(0, Discipline::bytes)
     }
 
     /// Bytes times ps that packets are still to wait which a watched link has counted already, when they came.
@@ -47,7 +55,7 @@ impl Links {
     /// Bytes that a link that is watched has sent.
     pub fn sent(&self, now: Ps, number: u32) -> u64 {
         let begun = self.watch.as_ref().map_or(0, |watch| watch[number as usize].begun);
-        begun - to_go(self.all[number as usize].free, now, self.class(number).ps_per_byte)
+        begun - self.rest(now, number)
     }
 
     /// Marks and drops of a link that is watched.

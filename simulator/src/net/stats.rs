@@ -37,7 +37,8 @@ pub struct PortResult {
     pub marked: u64,
     /// Packets dropped early.
     pub early: u64,
-    /// Packets dropped because the queue, or what the switch holds of the port they came by, was full.
+    /// Packets dropped because the queue, or what the switch holds of the port they came by, was full; also those that it had taken
+    /// and gave up for others.
     pub full: u64,
     /// For how long it was paused, in ps.
     pub paused: Ps,
@@ -85,9 +86,12 @@ impl Watched {
         }
     }
 
-    /// So many bytes times ps of waiting that were counted are not to be.
-    pub fn waits_not(&mut self, waiting: u128) {
-        self.waited -= waiting;
+    /// The link fails: all that waits is lost, and so many bytes that it had begun to send or was to. `in_vain`: bytes times ps that
+    /// these, which have counted their wait when they came, will not wait.
+    pub fn fails(&mut self, now: Ps, rest: u64, in_vain: u128) {
+        self.waits(now, 0, None);
+        self.begun -= rest;
+        self.waited -= in_vain;
     }
 
     /// The port stops or goes on.

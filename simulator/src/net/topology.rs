@@ -239,7 +239,7 @@ impl Tree {
     /// The network. Nodes are numbered in the order of their names, so that it is the same for any order of adding.
     ///
     /// # Errors
-    /// A name used twice or unknown to a cable; a host without a cable or with several; a cable between two hosts; a loop;
+    /// A name used twice or unknown to a cable; a host without a cable or with several; a cable between two hosts, or from a switch to itself; a loop;
     /// parts that are not joined; more than 16,777,216 hosts; a rate that [`ps_per_byte`] refuses.
     pub fn build(&self) -> Result<Topology> {
         let topology = self.network(Shape::Tree)?;
@@ -269,6 +269,7 @@ impl Tree {
                 }
             }
             match (switches.get(one), switches.get(other)) {
+                (Some(a), Some(b)) if a == b => return Err(Error::new(format!("{place}: joins a switch to itself"))),
                 (Some(&a), Some(&b)) => trunks.push((a.min(b), a.max(b), *cable)),
                 (None, None) => return Err(Error::new(format!("{place}: joins two hosts"))),
                 (Some(&switch), None) => attach(&mut hosts, names[other], switch, *cable, &place)?,

@@ -40,6 +40,11 @@ impl Controller {
         }
     }
 
+    /// Begins anew.
+    pub fn reset(&mut self) {
+        *self = Controller { largest: 0, first_above: None, dropping: false, drop_next: 0, count: 0, last_count: 0, ..*self };
+    }
+
     /// Takes the packet to be sent next; those before it that are not to be sent go to `dropped`.
     #[inline(never)]
     pub fn pop(&mut self, now: Ps, queue: &mut Fifo, pool: &mut Pool, dropped: &mut Vec<u32>) -> Option<Sent> {

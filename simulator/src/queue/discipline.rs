@@ -97,14 +97,22 @@ impl Discipline {
         }
     }
 
-    /// All that waits goes to `lost`.
+    /// All that waits goes to `lost`, and the queue begins anew, as Linux resets that of a link without a carrier. Those that are
+    /// not named here know nothing beyond what waits.
     pub fn flush(&mut self, now: Ps, pool: &mut Pool, lost: &mut Vec<u32>) {
-        let mut at = now;
-        loop {
-            match self.dequeue(at, 0, pool, lost) {
-                Next::Send { handle, .. } => lost.push(handle),
-                Next::Wait(later) => at = later,
-                Next::Idle => return,
+        match self {
+            Discipline::Fifo(queue) => queue.flush(lost),
+            Discipline::CoDel(queue, controller) => {
+                queue.flush(lost);
+                controller.reset();
+            }
+            Discipline::Fair(queue) => queue.flush(now, pool, lost),
+            Discipline::Timed(queue) => queue.flush(pool, lost),
+            Discipline::Dual(queue) => queue.flush(lost),
+            Discipline::Priority(_) | Discipline::PFabric(_) | Discipline::RoundRobin(_) | Discipline::Levels(_) => {
+                while let Next::Send { handle, .. } = self.dequeue(now, 0, pool, lost) {
+                    lost.push(handle);
+                }
             }
         }
     }
@@ -153,6 +161,63 @@ impl Discipline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::time::{MS, US};
+    use crate::packet::{Kind, Packet, SCALABLE};
+    use crate::queue::aqm::{CoDel, Protection};
+    use crate::queue::dual::DualPi2;
+    use crate::queue::integral::Integral;
+    use crate::queue::level_red::LevelRed;
+    use crate::queue::limit::Limit;
+    use crate::queue::timed::TimeAware;
+    use crate::queue::wfq::Wfq;
+
+    /// What is sent, with its mark, and dropped of packets of all levels that come every us from then on, faster than they go.
+    fn fates(queue: &mut Discipline, from: Ps, count: u64, pool: &mut Pool) -> (Vec<(u32, bool)>, Vec<u32>) {
+        let (mut sent, mut dropped) = (Vec::new(), Vec::new());
+        for n in 0..count {
+            let echo = if n % 2 == 0 { SCALABLE } else { 0 };
+            let packet =
+                Packet { seq: n as u32, echo, ect: true, kind: Kind::Data, ..Packet::datagram(0, 1, (n % 3) as u8, 1_500) };
+            let handle = pool.add(packet);
+            queue.enqueue(from + n * US, handle, pool, &mut Vec::new());
+            if n % 3 == 0 {
+                if let Next::Send { handle, marked } = queue.dequeue(from + n * US, 0, pool, &mut dropped) {
+                    sent.push((pool.get(handle).seq, marked));
+                }
+            }
+        }
+        (sent, dropped.iter().map(|&handle| pool.get(handle).seq).collect())
+    }
+
+    #[test]
+    fn a_queue_that_has_lost_all_is_as_new() {
+        let control = Integral { target: 10 * US, update: 10 * US, alpha: 4_000_000, beta: 40_000_000 };
+        let red = LevelRed { limit: 1 << 30, min: 0, max: 1, max_p: 1, weights: Some([1, 2, 3, 1, 1, 1, 1, 1]) };
+        let queues = [
+            Queue::DropTail(Limit::None),
+            Queue::CoDel(CoDel { limit: Limit::None, target: 10 * US, interval: 100 * US, protection: Protection::Default }),
+            Queue::Priority { limit: 1 << 30 },
+            Queue::PFabric { limit: 1 << 30 },
+            Queue::RoundRobin { limit: 1 << 30, quantum: 700 },
+            Queue::Wfq(Wfq { limit: 1 << 30, weights: [1, 2, 3, 1, 1, 1, 1, 1] }),
+            Queue::LevelRed(red),
+            Queue::LevelRed(LevelRed { weights: None, ..red }),
+            Queue::TimeAware(TimeAware::new(1 << 30, 0, &[(5 * US, 1), (20 * US, 0xff)]).unwrap()),
+            Queue::DualPi2(DualPi2 { control, least: US, range: US, ..DualPi2::rfc9332(1 << 30) }),
+        ];
+        for queue in queues {
+            let (mut pool, mut lost) = (Pool::default(), Vec::new());
+            let mut used = Discipline::new(&queue, 800);
+            let (sent, dropped) = fates(&mut used, 0, 1_000, &mut pool);
+            assert!(sent.len() > 100, "{queue:?}");
+            let waiting = used.len();
+            used.flush(MS, &mut pool, &mut lost);
+            assert_eq!((lost.len(), used.len(), used.bytes()), (waiting, 0, 0), "{queue:?}");
+            assert_eq!(waiting, 1_000 - sent.len() - dropped.len(), "{queue:?}");
+            let new = fates(&mut Discipline::new(&queue, 800), MS + 100 * US, 1_000, &mut pool);
+            assert!(fates(&mut used, MS + 100 * US, 1_000, &mut pool) == new, "{queue:?}");
+        }
+    }
 
     /// A large network has tens of thousands, each used twice a hop.
     #[test]

@@ -141,6 +141,13 @@ impl Dual {
         }
     }
 
+    /// All that waits goes to `lost`, and the probability and both queues' shares begin anew.
+    pub fn flush(&mut self, lost: &mut Vec<u32>) {
+        self.scalable.flush(lost);
+        self.classic.flush(lost);
+        *self = Dual { next: self.next, ..Dual::new(&self.rule) };
+    }
+
     /// Which queue is next: L4S, but for the classic one's share.
     fn takes_scalable(&mut self) -> bool {
         if self.scalable.len() == 0 || self.classic.len() == 0 {

@@ -26,6 +26,12 @@ impl Fifo {
         Some((handle, came))
     }
 
+    /// All that waits goes to `lost`.
+    pub fn flush(&mut self, lost: &mut Vec<u32>) {
+        lost.extend(self.waiting.drain(..).map(|(handle, _)| handle));
+        self.bytes = 0;
+    }
+
     /// When the packet came that has waited longest.
     pub fn oldest(&self) -> Option<Ps> {
         self.waiting.front().map(|&(_, came)| came)

@@ -91,6 +91,16 @@ impl Gate {
         (self.room.bytes, self.room.packets)
     }
 
+    /// All that it has let pass is lost, and it begins anew, as Linux resets the queue of a link without a carrier. What ns-2's
+    /// marking knows is of the last packet only, and the next finds nothing.
+    pub fn reset(&mut self, now: Ps) {
+        match &mut self.rule {
+            Rule::Red(detector) => detector.reset(),
+            Rule::Pie(pie, _) => pie.reset(now),
+            Rule::Tail | Rule::Marking { .. } | Rule::Threshold(_) | Rule::Levels(_) => {}
+        }
+    }
+
     pub fn admit(&mut self, now: Ps, found: &Found, packet: &mut Packet) -> Verdict {
         let full = !self.room.holds(found, packet.bytes.into());
         let marks = match &mut self.rule {
@@ -142,8 +152,9 @@ impl Gated {
     }
 
     /// What was taken is lost.
-    pub fn clear(&mut self) {
+    pub fn clear(&mut self, now: Ps) {
         self.taken.clear();
+        self.gate.reset(now);
     }
 
     /// Bytes times ps that packets are still to wait after `now`.
@@ -180,6 +191,10 @@ impl Gated {
 mod tests {
     use super::Verdict::{Marked, Taken};
     use super::*;
+    use crate::core::time::{MS, US};
+    use crate::queue::aqm::{Reading, Red};
+    use crate::queue::integral::Integral;
+    use crate::queue::pie::Pie;
 
     fn packet(ect: bool, bytes: u16) -> Packet {
         Packet { kind: Kind::Data, ect, ..Packet::datagram(0, 1, 0, bytes) }
@@ -205,6 +220,38 @@ mod tests {
         let time = Limit::Time(24_000_000);
         assert_eq!([29_999, 30_000].map(|found| find(time, found, 99, true)), [Taken, Marked]);
         assert_eq!(find(bytes, 90_000, 99, false), Taken, "what is not ECN-capable passes unmarked");
+    }
+
+    /// Verdicts about a thousand packets that come every us from then on, twice as fast as they go. `free`: of the link before.
+    fn verdicts(gated: &mut Gated, from: Ps, mut free: Ps) -> Vec<Verdict> {
+        let mut next = |n| {
+            let now = from + n * US;
+            let verdict = gated.admit(now, free, 1_333, &mut packet(false, 1_500));
+            free = free.max(now) + if matches!(verdict, Taken | Marked) { 1_500 * 1_333 } else { 0 };
+            verdict
+        };
+        (0..1_000).map(&mut next).collect()
+    }
+
+    /// But for its random numbers.
+    #[test]
+    fn a_gate_that_has_lost_all_is_as_new() {
+        let red = Red { weight: 3, ..Red::ns2(Limit::Bytes(15_000), Limit::Bytes(45_000), Limit::None) };
+        let control = Integral { target: 10 * US, update: 10 * US, alpha: 4_000_000, beta: 40_000_000 };
+        let pie = Pie { control, burst: 50 * US, ..Pie::rfc8033(Limit::None) };
+        for queue in [Queue::Red(red), Queue::Red(Red { reading: Reading::Linux, ..red }), Queue::Pie(pie)] {
+            let new = || Gated::new(Gate::new(&queue, 1_333, Rng::new(1, 2)));
+            let mut used = new();
+            let before = verdicts(&mut used, 0, 0);
+            assert!(before.iter().filter(|verdict| **verdict == Verdict::Early).count() > 50, "{queue:?}");
+            used.clear(MS);
+            match (&mut used.gate.rule, new().gate.rule) {
+                (Rule::Red(used), Rule::Red(new)) => used.rng = new.rng,
+                (Rule::Pie(used, _), Rule::Pie(new, _)) => used.rng = new.rng,
+                _ => unreachable!("it has another rule"),
+            }
+            assert!(verdicts(&mut used, MS + 5 * US, MS) == verdicts(&mut new(), MS + 5 * US, 0), "{queue:?}");
+        }
     }
 
     #[test]

@@ -75,12 +75,19 @@ pub(crate) struct Enhanced {
     delay: Ps,
     burst: Ps,
     next: Ps,
-    rng: Rng,
+    pub(super) rng: Rng,
 }
 
 impl Enhanced {
     pub fn new(pie: &Pie, rng: Rng) -> Self {
         Enhanced { pie: *pie, p: 0.0, accumulated: 0.0, delay: 0, burst: 0, next: pie.control.update, rng }
+    }
+
+    /// Begins anew; the next update is that of its clock.
+    pub fn reset(&mut self, now: Ps) {
+        let missed = now.checked_sub(self.next).map_or(0, |late| late / self.pie.control.update + 1);
+        self.next += missed * self.pie.control.update;
+        (self.p, self.accumulated, self.delay, self.burst) = (0.0, 0.0, 0, 0);
     }
 
     /// A packet comes. `free`: when what was taken before will have been sent; `bytes` of it are still to go.

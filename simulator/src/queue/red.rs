@@ -61,7 +61,7 @@ pub(crate) struct Detector {
     reading: Reading,
     mark_p: u64,
     protection: Protection,
-    rng: Rng,
+    pub(super) rng: Rng,
 }
 
 /// Rounded up as all probabilities are, so that n times one of 1/n is 1.
@@ -78,15 +78,7 @@ impl Detector {
             Limit::Packets(packets) => (u64::from(packets) * mean) << FRACTION,
             Limit::Time(time) => ((u128::from(time) << FRACTION) / u128::from(ps_per_byte)) as u64,
         };
-        let class = |of: Profile| Class {
-            min: scaled(of.min),
-            max: scaled(of.max),
-            max_p: millionths(of.max_p),
-            above: false,
-            count: 0,
-            bytes: 0,
-            drawn: 0,
-        };
+        let class = |of: Profile| Class::new(scaled(of.min), scaled(of.max), millionths(of.max_p));
         Detector {
             classes: std::iter::once(red.profile).chain(red.not_ect).map(class).collect(),
             average: 0,
@@ -99,6 +91,14 @@ impl Detector {
             mark_p: red.mark_p.map_or(ONE + 1, millionths),
             protection: red.protection,
             rng,
+        }
+    }
+
+    /// Begins anew, with an average of 0.
+    pub fn reset(&mut self) {
+        self.average = 0;
+        for class in &mut self.classes {
+            *class = Class::new(class.min, class.max, class.max_p);
         }
     }
 
@@ -168,6 +168,10 @@ impl Detector {
 }
 
 impl Class {
+    fn new(min: u64, max: u64, max_p: u64) -> Self {
+        Class { min, max, max_p, above: false, count: 0, bytes: 0, drawn: 0 }
+    }
+
     /// `bytes`: of the packet and of a mean one, where bytes are counted.
     fn ns2(&mut self, p: Option<u64>, bytes: Option<(u64, u64)>, random: u64) -> bool {
         let size = bytes.map_or(0, |(size, _)| size);

@@ -177,6 +177,13 @@ impl Timed {
         soonest.map_or(Next::Idle, Next::Wait)
     }
 
+    /// All that waits goes to `lost`; gates go by the clock.
+    pub fn flush(&mut self, pool: &Pool, lost: &mut Vec<u32>) {
+        for level in open(0) {
+            lost.extend(std::iter::from_fn(|| self.levels.pop(level, pool)));
+        }
+    }
+
     /// Bytes of each band.
     pub fn band_bytes(&self) -> [u64; BANDS] {
         self.levels.band_bytes()

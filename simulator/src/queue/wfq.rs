@@ -54,6 +54,11 @@ struct Fluid {
 }
 
 impl Fluid {
+    /// One in which nothing waits.
+    fn new(weights: [u32; LEVELS], now: Ps) -> Self {
+        Fluid { weights, virtual_time: 0, at: now, ends: [0; LEVELS] }
+    }
+
     /// Serves until `now`.
     fn advance(&mut self, now: Ps) {
         loop {
@@ -96,7 +101,7 @@ impl Fair {
     pub fn new(wfq: &Wfq, ps_per_byte: u32) -> Self {
         Fair {
             levels: Levels::new(wfq.limit),
-            fluid: Fluid { weights: wfq.weights, virtual_time: 0, at: 0, ends: [0; LEVELS] },
+            fluid: Fluid::new(wfq.weights, 0),
             ends: std::array::from_fn(|_| VecDeque::new()),
             ps_per_byte: ps_per_byte.into(),
         }
@@ -117,6 +122,12 @@ impl Fair {
         let level = open(stopped).filter(|&level| !self.ends[level].is_empty()).min_by_key(|&level| self.ends[level][0])?;
         self.ends[level].pop_front();
         self.levels.pop(level, pool)
+    }
+
+    /// All that waits goes to `lost`, and the fluid system, which would go on to serve it, begins anew.
+    pub fn flush(&mut self, now: Ps, pool: &Pool, lost: &mut Vec<u32>) {
+        lost.extend(std::iter::from_fn(|| self.pop(0, pool)));
+        self.fluid = Fluid::new(self.fluid.weights, now);
     }
 
     /// Bytes of a level.

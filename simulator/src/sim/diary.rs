@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::event::{ARRIVE, INDEX};
+use crate::core::event::{ARRIVE, HAND_OVER, INDEX};
 use crate::core::time::Ps;
 use crate::core::wheel::Event;
 use crate::host::hosts::{Hosts, Notice, Origin};
@@ -21,14 +21,14 @@ pub enum Traced {
     Hosts(Vec<u32>),
 }
 
-/// A packet at the end of a link, or dropped at its beginning.
+/// A packet at the end of a link, or dropped at its beginning, or lost on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 // Each is a bit of the packet.
 #[allow(clippy::struct_excessive_bools)]
 pub struct Hop {
-    /// When its last bit came, or it was dropped.
+    /// When its last bit came, or it was dropped; of what was on a link that failed, when it would have come.
     pub at: Ps,
-    /// Number of the link, in the order of [`crate::Simulation::ports`].
+    /// Number of the link, in the order of [`crate::Simulation::ports`]; where none leads on, that by which the packet came.
     pub link: u32,
     /// The flow's place in the list, or what its path is chosen by; a source's number; above those of sources an application's channel.
     pub flow: u32,
@@ -52,7 +52,7 @@ pub struct Hop {
     pub again: bool,
     /// Data that tells of a reduced window.
     pub reduced: bool,
-    /// It was dropped.
+    /// It was dropped or lost.
     pub dropped: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct FlowCounts {
     pub marked: u64,
     /// Data packets sent again.
     pub retransmitted: u64,
-    /// Data packets dropped in queues or by a limiter.
+    /// Data packets dropped in queues or by a limiter, or lost with a link that failed.
     pub dropped: u64,
     /// Expired timers, a SYN's too.
     pub timeouts: u64,
@@ -77,13 +77,23 @@ pub struct FlowCounts {
     pub held: u64,
 }
 
+impl FlowCounts {
+    /// The receiver has a packet that waited so long.
+    fn has(&mut self, packet: &Packet, waited: Ps) {
+        self.delivered += 1;
+        self.marked += u64::from(packet.marked);
+        self.waited += waited;
+        self.waited_most = self.waited_most.max(waited);
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Diary {
     traced: Option<Traced>,
     pub hops: Vec<Hop>,
     /// By flow, if they are counted.
     pub flows: Option<BTreeMap<u32, FlowCounts>>,
-    /// By packet: how long it has crossed links, without waits.
+    /// By packet: how long it has crossed links, without waits; of one that its host draws for, how long it has waited.
     crossing: Vec<Ps>,
 }
 
@@ -94,24 +104,40 @@ impl Diary {
 
     /// This event is next.
     pub fn before(&mut self, event: Event, network: &Network, hosts: &Hosts) {
-        if event.what >> INDEX != ARRIVE >> INDEX {
+        let kind = event.what & !((1 << INDEX) - 1);
+        if kind != ARRIVE && kind != HAND_OVER {
             return;
         }
         let handle = event.what & ((1 << INDEX) - 1);
         let packet = *network.pool.get(handle);
-        let origin = hosts.origin(&packet);
-        if let Some(flows) = self.flows.as_mut().filter(|_| packet.kind == Kind::Data) {
-            let crossed = cross(&mut self.crossing, handle, &packet, network);
-            if let Node::Host(_) = network.links.end(packet.link) {
-                let counts = flows.entry(origin.flow).or_default();
-                let waited = packet.under_way(event.time) - crossed;
-                counts.delivered += 1;
-                counts.marked += u64::from(packet.marked);
-                counts.waited += waited;
-                counts.waited_most = counts.waited_most.max(waited);
-            }
+        if network.is_stray(&packet) {
+            return;
         }
-        self.trace(event.time, &packet, origin, false, network);
+        let origin = hosts.origin(&packet);
+        let place = handle as usize;
+        let waited = match &self.flows {
+            Some(_) if packet.kind == Kind::Data && kind == ARRIVE => self.arrived(event.time, place, &packet, network, hosts),
+            Some(_) if packet.kind == Kind::Data => Some(self.crossing[place]),
+            _ => None,
+        };
+        if let (Some(flows), Some(waited)) = (&mut self.flows, waited) {
+            flows.entry(origin.flow).or_default().has(&packet, waited);
+        }
+        if kind == ARRIVE {
+            self.trace(event.time, &packet, origin, false, network);
+        }
+    }
+
+    /// Data has crossed a link; returns how long it has waited if the receiver has it now.
+    fn arrived(&mut self, at: Ps, place: usize, packet: &Packet, network: &Network, hosts: &Hosts) -> Option<Ps> {
+        let crossed = cross(&mut self.crossing, place, packet, network);
+        let Node::Host(host) = network.links.end(packet.link) else { return None };
+        let waited = packet.under_way(at) - crossed;
+        if hosts.draws(host) {
+            self.crossing[place] = waited;
+            return None;
+        }
+        Some(waited)
     }
 
     /// It has happened, at this time.
@@ -157,15 +183,15 @@ impl Diary {
 }
 
 /// Adds the time that a packet takes for the link that it is on; all until now.
-fn cross(crossing: &mut Vec<Ps>, handle: u32, packet: &Packet, network: &Network) -> Ps {
-    if crossing.len() <= handle as usize {
-        crossing.resize(handle as usize + 1, 0);
+fn cross(crossing: &mut Vec<Ps>, place: usize, packet: &Packet, network: &Network) -> Ps {
+    if crossing.len() <= place {
+        crossing.resize(place + 1, 0);
     }
     let class = network.links.class(packet.link);
     let first = packet.link < network.hosts();
-    let before = if first { 0 } else { crossing[handle as usize] };
-    crossing[handle as usize] = before + class.delay + u64::from(packet.bytes) * u64::from(class.ps_per_byte);
-    crossing[handle as usize]
+    let before = if first { 0 } else { crossing[place] };
+    crossing[place] = before + class.delay + u64::from(packet.bytes) * u64::from(class.ps_per_byte);
+    crossing[place]
 }
 
 fn count(flows: &mut BTreeMap<u32, FlowCounts>, flow: u32, notice: &Notice) {
@@ -174,7 +200,7 @@ fn count(flows: &mut BTreeMap<u32, FlowCounts>, flow: u32, notice: &Notice) {
     }
     let counts = flows.entry(flow).or_default();
     match notice {
-        Notice::Dropped(_) | Notice::Limited => counts.dropped += 1,
+        Notice::Dropped(_) => counts.dropped += 1,
         Notice::Again => counts.retransmitted += 1,
         Notice::TimedOut => counts.timeouts += 1,
         Notice::Held(time) => counts.held += time,

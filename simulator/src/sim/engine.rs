@@ -23,7 +23,7 @@ use crate::sim::progress::Progress;
 use crate::sim::scheme::Scheme;
 use crate::sim::series::Series;
 use crate::sim::watch::Watch;
-use crate::sim::workload::{FlowSpec, Wish, Workload};
+use crate::sim::workload::{room, Workload};
 
 /// A network with its traffic, at some time of its life.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Simulation {
     pub fn watched(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, watch: &Watch) -> Result<Self> {
         scheme.check()?;
         watch.check(topology)?;
-        let flows = workload.flows.draw(topology, seed)?;
+        let flows = workload.flows.draw(topology, scheme.transport.data_bytes, seed)?;
         if flows.len() >= 1 << INDEX {
             return Err(Error::new(format!("flows: {} are more than 2^29 - 1", flows.len())));
         }
@@ -74,9 +74,10 @@ impl Simulation {
             app.check(topology)?;
         }
         let data = scheme.transport.data_bytes;
-        let record = |(flow, wish): (FlowSpec, Wish)| {
+        let mut records = room(flows.len())?;
+        for (flow, wish) in flows {
             wish.check(&flow, scheme)?;
-            Ok(FlowResult {
+            records.push(FlowResult {
                 start: flow.start,
                 finish: None,
                 packets: flow.packets,
@@ -86,9 +87,8 @@ impl Simulation {
                 transport: wish.transport,
                 last: wish.bytes.map_or(data, |bytes| (bytes - u64::from(flow.packets - 1) * u64::from(data)) as u16),
                 deadline: wish.deadline,
-            })
-        };
-        let records = flows.into_iter().map(record).collect::<Result<Vec<_>>>()?;
+            });
+        }
         check_packets(scheme, workload, &records)?;
         let mut hosts = Hosts::new(topology, scheme.manner(), records, &sources, seed);
         hosts.begin(&mut network);
@@ -112,8 +112,8 @@ impl Simulation {
         while self.run_some(last, u64::MAX) {}
     }
 
-    /// Runs at most so many events of those that happen at `last` or before; returns whether it stopped for their number. Runs
-    /// in any pieces yield the outcome of one.
+    /// Runs at most so many events of those that happen at `last` or before; returns whether it stopped for their number, or for that
+    /// of samples, of which each takes about as long as an event a port. Runs in any pieces yield the outcome of one.
     pub fn run_some(&mut self, last: Ps, most: u64) -> bool {
         let plain = self.series.is_none() && self.diary.is_none();
         let more = if plain { self.happen(last.min(END), most) } else { self.happen_watched(last, most) };
@@ -126,10 +126,13 @@ impl Simulation {
     /// The same with samples between events, or notes of each.
     fn happen_watched(&mut self, last: Ps, most: u64) -> bool {
         let (end, within) = (self.events.saturating_add(most), last.min(END));
+        let mut samples = 1 + most / u64::from(self.network.links.len());
         loop {
             let next = self.network.wheel.peek().filter(|event| event.time <= within);
             let past = if last == Ps::MAX { self.network.now + 1 } else { last + 1 };
-            self.sample_before(next.map_or(past, |event| event.time));
+            if self.sample_before(next.map_or(past, |event| event.time), &mut samples) {
+                return true;
+            }
             let Some(event) = next else { return false };
             if self.events == end {
                 return true;
@@ -146,12 +149,17 @@ impl Simulation {
         }
     }
 
-    fn sample_before(&mut self, time: Ps) {
-        if let Some(series) = &mut self.series {
-            while series.next() < time {
-                series.sample(&self.network, &self.hosts);
+    /// Takes the samples before that time, `most` of them; returns whether there are more.
+    fn sample_before(&mut self, time: Ps, most: &mut u64) -> bool {
+        let Some(series) = &mut self.series else { return false };
+        while series.next() < time {
+            if *most == 0 {
+                return true;
             }
+            *most -= 1;
+            series.sample(&self.network, &self.hosts);
         }
+        false
     }
 
     // In one place, with all that hosts do: 1 % of all instructions.
@@ -224,7 +232,9 @@ impl Simulation {
 
     /// How far it has come. `stop`: when it is to end, if it is.
     pub fn progress(&self, stop: Option<Ps>) -> Progress {
-        Progress::of(self.network.now, stop, &self.hosts)
+        // While nothing happens it has come as far as its samples.
+        let sampled = self.series.as_ref().and_then(|series| series.at.last().copied());
+        Progress::of(self.network.now.max(sampled.unwrap_or(0)), stop, &self.hosts)
     }
 
     /// How long the link to `host` takes to send what has been accepted for it. Of a link with priorities: the packet being sent.

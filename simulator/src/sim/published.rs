@@ -61,7 +61,7 @@ pub(crate) struct Drawn {
 }
 
 /// The first `count` flows; each host sends one every `host_gap` ps on average, to the others alike.
-pub(crate) fn flows(host_gap: f64, count: u32, hosts: u32, seed: u64) -> Vec<Drawn> {
+pub(crate) fn flows(host_gap: f64, count: u32, hosts: u32, seed: u64) -> impl Iterator<Item = Drawn> {
     let gap_s = host_gap / S as f64 * f64::from(hosts - 1);
     let ends = (0..hosts).flat_map(|dst| (0..hosts).filter(move |&src| src != dst).map(move |src| (src, dst)));
     let mut pairs: Vec<Pair> = ends.map(|(src, dst)| Pair::new(src, dst, seed)).collect();
@@ -69,12 +69,12 @@ pub(crate) fn flows(host_gap: f64, count: u32, hosts: u32, seed: u64) -> Vec<Dra
         pair.step(gap_s);
     }
     let mut order: BinaryHeap<_> = pairs.iter().enumerate().map(|(i, pair)| Reverse((pair.start(), i))).collect();
-    let mut next = |_| {
+    let next = move |_| {
         let Reverse((start, i)) = order.pop()?;
         let pair = &mut pairs[i];
         pair.step(gap_s);
         order.push(Reverse((pair.start(), i)));
         Some(Drawn { start, src: pair.src, dst: pair.dst, share: pair.sizes.unit() })
     };
-    (0..count).map_while(&mut next).collect()
+    (0..count).map_while(next)
 }

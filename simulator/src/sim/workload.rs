@@ -72,7 +72,8 @@ pub enum Flows {
         arrivals: Arrivals,
         /// Distribution of sizes.
         sizes: Sizes,
-        /// Share of the slowest host cable's rate, ACKs not counted.
+        /// Share of the slowest host cable's rate, of full packets, ACKs not counted: by the mean of what is sent, or of published sizes
+        /// by their published mean.
         load: f64,
         /// Number of flows.
         count: u32,
@@ -135,16 +136,15 @@ impl Workload {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
     pub(crate) points: Vec<(u32, f64)>,
-    /// Mean size that arrival rates are reckoned with, in bytes of payload.
+    /// Mean size that arrival rates are reckoned with, in bytes of payload, [`PAYLOAD`] a packet.
     pub(crate) mean_bytes: f64,
 }
 
-/// Payload and wire size of a packet, with which the published scripts turn load into arrivals.
+/// Payload of a packet, in which the published scripts have their means.
 const PAYLOAD: f64 = 1460.0;
-const WIRE: f64 = 1500.0;
 
 impl Sizes {
-    /// A distribution of one's own; its mean is that of the linear pieces.
+    /// A distribution of one's own; its mean is that of what is sent, in whole packets.
     ///
     /// # Errors
     /// Less than two points; shares that do not rise from 0 to 1; sizes that fall, or are 0.
@@ -162,7 +162,9 @@ impl Sizes {
                 pair[1].0, pair[1].1
             )));
         }
-        let piece = |pair: &[(u32, f64)]| (pair[1].1 - pair[0].1) * (f64::from(pair[0].0) + f64::from(pair[1].0)) / 2.0;
+        // Rounded up, all sizes above the first of a piece are as likely.
+        let begin = |pair: &[(u32, f64)]| f64::from(pair[1].0.min(pair[0].0.saturating_add(1)));
+        let piece = |pair: &[(u32, f64)]| (pair[1].1 - pair[0].1) * (begin(pair) + f64::from(pair[1].0)) / 2.0;
         let mean = points.windows(2).map(piece).sum::<f64>();
         Ok(Sizes { points: points.to_vec(), mean_bytes: mean * PAYLOAD })
     }
@@ -178,17 +180,37 @@ impl Sizes {
     }
 }
 
+/// An empty list with room for something of so many flows.
+pub(crate) fn room<T>(flows: usize) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    let told = |_| {
+        let megabytes = flows as u128 * size_of::<T>() as u128 / 1_000_000;
+        Error::new(format!("workload: {flows} flows need more than {megabytes} MB, which there are not"))
+    };
+    list.try_reserve_exact(flows).map_err(told)?;
+    Ok(list)
+}
+
 impl Flows {
-    /// The flows in the order of their start.
-    pub(crate) fn draw(&self, topology: &Topology, seed: u64) -> Result<Vec<(FlowSpec, Wish)>> {
-        let plain = |flows: Vec<FlowSpec>| flows.into_iter().map(|flow| (flow, Wish::default())).collect();
-        let mut flows: Vec<(FlowSpec, Wish)> = match self {
-            Flows::List(list) => plain(list.clone()),
-            Flows::Own(list) => list.clone(),
+    fn count(&self) -> usize {
+        match self {
+            Flows::List(list) => list.len(),
+            Flows::Own(list) => list.len(),
+            Flows::Drawn { count, .. } => *count as usize,
+        }
+    }
+
+    /// The flows in the order of their start. `data_bytes`: of a full packet on the wire.
+    pub(crate) fn draw(&self, topology: &Topology, data_bytes: u16, seed: u64) -> Result<Vec<(FlowSpec, Wish)>> {
+        let plain = |flow: FlowSpec| (flow, Wish::default());
+        let mut flows = room(self.count())?;
+        match self {
+            Flows::List(list) => flows.extend(list.iter().copied().map(plain)),
+            Flows::Own(list) => flows.extend_from_slice(list),
             Flows::Drawn { arrivals, sizes, load, count } => {
-                let (gap, hosts) = (host_gap(sizes, *load, topology)?, topology.hosts());
-                plain(match arrivals {
-                    Arrivals::Poisson => poisson(sizes, gap, *count, hosts, seed),
+                let (gap, hosts) = (host_gap(sizes, *load, data_bytes, topology)?, topology.hosts());
+                match arrivals {
+                    Arrivals::Poisson => flows.extend(poisson(sizes, gap, *count, hosts, seed).map(plain)),
                     Arrivals::Published => {
                         let flow = |drawn: published::Drawn| FlowSpec {
                             start: drawn.start,
@@ -196,11 +218,11 @@ impl Flows {
                             dst: drawn.dst,
                             packets: sizes.at(drawn.share),
                         };
-                        published::flows(gap, *count, hosts, seed).into_iter().map(flow).collect()
+                        flows.extend(published::flows(gap, *count, hosts, seed).map(flow).map(plain));
                     }
-                })
+                }
             }
-        };
+        }
         flows.sort_unstable();
         for (flow, _) in &flows {
             let place = format!("flow at {} ps", flow.start);
@@ -262,28 +284,28 @@ fn parse_seconds(text: &str) -> Option<Ps> {
 }
 
 /// The mean time between two flows of one host, in ps.
-fn host_gap(sizes: &Sizes, load: f64, topology: &Topology) -> Result<f64> {
+fn host_gap(sizes: &Sizes, load: f64, data_bytes: u16, topology: &Topology) -> Result<f64> {
     if !(load > 0.0 && load <= 1.0) {
         return Err(Error::new(format!("flows.load: {load} is not above 0 and at most 1")));
     }
     if topology.hosts() < 2 {
         return Err(Error::new("flows: they need two hosts"));
     }
-    let wire = sizes.mean_bytes / PAYLOAD * WIRE;
+    let wire = sizes.mean_bytes / PAYLOAD * f64::from(data_bytes);
     Ok(wire * f64::from(topology.slowest_edge()?) / load)
 }
 
 /// The sum of the pairs' processes is one process whose pairs are drawn evenly.
-fn poisson(sizes: &Sizes, host_gap: f64, count: u32, hosts: u32, seed: u64) -> Vec<FlowSpec> {
+fn poisson(sizes: &Sizes, host_gap: f64, count: u32, hosts: u32, seed: u64) -> impl Iterator<Item = FlowSpec> + '_ {
     let hosts = u64::from(hosts);
     let gap = host_gap / hosts as f64;
     let mut rng = Rng::new(seed, 0);
     let mut start = 0;
-    let flow = |_| {
+    let flow = move |_| {
         start = rng.exponential(gap).saturating_add(start);
         let src = rng.below(hosts);
         let dst = rng.below(hosts - 1);
         FlowSpec { start, src: src as u32, dst: (dst + u64::from(dst >= src)) as u32, packets: sizes.at(rng.unit()) }
     };
-    (0..count).map(flow).collect()
+    (0..count).map(flow)
 }

@@ -105,7 +105,7 @@ class Port:
     early: int
     """Packets dropped early."""
     full: int
-    """Packets dropped because the queue, or what the switch holds of the port they came by, was full."""
+    """Packets dropped because the queue, or what the switch holds of the port they came by, was full; also those that it gave up for others."""
     paused: int
     """For how long it was paused, in ps."""
 

@@ -37,7 +37,7 @@ class Trace(ReadOnly):
     """Columns of int64, shape (rows,), read-only, in the order of happening."""
 
     at: NDArray[np.int64]
-    """When the last bit came to the link's end, or the packet was dropped, in ps."""
+    """When the last bit came to the link's end, or the packet was dropped, in ps; of one on a cable that failed, when it would have come."""
     link: NDArray[np.int64]
     """The link, by its port's place in `Outcome.ports`: hosts' own by their numbers, then those to hosts, then between switches."""
     flow: NDArray[np.int64]
@@ -63,7 +63,7 @@ class Trace(ReadOnly):
     reduced: NDArray[np.int64]
     """1: data that tells of a reduced window."""
     dropped: NDArray[np.int64]
-    """1: dropped at the link's beginning; 0: come to its end."""
+    """1: dropped at the link's beginning, lost with it, or at its end where no way led on; 0: come to its end."""
 
     def __len__(self) -> int:
         """Rows."""

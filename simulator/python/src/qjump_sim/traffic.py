@@ -26,7 +26,9 @@ _COLUMNS = ("start", "src", "dst", "packets", "level", "transport", "deadline", 
 @dataclass(frozen=True)
 class Sizes:
     """A distribution of flow sizes: `points` of packets and the share of flows that are not larger, from share 0 to share 1; linear in between,
-    rounded up."""
+    rounded up.
+
+    Their load is that of what is sent, in packets of the transport's size; "search" and "mining" have the mean that was published with them."""
 
     points: Sequence[tuple[int, float]]
 

@@ -92,7 +92,7 @@ class FlowCounts(ReadOnly):
     retransmitted: NDArray[np.int64]
     """Data packets sent again."""
     dropped: NDArray[np.int64]
-    """Data packets dropped in queues or by a limiter."""
+    """Data packets dropped in queues or by a limiter, or lost with a link that failed."""
     timeouts: NDArray[np.int64]
     """Expired timers, a SYN's too."""
     waited: NDArray[np.int64]
