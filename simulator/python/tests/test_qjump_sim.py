@@ -289,7 +289,7 @@ def test_transports_of_today_ask_for_a_connection(congestion: Congestion) -> Non
     transport = Transport.linux(congestion)
     assert (transport.congestion, transport.initial_window, transport.delayed_ack, transport.handshake) == (congestion, 10, 40 * MS, S)
     assert (transport.initial_rto, TCP.transport.initial_rto) == (S, None)
-    assert Transport.hadoop(congestion) == replace(transport, ack_bytes=150)
+    assert Transport.hadoop(congestion) == replace(transport, ack_bytes=150, rto_above_rtt=False)
     setup = 4 * (32_000 + 2_700_000)
     outcome = one(6, scheme=replace(TCP, transport=transport))
     assert outcome.fct.tolist() == [setup + 19_264_000]
@@ -615,7 +615,7 @@ QUANTILES = Quantiles([(0, 0), (100, US)])
         (Scenario(FIG9, replace(TCP, host_queue=Threshold(9000, "K")), SIX), "scheme.host_queue.threshold: 'K' is not a whole number from 0 to"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, Packets(12))), SIX), "queue: min and max are not both in bytes, packets or time"),
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, mark_p=1.5)), SIX), "scheme.queue.mark_p: 1.5 is not between 0 and 1"),
-        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, reading="ns")), SIX), "scheme.queue.reading: 'ns' is not 'ns-2' or 'linux'"),  # type: ignore[arg-type]
+        (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, reading="ns")), SIX), "scheme.queue.reading: 'ns' is not 'ns-2', 'linux' or 'each'"),  # type: ignore[arg-type]
         (Scenario(FIG9, replace(TCP, queue=Red(None, 6000, 9000, not_ect=Profile(6, Time(-1), 1))), SIX), "scheme.queue.not_ect.max: Time(-1) is not"),
         (Scenario(FIG9, replace(TCP, queue=Priority(us(5))), SIX), "scheme.queue.limit: us(5) is a time, where a number of bytes is meant"),
         (Scenario(FIG9, replace(TCP, queue=DropTail(packets=us(5))), SIX), "scheme.queue.packets: us(5) is a time, where a plain number is meant"),
