@@ -42,9 +42,14 @@ told first."""
 DATA = "\nWhat was measured in every arm and seed: [{key}.csv](figures/{key}.csv)."
 """The end of a section whose data lie beside its pictures."""
 
-SECTIONS = {"course16": ("course16-ablation",), "fig3a": ("fig3a", "fig3a-htb2015")}
+SECTIONS = {
+    "course16": ("course16-ablation",),
+    "fig11": ("fig11", "fig11-10g"),
+    "fig3a": ("fig3a", "fig3a-10g", "fig3a-htb2015"),
+    "fig7": ("fig7", "fig7-10g"),
+}
 """The sections of an experiment that has not just one of its name. A preset's own says what a course would
-have seen with one thing changed; its arms are told one by one."""
+have seen with one thing changed, or what the simulator has; its arms are told one by one."""
 
 
 def main() -> None:
@@ -94,7 +99,7 @@ def written() -> list[tuple[str, str]]:
 
 RUN = re.compile(
     r"`qjump-mn run (?P<name>\S+) --preset (?P<preset>.+?)`, exit code \d: (?P<verdicts>.+?)\. "
-    r"(?P<trials>\d+ x \d+) trials, (?P<minutes>\d+) minutes together\."
+    r"(?P<trials>\d+ x \d+) trials, (?P<minutes>[\d.]+) minutes together\."
 )
 """What a section says of its run; the table of all of them is read from there."""
 
@@ -152,7 +157,8 @@ def size(manifest: Manifest) -> str:
     the clock, each on one core."""
     plan = manifest.plan
     minutes = sum(trial.cpu_s or trial.wall_s or 0 for trial in manifest.trials.values()) / 60
-    return f"{len(plan.arms_run)} x {len(plan.seeds)} trials, {minutes:.0f} minutes together."
+    shown = f"{minutes:.0f}" if minutes >= 1 else f"{minutes:.1g}"
+    return f"{len(plan.arms_run)} x {len(plan.seeds)} trials, {shown} minutes together."
 
 
 def told(path: Path, *, keep: bool) -> str:
