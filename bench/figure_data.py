@@ -4,13 +4,14 @@ arm of the run, and a column for each seed. A test judges them anew and compares
 from __future__ import annotations
 
 import csv
+from collections import defaultdict
 from pathlib import Path
 
-from bench import anew
-from qjump_mn.analysis import verdicts
+from qjump_mn.analysis import measures, verdicts
 from qjump_mn.analysis.measures import TrialMeasures
+from qjump_mn.model.plan import Plan
 from qjump_mn.results import directory, outcome
-from qjump_mn.results.outcome import VerdictRow
+from qjump_mn.results.outcome import ArmSummary, VerdictRow
 
 KEYS = ("arm", "workload", "measure")
 DIGITS = 9
@@ -24,8 +25,8 @@ def write(run: Path, path: Path) -> None:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow([*KEYS, *seeds])
         for arm in outcome.read(run).arms:
-            for workload, measures in arm.measures.items():
-                for measure, spread in measures.items():
+            for workload, found in arm.measures.items():
+                for measure, spread in found.items():
                     by_seed = dict(zip(spread.seeds, spread.values, strict=True))
                     values = [f"{by_seed[seed]:.{DIGITS}g}" if seed in by_seed else "" for seed in seeds]
                     rows.writerow([arm.name, workload, measure, *values])
@@ -40,9 +41,15 @@ def read(path: Path) -> list[TrialMeasures]:
             for seed, value in row.items():
                 if value:
                     found.setdefault((arm, int(seed)), {}).setdefault(workload, {})[measure] = float(value)
-    return [TrialMeasures(arm, seed, values, {}) for (arm, seed), values in found.items()]
+    no_flows: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    return [TrialMeasures(arm, seed, values, no_flows) for (arm, seed), values in found.items()]
 
 
-def judged(path: Path, experiment: str, preset: str, argv: list[str]) -> tuple[VerdictRow, ...]:
-    """What today's claims say of the data of the run that ``argv`` is the command of."""
-    return verdicts.judge(anew.asked(experiment, preset, argv), read(path), [])
+def judged(path: Path, plan: Plan) -> tuple[VerdictRow, ...]:
+    """What the plan's claims say of the data."""
+    return verdicts.judge(plan, read(path), [])
+
+
+def arms(path: Path, plan: Plan) -> tuple[ArmSummary, ...]:
+    """What the plan's arms measured, by the data."""
+    return measures.summarise(plan, read(path))

@@ -28,10 +28,11 @@ sys.path.insert(0, str(ROOT))
 
 from bench import anew, figure_data, marks
 from qjump_mn.model import loading
+from qjump_mn.model.plan import Plan
 from qjump_mn.report import original
 from qjump_mn.results import directory, earlier, outcome, tabulated, wording
 from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import VerdictRow
+from qjump_mn.results.outcome import ArmSummary, VerdictRow
 
 PAGE, PICTURES = ROOT / "docs/figures.md", ROOT / "docs/figures"
 LEFT_OUT = ("--out", "--engine", "--scheduler", "--preset", "-p")
@@ -179,10 +180,6 @@ def told(path: Path, *, keep: bool) -> str:
         lead = original.lead(manifest, drawing)
         pictures.append(f"![{drawing.title}](figures/{picture.name})\n\n{lead}\n\n{details}\n")
     claims = [cells(row) for row in found.verdicts]
-    arms = [
-        table(["arm", *block.heads], [[arm.label, *cells] for arm, cells in block.rows]) + "\n"
-        for block in tabulated.blocks(plan, [arm for arm in found.arms if arm.done])
-    ]
     if keep:
         figure_data.write(run.path, PICTURES / f"{key}.csv")
     return "\n".join(
@@ -193,11 +190,19 @@ def told(path: Path, *, keep: bool) -> str:
             f" exit code {found.exit_code}: {wording.verdicts(found)}. {size(manifest)}",
             "",
             *pictures,
-            *(arms if key == own else []),
+            *(arm_tables(plan, found.arms) if key == own else []),
             table(["verdict", "value", "published", "claim", "source"], claims),
             *([DATA.format(key=key)] if keep else []),
         ]
     )
+
+
+def arm_tables(plan: Plan, arms: Iterable[ArmSummary]) -> list[str]:
+    """What the page says of arms, where it tells of each."""
+    return [
+        table(["arm", *block.heads], [[arm.label, *cells] for arm, cells in block.rows]) + "\n"
+        for block in tabulated.blocks(plan, [arm for arm in arms if arm.done])
+    ]
 
 
 def cells(row: VerdictRow) -> list[str]:

@@ -229,14 +229,19 @@ def test_a_program_that_is_missing_is_one_sentence_and_exit_code_3(
 
 @pytest.mark.parametrize("path", sorted(figures.PICTURES.glob("*.csv")), ids=lambda path: path.stem)
 def test_a_section_says_what_its_data_say(path: Path) -> None:
-    """Verdicts and values of docs/figures.md, judged anew from what lies beside it."""
+    """Arms, verdicts and values of docs/figures.md, told and judged anew from what lies beside it."""
     section = dict(figures.written())[path.stem]
     said = figures.RUN.search(section)
     assert said is not None
     command = shlex.split(f"qjump-mn run {said['name']} --preset {said['preset']}")
-    rows = figure_data.judged(path, said["name"], command[4], command)
-    told = [f"| {' | '.join(figures.cells(row))} |" for row in rows]
-    assert told == [line for line in section.splitlines() if line.endswith(" |")][1:]
+    plan = anew.asked(said["name"], command[4], command)
+    told = [f"| {' | '.join(figures.cells(row))} |" for row in figure_data.judged(path, plan)]
+    lines = [line for line in section.splitlines() if line.endswith(" |")]
+    assert lines[-len(told) :] == told and lines[-len(told) - 1].startswith("| verdict |")
+    tables = figures.arm_tables(plan, figure_data.arms(path, plan)) if path.stem != said["name"] else []
+    assert lines[: -len(told) - 1] == [
+        row for table in tables for row in table.splitlines() if row[-2:] == " |"
+    ]
     trials = figure_data.read(path)
     arms, seeds = {trial.arm for trial in trials}, {trial.seed for trial in trials}
     assert said["trials"] == f"{len(arms)} x {len(seeds)}"
@@ -347,7 +352,7 @@ def test_the_page_of_figures_is_written_from_runs_that_are_there(
     text = page.read_text()
     first, table = text.split("\n\n")[:2]
     assert (first, table.splitlines()[0]) == ("# Every figure", "<!-- bench/figures begin -->")
-    assert re.fullmatch(r"\| fig3a \| `smoke` \| 2 x 1 \| 0 \| [A-Z0-9, ]+ \|", table.splitlines()[-1])
+    assert re.fullmatch(r"\| fig3a \| `smoke` \| 2 x 1 \| 0.2 \| [A-Z0-9, ]+ \|", table.splitlines()[-1])
     assert "<!-- bench/figures begin -->\n| experiment | " in text and "\n\n## fig3a: " in text
     assert "an old title" not in text and "`qjump-mn run fig3a --preset smoke`, exit code " in text
     assert text.endswith("\n\n## fig3b: another\n\nkept\n<!-- bench/figures end -->\n")

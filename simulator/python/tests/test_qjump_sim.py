@@ -735,6 +735,15 @@ def test_a_time_over_a_time_is_a_number() -> None:
     assert {us(1): 0} == {US: 0} and pickle.loads(pickle.dumps(us(1))) is not US and isinstance(copy.deepcopy(us(1)), Time)
 
 
+@pytest.mark.parametrize("number", [2_500_000, 2_500_000.0, np.int64(2_500_000), np.float64(2_500_000)], ids=repr)
+def test_a_number_over_a_time_is_a_number(number: float) -> None:
+    """Such as a completion time in us: results are numpy's."""
+    whole, rest = divmod(number, us(1))
+    assert [number / us(1), number // us(1), number % us(1), whole, rest] == [2.5, 2, 500_000, 2, 500_000]
+    assert not any(isinstance(each, Time) for each in (number / us(1), number // us(1), whole))
+    assert (np.array([1_000_000, 2_500_000]) / us(1)).tolist() == [1.0, 2.5]
+
+
 def test_half_a_time_is_no_bytes() -> None:
     for half in (us(20) // 2, us(20) / 2, us(20) * 0.5, np.int64(2) * us(5)):
         queues = [replace(TCP, queue=DropTail(limit)) for limit in (half, us(10))]  # type: ignore[arg-type]

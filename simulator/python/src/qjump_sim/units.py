@@ -82,6 +82,23 @@ class Time(int):
             return NotImplemented
         return int(self) // int(plain) if isinstance(other, Time) else Time(int(self) // plain)
 
+    # A plain number over a time, and what is left of it, are plain numbers.
+    def __rtruediv__(self, other: Number, /) -> float:  # type: ignore[misc]  # of numpy's scalars too, as above
+        plain = _plain(other)
+        return NotImplemented if plain is None else plain / int(self)
+
+    def __rfloordiv__(self, other: Number, /) -> int:  # type: ignore[misc]
+        plain = _plain(other)
+        return NotImplemented if plain is None else int(plain // int(self))
+
+    def __rmod__(self, other: Number, /) -> float:  # type: ignore[misc,override]
+        plain = _plain(other)
+        return NotImplemented if plain is None else plain % int(self)
+
+    def __rdivmod__(self, other: Number, /) -> tuple[int, float]:  # type: ignore[misc,override]
+        plain = _plain(other)
+        return NotImplemented if plain is None else (int(plain // int(self)), plain % int(self))
+
     def __mod__(self, other: Number, /) -> Time:
         plain = _plain(other)
         return NotImplemented if plain is None else _nearest(int(self) % plain)
