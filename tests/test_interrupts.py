@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -26,6 +27,7 @@ from tests.guest import trees
 
 pytestmark = pytest.mark.fresh  # a guest whose result is taken from the store cannot be interrupted
 
+Answer = TypeVar("Answer")
 CHECKOUT = Path(__file__).resolve().parent.parent
 SENTENCE = "qjump-mn: interrupted; everything that was started has been ended."
 GUEST = ("fig3a", "--preset", "smoke", "--arms", "idle")
@@ -72,12 +74,14 @@ class Started:
     def guests(self) -> list[int]:
         return [pid for pid, harness in _tagged() if harness == self.tag]
 
-    def until(self, condition: Callable[[], object], limit_s: float = 600) -> None:
+    def until(self, condition: Callable[[], Answer], limit_s: float = 600) -> Answer:
+        """What the condition answers at last, which is not false."""
         end = time.monotonic() + limit_s
-        while not condition():
+        while not (answer := condition()):
             assert self.process.poll() is None, self.out + self.err
             assert time.monotonic() < end, self.out + self.err
             time.sleep(0.02)
+        return answer
 
     def is_ended_by(self, number: signal.Signals) -> str:
         """Send the signal as a terminal does, or `kill`; return the run directory that is told."""
@@ -161,8 +165,9 @@ def test_while_the_simulator_runs_and_then_during_analysis(start: Callable[..., 
     assert not any(one and is_alive(one) for one in simulations)
     for number in (signal.SIGINT, signal.SIGTERM):
         judging = start("resume", run)
-        judging.until(lambda: judging.children("qjump_mn.analysis"))  # noqa: B023 - called at once
-        analysis = tag(judging.children("qjump_mn.analysis")[0])
+        # A process that becomes another program has no command line for a moment.
+        pid, *_ = judging.until(lambda: judging.children("qjump_mn.analysis"))  # noqa: B023 - called at once
+        analysis = tag(pid)
         time.sleep(0.5)
         assert Path(judging.folder, judging.is_ended_by(number)) == Path(judging.folder, run)
         assert not is_alive(analysis)
