@@ -68,6 +68,12 @@ def test_what_is_no_judged_run_is_refused(tmp_path: Path) -> None:
         Run.load(tmp_path / "none")
 
 
+def called(code: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """The code, run in a folder with these variables, by a Python that finds nothing there by itself."""
+    argv = [sys.executable, "-P", "-c", code]
+    return subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
 def test_the_documentation_runs_as_printed(tmp_path: Path) -> None:
     """In a process of its own: in this one the command line was imported, which is qjump_mn.run as well."""
     checkout = Path(qjump_mn.__file__).parents[1]
@@ -80,22 +86,14 @@ def test_the_documentation_runs_as_printed(tmp_path: Path) -> None:
             "print('all of it')",
         ]
     )
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = called(code, tmp_path, {**os.environ, "PYTHONPATH": str(checkout)})
     assert done.stdout.endswith("all of it\n"), done.stderr
 
 
 def test_a_run_needs_no_variable_and_heeds_no_module_of_the_folder(tmp_path: Path) -> None:
     """The package is on sys.path alone, and the folder has modules with the names of those that it uses."""
     for name in ("csv", "numpy", "statistics"):
-        (tmp_path / f"{name}.py").write_text("raise SystemExit('this is the user\'s own')")
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('this is the user's own')")
     code = f"""
 import sys
 sys.path.append({str(Path(qjump_mn.__file__).parents[1])!r})
@@ -103,14 +101,7 @@ from qjump_mn import run
 print(len(run("fig3a", preset="10g", settings={{"duration": "2ms"}}, arms=["idle"]).df("ping")))
 """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = called(code, tmp_path, environment)
     assert int(done.stdout.splitlines()[-1]) > 1, done.stderr
 
 

@@ -2,9 +2,9 @@
 //! BBR: the bottleneck's rate with what the path holds under way, and the looks for the least round trip.
 
 use qjump_sim::apps::AppResult;
-use qjump_sim::{Cable, Congestion, FlowSpec, Flows, LeafSpine, Outcome, Ps, Scenario, Transport, Workload, MS, S, US};
+use qjump_sim::{Cable, Congestion, FlowSpec, LeafSpine, Outcome, Ps, Transport, MS, S, US};
 
-use crate::{between, delivered, dumbbell, endless, rates, transport, without_limit};
+use crate::{between, delivered, dumbbell, endless, last_takes, rates, transport, without_limit};
 
 const EDGE: Cable = Cable { rate: 10_000_000_000, delay: US };
 const TRUNK: Cable = Cable { rate: 1_000_000_000, delay: 500 * US };
@@ -94,11 +94,7 @@ fn idleness_is_no_age() {
     let second = |gap: Ps| {
         let flow = |start| FlowSpec { start, src: 1, dst: 0, packets: 20_000 };
         let transport = Transport { connections: 1, ..transport(Congestion::Bbr) };
-        let workload = Workload::of_flows(Flows::List(vec![flow(0), flow(gap)]));
-        let scheme = without_limit(transport);
-        let scenario = Scenario { topology: dumbbell(1, EDGE, EDGE), scheme, workload, seed: 1, stop: None };
-        let flow = scenario.run().unwrap().flows[1];
-        flow.finish.unwrap() - flow.start
+        last_takes(dumbbell(1, EDGE, EDGE), without_limit(transport), vec![flow(0), flow(gap)])
     };
     let (short, long) = (second(9 * S), second(11 * S));
     assert!(long < short + short / 20, "{long} ps, {short} after a shorter time");
@@ -110,10 +106,8 @@ fn the_first_window_is_paced() {
     let trunk = Cable { rate: 10_000_000_000, delay: 50 * MS };
     let took = |packets| {
         let transport = Transport { handshake: Some(S), ..transport(Congestion::Bbr) };
-        let workload = Workload::of_flows(Flows::List(vec![FlowSpec { start: 0, src: 1, dst: 0, packets }]));
-        let topology = dumbbell(1, EDGE, trunk);
-        let scenario = Scenario { topology, scheme: without_limit(transport), workload, seed: 1, stop: None };
-        scenario.run().unwrap().flows[0].finish.unwrap()
+        let flow = FlowSpec { start: 0, src: 1, dst: 0, packets };
+        last_takes(dumbbell(1, EDGE, trunk), without_limit(transport), vec![flow])
     };
     let (apart, expected) = ((took(10) - took(1)) as f64, 9.0 / 10.0 * 100e9 / 2.887);
     assert!((apart / expected - 1.0).abs() < 0.01, "{apart} ps for ten packets");

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use qjump_sim::{
-    Cable, Congestion, Dcqcn, FlowSpec, Flows, Hop, Limit, Profile, Protection, Ps, Queue, Reading, Red, Scenario, Scheme,
-    Simulation, Traced, Transport, Watch, Workload, MS, US,
+    Cable, Congestion, Dcqcn, FlowSpec, Hop, Limit, Profile, Protection, Ps, Queue, Reading, Red, Scheme, Simulation, Traced,
+    Transport, Watch, MS, US,
 };
 
-use crate::{between, dumbbell, endless, rates, transport};
+use crate::{between, dumbbell, endless, last_takes, rates, seen_between, transport};
 
 const CABLE: Cable = Cable { rate: 40_000_000_000, delay: US };
 /// The paper's (figure 14): 5 and 200 kB, a probability of 1 %.
@@ -58,11 +58,8 @@ fn flows_share_a_link_alike() {
         let scheme = Scheme { transport: of, queue: Queue::Red(MARKS), ..Scheme::tcp() };
         let watch = Watch { traced: Some(Traced::Hosts(vec![0])), ..Watch::default() };
         let topology = dumbbell(flows, CABLE, CABLE);
-        let mut simulation = Simulation::watched(&topology, &scheme, &endless(flows, 400 * MS, 10 * MS), 1, &watch).unwrap();
-        let outcomes = [100 * MS, 400 * MS].map(|stop| {
-            simulation.run_until(stop);
-            simulation.outcome()
-        });
+        let workload = endless(flows, 400 * MS, 10 * MS);
+        let (outcomes, simulation) = seen_between(&topology, &scheme, &workload, &watch, [100 * MS, 400 * MS]);
         let (rates, _) = rates(&outcomes);
         let total: f64 = rates.iter().sum();
         assert!(total > 0.96 * 40e9, "{flows} flows: {total} bit/s");
@@ -102,10 +99,8 @@ fn a_flow_begins_with_the_lines_rate() {
     let fast = Cable { rate: 100_000_000_000, delay: 5 * US };
     let took = |packets| {
         let transport = Transport { initial_window: 10, ..transport(Congestion::Dcqcn(Dcqcn::default())) };
-        let workload = Workload::of_flows(Flows::List(vec![FlowSpec { start: 0, src: 1, dst: 0, packets }]));
         let scheme = Scheme { transport, ..Scheme::tcp() };
-        let scenario = Scenario { topology: dumbbell(1, fast, fast), scheme, workload, seed: 1, stop: None };
-        scenario.run().unwrap().flows[0].finish.unwrap()
+        last_takes(dumbbell(1, fast, fast), scheme, vec![FlowSpec { start: 0, src: 1, dst: 0, packets }])
     };
     assert_eq!(took(200) - took(1), 199 * 120_000);
 }

@@ -11,7 +11,8 @@ mod swift;
 
 use qjump_sim::apps::{App, AppResult, Bulk};
 use qjump_sim::{
-    Cable, Congestion, Limit, Outcome, PortResult, Ps, Queue, Scheme, Simulation, Topology, Transport, Tree, Workload,
+    Cable, Congestion, FlowSpec, Flows, Limit, Outcome, PortResult, Ps, Queue, Scenario, Scheme, Simulation, Topology, Transport,
+    Tree, Watch, Workload,
 };
 
 /// Senders on one switch and a receiver on another, host 0; the cable between the switches is the bottleneck.
@@ -35,14 +36,35 @@ fn endless(senders: u32, until: Ps, interval: Ps) -> Workload {
     Workload::of_apps((1..=senders).map(bulk).collect())
 }
 
+/// How long the last of these flows takes.
+fn last_takes(topology: Topology, scheme: Scheme, flows: Vec<FlowSpec>) -> Ps {
+    let workload = Workload::of_flows(Flows::List(flows));
+    let outcome = Scenario { topology, scheme, workload, seed: 1, stop: None }.run().unwrap();
+    let last = outcome.flows.last().unwrap();
+    last.finish.unwrap() - last.start
+}
+
 /// Runs it; what had come out at the first time and at the second, and the ports then.
-fn between(topology: &Topology, scheme: &Scheme, workload: &Workload, [from, to]: [Ps; 2]) -> ([Outcome; 2], Vec<PortResult>) {
-    let mut simulation = Simulation::watching(topology, scheme, workload, 1).unwrap();
-    let outcomes = [from, to].map(|stop| {
+fn between(topology: &Topology, scheme: &Scheme, workload: &Workload, stops: [Ps; 2]) -> ([Outcome; 2], Vec<PortResult>) {
+    let watch = Watch { ports: true, ..Watch::default() };
+    let (outcomes, simulation) = seen_between(topology, scheme, workload, &watch, stops);
+    (outcomes, simulation.ports())
+}
+
+/// The same with what else is to be seen.
+fn seen_between(
+    topology: &Topology,
+    scheme: &Scheme,
+    workload: &Workload,
+    watch: &Watch,
+    stops: [Ps; 2],
+) -> ([Outcome; 2], Simulation) {
+    let mut simulation = Simulation::watched(topology, scheme, workload, 1, watch).unwrap();
+    let outcomes = stops.map(|stop| {
         simulation.run_until(stop);
         simulation.outcome()
     });
-    (outcomes, simulation.ports())
+    (outcomes, simulation)
 }
 
 /// Bytes that each endless flow has delivered.
