@@ -54,7 +54,44 @@ pub enum Congestion {
     },
 }
 
+/// When a receiver tells of marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Echo {
+    /// Nobody listens.
+    Never,
+    /// From a mark on until the sender has heard (RFC 3168, section 6.1.3).
+    UntilHeard,
+    /// Each ACK tells what all packets were that it acknowledges: a change is told at once (RFC 8257, section 3.2).
+    Exactly,
+    /// As soon as a mark comes (Zhu et al., section 3.1).
+    AtOnce,
+}
+
 impl Congestion {
+    /// When its receivers tell of marks.
+    #[inline]
+    pub(crate) fn echo(self) -> Echo {
+        match self {
+            Congestion::Ecn => Echo::UntilHeard,
+            Congestion::Dctcp { .. } => Echo::Exactly,
+            Congestion::Dcqcn(_) => Echo::AtOnce,
+            Congestion::Reno | Congestion::Cubic | Congestion::Swift(_) | Congestion::Bbr | Congestion::Homa { .. } => {
+                Echo::Never
+            }
+        }
+    }
+
+    /// Whether ACKs tell it what the network delays: that of the last packet, without what the receiver waits (Kumar et al., section 3.2).
+    pub(crate) fn sees_delay(self) -> bool {
+        matches!(self, Congestion::Swift(_))
+    }
+
+    /// Whether an ACK for each packet tells it all that there is, mark and number of that packet.
+    #[inline]
+    pub(crate) fn suits_each(self) -> bool {
+        !matches!(self, Congestion::Ecn | Congestion::Homa { .. })
+    }
+
     /// Whether it is told of every ACK, by [`Control::on_each`], instead of marks and growth.
     #[inline]
     pub(crate) fn sees_each(self) -> bool {

@@ -27,36 +27,40 @@ impl Hosts {
     pub(super) fn begin_message(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         let t = self.manner.of(flow);
-        let (host, granted) = (flow.from as usize, t.initial_window.min(flow.size()));
+        let (host, size, key) = (flow.from as usize, flow.size(), flow.key);
+        let granted = t.initial_window.min(size);
         flow.hear(t, net.now, true);
-        if self.homa.hosts.is_empty() {
-            self.homa.hosts = vec![Host::default(); self.lines.len()];
+        if self.messages.hosts.is_empty() {
+            self.messages.hosts = vec![Host::default(); self.lines.len()];
         }
-        if self.homa.messages.len() <= slot as usize {
-            self.homa.messages.resize(slot as usize + 1, Message::default());
+        if self.messages.all.len() <= slot as usize {
+            self.messages.all.resize(slot as usize + 1, Message::default());
         }
-        self.homa.messages[slot as usize] = Message { granted, asked: granted, ..Message::default() };
-        self.homa.hosts[host].out.push(slot);
+        self.messages.all[slot as usize] = Message { size, key, granted, asked: granted, ..Message::default() };
+        self.messages.hosts[host].out.push(slot);
         self.pump(net, host as u32);
         self.keep_timer(net, slot);
     }
 
     /// The host's link may be free.
     pub(super) fn wake(&mut self, net: &mut Network, host: u32) {
-        self.homa.hosts[host as usize].wakes = false;
+        self.messages.hosts[host as usize].wakes = false;
         self.pump(net, host);
     }
 
     /// Sends a packet of the message that has the least left, as soon as the link is free.
     fn pump(&mut self, net: &mut Network, host: u32) {
-        let of = &self.homa.hosts[host as usize];
-        let left = |slot: u32| self.flows[slot as usize].size() - self.homa.messages[slot as usize].next;
-        let ready = of.out.iter().copied().filter(|&slot| self.homa.ready(slot));
-        let Some(slot) = ready.min_by_key(|&slot| (left(slot), self.flows[slot as usize].key)) else { return };
+        let of = &self.messages.hosts[host as usize];
+        let ready = of.out.iter().copied().filter(|&slot| self.messages.ready(slot));
+        let left = |&slot: &u32| {
+            let message = &self.messages.all[slot as usize];
+            (message.size - message.next, message.key)
+        };
+        let Some(slot) = ready.min_by_key(left) else { return };
         if of.free <= net.now {
             self.send_next(net, slot);
         }
-        let of = &mut self.homa.hosts[host as usize];
+        let of = &mut self.messages.hosts[host as usize];
         if !of.wakes {
             of.wakes = true;
             net.wheel.push(of.free, TIMER | HOST | host);
@@ -66,7 +70,7 @@ impl Hosts {
     fn send_next(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         let t = self.manner.of(flow);
-        let message = &mut self.homa.messages[slot as usize];
+        let message = &mut self.messages.all[slot as usize];
         let again = message.again.0 < message.again.1;
         let counter = if again { &mut message.again.0 } else { &mut message.next };
         let number = *counter;
@@ -106,7 +110,7 @@ impl Hosts {
     /// The host's link is given so many bytes.
     fn occupy(&mut self, now: Ps, host: u32, bytes: u16) {
         let time = u64::from(bytes) * 8 * S / self.lines[host as usize];
-        let free = &mut self.homa.hosts[host as usize].free;
+        let free = &mut self.messages.hosts[host as usize].free;
         *free = now.max(*free) + time;
     }
 
@@ -132,6 +136,7 @@ impl Hosts {
         let (size, had) = (flow.size(), flow.receiver.got());
         flow.receiver.receive(packet.seq);
         let got = flow.receiver.got();
+        self.messages.all[slot as usize].got = got;
         if got == size && had < size {
             self.tell_received(net, slot);
         }
@@ -146,7 +151,7 @@ impl Hosts {
         self.review(net, slot, false);
         let flow = &self.flows[slot as usize];
         if flow.expected() < flow.size() {
-            self.say(net, slot, self.homa.messages[slot as usize].asked, NO_ECHO);
+            self.say(net, slot, self.messages.all[slot as usize].asked, NO_ECHO);
         }
     }
 
@@ -156,8 +161,8 @@ impl Hosts {
     fn review(&mut self, net: &mut Network, slot: u32, news: bool) {
         let flow = &mut self.flows[slot as usize];
         let (host, size) = (flow.to as usize, flow.size());
-        let message = &mut self.homa.messages[slot as usize];
-        let coming = &mut self.homa.hosts[host].coming;
+        let message = &mut self.messages.all[slot as usize];
+        let coming = &mut self.messages.hosts[host].coming;
         if flow.expected() == size {
             if std::mem::take(&mut message.known) {
                 coming.retain(|&other| other != slot);
@@ -185,25 +190,32 @@ impl Hosts {
     /// The messages that have the least left may send as many packets as a round trip holds, each on a level of its own: the lowest
     /// ones, so that a shorter message that comes has one above them (section 3.4).
     fn grant(&mut self, net: &mut Network, host: usize) {
-        let asks = |slot: &u32| self.homa.messages[*slot as usize].asked < self.flows[*slot as usize].size();
-        let mut active: Vec<u32> = self.homa.hosts[host].coming.iter().copied().filter(asks).collect();
+        let mut active = std::mem::take(&mut self.messages.active);
+        active.clear();
+        let asks = |slot: &u32| {
+            let message = &self.messages.all[*slot as usize];
+            message.asked < message.size
+        };
+        active.extend(self.messages.hosts[host].coming.iter().copied().filter(asks));
         active.sort_unstable_by_key(|&slot| {
-            let flow = &self.flows[slot as usize];
-            (flow.size() - flow.receiver.got(), flow.key)
+            let message = &self.messages.all[slot as usize];
+            (message.size - message.got, message.key)
         });
-        let Some(&first) = active.first() else { return };
-        active.truncate(self.manner.of(&self.flows[first as usize]).congestion.scheduled().into());
+        if let Some(&first) = active.first() {
+            active.truncate(self.manner.of(&self.flows[first as usize]).congestion.scheduled().into());
+        }
         for (place, slot) in (1..).zip(&active) {
+            let message = &mut self.messages.all[*slot as usize];
             let flow = &self.flows[*slot as usize];
             let t = self.manner.of(flow);
-            let window = (flow.receiver.got() + t.initial_window).min(flow.expected() + t.max_window).min(flow.size());
-            let message = &mut self.homa.messages[*slot as usize];
+            let window = (message.got + t.initial_window).min(flow.expected() + t.max_window).min(message.size);
             if window > message.asked {
                 message.asked = window;
                 message.asked_level = LEVELS - 1 - (active.len() as u8 - place);
                 self.say(net, *slot, window, NO_ECHO);
             }
         }
+        self.messages.active = active;
     }
 
     /// The receiver's word, as an ACK.
@@ -212,7 +224,7 @@ impl Hosts {
         flow.in_network += 1;
         let (host, to, bytes) = (flow.to, Destination::new(flow.from), self.manner.of(flow).ack_bytes);
         self.handled.sent[Kind::Ack as usize] += 1;
-        let (stamp, kind) = (self.homa.messages[slot as usize].asked_level.into(), Kind::Ack);
+        let (stamp, kind) = (self.messages.all[slot as usize].asked_level.into(), Kind::Ack);
         let word = Packet { flow: slot, seq, echo, stamp, rank: 0, link: host, bytes, to, kind, marked: false, ect: false };
         let handle = net.pool.add(word);
         self.occupy(net.now, host, bytes);
@@ -225,10 +237,10 @@ impl Hosts {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
         let host = flow.from;
-        let message = &mut self.homa.messages[slot as usize];
+        let message = &mut self.messages.all[slot as usize];
         if packet.echo == DONE {
             flow.complete();
-            self.homa.hosts[host as usize].out.retain(|&other| other != slot);
+            self.messages.hosts[host as usize].out.retain(|&other| other != slot);
             self.finish(net, slot);
             return;
         }
@@ -248,7 +260,7 @@ impl Hosts {
     /// vain, unless messages that have less left hold it up.
     pub(super) fn ask_again(&mut self, net: &mut Network, slot: u32) {
         let flow = &mut self.flows[slot as usize];
-        let message = &mut self.homa.messages[slot as usize];
+        let message = &mut self.messages.all[slot as usize];
         message.asks = (message.asks + 1).min(DOUBLINGS);
         let (asked, asks) = (message.asked, message.asks);
         let (from, to) = flow.receiver.gap(asked);
@@ -258,8 +270,8 @@ impl Hosts {
         let wait = (t.min_rto << asks).min(t.max_rto);
         flow.receiver.due = net.now + wait + mix(net.now ^ u64::from(slot)) % (wait / 4 + 1);
         self.keep_ack_timer(net, slot);
-        let left = |slot: u32| self.flows[slot as usize].size() - self.flows[slot as usize].receiver.got();
-        let before = self.homa.hosts[host].coming.iter().filter(|&&other| left(other) < left(slot)).count();
+        let left = |slot: u32| self.messages.all[slot as usize].size - self.messages.all[slot as usize].got;
+        let before = self.messages.hosts[host].coming.iter().filter(|&&other| left(other) < left(slot)).count();
         if from < to && before < usize::from(most) {
             self.say(net, slot, if asks > 1 { from + 1 } else { to }, from);
         }

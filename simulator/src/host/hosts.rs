@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::core::event::{EMIT, HAND_OVER, RELEASE, START};
+use crate::core::event::{EMIT, HAND_OVER, HOST, RELEASE, START};
 use crate::core::fetch::fetch;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
@@ -12,13 +12,13 @@ use crate::host::emitter::Emitter;
 use crate::host::flow::Flow;
 use crate::host::jitter::{Jitter, Stream};
 use crate::host::limiter::{HostLimiter, Limiter};
-use crate::host::messages::Homa;
+use crate::host::messages::Messages;
 use crate::host::path::Path;
 use crate::host::result::{FlowResult, Latency};
 use crate::host::sockets::Sockets;
 use crate::host::traffic::Source;
 use crate::host::transport::Transport;
-use crate::net::network::Network;
+use crate::net::network::{Network, Soon};
 use crate::net::topology::Topology;
 use crate::packet::{Kind, Packet, AGAIN, KINDS};
 
@@ -99,7 +99,7 @@ pub(crate) struct Hosts {
     pub(super) started: usize,
     /// What the open connections of a pair of hosts know, by transport, the longest unused first.
     pub(super) paths: HashMap<(u32, u32, u8), VecDeque<Path>>,
-    pub(super) homa: Homa,
+    pub(super) messages: Messages,
     pub sources: Vec<Emitter>,
     pub sockets: Sockets,
     pub handled: Handled,
@@ -127,7 +127,7 @@ impl Hosts {
             records,
             started: 0,
             paths: HashMap::new(),
-            homa: Homa::default(),
+            messages: Messages::default(),
             sources: (0..).zip(sources).map(|(n, source)| Emitter::new(*source, Rng::new(seed, 1 + n))).collect(),
             sockets: Sockets::new(sources.len() as u32),
             handled: Handled::default(),
@@ -222,9 +222,20 @@ impl Hosts {
         }
     }
 
-    /// Asks for a flow's memory.
+    /// Asks for the memory that what happens soon will need.
     #[inline]
-    pub fn fetch(&self, flow: u32) {
+    pub fn fetch(&self, soon: Soon) {
+        let flow = match soon {
+            Soon::Arrival { flow, host } => {
+                self.messages.fetch(flow, host);
+                flow
+            }
+            Soon::Timer(whose) if whose & HOST != 0 => {
+                self.messages.fetch_host(whose & !HOST);
+                return;
+            }
+            Soon::Timer(slot) => slot,
+        };
         if let Some(flow) = self.flows.get(flow as usize) {
             fetch(flow);
         }

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What hosts know of Homa's messages.
+//! What hosts know of messages that their receivers grant.
 
+use crate::core::fetch::fetch;
 use crate::core::time::Ps;
 
-/// A message, by its flow's slot.
+/// A message, by its flow's slot. What both hosts choose by is here and not in flows, so that they read one cache line for each.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
 pub(crate) struct Message {
+    /// Packets of its flow, those of them that have come, and the number that its flow is known by.
+    pub size: u32,
+    pub got: u32,
+    pub key: u32,
     /// The sender may send those below; the receiver has said so.
     pub granted: u32,
     pub asked: u32,
@@ -22,6 +28,7 @@ pub(crate) struct Message {
 
 /// What a host is about.
 #[derive(Debug, Clone, Default)]
+#[repr(align(64))]
 pub(crate) struct Host {
     /// Its messages that are not finished, and those that come to it and are not complete.
     pub out: Vec<u32>,
@@ -33,17 +40,38 @@ pub(crate) struct Host {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Homa {
-    pub messages: Vec<Message>,
+pub(crate) struct Messages {
+    /// By the slots of their flows.
+    pub all: Vec<Message>,
     pub hosts: Vec<Host>,
+    /// Those that wait for grants, while a receiver chooses among them.
+    pub active: Vec<u32>,
 }
 
-impl Homa {
+impl Messages {
+    /// Asks for the memory of a host, and of a message to it or from it.
+    #[inline]
+    pub fn fetch(&self, slot: u32, host: u32) {
+        if let Some(message) = self.all.get(slot as usize) {
+            fetch(message);
+            self.fetch_host(host);
+        }
+    }
+
+    /// Asks for that of a host alone.
+    #[inline]
+    pub fn fetch_host(&self, host: u32) {
+        if let Some(host) = self.hosts.get(host as usize) {
+            fetch(host);
+        }
+    }
+
     /// A message has no more packets than these. What its receiver has asked for beyond them is not sent; once the rest has come, the
     /// sender's next probe tells it.
     pub fn cut_short(&mut self, slot: u32, size: u32) {
         // Only flows that are messages are known here.
-        if let Some(message) = self.messages.get_mut(slot as usize) {
+        if let Some(message) = self.all.get_mut(slot as usize) {
+            message.size = size;
             message.granted = message.granted.min(size);
             message.asked = message.asked.min(size);
             message.again.1 = message.again.1.min(size);
@@ -52,7 +80,7 @@ impl Homa {
 
     /// Packets that a message may send now.
     pub fn ready(&self, slot: u32) -> bool {
-        let message = &self.messages[slot as usize];
+        let message = &self.all[slot as usize];
         message.next < message.granted || message.again.0 < message.again.1
     }
 }

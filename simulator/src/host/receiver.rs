@@ -2,7 +2,8 @@
 //! A flow's receiving end: what has arrived, and when that is acknowledged.
 
 use crate::core::time::Ps;
-use crate::host::transport::{Congestion, Transport};
+use crate::host::congestion::Echo;
+use crate::host::transport::Transport;
 use crate::host::window::Window;
 use crate::packet::{stamp, Packet, CWR, NO_ECHO};
 
@@ -28,9 +29,9 @@ pub(crate) struct Receiver {
     early: Window,
     /// Packets that no ACK has answered yet.
     pending: u32,
-    /// When the first of them left its host; for Swift the last, later by what the receiver has waited since.
+    /// When the first of them left its host; for laws that see delay the last, later by what the receiver has waited since.
     stamp: u32,
-    /// What ACKs say: congestion experienced since the last CWR (RFC 3168), or by the last packet (RFC 8257, DCQCN).
+    /// What ACKs say: congestion experienced since the last CWR (RFC 3168), or by the last packet.
     marked: bool,
     /// When those that are pending are acknowledged at the latest; `Ps::MAX`: none are.
     pub due: Ps,
@@ -92,27 +93,25 @@ impl Receiver {
     pub fn arrive(&mut self, t: &Transport, now: Ps, packet: &Packet, size: u32) -> [Option<Reply>; 2] {
         let mut before = None;
         let mut at_once = t.delayed_ack.is_none();
-        match t.congestion {
-            Congestion::Ecn => self.marked = packet.marked || self.marked && packet.echo & CWR == 0,
-            // RFC 8257, section 3.2: what was pending is acknowledged with the state until then, and the change at once.
-            Congestion::Dctcp { .. } if packet.marked != self.marked => {
+        match t.congestion.echo() {
+            Echo::UntilHeard => self.marked = packet.marked || self.marked && packet.echo & CWR == 0,
+            // What was pending is acknowledged with the state until then.
+            Echo::Exactly if packet.marked != self.marked => {
                 before = (self.pending > 0).then(|| self.reply(NO_ECHO));
                 self.marked = packet.marked;
                 at_once = true;
             }
-            // Zhu et al., section 3.1: a mark is reported as soon as it comes.
-            Congestion::Dcqcn(_) => {
+            Echo::AtOnce => {
                 self.marked = packet.marked;
                 at_once |= packet.marked;
             }
-            _ => {}
+            Echo::Exactly | Echo::Never => {}
         }
         // RFC 5681, section 4.2: what is out of order, and what fills a hole, is acknowledged at once; so is the end of a flow,
         // as a FIN is.
         at_once |= packet.seq != self.expected || !self.early.is_empty();
         at_once |= self.receive(packet.seq) == size;
-        // Swift wants what the network delays, and that of now (Kumar et al., section 3.2).
-        if self.pending == 0 || matches!(t.congestion, Congestion::Swift(_)) {
+        if self.pending == 0 || t.congestion.sees_delay() {
             self.stamp = packet.stamp;
         }
         self.pending += 1;
@@ -125,7 +124,7 @@ impl Receiver {
 
     /// The reply that is due, if packets are pending.
     pub fn expire(&mut self, t: &Transport, now: Ps) -> Option<Reply> {
-        if let (Congestion::Swift(_), Some(delay)) = (t.congestion, t.delayed_ack) {
+        if let (true, Some(delay)) = (t.congestion.sees_delay(), t.delayed_ack) {
             self.stamp = self.stamp.wrapping_add(stamp((now + delay).saturating_sub(self.due)));
         }
         (self.pending > 0).then(|| self.reply(NO_ECHO))
@@ -146,7 +145,7 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::core::time::{MS, US};
-    use crate::host::congestion::{Dcqcn, Swift};
+    use crate::host::congestion::{Congestion, Dcqcn, Swift};
     use crate::packet::{since, Kind};
 
     const DELAY: Ps = 40 * MS;

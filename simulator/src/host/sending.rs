@@ -176,7 +176,7 @@ impl Hosts {
         if flow.cut_short() {
             self.finish(net, slot);
         } else {
-            self.homa.cut_short(slot, flow.size());
+            self.messages.cut_short(slot, flow.size());
         }
     }
 

@@ -129,7 +129,7 @@ impl Transport {
     /// Whether each data packet has an ACK of its own with its own mark.
     #[inline]
     pub(crate) fn answers_each(&self) -> bool {
-        self.delayed_ack.is_none() && !matches!(self.congestion, Congestion::Ecn | Congestion::Homa { .. })
+        self.delayed_ack.is_none() && self.congestion.suits_each()
     }
 
     /// Whether a packet without data may be marked instead of dropped.

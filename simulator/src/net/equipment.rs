@@ -32,8 +32,8 @@ impl Equipment {
             return Ok(());
         };
         for (place, queue) in [("queue", Some(self.queue)), ("host_queue", self.host_queue), ("trunk_queue", self.trunk_queue)] {
-            if matches!(queue, Some(Queue::Pie(_))) {
-                return Err(Error::new(format!("{place}: PIE knows the delay only of a link that is never paused")));
+            if let Some(what) = queue.and_then(|queue| queue.wrong_with_pauses()) {
+                return Err(Error::new(format!("{place}: {what}")));
             }
             if pause.per_level && queue.is_some_and(|queue| !queue.has_levels()) {
                 return Err(Error::new(format!("{place}: a pause of levels needs a queue that serves by level")));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::error::{Error, Result};
-use crate::core::event::{ARRIVE, CHANGE, DEPART, INDEX, TOLD, WAKE};
+use crate::core::event::{ARRIVE, CHANGE, DEPART, INDEX, TIMER, TOLD, WAKE};
 use crate::core::fetch::fetch;
 use crate::core::time::Ps;
 use crate::core::wheel::Wheel;
@@ -41,6 +41,15 @@ pub(crate) enum Arrived {
     Passed,
     /// Packets in [`Network::lost`] were dropped for it, or it was itself.
     Lost,
+}
+
+/// What will happen to a host soon.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Soon {
+    /// A packet of this flow, or source of datagrams, arrives.
+    Arrival { flow: u32, host: u32 },
+    /// A timer expires; its index says whose.
+    Timer(u32),
 }
 
 #[derive(Debug)]
@@ -90,9 +99,9 @@ impl Network {
         })
     }
 
-    /// Asks for what events to come will need; returns the flow of a packet that will be at its host soon.
+    /// Asks for what events to come will need; returns what hosts will be asked for soon.
     #[inline]
-    pub fn fetch(&self) -> Option<u32> {
+    pub fn fetch(&self) -> Option<Soon> {
         if !self.large {
             return None;
         }
@@ -107,14 +116,15 @@ impl Network {
         let soon = self.wheel.ahead(SOON)?;
         match soon >> INDEX << INDEX {
             ARRIVE => {
-                let packet = self.pool.get(index(soon));
-                fetch(&self.links.all[packet.link as usize]);
-                self.routes.leads_to_host(packet.link).then_some(packet.flow)
+                let &Packet { link, flow, to, .. } = self.pool.get(index(soon));
+                fetch(&self.links.all[link as usize]);
+                self.routes.leads_to_host(link).then(|| Soon::Arrival { flow, host: to.host() })
             }
             DEPART => {
                 self.links.fetch_next(index(soon), &self.pool);
                 None
             }
+            TIMER => Some(Soon::Timer(index(soon))),
             _ => None,
         }
     }

@@ -83,6 +83,19 @@ impl Remaining {
             self.bytes -= u64::from(pool.get(ack).bytes);
             return Some(ack);
         }
+        // Alone, as most are.
+        if let [sent] = self.data[..] {
+            self.data.clear();
+            self.served = None;
+            self.bytes -= u64::from(sent.bytes);
+            return Some(sent.handle);
+        }
+        self.choose()
+    }
+
+    /// Takes the one of several.
+    #[inline(never)]
+    fn choose(&mut self) -> Option<u32> {
         let Served { flow, rank, first } = self.served.or_else(|| self.search())?;
         let sent = self.data.remove(first);
         // Its least rank is still there, unless that was it.

@@ -130,6 +130,11 @@ impl Queue {
         matches!(self, Queue::CoDel(_) | Queue::Wfq(_) | Queue::LevelRed(_) | Queue::TimeAware(_) | Queue::DualPi2(_))
     }
 
+    /// Why a link with it cannot be paused, if it cannot.
+    pub(crate) fn wrong_with_pauses(&self) -> Option<&'static str> {
+        matches!(self, Queue::Pie(_)).then_some("PIE knows the delay only of a link that is never paused")
+    }
+
     /// Whether it serves by level, so that some may be stopped and others not.
     pub(crate) fn has_levels(&self) -> bool {
         matches!(self, Queue::Priority { .. } | Queue::Wfq(_) | Queue::LevelRed(_) | Queue::TimeAware(_))

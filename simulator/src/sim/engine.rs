@@ -172,8 +172,8 @@ impl Simulation {
             };
             network.now = event.time;
             *events += 1;
-            if let Some(flow) = network.fetch() {
-                hosts.fetch(flow);
+            if let Some(soon) = network.fetch() {
+                hosts.fetch(soon);
             }
             let index = event.what & ((1 << INDEX) - 1);
             match event.what & !((1 << INDEX) - 1) {
