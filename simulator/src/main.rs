@@ -10,8 +10,8 @@ use std::{env, fs};
 
 use qjump_sim::apps::{App, AppResult, MapReduce, Span};
 use qjump_sim::{
-    Arrivals, Cable, Error, Flows, Graph, LeafSpine, Outcome, Ps, Region, Regions, Result, Routing, Scenario, Scheme, Simulation,
-    Sizes, Topology, Workload, MS, US,
+    Arrivals, Cable, Error, Flows, Graph, LeafSpine, Outcome, Ps, Region, Regions, Result, Routing, Scenario, Scheme, Sizes,
+    Topology, Watch, Workload, MS, US,
 };
 
 use crate::shown::Shown;
@@ -188,7 +188,7 @@ fn bench_fat_tree(words: &[String]) -> Result<()> {
     let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.6, count };
     let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
     let stop = Ps::from(microseconds) * US;
-    let scenario = Scenario { topology, scheme, workload: Workload::of_flows(flows), seed: 1, stop: Some(stop) };
+    let scenario = Scenario { topology, scheme, workload: Workload::of_flows(flows), seed: 1, stop: Some(stop), parts: 1 };
     let (outcome, cpu, _) = run(&scenario)?;
     let begun = outcome.flows.iter().filter(|flow| flow.start <= stop).count();
     let finished = outcome.flows.iter().filter(|flow| flow.finish.is_some()).count();
@@ -228,7 +228,7 @@ fn bench_terasort(words: &[String]) -> Result<()> {
     scheme.routing = Routing::PerFlow;
     scheme.transport.dupacks = Some(3);
     let workload = Workload::of_apps(vec![App::MapReduce(job)]);
-    let (outcome, cpu, _) = run(&Scenario { topology, scheme, workload, seed: 1, stop: None })?;
+    let (outcome, cpu, _) = run(&Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 })?;
     let AppResult::MapReduce(results) = &outcome.apps[0] else { unreachable!("the application is a job") };
     let c = &outcome.counters;
     say(&format!(
@@ -284,7 +284,7 @@ fn json(region: &Region) -> String {
 fn run_flows(options: &Options, fabric: &LeafSpine, flows: Flows, seed: u64, stop: Option<Ps>) -> Result<(Outcome, f64, f64)> {
     let topology = Topology::leaf_spine(fabric)?;
     let scheme = Scheme::named(options.text("scheme", "dctcp"), &topology)?;
-    run(&Scenario { topology, scheme, workload: Workload::of_flows(flows), seed, stop })
+    run(&Scenario { topology, scheme, workload: Workload::of_flows(flows), seed, stop, parts: 1 })
 }
 
 /// Events between two looks at the clock: some hundredths of a second.
@@ -293,14 +293,13 @@ const CHUNK: u64 = 1 << 20;
 /// The outcome, CPU seconds and wall seconds. How far it has come is shown meanwhile.
 fn run(scenario: &Scenario) -> Result<(Outcome, f64, f64)> {
     let (began, wall) = (cpu_seconds(), Instant::now());
-    let Scenario { topology, scheme, workload, seed, stop } = scenario;
-    let mut simulation = Simulation::new(topology, scheme, workload, *seed)?;
+    let mut run = scenario.begin(&Watch::default())?;
     let mut shown = Shown::new();
-    while simulation.run_some(stop.unwrap_or(Ps::MAX), CHUNK) {
-        shown.look(|| simulation.progress(*stop));
+    while run.run_some(CHUNK) {
+        shown.look(|| run.progress());
     }
     drop(shown);
-    let outcome = simulation.outcome();
+    let outcome = run.outcome();
     let wall = wall.elapsed().as_secs_f64();
     // Where Linux does not tell, nobody else is assumed to have had the core.
     let cpu = began.zip(cpu_seconds()).map_or(wall, |(from, to)| to - from);

@@ -290,7 +290,7 @@ proptest! {
         let dropped = (ports.iter().map(|port| port.full).sum::<u64>(), ports.iter().map(|port| port.early).sum::<u64>());
         let counted = &outcome.counters;
         prop_assert_eq!(dropped, (counted.full.total() + counted.pushed_out.total(), counted.early.total()));
-        let straight = Scenario { topology, scheme, workload, seed, stop: Some(1_000 * S) }.run().unwrap();
+        let straight = Scenario { topology, scheme, workload, seed, stop: Some(1_000 * S), parts: 1 }.run().unwrap();
         prop_assert_eq!(&straight, &outcome, "stops on the way change the outcome");
         prop_assert!(kept(&outcome.counters), "{:?}", outcome.counters);
         prop_assert_eq!(outcome.counters.in_flight, 0);
@@ -330,7 +330,7 @@ proptest! {
                 Source { src, dst, ..sources[i] }
             });
             let workload = Workload { flows: Flows::List(flows.collect()), sources: sources.collect(), apps: Vec::new() };
-            Scenario { topology, scheme, workload, seed, stop: Some(20 * MS) }.run().unwrap()
+            Scenario { topology, scheme, workload, seed, stop: Some(20 * MS), parts: 1 }.run().unwrap()
         };
         let straight = build(&|n| (0..n).collect());
         let shuffled = build(&|n| {
@@ -364,7 +364,8 @@ fn outcomes_are_pinned() {
         let sizes = Sizes::web_search();
         let workload = Workload::of_flows(Flows::Drawn { arrivals: Arrivals::Poisson, sizes, load: 0.8, count: 200 });
         let scheme = Scheme::named(name, &topology).unwrap();
-        let run = |seed| Scenario { topology: topology.clone(), scheme, workload: workload.clone(), seed, stop: None }.run();
+        let run =
+            |seed| Scenario { topology: topology.clone(), scheme, workload: workload.clone(), seed, stop: None, parts: 1 }.run();
         let outcome = run(1).unwrap();
         assert_eq!(outcome, run(1).unwrap(), "{name}");
         assert_ne!(outcome, run(2).unwrap(), "{name}: another seed is another run");
@@ -398,7 +399,8 @@ fn outcomes_of_todays_transports_are_pinned() {
     ];
     let digests = kinds.map(|(name, transport, queue)| {
         let scheme = Scheme { transport, queue, routing: Routing::PerFlow, ..Scheme::tcp() };
-        let run = |seed| Scenario { topology: topology.clone(), scheme, workload: workload.clone(), seed, stop: None }.run();
+        let run =
+            |seed| Scenario { topology: topology.clone(), scheme, workload: workload.clone(), seed, stop: None, parts: 1 }.run();
         let outcome = run(1).unwrap();
         assert_eq!(outcome, run(1).unwrap(), "{name}");
         let c = &outcome.counters;
@@ -571,7 +573,9 @@ fn queues_are_pinned() {
     ];
     let run = |scheme, seed| {
         let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.8, count: 200 };
-        Scenario { topology: topology.clone(), scheme, workload: Workload::of_flows(flows), seed, stop: None }.run().unwrap()
+        Scenario { topology: topology.clone(), scheme, workload: Workload::of_flows(flows), seed, stop: None, parts: 1 }
+            .run()
+            .unwrap()
     };
     let outcomes = schemes.map(|scheme| run(scheme, 1));
     assert_eq!(outcomes.each_ref().map(digest), PINNED_QUEUES);

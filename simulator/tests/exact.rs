@@ -13,7 +13,7 @@ fn fabric() -> Topology {
 fn alone(scheme: Scheme, dst: u32, packets: u32) -> Outcome {
     let flow = FlowSpec { start: 5 * US, src: 3, dst, packets };
     let workload = Workload::of_flows(Flows::List(vec![flow]));
-    Scenario { topology: fabric(), scheme, workload, seed: 1, stop: None }.run().unwrap()
+    Scenario { topology: fabric(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap()
 }
 
 fn completion(outcome: &Outcome) -> Ps {
@@ -44,7 +44,7 @@ fn a_fabric_may_have_100000_racks() {
     let topology = Topology::leaf_spine(&LeafSpine { racks: 100_000, hosts_per_rack: 1, ..LeafSpine::FIG9 }).unwrap();
     let flow = |src, dst| FlowSpec { start: 0, src, dst, packets: 6 };
     let workload = Workload::of_flows(Flows::List(vec![flow(0, 65_536), flow(40_000, 1), flow(70_000, 90_000), flow(99_999, 2)]));
-    let outcome = Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None }.run().unwrap();
+    let outcome = Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
     assert!(outcome.flows.iter().all(|flow| flow.finish == Some(20_680_000)), "{:?}", outcome.flows);
 }
 
@@ -57,7 +57,7 @@ fn hosts_beyond_65536_are_themselves() {
     for name in ["tcp", "dctcp", "pfabric", "qjump-script", "qjump-paper", "homa", "aequitas"] {
         let scheme = Scheme::named(name, &fabric).unwrap();
         let workload = Workload::of_flows(Flows::List(flows.clone()));
-        let outcome = Scenario { topology: fabric.clone(), scheme, workload, seed: 1, stop: None }.run().unwrap();
+        let outcome = Scenario { topology: fabric.clone(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
         let took: Vec<_> = outcome.flows.iter().map(|flow| (flow.src, flow.dst, flow.finish.unwrap())).collect();
         // Across racks, as normalised: 1.2 us for each packet but the first, and 14.68 us.
         let expected = [(4_464, 24_464, 20_680_000), (70_000, 90_000, 20_680_000), (90_001, 1, 14_680_000)];
@@ -77,7 +77,7 @@ fn named_hosts_beyond_65536_are_themselves() {
         assert_eq!(topology.host("h90000"), Some(90_000));
         let flow = |src, dst| FlowSpec { start: 0, src, dst, packets: 6 };
         let workload = Workload::of_flows(Flows::List(vec![flow(70_000, 90_000), flow(4_464, 90_001)]));
-        let outcome = Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None }.run().unwrap();
+        let outcome = Scenario { topology, scheme: Scheme::dctcp(), workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
         // Six packets over the first link, and the last of them, as its ACK of 40 bytes, over the others; 2.7 us at each.
         let took = |links: u64| 6 * 1_200_000 + (links - 1) * 1_200_000 + links * 32_000 + 2 * links * 2_700_000;
         let finished: Vec<_> = outcome.flows.iter().map(|flow| (flow.src, flow.dst, flow.finish.unwrap())).collect();
@@ -104,7 +104,7 @@ fn a_datagram_is_stored_and_forwarded() {
     let ping = Source { src, dst, level: 0, first: 12_345, gap: Gap::Every(MS), bytes: Bytes::Fixed(98), count: 1 };
     let sources = vec![ping, Source { src: dst, dst: src, ..ping }];
     let workload = Workload::of_sources(sources);
-    let scenario = Scenario { topology, scheme: Scheme::tcp(), workload, seed: 1, stop: None };
+    let scenario = Scenario { topology, scheme: Scheme::tcp(), workload, seed: 1, stop: None, parts: 1 };
     let outcome = scenario.run().unwrap();
     let serialisation = 98 * (800_000 + 80_000 + 8_000 + 800);
     let expected = serialisation + 7 * NS + 5 * US + MS;
@@ -204,7 +204,7 @@ fn paths_are_chosen_by_packet_or_by_flow() {
     let last = |routing| {
         let scheme = Scheme { routing, ..Scheme::tcp() };
         let workload = Workload::of_sources(vec![burst]);
-        Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None }.run().unwrap().end
+        Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap().end
     };
     let (edge, up, delays) = (1_200_000, 4_800_000, 2 * (2_700 + 200) * NS);
     assert_eq!(last(Routing::Spray), 100 * edge + 2 * up + edge + delays);

@@ -14,7 +14,7 @@ fn talk(racks: u32, name: &str) -> Outcome {
         flows.push(FlowSpec { start: u64::from(number / 32) * 40 * US, src, dst: (src + gap) % 32, packets });
     }
     let workload = Workload::of_flows(Flows::List(flows));
-    Scenario { topology, scheme, workload, seed: 1, stop: None }.run().unwrap()
+    Scenario { topology, scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap()
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn no_packet_is_lost_without_a_reason_among_thousands() {
         let scheme = Scheme::named(name, &topology).unwrap();
         let flows = Flows::Drawn { arrivals: Arrivals::Poisson, sizes: Sizes::web_search(), load: 0.6, count: 1_500 };
         let workload = Workload::of_flows(flows);
-        let outcome = Scenario { topology, scheme, workload, seed: 1, stop: Some(MS / 2) }.run().unwrap();
+        let outcome = Scenario { topology, scheme, workload, seed: 1, stop: Some(MS / 2), parts: 1 }.run().unwrap();
         let c = &outcome.counters;
         let ended = c.delivered.total() + c.full.total() + c.pushed_out.total() + c.limited.total();
         assert_eq!(c.sent.total(), ended + c.in_flight, "{name}");

@@ -72,7 +72,7 @@ fn the_headroom_is_what_it_takes() {
     let lost = |buffer| {
         let workload = Workload::of_sources(vec![datagrams(0, 1, 0, 0, 20), reverse]);
         let scheme = scheme(Queue::DropTail(Limit::None), Some(Pause { xoff, xon: 0, buffer, per_level: false }));
-        let scenario = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None };
+        let scenario = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None, parts: 1 };
         let counters = scenario.run().unwrap().counters;
         assert_eq!(counters.delivered.datagrams + counters.full.datagrams, 21);
         counters.full.datagrams
@@ -95,7 +95,7 @@ fn who_is_behind_waits_too() {
     let delay = |queue, pause| {
         let workload = Workload::of_sources(vec![flood, victim]);
         let scheme = scheme(queue, pause);
-        let outcome = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None }.run().unwrap();
+        let outcome = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
         assert_eq!(outcome.counters.delivered.datagrams, 31);
         outcome.sources[1].delay_sum
     };
@@ -134,7 +134,8 @@ fn without_pauses_nothing_is_different() {
     for queue in queues {
         let run = |pause| {
             let scheme = Scheme { queue, pause, ..Scheme::dctcp() };
-            let scenario = Scenario { topology: topology.clone(), scheme, workload: workload.clone(), seed: 1, stop: None };
+            let scenario =
+                Scenario { topology: topology.clone(), scheme, workload: workload.clone(), seed: 1, stop: None, parts: 1 };
             let mut outcome = scenario.run().unwrap();
             outcome.counters.events = 0;
             outcome

@@ -62,7 +62,7 @@ fn the_headroom_is_of_each_level() {
             let reverse = datagrams(2, 0, 0, before * 1_200_000 - 1, 1);
             let workload = Workload::of_sources(vec![datagrams(0, 1, level, 0, 20), reverse]);
             let scheme = scheme(LOSSLESS, Pause { xoff, xon: 0, buffer, per_level: true });
-            let scenario = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None };
+            let scenario = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None, parts: 1 };
             let counters = scenario.run().unwrap().counters;
             assert_eq!(counters.delivered.datagrams + counters.full.datagrams, 21);
             counters.full.datagrams
@@ -87,7 +87,7 @@ fn who_is_behind_at_another_level_does_not_wait() {
         let pause = Pause { xoff: 9_000, xon: 6_000, buffer: 9_000 + Pause::headroom(US, 800, 1_500), per_level };
         let workload = Workload::of_sources(vec![flood, victim]);
         let scheme = scheme(LOSSLESS, pause);
-        let outcome = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None }.run().unwrap();
+        let outcome = Scenario { topology: topology.clone(), scheme, workload, seed: 1, stop: None, parts: 1 }.run().unwrap();
         assert_eq!(outcome.counters.delivered.datagrams, 31);
         outcome.sources[1].delay_sum
     };
@@ -125,7 +125,10 @@ fn what_cannot_be_is_refused() {
     let said = |queue, pause| {
         let workload = Workload::of_sources(Vec::new());
         let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
-        Scenario { topology, scheme: scheme(queue, pause), workload, seed: 1, stop: None }.run().unwrap_err().to_string()
+        Scenario { topology, scheme: scheme(queue, pause), workload, seed: 1, stop: None, parts: 1 }
+            .run()
+            .unwrap_err()
+            .to_string()
     };
     assert_eq!(said(Queue::DropTail(Limit::None), pause), "queue: a pause of levels needs a queue that serves by level");
     let pie = Queue::Pie(qjump_sim::Pie::rfc8033(Limit::None));

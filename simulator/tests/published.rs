@@ -47,7 +47,8 @@ fn drawn(arrivals: Arrivals, count: u32, seed: u64) -> Vec<FlowResult> {
     let flows = Flows::Drawn { arrivals, sizes: Sizes::web_search(), load: 0.8, count };
     let topology = Topology::leaf_spine(&RACK).unwrap();
     // Nothing but drawing them.
-    let scenario = Scenario { topology, scheme: Scheme::tcp(), workload: Workload::of_flows(flows), seed, stop: Some(0) };
+    let scenario =
+        Scenario { topology, scheme: Scheme::tcp(), workload: Workload::of_flows(flows), seed, stop: Some(0), parts: 1 };
     scenario.run().unwrap().flows
 }
 
@@ -98,7 +99,7 @@ fn ten_connections_of_a_pair_are_never_all_busy() {
     let topology = Topology::leaf_spine(&LeafSpine::FIG9).unwrap();
     let flows = Flows::Drawn { arrivals: Arrivals::Published, sizes: Sizes::web_search(), load: 0.8, count: 3_000 };
     let scenario =
-        Scenario { topology, scheme: Scheme::qjump_script(), workload: Workload::of_flows(flows), seed: 1, stop: None };
+        Scenario { topology, scheme: Scheme::qjump_script(), workload: Workload::of_flows(flows), seed: 1, stop: None, parts: 1 };
     let flows = scenario.run().unwrap().flows;
     let busy = |flow: &FlowResult| {
         let same = flows.iter().filter(|other| (other.src, other.dst) == (flow.src, flow.dst));

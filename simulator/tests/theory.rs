@@ -20,7 +20,7 @@ fn poisson(level: u8, gap: Ps, bytes: Bytes, count: u64) -> Source {
 fn run(queue: Queue, sources: Vec<Source>, stop: Option<Ps>) -> Outcome {
     let scheme = Scheme { queue, ..Scheme::tcp() };
     let workload = Workload::of_sources(sources);
-    Scenario { topology: network(), scheme, workload, seed: 1, stop }.run().unwrap()
+    Scenario { topology: network(), scheme, workload, seed: 1, stop, parts: 1 }.run().unwrap()
 }
 
 /// Mean wait in ps of a source's packets.

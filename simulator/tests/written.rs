@@ -46,7 +46,7 @@ fn by_hand() -> Scenario {
         sources: vec![source],
         apps: vec![App::Ping(ping)],
     };
-    Scenario { topology, scheme, workload, seed: 5, stop: Some(20 * MS) }
+    Scenario { topology, scheme, workload, seed: 5, stop: Some(20 * MS), parts: 1 }
 }
 
 #[test]

@@ -59,21 +59,21 @@ fn run<'py>(
     let scenario = scenario::scenario(scenario)?;
     let watch = watch::watch(watch)?;
     let listener = (!progress.is_none()).then(|| progress.clone().unbind());
-    let simulation = py.detach(|| {
-        let qjump_sim::Scenario { topology, scheme, workload, seed, stop } = &scenario;
-        let mut simulation = Simulation::watched(topology, scheme, workload, *seed, &watch).map_err(|e| told(&e))?;
+    let run = py.detach(|| {
+        let mut run = scenario.begin(&watch).map_err(|e| told(&e))?;
         let mut told = Instant::now();
-        while simulation.run_some(stop.unwrap_or(Ps::MAX), CHUNK) {
+        while run.run_some(CHUNK) {
             Python::attach(look_for_signals)?;
             if let Some(listener) = listener.as_ref().filter(|_| told.elapsed() >= TELLS) {
-                let progress = simulation.progress(*stop);
+                let progress = run.progress();
                 Python::attach(|py| watch::tell(py, listener.bind(py), progress))?;
                 told = Instant::now();
             }
         }
-        PyResult::Ok(simulation)
+        PyResult::Ok(run)
     })?;
-    let (outcome, ports) = (simulation.outcome(), simulation.ports());
+    let outcome = run.outcome();
+    let ports = run.simulation().map_or_else(Vec::new, Simulation::ports);
     let sources = outcome.sources.iter().map(|s| (s.delivered, s.bytes, s.delay_sum, s.delay_max)).collect();
     let apps = apps::results(py, &outcome.apps)?;
     let ports = ports.iter().map(|of| port(py, of)).collect::<PyResult<_>>()?;
@@ -82,7 +82,7 @@ fn run<'py>(
     let full = transport.data_bytes;
     let acks = [transport].into_iter().chain(others.iter().flatten()).map(|transport| transport.ack_bytes).collect();
     let flows = columns::ended(py, &outcome.flows)?.into_iter().chain(columns::wished(py, &outcome.flows, full)?).collect();
-    let seen = watch::seen(py, &simulation, &watch)?;
+    let seen = run.simulation().map(|simulation| watch::seen(py, simulation, &watch)).transpose()?.unwrap_or_default();
     Ok((flows, (full, acks), counters, sources, columns::time(outcome.end), apps, ports, seen))
 }
 

@@ -21,7 +21,8 @@ pub fn scenario(object: &Bound<'_, PyAny>) -> PyResult<Scenario> {
         apps: read(&whole.get("apps")?)?,
     };
     let stop = whole.get("stop")?.given().map(|stop| stop.time()).transpose()?;
-    Ok(Scenario { topology, scheme, workload, seed: whole.get("seed")?.whole()?, stop })
+    let (seed, parts) = (whole.get("seed")?.whole()?, whole.get("parts")?.whole()?);
+    Ok(Scenario { topology, scheme, workload, seed, stop, parts })
 }
 
 fn scheme(part: &Part, topology: &Topology) -> PyResult<Scheme> {

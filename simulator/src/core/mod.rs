@@ -6,6 +6,7 @@ pub(crate) mod event;
 pub(crate) mod fetch;
 pub(crate) mod mrg;
 pub(crate) mod quantiles;
+pub(crate) mod rendezvous;
 pub(crate) mod rng;
 pub(crate) mod time;
 pub mod units;

@@ -83,7 +83,8 @@ pub(crate) struct Flow {
     pipe: u32,
     sacked: Window,
     pub receiver: Receiver,
-    pub in_network: u32,
+    /// Packets of it in the network. In a run in parts none knows of all, so that it may wrap.
+    in_network: u32,
     pub timers: u32,
     /// When the timer event that counts is due.
     pub timer_at: Ps,
@@ -172,6 +173,23 @@ impl Flow {
             last: task.last,
             cap: task.cap,
         }
+    }
+
+    /// A packet of it is in the network from now on.
+    #[inline]
+    pub fn leaves(&mut self) {
+        self.in_network = self.in_network.wrapping_add(1);
+    }
+
+    /// One has come to its end.
+    #[inline]
+    pub fn arrives(&mut self) {
+        self.in_network = self.in_network.wrapping_sub(1);
+    }
+
+    /// Whether none of its packets is in the network.
+    pub fn is_alone(&self) -> bool {
+        self.in_network == 0
     }
 
     pub fn size(&self) -> u32 {

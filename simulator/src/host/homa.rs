@@ -118,7 +118,7 @@ impl Hosts {
     fn is_over(&mut self, net: &mut Network, handle: u32, slot: u32) -> bool {
         net.pool.remove(handle);
         let flow = &mut self.flows[slot as usize];
-        flow.in_network -= 1;
+        flow.arrives();
         let over = flow.finished();
         if over {
             self.free_if_done(slot);
@@ -221,7 +221,7 @@ impl Hosts {
     /// The receiver's word, as an ACK.
     fn say(&mut self, net: &mut Network, slot: u32, seq: u32, echo: u32) {
         let flow = &mut self.flows[slot as usize];
-        flow.in_network += 1;
+        flow.leaves();
         let (host, to, bytes) = (flow.to, Destination::new(flow.from), self.manner.of(flow).ack_bytes);
         self.handled.sent[Kind::Ack as usize] += 1;
         let (stamp, kind) = (self.messages.all[slot as usize].asked_level.into(), Kind::Ack);

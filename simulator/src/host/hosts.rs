@@ -8,6 +8,7 @@ use crate::core::fetch::fetch;
 use crate::core::rng::Rng;
 use crate::core::time::Ps;
 use crate::host::admission::Admission;
+use crate::host::away::Away;
 use crate::host::emitter::Emitter;
 use crate::host::flow::Flow;
 use crate::host::jitter::{Jitter, Stream};
@@ -97,6 +98,8 @@ pub(crate) struct Hosts {
     pub(super) free_slots: Vec<u32>,
     pub records: Vec<FlowResult>,
     pub(super) started: usize,
+    /// What another part of the run has.
+    pub away: Option<Away>,
     /// What the open connections of a pair of hosts know, by transport, the longest unused first.
     pub(super) paths: HashMap<(u32, u32, u8), VecDeque<Path>>,
     pub(super) messages: Messages,
@@ -126,6 +129,7 @@ impl Hosts {
             free_slots: Vec::new(),
             records,
             started: 0,
+            away: None,
             paths: HashMap::new(),
             messages: Messages::default(),
             sources: (0..).zip(sources).map(|(n, source)| Emitter::new(*source, Rng::new(seed, 1 + n))).collect(),
@@ -169,7 +173,8 @@ impl Hosts {
                 net.wheel.push(first, EMIT | number);
             }
         }
-        if let Some(first) = self.records.first() {
+        self.pass_over();
+        if let Some(first) = self.records.get(self.started) {
             net.wheel.push(first.start, START);
         }
     }
@@ -331,7 +336,7 @@ impl Hosts {
         let packet = net.pool.get(handle);
         if packet.kind != Kind::Datagram {
             let slot = packet.flow;
-            self.flows[slot as usize].in_network -= 1;
+            self.flows[slot as usize].arrives();
             self.free_if_done(slot);
         } else if packet.flow >= self.sockets.first() {
             let packet = *packet;

@@ -92,6 +92,11 @@ impl Limiter {
         }
     }
 
+    /// Whether hosts learn by it on which levels they may send.
+    pub(crate) fn admits(&self) -> bool {
+        matches!(self, Limiter::Aequitas(_))
+    }
+
     /// `ack`: bytes of a packet without data.
     pub(crate) fn check(&self, ack: u16) -> Result<()> {
         if let Limiter::Aequitas(of) = self {

@@ -2,7 +2,9 @@
 //! Hosts: flows from both ends, what holds them back, datagrams.
 
 pub(crate) mod admission;
+pub(crate) mod away;
 pub(crate) mod congestion;
+pub(crate) mod crossing;
 pub(crate) mod emitter;
 pub(crate) mod flow;
 pub(crate) mod homa;

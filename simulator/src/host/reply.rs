@@ -30,7 +30,7 @@ impl Hosts {
         }
         net.pool.remove(handle);
         let flow = &mut self.flows[slot as usize];
-        flow.in_network -= 1;
+        flow.arrives();
         if flow.receiver.timer_at == Ps::MAX {
             self.keep_ack_timer(net, slot);
         }
@@ -69,7 +69,7 @@ impl Hosts {
     /// An ACK of its own, for packets that have waited for it.
     fn send_ack(&mut self, net: &mut Network, slot: u32, Reply { cumulative, echo, stamp, marked }: Reply) {
         let flow = &mut self.flows[slot as usize];
-        flow.in_network += 1;
+        flow.leaves();
         let (host, to) = (flow.to, Destination::new(flow.from));
         let (seq, kind, t) = (cumulative, Kind::Ack, self.manner.of(flow));
         let (bytes, ect) = (t.ack_bytes, t.bare_ect(kind));
@@ -115,7 +115,7 @@ impl Hosts {
     pub(crate) fn connected(&mut self, net: &mut Network, packet: &Packet) {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
-        flow.in_network -= 1;
+        flow.arrives();
         if flow.connected(self.manner.of(flow), net.now, since(packet.stamp, net.now)) {
             self.send_window(net, slot);
         } else {

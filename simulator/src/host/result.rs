@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What becomes of flows and datagrams.
 
+use std::ops::AddAssign;
+
 use serde::Serialize;
 
 use crate::core::time::Ps;
@@ -69,5 +71,13 @@ impl Latency {
         self.packets += 1;
         self.sum += u128::from(took);
         self.max = self.max.max(took);
+    }
+}
+
+impl AddAssign for Latency {
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
     }
 }

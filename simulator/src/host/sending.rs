@@ -9,6 +9,7 @@ use crate::host::flow::{Ack, Expired, Flow, Task};
 use crate::host::hosts::{Hosts, Notice};
 use crate::host::limiter::{flow_may_send, Limiter};
 use crate::host::path::Path;
+use crate::host::result::FlowResult;
 use crate::host::transport::Rank;
 use crate::net::network::Network;
 use crate::packet::{since, Destination, Kind, Packet, AGAIN, CWR, NO_ECHO, SCALABLE};
@@ -30,6 +31,23 @@ fn packet(slot: u32, number: u32, kind: Kind, bytes: u16, flow: &Flow, rank: Ran
         kind,
         marked: false,
         ect: false,
+    }
+}
+
+/// A listed flow, by its number.
+pub(super) fn listed(number: u32, record: &FlowResult) -> Task {
+    Task {
+        record: number,
+        key: number,
+        from: record.src,
+        to: record.dst,
+        packets: record.packets,
+        level: record.level,
+        transport: record.transport,
+        deadline: record.deadline.unwrap_or(Ps::MAX),
+        start: record.start,
+        last: record.last,
+        cap: u16::MAX,
     }
 }
 
@@ -70,7 +88,7 @@ impl Hosts {
     pub(crate) fn acknowledge(&mut self, net: &mut Network, packet: &Packet) {
         let slot = packet.flow;
         let flow = &mut self.flows[slot as usize];
-        flow.in_network -= 1;
+        flow.arrives();
         if flow.finished() {
             self.free_if_done(slot);
             return;
@@ -103,20 +121,9 @@ impl Hosts {
                 net.wheel.push(record.start, START);
                 return;
             }
-            let task = Task {
-                record: self.started as u32,
-                key: self.started as u32,
-                from: record.src,
-                to: record.dst,
-                packets: record.packets,
-                level: record.level,
-                transport: record.transport,
-                deadline: record.deadline.unwrap_or(Ps::MAX),
-                start: record.start,
-                last: record.last,
-                cap: u16::MAX,
-            };
+            let task = listed(self.started as u32, record);
             self.started += 1;
+            self.pass_over();
             self.start_flow(net, task);
         }
     }
@@ -141,6 +148,14 @@ impl Hosts {
         };
         let connects = new && transport.handshake.is_some();
         let flow = Flow::new(transport, task, path);
+        let slot = self.put(flow);
+        self.begin_flow(net, slot, connects);
+        slot
+    }
+
+    /// The slot that a flow has from now on.
+    pub(super) fn put(&mut self, flow: Flow) -> u32 {
+        let key = flow.key;
         let slot = if let Some(slot) = self.free_slots.pop() {
             self.flows[slot as usize] = flow;
             slot
@@ -148,7 +163,9 @@ impl Hosts {
             self.flows.push(flow);
             self.flows.len() as u32 - 1
         };
-        self.begin_flow(net, slot, connects);
+        if let Some(away) = &mut self.away {
+            away.know(key, slot);
+        }
         slot
     }
 
@@ -183,7 +200,8 @@ impl Hosts {
     /// Stray packets and timers of a flow that has ended still name its slot.
     pub(crate) fn free_if_done(&mut self, slot: u32) {
         let flow = &self.flows[slot as usize];
-        if flow.finished() && flow.in_network == 0 && flow.timers == 0 {
+        // Packets of it may be in other parts, and no part knows of them all.
+        if flow.finished() && flow.is_alone() && flow.timers == 0 && self.away.is_none() {
             self.free_slots.push(slot);
         }
     }
@@ -279,7 +297,7 @@ impl Hosts {
     pub(super) fn send(&mut self, net: &mut Network, packet: Packet) -> Ps {
         let flow = &mut self.flows[packet.flow as usize];
         let (level, from) = (flow.level, flow.from);
-        flow.in_network += 1;
+        flow.leaves();
         let handle = net.pool.add(packet);
         self.admit(net, from, level, handle)
     }

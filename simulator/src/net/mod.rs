@@ -2,6 +2,7 @@
 //! Networks: nodes, cables, ports and the ways of packets.
 
 pub(crate) mod asking;
+pub(crate) mod division;
 pub(crate) mod equipment;
 pub(crate) mod failing;
 pub(crate) mod graph;

@@ -8,6 +8,7 @@ use crate::core::event::{ARRIVE, CHANGE, DEPART, INDEX, TIMER, TOLD, WAKE};
 use crate::core::fetch::fetch;
 use crate::core::time::Ps;
 use crate::core::wheel::Wheel;
+use crate::net::division::Part;
 use crate::net::equipment::Equipment;
 use crate::net::link::{Links, Offered, NOWHERE};
 use crate::net::pause::reverse;
@@ -68,6 +69,10 @@ pub(crate) struct Network {
     stray: BTreeMap<u32, u32>,
     /// Packets dropped in the network, of which whoever had it do something takes care at once.
     pub lost: Vec<u32>,
+    /// What of it is this part's, if it is divided.
+    pub part: Option<Part>,
+    /// By part: packets that are on their way to it, with when they will have crossed their link.
+    pub leaving: Vec<Vec<(Ps, u32)>>,
 }
 
 impl Network {
@@ -96,6 +101,8 @@ impl Network {
             changing: (!topology.changes.is_empty()).then(|| Box::new(topology.clone())),
             stray: BTreeMap::new(),
             lost: Vec::new(),
+            part: None,
+            leaving: Vec::new(),
         })
     }
 
@@ -173,7 +180,7 @@ impl Network {
     pub fn offer(&mut self, link: u32, handle: u32) -> bool {
         match self.links.offer(self.now, link, handle, &mut self.pool) {
             Offered::Arrives(at) => {
-                self.wheel.push(at, ARRIVE | handle);
+                self.travel(at, handle);
                 return false;
             }
             Offered::Waits { departure } => {
@@ -201,6 +208,25 @@ impl Network {
         self.settle()
     }
 
+    /// A packet will have crossed its link by then.
+    #[inline]
+    fn travel(&mut self, at: Ps, handle: u32) {
+        if self.part.is_none() || !self.leaves(at, handle) {
+            self.wheel.push(at, ARRIVE | handle);
+        }
+    }
+
+    /// Whether its link leads to another part, which will have it.
+    #[inline(never)]
+    fn leaves(&mut self, at: Ps, handle: u32) -> bool {
+        let Some(of) = &self.part else { return false };
+        let part = of.division.of_end[self.pool.get(handle).link as usize];
+        if part != of.mine {
+            self.leaving[usize::from(part)].push((at, handle));
+        }
+        part != of.mine
+    }
+
     /// Takes over what links have done beside the offer or departure of a packet; returns whether packets were lost.
     fn settle(&mut self) -> bool {
         while let Some(victim) = self.links.evicted.pop() {
@@ -213,9 +239,13 @@ impl Network {
             self.passed.early[self.pool.get(victim).kind as usize] += 1;
             self.lost.push(victim);
         }
-        for (at, what) in self.links.due.drain(..) {
-            self.wheel.push(at, what);
+        for place in 0..self.links.due.len() {
+            match self.links.due[place] {
+                (at, what) if what >> INDEX == ARRIVE => self.travel(at, what),
+                (at, what) => self.wheel.push(at, what),
+            }
         }
+        self.links.due.clear();
         !self.lost.is_empty()
     }
 
@@ -229,7 +259,7 @@ impl Network {
                 _ => self.change(link),
             }
         } else if let Some(departure) = self.links.depart(self.now, link, &mut self.pool) {
-            self.wheel.push(departure.arrival, ARRIVE | departure.handle);
+            self.travel(departure.arrival, departure.handle);
             if let Some(next) = departure.next {
                 self.wheel.push(next, DEPART | link);
             }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Numbers of packets.
 
+use std::ops::AddAssign;
+
 use serde::Serialize;
 
 use crate::packet::KINDS;
@@ -31,5 +33,16 @@ impl ByKind {
     /// All together.
     pub fn total(&self) -> u64 {
         self.data + self.acks + self.probes + self.datagrams + self.syns + self.syn_acks
+    }
+}
+
+impl AddAssign for ByKind {
+    fn add_assign(&mut self, other: Self) {
+        self.data += other.data;
+        self.acks += other.acks;
+        self.probes += other.probes;
+        self.datagrams += other.datagrams;
+        self.syns += other.syns;
+        self.syn_acks += other.syn_acks;
     }
 }

@@ -10,13 +10,16 @@ use crate::apps::running::Apps;
 use crate::core::error::{Error, Result};
 use crate::core::event::{ARRIVE, DEPART, HAND_OVER, INDEX, RELEASE, START, TIMER};
 use crate::core::time::{Ps, END};
+use crate::host::away::Away;
 use crate::host::hosts::Hosts;
 use crate::host::limiter::Limiter;
 use crate::host::result::FlowResult;
 use crate::host::traffic::{check_source, Bytes};
+use crate::net::division::Part;
 use crate::net::network::{Arrived, Network};
 use crate::net::stats::{End, PortResult};
 use crate::net::topology::Topology;
+use crate::packet::Packet;
 use crate::sim::diary::{Diary, FlowCounts, Hop};
 use crate::sim::outcome::Outcome;
 use crate::sim::progress::Progress;
@@ -58,6 +61,18 @@ impl Simulation {
     /// # Errors
     /// As of [`Simulation::new`]; and what of `watch` cannot be.
     pub fn watched(topology: &Topology, scheme: &Scheme, workload: &Workload, seed: u64, watch: &Watch) -> Result<Self> {
+        Self::part(topology, scheme, workload, seed, watch, None)
+    }
+
+    /// The same of one part.
+    pub(crate) fn part(
+        topology: &Topology,
+        scheme: &Scheme,
+        workload: &Workload,
+        seed: u64,
+        watch: &Watch,
+        part: Option<Part>,
+    ) -> Result<Self> {
         scheme.check()?;
         watch.check(topology)?;
         let flows = workload.flows.draw(topology, scheme.transport.data_bytes, seed)?;
@@ -91,6 +106,12 @@ impl Simulation {
         }
         check_packets(scheme, workload, &records)?;
         let mut hosts = Hosts::new(topology, scheme.manner(), records, &sources, seed);
+        if let Some(part) = part {
+            let parts = part.division.parts as usize;
+            hosts.away = Some(Away::new(part.clone(), hosts.records.len()));
+            network.leaving = vec![Vec::new(); parts];
+            network.part = Some(part);
+        }
         hosts.begin(&mut network);
         let mut apps = Apps::new(seed);
         for app in &workload.apps {
@@ -121,6 +142,36 @@ impl Simulation {
             self.network.now = last;
         }
         more
+    }
+
+    /// Runs what happens at `last` or before, of a part that others may send packets to afterwards.
+    pub(crate) fn go_on(&mut self, last: Ps) {
+        self.happen(last, u64::MAX);
+    }
+
+    /// When the next event happens.
+    pub(crate) fn next(&self) -> Option<Ps> {
+        self.network.wheel.peek().map(|event| event.time)
+    }
+
+    /// Events so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Hands over the packets that leave for another part, with when they come.
+    pub(crate) fn leave(&mut self, part: usize, to: &mut Vec<(Ps, Packet)>) {
+        let Network { leaving, pool, .. } = &mut self.network;
+        for (at, handle) in leaving[part].drain(..) {
+            to.push((at, self.hosts.leave(pool.get(handle))));
+            pool.remove(handle);
+        }
+    }
+
+    /// Takes in one that comes from another part.
+    pub(crate) fn enter(&mut self, at: Ps, packet: Packet) {
+        let handle = self.network.pool.add(self.hosts.enter(packet));
+        self.network.wheel.push(at, ARRIVE | handle);
     }
 
     /// The same with samples between events, or notes of each.

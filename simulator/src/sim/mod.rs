@@ -4,6 +4,7 @@
 pub(crate) mod diary;
 pub(crate) mod engine;
 pub(crate) mod outcome;
+pub(crate) mod parted;
 pub(crate) mod progress;
 pub(crate) mod published;
 pub(crate) mod scenario;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a run yields.
 
+use std::ops::AddAssign;
+
 use serde::Serialize;
 
 use crate::apps::running::Apps;
@@ -48,6 +50,27 @@ pub struct Counters {
     pub latency: Latency,
     /// Of data sent again.
     pub latency_again: Latency,
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.delivered += other.delivered;
+        self.full += other.full;
+        self.pushed_out += other.pushed_out;
+        self.early += other.early;
+        self.failed += other.failed;
+        self.limited += other.limited;
+        self.in_flight += other.in_flight;
+        self.pauses += other.pauses;
+        self.hops += other.hops;
+        self.events += other.events;
+        self.marked += other.marked;
+        self.retransmitted += other.retransmitted;
+        self.timeouts += other.timeouts;
+        self.latency += other.latency;
+        self.latency_again += other.latency_again;
+    }
 }
 
 /// All that a run yields.

@@ -7,7 +7,7 @@ use crate::host::hosts::Hosts;
 use crate::host::result::FlowResult;
 
 /// How far a run has come.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Progress {
     /// The simulated time.
     pub now: Ps,
@@ -21,6 +21,12 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// The same of a run that is to end then, if it is.
+    pub(crate) fn until(self, stop: Option<Ps>) -> Self {
+        let passed = stop.map_or(0.0, |stop| share(self.now, stop));
+        Progress { share: self.share.max(passed), ..self }
+    }
+
     pub(crate) fn of(now: Ps, stop: Option<Ps>, hosts: &Hosts) -> Self {
         let done = |flow: &&FlowResult| flow.finish.is_some();
         let listed = |key: u32| (key as usize) < hosts.records.len();
@@ -29,12 +35,20 @@ impl Progress {
         let acknowledged =
             sum(&mut hosts.records.iter().filter(done).map(|flow| flow.packets)) + sum(&mut under_way.map(Flow::acknowledged));
         let all = sum(&mut hosts.records.iter().map(|flow| flow.packets));
-        let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         Progress {
             now,
             finished: hosts.records.iter().filter(done).count() as u64,
             flows: hosts.records.len() as u64,
-            share: share(acknowledged, all).max(stop.map_or(0.0, |stop| share(now, stop))),
+            share: share(acknowledged, all),
         }
+        .until(stop)
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
     }
 }

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! All that a run depends on, in one.
 
-use crate::core::error::Result;
+use std::num::NonZero;
+use std::thread;
+
+use crate::core::error::{Error, Result};
 use crate::core::time::Ps;
 use crate::net::topology::Topology;
 use crate::sim::engine::Simulation;
 use crate::sim::outcome::Outcome;
+use crate::sim::parted::Parted;
+use crate::sim::progress::Progress;
 use crate::sim::scheme::Scheme;
+use crate::sim::watch::Watch;
 use crate::sim::workload::Workload;
 
 /// All that a run depends on. It may be written in JSON, or any other format of serde's:
@@ -36,6 +42,9 @@ pub struct Scenario {
     pub seed: u64,
     /// When to stop; none: when nothing is left to happen, or after 107 days.
     pub stop: Option<Ps>,
+    /// In how many parts it runs, which several cores can go on with at the same time. Parts do not know in which order packets of
+    /// different ones were scheduled that come at the same time, so that another number may yield another outcome.
+    pub parts: u32,
 }
 
 impl Scenario {
@@ -44,8 +53,72 @@ impl Scenario {
     /// # Errors
     /// A scheme or workload that cannot be simulated, in a sentence that says where.
     pub fn run(&self) -> Result<Outcome> {
-        let mut simulation = Simulation::new(&self.topology, &self.scheme, &self.workload, self.seed)?;
-        simulation.run_until(self.stop.unwrap_or(Ps::MAX));
-        Ok(simulation.outcome())
+        let mut run = self.begin(&Watch::default())?;
+        while run.run_some(u64::MAX) {}
+        Ok(run.outcome())
+    }
+
+    /// At time 0, with what `watch` asks for.
+    ///
+    /// # Errors
+    /// As of [`Scenario::run`]; and what of `watch` cannot be.
+    pub fn begin(&self, watch: &Watch) -> Result<Run> {
+        let Scenario { topology, scheme, workload, seed, stop, parts } = self;
+        let of = match parts {
+            1 => Of::One(Box::new(Simulation::watched(topology, scheme, workload, *seed, watch)?)),
+            _ if *watch != Watch::default() => {
+                return Err(Error::new(format!("parts: a run in {parts} parts is not watched: watch it in one")));
+            }
+            _ => Of::Several(Parted::new(topology, scheme, workload, *seed, *parts)?),
+        };
+        Ok(Run { of, stop: *stop })
+    }
+}
+
+/// A scenario that runs.
+#[derive(Debug)]
+pub struct Run {
+    of: Of,
+    stop: Option<Ps>,
+}
+
+#[derive(Debug)]
+enum Of {
+    One(Box<Simulation>),
+    Several(Parted),
+}
+
+impl Run {
+    /// Runs about so many events; returns whether there are more. Parts go on on all cores that the process may use.
+    pub fn run_some(&mut self, most: u64) -> bool {
+        let last = self.stop.unwrap_or(Ps::MAX);
+        match &mut self.of {
+            Of::One(simulation) => simulation.run_some(last, most),
+            Of::Several(parted) => parted.run_some(last, most, thread::available_parallelism().map_or(1, NonZero::get)),
+        }
+    }
+
+    /// How far it has come.
+    pub fn progress(&self) -> Progress {
+        match &self.of {
+            Of::One(simulation) => simulation.progress(self.stop),
+            Of::Several(parted) => parted.progress(self.stop),
+        }
+    }
+
+    /// What has come out so far.
+    pub fn outcome(&self) -> Outcome {
+        match &self.of {
+            Of::One(simulation) => simulation.outcome(),
+            Of::Several(parted) => parted.outcome(),
+        }
+    }
+
+    /// That of a run in one part, with all that was watched.
+    pub fn simulation(&self) -> Option<&Simulation> {
+        match &self.of {
+            Of::One(simulation) => Some(simulation),
+            Of::Several(_) => None,
+        }
     }
 }

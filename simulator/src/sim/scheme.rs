@@ -79,6 +79,11 @@ impl Scheme {
         self.manner().level(packets)
     }
 
+    /// Whether receivers of some transport grant.
+    pub(crate) fn grants(&self) -> bool {
+        self.manner().transports.iter().any(|transport| transport.congestion.protocol() == Protocol::Grants)
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         self.equipment().check()?;
         self.transport.check()?;
@@ -92,8 +97,7 @@ impl Scheme {
         if self.levels.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(Error::new("levels: the largest flows of the levels do not increase"));
         }
-        let granted = self.manner().transports.iter().any(|transport| transport.congestion.protocol() == Protocol::Grants);
-        if granted && self.limiter.drops() {
+        if self.grants() && self.limiter.drops() {
             return Err(Error::new(
                 "limiter: what it drops, Homa's receivers ask for again without end: let it delay, without a limit",
             ));

@@ -30,14 +30,16 @@ struct WrittenScenario {
     seed: u64,
     #[serde(default, with = "In::<Instant>")]
     stop: Option<Ps>,
+    #[serde(default = "one")]
+    parts: u32,
 }
 
 fn no_flows() -> Flows {
     Flows::List(Vec::new())
 }
 
-fn one() -> u64 {
-    1
+fn one<N: From<u8>>() -> N {
+    1.into()
 }
 
 impl<'de> Deserialize<'de> for Scenario {
@@ -50,14 +52,14 @@ impl TryFrom<WrittenScenario> for Scenario {
     type Error = Error;
 
     fn try_from(written: WrittenScenario) -> Result<Self> {
-        let WrittenScenario { topology, scheme, flows, sources, apps, seed, stop } = written;
+        let WrittenScenario { topology, scheme, flows, sources, apps, seed, stop, parts } = written;
         let scheme = match scheme {
             WrittenScheme::Scheme(scheme) => *scheme,
             WrittenScheme::Named(name) => {
                 Scheme::named(&name, &topology).map_err(|error| Error::new(format!("scheme: {error}")))?
             }
         };
-        Ok(Scenario { topology, scheme, workload: Workload { flows, sources, apps }, seed, stop })
+        Ok(Scenario { topology, scheme, workload: Workload { flows, sources, apps }, seed, stop, parts })
     }
 }
 

@@ -36,7 +36,7 @@ fn a_run_in_pieces_is_the_same() {
         let topology = fabric();
         let scheme = Scheme { routing: Routing::PerFlow, ..Scheme::named(name, &topology).unwrap() };
         let workload = Workload::of_apps(all());
-        let scenario = Scenario { topology, scheme, workload, seed: 3, stop: None };
+        let scenario = Scenario { topology, scheme, workload, seed: 3, stop: None, parts: 1 };
         let whole = scenario.run().unwrap();
         let mut simulation = Simulation::new(&scenario.topology, &scheme, &scenario.workload, 3).unwrap();
         let mut most = 1;

@@ -248,7 +248,7 @@ fn a_job_keeps_its_limits_and_its_bytes() {
         |results: &MapReduceResult, dst| -> Vec<u32> { results.fetches.iter().filter(|f| f.dst == dst).map(|f| f.src).collect() };
     assert_ne!(order(results, 0), order(results, 1));
     let workload = Workload::of_apps(vec![App::MapReduce(spec)]);
-    let other = Scenario { topology: fabric(), scheme: Scheme::dctcp(), workload, seed: 2, stop: None }.run().unwrap();
+    let other = Scenario { topology: fabric(), scheme: Scheme::dctcp(), workload, seed: 2, stop: None, parts: 1 }.run().unwrap();
     assert_ne!(order(results, 0), order(jobs(&other), 0));
 }
 

@@ -24,7 +24,7 @@ fn fabric() -> Topology {
 
 fn run(scheme: Scheme, apps: Vec<App>, sources: Vec<Source>, stop: Option<Ps>) -> Outcome {
     let workload = Workload { sources, ..Workload::of_apps(apps) };
-    Scenario { topology: fabric(), scheme, workload, seed: 1, stop }.run().unwrap()
+    Scenario { topology: fabric(), scheme, workload, seed: 1, stop, parts: 1 }.run().unwrap()
 }
 
 fn ping(count: u32) -> Ping {

@@ -30,7 +30,7 @@ fn outcome(limiter: Limiter) -> Outcome {
         start += rng.exponential(f64::from(PACKETS) * 1.2e6 / 0.7);
         flows.push(FlowSpec { start, src: 1 + rng.below(SENDERS.into()) as u32, dst: 0, packets: PACKETS });
     }
-    Scenario { topology, scheme, workload: Workload::of_flows(Flows::List(flows)), seed: 1, stop: None }.run().unwrap()
+    Scenario { topology, scheme, workload: Workload::of_flows(Flows::List(flows)), seed: 1, stop: None, parts: 1 }.run().unwrap()
 }
 
 /// How many ran on level 0 after the first 100 ms, and how many of these took too long.
@@ -74,7 +74,7 @@ fn the_schemes_levels_share_by_the_papers_weights() {
     };
     let workload = Workload { sources: vec![source(1), source(2)], ..Workload::of_flows(Flows::List(Vec::new())) };
     let topology = Topology::leaf_spine(&rack).unwrap();
-    let outcome = Scenario { topology, scheme, workload, seed: 1, stop: Some(10 * MS) }.run().unwrap();
+    let outcome = Scenario { topology, scheme, workload, seed: 1, stop: Some(10 * MS), parts: 1 }.run().unwrap();
     let [first, second] = [0, 1].map(|number| outcome.sources[number].delivered as f64);
     println!("{first} and {second} datagrams");
     assert!((first / second / 2.0 - 1.0).abs() < 0.01, "{first} and {second} datagrams");

@@ -19,7 +19,7 @@ from qjump_sim.watch import Progress, Watch, flow_counts, listener, series
 
 @dataclass(frozen=True)
 class Scenario:
-    """All that a run depends on. `scheme`: one, or the name of one (`Scheme.named`). `stop`: in ps, at most 2**62; None: when nothing is left to happen, or after 107 days."""
+    """All that a run depends on. `scheme`: one, or the name of one (`Scheme.named`). `stop`: in ps, at most 2**62; None: when nothing is left to happen, or after 107 days. `parts`: in how many it runs, on as many cores as there are: each has some of the switches and their hosts. One of several pays from some thousand hosts on. Parts do not know in which order packets of different ones were scheduled that come at the same time: another number of parts may yield another outcome, another number of cores never does. A run in several parts has flows only, neither sources nor applications, failing cables, pauses, Homa nor Aequitas, and is not watched."""
 
     topology: Topology
     scheme: Scheme | str
@@ -28,6 +28,7 @@ class Scenario:
     seed: int = 1
     stop: int | None = None
     apps: Sequence[App] = ()
+    parts: int = 1
 
     def __post_init__(self) -> None:
         for name in ("sources", "apps"):

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How a network is divided among parts of a run, which several cores can go on with at the same time: a part has some of the
+//! switches, with their hosts, and the links that begin there.
+
+use std::sync::Arc;
+
+use crate::core::error::{Error, Result};
+use crate::core::time::Ps;
+use crate::net::topology::Topology;
+
+/// Which part has what.
+#[derive(Debug)]
+pub(crate) struct Division {
+    pub parts: u32,
+    /// By host.
+    pub of_host: Vec<u16>,
+    /// By link: the part that its end is in.
+    pub of_end: Vec<u16>,
+    /// The least delay of a cable between two parts: what happens in one matters to no other until then.
+    pub window: Ps,
+}
+
+/// Parts at most.
+const MOST: u32 = 1 << 10;
+
+impl Division {
+    /// Switches with hosts are shared out in their order, so that each part has about as many hosts; another one goes to the part that it
+    /// has most cables to, or of several such to the one with fewest switches.
+    pub fn new(topology: &Topology, parts: u32) -> Result<Self> {
+        let leaves = leaves(topology);
+        let most = leaves.iter().filter(|&&hosts| hosts > 0).count().min(MOST as usize);
+        if parts == 0 || parts as usize > most {
+            return Err(Error::new(format!(
+                "parts: {parts} are not 1 to {most}, the switches with hosts, or {MOST} if those are more"
+            )));
+        }
+        let of_switch = share_out(topology, &leaves, parts);
+        let of_host: Vec<u16> = topology.hosts.iter().map(|&(switch, _)| of_switch[switch as usize]).collect();
+        let ends = topology.trunks.iter().flat_map(|&(a, b, _)| [of_switch[b as usize], of_switch[a as usize]]);
+        let of_end = of_host.iter().chain(&of_host).copied().chain(ends).collect();
+        let between = topology.trunks.iter().filter(|&&(a, b, _)| of_switch[a as usize] != of_switch[b as usize]);
+        let window = between.map(|(_, _, cable)| cable.delay).min().unwrap_or(Ps::MAX);
+        if window == 0 {
+            return Err(Error::new(
+                "parts: a cable between two of them has no delay, so that none could go on without the other",
+            ));
+        }
+        Ok(Division { parts, of_host, of_end, window })
+    }
+}
+
+/// How many hosts each switch has.
+fn leaves(topology: &Topology) -> Vec<usize> {
+    let mut hosts = vec![0; topology.switches as usize];
+    for &(switch, _) in &topology.hosts {
+        hosts[switch as usize] += 1;
+    }
+    hosts
+}
+
+/// The part of each switch.
+fn share_out(topology: &Topology, leaves: &[usize], parts: u32) -> Vec<u16> {
+    let mut of = vec![None; leaves.len()];
+    let mut sizes = vec![0; parts as usize];
+    let (mut with_hosts, mut seen) = (leaves.iter().filter(|&&hosts| hosts > 0).count(), 0);
+    let mut part = 0;
+    for (switch, &hosts) in leaves.iter().enumerate().filter(|(_, &hosts)| hosts > 0) {
+        // The next one begins with its share of hosts, or where no more switches are left than parts.
+        let due = seen * parts as usize >= (part + 1) * topology.hosts.len();
+        if part + 1 < parts as usize && sizes[part] > 0 && (due || with_hosts < parts as usize - part) {
+            part += 1;
+        }
+        of[switch] = Some(part as u16);
+        sizes[part] += 1;
+        seen += hosts;
+        with_hosts -= 1;
+    }
+    let mut neighbours = vec![Vec::new(); leaves.len()];
+    for &(a, b, _) in &topology.trunks {
+        neighbours[a as usize].push(b as usize);
+        neighbours[b as usize].push(a as usize);
+    }
+    // From those with hosts outwards.
+    let mut near: Vec<usize> = (0..leaves.len()).filter(|&switch| of[switch].is_some()).collect();
+    while !near.is_empty() {
+        let mut next: Vec<usize> =
+            near.iter().flat_map(|&at| neighbours[at].iter().copied()).filter(|&at| of[at].is_none()).collect();
+        next.sort_unstable();
+        next.dedup();
+        for &switch in &next {
+            let mut cables = vec![0; sizes.len()];
+            for part in neighbours[switch].iter().filter_map(|&at| of[at]) {
+                cables[usize::from(part)] += 1;
+            }
+            let best = (0..sizes.len()).max_by_key(|&part| (cables[part], usize::MAX - sizes[part], usize::MAX - part));
+            let best = best.unwrap_or(0);
+            of[switch] = Some(best as u16);
+            sizes[best] += 1;
+        }
+        near = next;
+    }
+    of.into_iter().map(|part| part.unwrap_or(0)).collect()
+}
+
+/// One part's view of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub division: Arc<Division>,
+    pub mine: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::time::US;
+    use crate::net::graph::Graph;
+    use crate::net::topology::{Cable, LeafSpine};
+
+    #[test]
+    fn racks_are_shared_out_side_by_side_and_spines_in_turn() {
+        let topology = Topology::leaf_spine(&LeafSpine { racks: 5, hosts_per_rack: 2, spines: 3, ..LeafSpine::FIG9 }).unwrap();
+        let division = Division::new(&topology, 2).unwrap();
+        assert_eq!(division.of_host, [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]);
+        // From racks to spines, the first of which is where fewer racks are, and back.
+        let of: Vec<u16> = division.of_end[20..].to_vec();
+        let to_spines: Vec<u16> = of.iter().step_by(2).copied().collect();
+        assert_eq!(to_spines[..3], to_spines[3..6]);
+        let back: Vec<u16> = of.iter().skip(1).step_by(2).copied().collect();
+        assert_eq!(back, [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(division.window, LeafSpine::FIG9.uplink.delay);
+    }
+
+    #[test]
+    fn a_pod_of_a_fat_tree_stays_together() {
+        let cable = Cable { rate: 10_000_000_000, delay: US };
+        let topology = Graph::new(Graph::fat_tree(4, cable, cable).unwrap()).build().unwrap();
+        let division = Division::new(&topology, 4).unwrap();
+        for part in 0..4 {
+            assert_eq!(division.of_host.iter().filter(|&&of| of == part).count(), 4);
+        }
+        // All but the cables of the 4 switches on top lead to another part, which have one to each pod.
+        let within = topology.trunks.iter().zip(division.of_end[32..].chunks(2)).filter(|(_, ends)| ends[0] == ends[1]).count();
+        assert_eq!(within, 16 + 4);
+    }
+
+    #[test]
+    fn what_cannot_be_divided_is_refused() {
+        let fabric = LeafSpine { racks: 3, hosts_per_rack: 2, spines: 1, ..LeafSpine::FIG9 };
+        let topology = Topology::leaf_spine(&fabric).unwrap();
+        for parts in [0, 4] {
+            let error = Division::new(&topology, parts).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("parts: {parts} are not 1 to 3, ")), "{error}");
+        }
+        let uplink = Cable { delay: 0, ..fabric.uplink };
+        let topology = Topology::leaf_spine(&LeafSpine { uplink, ..fabric }).unwrap();
+        assert!(Division::new(&topology, 2).unwrap_err().to_string().contains("no delay"));
+    }
+}
