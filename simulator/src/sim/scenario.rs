@@ -89,12 +89,15 @@ enum Of {
 }
 
 impl Run {
-    /// Runs about so many events; returns whether there are more. Parts go on on all cores that the process may use.
+    /// Runs about so many events, or in parts eight times as many, for which threads begin and end; returns whether there are more. Parts
+    /// go on on all cores that the process may use.
     pub fn run_some(&mut self, most: u64) -> bool {
         let last = self.stop.unwrap_or(Ps::MAX);
         match &mut self.of {
             Of::One(simulation) => simulation.run_some(last, most),
-            Of::Several(parted) => parted.run_some(last, most, thread::available_parallelism().map_or(1, NonZero::get)),
+            Of::Several(parted) => {
+                parted.run_some(last, most.saturating_mul(8), thread::available_parallelism().map_or(1, NonZero::get))
+            }
         }
     }
 
