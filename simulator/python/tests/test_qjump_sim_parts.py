@@ -24,7 +24,7 @@ def test_one_core_gives_what_all_give() -> None:
         os.sched_setaffinity(0, cores)
     assert whole.counters == alone.counters
     assert np.array_equal(whole.finish, alone.finish)
-    assert whole.ports == () and whole.series is whole.flows is whole.trace is None
+    assert (whole.ports, whole.series, whole.flows, whole.trace) == ((), None, None, None)
 
 
 def test_parts_change_only_which_of_two_goes_first() -> None:
@@ -64,5 +64,5 @@ def test_what_cannot_be(change: dict[str, object], sentence: str) -> None:
 
 
 def test_a_run_in_parts_is_not_watched() -> None:
-    with pytest.raises(ValueError, match="^parts: a run in 2 parts is not watched: watch it in one$"):
+    with pytest.raises(ValueError, match=r"^parts: a run in 2 parts is not watched: watch it in one$"):
         run(SCENARIO, watch=Watch(flows=True))
