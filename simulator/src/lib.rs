@@ -13,6 +13,7 @@
 //!     workload: Workload::of_flows(Flows::List(vec![flow])),
 //!     seed: 1,
 //!     stop: None,
+//!     parts: 1,
 //! };
 //! let outcome = scenario.run()?;
 //! assert_eq!(outcome.flows[0].finish, Some(19_264_000)); // ps

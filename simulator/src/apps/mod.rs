@@ -14,6 +14,7 @@
 //!     workload: Workload::of_apps(vec![App::Ping(ping)]),
 //!     seed: 1,
 //!     stop: None,
+//!     parts: 1,
 //! };
 //! let AppResult::Ping(round_trips) = &scenario.run()?.apps[0] else { unreachable!() };
 //! assert_eq!(round_trips.times, [Some(11_120_000); 3]); // ps: four links of 2.7 us and 80 ns each
