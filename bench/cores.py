@@ -31,7 +31,7 @@ from bench.simulator import DOCUMENT
 from qjump_mn.toolbox import simulator
 
 if TYPE_CHECKING:
-    from qjump_sim import LeafSpine, Outcome
+    from qjump_sim import LeafSpine, Outcome, Watch
 
 FABRICS = ((9, 16, 4, 20_000), (42, 24, 6, 8_000), (250, 40, 10, 2_000))
 """Racks, hosts of each, spines, and microseconds of the trace: the first half, in which the network fills, is
@@ -86,7 +86,8 @@ class Seconds(NamedTuple):
 def measured(fabric: LeafSpine, microseconds: int) -> Seconds:
     """Of a run of so long: web search at load 0.6 with DCTCP; the least of all rounds. On one core and on two
     the outcome has to be the same."""
-    cores = sorted(os.sched_getaffinity(0))[:2]
+    allowed = os.sched_getaffinity(0)
+    cores = sorted(allowed)[:2]
     plan = ((1, cores[:1]), (2, cores[:1]), (2, cores))
     took: list[list[float]] = [[] for _ in plan]
     outcomes = []
@@ -96,30 +97,27 @@ def measured(fabric: LeafSpine, microseconds: int) -> Seconds:
             began = time.perf_counter()
             outcomes.append(ran(fabric, microseconds, parts))
             seconds.append(time.perf_counter() - began)
+    os.sched_setaffinity(0, allowed)
     one, alone, both = outcomes[:3]
     if alone.counters != both.counters or not np.array_equal(alone.finish, both.finish):
         raise SystemExit("two cores gave another outcome than one")
     return Seconds(fabric.racks * fabric.hosts_per_rack, one.counters["hops"], *map(min, took))
 
 
-def ran(fabric: LeafSpine, microseconds: int, parts: int) -> Outcome:
-    """The outcome of a run in so many parts."""
+def ran(fabric: LeafSpine, microseconds: int, parts: int, watch: Watch | None = None) -> Outcome:
+    """The outcome of a run in so many parts: web search at load 0.6 with DCTCP."""
     from qjump_sim import Poisson, Scenario, run, us
-
-    count = fabric.racks * fabric.hosts_per_rack * microseconds // 2000
-    flows = Poisson("search", load=LOAD, count=count)
-    return run(Scenario(fabric, "dctcp", flows, seed=1, stop=us(microseconds), parts=parts))
-
-
-def traced(fabric: LeafSpine, microseconds: int) -> Hops:
-    """What crosses the links of the fabric in the second half of that time: web search at load 0.6 with
-    DCTCP."""
-    from qjump_sim import Poisson, Scenario, Watch, run, us
 
     hosts = fabric.racks * fabric.hosts_per_rack
     flows = Poisson("search", load=LOAD, count=hosts * microseconds // 2000)  # a host begins one in 2.3 ms
-    scenario = Scenario(fabric, "dctcp", flows, seed=1, stop=us(microseconds))
-    outcome = run(scenario, watch=Watch(ports=True, trace="all"))
+    return run(Scenario(fabric, "dctcp", flows, seed=1, stop=us(microseconds), parts=parts), watch=watch)
+
+
+def traced(fabric: LeafSpine, microseconds: int) -> Hops:
+    """What crosses the links of the fabric in the second half of that time."""
+    from qjump_sim import Watch, us
+
+    outcome = ran(fabric, microseconds, 1, Watch(ports=True, trace="all"))
     trace = outcome.trace
     assert trace is not None
     ends = np.array([node(fabric, port.end) for port in outcome.ports])
