@@ -7,12 +7,17 @@ A run ends once the network carries a steady load, another some milliseconds lat
 more is divided by the packet-hops that it has more; of several such pairs, in turn with those of the other
 networks, the least counts. `--write` replaces the table between the two marks in docs/simulator-speed.md.
 Takes ten minutes of a quiet machine.
+
+A large network lies in the caches that processors have in common, so that growth is this machine's in this
+hour as well: neighbours take caches away. The last row tells how far, by reads of memory alone.
 """
 
 from __future__ import annotations
 
+import random
 import sys
 import time
+from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,12 +45,21 @@ SCHEMES = {
     "homa": "Homa",
 }
 LOAD, ROUNDS = 0.5, 3
+READS, MEGABYTES = 1_000_000, (0.1, 16, 48)
+"""How many reads are timed, and of how much memory: what a processor's own cache holds, what a shared one
+does, and what 10,000 hosts take."""
 
 
 def main() -> None:
     """Measure, print and, if asked, write."""
     sys.path.insert(0, str(simulator.package()))
-    rows = [row(title, costs(name)) for name, title in SCHEMES.items()]
+    rings = [ring(int(size * 2**20) // 8) for size in MEGABYTES]
+    rows, rounds = [], []
+    for name, title in SCHEMES.items():
+        rows.append(row(title, costs(name)))
+        rounds.append([reading(of) for of in rings])
+    sizes = ", ".join(f"{size:g}" for size in MEGABYTES)
+    rows.append(row(f"a read that waits for the one before, of {sizes} MB", least(rounds)))
     text = table(rows)
     print(text)
     if sys.argv[1:] == ["--write"]:
@@ -56,7 +70,31 @@ def costs(scheme: str) -> list[float]:
     """Nanoseconds of CPU a packet-hop, by network: the least of all rounds."""
     fabrics = [(fabric_of(racks, hosts, spines), until) for racks, hosts, spines, until in FABRICS]
     rounds = [[cost(scheme, fabric, until) for fabric, until in fabrics] for _ in range(ROUNDS)]
+    return least(rounds)
+
+
+def least(rounds: list[list[float]]) -> list[float]:
+    """By column, of all rounds."""
     return [min(of) for of in zip(*rounds, strict=True)]
+
+
+def ring(places: int) -> array[int]:
+    """Numbers of 8 bytes, each the place of the next, in a circle of all places without order."""
+    order = list(range(places))
+    random.Random(1).shuffle(order)
+    following = array("q", bytes(8 * places))
+    for place, after in zip(order, order[1:] + order[:1], strict=True):
+        following[place] = after
+    return following
+
+
+def reading(following: array[int]) -> float:
+    """Nanoseconds of CPU that a read takes whose place is what the one before has read; with the
+    interpreter's own, which are the same for every size."""
+    place, began = 0, time.process_time()
+    for _ in range(READS):
+        place = following[place]
+    return (time.process_time() - began) * 1e9 / READS
 
 
 def cost(scheme: str, fabric: LeafSpine, until: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
@@ -199,6 +200,17 @@ def test_growth_is_of_what_the_longer_run_has_more(monkeypatch: pytest.MonkeyPat
     assert growth.cost("dctcp", fabric, 12) == 0.5e9 / 2000
     rows = [growth.row("DCTCP", [40.0, 44.4, 60.0])]
     assert growth.table(rows).endswith("| DCTCP | 40 ns | 44 ns | 60 ns | 1.50 |")
+
+
+def test_reads_of_memory_go_through_all_places_once() -> None:
+    following = growth.ring(1000)
+    places = [0]
+    while following[places[-1]] != 0:
+        places.append(following[places[-1]])
+    assert sorted(places) == list(range(1000))
+    steps = [after - before for before, after in itertools.pairwise(places)]
+    assert len(set(steps)) > 500, "no step foretells the next"
+    assert growth.reading(following) > 0
 
 
 @pytest.mark.usefixtures("simulated")

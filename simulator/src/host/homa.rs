@@ -165,7 +165,7 @@ impl Hosts {
         let coming = &mut self.messages.hosts[host].coming;
         if flow.expected() == size {
             if std::mem::take(&mut message.known) {
-                coming.retain(|&other| other != slot);
+                coming.retain(|other| *other != slot);
             }
             flow.receiver.due = Ps::MAX;
             self.say(net, slot, size, DONE);
@@ -240,7 +240,7 @@ impl Hosts {
         let message = &mut self.messages.all[slot as usize];
         if packet.echo == DONE {
             flow.complete();
-            self.messages.hosts[host as usize].out.retain(|&other| other != slot);
+            self.messages.hosts[host as usize].out.retain(|other| *other != slot);
             self.finish(net, slot);
             return;
         }

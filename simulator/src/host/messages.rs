@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What hosts know of messages that their receivers grant.
 
+use smallvec::SmallVec;
+
 use crate::core::fetch::fetch;
 use crate::core::time::Ps;
 
@@ -26,13 +28,16 @@ pub(crate) struct Message {
     pub asks: u32,
 }
 
+/// Slots of some flows. As many as a host mostly has lie in the host, so that they come from memory together with it.
+pub(crate) type Slots = SmallVec<[u32; 12]>;
+
 /// What a host is about.
 #[derive(Debug, Clone, Default)]
 #[repr(align(64))]
 pub(crate) struct Host {
     /// Its messages that are not finished, and those that come to it and are not complete.
-    pub out: Vec<u32>,
-    pub coming: Vec<u32>,
+    pub out: Slots,
+    pub coming: Slots,
     /// When its link will have sent what it was given.
     pub free: Ps,
     /// An event looks again then.
@@ -82,5 +87,16 @@ impl Messages {
     pub fn ready(&self, slot: u32) -> bool {
         let message = &self.all[slot as usize];
         message.next < message.granted || message.again.0 < message.again.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A large network has ten thousand, each looked at for every packet that it has or sends.
+    #[test]
+    fn a_host_has_two_cache_lines() {
+        assert_eq!(size_of::<Host>(), 128);
     }
 }

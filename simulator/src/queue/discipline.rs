@@ -34,9 +34,6 @@ impl Discipline {
     /// Of a link that takes so long for a byte.
     pub fn new(queue: &Queue, ps_per_byte: u32) -> Self {
         match *queue {
-            Queue::DropTail(_) | Queue::Marking { .. } | Queue::Threshold { .. } | Queue::Red(_) | Queue::Pie(_) => {
-                Discipline::Fifo(Fifo::default())
-            }
             Queue::CoDel(codel) => Discipline::CoDel(Fifo::default(), Controller::new(&codel)),
             Queue::Priority { limit } => Discipline::Priority(Bands::new(limit)),
             Queue::PFabric { limit } => Discipline::PFabric(Remaining::new(limit)),
@@ -48,6 +45,8 @@ impl Discipline {
             Queue::Wfq(wfq) => Discipline::Fair(Box::new(Fair::new(&wfq, ps_per_byte))),
             Queue::TimeAware(gates) => Discipline::Timed(Box::new(Timed::new(&gates, ps_per_byte))),
             Queue::DualPi2(dual) => Discipline::Dual(Box::new(Dual::new(&dual))),
+            // What a gate alone decides waits in the order in which it came.
+            _ => Discipline::Fifo(Fifo::default()),
         }
     }
 
