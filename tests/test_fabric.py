@@ -24,7 +24,7 @@ def fabric(**changes: Any) -> Network:
     spec = loading.topology("fabric144")
     assert spec.fabric is not None
     spec = msgspec.structs.replace(spec, fabric=msgspec.structs.replace(spec.fabric, **changes))
-    return resolve_network("fabric144", spec, spec.link)
+    return resolve_network("fabric144", spec, "mine", spec.link)
 
 
 def test_fabric144_is_the_published_one() -> None:
@@ -126,21 +126,23 @@ def test_a_fabric_has_no_tree_beside_it() -> None:
     beside = FabricSpec(racks=2, hosts_per_rack=2, spines=1)
     spec = msgspec.structs.replace(loading.topology("single"), fabric=beside)
     with pytest.raises(UsageError, match="both a fabric and switches"):
-        resolve_network("single", spec, spec.link)
+        resolve_network("single", spec, "mine", spec.link)
 
 
 @pytest.mark.parametrize("end", ["link", "trunk"])
 def test_what_only_the_simulator_has_is_refused_by_the_emulation(end: str) -> None:
     with pytest.raises(UsageError, match="a fabric is for the simulator"):
-        check_emulated(fabric())
+        check_emulated("mine", fabric())
     tree = msgspec.structs.replace(fabric(), fabric=None)
     allowed = msgspec.structs.replace(tree.link, rate_bps=10**10)
-    check_emulated(msgspec.structs.replace(tree, link=allowed, trunk=allowed))
+    check_emulated("mine", msgspec.structs.replace(tree, link=allowed, trunk=allowed))
     fast = msgspec.structs.replace(allowed, rate_bps=2 * 10**10)
     with pytest.raises(
         UsageError, match="a link rate of 20Gbit is out of range for the emulation: use at most 10Gbit"
     ):
-        check_emulated(msgspec.structs.replace(tree, **{"link": allowed, "trunk": allowed, end: fast}))
+        check_emulated(
+            "mine", msgspec.structs.replace(tree, **{"link": allowed, "trunk": allowed, end: fast})
+        )
 
 
 def test_a_simulated_scheme_does_not_run_in_the_guest() -> None:

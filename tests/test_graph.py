@@ -18,7 +18,7 @@ from qjump_mn.report.network.use import Use
 
 def network(**changes: Any) -> Network:
     spec = msgspec.structs.replace(loading.topology("fabric144"), fabric=None, **changes)
-    return resolve_network("mine", spec, spec.link)
+    return resolve_network("mine", spec, "mine", spec.link)
 
 
 def fat_tree(ports: int) -> Network:
@@ -94,4 +94,4 @@ def test_the_emulation_has_trees_that_work() -> None:
     )
     for found in (fat_tree(4), network(switches=HOSTS, cables=DIAMOND), failing):
         with pytest.raises(UsageError, match="loops and failing cables are for the simulator"):
-            check_emulated(found)
+            check_emulated("mine", found)

@@ -37,7 +37,7 @@ def test_every_preset_of_every_experiment_resolves(name: str) -> None:
 @pytest.mark.parametrize("name", loading.names("topologies"))
 def test_every_topology_resolves(name: str) -> None:
     spec = loading.topology(name)
-    network = resolve_network(name, spec, spec.link)
+    network = resolve_network(name, spec, "mine", spec.link)
     assert network.path(network.hosts[0], network.hosts[-1])[0][0] == network.hosts[0]
 
 
@@ -293,7 +293,7 @@ def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(
 def test_a_topology_that_is_no_tree_is_refused(switches: dict[str, list[str]], sentence: str) -> None:
     spec = msgspec.structs.replace(loading.topology("single"), switches=switches)
     with pytest.raises(UsageError, match=sentence):
-        resolve_network("odd", spec, spec.link)
+        resolve_network("odd", spec, "mine", spec.link)
 
 
 @given(st.sampled_from([units.Rate, units.Duration, units.Size]), st.integers(0, 10**12))

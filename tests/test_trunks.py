@@ -111,8 +111,10 @@ def test_pauses_need_room_for_what_every_link_holds() -> None:
         ("link.trunk_rate=1bit", "link.trunk_rate = 1bit is out of range: use 100kbit to 400Gbit"),
         ("link.trunk_buffer=1000B", "link.trunk_buffer = 1000B holds no full-size frame: use at least 1522B"),
         ("link.trunk_delay=2s", "link.trunk_delay = 2s is out of range: use at most 1s"),
+        ("schemes.none.link.rate=1bit", "experiment 'fig3a': arms.[a-z_]+: link.rate = 1bit is out of range"),
     ],
 )
 def test_links_that_cannot_be_are_refused(setting: str, sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence):
+    with pytest.raises(UsageError, match=sentence) as refused:
         fig3a(setting)
+    assert str(refused.value).startswith("experiment 'fig3a': ")

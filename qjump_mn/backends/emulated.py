@@ -18,16 +18,17 @@ LEAST_DURATION_NS = 100_000_000
 def check(plan: Plan) -> None:
     """Raise :class:`UsageError` for what only the simulator has, and where two programs of an arm would write
     one file."""
-    check_emulated(plan.network)
+    experiment = f"experiment {plan.experiment!r}"
+    check_emulated(experiment, plan.network)
     least_ns = max(LEAST_DURATION_NS // arm.dilation for arm in plan.arms_run)
     if plan.duration_ns < least_ns:
         raise UsageError(
-            f"experiment {plan.experiment!r}: a duration of {plan.duration_ns / 1e6:g} ms is out of range "
+            f"{experiment}: a duration of {plan.duration_ns / 1e6:g} ms is out of range "
             f"for the emulation: use {least_ns / 1e6:g}ms and more"
         )
     for trial in plan.trials()[: len(plan.arms_run)]:  # another seed writes the same files
-        where = f"experiment {plan.experiment!r}: arms.{trial.arm.name}"
-        check_emulated(trial.network)
+        where = f"{experiment}: arms.{trial.arm.name}"
+        check_emulated(where, trial.network)
         if trial.arm.scheme.only_simulated:
             raise UsageError(
                 f"{where}: scheme {trial.arm.scheme.name!r} is for the simulator: use --backend simulator"

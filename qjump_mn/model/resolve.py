@@ -24,8 +24,8 @@ NUMBER = r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)"
 """A value of a sweep that is one, with its unit."""
 
 Flows = tuple[Flow, ...]
-Networks = Callable[[str, LinkSpec], Network]
-"""The network of a topology's name and its links."""
+Networks = Callable[[str, str, LinkSpec], Network]
+"""The network of a topology's name and its links, which come from a place in the experiment."""
 
 BLIND = (
     "Where a scheme has queues of its own at switch ports there is no tap: a port does not know when a frame "
@@ -80,7 +80,7 @@ def plan(
         raise UsageError(f"{where} has no arms: give it at least one")
     filenames.check(where, name, *spec.arms, *spec.workloads)
     networks = _networks(perturbation.nothing)
-    network = networks(spec.topology, spec.link)
+    network = networks(where, spec.topology, spec.link)
     arms = tuple(_arms(where, spec, networks, remarks, points))
     _check_compare(where, spec)
     _check_figure(where, spec, arms)
@@ -100,7 +100,7 @@ def plan(
 
     def varied(change: perturbation.Change) -> perturbation.Varied:
         changed = tuple(_arms(where, spec, _networks(change), [], points))
-        own = _networks(change)(spec.topology, spec.link)
+        own = _networks(change)(where, spec.topology, spec.link)
         constants = known.constants(own, changed, spec.figure.workload, backend)
         return perturbation.Varied(tuple(itertools.compress(changed, is_run)), constants)
 
@@ -142,8 +142,9 @@ def plan(
 
 
 def _networks(change: perturbation.Change) -> Networks:
-    def network(topology: str, link: LinkSpec) -> Network:
-        return resolve_network(topology, *change(loading.topology(topology), link))
+    def network(place: str, topology: str, link: LinkSpec) -> Network:
+        spec, link = change(loading.topology(topology), link)
+        return resolve_network(topology, spec, place, link)
 
     return network
 
@@ -152,7 +153,7 @@ def _arms(
     where: str, spec: ExperimentSpec, networks: Networks, remarks: list[str], points: loading.Points
 ) -> Iterator[ArmPlan]:
     """Every arm; a series is one for each value of its sweep, of which those with ``points`` have names."""
-    network = networks(spec.topology, spec.link)
+    network = networks(where, spec.topology, spec.link)
     flows = _all_flows(where, spec, network)
     for key, arm in spec.arms.items():
         if arm.sweep is None:
@@ -177,7 +178,7 @@ def _arms(
             changed = loading.varied(spec, changes, f"{place}.points.{value}" if named else place)
             one = msgspec.structs.replace(arm, label=f"{arm.label}, {value}")
             same = (changed.topology, changed.link) == (spec.topology, spec.link)
-            here = network if same else networks(changed.topology, changed.link)
+            here = network if same else networks(place, changed.topology, changed.link)
             made = _arm(
                 where,
                 f"{key}_{re.sub(r'[^A-Za-z0-9]', '_', str(value))}",
@@ -300,7 +301,7 @@ def _arm(
     if spec.link is not None:
         link = spec.link.over(link)
     if link != experiment.link:
-        network = networks(experiment.topology, link)
+        network = networks(where, experiment.topology, link)
     dilated = _dilated(where, experiment.clock, network, remarks)
     workloads = tuple(
         _workload(key, flows[key], experiment, scheme.levels, window).on_clock(dilated or 1)

@@ -15,14 +15,12 @@ from qjump_mn.model.units import Duration, Rate
 MOST_FABRIC_HOSTS = 131_072
 """Names and tables of each are kept; the simulator itself numbers more."""
 
-_LINKS = "this network"
-"""In sentences about links, which no topology's file has."""
 
-
-def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
+def resolve_network(name: str, spec: TopologySpec, place: str, link: LinkSpec) -> Network:
     """Check ``spec`` and make it plain; raise :class:`UsageError` naming the file's entry that is wrong.
 
-    What only the emulation cannot do is for :func:`check_emulated`.
+    ``place``: whose ``link`` it is, which no topology's file has: the experiment's, an arm's. What only the
+    emulation cannot do is for :func:`check_emulated`.
     """
     where = f"topology {name!r}"
     if not 1 <= spec.vlan <= 4094:
@@ -30,8 +28,8 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
     if not 576 <= spec.mtu <= 9000:
         raise UsageError(f"{where}: mtu {spec.mtu} is out of range: use 576B to 9000B")
     edge, trunk = _links(link, int(spec.mtu))
-    _check_link("", edge)
-    _check_link("trunk_", trunk)
+    _check_link(place, "", edge)
+    _check_link(place, "trunk_", trunk)
     edges, cables = _joined(where, spec)
     network = Network(
         topology=name,
@@ -45,19 +43,19 @@ def resolve_network(name: str, spec: TopologySpec, link: LinkSpec) -> Network:
         cables=cables,
         failures=_failures(where, spec, edges, cables),
     )
-    network = msgspec.structs.replace(network, jittery=_jittery(where, link, network.hosts))
+    network = msgspec.structs.replace(network, jittery=_jittery(place, link, network.hosts))
     for points in {points for _, points in network.jittery}:
-        _check_link("", msgspec.structs.replace(edge, host_jitter=points))
+        _check_link(place, "", msgspec.structs.replace(edge, host_jitter=points))
     if spec.fabric is not None:
         _check_fabric(where, spec.fabric)
     if len(network.hosts) < 2:
         raise UsageError(f"{where}: {len(network.hosts)} hosts make no network: give at least two")
-    _check_flow_control(where, network)
+    _check_flow_control(place, network)
     return network
 
 
-def check_emulated(network: Network) -> None:
-    """Raise :class:`UsageError` for a network that only the simulator can have."""
+def check_emulated(place: str, network: Network) -> None:
+    """Raise :class:`UsageError` for a network that only the simulator can have; ``place``: whose it is."""
     where = f"topology {network.topology!r}"
     if network.fabric is not None:
         raise UsageError(
@@ -72,7 +70,7 @@ def check_emulated(network: Network) -> None:
     fastest = Rate(max(network.link.rate_bps, network.trunk.rate_bps))
     if fastest > 10**10:
         raise UsageError(
-            f"{_LINKS}: a link rate of {fastest} is out of range for the emulation: use at most 10Gbit"
+            f"{place}: a link rate of {fastest} is out of range for the emulation: use at most 10Gbit"
         )
     if len(network.hosts) > 250:
         raise UsageError(
@@ -169,10 +167,9 @@ def _links(spec: LinkSpec, mtu_bytes: int) -> tuple[Link, Link]:
     return edge, trunk
 
 
-def _check_link(prefix: str, link: Link) -> None:
+def _check_link(where: str, prefix: str, link: Link) -> None:
     """Raise :class:`UsageError` for a link that cannot be, naming its settings, which begin with ``prefix``:
     they may come from an experiment, a scheme, an arm or the command line."""
-    where = _LINKS
     full = theory.frame_bytes(link.mtu_bytes)
     if not 10**5 <= link.rate_bps <= FASTEST_BPS:
         wrong = f"link.{prefix}rate = {Rate(link.rate_bps)}"
