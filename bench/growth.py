@@ -4,20 +4,24 @@
     python bench/growth.py [--write]
 
 A run ends once the network carries a steady load, another some milliseconds later. What the second takes
-more is divided by the packet-hops that it has more; of several such pairs, in turn with those of the other
-networks, the least counts. `--write` replaces the table between the two marks in docs/simulator-speed.md.
-Takes ten minutes of a quiet machine.
+more is divided by the packet-hops that it has more. Each counts with the least of several rounds of all
+schemes and networks, not with its partner's round: else a slow first run would make the difference small.
+`--write` replaces the table between the two marks in docs/simulator-speed.md. Takes twenty minutes of
+a quiet machine.
 
 A large network lies in the caches that processors have in common, so that growth is this machine's in this
-hour as well: neighbours take caches away. The last row tells how far, by reads of memory alone.
+hour as well: neighbours take caches away, for seconds or hours. The last row tells how far, by reads of
+memory alone.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 import time
 from array import array
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,38 +48,44 @@ SCHEMES = {
     "swift": "Swift",
     "homa": "Homa",
 }
-LOAD, ROUNDS = 0.5, 3
+LOAD, ROUNDS = 0.5, 6
 READS, MEGABYTES = 1_000_000, (0.1, 16, 48)
 """How many reads are timed, and of how much memory: what a processor's own cache holds, what a shared one
 does, and what 10,000 hosts take."""
 
 
+@dataclass
+class Run:
+    """The least CPU seconds of all rounds, and the packet-hops of each."""
+
+    seconds: float = math.inf
+    hops: int = 0
+
+    def took(self, seconds: float, hops: int) -> None:
+        """Another round."""
+        self.seconds, self.hops = min(self.seconds, seconds), hops
+
+
 def main() -> None:
     """Measure, print and, if asked, write."""
     sys.path.insert(0, str(simulator.package()))
+    fabrics = [(fabric_of(racks, hosts, spines), until) for racks, hosts, spines, until in FABRICS]
     rings = [ring(int(size * 2**20) // 8) for size in MEGABYTES]
-    rows, rounds = [], []
-    for name, title in SCHEMES.items():
-        rows.append(row(title, costs(name)))
-        rounds.append([reading(of) for of in rings])
+    runs = {name: [[Run(), Run()] for _ in fabrics] for name in SCHEMES}
+    reads = [math.inf for _ in rings]
+    for _ in range(ROUNDS):
+        for name, of in runs.items():
+            for (fabric, until), (early, late) in zip(fabrics, of, strict=True):
+                early.took(*timed(name, fabric, until, STEADY))
+                late.took(*timed(name, fabric, until, until))
+            reads = [min(least, reading(each)) for least, each in zip(reads, rings, strict=True)]
+    rows = [row(SCHEMES[name], [cost(*pair) for pair in of]) for name, of in runs.items()]
     sizes = ", ".join(f"{size:g}" for size in MEGABYTES)
-    rows.append(row(f"a read that waits for the one before, of {sizes} MB", least(rounds)))
+    rows.append(row(f"a read that waits for the one before, of {sizes} MB", reads))
     text = table(rows)
     print(text)
     if sys.argv[1:] == ["--write"]:
         marks.write(DOCUMENT, "growth", text)
-
-
-def costs(scheme: str) -> list[float]:
-    """Nanoseconds of CPU a packet-hop, by network: the least of all rounds."""
-    fabrics = [(fabric_of(racks, hosts, spines), until) for racks, hosts, spines, until in FABRICS]
-    rounds = [[cost(scheme, fabric, until) for fabric, until in fabrics] for _ in range(ROUNDS)]
-    return least(rounds)
-
-
-def least(rounds: list[list[float]]) -> list[float]:
-    """By column, of all rounds."""
-    return [min(of) for of in zip(*rounds, strict=True)]
 
 
 def ring(places: int) -> array[int]:
@@ -97,10 +107,9 @@ def reading(following: array[int]) -> float:
     return (time.process_time() - began) * 1e9 / READS
 
 
-def cost(scheme: str, fabric: LeafSpine, until: int) -> float:
-    """Of one pair of runs, the second of which ends after so many milliseconds."""
-    (early, before), (late, after) = (timed(scheme, fabric, until, stop) for stop in (STEADY, until))
-    return (late - early) * 1e9 / (after - before)
+def cost(early: Run, late: Run) -> float:
+    """Nanoseconds of CPU a packet-hop, of those that only the later one has."""
+    return (late.seconds - early.seconds) * 1e9 / (late.hops - early.hops)
 
 
 def timed(scheme: str, fabric: LeafSpine, until: int, stop: int) -> tuple[float, int]:
