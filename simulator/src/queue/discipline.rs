@@ -46,7 +46,10 @@ impl Discipline {
             Queue::TimeAware(gates) => Discipline::Timed(Box::new(Timed::new(&gates, ps_per_byte))),
             Queue::DualPi2(dual) => Discipline::Dual(Box::new(Dual::new(&dual))),
             // What a gate alone decides waits in the order in which it came.
-            _ => Discipline::Fifo(Fifo::default()),
+            _ => {
+                assert!(queue.is_known_at_arrival(), "{queue:?} has no discipline");
+                Discipline::Fifo(Fifo::default())
+            }
         }
     }
 
