@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import subprocess
@@ -351,9 +352,37 @@ def test_published_medians_need_no_arm_of_their_name(manifest: Manifest) -> None
     panel.set_xlim(0, 1000)
     found = behind.of(plan)
     assert found is not None
-    marks.draw_published([panel], found)
+    marks.draw_published([panel], found, [])
     bars = panel.get_lines()[::2]  # behind each is the dot of the median
     assert bars and {bar.get_color() for bar in bars} == {style.sheet().grey}
+
+
+def test_a_published_name_keeps_clear_of_the_curves(manifest: Manifest) -> None:
+    found = behind.of(manifest.plan)
+    assert found is not None
+    entry, (low, high) = next(value for value in found.values.items() if value[0].endswith(".p50_ms"))
+    alone = dataclasses.replace(found, values={entry: (low, high)})
+
+    def side(*shares: float) -> str:
+        """Where the name stands with curves so far from the mark, in parts of the axis."""
+        panel = matplotlib.figure.Figure().subplots()
+        panel.set_xlim(low - 500, high + 500)
+        arm = manifest.plan.arms[0]
+        reach = high - low + 1000
+        values = [np.array([(high if share > 0 else low) + share * reach]) for share in shares]
+        look = style.looks(manifest.plan)[arm.name]
+        lines = [curves.Curve(arm, arm.workloads[0], (1,), (each,), (1,), look, "ms") for each in values]
+        marks.draw_published([panel], alone, lines)
+        (name,) = panel.texts
+        return name.get_horizontalalignment()
+
+    assert [side(), side(0.1), side(-0.1), side(0.1, -0.1), side(0.4)] == [
+        "left",
+        "right",
+        "left",
+        "left",
+        "left",
+    ]
 
 
 def test_every_experiment_has_a_figure_and_published_values() -> None:

@@ -125,7 +125,7 @@ def _main(
     _fractions(left)
     draw_references(left, lines, height=0.60)
     if published:
-        draw_published(panels, published)
+        draw_published(panels, published, curves)
         draw_outside(panels[-1], parts, curves, unit)
     left.set_title(
         ("a  " if detail else "")
@@ -170,7 +170,7 @@ def _tail(
     for index, curve in enumerate(curves):
         draw_curve(panel, curve, index)
     _percents(panel)
-    draw_published([panel], published)
+    draw_published([panel], published, curves)
 
 
 def _published(published: Behind, curves: list[Curve], parts: tuple[Range, ...]) -> str:

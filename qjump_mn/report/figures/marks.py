@@ -21,10 +21,13 @@ QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99}
 TOP = 0.8
 """Above it a mark's name stands below the mark."""
 
+REACH = 0.3
+"""How far a mark's name beside it reaches, of the axis."""
 
-def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind) -> None:
+
+def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind, curves: Sequence[Curve]) -> None:
     """The published quantiles of the figure's workload as hollow dots, on the one of ``panels`` where each
-    falls, and as bands behind the curves, in the colours of their arms; all share a vertical axis."""
+    falls, and as bands behind the ``curves``, in the colours of their arms; all share a vertical axis."""
     looks = style.looks(behind.plan)
     name = "published" if behind.scale == 1 else "published, scaled"
     for entry, (low, high) in behind.values.items():
@@ -33,12 +36,21 @@ def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind) -> No
             continue
         look = looks.get(arm)  # somebody's experiment may name its arms otherwise
         colour = look.colour if look else style.sheet().grey
-        _quantile(panels, (low, high), QUANTILES[measure], colour, name, wording.unit(behind.plan))
+        share = QUANTILES[measure]
+        drawn = [float(np.quantile(curve.pooled, share)) for curve in curves if len(curve.pooled)]
+        _quantile(panels, (low, high), share, drawn, colour, name, wording.unit(behind.plan))
 
 
 def _quantile(
-    panels: Sequence[matplotlib.axes.Axes], xs: Range, share: float, colour: str, name: str, unit: str
+    panels: Sequence[matplotlib.axes.Axes],
+    xs: Range,
+    share: float,
+    drawn: Sequence[float],
+    colour: str,
+    name: str,
+    unit: str,
 ) -> None:
+    """``drawn``: where the curves are at this height, which the name keeps clear of if it can."""
     bottom, top = panels[0].get_ylim()
     if not bottom <= share <= top:
         return
@@ -51,12 +63,18 @@ def _quantile(
                 panel.axvspan(*xs, color=colour, linewidth=0, alpha=0.13, zorder=0)
             ends = sorted(set(xs))
             panel.plot(ends, [share] * len(ends), linestyle="-", color=colour, **style.HOLLOW, zorder=5)
+            below = (share - bottom) / (top - bottom) >= TOP
+            reach = REACH * (most - least)
+            before = not below and (
+                any(xs[1] < at < xs[1] + reach for at in drawn)
+                and not any(xs[0] - reach < at < xs[0] for at in drawn)
+            )
             panel.annotate(
                 name.replace(", ", ",\n"),
-                (xs[1], share),
-                xytext=(8, -2) if (share - bottom) / (top - bottom) < TOP else (3, -11),
+                (xs[0] if before else xs[1], share),
+                xytext=(3, -11) if below else (-8 if before else 8, -2),
                 textcoords="offset points",
-                ha="left",
+                ha="right" if before else "left",
                 va="center",
                 fontsize=7,
                 color=colour,
