@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import ast
+import threading
+
+PARSING = threading.Lock()
+"""Held while something is parsed: of two threads in `ast.parse` at once Python 3.11 may end one with a
+SystemError, if it collects garbage meanwhile (CPython's issue 106905)."""
 
 _LATER_FIELDS = ("type_params", "is_lazy")
 """Of the syntax of Python 3.12 and 3.15."""
@@ -10,7 +15,9 @@ _LATER_FIELDS = ("type_params", "is_lazy")
 
 def dump(source: bytes) -> str:
     """The program as text, without comments and line breaks. Raises SyntaxError for what is none."""
-    return _dump(ast.parse(source))
+    with PARSING:
+        program = ast.parse(source)
+    return _dump(program)
 
 
 def _dump(node: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -195,6 +197,21 @@ def test_a_disk_that_fills_up_is_one_sentence(tiny: Path, monkeypatch: pytest.Mo
     with pytest.raises(MachineError, match=r"no room for the kind: .* has 0 MiB"):
         cache.artefact("kind", "hash", big)
     assert not list(tiny.glob("kind/*.tmp-*"))
+
+
+def test_several_threads_take_hashes_of_code_at_once() -> None:
+    """While garbage is collected others go on: there Python 3.11's parser takes one for another."""
+
+    def wait(*_: object) -> None:
+        time.sleep(0.0005)
+
+    gc.callbacks.append(wait)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            hashes = list(pool.map(cache.hash_of_code, 20 * [Path(cache.__file__)]))
+    finally:
+        gc.callbacks.remove(wait)
+    assert len(hashes) == 20 and len(set(hashes)) == 1
 
 
 def test_code_has_the_same_hash_under_every_python(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 import qjump_mn
-from qjump_mn import cache, extensions, remembered
+from qjump_mn import cache, extensions, remembered, syntax
 from qjump_mn.errors import UsageError
 from qjump_mn.programs import registry, users
 from qjump_mn.remembered import Kind
@@ -78,7 +78,9 @@ def _imported(path: Path) -> Iterator[str]:
     """The names that a module's import statements have, wherever they stand; of what only a type checker
     reads too."""
     package = (PACKAGE.name, *path.parent.relative_to(PACKAGE).parts)
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    with syntax.PARSING:
+        module = ast.parse(path.read_bytes())
+    for node in ast.walk(module):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from qjump_mn import syntax
 from qjump_mn.errors import UsageError
 
 Kind = Literal["number", "truth"]
@@ -146,7 +147,7 @@ class _Source:
             if not (character.isalnum() or character == " " or character in _PUNCTUATION):
                 raise self._at(index, f"{character!r} is not for expressions: {ALLOWED}")
         try:
-            with warnings.catch_warnings():
+            with syntax.PARSING, warnings.catch_warnings():
                 warnings.simplefilter(
                     "ignore"
                 )  # "1or 2": Python's advice is not for users of an experiment file
