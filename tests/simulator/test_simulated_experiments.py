@@ -155,8 +155,9 @@ def _trials(pid: int) -> list[int]:
     trials = []
     for child in _children(pid):
         with suppress(OSError):
-            *_, last, _ = Path(f"/proc/{child}/cmdline").read_text().split("\0")
-            trials += [child] if last != "qjump_mn.simulation" else []
+            # One that has just begun, or ended, has no words.
+            words = Path(f"/proc/{child}/cmdline").read_text().split("\0")[:-1]
+            trials += [child] if words and words[-1] != "qjump_mn.simulation" else []
     return trials
 
 
