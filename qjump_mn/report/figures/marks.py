@@ -29,6 +29,7 @@ def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind, curve
     """The published quantiles of the figure's workload as hollow dots, on the one of ``panels`` where each
     falls, and as bands behind the ``curves``, in the colours of their arms; all share a vertical axis."""
     looks = style.looks(behind.plan)
+    functions = [style.cdf(curve.pooled, sum(curve.sent)) for curve in curves]
     name = "published" if behind.scale == 1 else "published, scaled"
     for entry, (low, high) in behind.values.items():
         arm, workload, measure = entry.split(".")
@@ -37,7 +38,7 @@ def draw_published(panels: Sequence[matplotlib.axes.Axes], behind: Behind, curve
         look = looks.get(arm)  # somebody's experiment may name its arms otherwise
         colour = look.colour if look else style.sheet().grey
         share = QUANTILES[measure]
-        drawn = [float(np.quantile(curve.pooled, share)) for curve in curves if len(curve.pooled)]
+        drawn = [float(x[at]) for x, y in functions if (at := int(np.searchsorted(y, share))) < len(x)]
         _quantile(panels, (low, high), share, drawn, colour, name, wording.unit(behind.plan))
 
 
