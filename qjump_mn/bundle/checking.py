@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from qjump_mn import scratch, session, verification
+from qjump_mn import provenance, scratch, verification
 from qjump_mn.bundle import archive, assignment
 from qjump_mn.errors import BEGINS, InvalidRunError, LostError, UsageError
 from qjump_mn.judging import judging
@@ -137,7 +137,7 @@ def _written_alike(
     theirs: dict[str, list[str]], ours: dict[str, list[str]], told: Manifest, out: Console
 ) -> int:
     """Compare the report and the tables of figures with those that are written anew."""
-    if told.git != session.git():
+    if told.git != provenance.git():
         out.print("report: not compared, for another version of qjump-mn wrote it: read yours", markup=False)
         return 0
     problems = []
