@@ -38,6 +38,8 @@ def copy(folder: Path, lock: str | None = None) -> Path:
         "cached_files.py",
         "syntax.py",
         "environment.py",
+        "heartbeat.py",
+        "launcher.py",
         "installation.py",
         "wheels.py",
         "executor/__init__.py",

@@ -163,38 +163,12 @@ def test_root_leaves_nothing_of_its_own_in_a_users_checkout(bare: str, tmp_path:
     }  # so that the user can remove what lies in them
 
 
-def test_the_launcher_starts_this_checkout_from_anywhere(
-    bare: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checkout, launcher = checkouts.copy(tmp_path / "it's a check-out"), tmp_path / "bin" / "qjump-mn"
-    monkeypatch.setattr(environment, "CHECKOUT", checkout)
-    environment.link(launcher)
-    variables = {"PATH": "/usr/bin:/bin", "QJUMP_MN_CACHE": str(checkouts.warm_cache(tmp_path / "cache"))}
-    done = subprocess.run(
-        [launcher, "list", "a b"], cwd="/", env=variables, capture_output=True, text=True, check=False
-    )
-    assert checkouts.said(done.stdout)["argv"] == ["list", "a b"]
-    assert checkouts.said(done.stdout)["path"][0] == str(checkout)
-    checkout.rename(tmp_path / "moved")
-    done = subprocess.run([launcher], cwd="/", env=variables, capture_output=True, text=True, check=False)
-    assert done.returncode == 3
-    assert "is gone: run the bootstrap of another checkout" in done.stderr
-
-
-def test_the_last_checkout_has_the_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    launcher = tmp_path / "qjump-mn"
-    for name in ("one", "two", "two"):
-        monkeypatch.setattr(environment, "CHECKOUT", tmp_path / name)
-        environment.link(launcher)
-    assert f"PYTHONPATH={tmp_path}/two exec" in launcher.read_text()
-    assert os.access(launcher, os.X_OK)
-    assert list(tmp_path.iterdir()) == [launcher]
-
-
 def test_the_manual_page_is_where_man_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "share/man/man1/qjump-mn.1"
     for name in ("one", "two"):
         (tmp_path / name / "docs").mkdir(parents=True)
+        (tmp_path / name / "qjump_mn").mkdir()
+        (tmp_path / name / "qjump_mn/launcher.py").write_text("")
         (tmp_path / name / "docs/qjump-mn.1").write_text(name)
         monkeypatch.setattr(environment, "CHECKOUT", tmp_path / name)
         environment.link(tmp_path / "bin/qjump-mn")

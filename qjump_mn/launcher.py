@@ -1,0 +1,119 @@
+"""The `qjump-mn` command of this machine: start the checkout that the current folder is in, else the one that
+it was installed from.
+
+bootstrap copies this file into the system's path, with the checkout and the Python to use written in front of
+its last lines. It decides whose code runs, as root too, so it imports nothing of a checkout before it has
+checked who may write there. Standard library only, in syntax that older Pythons can read.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import sys
+from collections.abc import Iterator
+from typing import NoReturn
+
+EXIT_MACHINE = 3
+CODE = ("qjump_mn", "native", "simulator", "kmod-clock", "kmod-patches")
+"""The folders of a checkout with code that runs, or is compiled, on this machine."""
+BUILT = ("target", "build")
+"""Folders in them that cargo and make leave; nothing is run from there."""
+
+
+def checkout_of(folder: str) -> str:
+    """The checkout that ``folder`` is in; "" if it is in none."""
+    while True:
+        if all(os.path.isfile(os.path.join(folder, name)) for name in ("bootstrap", "qjump_mn/run.py")):
+            return folder
+        if folder == os.path.dirname(folder):
+            return ""
+        folder = os.path.dirname(folder)
+
+
+def trusted_users() -> set[int]:
+    """Whose code this process may run: root's, its own user's and, under sudo, that of the user who called
+    it."""
+    caller = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    return {0, os.geteuid(), *([int(caller)] if caller.isdigit() else [])}
+
+
+def distrust(checkout: str) -> str:
+    """Which file lets somebody else change what the checkout runs, and why; "" if none does."""
+    users = trusted_users()
+    for path in _paths(os.path.realpath(checkout)):
+        try:
+            status = os.stat(path) if os.path.exists(path) else os.lstat(path)
+        except OSError as error:
+            return f"{path} cannot be checked ({error.strerror})"
+        if stat.S_ISLNK(status.st_mode):
+            continue  # it leads nowhere
+        if status.st_uid not in users:
+            return f"{path} belongs to another user"
+        if status.st_mode & stat.S_ISVTX:
+            continue  # in a sticky folder, such as /tmp, nobody can replace what is somebody else's
+        if status.st_mode & stat.S_IWOTH:
+            return f"{path} can be written by every user"
+        if status.st_mode & stat.S_IWGRP and not _is_private(status):
+            return f"{path} can be written by its group"
+    return ""
+
+
+def _paths(checkout: str) -> Iterator[str]:
+    """The folders above the checkout, the checkout, and all of its code."""
+    parent = checkout
+    while parent != os.path.dirname(parent):
+        parent = os.path.dirname(parent)
+        yield parent
+    yield checkout
+    yield from (os.path.join(checkout, name) for name in ("bootstrap", "requirements.lock"))
+    for name in CODE:
+        for folder, folders, files in os.walk(os.path.join(checkout, name)):
+            yield folder
+            folders[:] = [below for below in folders if below not in BUILT]
+            yield from (os.path.join(folder, file) for file in files)
+
+
+def _is_private(status: os.stat_result) -> bool:
+    """Whether the group is root's, or the one that Debian and Ubuntu make for the owner alone, with the
+    owner's name."""
+    import grp
+    import pwd
+
+    if status.st_gid == 0:
+        return True
+    try:
+        owner, group = pwd.getpwuid(status.st_uid), grp.getgrgid(status.st_gid)
+    except KeyError:
+        return False
+    return owner.pw_name == group.gr_name and set(group.gr_mem) <= {owner.pw_name}
+
+
+def launch(installed_from: str, python: str) -> NoReturn:
+    """Start the command line of the right checkout in place of this process; end with exit code 3 where there
+    is none, or one that may not be trusted."""
+    try:
+        here = checkout_of(os.getcwd())
+    except FileNotFoundError:  # the current folder was removed
+        here = ""
+    checkout = here or installed_from
+    if ":" in checkout:
+        _end(f"{checkout} has a colon in its path, which separates folders in PYTHONPATH: move the checkout")
+    if not os.path.isfile(os.path.join(checkout, "qjump_mn/run.py")):
+        _end(f"{checkout} is gone: run the bootstrap of another checkout")
+    # An ordinary user may use the checkout that root has installed, whoever it belongs to.
+    if os.geteuid() == 0 or checkout != installed_from:
+        reason = distrust(checkout)
+        if reason:
+            who = "as root, " if os.geteuid() == 0 else ""
+            _end(f"{who}the checkout {checkout} is not run: {reason}; chown it, or chmod go-w, first")
+    if not os.access(python, os.X_OK):
+        _end(f"{python} is gone: run  {shlex.quote(os.path.join(checkout, 'bootstrap'))}")
+    os.environ["PYTHONPATH"] = checkout
+    os.execv(python, [python, "-P", "-m", "qjump_mn.run", *sys.argv[1:]])
+
+
+def _end(sentence: str) -> NoReturn:
+    sys.stderr.write(f"qjump-mn: {sentence}\n")
+    raise SystemExit(EXIT_MACHINE)
