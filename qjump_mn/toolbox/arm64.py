@@ -67,7 +67,7 @@ def simulator_package(progress: Callable[[str], None] = lambda line: None) -> Pa
 def recipe() -> Recipe:
     """How the simulator is built, of the same sources."""
     same = simulator.recipe()
-    return Recipe(same.source, _MODULE, same.patterns)
+    return Recipe(same.source, _MODULE, same.patterns, takes=same.takes)
 
 
 def made_of() -> dict[str, str]:

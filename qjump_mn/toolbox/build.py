@@ -45,6 +45,8 @@ class Recipe:
     patterns: tuple[str, ...] = SOURCES
     parts: tuple[str, ...] = (".",)
     """The folders in ``source`` that are copied."""
+    takes: str = ""
+    """How long it takes, in words, where that is more than some seconds."""
 
     def sources(self) -> list[Path]:
         """The files. Raises MachineError when there are none."""
@@ -100,9 +102,10 @@ def program(name: str) -> Recipe:
 
 def built(tree: Tree, what: str, recipe: Recipe, progress: Callable[[str], None] = lambda line: None) -> Path:
     """What `compiled` makes of a recipe, from the cache or made now."""
+    takes = f", {recipe.takes}" if recipe.takes else ""
 
     def build(target: Path) -> None:
-        progress(f"compiling {what}, a minute at most")
+        progress(f"compiling {what}{takes}")
         compiled(tree, recipe, target / "installed", progress)
 
     return (
