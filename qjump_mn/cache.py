@@ -34,7 +34,7 @@ SCRATCH = "tmp"
 
 _MEBI = 1 << 20
 _FORBIDDEN = (errno.EACCES, errno.EROFS, errno.EPERM)
-_BY_ROOT = "root must remove it, by `sudo qjump-mn machine verify`"
+_BY_ROOT = "root must remove it, by `qjump-mn machine verify`"
 
 VERIFY = "run `qjump-mn machine verify`"
 """What to do where a file of the cache may be damaged."""
@@ -159,6 +159,7 @@ def artefact(
             progress(f"{_damaged(path, damage)}: {_BY_ROOT}")
     try:
         final.parent.mkdir(mode=0o755, exist_ok=True)
+        _give_back(final.parent, root)
         with _building(final, progress):
             if final.is_dir():
                 damage = cached_files.glance(final)
@@ -281,12 +282,20 @@ def _building(final: Path, progress: Callable[[str], None]) -> Iterator[None]:
     # The kernel drops the lock when its holder dies, so no lock outlives a killed build.
     with open(final.parent / f"{final.name}.lock", "ab") as lock:
         os.set_inheritable(lock.fileno(), False)
+        _give_back(Path(lock.name), final.parent)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             progress(f"waiting for another qjump-mn that builds the same {final.parent.name}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _give_back(path: Path, folder: Path) -> None:
+    """Give what root makes in the cache of a user, as under sudo, to that user, who builds beside it."""
+    owner = folder.stat()
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _places(kind: str, inputs_hash: str) -> Iterator[Path]:

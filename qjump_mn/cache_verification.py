@@ -88,7 +88,7 @@ def _removed(path: Path, folder: int, say: Callable[[str], None]) -> str:
     try:
         if path.parent.name == _REBUILT_BY_BOOTSTRAP:
             cache.disown(path)
-            return "marked: run `sudo ./bootstrap` in the checkout, which makes it again"
+            return "marked: run `./bootstrap` in the checkout, which makes it again"
         is_removed = cache.remove_damaged(path, folder, say)
     except MachineError as error:
         return str(error)

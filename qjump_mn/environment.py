@@ -11,6 +11,7 @@ import contextlib
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -20,8 +21,9 @@ LOCK = CHECKOUT / "requirements.lock"
 LAUNCHER = Path("/usr/local/bin/qjump-mn")
 PACKAGES = ("jinja2", "markdown_it", "matplotlib", "msgspec", "numpy", "pyarrow", "rich", "typer")
 
-_MARK = "# Written by the bootstrap of qjump-mn; the last one to run wins."
+_MARK = "# Written by the bootstrap of qjump-mn"
 _ENTERED = "QJUMP_MN_ENTERED"
+_BUILDS = "QJUMP_MN_BUILDS"  # set by bootstrap where the machine can be built of packages
 _BUILD_TIME = "half a minute"
 _NEEDS_BYTES = 900 << 20  # 500 MB of environment beside 150 MB of downloads, and some air
 _NEWEST_MINOR = 20
@@ -78,9 +80,9 @@ def find() -> Path | None:
     return None
 
 
-def build() -> Path:
-    """The environment for this checkout's lock and this Python, built now if there is none; says what it
-    does.
+def build(say: Callable[[str], None] = lambda line: None) -> Path:
+    """The environment for this checkout's lock and this Python, built now if there is none; ``say`` is told
+    what it does.
 
     Raises MachineError when it cannot be built.
     """
@@ -93,27 +95,17 @@ def build() -> Path:
     return cache.artefact(
         "environment",
         key,
-        lambda folder: installation.fill(folder, LOCK, CHECKOUT, _say),
+        lambda folder: installation.fill(folder, LOCK, CHECKOUT, say),
         needs_bytes=_NEEDS_BYTES,
-        progress=_say,
+        progress=say,
         is_vital=_is_vital,
     )
 
 
 def link(launcher: Path = LAUNCHER) -> None:
-    """Make `qjump-mn` a command that starts this checkout; a file of that name which is not ours is left
-    alone."""
-    checkout, python = shlex.quote(str(CHECKOUT)), shlex.quote(os.path.realpath(sys.executable))
-    lines = [
-        "#!/bin/sh",
-        _MARK,
-        f"[ -d {checkout}/qjump_mn ] || {{",
-        f'    echo qjump-mn: {checkout} "is gone: run the bootstrap of another checkout" >&2',
-        "    exit 3",
-        "}",
-        f'PYTHONPATH={checkout} exec {python} -P -m qjump_mn.run "$@"',
-    ]
-    text = "\n".join(lines) + "\n"
+    """Make `qjump-mn` a command that starts the checkout one stands in, else this one (launcher.py); a file
+    of that name which is not ours is left alone."""
+    text = _launcher_text()
     if launcher.is_symlink() or launcher.exists():
         before = (
             launcher.read_text(errors="replace") if launcher.is_file() and not launcher.is_symlink() else ""
@@ -132,6 +124,28 @@ def link(launcher: Path = LAUNCHER) -> None:
     _link_manual(launcher.parent.parent / "share/man/man1/qjump-mn.1")
 
 
+def _launcher_text() -> str:
+    """launcher.py as a program of its own. Its first lines are a shell's, and a string to Python: a path may
+    be too long for `#!`, or have spaces."""
+    python = os.path.realpath(sys.executable)
+    module = (CHECKOUT / "qjump_mn/launcher.py").read_text(encoding="utf-8")
+    body = module.partition("from __future__")[2]
+    return f"""#!/bin/sh
+''':'
+{_MARK}, from qjump_mn/launcher.py of the checkout that ran it last.
+python={shlex.quote(python)}
+[ -x "$python" ] || {{
+    echo "qjump-mn: $python is gone: run the bootstrap of a checkout again" >&2
+    exit 3
+}}
+exec "$python" -I -S "$0" "$@"
+'''
+from __future__{body}
+
+launch({str(CHECKOUT)!r}, {python!r})
+"""
+
+
 def _link_manual(page: Path) -> None:
     """Let man(1) find this checkout's manual page, unless another's lies there."""
     ours = CHECKOUT / "docs" / page.name
@@ -144,15 +158,34 @@ def _link_manual(page: Path) -> None:
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """What `bootstrap` calls once the system has what it needs: environment, launcher, and then the command
-    itself."""
+    """What `bootstrap` calls once the system has the packages it needs: environment, launcher, and then the
+    command itself. Without arguments all that can be built is built, and `doctor` follows."""
+    if arguments == ["--is-here"]:
+        sys.exit(find() is None)
+    environment = _prepared()
+    if arguments == ["--prepare"]:
+        sys.exit(0)
+    if arguments[:1] == ["test"]:
+        os.chdir(CHECKOUT)
+        workers = {"PYTEST_XDIST_AUTO_NUMWORKERS": str(len(os.sched_getaffinity(0)))}
+        _enter(environment, ["-m", "pytest", *WORKERS, *arguments[1:]], {**workers, **_test_caches()})
+    if not arguments and os.environ.get(_BUILDS):
+        _build_machine(environment)
+    _enter(environment, ["-m", "qjump_mn.run", *(arguments or ["doctor"])], {})
+
+
+def _prepared() -> Path:
+    """The environment, made now if there is none, and linked to by the launcher where this is root. Ends the
+    process where that cannot be."""
     from qjump_mn.errors import MachineError
+    from qjump_mn.heartbeat import heartbeat
 
     try:
         environment = find()
         if environment is None:
-            _say(f"makes the Python environment ({_BUILD_TIME})")
-            environment = build()
+            with heartbeat(_say) as say:
+                say(f"makes the Python environment ({_BUILD_TIME})")
+                environment = build(say)
         if os.geteuid() == 0:
             with contextlib.suppress(OSError):  # a convenience only: /usr may be read-only
                 link()
@@ -160,11 +193,20 @@ def main(arguments: list[str]) -> NoReturn:
         _end(str(error))
     except KeyboardInterrupt:
         sys.exit(130)
-    if arguments[:1] == ["test"]:
-        os.chdir(CHECKOUT)
-        workers = {"PYTEST_XDIST_AUTO_NUMWORKERS": str(len(os.sched_getaffinity(0)))}
-        _enter(environment, ["-m", "pytest", *WORKERS, *arguments[1:]], {**workers, **_test_caches()})
-    _enter(environment, ["-m", "qjump_mn.run", *(arguments or ["doctor"])], {})
+    return environment
+
+
+def _build_machine(environment: Path) -> None:
+    """Build the virtual machine and the simulator, or end the process with the builder's exit code."""
+    import subprocess
+
+    argv, variables = _command(environment, ["-m", "qjump_mn.run", "machine", "build"], {})
+    try:
+        status = subprocess.run(argv, env=variables, stdout=sys.stderr).returncode
+    except KeyboardInterrupt:
+        status = 130
+    if status:
+        sys.exit(status if status > 0 else 130)
 
 
 def _key(minor: int) -> str:
@@ -203,15 +245,23 @@ def _missing_packages() -> list[str]:
 
 
 def _enter(environment: Path, arguments: list[str], variables: dict[str, str]) -> NoReturn:
-    """Replace this process; the environment sees the checkout's package and nothing of the caller's."""
-    variables = {**os.environ, **variables, "PYTHONPATH": str(CHECKOUT)}
-    if os.geteuid() == 0 and CHECKOUT.stat().st_uid != 0:
-        variables["PYTHONDONTWRITEBYTECODE"] = (
-            "1"  # the owner of the checkout could not remove what root writes there
-        )
+    """Replace this process by the environment's Python."""
+    argv, variables = _command(environment, arguments, variables)
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(_python(environment), [_python(environment), "-P", *arguments], variables)
+    os.execve(argv[0], argv, variables)
+
+
+def _command(
+    environment: Path, arguments: list[str], variables: dict[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """The command line of the environment's Python, and its variables: it sees the checkout's package and
+    nothing of the caller's."""
+    variables = {**os.environ, **variables, "PYTHONPATH": str(CHECKOUT)}
+    if os.geteuid() == 0 and CHECKOUT.stat().st_uid != 0:
+        # The owner of the checkout could not remove what root writes there.
+        variables["PYTHONDONTWRITEBYTECODE"] = "1"
+    return [_python(environment), "-P", *arguments], variables
 
 
 def _give_up_pycache() -> None:

@@ -61,7 +61,7 @@ def status(context: typer.Context) -> None:
         return
     tree = toolbox.found()
     if tree is None:
-        _say(f"here       nothing yet: {making.refusal() or 'run  sudo qjump-mn machine build'}")
+        _say(f"here       nothing yet: {making.refusal() or 'as root run  qjump-mn machine build'}")
         return
     _say(f"here       made of packages, in {tree.root}; Linux {tree.kernel_release}")
     _say(f"           from {origins.told(tree.root.parent)}")
@@ -83,18 +83,20 @@ def build(
         bool, typer.Option("--newest", help="of what the mirror has now, instead of what is locked")
     ] = False,
 ) -> None:
-    """Build the machine, or what is missing of it; needs root."""
-    from qjump_mn import guest, toolbox
+    """Build the machine with the simulator, or what is missing of them; needs root."""
+    from qjump_mn import building, toolbox
+    from qjump_mn.toolbox import making
     from qjump_mn.toolbox.packages import GoneError
 
     if newest:
-        toolbox.newest(_say)
+        if not making.by_sudo("--newest"):
+            toolbox.newest(_say)
     else:
         try:
             toolbox.made(toolbox.NAME, _say)
         except GoneError as error:
             _say(str(error))
-    if not guest.prepare(_say).differences:
+    if not building.build(_say).differences:
         _say("the machine is that of the reference runs")
 
 
@@ -165,7 +167,7 @@ def verify() -> None:
     found = cache_verification.verify(_say)
     if found.unchecked:
         _say(f"{found.unchecked} were made by an older qjump-mn, which kept no hashes: they are not checked")
-        _say("  sudo qjump-mn clean --all  removes all that was built; what is built then has hashes")
+        _say("  qjump-mn clean --all  as root removes all that was built; what is built then has hashes")
     if found.damaged:
         _say(f"{found.damaged} of {found.all} artefacts are damaged: see above")
         raise typer.Exit(MachineError.exit_code)

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import datetime
 import platform
-import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__, costs, interrupts, own, toolbox
+from qjump_mn import __version__, building, costs, interrupts, own, provenance, toolbox
 from qjump_mn.analysis import beside
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
 from qjump_mn.backends.execute import execute
 from qjump_mn.backends.protocol import Backend, Ended
 from qjump_mn.errors import UsageError
+from qjump_mn.heartbeat import heartbeat
 from qjump_mn.judging import judge
 from qjump_mn.live import Board
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.results import contents, directory, wording
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.manifest import Git
 from qjump_mn.steps import script
 from qjump_mn.toolbox import machines
 
@@ -133,8 +132,15 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDi
     trials = f"{counted(plan.arms_run, 'arm')} x {counted(plan.seeds, 'seed')}{further}"
     kernel = f", Linux {request.kernel}" if request.kernel else ""
     what = f"{trials} on {plan.network.topology}, backend {backend.name}{kernel}"
-    builds = backend.name == "guest" and not _is_built(request.kernel)
-    first = ", after about 3 minutes to build the guest, this first time" if builds else ""
+    first = ""
+    if backend.name in BUILT_BACKENDS and not machines.is_at_hand():
+        first = (
+            f", after about {building.BUILD_MINUTES} min to build the virtual machine and the simulator, once"
+        )
+    elif request.kernel and not toolbox.kernel_is_at_hand(request.kernel):
+        first = ", after some minutes to build the other kernel, once"
+    state = provenance.git()
+    out.print(provenance.describe(state), markup=False)
     out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
     expected = costs.expected(plan, backend)
     out.print(f"{costs.told(expected)}{first}", markup=False)
@@ -146,18 +152,13 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDi
         kernel=request.kernel,
         clock="virtual" if backend.clock == "virtual" else "real",
         argv=tuple(request.argv()),
-        git=git(),
+        git=state,
         versions={"qjump-mn": __version__, "python": platform.python_version()},
         machine={},
         now=now,
     )
     own.keep(plan, run.path)
     return run
-
-
-def _is_built(kernel: str) -> bool:
-    """Whether what a guest with that kernel is made of is in the cache; "" is its own."""
-    return toolbox.kernel_is_at_hand(kernel) if kernel else machines.is_at_hand()
 
 
 def counted(things: Sequence[object], what: str) -> str:
@@ -238,10 +239,19 @@ def run_trials(backend: Backend, run_directory: RunDirectory, trials: Sequence[T
                 trial, how, "" if how.exit_code else first_median(run_directory, trial, wording.unit(plan))
             )
 
-        machine = backend.prepare(plan, board.tell)
+        machine = prepare(backend, plan, board.tell)
         _check_same(run_directory, machine)
         run_directory.enter_machine(machine)
         execute(backend, trials, run_directory, progress, ended, board.tick)
+
+
+def prepare(backend: Backend, plan: Plan, tell: Callable[[str], None]) -> dict[str, str]:
+    """Make everything ready that the trials of the plan need, and say what it is; the first time on a machine
+    all that experiments run in is built."""
+    if backend.name in BUILT_BACKENDS and not machines.is_at_hand():
+        building.build(tell)
+    with heartbeat(tell) as say:
+        return backend.prepare(plan, say)
 
 
 def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None:
@@ -254,6 +264,9 @@ def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None
             "run the experiment anew"
         )
 
+
+BUILT_BACKENDS = ("guest", "simulator")
+"""Those that run in what building.py builds."""
 
 LONGEST_S = 86400.0
 """A run that would take longer is refused."""
@@ -315,16 +328,3 @@ def _remote(backend: Backend, scheduler: str, kernel: str) -> Backend:
     from qjump_mn.backends.remote import RemoteBackend
 
     return RemoteBackend(backend, scheduler)
-
-
-def git() -> Git:
-    """The state of this checkout."""
-    folder = Path(__file__).resolve().parent.parent
-    try:
-        # As root in a user's checkout, git asks for this before it answers.
-        base = ["git", "-c", f"safe.directory={folder}", "-C", str(folder)]
-        commit = subprocess.run([*base, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-        status = subprocess.run([*base, "status", "--porcelain"], capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return Git("", False)
-    return Git(commit.stdout.strip() if not commit.returncode else "", bool(status.stdout.strip()))

@@ -111,7 +111,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--nightly"):
         for item in items:
             if item.get_closest_marker("nightly"):
-                item.add_marker(pytest.mark.skip(reason="it takes long: sudo ./bootstrap test --nightly"))
+                item.add_marker(pytest.mark.skip(reason="it takes long: ./bootstrap test --nightly"))
     if hasattr(config, "workerinput"):
         items.sort(
             key=lambda item: (not item.get_closest_marker("smoke"), not item.get_closest_marker("guest"))

@@ -3,6 +3,7 @@ else real."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -102,7 +103,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_help_is_printed_and_nothing_done(machine: Machine) -> None:
     code, output, _ = machine.run("--help")
     assert code == 0
-    assert output.startswith("usage: sudo ./bootstrap")
+    assert output.startswith("usage: ./bootstrap")
     assert not (machine.folder / "local").exists()
 
 
@@ -119,10 +120,6 @@ def test_with_everything_there_it_only_starts_the_command(machine: Machine, tmp_
     assert (code, messages) == (0, "")
     assert checkouts.said(output)["argv"] == ["fig3a", "--out", "two words", "-s", "link.rate=100Mbit"]
     assert str(checkouts.said(output)["cwd"]) == str(tmp_path)
-
-
-def test_alone_it_ends_in_doctor(machine: Machine) -> None:
-    assert checkouts.said(machine.run()[1])["argv"] == ["doctor"]
 
 
 @pytest.mark.parametrize("called", ["link", "relative"])
@@ -243,21 +240,107 @@ def test_a_browser_comes_with_what_the_tests_need_where_apt_has_one(machine: Mac
     assert (" shellcheck chromium [" in machine.apt_calls()[1]) is offered
 
 
-def test_without_root_it_says_what_to_run(machine: Machine) -> None:
+def play_sudo(machine: Machine) -> Path:
+    """Be an ordinary user with a sudo, which writes down how it was called and makes its command root's; the file
+    that it writes to."""
+    machine.play("id", f"[ -e '{machine.folder}/is-root' ] && echo 0 || echo 1000")
+    touch, rm = f"'{machine.programs}/touch'", shutil.which("rm")
+    machine.play(
+        "sudo",
+        f"""echo "$*" >>'{machine.folder}/sudo'
+        {touch} '{machine.folder}/is-root'
+        "$@"; code=$?
+        {rm} '{machine.folder}/is-root'
+        exit $code""",
+    )
+    return machine.folder / "sudo"
+
+
+def test_neither_root_nor_sudo_is_one_sentence(machine: Machine) -> None:
     machine.lack("mmdebstrap")
     machine.play("id", "echo 1000")
     code, _, messages = machine.run("fig3a", "--preset", "smoke")
     assert code == 3
-    assert (
-        messages
-        == f"bootstrap: mmdebstrap must be installed: run  sudo {machine.checkout}/bootstrap fig3a --preset smoke\n"
+    assert messages == (
+        "bootstrap: installing mmdebstrap needs root, and this machine has no sudo: run  "
+        f"{machine.checkout}/bootstrap  as root, or get a machine file (docs/machine.md)\n"
     )
     assert machine.apt_calls() == []
+
+
+def test_an_ordinary_user_calls_sudo_for_packages_only(machine: Machine) -> None:
+    machine.lack("mmdebstrap")
+    calls = play_sudo(machine)
+    code, output, messages = machine.run("fig3a", "-s", "a b", QJUMP_MN_MIRROR="https://mirror/a b")
+    assert code == 0, messages
+    assert messages.startswith("bootstrap: installing mmdebstrap needs root: calls sudo\n")
+    (call,) = calls.read_text().splitlines()
+    assert call.startswith("env ") and call.endswith(f" {machine.checkout}/bootstrap --prepare")
+    assert f"QJUMP_MN_CACHE={machine.cache}" in call and "QJUMP_MN_MIRROR=https://mirror/a b" in call
+    assert [line.split()[0] for line in machine.apt_calls()] == ["update", "install"]
+    assert checkouts.said(output)["argv"] == ["fig3a", "-s", "a b"]
+
+
+def test_where_nothing_is_missing_sudo_is_not_called(machine: Machine) -> None:
+    calls = play_sudo(machine)
+    assert machine.run("fig3a")[0] == 0 and not calls.exists()
+
+
+def test_the_tests_run_as_root_by_sudo(machine: Machine) -> None:
+    calls = play_sudo(machine)
+    machine.lack("shellcheck")
+    (machine.checkout / "pyproject.toml").write_text("[tool.pytest.ini_options]\ntestpaths = ['tests']\n")
+    (machine.checkout / "tests").mkdir()
+    (machine.checkout / "tests/test_stub.py").write_text("def test_fails(): assert False\n")
+    code, output, messages = machine.run("test", "-q", CI="true")
+    assert code == 1 and "1 failed" in output
+    assert "bootstrap: running the tests needs root: calls sudo\n" in messages
+    (call,) = calls.read_text().splitlines()
+    assert " CI=true " in call and call.endswith("/bootstrap test -q")
+
+
+def test_a_sudo_that_refuses_is_one_sentence(machine: Machine) -> None:
+    machine.lack("mmdebstrap")
+    machine.play("id", "echo 1000")
+    machine.play("sudo", "echo 'sudo: a password is required' >&2; exit 1")
+    code, _, messages = machine.run("fig3a")
+    assert code == 3 and messages.splitlines()[1:] == [
+        "sudo: a password is required",
+        f"bootstrap: sudo did not allow it: run  {machine.checkout}/bootstrap  as root",
+    ]
+
+
+def test_a_run_that_needs_the_machine_has_root_build_it(machine: Machine) -> None:
+    """Bootstrap tells the command that there is a sudo; toolbox/making.py then calls this."""
+    calls = play_sudo(machine)
+    code, output, messages = machine.run("--by-sudo", "machine", "build", "--newest")
+    assert code == 0, messages
+    assert messages == "bootstrap: building the virtual machine needs root: calls sudo\n"
+    assert checkouts.said(output)["argv"] == ["machine", "build", "--newest"]
+    assert calls.read_text().endswith("/bootstrap machine build --newest\n")
 
 
 def test_without_root_but_with_everything_it_runs(machine: Machine) -> None:
     machine.play("id", "echo 1000")
     assert machine.run("fig3a")[0] == 0
+
+
+def test_alone_it_builds_the_machine_before_doctor(machine: Machine) -> None:
+    machine.play("uname", "echo x86_64")
+    _, output, messages = machine.run()
+    assert json.loads(messages)["argv"] == ["machine", "build"]
+    assert json.loads(output)["argv"] == ["doctor"]
+
+
+def test_packages_that_take_long_are_told_of(machine: Machine) -> None:
+    machine.lack("mmdebstrap")
+    script = machine.checkout / "bootstrap"
+    script.write_text(script.read_text().replace("tick_s=20", "tick_s=0.2"))
+    apt = machine.programs / "apt-get"
+    apt.rename(machine.programs / "slow-apt-get")
+    machine.play("apt-get", '[ "$1" = update ] || sleep 1; exec slow-apt-get "$@"')
+    code, _, messages = machine.run("fig3a")
+    assert code == 0 and 2 <= messages.count("bootstrap: still installing mmdebstrap\n") <= 6
 
 
 def test_another_distribution_is_told_what_to_install(machine: Machine) -> None:

@@ -216,7 +216,7 @@ def test_the_environment_is_marked_for_it_is_what_verify_runs_in() -> None:
     flip(path / "bin/program")
     said: list[str] = []
     assert cache_verification.verify(said.append).damaged == 1
-    assert path.is_dir() and "run `sudo ./bootstrap`" in said[1]
+    assert path.is_dir() and "run `./bootstrap`" in said[1]
     assert cache.find("environment", "hash") is None
     cache.artefact("environment", "hash", fill)
     assert not cache_verification.verify(said.append).damaged
@@ -373,7 +373,7 @@ def test_another_user_is_told_what_root_must_remove(shared: Path) -> None:
     )
     with strangers.made() as someone:
         said = someone.run(code, b"").splitlines()
-    by_root = "root must remove it, by `sudo qjump-mn machine verify`"
+    by_root = "root must remove it, by `qjump-mn machine verify`"
     assert said[:2] == [
         f"damaged       {path}: memory has other content",
         f"              {path} belongs to another user: {by_root}",
@@ -397,7 +397,7 @@ def test_a_damaged_one_of_another_user_is_named_and_made_at_home(
     said: list[str] = []
     made = cache.artefact("kind", "hash", fill, progress=said.append)
     assert made == tmp_path / "home/qjump-mn/kind/hash" == cache.find("kind", "hash")
-    by_root = "root must remove it, by `sudo qjump-mn machine verify`"
+    by_root = "root must remove it, by `qjump-mn machine verify`"
     assert said == [f"kind {path} is damaged, bin/program is cut to 3 of 10 bytes: {by_root}"]
 
 

@@ -110,7 +110,7 @@ def clean(progress: Progress, folder: Path = FOLDER) -> None:
     if not path.exists():
         return
     if os.geteuid():
-        progress("a run on this machine's own kernel may have left its network: run  sudo qjump-mn clean")
+        progress("a run on this machine's own kernel may have left its network: as root run  qjump-mn clean")
         return
     with (folder / LOCK).open("a+") as file:
         try:

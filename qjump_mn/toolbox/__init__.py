@@ -57,6 +57,8 @@ def toolbox(progress: Progress = lambda line: None) -> Tree:
     Raises MachineError with what making it needs.
     """
     tree = found()
+    if tree is None and making.by_sudo():
+        tree = found()
     if tree is not None:
         return tree
     try:

@@ -42,7 +42,7 @@ def fetched(tree: Tree, source: Path, progress: Callable[[str], None] = lambda l
     """
 
     def build(folder: Path) -> None:
-        progress(f"fetching the crates of {source.name}, a few seconds")
+        progress(f"fetching the crates of {source.name}")
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             _fetch(tree, source, Path(scratch))
             # What cargo unpacked is left behind: it unpacks again.
@@ -65,7 +65,7 @@ def _fetch(tree: Tree, source: Path, scratch: Path) -> None:
     certificates = Path(os.environ.get("SSL_CERT_FILE", _CERTIFICATES))
     if not certificates.is_file():
         raise MachineError(
-            f"{certificates} is missing, without which no crate is fetched: run `sudo ./bootstrap`, or "
+            f"{certificates} is missing, without which no crate is fetched: run `./bootstrap`, or "
             "`apt-get install ca-certificates`"
         )
     shutil.copyfile(certificates, scratch / "certificates")

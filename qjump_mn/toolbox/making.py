@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from qjump_mn import environment
 from qjump_mn.errors import MachineError
 from qjump_mn.leash import leashed
 from qjump_mn.toolbox import mirrors, origins, packages, processors
@@ -26,6 +27,9 @@ _NOT_UNPACKED = (
     "/usr/share/doc/*",
     "/etc/kernel/postinst.d/*",
 )
+
+SUDO = "QJUMP_MN_SUDO"
+"""Set by bootstrap for the command that it starts."""
 
 _NO_ROOM = (os.strerror(errno.ENOSPC), "don't have enough free space")
 """dpkg's words, and apt's."""
@@ -69,11 +73,26 @@ def refusal() -> str:
     )
 
 
+def by_sudo(*options: str) -> bool:
+    """Have root build the machine, where bootstrap has found that this user has sudo; whether it was built.
+    ``options`` are those of ``machine build``. Raises MachineError where root could not."""
+    if os.geteuid() == 0 or not os.environ.get(SUDO) or refusal():
+        return False
+    argv = [str(environment.CHECKOUT / "bootstrap"), "--by-sudo", "machine", "build", *options]
+    done = subprocess.run(argv)
+    if done.returncode:
+        raise MachineError("root could not build the virtual machine: see above")
+    return True
+
+
 def _check() -> None:
     if sentence := refusal():
         raise MachineError(sentence)
     if os.geteuid() != 0:
-        raise MachineError("the machine must be built once by root: run `sudo qjump-mn machine build`")
+        raise MachineError(
+            f"the virtual machine must be built once by root: run  {environment.CHECKOUT / 'bootstrap'}  as "
+            "root or as a user with sudo, or get a machine file (docs/machine.md)"
+        )
 
 
 def _mmdebstrap(

@@ -175,5 +175,5 @@ def host_program(name: str) -> str:
     """The path of a program of this machine. Raises MachineError where it is not installed."""
     path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if not path:
-        raise MachineError(f"{name} is not installed: run `sudo ./bootstrap`, or `apt-get install {name}`")
+        raise MachineError(f"{name} is not installed: run `./bootstrap`, or `apt-get install {name}`")
     return path
