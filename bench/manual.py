@@ -1,8 +1,9 @@
-"""Writes the manual page docs/qjump-mn.1 (mdoc(7)) from the command line's own words.
+"""Writes the manual page docs/qjump-mn.1 (mdoc(7)) from the command line's own words, and the tables of
+verdicts and exit codes in docs/cli.md.
 
     python3 bench/manual.py [--write]
 
-Without `--write` it goes to standard output.
+Without `--write` the page goes to standard output.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ sys.path.insert(0, str(ROOT))
 
 import typer.main
 
+from bench import marks
 from qjump_mn.commands import app as command_line
+from qjump_mn.results import wording
 
 PAGE = ROOT / "docs/qjump-mn.1"
+COMMANDS = ROOT / "docs/cli.md"
 DATE = "November 26, 2026"
 """Of the last change of what is written here."""
 
@@ -53,8 +57,20 @@ def main(arguments: list[str]) -> None:
     text = "\n".join(page()) + "\n"
     if "--write" in arguments:
         PAGE.write_text(text)
+        for name, table in tables().items():
+            marks.write(COMMANDS, name, table)
     else:
         print(text, end="")
+
+
+def tables() -> dict[str, str]:
+    """The tables of docs/cli.md, by their marks."""
+    verdicts = [f"| {verdict} | {meaning} |" for verdict, meaning in wording.MEANINGS.items()]
+    codes = [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
+    return {
+        "verdicts": "\n".join(["| verdict | meaning |", "|---|---|", *verdicts]),
+        "exit-codes": "\n".join(["| code | meaning |", "|---|---|", *codes]),
+    }
 
 
 def page() -> Iterator[str]:

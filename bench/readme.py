@@ -1,8 +1,9 @@
-"""Writes README's table of Figure 3a from the committed reference run, and copies its figure.
+"""Writes what README and docs/cli.md show of Figure 3a: numbers of the committed reference run, the network,
+and what a run prints at its end.
 
     python3 bench/readme.py [--write] [RUN_DIRECTORY]
 
-Without `--write` the table goes to standard output. With a run directory, that of the reference run, its
+Without `--write` the tables go to standard output. With a run directory, that of the reference run, its
 figure becomes docs/fig3a.png.
 """
 
@@ -19,30 +20,74 @@ sys.path.insert(0, str(ROOT))
 from rich.console import Console
 
 from bench import marks
-from qjump_mn.analysis import terminal
+from qjump_mn.analysis import beside, terminal
 from qjump_mn.model import loading, resolve
+from qjump_mn.report.network import drawing
 from qjump_mn.results import directory, outcome, reference, wording
 from qjump_mn.results.outcome import ArmSummary, Spread
 
 EXPERIMENT = "fig3a"
+ARMS = ("idle", "contended", "qjump")
 WIDTH = 80
+PICTURE = ROOT / "docs/network.svg"
 
 
 def main(arguments: list[str]) -> None:
     """Print or write."""
-    text = f"```\n{table()}\n```"
     if "--write" not in arguments:
-        print(text, links_table(), sep="\n\n")
+        print(numbers(), run_table(), links_table(), sep="\n\n")
         return
-    marks.write(ROOT / "README.md", "readme", text)
+    marks.write(ROOT / "README.md", "readme", numbers())
+    marks.write(ROOT / "docs/cli.md", "readme", run_table())
+    PICTURE.write_text(network())
     marks.write(ROOT / "docs/emulation.md", "links", links_table())
     for folder in (Path(argument) for argument in arguments if not argument.startswith("--")):
         run = directory.existing(folder)
-        drawing = outcome.read(run.path).drawings[0]
-        shutil.copyfile(run.path / drawing.files["png"], ROOT / "docs/fig3a.png")
+        figure = outcome.read(run.path).drawings[0]
+        shutil.copyfile(run.path / figure.files["png"], ROOT / "docs/fig3a.png")
 
 
-def table() -> str:
+def numbers() -> str:
+    """Figure 3a in three columns: the medians of the reference run, and what was published."""
+    preset = loading.usual_preset(EXPERIMENT)
+    values = reference_values(EXPERIMENT, preset)
+    spec = beside.spec(EXPERIMENT)
+    assert spec is not None
+    published = {row.of: row.published for row in spec.rows}
+    rows = [
+        "| ping at 10 Gb/s, real Linux | alone | beside bulk traffic | with QJump |",
+        "|---|---|---|---|",
+    ]
+    for what, workload in (("median round trip", "ping"), ("median one way through one switch", "tap")):
+        cells = [_microseconds(values[arm][workload]["p50_ms"]) for arm in ARMS]
+        rows.append(f"| {what} | {' | '.join(cells)} |")
+    cells = [str(published[f"{arm}.ping.p50_ms"]).replace("us", " µs") for arm in ARMS[1:]]
+    rows.append(f"| the same as published, NSDI'15, Figure 3a | {wording.NONE} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _microseconds(value_ms: float) -> str:
+    return wording.duration(value_ms, "us").replace("us", "µs")
+
+
+def network() -> str:
+    """The drawing of the network, an SVG file, from the plan alone."""
+    plan = resolve.plan(EXPERIMENT, loading.usual_preset(EXPERIMENT), [])
+    nothing = outcome.Outcome(
+        plan_sha256="",
+        results_sha256="",
+        reference="",
+        arms=(),
+        verdicts=(),
+        checks=(),
+        missing={},
+        drawings=(),
+        exit_code=0,
+    )
+    return drawing.draw(plan, nothing).svg
+
+
+def run_table() -> str:
     """What a run ends with: its arms, as the terminal shows them."""
     preset = loading.usual_preset(EXPERIMENT)
     plan, values = resolve.plan(EXPERIMENT, preset, []), reference_values(EXPERIMENT, preset)
@@ -64,7 +109,7 @@ def table() -> str:
     page = io.StringIO()
     Console(file=page, width=WIDTH, highlight=False, markup=False).print(*terminal.arms_tables(plan, arms))
     lines = [line.rstrip() for line in page.getvalue().splitlines()]
-    return "\n".join(lines[1:])  # without the title
+    return "\n".join(["```", *lines[1:], "```"])  # without the title
 
 
 def links_table() -> str:

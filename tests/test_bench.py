@@ -328,7 +328,9 @@ def test_arms_of_runs_and_of_reference_runs_are_kept(tmp_path: Path) -> None:
 
 
 def test_the_readme_shows_the_reference_run() -> None:
-    assert marks.read(DOCS.parent / "README.md", "readme") == f"```\n{readme.table()}\n```"
+    assert marks.read(DOCS.parent / "README.md", "readme") == readme.numbers()
+    assert marks.read(DOCS / "cli.md", "readme") == readme.run_table()
+    assert readme.PICTURE.read_text() == readme.network()
     assert marks.read(DOCS / "emulation.md", "links") == readme.links_table()
 
 
@@ -413,6 +415,8 @@ def test_the_page_of_figures_has_every_experiment_and_no_smoke_run() -> None:
 
 def test_the_manual_page_is_the_command_lines() -> None:
     assert manual.PAGE.read_text() == "\n".join(manual.page()) + "\n"
+    for name, table in manual.tables().items():
+        assert marks.read(manual.COMMANDS, name) == table
 
 
 def test_the_reference_of_the_files_is_the_types() -> None:
