@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import cores
-from qjump_mn.guest.cores import StoppedError, core
+from qjump_mn.guest.cores import BusyError, StoppedError, core
 from qjump_mn.guest.machine import Stop
 
 HOLD = """
@@ -27,6 +28,11 @@ with core() as number:
     print(number, flush=True)
     sys.stdin.read()
 """
+
+CONFINED = HOLD.replace(
+    "with core", "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwith core"
+)
+"""The same on the first core alone."""
 
 AFFINITY = os.sched_getaffinity
 
@@ -182,14 +188,13 @@ def test_threads_of_one_process_come_in_order(slots: Path, only: int) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_who_is_killed_or_stopped_in_the_queue_is_passed(slots: Path, only: int, how: signal.Signals) -> None:
-    confined = HOLD.replace("with core()", f"import os; os.sched_setaffinity(0, {{{only}}})\nwith core()")
     got: list[int] = []
 
     def second() -> None:
         with core() as number:
             got.append(number)
 
-    with process(confined) as first, ExitStack() as held:
+    with process(CONFINED) as first, ExitStack() as held:
         held.enter_context(core())
         until(lambda: len(tickets(slots)) == 1)
         thread = threading.Thread(target=second)
@@ -227,45 +232,87 @@ def test_a_core_that_none_before_us_may_use_is_ours(slots: Path, monkeypatch: py
     thread.join(10)
 
 
-def test_who_waits_hears_for_whom_once(slots: Path, only: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_is_reported_when_it_changes_and_without_commands(
+    slots: Path, only: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines: list[str] = []
     stop = threading.Event()
+    kept: list[None] = []
     ended: list[StoppedError] = []
 
-    def wait(tell: Callable[[str], None]) -> None:
+    def wait() -> None:
         try:
-            with core(tell, stop):
+            with core(lines.append, stop, keep=lambda: kept.append(None)):
                 pass
         except StoppedError as error:
             ended.append(error)
 
-    began = time.strftime("%H:%M")
-    with core():
-        others: list[str] = []
-        first = threading.Thread(target=wait, args=(others.append,))
-        second = threading.Thread(target=wait, args=(lines.append,))
-        monkeypatch.setattr(cores, "_SILENT_S", 0.0)
-        first.start()
-        until(lambda: others)  # it has locked its ticket
-        monkeypatch.setattr(cores, "_SILENT_S", 3600.0)
-        second.start()
-        until(lambda: len(tickets(slots)) == 2)
-        second.join(0.3)
-        assert lines == []
-        monkeypatch.setattr(cores, "_SILENT_S", 0.0)
-        until(lambda: lines)
-        second.join(0.5)
-        assert len(lines) == 1
-        start, _, rest = lines[0].partition(") ")
-        assert start.startswith(f"waits for a core: pid {os.getpid()} (")
-        assert rest in {f"has it since {since}, 1 waits before" for since in (began, time.strftime("%H:%M"))}
-        stop.set()
-        first.join(20)
-        second.join(20)
-        assert len(ended) == 2
-        assert tickets(slots) == []
-        with pytest.raises(StoppedError), core(stop=stop):
+    monkeypatch.setattr(cores, "_KEEP_S", 0.1)
+    waiting, clocks = threading.Thread(target=wait), {time.strftime("%H:%M")}
+    with process(CONFINED, "--of-somebody-else") as holder:
+        assert holder.stdout is not None and int(holder.stdout.readline()) == only
+        with process(CONFINED) as ahead:
+            until(lambda: tickets(slots))
+            waiting.start()
+            until(lambda: lines)
+            assert re.fullmatch(rf"{holder.pid} \d+", (slots / str(only)).read_text())
+            waiting.join(2)
+            assert len(lines) == 1 and len(kept) > 5
+            holder.kill()
+            until(lambda: len(lines) == 2)
+            waiting.join(1.5)
+            stop.set()
+            waiting.join(20)
+    clocks.add(time.strftime("%H:%M"))
+    assert [re.sub(r"\d\d:\d\d", "HH:MM", line) for line in lines] == [
+        f"waits for a core: pid {holder.pid} since HH:MM; 1 ahead",
+        f"waits for a core: pid {ahead.pid} since HH:MM",
+    ]
+    assert {clock for line in lines for clock in re.findall(r"\d\d:\d\d", line)} <= clocks
+    assert len(ended) == 1 and tickets(slots) == []
+    with pytest.raises(StoppedError), core(stop=stop):
+        pass
+
+
+def test_own_threads_that_hold_or_wait_are_not_reported(
+    slots: Path, only: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cores, "_SILENT_S", 0.1)
+    lines: list[str] = []
+    stop = threading.Event()
+
+    def wait() -> None:
+        with pytest.raises(StoppedError), core(lines.append, stop):
             pass
+
+    threads = [threading.Thread(target=wait) for _ in range(3)]
+    with core():
+        for thread in threads:
+            thread.start()
+        until(lambda: len(lines) == len(threads))
+        stop.set()
+        for thread in threads:
+            thread.join(20)
+    assert set(lines) == {"waits for a core"}
+
+
+def test_patience_ends_with_the_pids_of_those_who_have_the_cores(slots: Path) -> None:
+    holds = HOLD.replace("with core", "import os; os.sched_getaffinity = lambda pid: {3, 5}\nwith core")
+    with process(holds) as one, process(holds) as other:
+        for holder in (one, other):
+            assert holder.stdout is not None and holder.stdout.readline()
+        began = time.monotonic()
+        with (
+            pytest.raises(BusyError, match=r"^all cores are taken \(pids \d+, \d+\)$") as caught,
+            core(patience_s=0.5),
+        ):
+            pass
+        assert 0.5 < time.monotonic() - began < 5
+        assert set(re.findall(r"\d+", str(caught.value))) == {str(one.pid), str(other.pid)}
+        assert tickets(slots) == []
+        one.kill()
+        with core(patience_s=10) as number:
+            assert number in {3, 5}
 
 
 def test_nothing_starts_after_the_stop() -> None:

@@ -135,8 +135,7 @@ def test_while_it_waits_for_a_core(start: Callable[..., Started], number: signal
         for _ in os.sched_getaffinity(0):
             cores.enter_context(core())
         waiting = start(*GUEST)
-        waiting.until(lambda: "waits for a core: pid " in waiting.out)
-        assert f"waits for a core: pid {os.getpid()} (" in waiting.out
+        waiting.until(lambda: f"waits for a core: pid {os.getpid()} since " in waiting.out)
         run = waiting.is_ended_by(number)
     time.sleep(0.5)
     assert not waiting.guests()

@@ -14,12 +14,12 @@ nobody else.
 from __future__ import annotations
 
 import fcntl
+import math
 import os
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -33,24 +33,35 @@ WAITS = "waits for a core"
 
 _POLL_S = 0.05
 _SILENT_S = 1.0
-_AGAIN_S = 30.0
+_KEEP_S = 30.0
 
 
 class StoppedError(LostError):
     """It was not started: the run was ended before."""
 
 
+class BusyError(MachineError):
+    """Other processes had all cores, for longer than the caller wanted to wait."""
+
+
 @contextmanager
-def core(progress: Progress = lambda line: None, stop: threading.Event | None = None) -> Iterator[int]:
+def core(
+    progress: Progress = lambda line: None,
+    stop: threading.Event | None = None,
+    *,
+    patience_s: float = math.inf,
+    keep: Callable[[], None] = lambda: None,
+) -> Iterator[int]:
     """Take a core that no other guest of this user has, waiting until there is one; its number.
 
-    It is free again with the block, or when this process ends, whatever ends it. Who waits longer than a
-    second hears for whom, again when that changes, and every 30 s. Raises :class:`StoppedError` once ``stop``
-    is set.
+    It is free again with the block, or when this process ends, whatever ends it. After a second of waiting,
+    ``progress`` is told which other processes have the cores and how many threads of theirs are ahead, and
+    again when that has changed. ``keep`` is called every 30 s meanwhile. Raises :class:`BusyError` after
+    ``patience_s``, and :class:`StoppedError` once ``stop`` is set.
     """
     folder = _folder()
     with _ticket(folder) as ticket:
-        number, slot = _wait(folder, ticket, progress, stop or threading.Event())
+        number, slot = _wait(folder, ticket, progress, stop or threading.Event(), patience_s, keep)
     try:
         yield number
     finally:
@@ -58,24 +69,51 @@ def core(progress: Progress = lambda line: None, stop: threading.Event | None = 
         os.close(slot)
 
 
-def _wait(folder: Path, ticket: str, progress: Progress, stop: threading.Event) -> tuple[int, int]:
+def _wait(
+    folder: Path,
+    ticket: str,
+    progress: Progress,
+    stop: threading.Event,
+    patience_s: float,
+    keep: Callable[[], None],
+) -> tuple[int, int]:
     """The core's number and the handle that holds it."""
-    began, last, last_s = time.monotonic(), "", 0.0
+    began = kept_s = time.monotonic()
+    reported, line, line_s = "", "", began
     while not stop.is_set():
         cores, before = os.sched_getaffinity(0), _before(folder, ticket)
         # A core that somebody before us may use is left to them.
-        for number in sorted(cores.difference(*before)):
+        for number in sorted(cores.difference(*before.values())):
             if (slot := _take(folder / str(number))) is not None:
                 return number, slot
         now = time.monotonic()
-        if now - began > _SILENT_S:
-            many = ("", ", 1 waits before", f", {len(before)} wait before")[min(len(before), 2)]
-            line = _holders(folder, cores) + many
-            if line != last or now - last_s > _AGAIN_S:
-                progress(f"{WAITS}: {line}")
-                last, last_s = line, now
+        if now - began > patience_s:
+            raise BusyError(_taken(_holders(folder, cores)))
+        if (current := _line(_holders(folder, cores), before)) != line:
+            line, line_s = current, now
+        # A core is free for a moment before the next one takes it, which is not worth a line.
+        if line != reported and now - line_s > _SILENT_S:
+            progress(line)
+            reported = line
+        if now - kept_s > _KEEP_S:
+            keep()
+            kept_s = now
         stop.wait(_POLL_S)
     raise StoppedError("it was ended while it waited for a core")
+
+
+def _line(holders: Mapping[int, float], before: Iterable[int]) -> str:
+    """Such as "waits for a core: pid 12 since 18:02, 34 since 18:05; 2 ahead"."""
+    clocks = (f"{pid} since {time.strftime('%H:%M', time.localtime(at))}" for pid, at in holders.items())
+    ahead = len(set(before).difference(thread.native_id for thread in threading.enumerate()))
+    parts = [f"pid {', '.join(clocks)}"] if holders else []
+    parts += [f"{ahead} ahead"] if ahead else []
+    return ": ".join([WAITS, "; ".join(parts)] if parts else [WAITS])
+
+
+def _taken(holders: Collection[int]) -> str:
+    pids = f" (pid{'s' if len(holders) > 1 else ''} {', '.join(map(str, holders))})" if holders else ""
+    return f"all cores are taken{pids}"
 
 
 @contextmanager
@@ -95,9 +133,10 @@ def _ticket(folder: Path) -> Iterator[str]:
         os.close(handle)
 
 
-def _before(folder: Path, ticket: str) -> list[set[int]]:
-    """For each who asked before and still waits: the cores that it may use. Files of the dead are removed."""
-    waiting = []
+def _before(folder: Path, ticket: str) -> dict[int, set[int]]:
+    """For each thread that asked before and still waits: the cores that it may use. Files of the dead are
+    removed."""
+    waiting = {}
     for path in sorted(folder.glob("wait-*")):
         if path.name == ticket:
             continue
@@ -110,7 +149,7 @@ def _before(folder: Path, ticket: str) -> list[set[int]]:
                     thread = int(path.name.rpartition("-")[2])
                     with suppress(ProcessLookupError):
                         if stat(thread)[:1] != ["T"]:  # Ctrl-Z: it keeps its place and nobody waits for it
-                            waiting.append(os.sched_getaffinity(thread))
+                            waiting[thread] = os.sched_getaffinity(thread)
             finally:
                 os.close(handle)
     return waiting
@@ -123,25 +162,21 @@ def _take(slot: Path) -> int | None:
         os.close(handle)
         return None
     os.ftruncate(handle, 0)
-    os.pwrite(handle, f"{os.getpid()} {_since_boot_ns()} {_command()}".encode(), 0)
+    os.pwrite(handle, f"{os.getpid()} {_since_boot_ns()}".encode(), 0)
     return handle
 
 
-def _holders(folder: Path, cores: set[int]) -> str:
-    """Who has the cores, and since when: "pid 12 (qjump-mn run fig5) has it since 18:02"."""
-    which, holders = "it" if len(cores) == 1 else "one", []
-    for number in sorted(cores):
+def _holders(folder: Path, cores: set[int]) -> dict[int, float]:
+    """The other processes that have these cores, by pid: since when each has one, in Unix time, the longest
+    first."""
+    since: dict[int, float] = {}
+    for number in cores:
         with suppress(FileNotFoundError, ValueError):  # it is free, or being taken right now
-            pid, since_ns, command = (folder / str(number)).read_text(errors="replace").split(" ", 2)
-            began = time.time() - (_since_boot_ns() - int(since_ns)) / 1e9
-            clock = time.strftime("%H:%M", time.localtime(began))
-            holders.append(f"pid {pid} ({command}) has {which} since {clock}")
-    return ", ".join(dict.fromkeys(holders)) or f"another run has {which}"
-
-
-def _command() -> str:
-    name = Path(sys.argv[0]).name
-    return " ".join(["qjump-mn" if name == "run.py" else name, *sys.argv[1:]])[:60]
+            pid, since_ns = map(int, (folder / str(number)).read_text().split()[:2])
+            began = time.time() - (_since_boot_ns() - since_ns) / 1e9
+            since[pid] = min(began, since.get(pid, math.inf))
+    since.pop(os.getpid(), None)
+    return dict(sorted(since.items(), key=lambda holder: holder[1]))
 
 
 def _since_boot_ns() -> int:
