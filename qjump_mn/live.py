@@ -4,7 +4,6 @@ then."""
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -21,11 +20,9 @@ from qjump_mn.guest.cores import WAITS
 from qjump_mn.model.plan import Trial
 
 PLAIN_S = 30.0
-"""Without a terminal, a line after so long."""
-WAITS_AGAIN_S = 5.0
-"""After a line about waiting for a core, no other one for so long."""
-MOST = 8
-"""A line of several trials names so many of them."""
+"""Without a terminal, a line after so long, and one about waiting for a core at most so often."""
+PLAIN_COLUMNS = 80
+"""The width of such lines."""
 
 
 class Row(NamedTuple):
@@ -33,6 +30,11 @@ class Row(NamedTuple):
 
     line: str
     since: float
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a core."""
+        return self.line.startswith(WAITS)
 
 
 class Board:
@@ -50,7 +52,7 @@ class Board:
         self._rows: dict[str, Row] = {}
         self._ready, self._took_s, self._said_s = 0, 0.0, 0.0
         self._told = self._began
-        self._waits_told = -math.inf
+        self._waits, self._waits_told = "", -math.inf
         # FORCE_COLOR takes a pipe for a terminal, on which no line can be changed.
         changes = out.is_terminal and not out.is_dumb_terminal and out.file.isatty()
         self._live = (
@@ -78,17 +80,14 @@ class Board:
         self._told = time.monotonic()
         if self._live:
             self._live.update(self._lines())
-        self._out.print(f"{_clock(self._told - self._began)}  {line}", markup=False)
+        if line.startswith(WAITS):
+            line = _cut(line, self._room)
+        self._out.print(f"{_clock(self._told - self._began)}{line}", markup=False)
 
     def stage(self, trial: Trial, line: str) -> str:
         """A trial has come to ``line``; its stage, if that is another than before."""
         now, before = time.monotonic(), self._rows.get(trial.name)
-        waited = before is None or before.line.startswith(WAITS)
-        self._rows[trial.name] = Row(line, now if before is None or waited else before.since)
-        # As many trials wait as there are cores, and one line is enough.
-        if line.startswith(WAITS) and not self._live and now - self._waits_told > WAITS_AGAIN_S:
-            self._waits_told = now
-            self.tell(f"{trial.name}: {line}")
+        self._rows[trial.name] = Row(line, now if before is None or before.waits else before.since)
         stage = _stage(line)
         return stage if before is None or _stage(before.line) != stage else ""
 
@@ -105,40 +104,58 @@ class Board:
 
     def tick(self) -> None:
         """Show how it goes, if it is time to."""
-        rows = list(self._rows.items())
         if self._live:
             self._live.update(self._lines(), refresh=True)
-        elif rows and time.monotonic() - self._told > PLAIN_S:
-            several = [f"{name}: {row.line}" for name, row in rows[:MOST]]
-            several += [f"{len(rows) - MOST} others"] if len(rows) > MOST else []
-            self.tell(f"{'; '.join(several)}; {self._left()}")
+            return
+        rows, now = dict(self._rows), time.monotonic()
+        # As many trials wait as there are cores, and one line is enough: that of the next to start.
+        waits = next((row.line for row in rows.values() if row.waits), "")
+        if waits and waits != self._waits and now - self._waits_told > PLAIN_S:
+            self._waits, self._waits_told = waits, now
+            self.tell(waits)
+        running = {name: row.line for name, row in rows.items() if not row.waits}
+        if running and now - self._told > PLAIN_S:
+            self.tell(self._running(running))
+
+    def _running(self, lines: Mapping[str, str]) -> str:
+        """What the trials do that run, or only their names, or only their number, whichever fits."""
+        run = "1 trial runs" if len(lines) == 1 else f"{len(lines)} trials run"
+        all_of_them = "; ".join(f"{name}: {line}" for name, line in lines.items())
+        choices = [f"{what}; {self._left()}" for what in (all_of_them, f"{run}: {', '.join(lines)}", run)]
+        return next((line for line in choices if len(line) <= self._room), choices[-1])
+
+    @property
+    def _width(self) -> int:
+        return self._out.width if self._out.is_terminal else min(self._out.width, PLAIN_COLUMNS)
+
+    @property
+    def _room(self) -> int:
+        """The columns of a line that stays, behind the clock."""
+        return self._width - len(_clock(time.monotonic() - self._began))
 
     def _lines(self) -> Group:
         """What a terminal shows below the lines that stay; each is cut, for two would not go away."""
-        width = max(self._out.width - 1, 1)
-        lines = [
-            f"{name}: {_briefer(self._row(name, row), width - len(name) - 2)}"
-            for name, row in list(self._rows.items())
-        ]
+        lines = [f"{name}: {self._row(name, row)}" for name, row in list(self._rows.items())]
         if lines:
             lines.append(f"{self._ready} of {self._all} trials done, {self._left()}")
+        width = max(self._width - 1, 1)
         return Group(*(Text(_cut(line, width)) for line in lines))
 
     def _row(self, name: str, row: Row) -> str:
-        if row.line.startswith(WAITS):
+        if row.waits:
             return row.line
         elapsed_s, expected_s = time.monotonic() - row.since, self._pace() * self._alone_s[name]
         return row.line if expected_s < 1 else f"{row.line}; {elapsed_s:.0f} of about {expected_s:.0f} s"
 
     def _left(self) -> str:
         """How long all will take that has not ended, in words; while others hold all cores nobody knows."""
-        if self._rows and all(row.line.startswith(WAITS) for row in list(self._rows.values())):
+        if self._rows and all(row.waits for row in list(self._rows.values())):
             return "the others wait"
         now, pace = time.monotonic(), self._pace()
         left = []
         for name, alone_s in self._alone_s.items():
             row = self._rows.get(name)
-            gone_s = 0.0 if row is None or row.line.startswith(WAITS) else now - row.since
+            gone_s = 0.0 if row is None or row.waits else now - row.since
             left.append(max(0.0, pace * alone_s - gone_s))
         left_s = max(max(left, default=0.0), sum(left) / self._backend.parallel)
         return f"about {costs.told_time(left_s)} left"
@@ -149,23 +166,7 @@ class Board:
 
 
 def _stage(line: str) -> str:
-    return line.partition(",")[0]
-
-
-def _briefer(line: str, width: int) -> str:
-    """A line about waiting with as much left out as it must be to fit: who has a core matters less than since
-    when."""
-    if line.startswith(WAITS):
-        for words, brief in (
-            (r" \(([^)]{1,12})[^)]*\)", r" (\1)"),
-            (r" \([^)]*\)", ""),
-            (" has (one|it) ", " "),
-        ):
-            if len(line) > width:
-                line = re.sub(words, brief, line)
-        if len(line) > width:
-            line = line.replace("pid ", "")
-    return line
+    return WAITS if line.startswith(WAITS) else line.partition(",")[0]
 
 
 def _cut(line: str, width: int) -> str:
@@ -181,4 +182,4 @@ def _how(ended: Ended) -> str:
 
 def _clock(elapsed_s: float) -> str:
     seconds = int(elapsed_s)
-    return f"{seconds // 60:3d}:{seconds % 60:02d}"
+    return f"{seconds // 60:3d}:{seconds % 60:02d}  "

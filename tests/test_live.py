@@ -88,22 +88,103 @@ def test_the_same_stage_some_way_on_is_no_other_stage(text: io.StringIO) -> None
         assert [shown.stage(FIRST, line) for line in lines] == ["starts", "measures", "", "ends"]
 
 
-def test_waiting_for_a_core_is_told_once_and_takes_no_time_of_the_trial(
-    text: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
+WAITS = "waits for a core: pid 12 since 18:02, 34 since 18:05"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time that the board sees."""
     now = [0.0]
     monkeypatch.setattr("qjump_mn.live.time.monotonic", lambda: now[0])
+    return now
+
+
+def ticks(shown: Board, clock: list[float], until_s: float) -> None:
+    while clock[0] < until_s:
+        clock[0] += 0.5
+        shown.tick()
+
+
+def test_waiting_takes_no_time_of_the_trial(text: io.StringIO, clock: list[float]) -> None:
     with board(Console(file=text, soft_wrap=True)) as shown:
-        shown.stage(FIRST, "waits for a core: pid 12 has it")
-        shown.stage(SECOND, "waits for a core: pid 12 has it")
-        now[0] = 60.0
+        shown.stage(FIRST, WAITS)
+        shown.stage(SECOND, WAITS)
+        shown.tick()
+        clock[0] = 60.0
         shown.stage(FIRST, "sets up, 0 s")
-        now[0] = 64.0
+        clock[0] = 64.0
         shown.ended(SECOND, Ended(0, "", 1.0, 10.0))
     assert text.getvalue().splitlines() == [
-        f"  0:00  {FIRST.name}: waits for a core: pid 12 has it",
+        f"  0:00  {WAITS}",
         f"  1:04  [1/3] {SECOND.name}: done in 10 s, about 10 s left",
     ]
+
+
+def test_a_wait_of_minutes_is_a_line_for_each_change(text: io.StringIO, clock: list[float]) -> None:
+    with board(Console(file=text, soft_wrap=True, width=200)) as shown:
+        for trial in (FIRST, SECOND):
+            shown.stage(trial, "starts")
+        ticks(shown, clock, 1)
+        for trial in (FIRST, SECOND):
+            shown.stage(trial, f"{WAITS}; 1 ahead")
+        ticks(shown, clock, 200)
+        for trial in (FIRST, SECOND):
+            shown.stage(trial, WAITS)
+        ticks(shown, clock, 400)
+        shown.stage(FIRST, "sets up, 0 virtual s")
+        ticks(shown, clock, 440)
+        shown.stage(SECOND, f"waits for a core: pid {', '.join(['1234567 since 18:02'] * 10)}")
+        ticks(shown, clock, 470)
+    lines = text.getvalue().splitlines()
+    assert lines[:4] == [
+        f"  0:01  {WAITS}; 1 ahead",
+        f"  3:20  {WAITS}",
+        f"  6:40  {FIRST.name}: sets up, 0 virtual s; about 15 s left",
+        f"  7:11  {FIRST.name}: sets up, 0 virtual s; about 10 s left",
+    ]
+    assert len(lines) == 5
+    assert lines[4].startswith("  7:20  waits for a core: pid 1234567 since 18:02, 1234567 since")
+    assert len(lines[4]) == 80 and lines[4].endswith("…")
+
+
+def test_a_queue_that_moves_all_the_time_is_at_most_a_line_in_half_a_minute(
+    text: io.StringIO, clock: list[float]
+) -> None:
+    with board(Console(file=text, soft_wrap=True)) as shown:
+        for second in range(0, 120, 5):
+            shown.stage(FIRST, f"{WAITS}; {120 - second} ahead")
+            shown.stage(SECOND, f"{WAITS}; {121 - second} ahead")
+            ticks(shown, clock, second + 5)
+    assert len(text.getvalue().splitlines()) == 4
+
+
+def test_many_running_trials_fit_the_width(text: io.StringIO, clock: list[float]) -> None:
+    trials = resolve.plan("fig3a", "smoke", [], replicates=4).trials()[:8]
+    backend = SimulatorBackend()
+    backend.parallel = 8
+    expected = {trial.name: 170.0 for trial in trials}
+    with Board(Console(file=text, soft_wrap=True, width=300), backend, trials, expected) as shown:
+        shown.stage(trials[0], "measures, 3 of 4 virtual s")
+        ticks(shown, clock, 31)
+        shown.stage(trials[1], "measures, 2 of 4 virtual s")
+        shown.stage(trials[2], WAITS)
+        ticks(shown, clock, 62)
+        for trial in trials[2:]:
+            shown.stage(trial, "measures, 1 of 4 virtual s")
+        ticks(shown, clock, 93)
+    names = [trial.name for trial in trials]
+    assert text.getvalue().splitlines() == [
+        f"  0:30  {names[0]}: measures, 3 of 4 virtual s; about 3 min left",
+        f"  0:31  {WAITS}",
+        f"  1:02  2 trials run: {names[0]}, {names[1]}; about 3 min left",
+        "  1:32  8 trials run; about 2 min left",
+    ]
+
+
+def test_waiting_is_one_stage_whoever_has_the_cores(text: io.StringIO) -> None:
+    with board(Console(file=text)) as shown:
+        assert shown.stage(FIRST, f"{WAITS}; 1 ahead") == "waits for a core"
+        assert shown.stage(FIRST, WAITS) == ""
 
 
 class Terminal:
@@ -292,14 +373,14 @@ def test_a_pipe_that_nobody_reads_any_more_ends_no_run(folder: Path) -> None:
     assert (folder / "results" / "last" / "report.html").is_file()
 
 
-def test_a_trial_that_waits_has_all_holders_in_80_columns() -> None:
-    out = Console(file=io.StringIO(), width=80)
-    shown = board(out, 34.0)
-    has = "has one since"
-    line = f"pid 4711 (qjump-mn run fig5 --preset paper) {has} 18:02, pid 4712 (pytest -q tests) {has} 18:05"
-    shown.stage(FIRST, f"waits for a core: {line}")
+@pytest.mark.parametrize("columns", [80, 40])
+def test_a_trial_that_waits_is_cut_to_the_width(columns: int) -> None:
+    shown = board(Console(file=io.StringIO(), width=columns), 34.0)
+    shown.stage(FIRST, "waits for a core: pid 24711 since 18:02, 24712 since 18:05; 4 ahead")
     first, last = (str(one) for one in shown._lines().renderables)
-    assert "4711" in first and "18:02" in first and first.endswith("18:05") and len(first) < 80
+    if columns == 80:
+        assert first == f"{FIRST.name}: waits for a core: pid 24711 since 18:02, 24712 since 18:05; 4 ahead"
+    assert len(first) < columns and (columns == 80 or first.endswith("…"))
     assert last == "0 of 3 trials done, the others wait"
     shown.stage(FIRST, "starts")
     assert str(shown._lines().renderables[-1]).endswith(" left")
