@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from qjump_mn import cached_files, syntax
+from qjump_mn import cache_read_only, cached_files, syntax
 from qjump_mn.errors import MachineError, is_full, reason_of
 
 SHARED = Path("/var/cache/qjump-mn")
@@ -147,25 +147,26 @@ def artefact(
     it raises. Two callers at once, in threads or processes, build once. `needs_bytes` is the room that a
     build takes. `is_vital` is given the names of files in it, and says which are looked at before each use:
     for an artefact of thousands of files. Raises MachineError when no root can be written or there is no
-    room, and whatever `build` raises.
+    room, NotBuiltError where the cache is read-only (cache_read_only.py), and whatever `build` raises.
     """
     existing = find(kind, inputs_hash)
     if existing:
         return existing
+    cache_read_only.check(damage(kind, inputs_hash) or f"the {kind} is missing")
     root = writable_root()
     final = root / kind / inputs_hash
     for path in _places(kind, inputs_hash):
-        if path != final and (damage := cached_files.glance(path)):
-            progress(f"{_damaged(path, damage)}: {_BY_ROOT}")
+        if path != final and (defect := cached_files.glance(path)):
+            progress(f"{_damaged(path, defect)}: {_BY_ROOT}")
     try:
         final.parent.mkdir(mode=0o755, exist_ok=True)
         _give_back(final.parent, root)
         with _building(final, progress):
             if final.is_dir():
-                damage = cached_files.glance(final)
-                if damage is None:  # built by the one whom we waited for
+                defect = cached_files.glance(final)
+                if defect is None:  # built by the one whom we waited for
                     return final
-                progress(f"{_damaged(final, damage)}: it is made again")
+                progress(f"{_damaged(final, defect)}: it is made again")
                 _discard(final)
             _sweep(final)
             _check_room(root, needs_bytes, kind)
@@ -228,7 +229,8 @@ def disown(path: Path) -> None:
 def checked_hash(path: Path) -> str:
     """The sha256 of a file's content, in hexadecimal, compared with the record of the artefact that it is in.
 
-    Raises DamagedError where they differ, and MachineError when the artefact is not ours to remove.
+    Raises DamagedError where they differ, MachineError when the artefact is not ours to remove, and
+    NotBuiltError where the cache is read-only.
     """
     sha256 = hash_of_file(path)
     for root in roots():
@@ -331,6 +333,7 @@ def _is_other(folder: Path, name: str, sha256: str) -> bool:
 
 def _hash_under_lock(folder: Path, name: str) -> str:
     changed = cached_files.Damage(name, "has other content")
+    cache_read_only.check(_damaged(folder, changed))
     # Another process may have found the same damage and made the artefact anew since we read the file.
     with contextlib.suppress(FileNotFoundError), _ours(folder, changed), _building(folder, lambda line: None):
         sha256 = hash_of_file(folder / name)

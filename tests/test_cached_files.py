@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import cache, cache_verification, cached_files
+from qjump_mn import cache, cache_read_only, cache_verification, cached_files
+from qjump_mn.cache_read_only import NotBuiltError
 from qjump_mn.cached_files import RECORD
 from qjump_mn.errors import LostError, MachineError
 from qjump_mn.guest.advice import ADVICE, advised
@@ -340,6 +341,22 @@ def test_the_hash_of_a_file_is_compared_with_the_record(tmp_path: Path) -> None:
     assert cache.checked_hash(cache.artefact("kind", "hash", fill_big) / "memory") == whole
     (tmp_path / "file").write_text("of nobody")
     assert cache.checked_hash(tmp_path / "file") == cache.hash_of_file(tmp_path / "file")
+
+
+def test_read_only_nothing_is_built_or_removed(root: Path) -> None:
+    path, other = cache.artefact("kind", "hash", fill_big), cache.artefact("kind", "other", fill)
+    flip(path / "memory")
+    cut(other / "bin/program")
+    with cache_read_only.enabled():
+        with pytest.raises(NotBuiltError, match=r"hash is damaged, memory has other content$"):
+            cache.checked_hash(path / "memory")
+        with pytest.raises(NotBuiltError, match=r"other is damaged, bin/program is cut to"):
+            cache.artefact("kind", "other", fill)
+        with pytest.raises(NotBuiltError, match=r"^the image is missing$"):
+            cache.artefact("image", "hash", fill)
+        assert cache.artefact("kind", "hash", fill_big) == path  # no glance finds the damage
+    assert other.is_dir() and not (root / "image").exists()
+    assert cache.artefact("image", "hash", fill).is_dir()
 
 
 def test_a_hash_is_taken_again_of_what_another_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
