@@ -351,10 +351,14 @@ def check(
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="print what was found as JSON")] = False,
 ) -> None:
-    """Say what this machine can do, what is missing and how to get it."""
-    from qjump_mn import diagnosis
+    """Say what this machine can do, what is missing and how to get it; within 20 s.
 
-    raise typer.Exit(diagnosis.report(out, as_json=as_json))
+    Exit code 3 if something is missing, else 0: also where other programs keep this machine too busy to try
+    the guest, which is then "unknown".
+    """
+    from qjump_mn import diagnosis, environment
+
+    raise typer.Exit(diagnosis.report(out, as_json=as_json, began=environment.BEGAN))
 
 
 @app.command()

@@ -6,72 +6,101 @@ import os
 import platform
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 from rich.console import Console
 
-from qjump_mn import cache, cached_files, environment, guest, scratch, toolbox
+from qjump_mn import cache, cache_read_only, cached_files, environment, guest, scratch, toolbox
 from qjump_mn.backends import claim, needs
-from qjump_mn.errors import MachineError, QJumpError
+from qjump_mn.backends.guest import setup
+from qjump_mn.errors import LostError, MachineError, QJumpError, UsageError
 from qjump_mn.guest.advice import advised
-from qjump_mn.guest.cores import WAITS
+from qjump_mn.guest.cores import BusyError, core
+from qjump_mn.model import resolve
 from qjump_mn.toolbox import machines, making
+
+GUEST_S = 15.0
+"""The guest is ended so long after the process began, which then ends within 20 s."""
+CORE_S = 3.0
+"""How long the guest waits for a core."""
+
+
+class State(StrEnum):
+    """Of what is looked at; UNKNOWN: this machine is too busy to tell."""
+
+    OK = "ok"
+    MISSING = "missing"
+    UNKNOWN = "unknown"
+
+
+_LAST = {
+    State.OK: "experiments run here",
+    State.MISSING: "experiments do not run here yet: see above",
+    State.UNKNOWN: "nothing is missing, but this machine is too busy to show that experiments run here",
+}
 
 
 class Finding(NamedTuple):
-    """One thing looked at; ``remedy`` says what to do where it is not well, and ``required`` whether anything
+    """One thing looked at; ``remedy`` says what to do where it is missing, and ``required`` whether anything
     works without it."""
 
     what: str
-    well: bool
+    state: State
     says: str
     remedy: str = ""
     required: bool = True
 
 
-def report(out: Console, *, as_json: bool = False) -> int:
-    """Print each finding as soon as it is known, or all as JSON; return 0 when experiments run here, else
-    3."""
+def report(out: Console, *, as_json: bool = False, began: float | None = None) -> int:
+    """Print each finding as soon as it is known, or all as JSON, within 20 s of ``began`` (monotonic; now).
+
+    Returns 3 when something is missing without which no experiment runs, else 0: also where that is unknown,
+    for a busy machine lacks nothing. In JSON ``state`` is the worst of the required findings, "ok", "unknown"
+    or "missing".
+    """
+    deadline = (time.monotonic() if began is None else began) + GUEST_S
     findings = []
 
     def say(line: str) -> None:
         if not as_json:
             out.print(f"         {line}", markup=False)
 
-    for finding in _findings(say):
+    for finding in _findings(say, deadline):
         findings.append(finding)
         if as_json:
             continue
-        mark = "ok     " if finding.well else "missing" if finding.required else "no     "
-        out.print(f"{mark}  {finding.what}: {finding.says}", markup=False)
-        if not finding.well and finding.remedy:
+        is_extra = finding.state is State.MISSING and not finding.required
+        out.print(f"{'no' if is_extra else finding.state:7}  {finding.what}: {finding.says}", markup=False)
+        if finding.state is State.MISSING and finding.remedy:
             say(finding.remedy)
-    well = all(finding.well for finding in findings if finding.required)
+    required = {finding.state for finding in findings if finding.required}
+    state = next(one for one in (State.MISSING, State.UNKNOWN, State.OK) if one in required)
     backend, why = _backend(findings)
     if as_json:
-        each = [one._replace(remedy="" if one.well else one.remedy)._asdict() for one in findings]
-        told = {"runs": well, "backend": backend, "why": why, "findings": each}
+        each = [one._replace(remedy=one.remedy if one.state is State.MISSING else "") for one in findings]
+        told = {"state": state, "backend": backend, "why": why, "findings": [one._asdict() for one in each]}
         out.print(msgspec.json.format(msgspec.json.encode(told), indent=1).decode(), markup=False)
     else:
         out.print(f"backend {backend}: {why}", markup=False)
-        words = "experiments run here" if well else "experiments do not run here yet: see above"
-        out.print(words, markup=False)
-    return 0 if well else MachineError.exit_code
+        out.print(_LAST[state], markup=False)
+    return MachineError.exit_code if state is State.MISSING else 0
 
 
 def _backend(findings: list[Finding]) -> tuple[str, str]:
     """What experiments are best run in here, and why."""
     by_name = {finding.what: finding for finding in findings}
-    if by_name["guest"].well:
+    if by_name["guest"].state is not State.MISSING:
         return (
             "guest",
             "the usual one: its runs repeat bit for bit, and whatever else this machine does is not in them",
         )
-    if by_name["host backend"].well:
+    if by_name["host backend"].state is State.OK:
         return (
             "host",
             "the guest does not run here; with --backend host the numbers have in them whatever else this "
@@ -84,19 +113,23 @@ def _backend(findings: list[Finding]) -> tuple[str, str]:
     )
 
 
-def _findings(say: Callable[[str], None]) -> Iterator[Finding]:
+def _state(is_there: bool) -> State:
+    return State.OK if is_there else State.MISSING
+
+
+def _findings(say: Callable[[str], None], deadline: float) -> Iterator[Finding]:
     yield Finding(
         "Python",
-        sys.version_info >= environment.OLDEST,
+        _state(sys.version_info >= environment.OLDEST),
         f"{platform.python_version()} ({sys.executable})",
         f"install Python {'.'.join(map(str, environment.OLDEST))} or newer",
     )
     cores = len(os.sched_getaffinity(0))
-    yield Finding("processors", True, f"{cores}; so many trials run at a time")
+    yield Finding("processors", State.OK, f"{cores}; so many trials run at a time")
     memory = _memory_mib()
     yield Finding(
         "memory",
-        memory >= 1500 * cores,
+        _state(memory >= 1500 * cores),
         f"{memory} MiB free, a guest takes up to 1100",
         "end other programs, or run with fewer processors: taskset -c 0",
     )
@@ -106,13 +139,13 @@ def _findings(say: Callable[[str], None]) -> Iterator[Finding]:
             rights = "" if os.access(root, os.W_OK) else ", read only for this user"
             yield Finding(
                 "cache",
-                free >= 3 or machines.is_at_hand(),
+                _state(free >= 3 or machines.is_at_hand()),
                 f"{root}, {free} GiB free{rights}",
                 "make room: the first build takes 3 GiB",
             )
     yield _files()
-    say("boots a guest, 15 s")
-    yield from _guest(say)
+    say(f"starts a guest, {GUEST_S:.0f} s at most")
+    yield from _guest(deadline)
     yield _other_kernels()
     yield from _host()
 
@@ -127,30 +160,23 @@ def _files() -> Finding:
     more = f", and {len(damaged) - 1} more" if len(damaged) > 1 else ""
     return Finding(
         "cached files",
-        not damaged,
+        _state(not damaged),
         f"{damaged[0]}{more}" if damaged else "as they were made, at a glance",
         "made again by what needs them next; `qjump-mn machine verify` looks at every byte",
         required=False,
     )
 
 
-def _guest(say: Callable[[str], None]) -> Iterator[Finding]:
-    said: list[str] = []
-
-    def heard(line: str) -> None:
-        said.append(line)
-        if line.startswith(WAITS):  # other runs may hold all cores for minutes
-            say(line)
-
+def _guest(deadline: float) -> Iterator[Finding]:
+    progress: list[str] = []
     try:
-        problem = _boot(heard)
+        state, says = _boot(progress.append, deadline)
     except QJumpError as error:
-        problem = str(error)
-    yield from (Finding("guest", False, line, required=False) for line in said if "is damaged" in line)
-    remedy = making.refusal() or "run  sudo ./bootstrap  in the checkout"
-    if machines.damage():
-        remedy = "run  sudo qjump-mn machine build"
-    yield Finding("guest", not problem, problem or "boots and runs a job", remedy)
+        state, says = State.MISSING, str(error)
+    for line in progress:
+        if "is damaged" in line:
+            yield Finding("guest", State.MISSING, line, required=False)
+    yield Finding("guest", state, says, making.refusal() or "run  sudo qjump-mn machine build")
 
 
 def _other_kernels() -> Finding:
@@ -161,20 +187,70 @@ def _other_kernels() -> Finding:
         f"{' and '.join(names)} {what}" for names, what in ((built, "here"), (lacking, "not built")) if names
     ]
     remedy = making.refusal() or "built by the first run with --kernel"
-    return Finding("other kernels", not lacking, "; ".join(says), remedy, required=False)
+    return Finding("other kernels", _state(not lacking), "; ".join(says), remedy, required=False)
 
 
-def _boot(progress: Callable[[str], None]) -> str:
-    """Why no guest runs on this machine, in a sentence; empty when one boots and runs a job (15 s). Builds
-    no toolbox."""
+def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]:
+    """Whether a guest runs a job on this machine, in a sentence. Builds nothing.
+
+    It starts from the state that a run has kept (2 s), or boots (13 to 20 s) where there is none.
+    """
     if not machines.is_at_hand():
-        return machines.damage() or "the guest is not built yet"
-    with scratch.folder() as folder, advised():
-        job = guest.Job(script="print('hello')")
-        result = guest.run(guest.prepare(progress), job, Path(folder), progress=progress)
-        stdout = Path(folder, "stdout").read_text()
-    ran = result.exit_code == 0 and stdout == "hello\n"
-    return "" if ran else f"a job in the guest ended with exit code {result.exit_code}"
+        return State.MISSING, machines.damage() or "the guest is not built yet"
+    began, stop = time.monotonic(), guest.Stop()
+    try:
+        with core(patience_s=CORE_S):  # before work that would be in vain
+            pass
+        with cache_read_only.enabled(), advised():
+            image = guest.prepare(progress)
+            snapshot = _kept_state(image)
+            done = _run_job(image, snapshot, stop, deadline)
+    except cache_read_only.NotBuiltError as error:
+        return State.MISSING, f"the guest is not built yet: {error}"
+    except BusyError as error:
+        return State.UNKNOWN, f"not tried, {error}; try again later"
+    except LostError:
+        if not stop.event.is_set():
+            raise
+        waited_s = time.monotonic() - began
+        return (
+            State.UNKNOWN,
+            f"not done within {waited_s:.0f} s, this machine is busy or slow: try again later",
+        )
+    if done != (0, "hello\n"):
+        return State.MISSING, f"a job in the guest ended with exit code {done[0]}"
+    return State.OK, f"{'' if snapshot else 'boots and '}runs a job"
+
+
+def _run_job(
+    image: guest.Image, snapshot: guest.Snapshot | None, stop: guest.Stop, deadline: float
+) -> tuple[int, str]:
+    """The exit code and the output of a job in a guest that is ended at the deadline."""
+
+    def end_when_late(machine_s: float) -> None:
+        if time.monotonic() > deadline:
+            stop.now()
+
+    job = guest.Job(script="print('hello')")
+    with scratch.folder() as folder:
+        result = guest.run(
+            image,
+            job,
+            Path(folder),
+            snapshot=snapshot,
+            clock=end_when_late,
+            stop=stop,
+            patience_s=CORE_S,
+        )
+        return result.exit_code, Path(folder, "stdout").read_text()
+
+
+def _kept_state(image: guest.Image) -> guest.Snapshot | None:
+    """The machine with the network of most experiments, if a run has brought it up."""
+    with suppress(cache_read_only.NotBuiltError, UsageError):  # somebody's own fig3a may be wrong
+        network = resolve.plan("fig3a", "smoke", []).trials()[0].network
+        return guest.snapshot(image, setup(network.skeleton()))
+    return None
 
 
 def _host() -> Iterator[Finding]:
@@ -188,7 +264,7 @@ def _host() -> Iterator[Finding]:
     possible = f"possible on kernel {release}{', without our modules: link.model=tbf' if without else ''}"
     yield Finding(
         "host backend",
-        not says,
+        _state(not says),
         "; ".join(says) or possible,
         "not needed: the guest has its own",
         required=False,

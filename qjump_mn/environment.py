@@ -11,9 +11,13 @@ import contextlib
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
+
+BEGAN = time.monotonic()
+"""When this process began: the command line imports this module first."""
 
 OLDEST = (3, 11)
 CHECKOUT = Path(__file__).resolve().parent.parent

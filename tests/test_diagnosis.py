@@ -1,18 +1,17 @@
-"""``doctor``: told as it is found, or as JSON; which backend, and why. The guest is not booted here
-(tests/guest/test_damage.py does)."""
+"""``doctor``: told as it is found, or as JSON; which backend, and why. No guest runs here
+(tests/guest/test_doctor.py has the real command)."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
-from pathlib import Path
+import re
 
 import msgspec
 import pytest
 from rich.console import Console
 
 from qjump_mn import diagnosis, guest
-from qjump_mn.diagnosis import Finding
+from qjump_mn.diagnosis import Finding, State
 from qjump_mn.errors import LostError, MachineError
 from qjump_mn.toolbox import machines
 
@@ -27,66 +26,87 @@ def said(*, as_json: bool = False) -> tuple[int, str]:
 
 @pytest.fixture(autouse=True)
 def guest_boots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnosis, "_boot", lambda progress: "")
+    monkeypatch.setattr(diagnosis, "_boot", lambda progress, deadline: (State.OK, "runs a job"))
 
 
 def test_what_is_well_is_told_with_the_backend() -> None:
     code, text = said()
     assert code == 0
-    assert "\nok       guest: boots and runs a job\n" in text
+    assert "\nok       guest: runs a job\n" in text
     assert text.endswith("in them\nexperiments run here\n") and "\nbackend guest: the usual one: " in text
 
 
 def test_findings_are_told_as_they_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The guest takes a quarter of a minute: what was found before is there by then."""
+    """The guest may take a quarter of a minute: what was found before is there by then."""
     text = io.StringIO()
     before: list[str] = []
 
-    def boot(progress: object) -> str:
+    def boot(progress: object, deadline: object) -> tuple[State, str]:
         before.append(text.getvalue())
-        return ""
+        return State.OK, ""
 
     monkeypatch.setattr(diagnosis, "_boot", boot)
     diagnosis.report(Console(file=text, width=300, highlight=False, soft_wrap=True))
-    assert "ok       processors: " in before[0] and before[0].endswith("         boots a guest, 15 s\n")
+    assert "ok       processors: " in before[0] and before[0].endswith(
+        "         starts a guest, 15 s at most\n"
+    )
 
 
-def test_who_has_the_cores_is_told_while_the_guest_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    def runs(image: object, job: object, out: Path, *, progress: Callable[[str], None]) -> None:
-        progress("hello")
-        progress("waits for a core: pid 12 has it")
-        raise LostError("it was ended")
+@pytest.mark.parametrize(
+    ("memory_mib", "code", "last"),
+    [
+        (10**6, 0, "nothing is missing, but this machine is too busy to show that experiments run here"),
+        (0, MachineError.exit_code, "experiments do not run here yet: see above"),
+    ],
+)
+def test_a_busy_machine_lacks_nothing(
+    memory_mib: int, code: int, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diagnosis, "_boot", lambda *_: (State.UNKNOWN, "not tried"))
+    monkeypatch.setattr(diagnosis, "_memory_mib", lambda: memory_mib)
+    ended, text = said()
+    assert re.search(r"^unknown  guest: not tried\n\w+ +other kernels", text, re.M), "without a remedy"
+    assert "\nbackend guest: the usual one" in text
+    assert (ended, text.splitlines()[-1]) == (code, last)
+    told = msgspec.json.decode(said(as_json=True)[1])
+    assert told["state"] == ("missing" if code else "unknown")
+
+
+def test_a_guest_that_dies_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def runs(*_: object, **__: object) -> None:
+        raise LostError("the guest's kernel panicked")
 
     monkeypatch.setattr(diagnosis, "_boot", _boot)
     monkeypatch.setattr(machines, "is_at_hand", lambda: True)
+    monkeypatch.setattr(diagnosis, "_kept_state", lambda image: None)
     monkeypatch.setattr(guest, "prepare", lambda progress: None)
     monkeypatch.setattr(guest, "run", runs)
-    _, text = said()
-    assert "boots a guest, 15 s\n         waits for a core: pid 12 has it\nmissing  guest: it was" in text
+    code, text = said()
+    assert code == MachineError.exit_code and "\nmissing  guest: the guest's kernel panicked\n" in text
 
 
 def test_without_a_guest_another_backend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnosis, "_boot", lambda progress: "the guest is not built yet")
-    monkeypatch.setattr(
-        diagnosis, "_host", lambda: iter([Finding("host backend", False, "", required=False)])
-    )
+    says = "the guest is not built yet"
+    monkeypatch.setattr(diagnosis, "_boot", lambda *_: (State.MISSING, says))
+    host = Finding("host backend", State.MISSING, "", required=False)
+    monkeypatch.setattr(diagnosis, "_host", lambda: iter([host]))
     code, text = said()
     assert code == MachineError.exit_code
     assert "\nmissing  guest: the guest is not built yet\n" in text
     assert "\nbackend simulator: neither the guest nor the host backend runs here; " in text
-    monkeypatch.setattr(diagnosis, "_host", lambda: iter([Finding("host backend", True, "", required=False)]))
+    monkeypatch.setattr(diagnosis, "_host", lambda: iter([host._replace(state=State.OK)]))
     assert "\nbackend host: the guest does not run here; " in said()[1]
 
 
 def test_a_program_can_read_it() -> None:
     code, text = said(as_json=True)
     told = msgspec.json.decode(text)
-    assert (code, told["runs"], told["backend"]) == (0, True, "guest")
+    assert (code, told["state"], told["backend"]) == (0, "ok", "guest")
     guest = next(one for one in told["findings"] if one["what"] == "guest")
     assert guest == {
         "what": "guest",
-        "well": True,
-        "says": "boots and runs a job",
+        "state": "ok",
+        "says": "runs a job",
         "remedy": "",
         "required": True,
     }
