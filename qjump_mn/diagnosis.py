@@ -176,7 +176,7 @@ def _guest(deadline: float) -> Iterator[Finding]:
     for line in progress:
         if "is damaged" in line:
             yield Finding("guest", State.MISSING, line, required=False)
-    yield Finding("guest", state, says, making.refusal() or "run  sudo qjump-mn machine build")
+    yield Finding("guest", state, says, making.refusal() or "as root run  qjump-mn machine build")
 
 
 def _other_kernels() -> Finding:
