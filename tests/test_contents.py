@@ -133,8 +133,12 @@ def refer(path: Path, run: RunDirectory, **changed: Any) -> Path:
     return path
 
 
+def clause(run: RunDirectory, path: Path | None, *, valid: bool = True) -> str:
+    return reference.compare(run.manifest, results(run), path, valid=valid).clause
+
+
 def sentence(run: RunDirectory, path: Path | None, *, valid: bool = True) -> str:
-    return reference.sentence(run.manifest, results(run), path, valid=valid)
+    return reference.compare(run.manifest, results(run), path, valid=valid).sentence
 
 
 def differing(run: RunDirectory, *arms: str) -> dict[str, reference.TrialReference]:
@@ -148,6 +152,7 @@ def differing(run: RunDirectory, *arms: str) -> dict[str, reference.TrialReferen
 def test_a_run_is_identical_to_its_reference(whole: RunDirectory, tmp_path: Path) -> None:
     path = refer(tmp_path / "reference.json", whole)
     assert sentence(whole, path) == f"identical to the reference run, sha256 {results(whole).sha256}"
+    assert clause(whole, path) == "identical to the reference run"
 
 
 def test_another_image_is_said_and_compared_all_the_same(whole: RunDirectory, tmp_path: Path) -> None:
@@ -157,10 +162,14 @@ def test_another_image_is_said_and_compared_all_the_same(whole: RunDirectory, tm
     assert sentence(whole, path) == (
         f"the results are those of the reference run although the image is another one {images}; {digest}"
     )
+    assert clause(whole, path) == "the results are those of the reference run, with another image"
     refer(path, whole, image="0123456789abcdef", trials=differing(whole, "qjump", "idle"))
     assert sentence(whole, path) == (
         "the results differ from the reference run's in 2 of 9 trials, idle/1, qjump/1: "
         f"same plan, another image {images}; {digest}"
+    )
+    assert clause(whole, path) == (
+        "differs from the reference run in 2 of 9 trials (idle/1, qjump/1), with another image"
     )
 
 
@@ -169,7 +178,7 @@ def test_another_kernel_is_said_and_never_identical(whole: RunDirectory, tmp_pat
     path = refer(tmp_path / "reference.json", whole, image="0123456789abcdef")
     machine = {**manifest.machine, "kernel": "7.3.4+deb13-amd64"}
     other = msgspec.structs.replace(manifest, kernel="7", machine=machine)
-    said = reference.sentence(other, results(whole), path, valid=True)
+    said = reference.compare(other, results(whole), path, valid=True).sentence
     ours = (
         f"(ours {manifest.machine['image'][:12]} with Linux 7.3.4+deb13-amd64, the reference's 0123456789ab)"
     )
@@ -194,10 +203,14 @@ def test_fewer_arms_and_seeds_compare_the_trials_that_both_have(whole: RunDirect
     both = "the 2 trials that both have (this run has 2, the reference run 9)"
     assert few.manifest.plan_sha256 != whole.manifest.plan_sha256
     assert sentence(few, path) == f"the results are those of the reference run in {both}; {digest}"
+    assert clause(few, path) == "the results are those of the reference run in the 2 trials that both have"
     refer(path, whole, trials=differing(whole, "qjump", "contended"))
     assert sentence(few, path) == (
         f"the results differ from the reference run's in 1 of {both}, qjump/1: "
         f"another plan, same image; {digest}"
+    )
+    assert clause(few, path) == (
+        "differs from the reference run in 1 of the 2 trials that both have (qjump/1), with the same image"
     )
     more = synthetic.make(tmp_path / "more", replicates=2, only=["idle"])
     one = "in the 1 trial that both have (this run has 2, the reference run 9)"
@@ -208,12 +221,15 @@ def test_what_was_run_otherwise_is_not_compared(whole: RunDirectory, tmp_path: P
     other = synthetic.make(tmp_path / "other", settings=["link.rate=11Mbit"])
     path = refer(tmp_path / "reference.json", other)
     assert sentence(whole, path).startswith("not compared: the plan is not that of the reference run; ")
+    assert clause(whole, path) == "not compared with the reference run, which had other settings"
     assert sentence(whole, None).startswith("not compared: there is no reference run of preset 'smoke'")
+    assert clause(whole, None) == "there is no reference run of preset smoke"
 
 
 def test_a_run_that_is_not_valid_is_never_called_identical(whole: RunDirectory, tmp_path: Path) -> None:
     path, digest = refer(tmp_path / "reference.json", whole), f"results sha256 {results(whole).sha256}"
     assert sentence(whole, path, valid=False) == f"not compared: the run is not valid; {digest}"
+    assert clause(whole, path, valid=False) == "", "the rest of the summary says that it is not valid"
 
 
 def test_a_file_that_is_no_reference_is_one_sentence(whole: RunDirectory, tmp_path: Path) -> None:
@@ -230,8 +246,20 @@ def test_reference_of_an_incomplete_run_or_a_real_clock_is_not_compared(
 ) -> None:
     add(run)
     assert sentence(run, None) == "not compared: 8 of 9 trials are missing"
+    assert clause(run, None) == "", "the rest of the summary says that it is incomplete"
     real = synthetic.make(tmp_path / "real", clock="real")
     assert sentence(real, None).startswith("not compared: no two runs on the real clock are alike")
+    assert clause(real, None) == (
+        "not compared with a reference run: no two runs on the real clock are alike"
+    )
+
+
+@pytest.mark.parametrize("clock", ["virtual", "real"])
+def test_the_clause_on_a_users_own_experiment_is_empty(whole: RunDirectory, clock: manifest.Clock) -> None:
+    plan = whole.manifest.plan
+    own = msgspec.structs.replace(plan, shown=msgspec.structs.replace(plan.shown, experiment="fig3"))
+    changed = msgspec.structs.replace(whole.manifest, plan=own, clock=clock)
+    assert reference.compare(changed, results(whole), None, valid=True).clause == ""
 
 
 def test_reference_is_found_in_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

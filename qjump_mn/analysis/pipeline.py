@@ -57,11 +57,16 @@ def analyse(path: Path) -> Analysed:
     arms = measures.summarise(plan, measured)
     exit_code = verdicts.exit_code(rows, missing, checks)
     results = contents.results(run.path, manifest)
-    referred = reference.find(plan.experiment, plan.preset)
+    compared = reference.compare(
+        manifest,
+        results,
+        reference.find(plan.experiment, plan.preset),
+        valid=exit_code != verdicts.INVALID,
+    )
     result = Outcome(
         plan_sha256=manifest.plan_sha256,
         results_sha256=results.sha256,
-        reference=reference.sentence(manifest, results, referred, valid=exit_code != verdicts.INVALID),
+        reference=compared.sentence,
         arms=arms,
         verdicts=rows,
         checks=checks,
@@ -71,6 +76,7 @@ def analyse(path: Path) -> Analysed:
         links=loads.summarise(data),
         beside=beside.compare(manifest, arms),
         sentences=sentences.of(plan, arms),
+        reference_clause=compared.clause,
     )
     outcome.write(run.path, result)
     timelines.write(run, manifest, data)

@@ -24,7 +24,7 @@ def judge(plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]) 
     reasons = [
         f"fidelity: {check.name}" for check in checks if check.status == "fail" and not check.completeness
     ]
-    reasons += [f"gate: {row.claim}" for row in rows if row.gate and row.checked and row.held != row.checked]
+    reasons += [f"gate: {row.claim}" for row in rows if row.fails_gate]
     if not reasons:
         return tuple(rows)
     return tuple(

@@ -129,6 +129,11 @@ class VerdictRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     because: str = ""
     perturbed: Perturbed | None = None
 
+    @property
+    def fails_gate(self) -> bool:
+        """Whether it is a gate that does not hold, so that the run may not be believed."""
+        return self.gate and bool(self.checked) and self.held != self.checked
+
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One reason to believe the run, or not. A failed check makes it INVALID, unless it is about
@@ -181,7 +186,8 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Everything that analysis found; ``missing`` names each trial without data with the reason.
 
     ``links`` has, for each arm that tells, what the levels did to the links that some arm kept busy or lost
-    packets on. ``sentences`` are what the experiment says of the medians.
+    packets on. ``sentences`` are what the experiment says of the medians. ``reference_clause`` is
+    ``reference`` in a few words, without hashes; "" where that says nothing new.
     """
 
     schema: Literal[1] = 1
@@ -197,6 +203,7 @@ class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     links: dict[str, tuple[LinkLoad, ...]] = {}
     beside: Comparison | None = None
     sentences: tuple[str, ...] = ()
+    reference_clause: str = ""
 
     @property
     def believable(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -73,25 +74,47 @@ def write(folder: Path, manifest: Manifest, outcome: Outcome, results: Results) 
     return path
 
 
-def sentence(manifest: Manifest, results: Results, path: Path | None, *, valid: bool) -> str:
-    """What the report says about the run's bits; ``valid`` tells whether its fidelity passed.
+class Compared(NamedTuple):
+    """How a run's results compare with those of the reference run: ``sentence`` has every detail,
+    ``clause`` says the same in a few words without hashes, or is "" where it would say nothing new."""
+
+    sentence: str
+    clause: str = ""
+
+
+def compare(manifest: Manifest, results: Results, path: Path | None, *, valid: bool) -> Compared:
+    """Compare the run's bits with the reference in ``path``; ``valid`` tells whether its fidelity passed.
 
     Raises :class:`UsageError` if ``path`` is no reference.
     """
-    digest = f"results sha256 {results.sha256}"
+    digest, plan = f"results sha256 {results.sha256}", manifest.plan
     if not valid:
-        return f"not compared: the run is not valid; {digest}"
+        return Compared(f"not compared: the run is not valid; {digest}")
     if missing := _missing(manifest, results):
-        return f"not compared: {missing}"
+        return Compared(f"not compared: {missing}")
     if manifest.clock == "real":
-        return f"not compared: no two runs on the real clock are alike; {digest}"
+        why = "no two runs on the real clock are alike"
+        clause = f"not compared with a reference run: {why}" if _has_any(plan.experiment) else ""
+        return Compared(f"not compared: {why}; {digest}", clause)
     if path is None:
-        return f"not compared: there is no reference run of preset '{manifest.plan.preset}'; {digest}"
+        clause = f"there is no reference run of preset {plan.preset}" if _has_any(plan.experiment) else ""
+        return Compared(
+            f"not compared: there is no reference run of preset '{plan.preset}'; {digest}", clause
+        )
     return _compared(manifest, results, path)
 
 
-def _compared(manifest: Manifest, results: Results, path: Path) -> str:
-    """How the results differ in the trials that were run alike in both."""
+def _has_any(experiment: str) -> bool:
+    """Whether some preset of an experiment has a reference run; a user's own experiment has none."""
+    return any(
+        path.stem.rpartition("-")[0] == experiment
+        for folder in loading.folders("experiments")
+        for path in (folder / "reference").glob("*.json")
+    )
+
+
+def _compared(manifest: Manifest, results: Results, path: Path) -> Compared:
+    """Compare the trials that were run alike in both."""
     reference, compared = read(path), manifest.plan.unperturbed
     trials = compared.trials()
     expected = {name: trial.results_sha256 for name, trial in reference.trials.items()}
@@ -99,25 +122,33 @@ def _compared(manifest: Manifest, results: Results, path: Path) -> str:
     alike = [name for name in expected if hashes.get(name) == reference.trials[name].run_sha256]
     digest = f"results sha256 {results.sha256}"
     if not alike:
-        return f"not compared: the plan is not that of the reference run; {digest}"
+        return Compared(
+            f"not compared: the plan is not that of the reference run; {digest}",
+            "not compared with the reference run, which had other settings",
+        )
     differing = [name for name in alike if expected[name] != results.trials[name]]
     whole = compared.hash == reference.plan_sha256 and len(alike) == len(trials) == len(expected)
     if whole and not differing and results.sha256 != reference.results_sha256:
         raise UsageError(f"{path} contradicts itself: its digest is not that of its trials; make it anew")
-    counts = f"this run has {len(trials)}, the reference run {len(expected)}"
-    count = f"{len(alike)} {'trials' if len(alike) > 1 else 'trial'}"
-    both = count if whole else f"the {count} that both have ({counts})"
     images = _other_images(manifest, reference.image)
+    count = f"{len(alike)} {'trials' if len(alike) > 1 else 'trial'}"
+    both = count if whole else f"the {count} that both have"
+    counts = "" if whole else f" (this run has {len(trials)}, the reference run {len(expected)})"
     if differing:
         plan = "same plan" if whole else "another plan"
         image = f"another image {images}" if images else "same image"
-        where = f"in {len(differing)} of {both}, {_first(differing)}"
-        return f"the results differ from the reference run's {where}: {plan}, {image}; {digest}"
+        where = f"in {len(differing)} of {both}{counts}, {_first(differing)}"
+        return Compared(
+            f"the results differ from the reference run's {where}: {plan}, {image}; {digest}",
+            f"differs from the reference run in {len(differing)} of {both} ({_first(differing)}), "
+            f"with {'another' if images else 'the same'} image",
+        )
     if whole and not images:
-        return f"identical to the reference run, sha256 {results.sha256}"
-    extent = "" if whole else f" in {both}"
+        same = "identical to the reference run"
+        return Compared(f"{same}, sha256 {results.sha256}", same)
+    same = f"the results are those of the reference run{'' if whole else f' in {both}'}"
     although = f" although the image is another one {images}" if images else ""
-    return f"the results are those of the reference run{extent}{although}; {digest}"
+    return Compared(f"{same}{counts}{although}; {digest}", same + (", with another image" if images else ""))
 
 
 def _other_images(manifest: Manifest, expected: str) -> str:
