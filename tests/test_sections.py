@@ -194,7 +194,7 @@ def test_a_report_has_what_a_course_asks_for_in_its_order(tmp_path: Path) -> Non
         "Challenges",
         "Do it again",
     )
-    for name, mark in (("report.html", "<h2>{}</h2>"), ("report.md", "\n## {}\n")):
+    for name, mark in (("report.html", ">{}</h2>"), ("report.md", "\n## {}\n")):
         content = (run.path / name).read_text()
         places = [content.index(mark.format(head)) for head in heads]
         assert places == sorted(places)

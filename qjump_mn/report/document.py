@@ -34,7 +34,7 @@ from qjump_mn.report import (
 from qjump_mn.report.figures import numbers
 from qjump_mn.report.network import drawing, roles
 from qjump_mn.report.timelines import page as timelines
-from qjump_mn.results import remarks, tabulated, wording
+from qjump_mn.results import remarks, summary, tabulated, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord, write_atomically
 from qjump_mn.results.outcome import Outcome, Spread
@@ -130,6 +130,7 @@ def _around(run: RunDirectory, manifest: Manifest, outcome: Outcome) -> dict[str
     """What a report has beside the results themselves."""
     plan = manifest.plan
     return {
+        "summary": summary.of(plan, outcome),
         "written": written.read(run.path),
         "notes": written.NAME,
         "subset": original.subset(plan, outcome),
