@@ -210,11 +210,11 @@ def _done(task: Task, out: Console) -> Result:
     began, message = time.monotonic(), ""
     try:
         if run_directory is not None:
-            code = session.resume(run_directory.path, out, request.scheduler)
+            code = session.resume(run_directory.path, out, request.scheduler, verbose=request.verbose)
         else:
             backend = session.checked(plan, request, out)
             run_directory = session.begin(plan, backend, request, out)
-            code = session.carry_out(backend, run_directory, plan, out)
+            code = session.carry_out(backend, run_directory, plan, out, verbose=request.verbose)
     except QJumpError as error:
         if interrupts.interruption(error):
             raise  # an error of the clean-up after Ctrl-C

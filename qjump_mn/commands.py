@@ -22,6 +22,7 @@ from qjump_mn.options import (
     Scheduler,
     Settings,
     TheseArms,
+    Verbose,
     check_added,
     cluster,
     folder,
@@ -152,6 +153,7 @@ def run(
         bool,
         typer.Option("--dry-run", help="print the plan and the shell commands it stands for; touch nothing"),
     ] = False,
+    verbose: Verbose = False,
 ) -> None:
     """Run an experiment: every arm with every seed; then figures, verdicts and report."""
     from qjump_mn import campaign, session
@@ -176,6 +178,7 @@ def run(
         dask,
         perturb,
         kernel_named(kernel),
+        verbose,
     )
     if name == campaign.ALL:
         raise typer.Exit(campaign.run(request, out, dry_run=dry_run))
@@ -193,11 +196,12 @@ def resume(
     ),
     engine: Engine = "local",
     scheduler: Scheduler = "",
+    verbose: Verbose = False,
 ) -> None:
     """Run what is missing of a run that was interrupted, or whose trials were lost; what is done stays."""
     from qjump_mn import session
 
-    raise typer.Exit(session.resume(directory, out, cluster(engine, scheduler)))
+    raise typer.Exit(session.resume(directory, out, cluster(engine, scheduler), verbose=verbose))
 
 
 @app.command("list")
@@ -259,11 +263,12 @@ def report(
         bool,
         typer.Option("--pdf", help="print it into report.pdf too, with this machine's Chromium or Chrome"),
     ] = False,
+    verbose: Verbose = False,
 ) -> None:
     """Draw the figures, judge the claims and write the report of a run again, from its files alone."""
     from qjump_mn.judging import judge
 
-    raise typer.Exit(judge(directory, pdf=pdf))
+    raise typer.Exit(judge(directory, pdf=pdf, verbose=verbose))
 
 
 @app.command()

@@ -20,10 +20,11 @@ from qjump_mn.leash import of_ours
 from qjump_mn.results import directory
 
 
-def judge(run: Path, *, pdf: bool = False) -> int:
-    """Judge the run directory and print its verdicts; return the exit code. With ``pdf`` a browser prints the
-    report. Raises :class:`LostError` where something killed it, and what ended it as an error of its kind."""
-    words = ["--pdf"] * pdf + ["--debug"] * ("--debug" in sys.argv)
+def judge(run: Path, *, pdf: bool = False, verbose: bool = False) -> int:
+    """Judge the run directory and print its summary, with ``verbose`` everything; return the exit
+    code. With ``pdf`` a browser prints the report. Raises :class:`LostError` where something killed it,
+    and what ended it as an error of its kind."""
+    words = ["--pdf"] * pdf + ["--verbose"] * verbose + ["--debug"] * ("--debug" in sys.argv)
     with judging(run, *words, stderr=subprocess.PIPE) as process:
         _, said = process.communicate()
     status, errors = process.returncode, said.decode(errors="replace")

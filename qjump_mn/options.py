@@ -69,6 +69,11 @@ Scheduler = Annotated[
     ),
 ]
 
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="print every verdict, the checks of fidelity and remarks, too"),
+]
+
 
 def names(lists: Sequence[str] | None, option: str = "--arms") -> tuple[str, ...]:
     """The names in lists with commas, as many as the option was given; none where it was not. Raise

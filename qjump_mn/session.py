@@ -45,6 +45,7 @@ class Request(NamedTuple):
     scheduler: str = ""
     perturb: int = 0
     kernel: str = ""
+    verbose: bool = False
 
     def plan(self, backend: str = "") -> Plan:
         """The plan, for another backend where one is given; raise :class:`UsageError` for what cannot be."""
@@ -62,7 +63,7 @@ class Request(NamedTuple):
 
     def argv(self) -> list[str]:
         """The command line that asks for this, for its manifest and its report: also what a variable asked
-        for is an option here."""
+        for is an option here. How much is printed does not belong to it."""
         argv = ["qjump-mn", "run", self.experiment, "--preset", self.preset]
         if self.seed != self._field_defaults["seed"]:
             argv += ["--seed", str(self.seed)]
@@ -109,7 +110,8 @@ def run(request: Request, out: Console) -> int:
     """Run the plan and judge it; return the exit code."""
     plan = request.plan()
     backend = checked(plan, request, out)
-    return carry_out(backend, begin(plan, backend, request, out), plan, out)
+    run_directory = begin(plan, backend, request, out)
+    return carry_out(backend, run_directory, plan, out, verbose=request.verbose)
 
 
 def checked(plan: Plan, request: Request, out: Console) -> Backend:
@@ -166,7 +168,7 @@ def counted(things: Sequence[object], what: str) -> str:
     return f"{len(things)} {what}{'' if len(things) == 1 else 's'}"
 
 
-def resume(path: Path, out: Console, scheduler: str = "") -> int:
+def resume(path: Path, out: Console, scheduler: str = "", *, verbose: bool = False) -> int:
     """Run what is missing of an interrupted run, and judge it; return the exit code.
 
     Raises :class:`UsageError` where that would mix what does not belong together: another plan, or another
@@ -185,7 +187,7 @@ def resume(path: Path, out: Console, scheduler: str = "") -> int:
         "are left",
         markup=False,
     )
-    return carry_out(backend, run_directory, plan, out)
+    return carry_out(backend, run_directory, plan, out, verbose=verbose)
 
 
 def backend_of(run_directory: RunDirectory, out: Console, scheduler: str = "") -> Backend:
@@ -205,7 +207,9 @@ def backend_of(run_directory: RunDirectory, out: Console, scheduler: str = "") -
     return backend
 
 
-def carry_out(backend: Backend, run_directory: RunDirectory, plan: Plan, out: Console) -> int:
+def carry_out(
+    backend: Backend, run_directory: RunDirectory, plan: Plan, out: Console, *, verbose: bool = False
+) -> int:
     """Run every trial that is not done, and judge all; return the exit code."""
     with interrupts.resumable(run_directory.path):
         try:
@@ -215,7 +219,7 @@ def carry_out(backend: Backend, run_directory: RunDirectory, plan: Plan, out: Co
                 run_trials(backend, run_directory, trials, out)
         finally:
             directory.hand_over(run_directory.path)
-        exit_code = judge(run_directory.path)
+        exit_code = judge(run_directory.path, verbose=verbose)
         took_s = round(time.monotonic() - began, 1)
         run_directory.log("took", trials=len(trials), expected_s=round(expected.seconds, 1), took_s=took_s)
         return exit_code

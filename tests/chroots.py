@@ -230,7 +230,7 @@ def tried(system: System, machine: Path, arms: Sequence[str] = (), *, is_contain
         shutil.copyfile(written_wheels(chroot), chroot.root / "srv/qjump-mn-wheels.tar")
         options = ["--arms", ",".join(arms)] if arms else []
         start = time.monotonic()
-        said = chroot.bootstrap("fig3a", "--preset", "smoke", *options, "--out", "/kept/results")
+        said = chroot.bootstrap("fig3a", "--preset", "smoke", "-v", *options, "--out", "/kept/results")
         found = re.search(r"^Reference: (.*)", said, re.M)
         assert found, said
         return Tried(said, found[1], time.monotonic() - start)

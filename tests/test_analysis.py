@@ -163,7 +163,9 @@ def test_analysis_changes_no_raw_file_and_repeats(complete: pipeline.Analysed) -
     assert contents.discrepancies(complete.run.path, complete.manifest) == []
 
 
-def printed(analysed: pipeline.Analysed, width: int = 80, *, is_terminal: bool = True) -> str:
+def printed(
+    analysed: pipeline.Analysed, width: int = 80, *, is_terminal: bool = True, verbose: bool = False
+) -> str:
     console = Console(
         width=width,
         highlight=False,
@@ -172,12 +174,12 @@ def printed(analysed: pipeline.Analysed, width: int = 80, *, is_terminal: bool =
         record=True,
         file=io.StringIO(),
     )
-    terminal.show(console, analysed)
+    terminal.show(console, analysed, verbose=verbose)
     return console.export_text()
 
 
-def test_the_terminal_shows_everything_in_80_columns(complete: pipeline.Analysed) -> None:
-    text = printed(complete)
+def test_verbose_shows_everything_in_80_columns(complete: pipeline.Analysed) -> None:
+    text = printed(complete, verbose=True)
     lines = text.splitlines()
     flat = " ".join(text.split())
     paths = [
@@ -460,7 +462,7 @@ def test_a_lost_trial_is_named_and_its_claims_are_not_run(tmp_path: Path) -> Non
     assert verdicts["order"] == verdicts["throughput"] == "NOT RUN"
     assert verdicts["limiter_drops"] == verdicts["contended"] == "REPRODUCED"
     assert analysed.outcome.exit_code == 5
-    text = printed(analysed)
+    text = printed(analysed, verbose=True)
     assert "Missing: 1 of 9 trials" in text
     assert "qjump/1: lost: the guest died: Kernel panic" in text
     assert "Fidelity incomplete: complete: 8 of 9 trials done" in text

@@ -34,6 +34,8 @@ class Made:
     parallel = 1
     trials: list[str]
     """Those that were run, of all backends of a test."""
+    verbose: list[bool]
+    """Whether each run was judged with everything printed."""
     broken: dict[str, BaseException]
     """What the experiments raise when they are prepared."""
 
@@ -66,12 +68,13 @@ class Made:
     def stop(self) -> None: ...
 
 
-def judged(path: Path) -> int:
+def judged(path: Path, *, verbose: bool) -> int:
     """Stands for the analysis: the exit code is that of the experiment, or 5 where trials are missing."""
     found = directory.existing(path)
     plan = found.manifest.plan
     missing = {trial.name: "not run" for trial in plan.trials() if not found.is_done(trial.name)}
     code = 5 if missing else EXIT_CODES[plan.experiment]
+    Made.verbose.append(verbose)
     outcome.write(path, synthetic.outcome([], missing=missing, exit_code=code))
     return code
 
@@ -87,16 +90,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     monkeypatch.setattr(session, "judge", judged)
     monkeypatch.setattr(Made, "trials", [], raising=False)
+    monkeypatch.setattr(Made, "verbose", [], raising=False)
     monkeypatch.setattr(Made, "broken", {}, raising=False)
     return tmp_path
 
 
 def called(
-    folder: Path, *, seed: int = 1, cold: bool = False, preset: str = tiny.PRESET, kernel: str = ""
+    folder: Path,
+    *,
+    seed: int = 1,
+    cold: bool = False,
+    preset: str = tiny.PRESET,
+    kernel: str = "",
+    verbose: bool = False,
 ) -> tuple[int, str]:
     """The exit code and what is printed."""
     text = io.StringIO()
-    request = session.Request("all", preset, (), seed, None, "", cold, folder / "out", kernel=kernel)
+    request = session.Request(
+        "all", preset, (), seed, None, "", cold, folder / "out", kernel=kernel, verbose=verbose
+    )
     return campaign.run(
         request, Console(file=text, width=80, soft_wrap=True, highlight=False)
     ), text.getvalue()
@@ -395,3 +407,11 @@ def test_runs_of_an_experiment_are_not_those_of_another_name(
     (one,) = earlier.newest_first(folder / "out", "alpha")
     assert one.manifest.plan.experiment == "alpha" and one.left == 0
     assert earlier.newest_first(folder / "nothing", "alpha") == []
+
+
+def test_verbose_is_for_what_is_run_and_what_is_resumed(folder: Path) -> None:
+    called(folder)
+    (only(folder, "beta") / "trials/one/2/DONE").unlink()
+    shutil.rmtree(only(folder, "gamma"))
+    called(folder, verbose=True)
+    assert Made.verbose == [False] * 3 + [True] * 2

@@ -76,7 +76,7 @@ def test_the_image_of_the_containerfile_has_the_reference_results(machine: Path,
         return buildah("run", "--cap-drop", "all", container, "--", "/opt/qjump-mn/bootstrap", *arguments)
 
     assert run("doctor")
-    said = run("fig3a", "--preset", "smoke", "--arms", "idle", "--out", "/home/student/results")
+    said = run("fig3a", "--preset", "smoke", "-v", "--arms", "idle", "--out", "/home/student/results")
     assert re.search(rf"^Reference: .*{ONE_TRIAL}", said, re.M), said
     who = buildah(
         "run", "--cap-drop", "all", container, "--", "sh", "-c", "id -un; grep CapEff /proc/self/status"

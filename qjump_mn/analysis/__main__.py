@@ -31,6 +31,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("run", type=Path, help="a run directory, such as results/last")
     parser.add_argument("--pdf", action="store_true", help="print the report into report.pdf, too")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="print verdicts, fidelity and remarks, too"
+    )
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
     parser.add_argument(
         "--reference",
@@ -59,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.reference:
             manifest, results = analysed.manifest, analysed.results
             print(reference.write(options.reference, manifest, analysed.outcome, results))
-        terminal.show(Console(highlight=False, markup=False), analysed)
+        terminal.show(Console(highlight=False, markup=False), analysed, verbose=options.verbose)
         return analysed.outcome.exit_code
     except Exception as error:
         if options.debug:

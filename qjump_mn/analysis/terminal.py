@@ -1,4 +1,4 @@
-"""What the terminal shows at the end of a run: arms, verdicts, fidelity, and where everything lies."""
+"""Print the end of a run: the arms, one sentence, and where everything lies."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from rich.text import Text
 
 from qjump_mn import uncut
 from qjump_mn.analysis.pipeline import Analysed
+from qjump_mn.errors import command
 from qjump_mn.model.plan import Plan
 from qjump_mn.report import pdf
-from qjump_mn.results import remarks, tabulated, wording
-from qjump_mn.results.outcome import ArmSummary, Comparison
+from qjump_mn.results import remarks, summary, tabulated, wording
+from qjump_mn.results.outcome import ArmSummary, Comparison, Outcome
 
 COLOURS = {
     "REPRODUCED": "green",
@@ -32,32 +33,74 @@ LEAST = {"arm": 20, "scheme": 12}
 """Longer names are folded, but to no narrower columns than these."""
 GAP = 2
 """So many spaces are between two columns."""
+MAX_NAMED = 3
+"""So many missing trials are named for each reason, unless everything is asked for."""
 
 
-def show(console: Console, analysed: Analysed) -> None:
-    """Print the summary; paths stand alone on their lines, whole, so that they can be copied."""
+def show(console: Console, analysed: Analysed, *, verbose: bool = False) -> None:
+    """Print the summary, or with ``verbose`` everything; paths stand alone on their lines, whole, so
+    that they can be copied."""
     plan, outcome = analysed.manifest.plan, analysed.outcome
     console.print(Text(plan.title, style="bold"))
-    for table in arms_tables(plan, outcome.arms, console.width if console.is_terminal else None):
-        if not console.is_terminal:  # a file has room
-            table.width = max(console.width, uncut.width(console, table))
-        console.print(table, crop=False)
+    if any(arm.done for arm in outcome.arms):
+        for table in arms_tables(plan, outcome.arms, console.width if console.is_terminal else None):
+            _print_uncut(console, table)
+    if verbose:
+        _show_details(console, plan, outcome)
+    console.print(Text(summary.of(plan, outcome).sentence), soft_wrap=not console.is_terminal)
+    if not verbose and outcome.exit_code:
+        _print_uncut(console, _failed(outcome))
+    if outcome.missing:
+        console.print(Text(f"Missing: {len(outcome.missing)} of {len(plan.trials())} trials", style="bold"))
+        for line in _missing(outcome, verbose=verbose):
+            console.print(Text(line), soft_wrap=not console.is_terminal)
+        console.print(Text(f"Run what is missing:  {command('resume', analysed.run.path)}"), soft_wrap=True)
+    for what, path in _paths(analysed):
+        console.print(Text.assemble((f"{what:<8}", "bold"), path), soft_wrap=True)
+
+
+def _print_uncut(console: Console, table: Table) -> None:
+    """Print a table; in a file it has room, and nothing of it is folded."""
+    if not console.is_terminal:
+        table.width = max(console.width, uncut.width(console, table))
+    console.print(table, crop=False)
+
+
+def _show_details(console: Console, plan: Plan, outcome: Outcome) -> None:
+    """Print what the report has, too: remarks, published values, verdicts, fidelity, reference run."""
     for sentence in remarks.of(plan, outcome):
         console.print(Text(sentence))
     if outcome.beside is not None:
         console.print(_beside(outcome.beside))
-    console.print(_verdicts(analysed))
-    if outcome.missing:
-        console.print(Text(f"Missing: {len(outcome.missing)} of {len(plan.trials())} trials", style="bold"))
-        for name, why in outcome.missing.items():
-            console.print(Text(f"  {name}: {why}"))
+    console.print(_verdicts(outcome))
     console.print(Text.assemble(("Fidelity ", "bold"), wording.fidelity(outcome)))
     idle = next((check.text for check in outcome.checks if check.name == "idle RTT"), None)
     if idle is not None:
         console.print(Text(f"  idle RTT: {idle}"))
     console.print(Text.assemble(("Reference: ", "bold"), outcome.reference), soft_wrap=True)
-    for what, path in _paths(analysed):
-        console.print(Text.assemble((f"{what:<8}", "bold"), path), soft_wrap=True)
+
+
+def _failed(outcome: Outcome) -> Table:
+    """The claims that do not hold, or cannot be judged because the run is invalid."""
+    table = Table(pad_edge=False, box=None, show_header=False)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("value", no_wrap=True)
+    table.add_column("claim", overflow="fold")
+    for row in outcome.verdicts:
+        if row.verdict in ("PARTLY", "NOT REPRODUCED", "INVALID"):
+            verdict = Text(row.verdict, style=COLOURS[row.verdict])
+            table.add_row(verdict, wording.value(row), Text(row.statement))
+    return table
+
+
+def _missing(outcome: Outcome, *, verbose: bool) -> Iterator[str]:
+    """Name the missing trials with their reasons; without ``verbose`` a line for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for name, why in outcome.missing.items():
+        by_reason.setdefault(f"{name}: {why}" if verbose else why, []).append(name)
+    for why, names in by_reason.items():
+        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+        yield f"  {why}" if verbose else f"  {', '.join(names[:MAX_NAMED])}{more}: {why}"
 
 
 def arms_tables(plan: Plan, arms: Iterable[ArmSummary], width: int | None = None) -> Iterator[Table]:
@@ -165,7 +208,7 @@ def _beside(comparison: Comparison) -> Table:
     return table
 
 
-def _verdicts(analysed: Analysed) -> Table:
+def _verdicts(outcome: Outcome) -> Table:
     table = Table(
         title="Verdicts: value, claim and its source",
         title_justify="left",
@@ -176,7 +219,7 @@ def _verdicts(analysed: Analysed) -> Table:
     table.add_column("verdict", no_wrap=True)
     table.add_column("value", overflow="fold", max_width=18)
     table.add_column("claim", overflow="fold")
-    for row in analysed.outcome.verdicts:
+    for row in outcome.verdicts:
         cell = Text(row.statement)
         if row.note:
             cell.append(f" ({row.note})", style="italic")

@@ -23,7 +23,7 @@ from tests import moved
 pytestmark = [pytest.mark.guest, pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(3600)]
 
 PACKAGE, FILE = "iputils-ping", "usr/bin/ping"
-RUN = ["-m", "qjump_mn.run", "run", "fig3a", "--preset", "smoke", "--arms", "idle"]
+RUN = ["-m", "qjump_mn.run", "run", "fig3a", "--preset", "smoke", "--arms", "idle", "--verbose"]
 
 
 @pytest.fixture(scope="module")

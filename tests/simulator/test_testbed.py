@@ -32,7 +32,7 @@ def package() -> None:
 
 def run(out: Path, experiment: str) -> tuple[RunDirectory, str]:
     done = subprocess.run(
-        command(out, experiment, "--preset", "10g", *SHORT[experiment]),
+        command(out, experiment, "--preset", "10g", "-v", *SHORT[experiment]),
         capture_output=True,
         text=True,
         check=False,
