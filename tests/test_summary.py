@@ -16,7 +16,7 @@ from rich.console import Console
 from qjump_mn.analysis import pipeline, terminal
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
-from qjump_mn.report import document
+from qjump_mn.report import document, original
 from qjump_mn.report.figures import style
 from qjump_mn.results import reference, summary
 from qjump_mn.results.outcome import ArmSummary, Check, Outcome, Spread, Verdict, VerdictRow
@@ -313,11 +313,13 @@ def test_the_box_is_the_first_thing_below_the_title(analysed: pipeline.Analysed)
     assert text.splitlines()[:5:2] == [f"> {plan.question}", f"> **{said.answer}**", f"> {said.sentence}"]
 
 
-def test_the_box_of_a_run_without_a_question(analysed: pipeline.Analysed, tmp_path: Path) -> None:
+def test_a_users_own_experiment_without_a_question(analysed: pipeline.Analysed, tmp_path: Path) -> None:
     plan = analysed.manifest.plan
-    plan = msgspec.structs.replace(plan, shown=msgspec.structs.replace(plan.shown, question=""))
+    own = {"question": "", "reproduces": f"none: {original.OWN}"}
+    plan = msgspec.structs.replace(plan, shown=msgspec.structs.replace(plan.shown, **own))
     manifest = msgspec.structs.replace(analysed.manifest, plan=plan, files={})
     outcome = msgspec.structs.replace(analysed.outcome, drawings=())
     page, text = document.write(type(analysed.run)(tmp_path), manifest, outcome)
     assert 'class="lead"' not in page.read_text() and "Raw files" not in text.read_text()
     assert text.read_text().split("\n\n")[1].startswith("> **Median round-trip time: ")
+    assert "none: " not in page.read_text() + text.read_text()
