@@ -16,19 +16,19 @@ from typing import NamedTuple
 import msgspec
 from rich.console import Console
 
-from qjump_mn import cache, cache_read_only, cached_files, environment, guest, scratch, toolbox
+from qjump_mn import building, cache, cache_read_only, cached_files, environment, guest, scratch, toolbox
 from qjump_mn.backends import claim, needs
-from qjump_mn.backends.guest import setup
-from qjump_mn.errors import LostError, MachineError, QJumpError, UsageError
+from qjump_mn.errors import LostError, MachineError, QJumpError
 from qjump_mn.guest.advice import advised
 from qjump_mn.guest.cores import BusyError, core
-from qjump_mn.model import resolve
 from qjump_mn.toolbox import machines, making
 
 GUEST_S = 15.0
 """The guest is ended so long after the process began, which then ends within 20 s."""
 CORE_S = 3.0
 """How long the guest waits for a core."""
+START_S = 5.0
+"""With less time left the guest is not tried; on an idle machine its start takes 1 s."""
 
 
 class State(StrEnum):
@@ -197,40 +197,35 @@ def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]
     """
     if not machines.is_at_hand():
         return State.MISSING, machines.damage() or "the guest is not built yet"
-    began, stop = time.monotonic(), guest.Stop()
+    began = time.monotonic()
+    if deadline - began < START_S:
+        return State.UNKNOWN, "not tried, this machine is busy; try again later"
     try:
         with core(patience_s=CORE_S):  # before work that would be in vain
             pass
         with cache_read_only.enabled(), advised():
             image = guest.prepare(progress)
-            snapshot = _kept_state(image)
-            done = _run_job(image, snapshot, stop, deadline)
+            snapshot = building.usual_state(image)
+            done = _run_job(image, snapshot, deadline)
     except cache_read_only.NotBuiltError as error:
         return State.MISSING, f"the guest is not built yet: {error}"
     except BusyError as error:
         return State.UNKNOWN, f"not tried, {error}; try again later"
     except LostError:
-        if not stop.event.is_set():
+        if time.monotonic() < deadline:
             raise
         waited_s = time.monotonic() - began
         return (
             State.UNKNOWN,
-            f"not done within {waited_s:.0f} s, this machine is busy or slow: try again later",
+            f"not done within {waited_s:.0f} s, this machine is busy or slow; try again later",
         )
     if done != (0, "hello\n"):
         return State.MISSING, f"a job in the guest ended with exit code {done[0]}"
     return State.OK, f"{'' if snapshot else 'boots and '}runs a job"
 
 
-def _run_job(
-    image: guest.Image, snapshot: guest.Snapshot | None, stop: guest.Stop, deadline: float
-) -> tuple[int, str]:
+def _run_job(image: guest.Image, snapshot: guest.Snapshot | None, deadline: float) -> tuple[int, str]:
     """The exit code and the output of a job in a guest that is ended at the deadline."""
-
-    def end_when_late(machine_s: float) -> None:
-        if time.monotonic() > deadline:
-            stop.now()
-
     job = guest.Job(script="print('hello')")
     with scratch.folder() as folder:
         result = guest.run(
@@ -238,19 +233,10 @@ def _run_job(
             job,
             Path(folder),
             snapshot=snapshot,
-            clock=end_when_late,
-            stop=stop,
+            wall_deadline_s=deadline - time.monotonic(),
             patience_s=CORE_S,
         )
         return result.exit_code, Path(folder, "stdout").read_text()
-
-
-def _kept_state(image: guest.Image) -> guest.Snapshot | None:
-    """The machine with the network of most experiments, if a run has brought it up."""
-    with suppress(cache_read_only.NotBuiltError, UsageError):  # somebody's own fig3a may be wrong
-        network = resolve.plan("fig3a", "smoke", []).trials()[0].network
-        return guest.snapshot(image, setup(network.skeleton()))
-    return None
 
 
 def _host() -> Iterator[Finding]:

@@ -119,12 +119,14 @@ def test_a_guest_that_is_late_is_ended(image: Image, tmp_path: Path) -> None:
     folder.mkdir()
     slots.mkdir()
     with ExitStack() as stack:
-        for _ in range(3):
+        for _ in range(2):
             loop = stack.enter_context(running(LOOP))
             os.sched_setaffinity(loop.pid, {core})
         said = doctor(slots, cores={core}, variables=cache_without(folder, {"snapshot"}))
-    sentence = r"not done within \d+ s, this machine is busy or slow: try again later"
-    assert re.search(f"^unknown  guest: {sentence}$", said.text, re.M), said.text
+    sentences = (
+        r"not (done within \d+ s, this machine is busy or slow|tried, this machine is busy); try again later"
+    )
+    assert re.search(f"^unknown  guest: {sentences}$", said.text, re.M), said.text
     assert (said.code, said.seconds < LIMIT_S) == (said.code_without_guest, True)
     assert not list(slots.glob("qjump-mn-[0-9]*")), "nothing of it is left"
 
