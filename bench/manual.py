@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-import typer.main
-
 from bench import marks
-from qjump_mn.commands import app as command_line
+from qjump_mn.command_help import EXAMPLES, Example
+from qjump_mn.commands import parser
 from qjump_mn.results import wording
 
 PAGE = ROOT / "docs/qjump-mn.1"
 COMMANDS = ROOT / "docs/cli.md"
-DATE = "November 26, 2026"
+DATE = "November 28, 2026"
 """Of the last change of what is written here."""
 
 EXIT_CODES = {
@@ -75,7 +74,7 @@ def tables() -> dict[str, str]:
 
 def page() -> Iterator[str]:
     """The lines of the page."""
-    app: Any = typer.main.get_command(command_line)
+    app = parser()
     yield '.\\" Written by bench/manual.py.'
     yield from (f".Dd {DATE}", ".Dt QJUMP-MN 1", ".Os", ".Sh NAME", ".Nm qjump-mn")
     yield f".Nd {_text(app.help)}".rstrip(".")
@@ -91,14 +90,18 @@ def page() -> Iterator[str]:
     yield from _list(f".It Pa {name}\n{_text(about)}" for name, about in FILES.items())
     yield ".Sh EXIT STATUS"
     yield from _list(f".It {code}\n{_text(about)}" for code, about in EXIT_CODES.items())
-    yield from (".Sh EXAMPLES", "Figure 3a, and what can be said of it to somebody else:")
-    yield from (".Bd -literal -offset indent", "qjump-mn run fig3a", "qjump-mn bundle results/last", ".Ed")
+    yield ".Sh EXAMPLES"
+    yield from _list(map(_example, EXAMPLES[""]))
     yield from (".Sh SEE ALSO", ".Xr ip 8 ,", ".Xr mn 1 ,", ".Xr tc 8 ,", ".Xr tc-qjump 8")
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
     """A command, or the commands of a group."""
     if hasattr(command, "commands"):
+        yield f".Ss {name}"
+        yield _text(command.help)
+        yield from (".Pp", "Examples:")
+        yield from _list(map(_example, EXAMPLES[name]))
         for below, one in command.commands.items():
             yield from _command(f"{name} {below}", one)
         return
@@ -109,11 +112,19 @@ def _command(name: str, command: Any) -> Iterator[str]:
     yield _text(command.help)
     if options:
         yield from _list(f".It {_option(one)}\n{_text(one.help or '')}" for one in options)
+    yield from (".Pp", "Examples:")
+    yield from _list(map(_example, EXAMPLES[name]))
+
+
+def _example(example: Example) -> str:
+    """An item whose hyphens can be copied."""
+    return f".It Li {_text(example.line)}\n{_text(example.does)}".replace("-", "\\-")
 
 
 def _argument(argument: Any) -> str:
     told = argument.metavar or argument.name.upper()
-    return told if argument.required else f"[{told}]"
+    told = told if argument.required else f"[{told}]"
+    return told if argument.nargs == 1 else f"{told} ..."
 
 
 def _option(option: Any) -> str:
@@ -123,7 +134,7 @@ def _option(option: Any) -> str:
     return f"{words} Ar {_text(option.metavar or option.name.upper())}"
 
 
-def _list(items: Iterator[str]) -> Iterator[str]:
+def _list(items: Iterable[str]) -> Iterator[str]:
     yield ".Bl -tag -width Ds"
     yield from items
     yield ".El"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import operator
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +16,13 @@ from typing import Any
 import markupsafe
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.console import Console
 
 from qjump_mn import session
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, loading
+from qjump_mn.model import choices, loading, tables
 from qjump_mn.model.plan import Plan
 from qjump_mn.options import folder, kernel_named
+from qjump_mn.output import Output
 from qjump_mn.results import directory, outcome, wording
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import Drawing, Outcome
@@ -50,6 +51,9 @@ def run(
     """
     if not isinstance(settings or {}, Mapping):
         raise UsageError(f"settings: {settings!r} is no dict: write {{'duration': '20ms'}}")
+    for key, value in (settings or {}).items():
+        if key in inspect.signature(run).parameters and not tables.is_setting(key):
+            raise UsageError(f"settings: {key} is an argument, not a setting: use {key}={value!r}")
     name = loading.experiment_called(_text("experiment", experiment))
     preset, backend = _text("preset", preset or ""), _text("backend", backend or "")
     request = Request(
@@ -66,7 +70,7 @@ def run(
         arms=_listed("arms", arms),
         schemes=_listed("schemes", schemes),
     )
-    plan, console = request.plan(), Console(highlight=False, soft_wrap=True)
+    plan, console = request.plan(), Output(soft_wrap=True)
     made = session.checked(plan, request, console)
     run_directory = session.begin(plan, made, request, console)
     session.carry_out(made, run_directory, plan, console)

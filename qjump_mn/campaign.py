@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from qjump_mn import comparison, costs, interrupts, session, uncut
@@ -17,6 +16,7 @@ from qjump_mn.backends import registry
 from qjump_mn.errors import BEGINS, QJumpError, UsageError
 from qjump_mn.model import choices, identity, loading
 from qjump_mn.model.plan import Plan
+from qjump_mn.output import Table
 from qjump_mn.results import directory, earlier, outcome, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.earlier import EarlierRun

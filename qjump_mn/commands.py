@@ -9,17 +9,24 @@ from typing import Annotated, Any
 import typer
 import typer.main
 
-from qjump_mn import __version__, cache, completion, machine
+from qjump_mn import __version__, cache, command_help, completion, machine
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, sweep
 from qjump_mn.options import (
+    LAST,
     NO_SETTINGS,
+    Backend,
     Engine,
     Experiment,
     Kernel,
+    Listed,
+    OnlyArms,
     Preset,
+    Run,
     Sample,
     Scheduler,
+    Schemes,
+    Setting,
     Settings,
     TheseArms,
     Verbose,
@@ -55,12 +62,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     help="Reproduce QJump (NSDI'15) and what followed it, in Mininet.",
-    epilog="Each option may be a variable: --preset of run is QJUMP_MN_RUN_PRESET. Exit codes: 0 every "
-    "checked claim holds; 1 a claim does not; 2 usage; 3 this machine cannot; 4 invalid; 5 lost; 130 "
-    "interrupted.",
+    epilog="Each option may be an environment variable: QJUMP_MN_RUN_PRESET is --preset of run.\n\n"
+    "Exit codes: 0 every checked claim holds; 1 a claim does not; 2 usage; 3 this machine cannot; 4 invalid; "
+    "5 lost; 130 interrupted.",
 )
-
-
 app.add_typer(machine.app, name="machine")
 
 
@@ -84,60 +89,33 @@ def run(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="the experiment's name, such as fig3a, see list; or all: every one that has the preset",
+            help="name of the experiment, such as fig3a (see list); or all, for each that has the preset",
             show_default=False,
             autocompletion=completion.experiments,
         ),
     ],
     preset: Preset = "",
     settings: Settings = NO_SETTINGS,
-    arms: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ARM,ARM",
-            help="run only these arms; claims that need others are not judged",
-            show_default=False,
-            autocompletion=completion.arms,
-        ),
-    ] = None,
-    schemes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scheme",
-            metavar="SCHEME,SCHEME",
-            help="add an arm for each of these schemes, ours or yours; see list",
-            show_default=False,
-            autocompletion=completion.schemes,
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="the first seed; each further replicate has the next one")] = 1,
+    arms: OnlyArms = None,
+    schemes: Schemes = None,
+    seed: Annotated[int, typer.Option(help="seed of the first replicate; the next ones count up")] = 1,
     replicates: Annotated[
         int | None,
-        typer.Option(
-            help="how many seeds each arm runs with, instead of the preset's number", show_default=False
-        ),
+        typer.Option(help="number of seeds for each arm, instead of the preset's", show_default=False),
     ] = None,
     perturb: Annotated[
         int,
         typer.Option(
             metavar="N",
             help="run each arm N more times, each with one thing varied that should not matter; verdicts "
-            "tell what overturns them",
+            "then say what overturns them",
         ),
     ] = 0,
-    backend: Annotated[
-        str,
-        typer.Option(
-            help="guest: a machine of its own, on a virtual clock; host: this machine's kernel; "
-            "simulator: no kernel; else the experiment's usual one",
-            show_default=False,
-            autocompletion=completion.backends,
-        ),
-    ] = "",
+    backend: Backend = "",
     cold: Annotated[
         bool,
         typer.Option(
-            "--cold", help="boot for every trial, so that another machine gives the same bits; slower"
+            "--cold", help="boot the guest for every trial: slower, but another machine gives the same bits"
         ),
     ] = False,
     kernel: Kernel = "",
@@ -146,16 +124,19 @@ def run(
     output: Annotated[
         Path,
         typer.Option(
-            "--out", metavar="OUTPUT", parser=folder, help="the folder in which the run directory is made"
+            "--out", metavar="FOLDER", parser=folder, help="folder of runs, in which this one gets its own"
         ),
     ] = Path("results"),
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="print the plan and the shell commands it stands for; touch nothing"),
+        typer.Option("--dry-run", help="print the shell script that the run stands for; touch nothing"),
     ] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Run an experiment: every arm with every seed; then figures, verdicts and report."""
+    """Run an experiment, draw its figures and judge its claims.
+
+    Every arm runs with every seed. Each run gets a folder of its own, with report.html in it.
+    """
     from qjump_mn import campaign, session
 
     only, added = names(arms), names(schemes, "--scheme")
@@ -191,40 +172,47 @@ def run(
 
 @app.command()
 def resume(
-    directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path(
-        "results/last"
-    ),
+    directory: Run = LAST,
     engine: Engine = "local",
     scheduler: Scheduler = "",
     verbose: Verbose = False,
 ) -> None:
-    """Run what is missing of a run that was interrupted, or whose trials were lost; what is done stays."""
+    """Finish a run that was interrupted or has lost trials.
+
+    Trials that are done are kept.
+    """
     from qjump_mn import session
 
     raise typer.Exit(session.resume(directory, out, cluster(engine, scheduler), verbose=verbose))
 
 
 @app.command("list")
-def list_() -> None:
-    """List the experiments, with the time and the memory that they take, and the schemes."""
+def list_(what: Listed = "") -> None:
+    """List the experiments and the schemes.
+
+    Time and memory are for an experiment's usual preset on this machine.
+    """
     from qjump_mn import listing
 
-    listing.show(out)
+    listing.show(out, what)
 
 
 @app.command()
 def explain(
     experiment: Experiment,
     preset: Preset = "",
-    settings: Settings = NO_SETTINGS,
+    settings: Setting = NO_SETTINGS,
     everything: Annotated[
-        bool, typer.Option("--all", help="with workloads, limits, predicates and remarks")
+        bool, typer.Option("--all", help="also show workloads, limits, predicates, remarks and settings")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="print the whole plan as JSON: what is run, shown and judged")
+        bool, typer.Option("--json", help="print the plan as JSON: what is run, shown and judged")
     ] = False,
 ) -> None:
-    """Say what an experiment asks, with which arms and claims, and how long its presets take."""
+    """Describe an experiment: its question, arms, claims and presets.
+
+    The time and memory of each preset are those of this machine.
+    """
     from qjump_mn import explanation
 
     say = explanation.explain_all if everything else explanation.explain
@@ -238,12 +226,17 @@ def new(
     kind: Annotated[
         str,
         typer.Argument(
-            help="experiment, scheme or program", show_default=False, autocompletion=completion.kinds
+            help="experiment, scheme, topology or program",
+            show_default=False,
+            autocompletion=completion.kinds,
         ),
     ],
-    name: Annotated[str, typer.Argument(help="what it is called", show_default=False)],
+    name: Annotated[str, typer.Argument(help="its name", show_default=False)],
 ) -> None:
-    """Write a commented experiment, scheme or program of your own, which runs as it is."""
+    """Begin an experiment, scheme, topology or program of your own.
+
+    The new file has comments, and runs as it is.
+    """
     from qjump_mn import beginnings
 
     name = name.removesuffix(".toml")
@@ -256,16 +249,17 @@ def new(
 
 @app.command()
 def report(
-    directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path(
-        "results/last"
-    ),
+    directory: Run = LAST,
     pdf: Annotated[
         bool,
-        typer.Option("--pdf", help="print it into report.pdf too, with this machine's Chromium or Chrome"),
+        typer.Option("--pdf", help="also print it into report.pdf, with this machine's Chromium or Chrome"),
     ] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Draw the figures, judge the claims and write the report of a run again, from its files alone."""
+    """Write the report of a run again, from its files alone.
+
+    The figures are drawn and the claims are judged again; nothing is run.
+    """
     from qjump_mn.judging import judge
 
     raise typer.Exit(judge(directory, pdf=pdf, verbose=verbose))
@@ -273,14 +267,16 @@ def report(
 
 @app.command()
 def compare(
-    directories: Annotated[list[Path], typer.Argument(metavar="RUN RUN ...", help="run directories")],
+    directories: Annotated[list[Path], typer.Argument(metavar="RUN", help="run directories, two or more")],
     figure: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="draw their latencies into this .png, .svg or .pdf, too"),
+        typer.Option(metavar="FILE", help="also draw their latencies into this .png, .svg or .pdf"),
     ] = None,
 ) -> None:
-    """Put runs side by side: what their plans have otherwise, and how many times the first run's the others'
-    measures are."""
+    """Compare runs: what was asked, and what was measured.
+
+    Each measure of the other runs is also given as a multiple of the first run's.
+    """
     from qjump_mn import comparison
 
     runs = comparison.read(directories)
@@ -294,13 +290,11 @@ def compare(
 
 @app.command()
 def verify(
-    directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path(
-        "results/last"
-    ),
+    directory: Run = LAST,
     arms: TheseArms = None,
     sample: Sample = None,
 ) -> None:
-    """Run the trials of a run again here, and say whether they leave the same files."""
+    """Repeat the trials of a run here, and compare their files."""
     from qjump_mn import verification
 
     raise typer.Exit(verification.verify(directory, out, arms=names(arms), sample=sample or 0))
@@ -308,14 +302,18 @@ def verify(
 
 @app.command()
 def bundle(
-    directory: Annotated[Path, typer.Argument(help="a run directory", show_default=False)] = Path(
-        "results/last"
-    ),
+    directory: Run = LAST,
     output: Annotated[
-        Path | None, typer.Option("--out", help="the file to write, else its name here", show_default=False)
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="file to write; without it, RUN.qjump.zip in this folder",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Write a run into one file, which somebody else can check."""
+    """Write a run into one file that somebody else can check."""
     from qjump_mn.bundle import writing
 
     made = writing.write(directory, output)
@@ -329,13 +327,15 @@ def check(
     file: Annotated[Path, typer.Argument(help="a bundle", show_default=False)],
     assignment: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="the TOML file of what was to be run", show_default=False),
+        typer.Option(metavar="FILE", help="TOML file of the assignment", show_default=False),
     ] = None,
-    rerun: Annotated[bool, typer.Option("--rerun", help="run its trials again, too: the only proof")] = False,
+    rerun: Annotated[
+        bool, typer.Option("--rerun", help="also repeat its trials here: the only proof")
+    ] = False,
     arms: TheseArms = None,
     sample: Sample = None,
 ) -> None:
-    """Say whether a bundle is untouched and as assigned, and what its raw files say."""
+    """Check that a bundle is untouched and as assigned, and judge it."""
     from qjump_mn.bundle import checking
 
     if (arms or sample) and not rerun:
@@ -354,9 +354,10 @@ def check(
 
 @app.command()
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="print what was found as JSON")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the findings as JSON")] = False,
 ) -> None:
-    """Say what this machine can do, what is missing and how to get it; within 20 s.
+    """Show what this machine can do, what is missing and how to get it; within 20 s.
+
 
     Exit code 3 if something is missing, else 0: also where other programs keep this machine too busy to try
     the guest, which is then "unknown".
@@ -370,16 +371,23 @@ def doctor(
 def clean(
     everything: Annotated[
         bool,
-        typer.Option(
-            "--all", help="also remove the cached tree, image and snapshots; they are built again when needed"
-        ),
+        typer.Option("--all", help="also remove all that was built; it is built again when it is needed"),
     ] = False,
 ) -> None:
-    """End guests whose harness has died, take back what killed runs left on this machine's own kernel, and
-    remove what interrupted builds left."""
+    """Remove what killed runs and interrupted builds have left.
+
+    It ends guests whose harness has died, and takes back what runs left on this machine's own kernel.
+    """
     from qjump_mn import diagnosis
 
     diagnosis.clean(out, everything=everything)
+
+
+def parser() -> Any:
+    """The click command that parses the whole command line, with the examples in its help."""
+    command = typer.main.get_command(app)
+    command_help.complete(command)
+    return command
 
 
 def arguments(words: list[str]) -> list[str]:
@@ -396,6 +404,6 @@ def options_of(argv: Sequence[str]) -> dict[str, Any]:
     words = arguments([word for word in argv[1:] if word != "--debug"])
     if words[:1] != ["run"]:
         return {}
-    of_run = typer.main.get_command(app).get_command(None, "run")  # type: ignore[attr-defined]
+    of_run = parser().commands["run"]
     params: dict[str, Any] = of_run.make_context("run", words[1:], resilient_parsing=True).params
     return {key: value for key, value in params.items() if value is not None}

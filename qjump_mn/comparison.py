@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from qjump_mn import command_lines
 from qjump_mn.errors import UsageError
 from qjump_mn.model import differences
+from qjump_mn.model.differences import Difference
+from qjump_mn.output import Table
 from qjump_mn.results import directory, outcome, tabulated, wording
 from qjump_mn.results.manifest import Manifest
 from qjump_mn.results.outcome import ArmSummary, Outcome, Spread
@@ -39,8 +41,10 @@ class Run(NamedTuple):
 
 def read(paths: Sequence[Path]) -> list[Run]:
     """The runs of these folders; raise :class:`UsageError` where they cannot be compared."""
-    if not 2 <= len(paths) <= MOST:
-        raise UsageError(f"{len(paths)} runs cannot be compared: name 2 to {MOST} run directories")
+    if len(paths) < 2:
+        raise UsageError("compare needs two runs or more: name their run directories")
+    if len(paths) > MOST:
+        raise UsageError(f"compare takes {MOST} runs at most (got {len(paths)}): name fewer")
     runs = []
     for letter, path in zip(string.ascii_uppercase, paths, strict=False):
         manifest = directory.existing(path).manifest
@@ -80,22 +84,60 @@ def show(runs: Sequence[Run], out: Console) -> None:
 
 
 def _otherwise(first: Run, other: Run) -> Iterator[str]:
-    """What the other run's plan has otherwise: once, where several arms have it."""
+    """What differs in the other run: options and settings as they were typed, and settings of the plans where
+    these do not explain all of it."""
     linux = first.manifest.linux, other.manifest.linux
     if all(linux) and linux[0] != linux[1]:
         yield f"{other.letter} ran on Linux {linux[1]}, {first.letter} on {linux[0]}"
+    found = [
+        one
+        for one in differences.between(first.manifest.plan, other.manifest.plan)
+        if not one.path.startswith(FOLLOWS)
+    ]
+    yield from _typed_otherwise(first, other, settings=bool(found))
+    if not found:
+        yield f"{other.letter} has the plan of {first.letter}"
+    elif not _is_explained(first, other):
+        yield from _planned_otherwise(first, other, found)
+
+
+def _typed_otherwise(first: Run, other: Run, *, settings: bool) -> Iterator[str]:
+    """A line for each option, and with ``settings`` for each setting, that was typed otherwise."""
+    before, now = (command_lines.typed(run.manifest) for run in (first, other))
+    for key in dict.fromkeys([*before, *now]):
+        is_option = key.startswith("--")
+        if before.get(key) != now.get(key) and (is_option or settings):
+            known = [{} if is_option else command_lines.settings(run.manifest) for run in (other, first)]
+            none = f"no {key}"
+            yield (
+                f"{other.letter} has {now.get(key) or known[0].get(key, none)}, "
+                f"{first.letter} {before.get(key) or known[1].get(key, none)}"
+            )
+
+
+def _is_explained(first: Run, other: Run) -> bool:
+    """Whether what was typed makes both plans, of one preset, so that nothing else is different."""
+    manifests = [run.manifest for run in (first, other)]
+    plans = [manifest.plan for manifest in manifests]
+    try:
+        made = [command_lines.plan(one.plan.experiment, one.plan.preset, one.argv) for one in manifests]
+    except UsageError:
+        return False
+    return len({(plan.experiment, plan.preset) for plan in plans}) == 1 and [
+        (plan.hash, plan.judged) for plan in made
+    ] == [(plan.hash, plan.judged) for plan in plans]
+
+
+def _planned_otherwise(first: Run, other: Run, differing: Sequence[Difference]) -> Iterator[str]:
+    """What differs in the plans, by the names that it has there: once, where several arms have it."""
     paths: dict[tuple[str, str, str], list[str]] = {}
-    for one in differences.between(first.manifest.plan, other.manifest.plan):
-        if one.path.startswith(FOLLOWS):
-            continue
+    for one in differing:
         pattern = re.sub(r"^arms\.[^.]+", "arms.*", one.path)
         paths.setdefault((pattern, one.first, one.second), []).append(one.path)
     found = [
         (pattern if len(which) > 1 else which[0], before, now)
         for (pattern, before, now), which in paths.items()
     ]
-    if not found:
-        yield f"{other.letter} has the plan of {first.letter}"
     for path, before, now in found[:MOST_SETTINGS]:
         yield f"{other.letter} has {path} {now}, {first.letter} {before}"
     if len(found) > MOST_SETTINGS:

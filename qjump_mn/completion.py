@@ -62,8 +62,15 @@ def kernels(incomplete: str) -> list[str]:
     return _beginning(incomplete, list(toolbox.OTHER_KERNELS))
 
 
+def lists(incomplete: str) -> list[str]:
+    """What ``list`` can show."""
+    from qjump_mn import listing
+
+    return _beginning(incomplete, list(listing.LISTS))
+
+
 def kinds(incomplete: str) -> list[str]:
-    """What can be begun."""
+    """What ``new`` can make."""
     from qjump_mn import beginnings
 
     return _beginning(incomplete, list(beginnings.KINDS))

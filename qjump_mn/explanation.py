@@ -10,7 +10,7 @@ from rich.console import Console
 from qjump_mn import costs, toolbox
 from qjump_mn.backends import registry
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve, sweep
+from qjump_mn.model import loading, resolve, sweep, tables, units
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.results import panels, wording
 from qjump_mn.session import check_plan
@@ -33,7 +33,7 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
         "claims:",
         *(f"  {name}: {claim.statement}" for name, claim in plan.claims.items()),
         "",
-        f"qjump-mn explain {experiment} --all  tells workloads, limits, predicates and remarks.",
+        f"qjump-mn explain {experiment} --all  shows workloads, limits, predicates, remarks and settings.",
     ]
     for line in lines:
         indent = " " * (len(line) - len(line.lstrip()) + 2)
@@ -41,7 +41,7 @@ def explain(experiment: str, preset: str, settings: list[str], out: Console) -> 
 
 
 def explain_all(experiment: str, preset: str, settings: list[str], out: Console) -> None:
-    """Say in words all that an experiment asks and does."""
+    """Say in words all that an experiment asks and does, and list its settings."""
     plan = _plan(experiment, preset, settings)
     lines = [
         f"{plan.experiment}: {plan.title}",
@@ -60,7 +60,10 @@ def explain_all(experiment: str, preset: str, settings: list[str], out: Console)
             f"  {name}{' (must hold for the run to be valid)' if claim.gate else ''}: {claim.statement}",
             f"    {claim.predicate}",
         ]
-    lines += ["", *plan.remarks]
+    spec, _ = loading.experiment(experiment, preset, settings)
+    plain = msgspec.to_builtins(spec, enc_hook=units.encode)
+    lines += ["", *plan.remarks, "", "settings, to change with -s:"]
+    lines += (f"  {setting}" for setting in tables.values(plain))
     for line in lines:
         out.print(line, markup=False)
 

@@ -2,54 +2,75 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from qjump_mn import costs, session
+from qjump_mn import costs, session, uncut
 from qjump_mn.backends import registry
 from qjump_mn.errors import UsageError
-from qjump_mn.model import loading, resolve
+from qjump_mn.model import choices, loading, resolve
+from qjump_mn.output import Table
 from qjump_mn.results import wording
 
 PAPERS = {"QJump (NSDI'15), ": "", "Hadoop/ECN paper (CLUSTER'17, extended), ": "CLUSTER'17, "}
 """What is said instead of the papers that most figures are of."""
+LEAST = 20
+"""What an experiment shows has at least so many columns."""
+LISTS = ("experiments", "schemes")
 HEADS = ("experiment", "preset", "time", "memory", "what it shows")
 
 
-def show(out: Console) -> None:
-    """Print both tables: 80 columns are enough for a row of the first, which a file has whole."""
+def show(out: Console, what: str = "") -> None:
+    """Print the table of ``what``, one of ``LISTS``, or both; a terminal has wrapped rows, a file whole ones.
+
+    Raises :class:`UsageError` for any other table.
+    """
+    if what and what not in LISTS:
+        raise UsageError(f"there is no list of {what!r}: {choices.nearest(what, list(LISTS))}")
+    if what != "schemes":
+        _show_experiments(out)
+    if not what:
+        out.print("")
+    if what != "experiments":
+        _show_schemes(out)
+
+
+def _show_experiments(out: Console) -> None:
     rows, broken = [], []
     for name in loading.names("experiments"):
         try:
             rows.append(_experiment(name))
         except UsageError as error:
             broken.append(f"{name} is broken: {error}")
-    for line in _lines([HEADS, *rows], out.width if out.is_terminal else None):
-        out.print(line, markup=False)
-    for line in broken:
+    for line in (*_lines([HEADS, *rows], out.width if out.is_terminal else None), *broken):
         out.print(line, markup=False)
     out.print(
-        "\nThe preset is the usual one; time and memory are of it, on this machine. "
-        "qjump-mn explain NAME tells the others.\n",
+        "\nTime and memory are for the usual preset, on this machine. "
+        "qjump-mn explain NAME shows the other presets.",
         markup=False,
     )
-    schemes = Table(box=None, pad_edge=False)
-    schemes.add_column("scheme", no_wrap=True)
-    schemes.add_column("what it is")
+
+
+def _show_schemes(out: Console) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("scheme", no_wrap=True)
+    table.add_column("what it is")
     for name in loading.names("schemes"):
         try:
             about = loading.scheme(name).about
         except UsageError as error:
             about = f"broken: {error}"
-        schemes.add_row(name, Text(about))
-    out.print(schemes)
+        table.add_row(name, Text(about))
+    if not out.is_terminal:
+        table.width = uncut.width(out, table)
+    out.print(table)
 
 
 def _lines(rows: Sequence[tuple[str, ...]], width: int | None) -> Iterator[str]:
-    """The rows, of which only what an experiment shows may be cut, to fit into ``width``."""
+    """The rows; only what an experiment shows is wrapped, to fit into ``width``."""
     *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
     for name, preset, time, memory, shows in rows:
         cells = (
@@ -58,9 +79,11 @@ def _lines(rows: Sequence[tuple[str, ...]], width: int | None) -> Iterator[str]:
             f"{time:>{widths[2]}}",
             f"{memory:>{widths[3]}}",
         )
-        left = "  ".join(cells)
-        room = len(shows) if width is None else width - len(left) - 2
-        yield f"{left}  {shows if len(shows) <= room else f'{shows[: room - 1]}…'}"
+        left = f"{'  '.join(cells)}  "
+        room = len(shows) if width is None else max(width - len(left), LEAST)
+        first, *others = textwrap.wrap(shows, room) or [""]
+        yield left + first
+        yield from (" " * len(left) + line for line in others)
 
 
 def _experiment(name: str) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class Board:
         self._told = self._began
         self._waits, self._waits_told = "", -math.inf
         # FORCE_COLOR takes a pipe for a terminal, on which no line can be changed.
-        changes = out.is_terminal and not out.is_dumb_terminal and out.file.isatty()
+        changes = out.is_terminal and not (out.is_dumb_terminal or out.no_color) and out.file.isatty()
         self._live = (
             Live(
                 console=out, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False

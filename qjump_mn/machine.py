@@ -12,20 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from qjump_mn import cache
 from qjump_mn.errors import MachineError, UsageError, reason_of
+from qjump_mn.output import out
 
 if TYPE_CHECKING:
     from qjump_mn.toolbox.processors import Processor
 
 app = typer.Typer(
-    help="Show, build and renew the machine that experiments run in: QEMU, kernel and programs.",
+    help="Show, build and renew the machine that experiments run in.\n\nIt is QEMU, a kernel and programs.",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_out = Console(highlight=False, soft_wrap=True)
 _MOST_DIFFERENCES = 20
 MACHINE = "machine"
 """The lock of the machine file, beside those of Debian's packages."""
@@ -80,7 +79,7 @@ def _list(none: str, heading: str, sentences: list[str]) -> None:
 @app.command()
 def build(
     newest: Annotated[
-        bool, typer.Option("--newest", help="of what the mirror has now, instead of what is locked")
+        bool, typer.Option("--newest", help="take the mirror's newest packages, not the locked ones")
     ] = False,
 ) -> None:
     """Build the machine with the simulator, or what is missing of them; needs root."""
@@ -102,18 +101,20 @@ def build(
 
 @app.command()
 def export(
-    file: Annotated[Path, typer.Argument(help="the file to write", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="file to write", show_default=False)],
     processor: Annotated[
-        str, typer.Option("--for", metavar="PROCESSOR", help="of the hosts that take it: x86_64 or arm64")
+        str,
+        typer.Option("--for", metavar="PROCESSOR", help="kind of computer that takes it: x86_64 or arm64"),
     ] = "x86_64",
     format_: Annotated[
         Format,
-        typer.Option(
-            "--format", help="machine: for any Linux; box: a computer of its own, for Vagrant or QEMU"
-        ),
+        typer.Option("--format", help="machine: for any Linux; box: a whole computer, for Vagrant or QEMU"),
     ] = Format.MACHINE,
 ) -> None:
-    """Write the machine into one file, with which another computer needs neither root nor a mirror."""
+    """Write the machine into one file for another computer.
+
+    That computer then needs neither root nor a mirror.
+    """
     from qjump_mn.toolbox import box, processors
 
     chosen = processors.named(processor)
@@ -131,9 +132,9 @@ def export(
 
 @app.command("import")
 def import_(
-    place: Annotated[str, typer.Argument(metavar="FILE|URL", help="a machine file", show_default=False)],
+    place: Annotated[str, typer.Argument(metavar="FILE|URL", help="machine file", show_default=False)],
 ) -> None:
-    """Take the machine of this checkout from a file."""
+    """Take this checkout's machine from a file or an address."""
     from qjump_mn.toolbox import machines
 
     if differences := machines.differences(machines.read()):
@@ -143,8 +144,11 @@ def import_(
 
 
 @app.command("wheels")
-def wheels_(file: Annotated[Path, typer.Argument(help="the file to write", show_default=False)]) -> None:
-    """Write the locked Python packages for this Python into one file; with it bootstrap asks no index."""
+def wheels_(file: Annotated[Path, typer.Argument(help="file to write", show_default=False)]) -> None:
+    """Write the locked Python packages into one file.
+
+    They are those of this version of Python. With the file, bootstrap asks no index.
+    """
     from qjump_mn import environment, installation, wheels
 
     if not environment.LOCK.is_file():
@@ -160,7 +164,7 @@ def wheels_(file: Annotated[Path, typer.Argument(help="the file to write", show_
 def verify() -> None:
     """Check every file's hash; remove what is damaged.
 
-    What needs it next makes it again. Exit code 3 if something was damaged.
+    What is removed is built again when it is needed. The exit code is 3 if something was damaged.
     """
     from qjump_mn import cache_verification
 
@@ -177,11 +181,13 @@ def verify() -> None:
 @app.command()
 def lock(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="of the locks; else all")
+        list[str] | None, typer.Argument(metavar="NAME", help="locks to rewrite; without any, all")
     ] = None,
 ) -> None:
-    """Rewrite the locks: what they ask for, as the mirrors have it now, the machine, and the reference runs;
-    needs root."""
+    """Rewrite the locks from what mirrors have now; needs root.
+
+    The machine file and the reference runs have locks, too: machine and references.
+    """
     from qjump_mn import guest, references, toolbox
     from qjump_mn.toolbox import arm64, machines, processors, renewal, simulator
     from qjump_mn.toolbox import lock as locks
@@ -211,7 +217,10 @@ def lock(
 
 @app.command("debug-kernel")
 def debug_kernel() -> None:
-    """Build machines whose kernels look for errors, for tests of the kernel modules; needs root."""
+    """Build machines whose kernels look for errors; needs root.
+
+    They are for tests of the kernel modules.
+    """
     from qjump_mn import guest
     from qjump_mn.toolbox import debug
 
@@ -220,8 +229,11 @@ def debug_kernel() -> None:
 
 
 @app.command()
-def package(folder: Annotated[Path, typer.Argument(help="where they are put")] = Path()) -> None:
-    """Build the Debian packages of the kernel modules and of tc's plugins; needs root."""
+def package(folder: Annotated[Path, typer.Argument(help="folder for the packages")] = Path()) -> None:
+    """Build Debian packages of the kernel modules; needs root.
+
+    They also have tc's plugins for these modules.
+    """
     from qjump_mn.toolbox import debian
 
     try:
@@ -283,4 +295,4 @@ def _whole(file: Path) -> Iterator[Path]:
 
 
 def _say(line: str) -> None:
-    _out.print(line, markup=False)
+    out.print(line, markup=False)

@@ -3,19 +3,47 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from qjump_mn import completion, toolbox
 from qjump_mn.errors import UsageError
+from qjump_mn.model import tables
+
+
+def check_settings(context: typer.Context, settings: list[str]) -> list[str]:
+    """The settings as they are. Raise :class:`UsageError` where one of them is an option of ``run``."""
+    command: Any = context.command
+    of_run = context.parent.command.commands["run"] if context.parent else command  # type: ignore[attr-defined]
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        option = _option_called(key.strip(), of_run)
+        if option is not None and not tables.is_setting(key.strip()):
+            flag = max(option.opts, key=len)
+            use = flag if option.is_flag or not value else f"{flag} {shlex.quote(value.strip())}"
+            has_it = any(flag in one.opts for one in command.params)
+            where, before = ("", "") if has_it else (" of run", "qjump-mn run ")
+            raise UsageError(f"{key.strip()} is an option{where}, not a setting: use {before}{use}")
+    return settings
+
+
+def _option_called(key: str, command: Any) -> Any:
+    """The option of a command that ``key`` names, such as dry-run or dry_run; None where there is none."""
+    for one in command.params:
+        names = (one.name, *(word[2:].replace("-", "_") for word in one.opts))
+        if one.param_type_name == "option" and one.name != "settings" and key.replace("-", "_") in names:
+            return one
+    return None
+
 
 Experiment = Annotated[
     str,
     typer.Argument(
-        help="the experiment's name, such as fig3a; see list",
+        help="name of the experiment, such as fig3a (see list)",
         show_default=False,
         autocompletion=completion.experiments,
     ),
@@ -25,10 +53,15 @@ Preset = Annotated[
     typer.Option(
         "--preset",
         "-p",
-        help="how long and how loaded, else the experiment's usual one; see explain",
+        help="one of the experiment's presets (explain lists them); without it, the usual one",
         show_default=False,
         autocompletion=completion.presets,
     ),
+]
+_CHANGE = "change a setting, such as link.rate=100Mbit (explain --all lists them)"
+Setting = Annotated[
+    list[str],
+    typer.Option("-s", "--set", metavar="KEY=VALUE", callback=check_settings, help=_CHANGE),
 ]
 Settings = Annotated[
     list[str],
@@ -36,35 +69,76 @@ Settings = Annotated[
         "-s",
         "--set",
         metavar="KEY=VALUE",
-        help="change a setting of the experiment, such as link.rate=100Mbit; with several values, such as "
-        "link.rate=10Mbit,100Mbit, there is a run for each",
+        callback=check_settings,
+        help=f"{_CHANGE}; several values, such as link.rate=10Mbit,100Mbit, make a run each",
     ),
 ]
 NO_SETTINGS: list[str] = []
+OnlyArms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--arms",
+        metavar="ARM,ARM",
+        help="run these arms only; claims that need other arms are not judged",
+        show_default=False,
+        autocompletion=completion.arms,
+    ),
+]
+Schemes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheme",
+        metavar="SCHEME,SCHEME",
+        help="add an arm for each of these schemes, ours or your own (see list schemes)",
+        show_default=False,
+        autocompletion=completion.schemes,
+    ),
+]
+Backend = Annotated[
+    str,
+    typer.Option(
+        help="guest: a virtual machine on a virtual clock; host: this machine's kernel; simulator: no "
+        "kernel; without it, the experiment's usual one",
+        show_default=False,
+        autocompletion=completion.backends,
+    ),
+]
+Run = Annotated[
+    Path, typer.Argument(help="run directory; without it, results/last, the newest", show_default=False)
+]
+Listed = Annotated[
+    str,
+    typer.Argument(
+        help="experiments or schemes; without it, both",
+        show_default=False,
+        autocompletion=completion.lists,
+    ),
+]
+LAST = Path("results/last")
 TheseArms = Annotated[
     list[str] | None,
-    typer.Option("--arms", metavar="ARM,ARM", help="run the trials of these arms only", show_default=False),
+    typer.Option("--arms", metavar="ARM,ARM", help="repeat these arms only", show_default=False),
 ]
 Sample = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="run N trials, drawn at random", show_default=False)
+    int | None, typer.Option(metavar="N", min=1, help="repeat N trials, drawn at random", show_default=False)
 ]
 Kernel = Annotated[
     str,
     typer.Option(
         metavar="|".join(toolbox.OTHER_KERNELS),
-        help="run in a guest with another Linux than its own; root builds it, the first time",
+        help="run in a guest with another Linux; the first time, root builds it",
         show_default=False,
         autocompletion=completion.kernels,
     ),
 ]
 Engine = Annotated[
-    str, typer.Option(help="local: trials on this machine's cores; dask: on the workers of a cluster")
+    str, typer.Option(help="local: run trials on this machine's cores; dask: on the workers of a cluster")
 ]
 Scheduler = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="of the cluster's Dask scheduler, such as tcp://10.0.0.1:8786",
+        help="address of the cluster's Dask scheduler, such as tcp://10.0.0.1:8786",
         show_default=False,
     ),
 ]

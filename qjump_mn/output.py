@@ -1,15 +1,42 @@
-"""Where the command line prints."""
+"""Print to the terminal, a pipe or a file."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
+from typing import Any
 
-from rich.console import Console
+import rich.table
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
 
 
-class _Output(Console):
+class Output(Console):
+    """A console that keeps to NO_COLOR and highlights nothing.
+
+    Rich only leaves out colours then; bold and italic text are escape sequences, too. See no-color.org.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        color_system = None if os.environ.get("NO_COLOR") else "auto"
+        super().__init__(**{"highlight": False, "color_system": color_system, **options})
+
+
+class Table(rich.table.Table):
+    """A table whose lines end with their last character, where rich pads them with spaces."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in Segment.split_lines(super().__rich_console__(console, options)):  # type: ignore[arg-type]
+            while line and not line[-1].text.strip():
+                line.pop()
+            if line:
+                line[-1] = Segment(line[-1].text.rstrip(), line[-1].style)
+            yield from line
+            yield Segment.line()
+
+
+class _Standard(Output):
     """Standard output, which may be a pipe whose reader ends first, as `head` does."""
 
     def on_broken_pipe(self) -> None:
@@ -29,5 +56,5 @@ def accept_everything() -> None:
             stream.reconfigure(errors="replace")
 
 
-out = _Output(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = _Standard(soft_wrap=True)
+err = Output(stderr=True, soft_wrap=True)

@@ -25,7 +25,8 @@ def _check_first(words: list[str]) -> None:
     experiments = loading.names("experiments")
     if loading.experiment_called(first) not in experiments:
         known = [*commands.VERBS, *experiments]
-        raise UsageError(f"there is no command or experiment {first!r}: {choices.nearest(first, known)}")
+        see = "qjump-mn --help lists the commands, qjump-mn list experiments the experiments"
+        raise UsageError(f"there is no command or experiment {first!r}: {choices.nearest(first, known, see)}")
 
 
 def main() -> None:
@@ -36,7 +37,7 @@ def main() -> None:
         scratch.provide()
         words = [argument for argument in sys.argv[1:] if argument != "--debug"]
         _check_first(words)
-        status = commands.app(
+        status = commands.parser()(
             commands.arguments(words),
             standalone_mode=False,
             prog_name="qjump-mn",

@@ -143,7 +143,7 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDi
         first = ", after some minutes to build the other kernel, once"
     state = provenance.git()
     out.print(provenance.describe(state), markup=False)
-    out.print(f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {what}", markup=False)
+    out.print(f"{wording.experiment(plan)}, preset {plan.preset}: {what}", markup=False)
     expected = costs.expected(plan, backend)
     out.print(f"{costs.told(expected)}{first}", markup=False)
     now = datetime.datetime.now(datetime.UTC)
@@ -183,8 +183,7 @@ def resume(path: Path, out: Console, scheduler: str = "", *, verbose: bool = Fal
             run_directory.unmark(name)
     left = sum(not run_directory.is_done(trial.name) for trial in plan.trials())
     out.print(
-        f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {left} of {len(plan.trials())} trials "
-        "are left",
+        f"{wording.experiment(plan)}, preset {plan.preset}: {left} of {len(plan.trials())} trials are left",
         markup=False,
     )
     return carry_out(backend, run_directory, plan, out, verbose=verbose)

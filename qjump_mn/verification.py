@@ -15,7 +15,7 @@ from qjump_mn import __version__, own, scratch, session
 from qjump_mn.errors import LostError, UsageError, command
 from qjump_mn.model import choices
 from qjump_mn.model.plan import Trial
-from qjump_mn.results import contents, directory
+from qjump_mn.results import contents, directory, wording
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest
 
@@ -42,7 +42,7 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
     trials = _chosen(run, manifest, arms, sample)
     plan = manifest.plan
     out.print(
-        f"{plan.experiment} ({plan.reproduces}), preset {plan.preset}: {len(trials)} of "
+        f"{wording.experiment(plan)}, preset {plan.preset}: {len(trials)} of "
         f"{len(plan.trials())} trials are run again",
         markup=False,
     )

@@ -122,6 +122,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "checked", checked)
 
 
+def test_an_argument_given_as_a_setting_is_named() -> None:
+    for key, value, use in (
+        ("seed", 3, "seed=3"),
+        ("arms", ["idle"], "arms=['idle']"),
+        ("out", "x", "out='x'"),
+    ):
+        with pytest.raises(UsageError) as refusal:
+            run("fig3a", preset="10g", settings={key: value})
+        assert str(refusal.value) == f"settings: {key} is an argument, not a setting: use {use}"
+
+
 @pytest.mark.usefixtures("asked")
 def test_values_of_python_are_settings_as_toml_has_them() -> None:
     settings = {

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,7 @@ from qjump_mn import beginnings
 from qjump_mn.analysis.check import check
 from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
+from qjump_mn.results import manifest
 from qjump_mn.steps import script
 
 
@@ -23,9 +28,42 @@ def test_a_new_experiment_can_be_run_and_judged(here: Path) -> None:
     assert beginnings.write("experiment", "mine") == [Path("experiments/mine.toml")]
     plan = resolve.plan("mine", loading.usual_preset("mine"), [])
     check(plan)
+    assert plan.backends == ("guest", "simulator")
     assert [arm.name for arm in plan.arms] == ["idle", "contended", "qjump"]
     assert plan.title == "mine" and len(plan.claims) == 2
     assert any("ping" in line for line in script.lines(plan))
+
+
+@pytest.mark.parametrize("kind", ["experiment", "topology"])
+def test_what_is_new_runs_with_the_command_that_is_printed(kind: str, here: Path) -> None:
+    """In the simulator; it ends with 0, for every claim holds."""
+    printed = qjump_mn("new", kind, "mine")
+    words = shlex.split(printed.partition("and run  qjump-mn ")[2])
+    first = qjump_mn(*words).splitlines()[0]
+    assert first.startswith(
+        "mine, preset course: 3 arms" if kind == "experiment" else "fig3a (QJump (NSDI'15), "
+    )
+    plan = manifest.read(here / "results/last").plan
+    assert plan.title == "mine" if kind == "experiment" else plan.network.topology == "mine"
+
+
+def qjump_mn(*words: str) -> str:
+    """What the command prints; it ends with 0."""
+    argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_new_topology_is_ours_until_it_is_changed(here: Path) -> None:
+    assert beginnings.write("topology", "mine") == [Path("topologies/mine.toml")]
+    plans = [resolve.plan("fig3a", "smoke", [f"topology={name}"]) for name in ("paper12", "mine")]
+    links = [
+        [(link.rate_bps, link.buffer_bytes, link.delay_ns)] for link in (one.network.link for one in plans)
+    ]
+    assert links[0] == links[1] and plans[0].network.switches == plans[1].network.switches
+    file = here / "topologies/mine.toml"
+    file.write_text(re.sub("^# trunk_", "trunk_", file.read_text(), flags=re.MULTILINE))
+    changed = resolve.plan("fig3a", "10g", ["topology=mine"])
+    assert changed.network.trunk.rate_bps == 5 * 10**9, "what stands in a comment can be used"
 
 
 def test_a_new_scheme_meets_an_experiment_of_ours(here: Path) -> None:
@@ -39,13 +77,23 @@ def test_a_new_scheme_meets_an_experiment_of_ours(here: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "sentence"),
     [
-        ("experiments", "mine", r"'experiments' cannot be begun: did you mean 'experiment'\?"),
+        (
+            "experiments",
+            "mine",
+            r"^there is nothing called 'experiments' to make: did you mean 'experiment'\?",
+        ),
+        (
+            "x",
+            "mine",
+            r"^there is nothing called 'x' to make: known are experiment, scheme, topology, program$",
+        ),
         ("experiment", "a b", "new experiment: 'a b' is no name: use letters"),
         ("experiment", "../x", r"new experiment: '\.\./x' is no name"),
         ("experiment", "fig3a", r"experiment 'fig3a' is there already, .*/experiments/fig3a\.toml: take"),
         ("experiment", "fig1a", "'fig1a' is another name of 'fig5': take another one"),
         ("experiment", "all", "no experiment can be called 'all', which stands for all of them"),
         ("scheme", "qjump", "scheme 'qjump' is there already"),
+        ("topology", "paper12", "topology 'paper12' is there already"),
     ],
 )
 def test_what_cannot_be_begun_is_refused(kind: str, name: str, sentence: str, here: Path) -> None:

@@ -35,6 +35,7 @@ from bench import (
     simulator,
     torture,
 )
+from qjump_mn import command_lines
 from qjump_mn.analysis import pipeline
 from qjump_mn.model import identity, loading, resolve
 from qjump_mn.programs import registry
@@ -246,7 +247,7 @@ def test_a_section_says_what_its_data_say(path: Path) -> None:
     said = figures.RUN.search(section)
     assert said is not None
     command = shlex.split(f"qjump-mn run {said['name']} --preset {said['preset']}")
-    plan = anew.asked(said["name"], command[4], command)
+    plan = command_lines.plan(said["name"], command[4], command)
     told = [f"| {' | '.join(figures.cells(row))} |" for row in figure_data.judged(path, plan)]
     lines = [line for line in section.splitlines() if line.endswith(" |")]
     assert lines[-len(told) :] == told and lines[-len(told) - 1].startswith("| verdict |")

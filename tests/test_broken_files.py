@@ -285,10 +285,24 @@ def test_of_many_words_the_likest_are_named() -> None:
     assert choices.nearest("zzz", ["a", "b"]) == "known are a, b"
     assert choices.nearest("smok", ["paper", "smoke"]) == "did you mean 'smoke'? (all: smoke, paper)"
     assert choices.nearest("smok", ["smoke"]) == "did you mean 'smoke'?"
+    assert choices.nearest("runn", ["run", *(str(number) for number in range(30))]) == "did you mean 'run'?"
     near = choices.nearest("word7", [f"word{number}" for number in range(30)])
     assert near == "did you mean 'word7'? (nearest: word7, word17, word27, word0, word1, word2)"
+    assert choices.nearest("q", [f"word{number}" for number in range(30)], "see the list") == "see the list"
     many = choices.nearest("q", [f"word{number}" for number in range(30)])
     assert many.startswith("known are word") and many.endswith(" and 6 others")
+
+
+def test_words_that_begin_so_come_first_and_sorted() -> None:
+    known = ["fig9", "fig3c", "fig3a", "fig3b", "bound"]
+    assert choices.nearest("fig3", known) == (
+        "did you mean 'fig3a', 'fig3b' or 'fig3c'? (all: fig3a, fig3b, fig3c, fig9, bound)"
+    )
+    many = [*known, *(f"word{number}" for number in range(30))]
+    assert choices.nearest("fig3", many, "see the list") == (
+        "did you mean 'fig3a', 'fig3b' or 'fig3c'? (see the list)"
+    )
+    assert choices.nearest("word", many).count("word") == choices.FEW_NAMED
 
 
 MINE = """

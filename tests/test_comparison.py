@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -14,14 +15,24 @@ from qjump_mn import comparison
 from qjump_mn.analysis import pipeline
 from qjump_mn.errors import UsageError
 from qjump_mn.report.figures import overlay
-from qjump_mn.results import directory
+from qjump_mn.results import directory, manifest
+from qjump_mn.session import Request
 from tests import synthetic
 
 
 def made(folder: Path, settings: tuple[str, ...] = (), replicates: int = 1) -> Path:
     run = synthetic.make(folder, replicates=replicates, settings=[*settings], only=["idle", "contended"])
+    request = Request(
+        "fig3a", "smoke", settings, replicates=replicates, arms=("idle", "contended"), out=folder
+    )
+    typed(run.path, *request.argv())
     pipeline.analyse(run.path)
     return run.path
+
+
+def typed(path: Path, *argv: str) -> None:
+    """Enter a command line into the manifest of a run."""
+    manifest.write(path, msgspec.structs.replace(manifest.read(path), argv=argv))
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +61,34 @@ def row(text: str, arm: str, measure: str) -> str:
 def test_runs_lie_side_by_side(usual: Path, small: Path) -> None:
     text = shown(usual, small)
     assert text.startswith(f"A  {usual}: fig3a, preset smoke, 3 seeds from 1, ")
-    assert "\nB has arms.*.network.link.buffer_bytes 76100, A 152200\n" in text
+    assert "\nB has link.buffer=76100B, A link.buffer=152.2kB\n\narm " in text
     assert re.search(r"\(1, 1 to 1\)$", row(text, "ping alone", "median"))
     found = re.search(r"\(([\d.]+), ([\d.]+) to ([\d.]+)\)$", row(text, "ping + iperf3", "median"))
     assert found and 0.7 < float(found[2]) <= float(found[1]) <= float(found[3]) < 1.0
     assert text.endswith("and its 95 % interval\n")
+
+
+def test_options_are_compared_as_typed(usual: Path, tmp_path: Path) -> None:
+    """Also those that no plan has."""
+    other = shutil.copytree(usual, tmp_path / "other")
+    words = ("qjump-mn", "run", "fig3a", "--preset", "smoke", "--replicates", "3", "--arms", "idle,contended")
+    typed(other, *words, "--cold", "-s", "link.rate=10Mbit", "--out", "elsewhere")
+    assert "\nB has --cold, A no --cold\nB has the plan of A\n\narm" in shown(usual, other)
+    typed(other, *words, "--seed", "2")
+    assert "\nB has --seed 2, A --seed 1\nB has the plan of A\n\narm" in shown(usual, other)
+
+
+def test_a_plan_that_was_not_typed_is_compared_by_its_own_names(
+    usual: Path, small: Path, tmp_path: Path
+) -> None:
+    """As where the experiment's file has changed since."""
+    other = shutil.copytree(small, tmp_path / "other")
+    typed(other, *manifest.read(usual).argv)
+    assert "\nB has arms.*.network.link.buffer_bytes 76100, A 152200\n" in shown(usual, other)
+    typed(other, "qjump-mn", "run", "fig3a", "--preset", "smoke", "-s", "link.gone=1")
+    text = shown(usual, other)
+    assert "\nB has link.gone=1, A no link.gone\n" in text
+    assert "\nB has arms.*.network.link.buffer_bytes 76100, A 152200\n" in text
 
 
 def test_a_run_with_itself(usual: Path) -> None:
@@ -78,8 +112,10 @@ def test_one_seed_has_no_interval(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_compared_is_refused(usual: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^1 runs cannot be compared: name 2 to 26 run directories$"):
+    with pytest.raises(UsageError, match=r"^compare needs two runs or more: name their run directories$"):
         comparison.read([usual])
+    with pytest.raises(UsageError, match=r"^compare takes 26 runs at most \(got 27\): name fewer$"):
+        comparison.read([usual] * 27)
     with pytest.raises(UsageError, match="there is no run directory"):
         comparison.read([usual, tmp_path / "none"])
     copy = shutil.copytree(usual, tmp_path / "copy")
@@ -90,9 +126,9 @@ def test_what_cannot_be_compared_is_refused(usual: Path, tmp_path: Path) -> None
 
 def test_runs_without_a_common_arm_are_refused(usual: Path, tmp_path: Path) -> None:
     other = made(tmp_path)
-    manifest = (other / "verdicts.json").read_text()
+    verdicts = (other / "verdicts.json").read_text()
     (other / "verdicts.json").write_text(
-        manifest.replace('"name": "idle"', '"name": "x"').replace('"name": "contended"', '"name": "y"')
+        verdicts.replace('"name": "idle"', '"name": "x"').replace('"name": "contended"', '"name": "y"')
     )
     with pytest.raises(
         UsageError, match=r"^the runs, of fig3a, have no measure of the same arm: there is noth"

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from qjump_mn import __version__
+from qjump_mn import __version__, commands
+from qjump_mn.errors import UsageError
+from qjump_mn.model import resolve
 from qjump_mn.options import check_added, names
 from qjump_mn.results import manifest
 from tests import synthetic, tiny
+
+PARSER = commands.parser()
 
 
 def called(*words: str, **variables: str) -> tuple[int, str, str]:
@@ -60,14 +65,14 @@ def test_a_name_for_a_file_may_be_that_of_the_file(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert "qjump-mn run mine\n" in done.stdout
+    assert "qjump-mn run mine --backend simulator\n" in done.stdout
     assert [path.name for path in (tmp_path / "experiments").iterdir()] == ["mine.toml"]
 
 
 def test_a_misspelt_command_is_no_experiment() -> None:
     for words in (("runn", "fig3a"), ("runn",)):
         code, out, wrong = called(*words)
-        told = "qjump-mn: there is no command or experiment 'runn': did you mean 'run'? (nearest: run, "
+        told = "qjump-mn: there is no command or experiment 'runn': did you mean 'run'?"
         assert (code, out) == (2, "") and wrong.startswith(told)
     code, _, wrong = called("fig3z", "--preset", "smoke")
     assert code == 2 and "no command or experiment 'fig3z': did you mean 'fig3" in wrong
@@ -114,7 +119,92 @@ def test_every_option_may_be_a_variable() -> None:
     )
     code, output, _ = called("explain", "fig3a", QJUMP_MN_EXPLAIN_PRESET="smoke")
     assert code == 0 and "* smoke:" in output
-    assert "QJUMP_MN_RUN_REPLICATES" in called("run", "--help")[1]
+    sentence = "qjump-mn: 0 replicates make no run: ask for 1 to "
+    code, _, said = called("run", "fig3a", "--dry-run", QJUMP_MN_RUN_REPLICATES="0")
+    assert code == 2 and said.startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("setting", "use"),
+    [
+        ("seed=3", "--seed 3"),
+        ("preset=smoke", "--preset smoke"),
+        ("arms=idle", "--arms idle"),
+        ("schemes=ecn", "--scheme ecn"),
+        ("scheme=ecn", "--scheme ecn"),
+        ("perturb = 2", "--perturb 2"),
+        ("backend=simulator", "--backend simulator"),
+        ("kernel=7", "--kernel 7"),
+        ("engine=dask", "--engine dask"),
+        ("scheduler=tcp://10.0.0.1:8786", "--scheduler tcp://10.0.0.1:8786"),
+        ("out=my runs", "--out 'my runs'"),
+        ("cold=true", "--cold"),
+        ("cold", "--cold"),
+        ("dry-run=yes", "--dry-run"),
+        ("dry_run=yes", "--dry-run"),
+    ],
+)
+def test_an_option_given_as_a_setting_names_the_option(setting: str, use: str) -> None:
+    name = setting.partition("=")[0].strip()
+    with pytest.raises(UsageError) as refusal:
+        PARSER.main(["run", "fig3a", "-s", setting], standalone_mode=False)
+    assert str(refusal.value) == f"{name} is an option, not a setting: use {use}"
+    of_explain = "" if name == "preset" else " of run"
+    with pytest.raises(UsageError) as refusal:
+        PARSER.main(["explain", "fig3a", "-s", setting], standalone_mode=False)
+    before = "qjump-mn run " if of_explain else ""
+    assert str(refusal.value) == f"{name} is an option{of_explain}, not a setting: use {before}{use}"
+
+
+def test_no_option_of_run_is_taken_for_a_setting() -> None:
+    """But for ``replicates``, which a file has, too."""
+    refused = set()
+    for option in PARSER.commands["run"].params:
+        if option.param_type_name == "option" and option.name != "settings":
+            with pytest.raises(UsageError) as refusal:
+                PARSER.main(["explain", "fig3a", "-s", f"{option.name}=none"], standalone_mode=False)
+            if "is an option" not in str(refusal.value):
+                refused.add(option.name)
+    assert refused == {"replicates"}
+
+
+def test_an_option_in_a_variable_for_settings_is_refused() -> None:
+    sentence = "qjump-mn: seed is an option, not a setting: use --seed 3\n"
+    assert called("run", "fig3a", QJUMP_MN_RUN_SETTINGS="duration=1ms seed=3") == (2, "", sentence)
+
+
+def test_a_setting_that_there_is_not_says_where_all_are() -> None:
+    code, out, wrong = called("run", "fig3a", "-s", "bandwidth=1Mbit")
+    see = "qjump-mn explain fig3a --all lists them"
+    assert (code, out, wrong) == (2, "", f"qjump-mn: experiment 'fig3a' has no setting 'bandwidth': {see}\n")
+    wrong = called("run", "fig3a", "-s", "linkrate=1Mbit")[2]
+    found = re.search(r"did you mean 'link\.rate'\? \(nearest: (.*); (.*)\)\n$", wrong)
+    assert found and found[1].startswith("link.rate, link.trunk_rate, ") and found[2] == see
+    assert len(found[1].split(", ")) <= 6
+    wrong = called("run", "fig3a", "-s", "label=x")[2]
+    assert "write the whole name, one of workloads.ping.label, " in wrong and wrong.endswith(f"; {see}\n")
+
+
+def test_every_setting_that_is_listed_can_be_given() -> None:
+    code, out, _ = called("explain", "fig3a", "--preset", "smoke", "--all")
+    listed = out.partition("\nsettings, to change with -s:\n")[2].splitlines()
+    assert code == 0 and "  link.rate=10Mbit" in listed and "  link.trunk_rate" in listed
+    given = [line.strip() for line in listed if "=" in line]
+    assert len(given) > 150
+    usual, changed = (resolve.plan("fig3a", "smoke", settings) for settings in ([], given))
+    assert changed.run == usual.run
+
+
+def test_names_that_begin_so_are_suggested_sorted() -> None:
+    meant = "did you mean 'fig3a', 'fig3b' or 'fig3c'? ("
+    assert f"there is no experiment 'fig3': {meant}all: fig3a, fig3b, fig3c, " in called("run", "fig3")[2]
+    wrong = called("fig3")[2]
+    assert wrong == (
+        f"qjump-mn: there is no command or experiment 'fig3': {meant}qjump-mn --help lists the commands, "
+        "qjump-mn list experiments the experiments)\n"
+    )
+    wrong = called("run", "fig3a", "--scheme", "zzzzz")[2]
+    assert "there is no scheme 'zzzzz': qjump-mn list schemes lists them; yours are looked for in " in wrong
 
 
 @pytest.mark.parametrize("command", ["export", "wheels"])
@@ -160,6 +250,8 @@ def test_what_a_variable_asks_for_is_in_the_manifest(tmp_path: Path) -> None:
         ("qjump-mn run fig3a --scheme dctcp,pf", ["dctcp,pfabric", "dctcp,pfc"]),
         ("qjump-mn run fig3a --backend ", ["guest", "host", "simulator"]),
         ("qjump-mn new p", ["program"]),
+        ("qjump-mn new t", ["topology"]),
+        ("qjump-mn list s", ["schemes"]),
     ],
 )
 def test_a_shell_completes_names(typed: str, expected: list[str]) -> None:

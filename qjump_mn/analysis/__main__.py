@@ -14,11 +14,9 @@ if __name__ == "__main__":
 
 from pathlib import Path
 
-from rich.console import Console
-
 from qjump_mn.analysis import pipeline, terminal
 from qjump_mn.errors import BEGINS, last_words
-from qjump_mn.output import accept_everything
+from qjump_mn.output import Output, accept_everything
 from qjump_mn.report import pdf
 from qjump_mn.results import reference
 
@@ -62,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.reference:
             manifest, results = analysed.manifest, analysed.results
             print(reference.write(options.reference, manifest, analysed.outcome, results))
-        terminal.show(Console(highlight=False, markup=False), analysed, verbose=options.verbose)
+        terminal.show(Output(markup=False), analysed, verbose=options.verbose)
         return analysed.outcome.exit_code
     except Exception as error:
         if options.debug:

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from qjump_mn import uncut
 from qjump_mn.analysis.pipeline import Analysed
 from qjump_mn.errors import command
 from qjump_mn.model.plan import Plan
+from qjump_mn.output import Table
 from qjump_mn.report import pdf
 from qjump_mn.results import remarks, summary, tabulated, wording
 from qjump_mn.results.outcome import ArmSummary, Comparison, Outcome

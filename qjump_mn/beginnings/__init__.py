@@ -11,12 +11,18 @@ from qjump_mn.model import choices, filenames, loading
 from qjump_mn.programs import registry
 from qjump_mn.results import directory
 
-KINDS = {"experiment": "experiments", "scheme": "schemes", "program": "programs"}
-"""What can be begun, and the folder in which it is looked for."""
+KINDS = {
+    "experiment": "experiments",
+    "scheme": "schemes",
+    "topology": "topologies",
+    "program": "programs",
+}
+"""What can be made, and the folder in which it is looked for."""
 
 NEXT = {
-    "experiment": "qjump-mn run {name}",
+    "experiment": "qjump-mn run {name} --backend simulator",
     "scheme": "qjump-mn run fig3a --preset smoke --scheme {name}",
+    "topology": "qjump-mn run fig3a --preset 10g -s topology={name} -s duration=20ms",
     "program": "qjump-mn run {name} --backend simulator",
 }
 """What to do with it then."""
@@ -32,7 +38,7 @@ def write(kind: str, name: str) -> list[Path]:
     written.
     """
     if kind not in KINDS:
-        raise UsageError(f"{kind!r} cannot be begun: {choices.nearest(kind, list(KINDS))}")
+        raise UsageError(f"there is nothing called {kind!r} to make: {choices.nearest(kind, list(KINDS))}")
     filenames.check(f"new {kind}", name)
     folder, wanted = KINDS[kind], {"program": "experiment"}.get(kind, kind)
     if kind == "program":

@@ -14,8 +14,7 @@ from msgspec import inspect
 from qjump_mn.model import units
 
 MOST_NAMED, FEW_NAMED = 24, 6
-"""A sentence names so many of the words that it could be; of more than that only the nearest few, if one is
-like it."""
+"""A sentence names up to so many known words; of more than that only the nearest few, if one is like it."""
 LIKE = 0.5
 """From here on a word is like another."""
 
@@ -35,19 +34,31 @@ KINDS = {
 """msgspec's kinds of values, in a user's words."""
 
 
-def nearest(word: str, known: list[str]) -> str:
-    """A sentence's end: the known word most like ``word`` and the others, the nearest first; where none is
-    like it all of them, of many the likest."""
+def nearest(word: str, known: list[str], see: str = "") -> str:
+    """A sentence's end that suggests known words: those that begin with ``word``, sorted, or else the one
+    most like it; then the others, of many only those like it. ``see`` says where all of many are listed."""
     if not known:
         return "there are none"
     likest = sorted(known, key=lambda one: _likeness(word, one), reverse=True)
-    if _likeness(word, likest[0]) >= LIKE:
-        most = MOST_NAMED if len(known) <= MOST_NAMED else FEW_NAMED
-        others = f" ({'all' if len(known) <= most else 'nearest'}: {', '.join(likest[:most])})"
-        return f"did you mean {likest[0]!r}?{others if len(known) > 1 else ''}"
+    alike = [one for one in likest if _likeness(word, one) >= LIKE]
+    begin = sorted(one for one in known if word and one.startswith(word))
+    named = begin[:FEW_NAMED] or alike[:1]
     if len(known) <= MOST_NAMED:
-        return f"known are {', '.join(known)}"
-    return f"known are {', '.join(likest[:MOST_NAMED])} and {len(known) - MOST_NAMED} others"
+        if not named:
+            return f"known are {', '.join(known)}"
+        every = ", ".join([*named, *(one for one in known if one not in named)])
+        return f"did you mean {_or(named)}?{f' (all: {every})' if len(known) > len(named) else ''}"
+    if not named:
+        return see or f"known are {', '.join(likest[:MOST_NAMED])} and {len(known) - MOST_NAMED} others"
+    also = f"nearest: {', '.join(alike[:FEW_NAMED])}" if len(named) == 1 and len(alike) > 1 else ""
+    more = "; ".join(filter(None, (also, see)))
+    return f"did you mean {_or(named)}?{f' ({more})' if more else ''}"
+
+
+def _or(words: list[str]) -> str:
+    """The words in quotation marks, as alternatives."""
+    *before, last = map(repr, words)
+    return f"{', '.join(before)} or {last}" if before else last
 
 
 def _likeness(word: str, other: str) -> float:

@@ -140,8 +140,9 @@ def read(kind: str, name: str) -> dict[str, Any]:
     path = path_of(kind, name)
     if path is None:
         yours = " and ".join(map(str, dict.fromkeys(folders(kind)[:-1])))
+        see = f"qjump-mn list {kind} lists them" if kind in ("experiments", "schemes") else ""
         raise UsageError(
-            f"there is no {SINGULAR[kind]} {name!r}: {choices.nearest(name, names(kind))}; yours are "
+            f"there is no {SINGULAR[kind]} {name!r}: {choices.nearest(name, names(kind), see)}; yours are "
             f"looked for in {yours}"
         )
     try:
@@ -221,12 +222,12 @@ def experiment(
         return spec, named
     plain: dict[str, Any] = msgspec.to_builtins(spec, enc_hook=units.encode)
     for setting in settings:
-        tables.apply(plain, setting, where)
+        tables.apply(plain, setting, name)
     if plain["topology"] != spec.topology:
         link = convert({**_link_of(plain["topology"]), **own_link}, LinkSpec, f"{where}: link")
         plain["link"] = msgspec.to_builtins(link, enc_hook=units.encode)
         for setting in (item for item in settings if item.startswith("link.")):
-            tables.apply(plain, setting, where)
+            tables.apply(plain, setting, name)
     _add_schemes(plain, bases)
     registry.check(_programs(plain))
     return convert(plain, ExperimentSpec, where), named

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_origin
 
 import msgspec
 
@@ -48,37 +48,57 @@ def check(spec: ExperimentSpec, keys: Iterable[str], where: str) -> None:
         place_of(plain, key, where)
 
 
-def apply(plain: dict[str, Any], setting: str, where: str) -> None:
+def apply(plain: dict[str, Any], setting: str, experiment: str) -> None:
     """Carry out a "key=value" as ``-s`` has it; raise :class:`UsageError` for what is none."""
     key, equals, text = setting.partition("=")
     key = key.strip()
     if not equals or not key:
         raise UsageError(f"-s {setting!r} is no setting: write key=value, such as -s link.rate=100Mbit")
-    place, last = place_of(plain, key, where)
+    see = f"qjump-mn explain {experiment} --all lists them"
+    place, last = place_of(plain, key, f"experiment {experiment!r}", see)
     place[last] = _value(text.strip(), place.get(last))
 
 
-def place_of(plain: dict[str, Any], key: str, where: str) -> tuple[dict[str, Any], str]:
-    """The table that holds the setting ``key``, and its last part."""
+def place_of(plain: dict[str, Any], key: str, where: str, see: str = "") -> tuple[dict[str, Any], str]:
+    """The table that holds the setting ``key``, and its last part; ``see`` says where all are listed."""
     *folder, last = key.split(".")
     place = at(plain, folder)
     free = bool(folder) and folder[-1] in FREE
     if not isinstance(place, dict) or (last not in place and not free):
-        raise UsageError(f"{where} has no setting {key!r}: {_others(key, _paths(plain))}")
+        raise UsageError(f"{where} has no setting {key!r}: {_suggestion(key, _paths(plain), see)}")
     if isinstance(place.get(last), dict):
         within = next(iter(_paths(place[last], f"{key}.")), f"{key}.NAME")
         raise UsageError(f"{where}: {key} is a table, no setting: set what is in it, such as {within}=VALUE")
     return place, last
 
 
-def _others(key: str, paths: list[str]) -> str:
+def _suggestion(key: str, paths: list[str], see: str) -> str:
     """A sentence's end: the settings that ``key`` is the last part of, or those that are like it."""
-    whole = [path for path in paths if path.endswith(f".{key}")]
+    whole = sorted((path for path in paths if path.endswith(f".{key}")), key=lambda path: path.count("."))
     if not whole:
-        return choices.nearest(key, paths)
-    few = ", ".join(whole[: choices.FEW_NAMED])
-    more = len(whole) - choices.FEW_NAMED
-    return f"write the whole name, one of {few}{f' and {more} others' if more > 0 else ''}"
+        return choices.nearest(key, paths, see)
+    if len(whole) == 1:
+        return f"write the whole name, {whole[0]}"
+    more = f"; {see}" if see and len(whole) > choices.FEW_NAMED else ""
+    return f"write the whole name, one of {', '.join(whole[: choices.FEW_NAMED])}{more}"
+
+
+def is_setting(key: str) -> bool:
+    """Whether every experiment has a setting of this name, which is no table."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(ExperimentSpec)}
+    return key in fields and get_origin(fields[key].type) is not dict
+
+
+def values(plain: dict[str, Any]) -> list[str]:
+    """Every setting with its value, "key=value" as ``-s`` has it; without a value, or with a list of tables,
+    the key alone."""
+    found = []
+    for path in _paths(plain):
+        value = at(plain, path.split("."))
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        has_tables = isinstance(value, list) and any(isinstance(one, dict) for one in value)
+        found.append(path if value is None or has_tables else f"{path}={text}")
+    return found
 
 
 def matching(plain: dict[str, Any], pattern: str) -> list[str]:
@@ -100,8 +120,11 @@ def _value(text: str, before: Any) -> Any:
 
 
 def _paths(plain: dict[str, Any], prefix: str = "") -> list[str]:
+    """The settings; what has a name with a dot, as published numbers have, cannot be set."""
     found = []
     for key, value in plain.items():
+        if "." in key:
+            continue
         if isinstance(value, dict):
             found += _paths(value, f"{prefix}{key}.")
         else:

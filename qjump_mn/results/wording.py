@@ -22,6 +22,11 @@ MEANINGS = {
 }
 
 
+def experiment(plan: Plan) -> str:
+    """The experiment's name, and what it reproduces, if that was published."""
+    return plan.experiment if plan.reproduces.startswith("none") else f"{plan.experiment} ({plan.reproduces})"
+
+
 def number(value: float) -> str:
     """Four digits that count, and no zeros behind them; all before the point."""
     if abs(value) < 1e-9:
