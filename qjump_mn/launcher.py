@@ -41,38 +41,61 @@ def trusted_users() -> set[int]:
 
 def distrust(checkout: str) -> str:
     """Which file lets somebody else change what the checkout runs, and why; "" if none does."""
-    users = trusted_users()
-    for path in _paths(os.path.realpath(checkout)):
-        try:
-            status = os.stat(path) if os.path.exists(path) else os.lstat(path)
-        except OSError as error:
-            return f"{path} cannot be checked ({error.strerror})"
-        if stat.S_ISLNK(status.st_mode):
-            continue  # it leads nowhere
-        if status.st_uid not in users:
-            return f"{path} belongs to another user"
-        if status.st_mode & stat.S_ISVTX:
-            continue  # in a sticky folder, such as /tmp, nobody can replace what is somebody else's
-        if status.st_mode & stat.S_IWOTH:
-            return f"{path} can be written by every user"
-        if status.st_mode & stat.S_IWGRP and not _is_private(status):
-            return f"{path} can be written by its group"
+    checkout = os.path.realpath(checkout)
+    names = ("bootstrap", "requirements.lock", *CODE)
+    paths = [checkout, *(os.path.join(checkout, name) for name in names)]
+    reasons = (
+        distrust_path(path, deep=os.path.basename(path) in CODE, skip=BUILT)
+        for path in paths
+        if os.path.exists(path)
+    )
+    return next(filter(None, reasons), "")
+
+
+def distrust_path(path: str, *, deep: bool = False, skip: tuple[str, ...] = ()) -> str:
+    """Which file lets somebody else change ``path``, and why; "" if none does. ``deep``: the folder ``path``
+    with all that lies in it, except in folders named in ``skip``.
+
+    The owner and the mode of the folders above count, too: who may write there may replace what lies below.
+    """
+    path = os.path.realpath(path)
+    above = path
+    while above != os.path.dirname(above):
+        above = os.path.dirname(above)
+        # In a sticky folder, such as /tmp, nobody can replace what is somebody else's.
+        reason = _distrust(above, sticky_is_safe=True)
+        if reason:
+            return reason
+    return next(filter(None, map(_distrust, _below(path, skip) if deep else [path])), "")
+
+
+def _below(path: str, skip: tuple[str, ...]) -> Iterator[str]:
+    """The folder and all that lies in it."""
+    yield path
+    for folder, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if name not in skip]
+        yield from (os.path.join(folder, name) for name in (*folders, *files))
+
+
+def _distrust(path: str, *, sticky_is_safe: bool = False) -> str:
+    """Why another user may change this one file or folder; "" if none may."""
+    if os.path.islink(path):
+        if os.path.isdir(path):
+            return f"{path} is a link to a folder"
+        return distrust_path(path) if os.path.exists(path) else ""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        return f"{path} cannot be checked ({error.strerror})"
+    if status.st_uid not in trusted_users():
+        return f"{path} belongs to another user"
+    if sticky_is_safe and status.st_mode & stat.S_ISVTX:
+        return ""
+    if status.st_mode & stat.S_IWOTH:
+        return f"{path} can be written by every user"
+    if status.st_mode & stat.S_IWGRP and not _is_private(status):
+        return f"{path} can be written by its group"
     return ""
-
-
-def _paths(checkout: str) -> Iterator[str]:
-    """The folders above the checkout, the checkout, and all of its code."""
-    parent = checkout
-    while parent != os.path.dirname(parent):
-        parent = os.path.dirname(parent)
-        yield parent
-    yield checkout
-    yield from (os.path.join(checkout, name) for name in ("bootstrap", "requirements.lock"))
-    for name in CODE:
-        for folder, folders, files in os.walk(os.path.join(checkout, name)):
-            yield folder
-            folders[:] = [below for below in folders if below not in BUILT]
-            yield from (os.path.join(folder, file) for file in files)
 
 
 def _is_private(status: os.stat_result) -> bool:

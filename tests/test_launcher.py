@@ -171,8 +171,20 @@ def test_a_link_in_the_code_is_as_trusted_as_what_it_leads_to(tmp_path: Path) ->
     (checkout / "qjump_mn/extra.py").symlink_to(target)
     assert launcher.distrust(str(checkout)) == ""
     target.chmod(0o666)
-    assert launcher.distrust(str(checkout)) == f"{checkout}/qjump_mn/extra.py can be written by every user"
+    assert launcher.distrust(str(checkout)) == f"{target} can be written by every user"
     target.unlink()
+    assert launcher.distrust(str(checkout)) == ""
+    (checkout / "qjump_mn/more").symlink_to(tmp_path)
+    assert launcher.distrust(str(checkout)) == f"{checkout}/qjump_mn/more is a link to a folder"
+
+
+def test_launcher_distrusts_a_code_folder_that_everybody_may_add_to(tmp_path: Path) -> None:
+    """The sticky bit keeps others from replacing a file, not from adding a module that shadows one."""
+    checkout = checkouts.copy(tmp_path / "checkout")
+    for folder in (checkout, checkout / "qjump_mn"):
+        folder.chmod(0o1777)
+        assert launcher.distrust(str(checkout)) == f"{folder} can be written by every user"
+        folder.chmod(0o755)
     assert launcher.distrust(str(checkout)) == ""
 
 
