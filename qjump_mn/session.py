@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__, building, costs, interrupts, own, provenance, toolbox
+from qjump_mn import __version__, building, costs, interrupts, launcher, own, provenance, toolbox
 from qjump_mn.analysis import beside
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
@@ -24,7 +24,9 @@ from qjump_mn.live import Board
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.results import contents, directory, wording
+from qjump_mn.results import manifest as manifests
 from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import Clock
 from qjump_mn.steps import script
 from qjump_mn.toolbox import machines
 
@@ -152,7 +154,7 @@ def begin(plan: Plan, backend: Backend, request: Request, out: Console) -> RunDi
         plan,
         backend=backend.name,
         kernel=request.kernel,
-        clock="virtual" if backend.clock == "virtual" else "real",
+        clock=clock_of(backend),
         argv=tuple(request.argv()),
         git=state,
         versions={"qjump-mn": __version__, "python": platform.python_version()},
@@ -175,6 +177,7 @@ def resume(path: Path, out: Console, scheduler: str = "", *, verbose: bool = Fal
     image.
     """
     run_directory = directory.existing(path)
+    _check_own(run_directory)
     backend = backend_of(run_directory, out, scheduler)
     plan = run_directory.manifest.plan
     with run_directory.held():  # the marks of a run that goes on are its own
@@ -201,9 +204,41 @@ def backend_of(run_directory: RunDirectory, out: Console, scheduler: str = "") -
         )
     name = backend_name(plan, manifest.backend)
     made = registry.make(name, cold=manifest.is_cold, kernel=manifest.kernel)
+    if manifest.clock != clock_of(made):
+        raise UsageError(
+            f"{run_directory.path}: its manifest says clock {manifest.clock}, and the backend {name} has the "
+            f"{clock_of(made)} clock: it was edited; run the experiment anew"
+        )
     backend = _remote(made, scheduler, manifest.kernel)
     backend.check(plan, lambda line: out.print(line, markup=False))
     return backend
+
+
+def clock_of(backend: Backend) -> Clock:
+    """The clock that runs of this backend have in their manifests."""
+    return "virtual" if backend.clock == "virtual" else "real"
+
+
+def _check_own(run_directory: RunDirectory) -> None:
+    """Raise :class:`UsageError` for a run that would go on outside a guest and the simulator, as root, unless
+    the caller made it: its plan has command lines.
+
+    Others must not be able to write its manifest, and it must not be an unpacked bundle, whose files belong
+    to whoever unpacked it.
+    """
+    path, backend = run_directory.path, run_directory.manifest.backend
+    if backend in CONFINED_BACKENDS:
+        return
+    from qjump_mn.bundle import archive  # it imports what reports are made with
+
+    reason = launcher.distrust_path(str(path / manifests.NAME))
+    if (path / archive.SUMS).exists():
+        reason = "it is an unpacked bundle"
+    if reason:
+        raise UsageError(
+            f"{path}: only your own run is resumed with the backend {backend}, and {reason}: run the "
+            "experiment anew"
+        )
 
 
 def carry_out(
@@ -268,8 +303,8 @@ def _check_same(run_directory: RunDirectory, machine: Mapping[str, str]) -> None
         )
 
 
-BUILT_BACKENDS = ("guest", "simulator")
-"""Those that run in what building.py builds."""
+CONFINED_BACKENDS = BUILT_BACKENDS = ("guest", "simulator")
+"""Those that run in what building.py builds. A stranger's plan can do no harm there."""
 
 LONGEST_S = 86400.0
 """A run that would take longer is refused."""

@@ -38,6 +38,11 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
     manifest = run.manifest
     if manifest.clock == "real":
         raise UsageError(f"{run.path}: no two runs on the real clock are alike: nothing can be verified")
+    if manifest.backend not in session.CONFINED_BACKENDS:
+        raise UsageError(
+            f"{run.path}: its manifest names the backend {manifest.backend!r}: a run is only verified in a "
+            "guest or the simulator, where its programs can do no harm"
+        )
     backend = session.backend_of(run, out)
     trials = _chosen(run, manifest, arms, sample)
     plan = manifest.plan

@@ -303,7 +303,7 @@ def create(out: Path, plan: Plan, *, clock: Clock = "virtual", now: datetime.dat
     return directory.create(
         out,
         plan,
-        backend="guest",
+        backend="host" if clock == "real" else "guest",
         clock=clock,
         argv=("qjump-mn", "run", plan.experiment, "--preset", plan.preset),
         git=Git(commit="0123456789abcdef0123456789abcdef01234567", dirty=False),

@@ -23,7 +23,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from qjump_mn import own, session
+from qjump_mn import own, provenance
 from qjump_mn.analysis import beside, pipeline
 from qjump_mn.bundle import archive, assignment, checking, crate, writing
 from qjump_mn.bundle.archive import BundleError
@@ -74,10 +74,10 @@ def unpacked(path: Path, folder: Path) -> dict[str, bytes]:
     }
 
 
-def checked(path: Path, assigned: Path | None = None) -> tuple[int, str]:
+def checked(path: Path, assigned: Path | None = None, *, again: bool = False) -> tuple[int, str]:
     text = io.StringIO()
     out = Console(file=text, width=400)
-    code = checking.check(path, out, options_of=options_of, assigned=assigned)
+    code = checking.check(path, out, options_of=options_of, assigned=assigned, again=again)
     return code, text.getvalue()
 
 
@@ -506,7 +506,7 @@ def test_a_manifest_whose_names_lead_out_is_refused(run: RunDirectory) -> None:
 def test_a_report_that_says_something_else_is_told(
     judged: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "git", lambda: judged.manifest.git)
+    monkeypatch.setattr(provenance, "git", lambda: judged.manifest.git)
     run = RunDirectory(shutil.copytree(judged.path, tmp_path / judged.path.name))
     path = writing.write(run.path, tmp_path / "one.zip")
     assert "report: written anew, it is the bundle's, pictures apart\n" in checked(path)[1]
@@ -536,6 +536,15 @@ def test_verdicts_that_are_invalid_cannot_be_believed(tmp_path: Path) -> None:
     code, text = checked(writing.write(run.path, tmp_path / "one.zip"))
     assert "the run cannot be believed: gate: " in text
     assert (code, text.splitlines()[-1]) == (4, "not all is well: see above")
+    code, text = checked(tmp_path / "one.zip", again=True)
+    assert (code, "not run again: the run is invalid; add --arms or --sample" in text) == (4, True)
+
+
+def test_check_never_reruns_on_the_host_backend(run: RunDirectory, tmp_path: Path) -> None:
+    manifest.write(run.path, msgspec.structs.replace(run.manifest, backend="host"))
+    bundle = writing.write(run.path, tmp_path / "one.zip")
+    with pytest.raises(UsageError, match="names the backend 'host': a run is only verified in a guest or"):
+        checked(bundle, again=True)
 
 
 def test_a_run_is_judged_where_its_experiments_file_is_not(

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
+import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import verification
+from qjump_mn import session, verification
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Ended, Progress
 from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.results import manifest
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.manifest import TrialRecord
+from qjump_mn.results.manifest import Clock, TrialRecord
 from qjump_mn.verification import difference, verify
 from tests import synthetic
 
@@ -189,6 +193,59 @@ def test_what_cannot_be_run_again_is_refused(run: RunDirectory, tmp_path: Path, 
         said(synthetic.make(tmp_path / "real", clock="real", only=["idle"]))
     with pytest.raises(UsageError, match="there is no run directory"):
         verify(tmp_path / "none", Console(file=io.StringIO()))
+    assert backend.ran == []
+
+
+def claiming(run: RunDirectory, *, backend: str, clock: Clock) -> RunDirectory:
+    """The run with a manifest that names this backend and clock, as anybody can write it."""
+    edited = msgspec.structs.replace(run.manifest, backend=backend, clock=clock)
+    manifest.write(run.path, edited)
+    return run
+
+
+def test_verify_never_uses_the_host_backend(run: RunDirectory, backend: Repeating) -> None:
+    claiming(run, backend="host", clock="virtual")
+    with pytest.raises(UsageError, match="names the backend 'host': a run is only verified in a guest or"):
+        said(run)
+    assert backend.ran == []
+
+
+def test_clock_that_contradicts_the_backend_is_refused(run: RunDirectory, backend: Repeating) -> None:
+    (run.trial("idle/2") / "DONE").unlink()
+    claiming(run, backend="guest", clock="real")
+    with pytest.raises(UsageError, match="its manifest says clock real, and the backend guest has the virt"):
+        session.resume(run.path, Console(file=io.StringIO()))
+    assert backend.ran == []
+
+
+def on_host(run: RunDirectory, backend: Repeating) -> RunDirectory:
+    """The run, as one of the host backend's that lacks a trial."""
+    backend.name, backend.clock = "host", "real"
+    (run.trial("idle/2") / "DONE").unlink()
+    return claiming(run, backend="host", clock="real")
+
+
+def test_own_run_on_the_host_is_resumed(run: RunDirectory, backend: Repeating) -> None:
+    session.resume(on_host(run, backend).path, Console(file=io.StringIO()))
+    assert backend.ran == ["idle/2"]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("name", "change", "reason"),
+    [
+        ("manifest.json", lambda path: os.chown(path, 65534, 65534), "belongs to another user"),
+        (".", lambda path: os.chown(path, 65534, 65534), "belongs to another user"),
+        (".", lambda path: path.chmod(0o777), "can be written by every user"),
+        ("SHA256SUMS", lambda path: path.write_text(""), "it is an unpacked bundle"),
+    ],
+)
+def test_strangers_run_on_the_host_is_not_resumed(
+    run: RunDirectory, backend: Repeating, name: str, change: Callable[[Path], object], reason: str
+) -> None:
+    change(on_host(run, backend).path / name)
+    with pytest.raises(UsageError, match=f"only your own run is resumed with the backend host, .*{reason}"):
+        session.resume(run.path, Console(file=io.StringIO()))
     assert backend.ran == []
 
 

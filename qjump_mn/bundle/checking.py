@@ -62,9 +62,16 @@ def check(
         codes.append(_untouched(run, told, out))
         if asked is not None:
             codes.append(_as_assigned(asked, told, options_of(told.argv), out))
-        codes.append(_judged_alike(run, told, out))
+        judged = _judged_alike(run, told, out)
+        codes.append(judged)
         if again and not any(record.status == "done" for record in told.trials.values()):
             out.print("no trial is done: nothing can be run again", markup=False)
+        elif again and judged == InvalidRunError.exit_code and not (arms or sample):
+            out.print(
+                "not run again: the run is invalid; add --arms or --sample to run some of its trials all the "
+                "same",
+                markup=False,
+            )
         elif again:
             codes.append(verification.verify(run, out, arms=arms, sample=sample))
         else:
