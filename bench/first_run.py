@@ -1,10 +1,10 @@
-"""Measures what a newcomer waits for: `./bootstrap` and `./bootstrap fig3a` from a clean clone with an empty
-cache, and the same command once more. Writes bench/first_run.json and the sentences of README.
+"""Measures what a newcomer waits for: `./bootstrap` from a clean clone with an empty cache. Writes
+bench/first_run.json and the sentences of README.
 
     python3 bench/first_run.py [--write]
 
-Without `--write` the sentences of the last measurement go to standard output, and nothing is measured.
-Measure on a machine that does nothing else; it takes a quarter of an hour, and needs root.
+Without `--write` the sentences of the last measurement go to standard output, and nothing is measured. It
+needs root, and takes some minutes.
 """
 
 from __future__ import annotations
@@ -24,17 +24,15 @@ sys.path.insert(0, str(ROOT))
 from bench import marks
 
 NUMBERS = ROOT / "bench/first_run.json"
-EXPERIMENT = "fig3a"
 
 
 class FirstRun(NamedTuple):
-    """Seconds on ``cores`` processors, and bytes of disk: to install and build everything, to run the
-    experiment for the first time, and once more; what the cache takes then."""
+    """How many ``cores`` there were and how many processes waited for them when it ended (``load``, the
+    minute's mean); seconds to install and build everything; bytes of disk that the cache takes then."""
 
     cores: int
+    load: float
     build_s: float
-    first_s: float
-    again_s: float
     disk_bytes: int
 
 
@@ -58,30 +56,26 @@ def measure() -> FirstRun:
         clone, cache = Path(folder, "qjump-mn"), Path(folder, "cache")
         subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
         variables = {**os.environ, "QJUMP_MN_CACHE": str(cache)}
-
-        def seconds(*words: str) -> float:
-            began = time.monotonic()
-            subprocess.run(["./bootstrap", *words], cwd=clone, env=variables, check=True, stdout=sys.stderr)
-            return round(time.monotonic() - began, 1)
-
-        build_s, first_s, again_s = seconds(), seconds(EXPERIMENT), seconds(EXPERIMENT)
+        began = time.monotonic()
+        subprocess.run(["./bootstrap"], cwd=clone, env=variables, check=True, stdout=sys.stderr)
+        build_s, load = round(time.monotonic() - began, 1), os.getloadavg()[0]
         used = subprocess.check_output(["du", "-s", "--block-size=1", str(cache)], text=True)
-        return FirstRun(len(os.sched_getaffinity(0)), build_s, first_s, again_s, int(used.split()[0]))
+        return FirstRun(len(os.sched_getaffinity(0)), round(load, 1), build_s, int(used.split()[0]))
 
 
 def sentences(run: FirstRun) -> str:
     """What README says of time and disk."""
-    gigabytes = run.disk_bytes / 1e9
+    others = ", which other work shared," if run.load > run.cores else ""
     return (
-        f"On {run.cores} cores it took {minutes(run.build_s)} to install and build everything, once, and "
-        f"{minutes(run.again_s)} to run Figure 3a.\nIt takes {gigabytes:.1f} GB of disk."
+        f"The first time, installing and building everything took {minutes(run.build_s)} on {run.cores} "
+        f"cores{others}\nand {run.disk_bytes / 1e9:.1f} GB of disk."
     )
 
 
 def minutes(seconds: float) -> str:
-    """In whole and half minutes."""
-    halves = max(1, round(seconds / 30))
-    return f"{halves / 2:g} minute{'' if halves == 2 else 's'}"
+    """In whole minutes, rounded up."""
+    whole = max(1, -(-int(seconds) // 60))
+    return f"{whole} minute{'' if whole == 1 else 's'}"
 
 
 if __name__ == "__main__":

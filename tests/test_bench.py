@@ -24,6 +24,7 @@ from bench import (
     fat_tree,
     figure_data,
     figures,
+    first_run,
     growth,
     manual,
     marks,
@@ -332,6 +333,7 @@ def test_the_readme_shows_the_reference_run() -> None:
     assert marks.read(DOCS.parent / "README.md", "readme") == readme.numbers()
     assert marks.read(DOCS / "cli.md", "readme") == readme.run_table()
     assert readme.PICTURE.read_text() == readme.network()
+    assert marks.read(DOCS.parent / "README.md", "first_run") == first_run.sentences(first_run.read())
     assert marks.read(DOCS / "emulation.md", "links") == readme.links_table()
 
 

@@ -48,6 +48,7 @@ def fetched(tree: Tree, source: Path, progress: Callable[[str], None] = lambda l
             # What cargo unpacked is left behind: it unpacks again.
             for part in ("index", "cache"):
                 shutil.copytree(Path(scratch, HOME, "registry", part), folder / "registry" / part)
+        progress(f"compiling {source.name} with them")
 
     key = cache.hash_of(tree.packages_sha256, (source / LOCK).read_bytes())
     return cache.artefact("crates", key, build, needs_bytes=_NEEDS_BYTES, progress=progress)
