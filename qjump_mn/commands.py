@@ -356,10 +356,9 @@ def check(
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="print the findings as JSON")] = False,
 ) -> None:
-    """Show what this machine can do, what is missing and how to get it; within 20 s.
+    """Show what this machine can do and what is missing.
 
-
-    Exit code 3 if something is missing, else 0: also where other programs keep this machine too busy to try
+    It ends within 20 s. Exit code 3 if something is missing, else 0: also where other programs keep this machine too busy to try
     the guest, which is then "unknown".
     """
     from qjump_mn import diagnosis, environment

@@ -82,7 +82,10 @@ def build(
         bool, typer.Option("--newest", help="take the mirror's newest packages, not the locked ones")
     ] = False,
 ) -> None:
-    """Build the machine with the simulator, or what is missing of them; needs root."""
+    """Build the machine, with the simulator; needs root.
+
+    What is there already is kept.
+    """
     from qjump_mn import building, toolbox
     from qjump_mn.toolbox import making
     from qjump_mn.toolbox.packages import GoneError

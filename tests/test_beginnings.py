@@ -39,8 +39,8 @@ def test_what_is_new_runs_with_the_command_that_is_printed(kind: str, here: Path
     """In the simulator; it ends with 0, for every claim holds."""
     printed = qjump_mn("new", kind, "mine")
     words = shlex.split(printed.partition("and run  qjump-mn ")[2])
-    first = qjump_mn(*words).splitlines()[0]
-    assert first.startswith(
+    what = qjump_mn(*words).splitlines()[1]
+    assert what.startswith(
         "mine, preset course: 3 arms" if kind == "experiment" else "fig3a (QJump (NSDI'15), "
     )
     plan = manifest.read(here / "results/last").plan

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import diagnosis, guest
+from qjump_mn import building, diagnosis, guest
 from qjump_mn.diagnosis import Finding, State
 from qjump_mn.errors import LostError, MachineError
 from qjump_mn.toolbox import machines
@@ -78,7 +78,7 @@ def test_a_guest_that_dies_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(diagnosis, "_boot", _boot)
     monkeypatch.setattr(machines, "is_at_hand", lambda: True)
-    monkeypatch.setattr(diagnosis, "_kept_state", lambda image: None)
+    monkeypatch.setattr(building, "usual_state", lambda image: None)
     monkeypatch.setattr(guest, "prepare", lambda progress: None)
     monkeypatch.setattr(guest, "run", runs)
     code, text = said()

@@ -147,7 +147,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Analysed:
 
 def flat(analysed: pipeline.Analysed) -> str:
     console = Console(width=100, highlight=False, record=True, file=io.StringIO())
-    terminal.show(console, analysed)
+    terminal.show(console, analysed, verbose=True)
     return " ".join(console.export_text().split())
 
 
