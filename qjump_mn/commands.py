@@ -358,8 +358,8 @@ def doctor(
 ) -> None:
     """Show what this machine can do and what is missing.
 
-    It ends within 20 s. Exit code 3 if something is missing, else 0: also where other programs keep this machine too busy to try
-    the guest, which is then "unknown".
+    It ends within 20 s. Exit code 3 if something is missing, else 0: also where other programs keep this
+    machine too busy to try the guest, which is then "unknown".
     """
     from qjump_mn import diagnosis, environment
 

@@ -104,7 +104,7 @@ def said(argv: list[str]) -> subprocess.CompletedProcess[str]:
 def test_a_claim_that_hangs_by_2_per_cent_of_buffer_is_told_so(
     arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    done = said(command(tmp_path, *arguments))
+    done = said(command(tmp_path, *arguments, "-v"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 arm x 1 seed and 6 perturbed runs" in done.stdout
     assert "holds in 5 of 6 perturbed runs; first broken by: buffer - 2 %" in " ".join(done.stdout.split())
