@@ -121,7 +121,7 @@ def test_a_claim_that_hangs_by_2_per_cent_of_buffer_is_told_so(
     before = found.manifest.files
     for name in ("contended/perturbed2", "contended/perturbed6"):
         shutil.rmtree(found.trial(name))
-    gone = said([sys.executable, "-m", "qjump_mn.run", "report", str(found.path)])
+    gone = said([sys.executable, "-m", "qjump_mn.run", "report", "-v", str(found.path)])
     flat = " ".join(gone.stdout.split())
     assert gone.returncode == 0 and "Missing: 2 of 7 trials" in gone.stdout
     assert "holds in 4 of 4 perturbed runs (2 of 6 changed nothing or cannot be judged)" in flat
