@@ -93,7 +93,7 @@ def build(
     if newest:
         if not making.by_sudo("--newest"):
             toolbox.newest(_say)
-    else:
+    elif os.geteuid() == 0:  # anybody else has root build what is missing (building.py), or cannot
         try:
             toolbox.made(toolbox.NAME, _say)
         except GoneError as error:

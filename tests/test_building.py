@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from qjump_mn import building, environment, guest, toolbox
+from qjump_mn import building, environment, guest, machine, toolbox
 from qjump_mn.errors import MachineError
 from qjump_mn.toolbox import machines, making
 
@@ -68,6 +69,19 @@ def test_the_toolbox_is_built_by_root_where_bootstrap_found_sudo(
     with pytest.raises(MachineError, match="root could not build the virtual machine"):
         making.by_sudo("--newest")
     assert user.read_text().endswith("--by-sudo machine build --newest\n")
+
+
+def test_machine_build_of_an_ordinary_user_is_roots_work(
+    user: Path, built: threading.Barrier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QJUMP_MN_CACHE", str(user.parent / "cache"))
+    monkeypatch.setenv(making.SUDO, "1")
+    monkeypatch.setattr(toolbox, "toolbox", lambda progress: making.by_sudo())
+    monkeypatch.setattr(guest, "prepare", lambda progress: (built.wait(), SimpleNamespace(differences=[]))[1])
+    machine.build()
+    assert user.read_text() == "--by-sudo machine build\n"
+    machine.build(newest=True)
+    assert user.read_text().splitlines()[1:] == [f"--by-sudo machine build{words}" for words in (" --newest", "")]
 
 
 def test_without_bootstrap_nobody_calls_sudo(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
