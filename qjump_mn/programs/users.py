@@ -8,13 +8,12 @@ imported, and a folder may have come from anybody."""
 from __future__ import annotations
 
 import functools
-import os
 import pkgutil
 from contextlib import suppress
 from pathlib import Path
 
 import qjump_mn.programs
-from qjump_mn import extensions
+from qjump_mn import extensions, launcher
 from qjump_mn.errors import UsageError
 from qjump_mn.programs import mistakes
 from qjump_mn.programs.base import Program
@@ -45,10 +44,8 @@ def program(name: str, folder: Path) -> Program:
     """The program of a folder; raise :class:`UsageError` for one that cannot be used."""
     if not name.isidentifier():
         raise UsageError(f"{folder}: {name!r} is no name for a program: use letters, digits and underscores")
-    sudo = os.environ.get("SUDO_UID", "")
-    trusted = {os.geteuid(), 0, *([int(sudo)] if sudo.isdigit() else [])}
     for path in (folder, folder / MODULE):
-        if path.stat().st_uid not in trusted:
+        if path.stat().st_uid not in launcher.trusted_users():
             raise UsageError(f"{path} is somebody else's, and would be run: make it yours if you trust it")
     places = qjump_mn.programs.__path__
     if str(folder.parent) not in places:
