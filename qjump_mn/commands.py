@@ -16,13 +16,16 @@ from qjump_mn.options import (
     LAST,
     NO_SETTINGS,
     Backend,
+    Cold,
     Engine,
     Experiment,
     Kernel,
     Listed,
     OnlyArms,
+    Perturb,
     Preset,
     Run,
+    Runs,
     Sample,
     Scheduler,
     Schemes,
@@ -32,7 +35,6 @@ from qjump_mn.options import (
     Verbose,
     check_added,
     cluster,
-    folder,
     kernel_named,
     names,
 )
@@ -103,30 +105,13 @@ def run(
         int | None,
         typer.Option(help="number of seeds for each arm, instead of the preset's", show_default=False),
     ] = None,
-    perturb: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="run each arm N more times, each with one thing varied that should not matter; verdicts "
-            "then say what overturns them",
-        ),
-    ] = 0,
+    perturb: Perturb = 0,
     backend: Backend = "",
-    cold: Annotated[
-        bool,
-        typer.Option(
-            "--cold", help="boot the guest for every trial: slower, but another machine gives the same bits"
-        ),
-    ] = False,
+    cold: Cold = False,
     kernel: Kernel = "",
     engine: Engine = "local",
     scheduler: Scheduler = "",
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--out", metavar="FOLDER", parser=folder, help="folder of runs, in which this one gets its own"
-        ),
-    ] = Path("results"),
+    output: Runs = Path("results"),
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="print the shell script that the run stands for; touch nothing"),

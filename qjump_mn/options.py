@@ -58,20 +58,17 @@ Preset = Annotated[
         autocompletion=completion.presets,
     ),
 ]
-_CHANGE = "change a setting, such as link.rate=100Mbit (explain --all lists them)"
-Setting = Annotated[
-    list[str],
-    typer.Option("-s", "--set", metavar="KEY=VALUE", callback=check_settings, help=_CHANGE),
-]
+
+
+def _set(more: str = "") -> Any:
+    """The option ``-s``; ``more`` continues its help."""
+    change = "change a setting, such as link.rate=100Mbit (explain --all lists them)"
+    return typer.Option("-s", "--set", metavar="KEY=VALUE", callback=check_settings, help=change + more)
+
+
+Setting = Annotated[list[str], _set()]
 Settings = Annotated[
-    list[str],
-    typer.Option(
-        "-s",
-        "--set",
-        metavar="KEY=VALUE",
-        callback=check_settings,
-        help=f"{_CHANGE}; several values, such as link.rate=10Mbit,100Mbit, make a run each",
-    ),
+    list[str], _set("; several values, such as link.rate=10Mbit,100Mbit, make a run each")
 ]
 NO_SETTINGS: list[str] = []
 OnlyArms = Annotated[
@@ -203,3 +200,25 @@ def cluster(engine: str, scheduler: str) -> str:
     if scheduler and not re.fullmatch(r"(tcp|tls)://.+:[0-9]+", scheduler):
         raise UsageError(f"{scheduler!r} is no address of a Dask scheduler: write tcp://HOST:PORT")
     return scheduler
+
+
+Perturb = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        help="run each arm N more times, each with one thing varied that should not matter; verdicts "
+        "then say what overturns them",
+    ),
+]
+Cold = Annotated[
+    bool,
+    typer.Option(
+        "--cold", help="boot the guest for every trial: slower, but another machine gives the same bits"
+    ),
+]
+Runs = Annotated[
+    Path,
+    typer.Option(
+        "--out", metavar="FOLDER", parser=folder, help="folder of runs, in which this one gets its own"
+    ),
+]
