@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench import marks
+from qjump_mn import costs
 
 NUMBERS = ROOT / "bench/first_run.json"
 
@@ -66,16 +67,11 @@ def measure() -> FirstRun:
 def sentences(run: FirstRun) -> str:
     """What README says of time and disk."""
     others = ", which other work shared," if run.load > run.cores else ""
+    time = costs.told_time(run.build_s)
     return (
-        f"The first time, installing and building everything took {minutes(run.build_s)} on {run.cores} "
-        f"cores{others}\nand {run.disk_bytes / 1e9:.1f} GB of disk."
+        f"The first time, installing and building everything took about {time} on {run.cores} cores{others}\n"
+        f"and {run.disk_bytes / 1e9:.1f} GB of disk."
     )
-
-
-def minutes(seconds: float) -> str:
-    """In whole minutes, rounded up."""
-    whole = max(1, -(-int(seconds) // 60))
-    return f"{whole} minute{'' if whole == 1 else 's'}"
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -22,6 +23,7 @@ from rich.console import Console
 from bench import marks
 from qjump_mn.analysis import beside, terminal
 from qjump_mn.model import loading, resolve
+from qjump_mn.model.plan import Plan
 from qjump_mn.report.network import drawing
 from qjump_mn.results import directory, outcome, reference, wording
 from qjump_mn.results.outcome import ArmSummary, Spread
@@ -90,8 +92,17 @@ def network() -> str:
 def run_table() -> str:
     """What a run ends with: its arms, as the terminal shows them."""
     preset = loading.usual_preset(EXPERIMENT)
-    plan, values = resolve.plan(EXPERIMENT, preset, []), reference_values(EXPERIMENT, preset)
-    arms = [
+    plan = resolve.plan(EXPERIMENT, preset, [])
+    arms = summaries(plan, reference_values(EXPERIMENT, preset))
+    page = io.StringIO()
+    Console(file=page, width=WIDTH, highlight=False, markup=False).print(*terminal.arms_tables(plan, arms))
+    lines = [line.rstrip() for line in page.getvalue().splitlines()]
+    return "\n".join(["```", *lines[1:], "```"])  # without the title
+
+
+def summaries(plan: Plan, values: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[ArmSummary]:
+    """The arms of a plan with the medians of a reference run, as of one seed."""
+    return [
         ArmSummary(
             name=arm.name,
             label=arm.label,
@@ -106,10 +117,6 @@ def run_table() -> str:
         )
         for arm in plan.arms_run
     ]
-    page = io.StringIO()
-    Console(file=page, width=WIDTH, highlight=False, markup=False).print(*terminal.arms_tables(plan, arms))
-    lines = [line.rstrip() for line in page.getvalue().splitlines()]
-    return "\n".join(["```", *lines[1:], "```"])  # without the title
 
 
 def links_table() -> str:

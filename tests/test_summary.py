@@ -13,13 +13,14 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from bench import readme
 from qjump_mn.analysis import pipeline, terminal
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan
 from qjump_mn.report import document, original
 from qjump_mn.report.figures import style
 from qjump_mn.results import reference, summary
-from qjump_mn.results.outcome import ArmSummary, Check, Outcome, Spread, Verdict, VerdictRow
+from qjump_mn.results.outcome import Check, Outcome, Spread, Verdict, VerdictRow
 from tests import synthetic
 
 CHECKOUT = Path(summary.__file__).parents[2]
@@ -239,22 +240,8 @@ def test_without_colours_the_text_is_the_same(
 def of_reference(path: Path) -> tuple[Plan, Outcome]:
     """The plan of a reference run, and its arms' medians."""
     experiment, _, preset = path.stem.rpartition("-")
-    plan, values = resolve.plan(experiment, preset, []), reference.read(path).values
-    arms = [
-        ArmSummary(
-            name=arm.name,
-            label=arm.label,
-            scheme="",
-            planned=1,
-            done=1,
-            measures={
-                workload: {measure: Spread.of({1: value}) for measure, value in measured.items()}
-                for workload, measured in values[arm.name].items()
-            },
-            flows={},
-        )
-        for arm in plan.arms_run
-    ]
+    plan = resolve.plan(experiment, preset, [])
+    arms = readme.summaries(plan, reference.read(path).values)
     return plan, synthetic.outcome(arms)
 
 
