@@ -4,7 +4,7 @@ bench/first_run.json and the sentences of README.
     python3 bench/first_run.py [--write]
 
 Without `--write` the sentences of the last measurement go to standard output, and nothing is measured. It
-needs root, and takes some minutes.
+needs root, some minutes, and a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ NUMBERS = ROOT / "bench/first_run.json"
 
 
 class FirstRun(NamedTuple):
-    """How many ``cores`` there were and how many processes waited for them when it ended (``load``, the
-    minute's mean); seconds to install and build everything; bytes of disk that the cache takes then."""
+    """How many ``cores`` there were; seconds to install and build everything; bytes of disk that the cache
+    takes then."""
 
     cores: int
-    load: float
     build_s: float
     disk_bytes: int
 
@@ -59,17 +58,16 @@ def measure() -> FirstRun:
         variables = {**os.environ, "QJUMP_MN_CACHE": str(cache)}
         began = time.monotonic()
         subprocess.run(["./bootstrap"], cwd=clone, env=variables, check=True, stdout=sys.stderr)
-        build_s, load = round(time.monotonic() - began, 1), os.getloadavg()[0]
+        build_s = round(time.monotonic() - began, 1)
         used = subprocess.check_output(["du", "-s", "--block-size=1", str(cache)], text=True)
-        return FirstRun(len(os.sched_getaffinity(0)), round(load, 1), build_s, int(used.split()[0]))
+        return FirstRun(len(os.sched_getaffinity(0)), build_s, int(used.split()[0]))
 
 
 def sentences(run: FirstRun) -> str:
     """What README says of time and disk."""
-    others = ", which other work shared," if run.load > run.cores else ""
     time = costs.told_time(run.build_s)
     return (
-        f"The first time, installing and building everything took about {time} on {run.cores} cores{others}\n"
+        f"The first time, installing and building everything took about {time} on {run.cores} cores\n"
         f"and {run.disk_bytes / 1e9:.1f} GB of disk."
     )
 

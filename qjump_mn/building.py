@@ -13,8 +13,8 @@ from qjump_mn.heartbeat import heartbeat
 from qjump_mn.model import resolve
 from qjump_mn.toolbox import machines
 
-BUILD_MINUTES = 9
-"""About how long it takes on two cores that do other work, too; bench/first_run.py measures it."""
+BUILD_MINUTES = 5
+"""About how long it takes on two cores; bench/first_run.py measures it."""
 
 
 def build(progress: Callable[[str], None]) -> guest.Image:
