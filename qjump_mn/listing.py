@@ -39,7 +39,7 @@ def show(out: Console, what: str = "") -> None:
 
 
 def _show_experiments(out: Console) -> None:
-    rows, broken = [], []
+    rows, broken = [], loading.misnamed("experiments")
     for name in loading.names("experiments"):
         try:
             rows.append(_experiment(name))

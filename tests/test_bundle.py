@@ -499,7 +499,7 @@ def test_a_manifest_whose_names_lead_out_is_refused(run: RunDirectory) -> None:
     text = (run.path / manifest.NAME).read_text()
     for name in ("../../out", "/tmp/out", "a/b", "", "..", "a\\nb"):
         (run.path / manifest.NAME).write_text(text.replace('"name": "idle"', f'"name": "{name}"'))
-        with pytest.raises(UsageError, match="is no name: use letters"):
+        with pytest.raises(UsageError, match="is not a valid name: start with"):
             manifest.read(run.path)
 
 

@@ -71,7 +71,6 @@ def test_a_tree_whose_cable_fails_is_still_one() -> None:
         ({"switches": HOSTS, "cables": [("s1", "m")]}, "nothing joins h2 to s1"),
         ({"switches": HOSTS, "cables": [("s1", "h2")]}, "cables: s1 and h2 are not two switches"),
         ({"switches": HOSTS, "cables": [("s1", "s1")]}, "cables: s1 and s1 are not two switches"),
-        ({"switches": HOSTS, "cables": [("s1", "s 2")]}, "'s 2' is no node name"),
         (
             {
                 "switches": HOSTS,

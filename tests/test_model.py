@@ -287,7 +287,6 @@ def test_a_file_that_is_no_toml_or_has_unknown_fields_is_refused_with_its_place(
         ({"s0": ["h1", "h2"], "s1": ["s2"], "s2": ["s1"]}, "is a loop"),
         ({"s1": ["h1", "h1"]}, "hangs below both"),
         ({"s1": ["h1"]}, "1 hosts make no network"),
-        ({"s1": ["h1", "h 2"]}, "no node name"),
     ],
 )
 def test_a_topology_that_is_no_tree_is_refused(switches: dict[str, list[str]], sentence: str) -> None:

@@ -160,7 +160,11 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
         ),
         ("share = 0.5", "level = 0.5", "parameters.level: take another name"),
         ("parameters", 'limiter = "drop"\nparameters', "a limiter without levels limits nothing but level 0"),
-        ("parameters", 'congestion_control = "cubic; reboot"\nparameters', "is no name of the kernel's"),
+        (
+            "parameters",
+            'congestion_control = "cubic; reboot"\nparameters',
+            "is not a kernel's name of a congestion control",
+        ),
         (
             "parameters",
             'link = { model = "tbf" }\nparameters',

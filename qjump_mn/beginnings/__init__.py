@@ -7,7 +7,7 @@ import keyword
 from pathlib import Path
 
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.model import choices, filenames, loading
+from qjump_mn.model import choices, loading, words
 from qjump_mn.programs import registry
 from qjump_mn.results import directory
 
@@ -39,7 +39,7 @@ def write(kind: str, name: str) -> list[Path]:
     """
     if kind not in KINDS:
         raise UsageError(f"there is nothing called {kind!r} to make: {choices.nearest(kind, list(KINDS))}")
-    filenames.check(f"new {kind}", name)
+    words.check(words.FILE, f"new {kind}", name)
     folder, wanted = KINDS[kind], {"program": "experiment"}.get(kind, kind)
     if kind == "program":
         _check_program(name)

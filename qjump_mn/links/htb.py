@@ -3,6 +3,7 @@ serialisation delay."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from qjump_mn.executor.steps import OWNER, Run
@@ -42,7 +43,7 @@ class Htb(LinkModel):
         """Open vSwitch's QoS, and flows that choose the queue."""
         links = network.by_device()
         ports = network.switch_ports()
-        clear = " ".join(f"-- clear port {device} qos" for device in ports)
+        clear = " ".join(f"-- clear port {shlex.quote(device)} qos" for device in ports)
         yield Run(
             argv=tuple(commands.ovs_qos({device: links[device].rate_bps for device in ports}, [OWNER])),
             undo=Run(argv=("sh", "-c", f"ovs-vsctl {clear}\n{_DESTROY}")),

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, places, units
+from qjump_mn.model import choices, places, units, words
 
 T = TypeVar("T")
 
@@ -23,7 +23,11 @@ def convert(
     laid: places.Laid = places.NOTHING_LAID,
 ) -> T:
     """``raw`` as ``kind``; raise :class:`UsageError` with the place of what does not fit, and its line where
-    it is written in ``file``, or in what of it was ``laid`` over the rest."""
+    it is written in ``file``, or in what of it was ``laid`` over the rest.
+
+    The class variable ``WORDS`` of ``kind`` has the kinds of its words (:mod:`qjump_mn.model.words`)."""
+    for place, problem in words.problems(raw, getattr(kind, "WORDS", {})):
+        raise UsageError(f"{where}: {problem}{places.told('', place, file, laid)}")
     for place, value in _not_finite(raw, ""):
         raise UsageError(f"{where}: {place}: {value} is no number{places.told('', place, file, laid)}")
     try:

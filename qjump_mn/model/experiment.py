@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from qjump_mn.model import words
 from qjump_mn.model.clock import ClockSpec
 from qjump_mn.model.scheme import SchemeSpec
 from qjump_mn.model.tcp import Tcp
@@ -173,6 +174,7 @@ class ExperimentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     BESIDE: ClassVar[tuple[str, ...]] = ("also", "beside", "usual_preset")
     """What else its file may have, and presets."""
+    WORDS: ClassVar[words.Kinds] = words.OF_EXPERIMENTS
 
     title: str
     reproduces: str = "none: an experiment of one's own"

@@ -37,9 +37,6 @@ def check(where: str, edges: Pairs, cables: Pairs) -> None:
     for one, other in cables:
         if {one, other} & hosts or one == other:
             raise UsageError(f"{where}: cables: {one} and {other} are not two switches")
-    for name in switches:
-        if not name.isalnum() or len(name) > 8:
-            raise UsageError(f"{where}: {name!r} is no node name: use at most 8 letters and digits")
     reached = set(_before((*edges, *cables), edges[0][0])) if edges else set()
     if apart := sorted((switches | hosts) - reached):
         raise UsageError(f"{where}: nothing joins {apart[0]} to {edges[0][0] if edges else 'a host'}")

@@ -7,14 +7,14 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 import qjump_mn
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.model import choices, defaults, places, tables, units
+from qjump_mn.model import choices, defaults, places, tables, units, words
 from qjump_mn.model.converting import convert
 from qjump_mn.model.experiment import ExperimentSpec
 from qjump_mn.model.scheme import SchemeSpec
@@ -61,6 +61,8 @@ class _Changed(msgspec.Struct):
 class _Outline(msgspec.Struct):
     """What is looked into in an experiment's file before the whole of it is converted."""
 
+    WORDS: ClassVar[words.Kinds] = words.OF_EXPERIMENTS
+
     arms: dict[str, Any] = {}
     link: dict[str, Any] = {}
     presets: dict[str, _Preset] = {}
@@ -102,8 +104,17 @@ def _folder(entry: EntryPoint) -> Path:
 
 
 def names(kind: str) -> list[str]:
-    """The names of all files of ``kind``, each once, sorted."""
-    return sorted({path.stem for folder in folders(kind) for path in folder.glob("*.toml") if path.is_file()})
+    """The names of all files of ``kind``, each once, sorted; without those of :func:`misnamed`."""
+    return sorted(stem for stem in _stems(kind) if not words.FILE.problem(stem))
+
+
+def misnamed(kind: str) -> list[str]:
+    """A sentence for each file of ``kind`` whose name cannot be used, sorted."""
+    return sorted(filter(None, map(words.FILE.problem, _stems(kind))))
+
+
+def _stems(kind: str) -> set[str]:
+    return {path.stem for folder in folders(kind) for path in folder.glob("*.toml") if path.is_file()}
 
 
 def experiment_called(name: str) -> str:
@@ -155,7 +166,10 @@ def read(kind: str, name: str) -> dict[str, Any]:
 
 
 def path_of(kind: str, name: str) -> Path | None:
-    """The file of ``kind``/``name``, the first that is found; None if there is none."""
+    """The file of ``kind``/``name``, the first that is found; None if there is none, or no file of ours can
+    have that name."""
+    if words.FILE.problem(name):
+        return None
     return next((path for folder in folders(kind) if (path := folder / f"{name}.toml").is_file()), None)
 
 
@@ -235,8 +249,12 @@ def experiment(
 
 def _link_of(topology: Any) -> dict[str, Any]:
     """What a topology's file, whose name is not yet checked, says of links."""
-    found: dict[str, Any] = read("topologies", topology).get("link", {}) if isinstance(topology, str) else {}
-    return found
+    if not isinstance(topology, str):
+        return {}
+    raw = read("topologies", topology)
+    # A file's own mistakes are told with its name.
+    convert(raw, TopologySpec, f"topology {topology!r}", path_of("topologies", topology))
+    return dict(raw["link"])
 
 
 def _programs(raw: dict[str, Any]) -> Iterator[str]:

@@ -29,12 +29,17 @@ def line(text: str, place: str) -> int | None:
             return begin if parts else None
         # The whole of a dotted key, or the first key that begins as it does.
         for end in range(len(parts), cut, -1):
-            rest = r"[ \t]*\.[ \t]*".join(re.escape(part) for part in parts[cut:end])
+            rest = r"[ \t]*\.[ \t]*".join(map(_key, parts[cut:end]))
             key = re.compile(rf"^[ \t]*{rest}[ \t]*[.=]", re.MULTILINE).search(table)
             if key:
                 return begin + table[: key.start()].count("\n")
         return begin if cut else None
     return None
+
+
+def _key(part: str) -> str:
+    """An expression for a key as a file may write it."""
+    return rf"[\"']?{re.escape(part)}[\"']?"
 
 
 def _table(text: str, parts: list[str]) -> tuple[int, str | None]:
@@ -44,7 +49,8 @@ def _table(text: str, parts: list[str]) -> tuple[int, str | None]:
     if not parts:
         end = heads.search(text)
         return 1, text[: end.start()] if end else text
-    head = re.search(rf"^[ \t]*\[+[ \t]*{re.escape('.'.join(parts))}[ \t]*\]", text, re.MULTILINE)
+    name = r"\.".join(map(_key, parts))
+    head = re.search(rf"^[ \t]*\[+[ \t]*{name}[ \t]*\]", text, re.MULTILINE)
     if head is None:
         return 0, None
     end = heads.search(text, head.end())

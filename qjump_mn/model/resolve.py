@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, clock, filenames, known, limiter, loading, perturbation
+from qjump_mn.model import choices, clock, known, limiter, loading, perturbation, words
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec
 from qjump_mn.model.plan import ArmPlan, Judged, Plan, Run, Shown
 from qjump_mn.model.scheme import Presented, resolve_scheme
@@ -78,7 +78,7 @@ def plan(
     remarks = list(spec.remarks)
     if not spec.arms:
         raise UsageError(f"{where} has no arms: give it at least one")
-    filenames.check(where, name, *spec.arms, *spec.workloads)
+    words.check(words.FILE, where, name, preset)
     networks = _networks(perturbation.nothing)
     network = networks(where, spec.topology, spec.link)
     arms = tuple(_arms(where, spec, networks, remarks, points))
@@ -280,8 +280,7 @@ def _arm(
     scheme = experiment.schemes[spec.scheme]
     limited = limiter.of_arm(where, name, spec, experiment, network, remarks)
     where = f"{where}: arms.{name}"
-    if not name.isidentifier():
-        raise UsageError(f"{where}: {name!r} is no name for an arm: use letters, digits and underscores")
+    words.check(words.WORD, where, name)
     if not spec.workloads:
         raise UsageError(f"{where}: no workloads: an arm measures something")
     for number, workload in enumerate(spec.workloads):

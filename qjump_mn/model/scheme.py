@@ -12,7 +12,7 @@ import msgspec
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.links import registry
-from qjump_mn.model import expression
+from qjump_mn.model import expression, words
 from qjump_mn.model.expression import Kind, Path, UndefinedError, UnknownNameError
 from qjump_mn.model.topology import Link, LinkChange, Network
 from qjump_mn.model.units import Size
@@ -89,6 +89,8 @@ class SchemeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     ``only_simulated`` has nothing else.
     """
 
+    WORDS: ClassVar[words.Kinds] = words.OF_SCHEMES
+
     label: str
     about: str
     look: Look
@@ -137,11 +139,6 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
     if spec.limiter and not spec.levels:
         raise UsageError(f"{where}: a limiter without levels limits nothing but level 0: set levels = true")
     spec.look.check(f"{where}: look")
-    if spec.congestion_control is not None and not re.fullmatch(r"[a-z0-9_]{1,15}", spec.congestion_control):
-        raise UsageError(
-            f"{where}: congestion_control: {spec.congestion_control!r} is no name of the kernel's, such as "
-            "'dctcp'"
-        )
     if spec.limiter and spec.host:
         raise UsageError(
             f"{where}: host: the limiter stands where these lines would put their queues: leave one of them "
@@ -165,10 +162,8 @@ def resolve_scheme(where: str, name: str, spec: SchemeSpec, network: Network) ->
         )
     parameters = spec.parameters
     for parameter in parameters:
-        if not parameter.isidentifier() or parameter in (*_of_link(network.link), LEVEL, *FILLED_LATER):
-            raise UsageError(
-                f"{where}: parameters.{parameter}: take another name: it is no identifier, or the link's"
-            )
+        if parameter in (*_of_link(network.link), LEVEL, *FILLED_LATER):
+            raise UsageError(f"{where}: parameters.{parameter}: take another name: it is the link's")
 
     def filled(key: str, lines: tuple[str, ...], link: Link) -> tuple[str, ...]:
         values = {**_of_link(link), **parameters}

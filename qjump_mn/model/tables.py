@@ -113,7 +113,7 @@ def _value(text: str, before: Any) -> Any:
         return text.strip("\"'")
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # also a number, or a nesting, that Python refuses
         if isinstance(before, list):
             return [part for part in re.split(r"\s*,\s*", text) if part]
         return text

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import msgspec
 
-from qjump_mn.model import changes, graph
+from qjump_mn.model import changes, graph, words
 from qjump_mn.model.units import Duration, Quantiles, Rate, Size, told_rate
 
 FASTEST_BPS = 4 * 10**11
@@ -108,6 +108,8 @@ class TopologySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """A topology file. A switch's list names the hosts and switches below it; together they form one tree.
     With ``cables`` between switches it need not be a tree. With ``fabric`` or ``fat_tree`` there are no such
     lists. These are for the simulator, as are ``failures``, more than 250 hosts and more than 10 Gb/s."""
+
+    WORDS: ClassVar[words.Kinds] = words.OF_TOPOLOGIES
 
     description: str
     vlan: int = 2

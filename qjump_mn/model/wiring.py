@@ -7,7 +7,7 @@ import msgspec
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
 from qjump_mn.links import registry
-from qjump_mn.model import graph
+from qjump_mn.model import graph, words
 from qjump_mn.model.graph import Pairs
 from qjump_mn.model.topology import FASTEST_BPS, FabricSpec, Failure, Link, LinkSpec, Network, TopologySpec
 from qjump_mn.model.units import Duration, Rate
@@ -76,6 +76,11 @@ def check_emulated(place: str, network: Network) -> None:
         raise UsageError(
             f"{where}: {len(network.hosts)} hosts are too many for the emulation: use at most 250"
         )
+    words.check(words.DEVICE, where, *network.switch_ports(), *map(network.vlan_device, network.hosts))
+    model, switches = registry.of(network.model), set(network.switch_ports())
+    for device, link in network.by_device().items():
+        # A link model may have longer names of its own, which it refuses.
+        model.shape(link, device, on_switch=device in switches, seed=0)
 
 
 def _joined(where: str, spec: TopologySpec) -> tuple[Pairs, Pairs]:
@@ -109,8 +114,6 @@ def _above(where: str, spec: TopologySpec) -> dict[str, str]:
                     f"{where}: {node!r} hangs below both {above[node]!r} and {switch!r}: give it one place"
                 )
             above[node] = switch
-            if not node.isalnum() or len(node) > 8:
-                raise UsageError(f"{where}: {node!r} is no node name: use at most 8 letters and digits")
     for node in above:
         way = [node]
         while way[-1] in above:

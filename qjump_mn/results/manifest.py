@@ -16,8 +16,9 @@ import msgspec
 
 from qjump_mn import __version__
 from qjump_mn.errors import UsageError, reason_of
-from qjump_mn.model import filenames
+from qjump_mn.model import words
 from qjump_mn.model.plan import Plan
+from qjump_mn.model.topology import Network
 from qjump_mn.programs import registry
 
 NAME = "manifest.json"
@@ -162,8 +163,17 @@ def _check_names(path: Path, plan: Plan) -> None:
     """Raise :class:`UsageError` for a name that would lead out of the run's folder: a run may be a
     stranger's."""
     arms = itertools.chain(plan.run.arms, *plan.run.varied.values())
-    of_arms = (name for arm in arms for name in (arm.name, *(workload.name for workload in arm.workloads)))
-    filenames.check(f"{path}", plan.experiment, plan.preset, *dict.fromkeys(of_arms))
+    of_arms = (
+        name
+        for arm in arms
+        for name in (arm.name, *(workload.name for workload in arm.workloads), *_nodes(arm.network))
+    )
+    words.check(words.FILE, f"{path}", plan.experiment, plan.preset, *dict.fromkeys(of_arms))
+
+
+def _nodes(network: Network) -> tuple[str, ...]:
+    """The names of hosts and switches that the plan has as words; a fabric's are made here."""
+    return () if network.fabric else (*network.hosts, *network.switches)
 
 
 def write(folder: Path, manifest: Manifest) -> None:

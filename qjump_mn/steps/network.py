@@ -3,6 +3,7 @@ shapes."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 import msgspec
@@ -67,7 +68,7 @@ def _ground(network: Network) -> Iterator[AnyStep]:
     yield modprobe(*MODULES, *(module for module in modules if module != "ifb"))
     if "ifb" in modules:
         yield modprobe("ifb", "numifbs=0")  # by itself it makes two that nobody asked for
-    ours = " ".join([*network.switches, *network.switch_ports()])
+    ours = shlex.join([*network.switches, *network.switch_ports()])
     yield Run(
         argv=(
             "sh",
@@ -112,9 +113,9 @@ def _macs(network: Network) -> dict[str, str]:
 def _port(device: str, network: Network) -> list[str]:
     """A switch's port: whole frames only, no IPv6 of its own, the network's MTU."""
     return [
-        f"sysctl -qw net.ipv6.conf.{device}.disable_ipv6=1",
-        " ".join(commands.offloads(device)),
-        f"ip link set {device} mtu {network.mtu_bytes} up",
+        shlex.join(("sysctl", "-qw", f"net.ipv6.conf.{device}.disable_ipv6=1")),
+        shlex.join(commands.offloads(device)),
+        f"ip link set {shlex.quote(device)} mtu {network.mtu_bytes} up",
     ]
 
 
@@ -129,8 +130,8 @@ def _vlan_host(host: str, network: Network) -> Run:
         # offloads or not (Linux 5.18): 50 us at 10 Gb/s, 105 ms at 10 Mb/s. Without, at most two frames wait,
         # as intended (TCP small queues). Older kernels have no such key.
         "sysctl -eqw net.ipv4.tcp_tso_rtt_log=0",
-        " ".join(commands.offloads(device)),
-        f"ip link set {device} mtu {network.mtu_bytes} up",
+        shlex.join(commands.offloads(device)),
+        f"ip link set {shlex.quote(device)} mtu {network.mtu_bytes} up",
         *_vlan_device(host, network),
     ]
     return Run(node=host, argv=("sh", "-e", "-c", "\n".join(lines)))
@@ -140,10 +141,10 @@ def _vlan_device(host: str, network: Network, queues: int = 1) -> list[str]:
     vlan_device = network.vlan_device(host)
     tagged, _ = commands.vlan(f"{host}-eth0", network.vlan, queues=queues)
     return [
-        f"ip {tagged}",
-        f"ip addr add {network.addresses[host]}/{PREFIX_BITS} dev {vlan_device}",
-        f"ip link set {vlan_device} mtu {network.mtu_bytes} up",
-        " ".join(commands.offloads(vlan_device)),
+        shlex.join(("ip", *tagged.split())),
+        f"ip addr add {network.addresses[host]}/{PREFIX_BITS} dev {shlex.quote(vlan_device)}",
+        f"ip link set {shlex.quote(vlan_device)} mtu {network.mtu_bytes} up",
+        shlex.join(commands.offloads(vlan_device)),
     ]
 
 
@@ -157,8 +158,8 @@ def vlan_queues(host: str, network: Network) -> Run:
 
     def another(queues: int) -> Run:
         lines = [
-            f"ethtool -L {host}-eth0 tx {QUEUES if queues == 1 else 1}",
-            f"ip link del {network.vlan_device(host)}",
+            f"ethtool -L {shlex.quote(host)}-eth0 tx {QUEUES if queues == 1 else 1}",
+            f"ip link del {shlex.quote(network.vlan_device(host))}",
             *_vlan_device(host, network, queues),
         ]
         return Run(node=host, argv=("sh", "-e", "-c", "\n".join([*lines, "ip -batch -"])), stdin=neighbours)

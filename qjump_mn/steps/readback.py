@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from qjump_mn.executor.steps import MACHINE, Read
@@ -21,7 +22,9 @@ def built(arm: ArmPlan) -> Iterator[Read]:
     keys = tuple(line.partition(" = ")[0] for line in transport(arm))
     for node, name in _nodes(network):
         devices = network.switch_ports() if node == MACHINE else [f"{node}-eth0", network.vlan_device(node)]
-        offloads = "; ".join(f"echo 'Device {device}:'; ethtool -k {device}" for device in devices)
+        offloads = "; ".join(
+            f"echo {shlex.quote(f'Device {device}:')}; ethtool -k {shlex.quote(device)}" for device in devices
+        )
         yield Read(node=node, argv=("ip", "-j", "-d", "addr", "show"), output=f"{BEFORE}/ip-{name}.json")
         yield Read(node=node, argv=("sh", "-c", offloads), output=f"{BEFORE}/ethtool-{name}.txt")
         if keys and node != MACHINE:

@@ -51,9 +51,6 @@ ended() {
     case " $* " in *" $status "*) ;; *) echo "process $pid ended with status $status" >&2; exit 5 ;; esac
 }
 """
-HERE = " << 'END'"
-"""What follows is a command's standard input."""
-
 TERMINATED = 143
 """The status of a process that SIGTERM has ended, as a shell tells it."""
 
@@ -62,7 +59,7 @@ class Script:
     """Prints steps in their order; what takes them back is printed by :meth:`undo`, the last one first."""
 
     def __init__(self) -> None:
-        self._undo: list[str] = []
+        self._undo: list[tuple[str, str]] = []  # each with its standard input
         self._hosts: set[str] = set()
         self._saved = 0
         self._programs: dict[str, Start] = {}
@@ -74,34 +71,27 @@ class Script:
 
     def undo(self) -> Iterator[str]:
         """What takes back all that was printed since the last time."""
-        yield from (
-            line.replace(HERE, f"{HERE} || true", 1) if HERE in line else f"{line} || true"
-            for line in reversed(self._undo)
-        )
+        yield from (_given(command, text, " || true") for command, text in reversed(self._undo))
         self._undo.clear()
 
     def _step(self, step: AnyStep) -> Iterator[str]:
         match step:
             case Host():
                 self._hosts.add(step.name)
-                self._undo.append(f"ip netns delete {step.name}")
-                yield f"ip netns add {step.name}"
+                self._undo.append((shlex.join(("ip", "netns", "delete", step.name)), ""))
+                yield shlex.join(("ip", "netns", "add", step.name))
             case Switch():
-                self._undo.append(f"ovs-vsctl del-br {step.name}")
+                self._undo.append((shlex.join(("ovs-vsctl", "del-br", step.name)), ""))
+                name = shlex.quote(step.name)
                 yield (
-                    f"ovs-vsctl add-br {step.name} -- set bridge {step.name} fail_mode=standalone "
+                    f"ovs-vsctl add-br {name} -- set bridge {name} fail_mode=standalone "
                     f"other_config:datapath-id={step.dpid} other-config:disable-in-band=true"
                 )
             case Cable():
                 yield shlex.join(step.argv)
-                yield from (
-                    f"ovs-vsctl add-port {end.node} {end.device}"
-                    for end in step.ends
-                    if end.node not in self._hosts
-                )
-                self._undo.append(
-                    f"ip link delete {next(end.device for end in step.ends if end.node not in self._hosts)}"
-                )
+                ports = [end for end in step.ends if end.node not in self._hosts]
+                yield from (shlex.join(("ovs-vsctl", "add-port", end.node, end.device)) for end in ports)
+                self._undo.append((shlex.join(("ip", "link", "delete", ports[0].device)), ""))
             case Run():
                 yield from self._run(step)
             case Read():
@@ -143,8 +133,8 @@ class Script:
             yield f"{saved}=$({_command(step.node, step.saves)})"
         if step.undo is not None:
             before = f"printf '%s\\n' \"${saved}\" | " if saved else ""
-            self._undo.append(f"{before}{_with_input(step.undo)}")
-        yield _with_input(step)
+            self._undo.append((f"{before}{_command(step.undo.node, step.undo.argv)}", step.undo.stdin))
+        yield _given(_command(step.node, step.argv), step.stdin)
 
     def _pid(self, program: str) -> str:
         return f"pid{list(self._programs).index(program)}"
@@ -154,9 +144,14 @@ def _command(node: str, argv: tuple[str, ...]) -> str:
     return shlex.join(inside(node, argv))
 
 
-def _with_input(step: Run) -> str:
-    command = _command(step.node, step.argv)
-    return f"{command}{HERE}\n{step.stdin}END" if step.stdin else command
+def _given(command: str, text: str, after: str = "") -> str:
+    """The command with ``text``, which ends with a line's end, as its standard input."""
+    if not text:
+        return f"{command}{after}"
+    end = "END"
+    while end in text.split("\n"):
+        end += "_"
+    return f"{command} << '{end}'{after}\n{text}{end}"
 
 
 def lines(plan: Plan) -> Iterator[str]:
@@ -164,7 +159,7 @@ def lines(plan: Plan) -> Iterator[str]:
     undone; at the end nothing is left but its files. A network of another kind takes the place of the one
     before it."""
     yield "#!/bin/sh"
-    yield f"# {plan.experiment}, preset {plan.preset}. Run it as root, with Open vSwitch running."
+    yield _comment(f"{plan.experiment}, preset {plan.preset}. Run it as root, with Open vSwitch running.")
     yield "# Each trial leaves a folder below trials/."
     yield PROLOGUE.rstrip()
     script, up = Script(), None
@@ -174,12 +169,12 @@ def lines(plan: Plan) -> Iterator[str]:
         if skeleton != up:
             yield from network_undo
             yield ""
-            yield f"# {_about(trial.network)}"
+            yield _comment(_about(trial.network))
             yield from script.lines(bring_up(skeleton))
             network_undo, up = list(script.undo()), skeleton
-        folder = f"trials/{trial.name}"
+        folder = shlex.quote(f"trials/{trial.name}")
         yield ""
-        yield f"# arm {trial.arm.name} ({' '.join(trial.arm.label.split())}), seed {trial.seed}"
+        yield _comment(f"arm {trial.arm.name} ({trial.arm.label}), seed {trial.seed}")
         yield f"mkdir -p {folder}/raw; cd {folder}"
         yield from script.lines(trial_steps(trial))
         yield "# taken back"
@@ -187,6 +182,11 @@ def lines(plan: Plan) -> Iterator[str]:
         yield "cd ../../.."
     yield ""
     yield from network_undo
+
+
+def _comment(text: str) -> str:
+    """A comment of one line, whatever is in ``text``."""
+    return f"# {' '.join(text.split())}"
 
 
 def _about(network: Network) -> str:

@@ -5,6 +5,7 @@ One process does all that is to be done in a namespace with one program.
 
 from __future__ import annotations
 
+import shlex
 import zlib
 from collections.abc import Iterator, Sequence
 
@@ -12,6 +13,7 @@ from qjump_mn import theory
 from qjump_mn.executor.steps import MACHINE, AnyStep, Run
 from qjump_mn.links import commands, registry
 from qjump_mn.links.base import HANDLE, PARENT, Shaping
+from qjump_mn.model import words
 from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import SchemePlan
 from qjump_mn.model.topology import Network
@@ -160,6 +162,8 @@ def _congestion_control(scheme: SchemePlan) -> Iterator[Run]:
     added."""
     if scheme.congestion_control is None:
         return
+    # It stands in a shell's text, also where a run's manifest is the plan.
+    words.check(words.CONGESTION_CONTROL, "scheme", scheme.congestion_control)
     added = f'sysctl -qw "{ALLOWED}=$(sysctl -n {ALLOWED}) {scheme.congestion_control}"'
     yield Run(
         argv=("sh", "-c", f"modprobe tcp_{scheme.congestion_control} 2>/dev/null; {added}"),
@@ -180,7 +184,7 @@ def _segmentation_offload(host: str, network: Network) -> Run:
     devices = (f"{host}-eth0", network.vlan_device(host))
 
     def turn(state: str) -> tuple[str, ...]:
-        lines = (f"ethtool -K {device} tso {state} gso {state}" for device in devices)
+        lines = (f"ethtool -K {shlex.quote(device)} tso {state} gso {state}" for device in devices)
         return ("sh", "-e", "-c", "; ".join(lines))
 
     return Run(node=host, argv=turn("on"), undo=Run(node=host, argv=turn("off")))

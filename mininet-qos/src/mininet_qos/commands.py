@@ -147,7 +147,7 @@ def ifb(device: str) -> str:
 
 
 def _short(name: str, remedy: str) -> str:
-    if len(name) > NAME_CHARACTERS:
+    if len(name.encode()) > NAME_CHARACTERS:
         raise QosError(
             f"{name} is longer than the {NAME_CHARACTERS} characters of an interface's name: {remedy}"
         )

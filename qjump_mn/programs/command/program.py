@@ -204,10 +204,6 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         seen = set(PERCENTILES if self.latency else ())
         for name, number in self.numbers.items():
             place = f"{where}.numbers.{name}"
-            if not name.isidentifier():
-                raise UsageError(
-                    f"{place}: {name!r} is no name for a number: use letters, digits and underscores"
-                )
             number.check(place)
             twice = seen & set(number.headings(name))
             if twice:

@@ -1,0 +1,188 @@
+"""The one door for words from outside: which characters and how many bytes each kind of word may have.
+
+A word is a name, a label, a tc line or any other text of a file, a setting or a stranger's run. A kind is
+as strict as the strictest place that its words reach: a file's name, an expression of the claims, the name of
+an interface, a shell script, a terminal or a page.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from qjump_mn.errors import UsageError
+from qjump_mn.model.expression import FUNCTIONS
+
+MAX_DEPTH = 30
+"""Tables and lists within each other; the experiments of this project have 7."""
+
+SHOWN = 60
+"""A message quotes so many characters of a wrong word."""
+
+_CONTROLS = {"Cc", "Cs", "Zl", "Zp"}
+"""Unicode's categories of what moves a cursor, ends a line or is half a character."""
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""They make a terminal and a page show other words than those that are read."""
+
+
+class Kind(NamedTuple):
+    """What a word may be: all of ``pattern`` where there is one, else text that a terminal prints as it is,
+    with line ends and tabs only if it has ``lines``; ``reserved`` words are taken already."""
+
+    noun: str
+    max_bytes: int
+    rule: str
+    pattern: re.Pattern[str] | None = None
+    lines: bool = False
+    reserved: frozenset[str] = frozenset()
+
+    def problem(self, word: str) -> str:
+        """What is wrong with ``word``, as the end of a sentence; empty if nothing is."""
+        quoted = repr(word if len(word) <= SHOWN else f"{word[:SHOWN]}…")
+        if word in self.reserved:
+            return f"{quoted} is reserved: take another name"
+        size = len(word.encode(errors="surrogatepass"))
+        if size > self.max_bytes:
+            return f"{quoted} has {size} bytes: {self.noun} has at most {self.max_bytes}"
+        if not self._fits(word):
+            return f"{quoted} is not {self.noun}: {self.rule}"
+        return ""
+
+    def _fits(self, word: str) -> bool:
+        if self.pattern is not None:
+            return self.pattern.fullmatch(word) is not None
+        allowed = "\n\t" if self.lines else ""
+        return all(
+            one in allowed or (unicodedata.category(one) not in _CONTROLS and one not in _BIDI)
+            for one in word
+        )
+
+
+FILE = Kind(
+    "a valid name",
+    80,
+    "start with a letter, a digit or _, then use letters, digits and _ . + -",
+    re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"),
+)
+"""The name of an experiment, preset, scheme, topology or claim: a file or a folder may have it."""
+
+WORD = Kind(
+    "a valid name",
+    80,
+    "start with a letter or _, then use letters, digits and _",
+    re.compile(r"[A-Za-z_][A-Za-z0-9_]*"),
+    reserved=frozenset({*keyword.kwlist, *FUNCTIONS, "x"}),
+)
+"""The name of an arm, a workload or a number: a part of the claims' names, and of names of files."""
+
+NODE = Kind(
+    "a valid node name",
+    8,
+    "start with a letter, then use letters and digits",
+    re.compile(r"[A-Za-z][A-Za-z0-9]*"),
+    reserved=frozenset({"lo", "switches"}),
+)
+"""A host or a switch: a network namespace, a bridge, and the begin of their interfaces' names. The machine's
+own namespace is called ``switches`` in results, and every namespace has an interface ``lo``."""
+
+DEVICE = Kind(
+    "an interface's name", 15, "use letters, digits and . -", re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
+)
+"""Of a node's interface (Linux: IFNAMSIZ - 1 bytes)."""
+
+CONGESTION_CONTROL = Kind(
+    "a kernel's name of a congestion control",
+    15,
+    "use small letters, digits and _, such as 'dctcp'",
+    re.compile("[a-z0-9_]+"),
+)
+"""A part of a module's name (Linux: TCP_CA_NAME_MAX - 1 bytes)."""
+
+LINE = Kind("one line of text", 1000, "leave out line ends, tabs, control and bidirectional characters")
+"""A label, a title, a key, or a line for tc."""
+
+TEXT = Kind("text", 10_000, "leave out control and bidirectional characters", lines=True)
+"""Anything else."""
+
+COMMAND = TEXT._replace(max_bytes=100_000)
+"""A word of a command line (Linux: MAX_ARG_STRLEN)."""
+
+Kinds = Mapping[str, Kind]
+"""The kinds of words by their places in a table: "arms{}" are the names in the table ``arms``, "arms.*.label"
+is a value of each of its entries, "host[]" the elements of a list. Other names are lines, other values
+texts."""
+
+OF_TOPOLOGIES: Kinds = {"switches{}": NODE, "switches.*[]": NODE, "cables[][]": NODE}
+
+OF_SCHEMES: Kinds = {
+    "label": LINE,
+    "parameters{}": WORD,
+    "congestion_control": CONGESTION_CONTROL,
+    "host[]": LINE,
+    "switch_port[]": LINE,
+    "vlan[]": LINE,
+}
+
+OF_EXPERIMENTS: Kinds = {
+    "topology": FILE,
+    "title": LINE,
+    "reproduces": LINE,
+    "presets{}": FILE,
+    "arms{}": WORD,
+    "arms.*.label": LINE,
+    "arms.*.scheme": FILE,
+    "workloads{}": WORD,
+    "workloads.*.label": LINE,
+    "workloads.*.numbers{}": WORD,
+    "workloads.*.command": COMMAND,
+    "workloads.*.command[]": COMMAND,
+    "workloads.*.ready.says": LINE,
+    "workloads.*.ready.exists": LINE,
+    "workloads.*.congestion_control": CONGESTION_CONTROL,
+    "qjump{}": FILE,
+    "sweeps{}": FILE,
+    "sweeps.*.label": LINE,
+    "claims{}": FILE,
+    "schemes{}": FILE,
+    **{f"schemes.*.{place}": kind for place, kind in OF_SCHEMES.items()},
+    "figure.quantity": LINE,
+    "figure.panels[].label": LINE,
+    "figure.panels[].title": LINE,
+}
+
+
+def check(kind: Kind, where: str, *words: str) -> None:
+    """Raise :class:`UsageError` that begins with ``where`` for a word that is not of ``kind``."""
+    for word in words:
+        if problem := kind.problem(word):
+            raise UsageError(f"{where}: {problem}")
+
+
+def problems(raw: Any, kinds: Kinds) -> Iterator[tuple[str, str]]:
+    """The place of each wrong word in the tables of a file, and what is wrong with it, with the place.
+
+    Nothing below a wrong name is looked at: a place has only words that may be printed.
+    """
+    yield from _problems(raw, kinds, "", "", 0)
+
+
+def _problems(value: Any, kinds: Kinds, pattern: str, place: str, depth: int) -> Iterator[tuple[str, str]]:
+    if depth > MAX_DEPTH:
+        yield place, f"{place[:SHOWN]}…: tables and lists are nested too deeply: use at most {MAX_DEPTH}"
+    elif isinstance(value, dict):
+        named = kinds.get(f"{pattern}{{}}")
+        for key, inner in value.items():
+            below = f"{place}.{key}" if place else key
+            if problem := (named or LINE).problem(key):
+                yield below, f"{place}: {problem}" if place else problem
+                continue
+            step = "*" if named else key
+            yield from _problems(inner, kinds, f"{pattern}.{step}" if pattern else step, below, depth + 1)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _problems(inner, kinds, f"{pattern}[]", f"{place}[{number}]", depth + 1)
+    elif isinstance(value, str) and (problem := kinds.get(pattern, TEXT).problem(value)):
+        yield place, f"{place}: {problem}"
