@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -61,13 +62,26 @@ def test_conditions(text: str, value: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1 / 0", "idle.ping.max_ms", "idle.ping.max_ms - 1", "0 / (idle.ping.p50_ms - idle.ping.p50_ms)"]
+    "text",
+    [
+        "1 / (idle.ping.p50_ms - idle.ping.p50_ms)",
+        "idle.ping.max_ms",
+        "idle.ping.max_ms - 1",
+        "0 / (idle.ping.p50_ms - idle.ping.p50_ms)",
+    ],
 )
 def test_what_has_no_value_is_undefined(text: str) -> None:
     assert number(text) is None
 
 
-@pytest.mark.parametrize("text", ["1 / 0 > 1", "1 < 2 or idle.ping.max_ms > 1", "not qjump.ping.loss > 0"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 / (idle.ping.p50_ms - idle.ping.p50_ms) > 1",
+        "1 < 2 or idle.ping.max_ms > 1",
+        "not qjump.ping.loss > 0",
+    ],
+)
 def test_what_is_undefined_does_not_hold(text: str) -> None:
     assert holds(text) is False
 
@@ -183,10 +197,41 @@ def test_reproduced_for_every_seed() -> None:
     assert (claim.shown.minimum, claim.shown.median, claim.shown.maximum) == (2, 3, 4)
 
 
-def test_a_predicate_without_a_value_says_so() -> None:
+def test_a_predicate_without_a_measure_says_so() -> None:
     claim, _, code = judged(plan_of("qjump.ping.p50_ms > 1 / qjump.ping.loss"), trials(qjump=[2, 3, 4]))
     assert (claim.verdict, claim.held, code) == ("NOT REPRODUCED", (), 1)
-    assert claim.note == "its predicate divides by zero, or by what was not measured"
+    assert claim.note == "its predicate has no value: a measure is missing"
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "1 / (qjump.ping.p50_ms - 3) > 0",
+        "(qjump.ping.p50_ms - 3) / (qjump.ping.p50_ms - 3) == 1",
+        "not 1 / (qjump.ping.p50_ms - 3) > 0",
+    ],
+)
+def test_invalid_when_one_seed_divides_by_zero(predicate: str) -> None:
+    claim, gate, code = judged(plan_of(predicate), trials(qjump=[2, 3, 4]))
+    assert (claim.verdict, gate.verdict, code) == ("INVALID", "REPRODUCED", 4)
+    assert claim.note == "its predicate divides by zero: nothing is known"
+
+
+@pytest.mark.parametrize(
+    ("predicate", "part"),
+    [
+        ("1 / 0 > 0", "1 / 0"),
+        ("0 / 0 == 1", "0 / 0"),
+        ("qjump.ping.p50_ms > 1 and 1 / (hosts - hosts) > 0", "1 / (hosts - hosts)"),
+        ("qjump.ping.p50_ms < max(1e308 * 10, 1)", "1e308 * 10"),
+    ],
+)
+def test_a_predicate_that_never_has_a_value_is_refused(predicate: str, part: str) -> None:
+    with pytest.raises(
+        UsageError, match=rf"claims\.\w+\.predicate: .*'{re.escape(part)}' has no value"
+    ) as caught:
+        claims.check(plan_of(predicate))
+    assert caught.value.exit_code == 2
 
 
 def test_partly_for_some() -> None:

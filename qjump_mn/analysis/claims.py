@@ -3,8 +3,9 @@
 Their language is that of :mod:`qjump_mn.model.expression`; names are the plan's constants and
 ``arm.workload.measure``. A series in an arm's place stands for each of its arms, and x for its value.
 Everything is checked before anything runs (:func:`check`), which needs no data and no library but msgspec.
-A measure without a value and a division by zero make the whole expression undefined: no value is shown, and a
-predicate does not hold.
+A measure without a value and a division by zero make the whole expression undefined: no value is shown. A
+predicate does not hold without a measure. Where it divides by zero nothing is known, and the claim is
+INVALID; one that does so whatever is measured is refused.
 
 The published numbers are data of the experiment. What a claim with a ``size`` shows is compared with what the
 same expression makes of them.
@@ -60,7 +61,21 @@ class Formula:
         """Whether it has a value for one seed."""
         return self._value(measured, constants) is not None
 
+    def is_knowable(self, measured: Measured, constants: Mapping[str, float]) -> bool:
+        """Whether it has a value for one seed, or only lacks a measure."""
+        try:
+            self._evaluated(measured, constants)
+        except UndefinedError as error:
+            return error.is_missing
+        return True
+
     def _value(self, measured: Measured, constants: Mapping[str, float]) -> float | bool | None:
+        try:
+            return self._evaluated(measured, constants)
+        except UndefinedError:
+            return None
+
+    def _evaluated(self, measured: Measured, constants: Mapping[str, float]) -> float | bool:
         def value_of(path: Path) -> float:
             if len(path) == 1:
                 return self._point.x if self._point and path == ("x",) else constants[path[0]]
@@ -68,12 +83,9 @@ class Formula:
             try:
                 return measured[_arm_name(path, self._point)][workload][measure]
             except KeyError:
-                raise UndefinedError from None
+                raise UndefinedError(is_missing=True) from None
 
-        try:
-            return self._expression.value(value_of)
-        except UndefinedError:
-            return None
+        return self._expression.value(value_of)
 
 
 def parse(text: str, kind: Kind, plan: Plan, where: str) -> Formula:
@@ -145,6 +157,10 @@ class Claim:
     def is_defined(self, measured: Measured, constants: Mapping[str, float]) -> bool:
         """Whether its predicates have a value for one seed; one that has none does not hold."""
         return all(predicate.is_defined(measured, constants) for predicate in self._predicates)
+
+    def is_knowable(self, measured: Measured, constants: Mapping[str, float]) -> bool:
+        """Whether no predicate divides by zero for one seed."""
+        return all(predicate.is_knowable(measured, constants) for predicate in self._predicates)
 
     def shown(self, measured: Measured, constants: Mapping[str, float]) -> float | None:
         """The value to tell for one seed; None where none is defined."""
@@ -242,6 +258,13 @@ def _condition(condition: Expression, plan: Plan, point: Point) -> Formula:
 
 def _formula(parsed: Expression, kind: Kind, plan: Plan, point: Point | None) -> Formula:
     parsed.check(kind, lambda path: _kind(path, plan, point))
+
+    def known(path: Path) -> float | None:
+        if len(path) > 1:
+            return None
+        return point.x if point and path == ("x",) else plan.constants[path[0]]
+
+    parsed.check_constants(known)
     return Formula(parsed, point)
 
 

@@ -17,8 +17,9 @@ HOLDS, FAILS, INVALID, LOST = 0, 1, 4, 5
 def judge(plan: Plan, trials: Sequence[TrialMeasures], checks: Sequence[Check]) -> tuple[VerdictRow, ...]:
     """A verdict on every claim of ``plan``, seed by seed.
 
-    A failed check of fidelity, or a gate that does not hold for every seed, makes every claim that could be
-    checked INVALID; the values stay, for they show what went wrong.
+    A claim that divides by zero is INVALID by itself. A failed check of fidelity, or a gate that does not
+    hold for every seed, makes every claim that could be checked INVALID; the values stay, for they show what
+    went wrong.
     """
     rows = [_row(plan, name, _by_seed(trials)) for name in plan.claims]
     reasons = [
@@ -63,7 +64,9 @@ def _row(plan: Plan, name: str, by_seed: Mapping[int, claims.Measured]) -> Verdi
     checked = tuple(seed for seed in plan.seeds if seed in by_seed and needed <= set(by_seed[seed]))
     held = tuple(seed for seed in checked if judged.holds(by_seed[seed], plan.constants))
     defines = [judged.is_defined(by_seed[seed], plan.constants) for seed in checked]
-    undefined = "" if all(defines) else "its predicate divides by zero, or by what was not measured"
+    is_known = all(judged.is_knowable(by_seed[seed], plan.constants) for seed in checked)
+    undefined = "" if all(defines) else "its predicate has no value: a measure is missing"
+    undefined = undefined if is_known else "its predicate divides by zero: nothing is known"
     values = {seed: judged.shown(by_seed[seed], plan.constants) for seed in checked}
     defined = {seed: value for seed, value in values.items() if value is not None}
     size = judged.size
@@ -75,7 +78,7 @@ def _row(plan: Plan, name: str, by_seed: Mapping[int, claims.Measured]) -> Verdi
         predicate=claim.predicate,
         shows=claim.shows,
         gate=claim.gate,
-        verdict=_verdict(held, checked, is_size=is_size),
+        verdict=_verdict(held, checked, is_size=is_size) if is_known else "INVALID",
         shown=Spread.of(defined) if defined else None,
         held=held,
         checked=checked,

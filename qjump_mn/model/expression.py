@@ -56,7 +56,13 @@ class UnknownNameError(Exception):
 
 
 class UndefinedError(Exception):
-    """The expression has no value: it divides by zero, is too large, or names what has no finite value."""
+    """The expression has no value: it divides by zero, is too large, or names what has no finite value.
+
+    ``is_missing`` says that a name alone is why: what it stands for was not measured."""
+
+    def __init__(self, *, is_missing: bool = False) -> None:
+        super().__init__()
+        self.is_missing = is_missing
 
 
 class _Number(NamedTuple):
@@ -112,6 +118,28 @@ class Expression:
                 else "is a condition where a number is due: write a number, such as 'a / b'"
             )
             raise self._source.refusal(node.place, why)
+
+    def check_constants(self, value_of: Callable[[Path], float | None]) -> None:
+        """Raise :class:`UsageError` for the smallest part that has no value whatever is measured, such as
+        ``1 / 0``; ``value_of`` returns None for what is not known yet."""
+        self._check_constants(self._root, value_of)
+
+    def _check_constants(self, node: _Node, value_of: Callable[[Path], float | None]) -> bool:
+        """Whether all of ``node`` is known."""
+        if isinstance(node, _Number):
+            return True
+        if isinstance(node, _Name):
+            return value_of(node.path) is not None
+        # Each of them: a wrong one may stand behind one that is not known.
+        are_known = [self._check_constants(operand, value_of) for operand in node.operands]
+        if not all(are_known):
+            return False
+        try:
+            _value(node, lambda path: float(value_of(path) or 0.0))
+        except UndefinedError:
+            why = "has no value, whatever is measured: it divides by zero, or is too large"
+            raise self._source.refusal(node.place, why) from None
+        return True
 
     def value(self, value_of: Callable[[Path], float]) -> float | bool:
         """The value of a checked expression; ``value_of`` returns that of a name.
@@ -282,5 +310,5 @@ def _value(node: _Node, value_of: Callable[[Path], float]) -> float | bool:
         except ZeroDivisionError:
             raise UndefinedError from None
     if not math.isfinite(value):
-        raise UndefinedError
+        raise UndefinedError(is_missing=isinstance(node, _Name))
     return value
