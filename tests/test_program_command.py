@@ -305,3 +305,28 @@ def test_a_number_that_is_not_there_is_lost_with_the_file(
     ) as lost:
         tables.table(workload, trial, folder)
     assert f"raw/{file}.command.txt" in str(lost.value)
+
+
+def test_shell_words_are_one_remark(folder: Path) -> None:
+    line = "FOO=1 cat $HOME * < in | grep a && touch x > out 2>&1 ; ls ~/a"
+    plan = plan_of(folder, CLIENT, f'command = "{line}"')
+    words = "FOO=1, $HOME, *, <, |, &&, >, 2>&1, ;, ~/a"
+    (remark,) = [remark for remark in plan.remarks if "no shell reads" in remark]
+    assert remark.startswith(
+        f"workloads.client.command: no shell reads {words}: the program gets it as it is"
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["sh -c 'a | b > $HOME/*'", "awk '{{{{ print }}}}' '*' 'a>b'", "env A=1 b", "./x=y"]
+)
+def test_quoted_words_are_no_remark(line: str, folder: Path) -> None:
+    assert not [one for one in plan_of(folder, CLIENT, f'command = "{line}"').remarks if "shell" in one]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [("FOO=1 env", "FOO=1"), ("./x=y", "./x=y"), ("env", "env"), ("env A=1", "env"), ("env A=1 b c", "b")],
+)
+def test_every_program_has_a_name(line: str, shown: str, folder: Path) -> None:
+    assert started(folder, CLIENT, f'command = "{line}"')["client"].shown == f"{shown} on h8"

@@ -355,7 +355,9 @@ def test_a_file_nested_too_deeply_is_named_and_the_others_listed(folder: Path) -
     out = Console(file=io.StringIO(), width=1000)
     listing.show(out)
     text = out.file.getvalue()  # type: ignore[attr-defined]
-    assert re.search(r"^deep is broken: experiment 'deep': .*nested too deeply.*/deep\.toml, line 1\)$", text, re.M)
+    assert re.search(
+        r"^deep is broken: experiment 'deep': .*nested too deeply.*/deep\.toml, line 1\)$", text, re.M
+    )
     assert re.search(r"^lists is broken: .*nested too deeply", text, re.M)
     assert re.search("^mine ", text, re.M) and re.search("^fig3a ", text, re.M)
     with pytest.raises(UsageError, match=r"'deep': .* nested too deeply: use at most 30"):
@@ -367,3 +369,27 @@ def test_a_setting_nested_too_deeply_is_refused(value: str, folder: Path) -> Non
     write(folder)
     with pytest.raises(UsageError, match="experiment 'mine'"):
         resolve.plan("mine", "smoke", [f"replicates={value}"])
+
+
+def test_an_unknown_congestion_control_is_a_remark_for_scheme_and_workload(folder: Path) -> None:
+    write(folder, congestion_control="prague")
+    scheme = folder / "schemes/mine.toml"
+    scheme.write_text(f'congestion_control = "prague2"\n{scheme.read_text()}')
+    unknown = [remark for remark in planned().remarks if "congestion control" in remark]
+    assert [remark.split(": Linux's")[0] for remark in unknown] == ["workloads.bulk", "scheme 'mine'"]
+    assert "'prague': the kernel must bring it" in unknown[0]
+    write(folder)
+    assert not [remark for remark in planned().remarks if "congestion control" in remark]
+
+
+def test_values_of_a_sweep_that_make_one_name_are_refused(folder: Path) -> None:
+    write(folder)
+    path = folder / "experiments/mine.toml"
+    text = path.read_text().replace(
+        "[claims",
+        '[sweeps.way]\nlabel = "way"\n[sweeps.way.points."a b"]\n[sweeps.way.points.a_b]\n\n[claims',
+    )
+    text = text.replace("scheme = ", 'sweep = "way"\nscheme = ')
+    path.write_text(re.sub(r"\[claims.*?\n\n", "", text, flags=re.S))
+    with pytest.raises(UsageError, match="arms: two have the name 'only_a_b': give one of them another"):
+        planned()

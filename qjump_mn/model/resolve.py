@@ -13,6 +13,7 @@ from qjump_mn.model import choices, clock, known, limiter, loading, perturbation
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec
 from qjump_mn.model.plan import ArmPlan, Judged, Plan, Run, Shown
 from qjump_mn.model.scheme import Presented, resolve_scheme
+from qjump_mn.model.tcp import congestion_remarks
 from qjump_mn.model.topology import LinkSpec, Network
 from qjump_mn.model.wiring import resolve_network
 from qjump_mn.programs.base import Flow, WorkloadPlan, WorkloadSpec
@@ -76,12 +77,17 @@ def plan(
     if spec.warmup > 600 * 10**9:
         raise UsageError(f"{where}: a warmup of {spec.warmup} is out of range: use at most 600s")
     remarks = list(spec.remarks)
+    for key, workload in spec.workloads.items():
+        remarks += workload.remarks(f"workloads.{key}")
+    for key, scheme in spec.schemes.items():
+        remarks += congestion_remarks(f"scheme {key!r}", scheme.congestion_control)
     if not spec.arms:
         raise UsageError(f"{where} has no arms: give it at least one")
     words.check(words.FILE, where, name, preset)
     networks = _networks(perturbation.nothing)
     network = networks(where, spec.topology, spec.link)
     arms = tuple(_arms(where, spec, networks, remarks, points))
+    words.check_distinct(f"{where}: arms", (arm.name for arm in arms))
     _check_compare(where, spec)
     _check_figure(where, spec, arms)
     if "links" in spec.workloads:

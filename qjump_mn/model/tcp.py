@@ -9,6 +9,19 @@ from qjump_mn.links import registry
 from qjump_mn.model import changes
 from qjump_mn.model.topology import Network
 
+OF_LINUX = (
+    *("reno", "cubic", "bbr", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv"),
+    *("scalable", "vegas", "veno", "westwood", "yeah"),
+)
+"""The congestion controls that Linux's own sources have (net/ipv4/tcp_*.c, 6.12)."""
+
+
+def congestion_remarks(where: str, name: str | None) -> list[str]:
+    """A remark on a congestion control that only another kernel than Linux's own can have."""
+    if name is None or name in OF_LINUX:
+        return []
+    return [f"{where}: Linux's own sources have no congestion control {name!r}: the kernel must bring it"]
+
 
 class Tcp(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """TCP on every host, beside what the arm's scheme asks of it; None leaves it as it is.

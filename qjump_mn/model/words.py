@@ -10,7 +10,8 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from qjump_mn.errors import UsageError
@@ -159,6 +160,12 @@ def check(kind: Kind, where: str, *words: str) -> None:
     for word in words:
         if problem := kind.problem(word):
             raise UsageError(f"{where}: {problem}")
+
+
+def check_distinct(where: str, words: Iterable[str]) -> None:
+    """Raise :class:`UsageError` that begins with ``where`` for a word that is there twice."""
+    if twice := [word for word, count in Counter(words).items() if count > 1]:
+        raise UsageError(f"{where}: two have the name {twice[0]!r}: give one of them another")
 
 
 def problems(raw: Any, kinds: Kinds) -> Iterator[tuple[str, str]]:

@@ -189,6 +189,10 @@ class WorkloadSpec(
     def check(self, where: str, network: Network) -> None:
         """Raise :class:`UsageError` with the place of a number that is out of range."""
 
+    def remarks(self, where: str) -> list[str]:
+        """What is possible, but most likely not meant; ``where`` names the workload."""
+        return []
+
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> WorkloadPlan:
         """The plan; ``common`` are the fields that every :class:`WorkloadPlan` has."""
         raise NotImplementedError

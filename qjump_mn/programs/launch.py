@@ -41,7 +41,10 @@ class Launch:
     @property
     def program(self) -> str:
         """The program's name, without what gives it an environment."""
-        return next(word for word in self.argv if word != "env" and "=" not in word)
+        first, *others = self.argv
+        if first != "env":
+            return first
+        return next((word for word in others if word != "env" and "=" not in word), first)
 
     @property
     def shown(self) -> str:

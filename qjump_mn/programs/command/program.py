@@ -51,6 +51,11 @@ FLOW_PLACEHOLDERS = {
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}|\{(\w+)\}")
 
+_FOR_A_SHELL = re.compile(
+    r"[0-9]*(\|\|?|&&?|;|>>?|<<?)(\S*)|\$\w+|\$\{\w+\}|\$\(.*|`.*|\*|~(/\S*)?", re.DOTALL
+)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+
 UNITS_US = {"us": 1.0, "ms": 1e3}
 
 PERCENTILES = {
@@ -162,6 +167,15 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             raise UsageError(f"{where}.ends: the end of what measures ends the trial: it must end itself")
         self._check_numbers(where)
 
+    def remarks(self, where: str) -> list[str]:
+        found = for_a_shell(self.command)
+        if not found:
+            return []
+        return [
+            f"{where}.command: no shell reads {', '.join(found)}: the program gets it as it is; where a "
+            "shell is meant, write sh -c '...'"
+        ]
+
     def _words(self, where: str) -> list[str]:
         if not isinstance(self.command, str):
             return self.command
@@ -231,6 +245,16 @@ class Command(WorkloadSpec, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             numbers=self.numbers,
             latency=self.latency,
         )
+
+
+def for_a_shell(command: str | list[str]) -> list[str]:
+    """The words of a command line that mean something to a shell alone; of a text those without quotes."""
+    try:
+        words = shlex.split(command, posix=False) if isinstance(command, str) else command
+    except ValueError:  # an apostrophe after a backslash
+        return []
+    first = [word for word in words[:1] if _ASSIGNMENT.fullmatch(word)]
+    return list(dict.fromkeys([*first, *filter(_FOR_A_SHELL.fullmatch, words)]))
 
 
 class Process(NamedTuple):

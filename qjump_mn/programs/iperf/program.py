@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from qjump_mn import theory
 from qjump_mn.errors import LostError, UsageError
+from qjump_mn.model.tcp import congestion_remarks
 from qjump_mn.model.topology import Network
 from qjump_mn.model.units import Rate, told_rate
 from qjump_mn.programs.base import FlowSpec, Program, Read, WorkloadPlan
@@ -72,6 +73,9 @@ class Iperf(FlowSpec, frozen=True, forbid_unknown_fields=True, tag="iperf", kw_o
             raise UsageError(f"{where}.streams: {self.streams} is out of range: use 1 to 64")
         if self.udp_rate == 0:
             raise UsageError(f"{where}.udp_rate: 0 bit/s sends nothing: give a rate above 0")
+
+    def remarks(self, where: str) -> list[str]:
+        return congestion_remarks(where, self.congestion_control)
 
     def planned(self, common: dict[str, Any], *, uses_levels: bool, duration_ns: int) -> IperfPlan:
         return IperfPlan(
