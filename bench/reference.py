@@ -119,8 +119,10 @@ def _kind(hint: Any) -> str:
         return f"tables with names, {kind.partition(', ')[2]}" if "below" in kind else f"with names: {kind}"
     if isinstance(hint, type) and issubclass(hint, Quantity):
         return f'a {hint.__name__.lower()}, such as `"{hint.sample}"`'
+    if hint is registry.AnySpec:
+        return "a workload, below"
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-        return "a table, below" if not issubclass(hint, WorkloadSpec) else "a workload, below"
+        return "a table, below"
     if hint is Quantiles:
         return 'percentiles with times, such as `"0:10us,50:147us,100:2ms"`'
     return WORDS.get(hint, f"`{getattr(hint, '__name__', hint)}`")

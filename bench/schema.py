@@ -68,10 +68,10 @@ class Generator:
     def of(self, hint: Any, whole: bool = True) -> Schema:
         """What may stand where a type is asked for."""
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+        if hint is registry.AnySpec:
+            return {"anyOf": [*(self.of(one, whole) for one in PROGRAMS), OF_OTHERS]}
         if origin in (typing.Union, types.UnionType):
             kinds = [self.of(one, whole) for one in arguments if one is not type(None)]
-            if arguments[0] in PROGRAMS:
-                kinds.append(OF_OTHERS)
             return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
         if origin is Literal:
             return {"enum": list(arguments)}

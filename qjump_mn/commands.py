@@ -32,6 +32,7 @@ from qjump_mn.options import (
     Setting,
     Settings,
     TheseArms,
+    Trust,
     Verbose,
     check_added,
     cluster,
@@ -39,6 +40,7 @@ from qjump_mn.options import (
     names,
 )
 from qjump_mn.output import out
+from qjump_mn.programs import users
 
 VERBS = (
     "run",
@@ -117,6 +119,7 @@ def run(
         typer.Option("--dry-run", help="print the shell script that the run stands for; touch nothing"),
     ] = False,
     verbose: Verbose = False,
+    trust: Trust = False,
 ) -> None:
     """Run an experiment, draw its figures and judge its claims.
 
@@ -161,6 +164,7 @@ def resume(
     engine: Engine = "local",
     scheduler: Scheduler = "",
     verbose: Verbose = False,
+    trust: Trust = False,
 ) -> None:
     """Finish a run that was interrupted or has lost trials.
 
@@ -179,6 +183,7 @@ def list_(what: Listed = "") -> None:
     """
     from qjump_mn import listing
 
+    users.forbid()
     listing.show(out, what)
 
 
@@ -240,6 +245,7 @@ def report(
         typer.Option("--pdf", help="also print it into report.pdf, with this machine's Chromium or Chrome"),
     ] = False,
     verbose: Verbose = False,
+    trust: Trust = False,
 ) -> None:
     """Write the report of a run again, from its files alone.
 
@@ -278,6 +284,7 @@ def verify(
     directory: Run = LAST,
     arms: TheseArms = None,
     sample: Sample = None,
+    trust: Trust = False,
 ) -> None:
     """Repeat the trials of a run here, and compare their files."""
     from qjump_mn import verification
@@ -323,6 +330,7 @@ def check(
     """Check that a bundle is untouched and as assigned, and judge it."""
     from qjump_mn.bundle import checking
 
+    users.forbid()
     if (arms or sample) and not rerun:
         raise UsageError("--arms and --sample say what is run again: they go with --rerun")
     code = checking.check(

@@ -13,6 +13,7 @@ from qjump_mn.backends import registry
 from qjump_mn.errors import UsageError
 from qjump_mn.model import choices, loading, resolve
 from qjump_mn.output import Table
+from qjump_mn.programs import users
 from qjump_mn.results import wording
 
 PAPERS = {"QJump (NSDI'15), ": "", "Hadoop/ECN paper (CLUSTER'17, extended), ": "CLUSTER'17, "}
@@ -43,6 +44,8 @@ def _show_experiments(out: Console) -> None:
     for name in loading.names("experiments"):
         try:
             rows.append(_experiment(name))
+        except users.NotImportedError:
+            broken.append(f"{name} has a program of its own: see  qjump-mn explain {name}")
         except UsageError as error:
             broken.append(f"{name} is broken: {error}")
     for line in (*_lines([HEADS, *rows], out.width if out.is_terminal else None), *broken):

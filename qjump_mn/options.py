@@ -13,6 +13,7 @@ import typer
 from qjump_mn import completion, toolbox
 from qjump_mn.errors import UsageError
 from qjump_mn.model import tables
+from qjump_mn.programs import users
 
 
 def check_settings(context: typer.Context, settings: list[str]) -> list[str]:
@@ -126,6 +127,22 @@ Kernel = Annotated[
         help="run in a guest with another Linux; the first time, root builds it",
         show_default=False,
         autocompletion=completion.kernels,
+    ),
+]
+
+
+def _trusted(context: typer.Context, value: bool) -> bool:
+    if value and not context.resilient_parsing:  # a stranger's command line is parsed, too
+        users.trust()
+    return value
+
+
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        callback=_trusted,
+        help="import the experiment's own program from the current folder as root, too: read it first",
     ),
 ]
 Engine = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from qjump_mn import environment, interrupts
@@ -14,6 +15,7 @@ from qjump_mn import commands, scratch
 from qjump_mn.errors import BEGINS, UsageError, last_words
 from qjump_mn.model import choices, loading
 from qjump_mn.output import accept_everything, err
+from qjump_mn.programs import users
 
 
 def _check_first(words: list[str]) -> None:
@@ -36,6 +38,8 @@ def main() -> None:
         interrupts.raise_interrupted()
         scratch.provide()
         words = [argument for argument in sys.argv[1:] if argument != "--debug"]
+        if "_QJUMP_MN_COMPLETE" in os.environ:
+            users.forbid()
         _check_first(words)
         status = commands.parser()(
             commands.arguments(words),

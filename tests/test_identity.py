@@ -14,6 +14,7 @@ import pytest
 
 from qjump_mn.model import identity, loading, resolve
 from qjump_mn.model.plan import Plan, Run, Trial
+from qjump_mn.programs import registry
 
 ROOT = Path(loading.__file__).parents[2]
 
@@ -102,6 +103,9 @@ def structs(kind: msgspec.inspect.Type) -> Iterator[type[msgspec.Struct]]:
             yield from structs(kind.item_type)
         case msgspec.inspect.DictType():
             yield from structs(kind.value_type)
+        case msgspec.inspect.CustomType() if kind.cls is registry.AnyPlan:
+            for name in registry.OURS:
+                yield from structs(msgspec.inspect.type_info(registry.program(name).plan))
 
 
 RUN_STRUCTS = {cls.__name__: cls for cls in structs(msgspec.inspect.type_info(Run))}
@@ -226,10 +230,12 @@ def test_numbers_have_one_form() -> None:
     assert identity.sha256((12.0, 0.5)) == identity.sha256([12, 0.5]) != identity.sha256([True, 0.5])
     for plan in plans():
         text = msgspec.json.encode(plan)
-        assert msgspec.json.decode(text, type=Plan).hash == plan.hash, plan.experiment
+        assert msgspec.json.decode(text, type=Plan, dec_hook=registry.decode).hash == plan.hash, (
+            plan.experiment
+        )
         # JSON that other programs write may have 12 for 12.0.
         plain = _integers(msgspec.json.decode(text))
-        assert msgspec.convert(plain, Plan).hash == plan.hash, plan.experiment
+        assert msgspec.convert(plain, Plan, dec_hook=registry.decode).hash == plan.hash, plan.experiment
 
 
 def _integers(value: Any) -> Any:
@@ -273,7 +279,7 @@ def test_json_of_explain_is_the_plan() -> None:
     assert printed.stderr == b""
     plain = msgspec.json.decode(printed.stdout)
     assert list(plain) == ["run", "shown", "judged"]
-    plan = msgspec.convert(plain, Plan)
+    plan = msgspec.convert(plain, Plan, dec_hook=registry.decode)
     assert plan == resolve.plan("fig3a", "smoke", ["link.rate=20Mbit"])
     assert all(
         isinstance(trial, Trial) and trial.network.link.rate_bps == 20_000_000 for trial in plan.trials()

@@ -15,6 +15,7 @@ from qjump_mn.model import loading, units
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.resolve import plan
 from qjump_mn.model.wiring import resolve_network
+from qjump_mn.programs import registry
 from qjump_mn.programs.iperf.program import IperfPlan
 from qjump_mn.programs.ping.program import PingPlan
 
@@ -94,7 +95,7 @@ def test_the_hash_is_of_the_plan_and_of_nothing_else() -> None:
 
 def test_a_trial_survives_json() -> None:
     for trial in fig3a().trials():
-        assert msgspec.json.decode(msgspec.json.encode(trial), type=Trial) == trial
+        assert msgspec.json.decode(msgspec.json.encode(trial), type=Trial, dec_hook=registry.decode) == trial
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from qjump_mn.backends.guest import GuestBackend
 from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.programs import registry
 
 SEED, PACKETS = "another seed", "full-size packets - 4 B"
 
@@ -51,7 +52,7 @@ def test_the_trials_of_replicates_are_the_same_with_and_without(replicates: int)
     assert plan.trials()[: len(without.trials())] == without.trials()
     assert len(plan.trials()) == len(without.trials()) + 9 * len(without.arms_run)
     assert planned(replicates=replicates, perturb=0) == without
-    assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
+    assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan, dec_hook=registry.decode) == plan
 
 
 def test_kinds_take_turns_and_each_turn_begins_from_the_other_seed_of_the_one_before() -> None:

@@ -10,6 +10,7 @@ from qjump_mn.errors import UsageError
 from qjump_mn.model import loading, resolve
 from qjump_mn.model.experiment import SentenceSpec
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs import registry
 from qjump_mn.results.outcome import ArmSummary, Spread
 
 
@@ -27,7 +28,7 @@ def arm(name: str, *medians: float) -> ArmSummary:
 
 def saying(plan: Plan, of: str, text: str) -> Plan:
     """A copy of ``plan`` with one sentence."""
-    plan = msgspec.convert(msgspec.to_builtins(plan), Plan)
+    plan = msgspec.convert(msgspec.to_builtins(plan), Plan, dec_hook=registry.decode)
     plan.figure.sentences[:] = [SentenceSpec(of=of, text=text)]
     return plan
 

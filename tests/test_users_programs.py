@@ -13,17 +13,20 @@ from typing import Any
 
 import pytest
 
+from qjump_mn import commands
 from qjump_mn.errors import LostError
-from qjump_mn.programs import mistakes, registry
+from qjump_mn.programs import mistakes, registry, users
 from qjump_mn.results import outcome
 
 NAME = "beacon"
 
 
-def called(folder: Path, *words: str) -> tuple[int, str, str]:
+def called(folder: Path, *words: str, named: bool = True) -> tuple[int, str, str]:
+    """Start the command line there; ``named``: root's QJUMP_MN_PATH names the folder, too."""
     done = subprocess.run(
         [sys.executable, "-P", "-m", "qjump_mn.run", *words],
         cwd=folder,
+        env={**os.environ, "QJUMP_MN_PATH": str(folder) if named else ""},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -186,7 +189,12 @@ def test_python_hears_the_sentence_of_the_command_line(folder: Path) -> None:
         "except errors.QJumpError as error: print('told', error.exit_code, error)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "QJUMP_MN_PATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     sentence = f"program '{NAME}' makes a mistake (ZeroDivisionError: division by zero, {path}, line {line})"
     assert f"\ntold 5 {sentence}: repair it\n" in done.stdout and done.stderr == ""
@@ -328,11 +336,80 @@ def test_a_folder_that_is_gone_has_no_programs(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def spying(folder: Path) -> tuple[Path, Path]:
+    """A program that leaves a file where it is imported; its module and that file."""
+    module, file = folder / "programs" / NAME / "program.py", folder / "imported"
+    module.write_text(f"{module.read_text()}\nopen({str(file)!r}, 'w').close()\n")
+    return module, file
+
+
+@pytest.mark.parametrize("words", [["--help"], ["list"], ["explain", "fig3a"]])
+def test_program_is_not_imported_unless_its_experiment_is_named(folder: Path, words: list[str]) -> None:
+    _, file = spying(folder)
+    _, said, error = called(folder, *words)
+    assert not file.exists()
+    if words == ["list"]:
+        assert f"{NAME} has a program of its own: see  qjump-mn explain {NAME}\n" in said, error
+    assert called(folder, "explain", NAME)[0] == 0 and file.exists()
+
+
+def test_check_imports_no_program(folder: Path) -> None:
+    words = ("run", NAME, "--backend", "simulator", "-s", "duration=1s", "--arms", "idle")
+    assert called(folder, *words)[0] in (0, 1)
+    assert called(folder, "bundle", "results/last", "--out", "mine.zip")[0] == 0
+    _, file = spying(folder)
+    code, _, error = called(folder, "check", "mine.zip")
+    assert code == 2 and "this command imports no programs of users" in error
+    assert not file.exists()
+
+
 @pytest.mark.root
-def test_what_is_somebody_elses_is_not_run(folder: Path) -> None:
-    module = folder / "programs" / NAME / "program.py"
-    module.write_text("import qjump_mn\nraise SystemExit('it was run')\n")
-    os.chown(module, 12345, 12345)
+def test_root_imports_from_the_current_folder_only_with_trust(folder: Path) -> None:
+    _, file = spying(folder)
+    words = ("run", NAME, "--backend", "simulator", "-s", "duration=1s", "--arms", "idle")
+    code, _, error = called(folder, *words, named=False)
+    assert (code, file.exists()) == (2, False)
+    assert error == (
+        f"qjump-mn: {folder}/programs/{NAME}: as root, no program of the current folder is imported: read "
+        f"program '{NAME}' first, then use --trust, or QJUMP_MN_PATH={folder}\n"
+    )
+    assert called(folder, *words, "--trust", named=False)[0] in (0, 1)
+    assert file.exists() and called(folder, "report", "results/last", "--trust", named=False)[0] in (0, 1)
+
+
+def test_trust_in_a_strangers_command_line_is_not_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(users.VARIABLE, raising=False)
+    commands.options_of(["qjump-mn", "run", "fig3a", "--trust"])
+    assert users.VARIABLE not in os.environ
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("name", "mode", "reason"),
+    [
+        (f"programs/{NAME}/program.py", None, "belongs to another user"),
+        (f"programs/{NAME}/__init__.py", None, "belongs to another user"),
+        (f"programs/{NAME}/__pycache__/measures.cpython-311.pyc", None, "belongs to another user"),
+        (f"programs/{NAME}/measures.py", 0o666, "can be written by every user"),
+        (f"programs/{NAME}", 0o1777, "can be written by every user"),
+        ("programs", 0o1777, "can be written by every user"),
+        (".", 0o777, "can be written by every user"),
+    ],
+)
+def test_program_that_others_may_change_is_not_imported(
+    folder: Path, name: str, mode: int | None, reason: str
+) -> None:
+    _, file = spying(folder)
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    if not path.exists():
+        path.write_text("")
+    if mode is None:
+        os.chown(path, 65534, 65534)
+    else:
+        path.chmod(mode)
     code, _, error = called(folder, "explain", NAME)
-    assert code == 2
-    assert error.startswith(f"qjump-mn: {module} is somebody else's, and would be run")
+    assert code == 2 and not file.exists()
+    assert error.startswith(
+        f"qjump-mn: {folder}/programs/{NAME} is not imported: {path.resolve()} {reason}: "
+    )

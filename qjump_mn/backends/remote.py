@@ -21,6 +21,7 @@ from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Backend, Ended, Progress
 from qjump_mn.errors import LostError, MachineError, QJumpError
 from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.programs import registry as programs
 
 CONNECT_S = 10.0
 """How long a scheduler may take to answer."""
@@ -129,7 +130,9 @@ def run_here(
         )
     with scratch.folder() as name:
         folder = Path(name)
-        ended = ready.run(msgspec.json.decode(trial, type=Trial), folder, lambda line: None)
+        ended = ready.run(
+            msgspec.json.decode(trial, type=Trial, dec_hook=programs.decode), folder, lambda line: None
+        )
         left = [path for path in sorted(folder.rglob("*")) if path.is_file()]
         return tuple(ended), {path.relative_to(folder).as_posix(): path.read_bytes() for path in left}
 
@@ -145,6 +148,6 @@ def _prepared(backend: str, plan: bytes) -> tuple[Backend, str]:
 @functools.lru_cache(maxsize=4)
 def _prepare(backend: str, plan: bytes) -> tuple[Backend, str]:
     ready = registry.make(backend)
-    decoded = msgspec.json.decode(plan, type=Plan)
+    decoded = msgspec.json.decode(plan, type=Plan, dec_hook=programs.decode)
     ready.check(decoded, lambda line: None)
     return ready, ready.prepare(decoded, lambda line: None)["image"]

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 from msgspec import inspect
-
-from qjump_mn.model import units
 
 MOST_NAMED, FEW_NAMED = 24, 6
 """A sentence names up to so many known words; of more than that only the nearest few, if one is like it."""
@@ -66,8 +64,11 @@ def _likeness(word: str, other: str) -> float:
     return difflib.SequenceMatcher(None, other, word).ratio()
 
 
-def placed(message: str, raw: dict[str, Any], kind: type) -> tuple[str, str]:
-    """msgspec's sentence and its place, in which ``arms[...]`` has got the name of the table's entry."""
+def placed(
+    message: str, raw: dict[str, Any], kind: type, decode: Callable[[type, Any], Any]
+) -> tuple[str, str]:
+    """msgspec's sentence and its place, in which ``arms[...]`` has got the name of the table's entry;
+    ``decode`` is the ``dec_hook``."""
     text, _, place = message.partition(" - at ")
     place = place.strip("`").removeprefix("$.")
     table, dots, rest = place.partition("[...]")
@@ -75,7 +76,7 @@ def placed(message: str, raw: dict[str, Any], kind: type) -> tuple[str, str]:
     if dots and field is not None and isinstance(raw[table], dict):
         for name, entry in raw[table].items():
             try:
-                msgspec.convert({name: entry}, field.type, dec_hook=units.decode)
+                msgspec.convert({name: entry}, field.type, dec_hook=decode)
             except msgspec.ValidationError:
                 place = f"{table}.{name}{rest}"
                 break
@@ -170,6 +171,8 @@ def _members(parts: list[str], raw: Any, kind: type) -> list[inspect.Type]:
 
 
 def _flat(kind: inspect.Type) -> list[inspect.Type]:
+    if isinstance(kind, inspect.CustomType) and hasattr(kind.cls, "structs"):
+        return [inspect.type_info(struct) for struct in kind.cls.structs()]
     return list(kind.types) if isinstance(kind, inspect.UnionType) else [kind]
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from qjump_mn.errors import UsageError
 from qjump_mn.model import choices, places, units, words
+from qjump_mn.programs import registry
 
 T = TypeVar("T")
 
@@ -31,9 +32,9 @@ def convert(
     for place, value in _not_finite(raw, ""):
         raise UsageError(f"{where}: {place}: {value} is no number{places.told('', place, file, laid)}")
     try:
-        return msgspec.convert(raw, kind, dec_hook=units.decode)
+        return msgspec.convert(raw, kind, dec_hook=registry.decode)
     except msgspec.ValidationError as error:
-        message, place = choices.placed(str(error), raw, kind)
+        message, place = choices.placed(registry.sentence(error), raw, kind, registry.decode)
         said = choices.sentence(message, place, raw, kind)
         raise UsageError(f"{where}: {said}{places.told(message, place, file, laid)}") from None
 

@@ -8,16 +8,21 @@ by one of the group "qjump_mn.measures", with a name such as "ping.jitter_ms" an
 
 from __future__ import annotations
 
+import abc
 import functools
 import operator
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from qjump_mn import extensions
 from qjump_mn.errors import UsageError
+from qjump_mn.model import units
 from qjump_mn.programs import mistakes, users
 from qjump_mn.programs.base import Measure, Program, WorkloadPlan, WorkloadSpec
 
@@ -48,20 +53,17 @@ PROGRAMS_GROUP, MEASURES_GROUP = "qjump_mn.programs", "qjump_mn.measures"
 
 
 class _Programs:
-    """Ours and those of installed packages; ``problems`` has sentences about what cannot be used, by program.
+    """Ours, those of installed packages, and those of a user's folders that somebody asked for; ``problems``
+    has the errors about what cannot be used, by program.
 
-    Programs are loaded at once, for a plan may have any of them; measures when somebody asks for them, for
-    their modules may need ours."""
+    Ours and packages' are loaded at once, for a plan may have any of them; a user's when a workload names
+    it, for importing runs it; measures when somebody asks for them, for their modules may need ours."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Program] = {name: _ours(name) for name in OURS}
-        self.problems: dict[str, list[str]] = {}
+        self.problems: dict[str, list[UsageError]] = {}
         self.owners: dict[str, str] = dict.fromkeys(OURS, "qjump-mn")
-        for name, folder in users.folders().items():
-            try:
-                self._enter_folder(name, folder)
-            except UsageError as error:
-                self.problems.setdefault(name, []).append(str(error))
+        self._asked_for: set[str] = set()
         for entry in extensions.every(PROGRAMS_GROUP):
             self._try(entry, self._enter_program)
 
@@ -73,16 +75,26 @@ class _Programs:
             self._try(entry, functools.partial(self._enter_measure, by_program))
         return by_program
 
+    def ask_for(self, name: str) -> None:
+        """Import the program ``name`` if it is one of a user's folders, once."""
+        if name in self._asked_for or name not in users.folders():
+            return
+        self._asked_for.add(name)
+        try:
+            self._enter_folder(name, users.folders()[name])
+        except UsageError as error:
+            self.problems.setdefault(name, []).append(error)
+
     def _try(self, entry: EntryPoint, enter: Callable[[EntryPoint], None]) -> None:
         try:
             enter(entry)
         except UsageError as error:
-            self.problems.setdefault(entry.name.partition(".")[0], []).append(str(error))
+            self.problems.setdefault(entry.name.partition(".")[0], []).append(error)
 
     def _enter_folder(self, name: str, folder: Path) -> None:
         if name in self.by_name:
             raise UsageError(
-                f"{folder}: qjump-mn has a program {name!r} itself: give the folder another name"
+                f"{folder}: {self.owners[name]} has a program {name!r} itself: give the folder another name"
             )
         self.by_name[name] = users.program(name, folder)
         self.owners[name] = str(folder)
@@ -127,18 +139,62 @@ if TYPE_CHECKING:
     AnySpec = WorkloadSpec
     AnyPlan = WorkloadPlan
 else:
-    AnySpec = functools.reduce(operator.or_, (program.spec for program in _PROGRAMS.by_name.values()))
-    AnyPlan = functools.reduce(operator.or_, (program.plan for program in _PROGRAMS.by_name.values()))
-"""A workload as an experiment file has it, and as a plan has it: one of those of any program."""
+
+    class AnySpec(abc.ABC):  # noqa: B024 - for isinstance alone
+        """A workload as an experiment file has it: one of any program. :func:`decode` reads it."""
+
+        @staticmethod
+        def structs() -> list[type[WorkloadSpec]]:
+            """What it may be: the type of each program that is loaded."""
+            return [program.spec for program in _PROGRAMS.by_name.values()]
+
+    class AnyPlan(abc.ABC):  # noqa: B024 - for isinstance alone
+        """A workload as a plan has it: one of any program. :func:`decode` reads it."""
+
+        @staticmethod
+        def structs() -> list[type[WorkloadPlan]]:
+            """What it may be: the type of each program that is loaded."""
+            return [program.plan for program in _PROGRAMS.by_name.values()]
+
+    AnySpec.register(WorkloadSpec)
+    AnyPlan.register(WorkloadPlan)
+
+
+def decode(kind: type, value: Any) -> Any:
+    """``dec_hook`` for msgspec: read workloads of any program, importing that of a user's folder, and
+    quantities."""
+    structs: Callable[[], list[type]] | None = getattr(kind, "structs", None)
+    if structs is None:
+        return units.decode(kind, value)
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, dict):
+        _PROGRAMS.ask_for(str(value.get("program")))
+    union = functools.reduce(operator.or_, structs())
+    try:
+        return msgspec.convert(value, union, dec_hook=units.decode, str_keys=True)
+    except msgspec.ValidationError as error:  # msgspec adds the workload's place to a ValueError, no other
+        raise ValueError(str(error)) from None
+
+
+def sentence(error: msgspec.DecodeError) -> str:
+    """What msgspec says of a value, with one place: that of the workload and that in it are one path."""
+    return re.sub(r" - at `\$([^`]*)` - at `\$([^`]*)`$", r" - at `$\2\1`", str(error))
 
 
 def check(programs: Iterable[str]) -> None:
-    """Raise :class:`UsageError` with the name of an installed package that brings one of ``programs``, or a
-    measure of one, which cannot be used. What nobody uses may be broken."""
+    """Import those of ``programs`` that lie in a user's folders. Raise :class:`UsageError` for one that
+    cannot be used, or that an installed package brings, or a measure of one. What nobody uses may be
+    broken."""
+    named = list(dict.fromkeys(programs))
+    for name in named:
+        _PROGRAMS.ask_for(name)
     _PROGRAMS.measures()
-    sentences = [text for name in dict.fromkeys(programs) for text in _PROGRAMS.problems.get(name, ())]
-    if sentences:
-        raise UsageError("; ".join(sentences))
+    errors = [error for name in named for error in _PROGRAMS.problems.get(name, ())]
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise UsageError("; ".join(map(str, errors)))
 
 
 def broken() -> tuple[str, ...]:
@@ -148,8 +204,8 @@ def broken() -> tuple[str, ...]:
 
 
 def names() -> tuple[str, ...]:
-    """Of all programs, ours first."""
-    return tuple(_PROGRAMS.by_name)
+    """Of all programs, ours first; those of a user's folders whether or not they are imported."""
+    return tuple(dict.fromkeys([*_PROGRAMS.by_name, *users.folders()]))
 
 
 def of(plan: WorkloadPlan) -> Program:

@@ -1,13 +1,16 @@
 """Programs in a user's folders: ``programs/NAME/`` beside ``experiments/``, with the modules that each of
 ours has.
 
-They become modules of ``qjump_mn.programs``, as if they lay here. Only a folder whose ``program.py`` imports
-something of qjump-mn is one, and only of this user, of root, or of who called sudo: code is run by being
-imported, and a folder may have come from anybody."""
+They become modules of ``qjump_mn.programs``, as if they lay here. Importing code runs it, and a folder may
+have come from anybody. So a program is imported only if a workload of a named experiment or run has it, if
+nobody else may write any file of it or a folder above (launcher.py), and as root from the current folder only
+with ``--trust``. ``list``, ``check`` and a shell's completion import none.
+"""
 
 from __future__ import annotations
 
 import functools
+import os
 import pkgutil
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +22,24 @@ from qjump_mn.programs import mistakes
 from qjump_mn.programs.base import Program
 
 FOLDER, MODULE = "programs", "program.py"
+
+VARIABLE = "QJUMP_MN_PROGRAMS"
+"""The environment variable that says what this process, and those that it starts, may import."""
+_ALL, _NONE = "all", "none"
+
+
+class NotImportedError(UsageError):
+    """A program of a user's folder that this command does not import."""
+
+
+def trust() -> None:
+    """Import programs of the current folder as root, too."""
+    os.environ.setdefault(VARIABLE, _ALL)
+
+
+def forbid() -> None:
+    """Import no program of a user's folder from now on."""
+    os.environ[VARIABLE] = _NONE
 
 
 @functools.cache
@@ -44,9 +65,7 @@ def program(name: str, folder: Path) -> Program:
     """The program of a folder; raise :class:`UsageError` for one that cannot be used."""
     if not name.isidentifier():
         raise UsageError(f"{folder}: {name!r} is no name for a program: use letters, digits and underscores")
-    for path in (folder, folder / MODULE):
-        if path.stat().st_uid not in launcher.trusted_users():
-            raise UsageError(f"{path} is somebody else's, and would be run: make it yours if you trust it")
+    _check(name, folder)
     places = qjump_mn.programs.__path__
     if str(folder.parent) not in places:
         places.append(str(folder.parent))
@@ -61,3 +80,22 @@ def program(name: str, folder: Path) -> Program:
             f"{folder / MODULE}: PROGRAM is no qjump_mn.programs.base.Program with the tag {name!r}"
         )
     return mistakes.Guard(name, folder).program(found)
+
+
+def _check(name: str, folder: Path) -> None:
+    """Raise :class:`UsageError` unless the program may be imported."""
+    allowed = os.environ.get(VARIABLE, "")
+    if allowed == _NONE:
+        raise NotImportedError(
+            f"{folder}: this command imports no programs of users: see  qjump-mn explain  for the experiment"
+        )
+    named = [place.resolve() for place in extensions.users_folders()[:-1]]
+    if os.geteuid() == 0 and allowed != _ALL and folder.parent.parent not in named:
+        raise UsageError(
+            f"{folder}: as root, no program of the current folder is imported: read program {name!r} first, "
+            f"then use --trust, or QJUMP_MN_PATH={folder.parent.parent}"
+        )
+    # Modules are looked for in programs/ itself, too: it gets the check without what lies in it.
+    above, inside = launcher.distrust_path(str(folder.parent)), launcher.distrust_path(str(folder), deep=True)
+    if reason := above or inside:
+        raise UsageError(f"{folder} is not imported: {reason}: if you trust it, chown it or chmod go-w it")

@@ -126,10 +126,11 @@ def read(folder: Path) -> Manifest:
             f"{path} has schema {outline.schema}, this qjump-mn reads schema {SCHEMA}: use {outline.maker}"
         )
     try:
-        manifest = msgspec.json.decode(content, type=Manifest)
+        manifest = msgspec.json.decode(content, type=Manifest, dec_hook=registry.decode)
     except msgspec.DecodeError as error:
         _check_programs(path, content, outline)
-        raise UsageError(f"{path} is no manifest of this version: {error}: use {outline.maker}") from None
+        what = registry.sentence(error)
+        raise UsageError(f"{path} is no manifest of this version: {what}: use {outline.maker}") from None
     _check_names(path, manifest.plan)
     return manifest
 

@@ -10,6 +10,7 @@ import msgspec
 
 from qjump_mn.errors import QJumpError
 from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.programs import registry
 from qjump_mn.simulation import kept
 from qjump_mn.simulation.told import show
 
@@ -19,9 +20,10 @@ def main() -> int:
     text = sys.stdin.buffer.read()
     try:
         if len(sys.argv) == 1:
-            kept.check(msgspec.json.decode(text, type=Plan))
+            kept.check(msgspec.json.decode(text, type=Plan, dec_hook=registry.decode))
             return 0
-        for name, content in kept.simulate(msgspec.json.decode(text, type=Trial), show).items():
+        trial = msgspec.json.decode(text, type=Trial, dec_hook=registry.decode)
+        for name, content in kept.simulate(trial, show).items():
             path = Path(sys.argv[1], name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)

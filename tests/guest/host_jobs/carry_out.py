@@ -13,6 +13,7 @@ from qjump_mn.backends import needs
 from qjump_mn.backends.host import HostBackend
 from qjump_mn.errors import QJumpError
 from qjump_mn.model.plan import Plan
+from qjump_mn.programs import registry
 
 
 def main() -> int:
@@ -20,7 +21,7 @@ def main() -> int:
     out, *files = map(Path, sys.argv[1:])
     try:
         for file in files:
-            plan = msgspec.json.decode(file.read_bytes(), type=Plan)
+            plan = msgspec.json.decode(file.read_bytes(), type=Plan, dec_hook=registry.decode)
             with HostBackend() as backend:
                 backend.check(plan, say)
                 backend.prepare(plan, say)
