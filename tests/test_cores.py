@@ -106,12 +106,38 @@ def test_a_holder_that_is_killed_frees_its_core(slots: Path, monkeypatch: pytest
     assert got == [number]
 
 
-def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
-    folder = tmp_path / f"qjump-mn-cores-{os.getuid()}"
-    folder.mkdir()
-    folder.chmod(0o777)
-    with pytest.raises(MachineError, match="is not this user's alone"), core():
+@pytest.mark.root
+def test_folder_of_root_is_where_only_root_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.delenv("TMPDIR")
+    monkeypatch.setattr(cores, "_RUNTIME", tmp_path / "run")
+    for name in ("temporary", "run"):
+        (tmp_path / name).mkdir()
+    with core():
+        assert list((tmp_path / "run/qjump-mn-cores").glob("[35]"))
+    (tmp_path / "run").chmod(0o777)
+    with core():
+        assert list(tmp_path.glob("temporary/qjump-mn-cores-0/[35]"))
+
+
+@pytest.mark.root
+def test_names_that_a_stranger_took_in_tmp_stop_nobody(tmp_path: Path) -> None:
+    """All sessions take the first name that is left."""
+    names = [tmp_path / f"qjump-mn-cores-{os.getuid()}{suffix}" for suffix in ("", 1, 2)]
+    make_for_nobody(names[0])
+    names[1].symlink_to(tmp_path / "elsewhere")
+    with core() as one, core() as other:
+        assert {one, other} == {3, 5}
+        assert {file.parent for file in tmp_path.glob("qjump-mn-cores-*/[35]")} == {names[2]}
+    for suffix in range(2, cores._TRIES):
+        make_for_nobody(tmp_path / f"qjump-mn-cores-{os.getuid()}{suffix}")
+    with pytest.raises(MachineError, match="no folder for who has which core"), core():
         pass
+
+
+def make_for_nobody(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    os.chown(folder, 65534, 65534)
 
 
 def until(condition: Callable[[], object]) -> None:

@@ -34,6 +34,9 @@ WAITS = "waits for a core"
 _POLL_S = 0.05
 _SILENT_S = 1.0
 _KEEP_S = 30.0
+_NAME = "qjump-mn-cores"
+_TRIES = 100
+_RUNTIME = Path("/run")
 
 
 class StoppedError(LostError):
@@ -192,9 +195,32 @@ def _lock(handle: int) -> bool:
 
 
 def _folder() -> Path:
-    folder = Path(tempfile.gettempdir()) / f"qjump-mn-cores-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    status = folder.lstat()
-    if not folder.is_dir() or folder.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o022:
-        raise MachineError(f"{folder} is not this user's alone: remove it")
-    return folder
+    """The folder of this user's slots on this machine, the same for all sessions of the user.
+
+    Only the user can make a folder in ``/run`` (as root) or ``/run/user/UID``. In ``/tmp`` anybody can, and so
+    stop the user's runs: the first name there that is free or the user's own is taken. ``TMPDIR`` comes before
+    them.
+    """
+    user, temporary = os.getuid(), Path(tempfile.gettempdir())
+    runtime = _RUNTIME / "user" / str(user) if user else _RUNTIME
+    places = [runtime / _NAME] * ("TMPDIR" not in os.environ and _is_ours(runtime))
+    places += [temporary / f"{_NAME}-{user}{suffix}" for suffix in ("", *map(str, range(1, _TRIES)))]
+    for folder in places:
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        if _is_ours(folder):
+            return folder
+    raise MachineError(
+        f"no folder for who has which core: {temporary}/{_NAME}-{user} and {_TRIES - 1} more belong to others: "
+        "remove them"
+    )
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether it is a folder of this user that nobody else may write."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    is_folder = folder.is_dir() and not folder.is_symlink()
+    return is_folder and status.st_uid == os.getuid() and not status.st_mode & 0o022
