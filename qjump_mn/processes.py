@@ -56,3 +56,11 @@ def tag(pid: int) -> str:
 def is_alive(tagged: str) -> bool:
     """Whether the process with this tag still runs. One without a tag, of a place that has no /proc, may."""
     return not tagged or tag(int(tagged.split(".")[0])) == tagged
+
+
+def namespace(pid: int) -> str:
+    """The PID namespace of a process, as "pid:[4026531836]"; empty where that cannot be told."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return ""
