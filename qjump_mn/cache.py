@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from qjump_mn import cache_read_only, cached_files, syntax
+from qjump_mn import cache_holds, cache_read_only, cached_files, syntax
 from qjump_mn.errors import MachineError, is_full, reason_of
 
 SHARED = Path("/var/cache/qjump-mn")
@@ -130,6 +130,7 @@ def used(path: Path) -> None:
     """Say that the artefact at ``path`` is in use: it is not pruned for some time."""
     with contextlib.suppress(OSError):  # not ours: its owner prunes by the owner's use
         os.utime(path)
+    cache_holds.used(path)
 
 
 def artefact(
@@ -171,6 +172,7 @@ def artefact(
             _sweep(final)
             _check_room(root, needs_bytes, kind)
             _build(final, build, is_vital)
+            used(final)
     except OSError as error:
         if is_full(error):
             raise MachineError(_no_room(root, kind, needs_bytes)) from error
@@ -200,8 +202,10 @@ def entries() -> list[Entry]:
 
 def remove(entry: Entry) -> None:
     """Remove an artefact; it disappears at once and whole. Raises MachineError when it is not ours to
-    remove."""
+    remove, or a run uses it."""
     with _ours(entry.path, remedy="remove it as root"), _building(entry.path, lambda line: None):
+        if cache_holds.is_held(entry.path):
+            raise MachineError(f"{entry.path} stays: a run uses it; remove it when the run has ended")
         _discard(entry.path)
 
 
@@ -261,7 +265,9 @@ def prune(kind: str, keep: int) -> list[Entry]:
     """
     of_kind = [entry for entry in entries() if entry.kind == kind and os.access(entry.path.parent, os.W_OK)]
     surplus = [
-        entry for entry in of_kind[: max(0, len(of_kind) - keep)] if entry.used_s < time.time() - IN_USE_S
+        entry
+        for entry in of_kind[: max(0, len(of_kind) - keep)]
+        if entry.used_s < time.time() - IN_USE_S and not cache_holds.is_held(entry.path)
     ]
     for entry in surplus:
         remove(entry)

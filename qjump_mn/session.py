@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from qjump_mn import __version__, building, costs, interrupts, launcher, own, provenance, toolbox
+from qjump_mn import __version__, building, cache_holds, costs, interrupts, launcher, own, provenance, toolbox
 from qjump_mn.analysis import beside
 from qjump_mn.analysis.check import check
 from qjump_mn.backends import emulated, registry
@@ -266,7 +266,7 @@ def run_trials(backend: Backend, run_directory: RunDirectory, trials: Sequence[T
     from qjump_mn.analysis.measures import first_median
 
     plan = run_directory.manifest.plan
-    with Board(out, backend, trials, costs.seconds(plan, backend, trials)) as board:
+    with cache_holds.holding(), Board(out, backend, trials, costs.seconds(plan, backend, trials)) as board:
 
         def progress(trial: Trial, line: str) -> None:
             if stage := board.stage(trial, line):

@@ -35,6 +35,7 @@ def copy(folder: Path, lock: str | None = None) -> Path:
         "__init__.py",
         "errors.py",
         "cache.py",
+        "cache_holds.py",
         "cache_read_only.py",
         "cached_files.py",
         "syntax.py",

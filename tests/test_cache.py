@@ -165,6 +165,31 @@ def test_clean_goes_on_behind_what_is_somebody_elses(monkeypatch: pytest.MonkeyP
     assert f"{theirs} belongs to another user" in text.getvalue() and theirs.exists() and not ours.exists()
 
 
+HOLD = """
+import sys
+from pathlib import Path
+from qjump_mn import cache, cache_holds
+found = cache.find("image", sys.argv[1])
+with cache_holds.holding():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_clean_leaves_what_a_run_uses() -> None:
+    artefact, other = (cache.artefact("image", name, write) for name in ("0" * 32, "1" * 32))
+    text = io.StringIO()
+    argv = [sys.executable, "-c", HOLD, artefact.name]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout and run.stdout.readline() == "held\n"
+        diagnosis.clean(Console(file=text, width=400), everything=True)
+        assert f"{artefact} stays: a run uses it; remove it when the run has ended\n" in text.getvalue()
+        assert artefact.is_dir() and not other.exists()
+        run.kill()
+    diagnosis.clean(Console(file=text, width=400), everything=True)
+    assert not artefact.exists()
+
+
 def test_no_folder_to_write_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QJUMP_MN_CACHE", "/proc/cache")
     with pytest.raises(MachineError, match="no folder for built files: /proc/cache"):
