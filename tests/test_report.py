@@ -14,15 +14,18 @@ from typing import Any
 
 import msgspec
 import pytest
+from markdown_it import MarkdownIt
 
 from qjump_mn.analysis import pipeline
 from qjump_mn.model import resolve
 from qjump_mn.model.experiment import ClaimSpec
 from qjump_mn.model.plan import ArmPlan, Plan
+from qjump_mn.programs import registry
 from qjump_mn.report import asbuilt, document, links, original
 from qjump_mn.results import outcome as outcomes
 from qjump_mn.results import remarks, wording
-from qjump_mn.results.manifest import TrialRecord
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.results.manifest import Manifest, TrialRecord
 from qjump_mn.results.outcome import Check, LinkLoad, Spread
 from tests import synthetic
 
@@ -263,6 +266,52 @@ def test_nothing_that_a_program_said_becomes_markup(tmp_path: Path, analysed: pi
     assert "; the run may NOT be believed: CPU: &lt;script&gt;alert(" in page
     assert evil in Reader(page).text
     assert "alert(" in (run.path / "report.md").read_text()
+
+
+EVIL = (
+    "<img src=x onerror=alert(1)>",
+    "![seen](https://example.org/seen.png)",
+    "[open](javascript:alert(1))",
+    "[open][there]\n\n[there]: javascript:alert(1)",
+    "<javascript:alert(1)>",
+    "```\n<b>\n```",
+    "an odd ` backtick <b>",
+    "\\![seen]\\(https://example.org) \\<b>",
+)
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_report_md_shows_a_strangers_words_as_words(
+    evil: str, tmp_path: Path, analysed: pipeline.Analysed
+) -> None:
+    """No HTML but ours, and no link or picture that leads out of the run directory."""
+    run = RunDirectory(shutil.copytree(analysed.run.path, tmp_path / "run"))
+    named = {"title", "question", "reproduces", "label", "about", "statement", "source", "predicate", "note"}
+
+    def fields(value: Any, field: str = "") -> Any:
+        """Every text of these names, wherever it stands, is evil."""
+        if isinstance(value, str):
+            return f"a {evil} b" if field in named else value
+        if isinstance(value, dict):
+            return {key: fields(entry, key) for key, entry in value.items()}
+        return [fields(entry, field) for entry in value] if isinstance(value, list) else value
+
+    plain = fields(msgspec.to_builtins(analysed.manifest))
+    plain["plan"]["shown"]["remarks"] = [evil]
+    manifest = msgspec.convert(plain, Manifest, dec_hook=registry.decode)
+    outcome = msgspec.convert(fields(msgspec.to_builtins(analysed.outcome)), outcomes.Outcome)
+    text = document.write(run, manifest, outcome)[1].read_text()
+    assert evil.split()[0] in text.replace("&lt;", "<").replace("]\\", "]").replace("&#96;", "`")
+    markdown = MarkdownIt("commonmark").enable("table")
+    markdown.validateLink = lambda url: True  # type: ignore[method-assign]
+    for token in markdown.parse(text):
+        for one in (token, *(token.children or ())):
+            if one.type in ("html_inline", "html_block"):
+                assert re.fullmatch(
+                    r"(</?(details|summary|br)>|What is drawn, and from what|\s)+", one.content
+                )
+            for where in (one.attrs.get("src"), one.attrs.get("href")):
+                assert where is None or re.match(r"(fig|trials|timeline|notes|#)", str(where)), where
 
 
 @pytest.mark.parametrize("verdict", list(wording.MEANINGS))
