@@ -109,6 +109,11 @@ def test_halved_round_trips_make_the_run_invalid(tmp_path: Path) -> None:
     assert {row.verdict for row in analysed.outcome.verdicts} == {"INVALID"}
 
 
+def test_numbers_that_differ_are_printed_apart() -> None:
+    assert fidelity.apart(6.7986, 6.8) == ("6.799", "6.800")
+    assert fidelity.apart(2.1, 6.8) == ("2.1", "6.8")
+
+
 def test_only_wires_of_the_virtual_clock_are_so_exact(tmp_path: Path) -> None:
     for run in (
         synthetic.make(tmp_path / "real", clock="real"),

@@ -158,6 +158,12 @@ def _cpu(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
     return Check.of("CPU", problems, f"{whose} was at most {busy[worst]:.0%} busy ({worst}){latest}")
 
 
+def apart(one: float, other: float) -> tuple[str, str]:
+    """Two numbers that differ, with as many digits as it takes to see that: ("6.7986", "6.8")."""
+    pairs = ((f"{one:.{digits}f}", f"{other:.{digits}f}") for digits in range(1, 16))
+    return next(((first, second) for first, second in pairs if first != second), (repr(one), repr(other)))
+
+
 def _wire(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
     """No latency is shorter than what the wire takes, where that is known."""
     problems, compared = [], 0
@@ -175,11 +181,11 @@ def _wire(manifest: Manifest, data: Sequence[TrialTables]) -> Check:
             short = latencies.measured_us < latencies.least_us - rounded_us
             if np.any(short):
                 first = int(np.argmax(short))
+                measured, least = apart(latencies.measured_us[first], latencies.least_us[first])
                 problems.append(
                     f"{tables.trial.name}: {np.count_nonzero(short)} of {len(short)} latencies of "
                     f"{workload.name} are "
-                    f"shorter than the wire allows, such as {latencies.measured_us[first]:.1f} us "
-                    f"where it takes {latencies.least_us[first]:.1f} us"
+                    f"shorter than the wire allows, such as {measured} us where it takes {least} us"
                 )
     if not compared:
         text = "no latency over links of model wire of which the least is known"

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from qjump_mn import own
-from qjump_mn.errors import UsageError, reason_of
+from qjump_mn.errors import MachineError, UsageError, is_full, reason_of
 from qjump_mn.report import written
 from qjump_mn.results import contents, manifest, outcome
 
@@ -52,7 +52,13 @@ _FIRST = (1980, 1, 1, 0, 0, 0)
 
 
 class BundleError(UsageError):
-    """The file is no bundle, or not as it was written: what is wrong, in a sentence."""
+    """The file is no bundle: what is wrong, in a sentence."""
+
+
+class ChangedError(BundleError):
+    """It is a bundle, but not as it was written: somebody changed, removed or added a file."""
+
+    exit_code = 1
 
 
 def write(path: Path, files: Mapping[str, Path | bytes]) -> None:
@@ -92,7 +98,8 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 def opened(path: Path, folder: Path) -> None:
     """Unpack the bundle ``path`` into the empty ``folder``. Raises :class:`BundleError` for a file that is no
-    bundle as :func:`write` makes it; what was unpacked until then is the caller's to remove."""
+    bundle as :func:`write` makes it, and :class:`MachineError` where the disk of ``folder`` is full; what was
+    unpacked until then is the caller's to remove."""
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
@@ -104,6 +111,11 @@ def opened(path: Path, folder: Path) -> None:
     except BundleError:
         raise
     except OSError as error:
+        if is_full(error):
+            raise MachineError(
+                f"the disk of {folder} is full: make room there to unpack {path}, or set TMPDIR to a folder "
+                "on another disk"
+            ) from None
         if error.errno is not None:
             raise BundleError(f"{path} cannot be read: {reason_of(error)}") from None
         raise _damaged(path, error) from None
@@ -170,7 +182,7 @@ def _unpack(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder
 
 
 def _check_sums(path: Path, folder: Path) -> None:
-    """Raise :class:`BundleError` unless the hashes are those of the files, each of them."""
+    """Raise :class:`ChangedError` unless the hashes are those of the files, each of them."""
     there = {file.relative_to(folder).as_posix(): file for file in _files(folder)}
     if there.pop(SUMS, None) is None:
         raise BundleError(f"{path} has no {SUMS}: it is no bundle, or a part of one")
@@ -180,11 +192,11 @@ def _check_sums(path: Path, folder: Path) -> None:
         listed[name] = digest
     for name in sorted({*listed, *there}):
         if name not in there:
-            raise BundleError(f"{path}: {name} is gone")
+            raise ChangedError(f"{path}: {name} is gone")
         if name not in listed:
-            raise BundleError(f"{path}: {name} was added to it")
+            raise ChangedError(f"{path}: {name} was added to it")
         if manifest.sha256_of(there[name]) != listed[name]:
-            raise BundleError(f"{path}: {name} was changed")
+            raise ChangedError(f"{path}: {name} was changed")
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from qjump_mn import provenance, scratch, verification
 from qjump_mn.bundle import archive, assignment
-from qjump_mn.errors import BEGINS, InvalidRunError, LostError, UsageError
+from qjump_mn.errors import BEGINS, InvalidRunError, LostError, MachineError, UsageError
 from qjump_mn.judging import judging
 from qjump_mn.results import contents, directory, manifest, outcome, wording
 from qjump_mn.results.manifest import Manifest
@@ -48,8 +48,9 @@ def check(
     :func:`verification.verify` does with ``arms`` and ``sample``.
 
     Returns 0 where all is well and no trial is missing, 4 for a run that cannot be believed, 5 where a trial
-    was lost that was run again, and 1 for anything else. Raises :class:`UsageError` for what is no bundle,
-    and for an assignment that makes no plan.
+    was lost that was run again, and 1 for anything else. Raises :class:`archive.ChangedError` for a bundle
+    that was edited, other :class:`UsageError` for what is no bundle and for an assignment that makes no plan,
+    and :class:`MachineError` where the disk is full.
     """
     asked = assignment.read(assigned) if assigned else None
     with scratch.folder() as folder:
@@ -74,10 +75,9 @@ def check(
             )
         elif again:
             codes.append(verification.verify(run, out, arms=arms, sample=sample))
-        else:
-            out.print("not run again: only  --rerun  proves that the files are a run's", markup=False)
     code = max(codes)
-    out.print("all is well" if not code else "not all is well: see above", markup=False)
+    good = "all is well" if again else "nothing found; not proved: use --rerun"
+    out.print("not all is well: see above" if code else good, markup=False)
     return code
 
 
@@ -198,4 +198,6 @@ def _analyse(run: Path) -> None:
         _, errors = process.communicate()
     if not (run / outcome.NAME).is_file():
         last = errors.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {process.returncode}"]
-        raise LostError(plain(f"the run cannot be judged: {last[0].removeprefix(BEGINS)}"))
+        is_machine = process.returncode == MachineError.exit_code  # a full disk
+        kind = MachineError if is_machine else LostError
+        raise kind(plain(f"the run cannot be judged: {last[0].removeprefix(BEGINS)}"))
