@@ -135,9 +135,7 @@ EXAMPLES = {
     ),
     "machine debug-kernel": (
         Example("qjump-mn machine debug-kernel", "Build the machines, once."),
-        Example(
-            "QJUMP_MN_CACHE=/srv/cache qjump-mn machine debug-kernel", "Build them into another cache."
-        ),
+        Example("QJUMP_MN_CACHE=/srv/cache qjump-mn machine debug-kernel", "Build them into another cache."),
     ),
     "machine package": (
         Example("qjump-mn machine package", "Put the packages into this folder."),

@@ -68,9 +68,7 @@ def _set(more: str = "") -> Any:
 
 
 Setting = Annotated[list[str], _set()]
-Settings = Annotated[
-    list[str], _set("; several values, such as link.rate=10Mbit,100Mbit, make a run each")
-]
+Settings = Annotated[list[str], _set("; several values, such as link.rate=10Mbit,100Mbit, make a run each")]
 NO_SETTINGS: list[str] = []
 OnlyArms = Annotated[
     list[str] | None,

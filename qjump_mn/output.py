@@ -20,9 +20,7 @@ class Output(Console):
 
     def __init__(self, **options: Any) -> None:
         color_system = None if os.environ.get("NO_COLOR") else "auto"
-        super().__init__(
-            **{"highlight": False, "emoji": False, "color_system": color_system, **options}
-        )
+        super().__init__(**{"highlight": False, "emoji": False, "color_system": color_system, **options})
 
 
 class Table(rich.table.Table):

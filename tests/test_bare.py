@@ -91,7 +91,9 @@ def test_there_is_no_sudo_and_the_first_command_works(bare: Bare) -> None:
 def test_an_ordinary_user_without_sudo_is_told_what_is_missing(bare: Bare) -> None:
     """Of the system that the first test left, with its environment."""
     shutil.rmtree(bare.root / "var/cache/qjump-mn/toolbox", ignore_errors=True)
-    script = "exec setpriv --reuid 12345 --regid 12345 --clear-groups /srv/qjump-mn/bootstrap fig3a --out /tmp/out"
+    script = (
+        "exec setpriv --reuid 12345 --regid 12345 --clear-groups /srv/qjump-mn/bootstrap fig3a --out /tmp/out"
+    )
     (bare.root / "srv/as-user").write_text(f"#!/bin/sh\n{script}\n")
     (bare.root / "srv/as-user").chmod(0o755)
     inside = ["unshare", "--mount", "sh", "-e", "-c", ENTER, "sh", "env", "-i", "PATH=/usr/bin:/bin"]
@@ -105,4 +107,6 @@ def test_an_ordinary_user_without_sudo_is_told_what_is_missing(bare: Bare) -> No
     )
     assert done.returncode == 3, done.stdout + done.stderr
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("qjump-mn: the virtual machine must be built once by root: run  /srv/qjump-mn/bootstrap")
+    assert last.startswith(
+        "qjump-mn: the virtual machine must be built once by root: run  /srv/qjump-mn/bootstrap"
+    )

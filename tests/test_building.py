@@ -81,7 +81,9 @@ def test_machine_build_of_an_ordinary_user_is_roots_work(
     machine.build()
     assert user.read_text() == "--by-sudo machine build\n"
     machine.build(newest=True)
-    assert user.read_text().splitlines()[1:] == [f"--by-sudo machine build{words}" for words in (" --newest", "")]
+    assert user.read_text().splitlines()[1:] == [
+        f"--by-sudo machine build{words}" for words in (" --newest", "")
+    ]
 
 
 def test_without_bootstrap_nobody_calls_sudo(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:

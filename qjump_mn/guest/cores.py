@@ -197,9 +197,9 @@ def _lock(handle: int) -> bool:
 def _folder() -> Path:
     """The folder of this user's slots on this machine, the same for all sessions of the user.
 
-    Only the user can make a folder in ``/run`` (as root) or ``/run/user/UID``. In ``/tmp`` anybody can, and so
-    stop the user's runs: the first name there that is free or the user's own is taken. ``TMPDIR`` comes before
-    them.
+    Only the user can make a folder in ``/run`` (as root) or ``/run/user/UID``. In ``/tmp`` anybody can, and
+    so stop the user's runs: the first name there that is free or the user's own is taken. ``TMPDIR`` comes
+    before them.
     """
     user, temporary = os.getuid(), Path(tempfile.gettempdir())
     runtime = _RUNTIME / "user" / str(user) if user else _RUNTIME
@@ -211,8 +211,8 @@ def _folder() -> Path:
         if _is_ours(folder):
             return folder
     raise MachineError(
-        f"no folder for who has which core: {temporary}/{_NAME}-{user} and {_TRIES - 1} more belong to others: "
-        "remove them"
+        f"no folder for who has which core: {temporary}/{_NAME}-{user} and {_TRIES - 1} more belong to "
+        "others: remove them"
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, places, units, words
+from qjump_mn.model import choices, places, words
 from qjump_mn.programs import registry
 
 T = TypeVar("T")

@@ -183,7 +183,9 @@ def test_a_damaged_toolbox_is_made_again(
     name = path.relative_to(private / "toolbox").parts[1:]
     sentence = f"toolbox {path.parents[len(name) - 1]} is damaged, {'/'.join(name)} {how}"
     code, words = doctor()
-    assert code == 3 and f"missing  guest: {sentence}\n         as root run  qjump-mn machine build\n" in words
+    assert (
+        code == 3 and f"missing  guest: {sentence}\n         as root run  qjump-mn machine build\n" in words
+    )
     said: list[str] = []
     assert same(run(tmp_path, said), right)
     assert said[0] == f"{sentence}: it is made again"
