@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -226,17 +227,15 @@ def _boot(progress: Callable[[str], None], deadline: float) -> tuple[State, str]
 
 def _run_job(image: guest.Image, snapshot: guest.Snapshot | None, deadline: float) -> tuple[int, str]:
     """The exit code and the output of a job in a guest that is ended at the deadline."""
-    job = guest.Job(script="print('hello')")
-    with scratch.folder() as folder:
-        result = guest.run(
-            image,
-            job,
-            Path(folder),
-            snapshot=snapshot,
-            wall_deadline_s=deadline - time.monotonic(),
-            patience_s=CORE_S,
-        )
-        return result.exit_code, Path(folder, "stdout").read_text()
+    job, stop = guest.Job(script="print('hello')"), guest.Stop()
+    timer = threading.Timer(deadline - time.monotonic(), stop.now)  # also while it waits for a core
+    timer.start()
+    try:
+        with scratch.folder() as folder:
+            result = guest.run(image, job, Path(folder), snapshot=snapshot, stop=stop)
+            return result.exit_code, Path(folder, "stdout").read_text()
+    finally:
+        timer.cancel()
 
 
 def _host() -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -48,19 +49,29 @@ def stat(pid: int) -> list[str]:
 
 
 def tag(pid: int) -> str:
-    """The pid and when the process started, in clock ticks, as "1234.5678"; empty when there is none."""
+    """The process, as PID.START.NAMESPACE: when it started, in clock ticks, and its PID namespace's number.
+
+    Empty when there is none.
+    """
     fields = stat(pid)
-    return f"{pid}.{fields[19]}" if fields else ""
+    return f"{pid}.{fields[19]}.{_namespace()}" if fields else ""
 
 
 def is_alive(tagged: str) -> bool:
-    """Whether the process with this tag still runs. One without a tag, of a place that has no /proc, may."""
-    return not tagged or tag(int(tagged.split(".")[0])) == tagged
+    """Whether the process with this tag may still run.
+
+    One without a tag, of a place that has no /proc, may, and one of another PID namespace, such as a
+    container's: its pid says nothing here.
+    """
+    if not tagged:
+        return True
+    pid, _, namespace = tagged.split(".")
+    return namespace != _namespace() or tag(int(pid)) == tagged
 
 
-def namespace(pid: int) -> str:
-    """The PID namespace of a process, as "pid:[4026531836]"; empty where that cannot be told."""
+def _namespace() -> str:
+    """The number of this process's PID namespace; 0 where that cannot be told."""
     try:
-        return os.readlink(f"/proc/{pid}/ns/pid")
+        return re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))
     except OSError:
-        return ""
+        return "0"

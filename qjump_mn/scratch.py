@@ -50,7 +50,7 @@ def remove_left() -> list[Path]:
     """Remove this user's folders whose process is dead; returns them."""
     removed = []
     for path in sorted(Path(tempfile.gettempdir()).glob("qjump-mn-*")):
-        owner = re.match(r"qjump-mn-(\d+\.\d+)-", path.name)
+        owner = re.match(r"qjump-mn-(\d+\.\d+\.\d+)-", path.name)
         if owner and not is_alive(owner[1]) and path.lstat().st_uid == os.getuid():
             shutil.rmtree(path, ignore_errors=True)
             removed.append(path)

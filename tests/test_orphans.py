@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,41 +12,42 @@ from pathlib import Path
 import pytest
 
 from qjump_mn.guest.machine import TAG, orphans
+from qjump_mn.processes import is_alive, tag
 
-GONE = "4194304.1"
-"""The tag of a harness that is not there: no pid is that high."""
+PRINT_TAG = [
+    sys.executable,
+    "-P",
+    "-c",
+    "import os; from qjump_mn.processes import tag; print(tag(os.getpid()))",
+]
+"""A harness that says its tag and is gone."""
+
+
+def tag_printed_by(*argv: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    return subprocess.run(
+        [*argv, *PRINT_TAG], env=environment, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 @contextmanager
-def started(*argv: str) -> Iterator[int]:
-    """A process with the tag that our QEMUs have, and a harness that is gone; its pid."""
-    environment = {**os.environ, TAG: GONE}
-    with subprocess.Popen([*argv, "sleep", "60"], env=environment, start_new_session=True) as process:
+def guest_of(harness: str) -> Iterator[int]:
+    """A process with the tag that our QEMUs have; its pid."""
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, TAG: harness}) as process:
         try:
             yield process.pid
         finally:
             process.kill()
 
 
-def child(pid: int) -> int:
-    """The pid of the one child of a process, once it runs sleep."""
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            if Path(f"/proc/{one}/comm").read_text() == "sleep\n":
-                return int(one)
-        time.sleep(0.01)
-    raise AssertionError("it did not start")
-
-
 def test_guest_without_a_harness_is_an_orphan() -> None:
-    with started() as pid:
-        assert pid in orphans()
+    with guest_of(tag_printed_by()) as lost, guest_of(tag(os.getpid())) as ours:
+        assert lost in orphans() and ours not in orphans()
 
 
 @pytest.mark.root
 def test_guest_of_a_container_is_no_orphan() -> None:
-    with started("unshare", "--pid", "--fork", "--kill-child") as pid:
-        inside = child(pid)
-        found = orphans()
-        assert inside not in found and pid in found
+    harness = tag_printed_by("unshare", "--pid", "--fork", "--mount-proc")
+    assert harness.count(".") == 2 and is_alive(harness)
+    with guest_of(harness) as pid:
+        assert pid not in orphans()

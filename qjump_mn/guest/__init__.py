@@ -12,9 +12,7 @@ after 0.07 s and is done with an empty job after 0.8 s; 2 MB of results take 0.1
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import math
 import shutil
 import time
 from pathlib import Path
@@ -77,7 +75,6 @@ def run(
     clock: Clock | None = None,
     memory_mb: int = MEMORY_MB,
     stop: Stop | None = None,
-    patience_s: float = math.inf,
 ) -> Result:
     """Run `job` in a fork of `snapshot`, or cold: boot, `setup`, job. Its files are unpacked into `out` (made
     if absent).
@@ -85,20 +82,20 @@ def run(
     The console is kept as `out`/console.log. An exception in the entry is exit code 5 with its traceback on
     the console. May be called from several threads at once: each waits for a core of its own. The deadline
     begins when the core is there. Raises LostError, which says how long was waited, when there is no complete
-    result: panic, out of memory, deadline, or `stop` ended it; the console is kept then too. Raises BusyError
-    when no core is free within `patience_s`.
+    result: panic, out of memory, deadline, or `stop` ended it; the console is kept then too.
     """
     if snapshot and setup:
         raise UsageError("a run has a snapshot or a setup, not both")
     encoded = encode_job(job)
     stop, console, asked = stop or Stop(), out / "console.log", time.monotonic()
-    keep = functools.partial(_keep, image, snapshot)
-    with (
-        core(progress, stop.event, patience_s=patience_s, keep=keep) as number,
-        scratch.folder() as folder,
-    ):
+
+    def waiting(line: str) -> None:
+        _keep(image, snapshot)  # whenever the line changes; a session holds them anyway (cache_holds.py)
+        progress(line)
+
+    with core(waiting, stop.event) as number, scratch.folder() as folder:
         started = time.monotonic()
-        keep()
+        _keep(image, snapshot)
         out.mkdir(parents=True, exist_ok=True)
         files = Files(Path(folder))
         files.setup.write_bytes(encode_setup(snapshot.setup if snapshot else setup or Setup()))

@@ -33,7 +33,6 @@ WAITS = "waits for a core"
 
 _POLL_S = 0.05
 _SILENT_S = 1.0
-_KEEP_S = 30.0
 _NAME = "qjump-mn-cores"
 _TRIES = 100
 _RUNTIME = Path("/run")
@@ -53,18 +52,17 @@ def core(
     stop: threading.Event | None = None,
     *,
     patience_s: float = math.inf,
-    keep: Callable[[], None] = lambda: None,
 ) -> Iterator[int]:
     """Take a core that no other guest of this user has, waiting until there is one; its number.
 
     It is free again with the block, or when this process ends, whatever ends it. After a second of waiting,
     ``progress`` is told which other processes have the cores and how many threads of theirs are ahead, and
-    again when that has changed. ``keep`` is called every 30 s meanwhile. Raises :class:`BusyError` after
-    ``patience_s``, and :class:`StoppedError` once ``stop`` is set.
+    again when that has changed. Raises :class:`BusyError` after ``patience_s``, and :class:`StoppedError`
+    once ``stop`` is set.
     """
     folder = _folder()
     with _ticket(folder) as ticket:
-        number, slot = _wait(folder, ticket, progress, stop or threading.Event(), patience_s, keep)
+        number, slot = _wait(folder, ticket, progress, stop or threading.Event(), patience_s)
     try:
         yield number
     finally:
@@ -78,10 +76,9 @@ def _wait(
     progress: Progress,
     stop: threading.Event,
     patience_s: float,
-    keep: Callable[[], None],
 ) -> tuple[int, int]:
     """The core's number and the handle that holds it."""
-    began = kept_s = time.monotonic()
+    began = time.monotonic()
     reported, line, line_s = "", "", began
     while not stop.is_set():
         cores, before = os.sched_getaffinity(0), _before(folder, ticket)
@@ -98,9 +95,6 @@ def _wait(
         if line != reported and now - line_s > _SILENT_S:
             progress(line)
             reported = line
-        if now - kept_s > _KEEP_S:
-            keep()
-            kept_s = now
         stop.wait(_POLL_S)
     raise StoppedError("it was ended while it waited for a core")
 

@@ -21,7 +21,7 @@ from qjump_mn.guest.cores import StoppedError
 from qjump_mn.guest.job import Clock, Image, Progress
 from qjump_mn.guest.qmp import Qmp
 from qjump_mn.leash import leashed
-from qjump_mn.processes import Used, is_alive, namespace, tag, wait
+from qjump_mn.processes import Used, is_alive, tag, wait
 from qjump_mn.toolbox.machine_file import QEMU
 from qjump_mn.toolbox.tree import Tree
 
@@ -263,13 +263,8 @@ def machine(argv: list[str], files: Files, core: int | None, stop: Stop) -> Iter
 
 
 def orphans() -> list[int]:
-    """The pids of our QEMUs whose harness is gone, as far as we may see them.
-
-    Only those of our own PID namespace: a container's have the pids of their harness there, which say nothing
-    here.
-    """
-    ours = namespace(os.getpid())
-    return [pid for pid, harness in _tagged() if namespace(pid) == ours and not is_alive(harness)]
+    """The pids of our QEMUs whose harness is gone, as far as we may see them."""
+    return [pid for pid, harness in _tagged() if not is_alive(harness)]
 
 
 def end_orphans() -> list[int]:
