@@ -76,15 +76,6 @@ def batches(networks: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     yield batch
 
 
-def test_an_other_treatment_of_each_experiment_is_taken(
-    image: Image, booted: Snapshot, tmp_path: Path
-) -> None:
-    every = untried()
-    last = {name.partition("/")[0]: name for name in every}
-    assert len(last) >= 10
-    are_taken({name: every[name] for name in last.values()}, image, booted, tmp_path)
-
-
 @pytest.mark.nightly
 def test_every_other_treatment_is_taken(image: Image, booted: Snapshot, tmp_path: Path) -> None:
     chosen = untried()

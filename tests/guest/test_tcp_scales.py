@@ -23,7 +23,7 @@ from qjump_mn.programs.tap.program import TapPlan
 from qjump_mn.results import tables
 from tests.guest.laboratory import Laboratory
 
-pytestmark = [pytest.mark.guest, pytest.mark.smoke]
+pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 SLOW, FAST = 1, 1000
 """How many times the rate is that of 10 Mb/s."""
