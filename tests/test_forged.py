@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from qjump_mn.analysis import fidelity, pipeline
+from qjump_mn.analysis.bookkeeping import STRAY_FRAMES, Account
+from qjump_mn.links.base import Count
 from qjump_mn.model import resolve
+from qjump_mn.programs.measured import Moved
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.outcome import Check
 from tests import synthetic
@@ -149,6 +152,23 @@ def test_a_round_trip_is_no_longer_than_its_frames_waited(run: RunDirectory) -> 
     )
 
 
+def test_round_trip_is_as_long_as_one_of_its_frames_waited(run: RunDirectory) -> None:
+    """Ping has level 6 for itself: who waited there was one of its frames."""
+
+    def wait_20_ms(text: str) -> str:
+        qdiscs = json.loads(text)
+        for level in (level for qdisc in qdiscs for level in qdisc.get("levels", [])):
+            if level["level"] == 6 and level["packets"]:
+                level["max_wait_ns"] = 20_000_000
+        return json.dumps(qdiscs)
+
+    edit(run, "qjump/1/asbuilt/ended/tc-switches.json", wait_20_ms)
+    assert re.search(
+        r"qjump/1: ping: h8>h10 took \S+ us at most, and one of its frames waited 20000 us at s\d>\S+:",
+        failed(run)["waits"],
+    )
+
+
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 @pytest.mark.parametrize("arm", ["contended", "qjump"])
 def test_bytes_that_no_link_carried_are_found(factor: float, arm: str, run: RunDirectory) -> None:
@@ -202,6 +222,15 @@ def test_fewer_requests_than_frames_are_found(run: RunDirectory) -> None:
     edit(run, f"qjump/1/raw/{PING}", change)
     sentence = "qjump/1: s2>h8 at level 6 carried 400 frames, and 200 are of ping"
     assert sentence in failed(run)["carried"]
+
+
+@pytest.mark.parametrize(("more", "found"), [(STRAY_FRAMES, 0), (STRAY_FRAMES + 1, 1)])
+def test_two_frames_more_than_programs_sent_are_strays(more: int, found: int) -> None:
+    assert STRAY_FRAMES == 2, "none in 150 trials: two hide nothing"
+    moved = Moved(("h8", "h10"), 6, arrived_frames=100, sent_frames=100)
+    carried = Count(100 + more, 10_000, 0, 0, None)
+    account = Account(("s2", "h8"), 6, carried, (("ping", 0, moved),), complete=True)
+    assert len(list(account.problems())) == found
 
 
 def test_a_forged_run_ends_as_invalid(run: RunDirectory) -> None:

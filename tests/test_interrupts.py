@@ -225,6 +225,17 @@ def test_what_python_drops_is_raised_again(number: signal.Signals) -> None:
     assert (ended.returncode, ended.stderr) == (130, f"{SENTENCE}\n")
 
 
+@pytest.mark.root
+def test_scratch_folders_of_other_users_stay(folder: Path) -> None:
+    with scratch.folder() as living:
+        left = Path(living).with_name(f"qjump-mn-4194304.1.{tag(os.getpid()).rpartition('.')[2]}-other")
+    left.mkdir()
+    os.chown(left, 65534, 65534)
+    assert scratch.remove_left() == [] and left.is_dir()
+    os.chown(left, 0, 0)
+    assert scratch.remove_left() == [left]
+
+
 def test_only_scratch_folders_of_the_dead_are_removed(folder: Path) -> None:
     code = (
         "import os; from qjump_mn import scratch\n"

@@ -301,6 +301,21 @@ def test_a_quantity_survives_its_own_text(kind: type[units.Quantity], value: int
     assert kind.parse(str(kind(value))) == value
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "sentence"),
+    [
+        (units.Duration, "0.5ns", "'0.5ns' is not a whole number of ns"),
+        (units.Size, "1.5B", "'1.5B' is not a whole number of bytes"),
+        (units.Rate, "0.0001kbit", "'0.0001kbit' is not a whole number of bit/s"),
+    ],
+)
+def test_quantity_is_a_whole_number_of_base_units(
+    kind: type[units.Quantity], text: str, sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        kind.parse(text)
+
+
 @pytest.mark.parametrize("text", ["", "10", "10 furlongs", "-5ms", "1e3ms", "ms", "10 M bit", None, 10])
 def test_what_is_no_quantity_is_refused(text: object) -> None:
     with pytest.raises(UsageError):

@@ -176,6 +176,11 @@ def test_a_field_is_an_expression(text: str, limit: int, mine: Path) -> None:
             'link = { xoff = "10kB", xon = "20kB" }\nparameters',
             "xoff = 10000B and xon = 20000B do not fit",
         ),
+        (
+            "parameters",
+            'link = { xoff = "20kB", xon = "20kB" }\nparameters',
+            "xoff = 20000B and xon = 20000B do not fit",
+        ),
         ("parameters", "link = { pfc = true }\nparameters", "pfc = true pauses levels by thresholds"),
         (
             "parameters",

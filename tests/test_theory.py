@@ -124,6 +124,14 @@ def test_no_frame_exceeds_the_fan_in_bound_while_the_epoch_is_as_long(
         )
 
 
+def test_fan_in_bound_counts_the_jitter_of_the_own_host_and_of_the_others() -> None:
+    """At 8 Mb/s a byte takes 1 us: a frame of 280 B occupies 300 us and arrives after 288, a full one 1542."""
+    jitter_us, meeting_us, port_us, ways_us = 300 + 1542, 5 * 300, 1542, 2 * 288
+    bound_us = meeting_us + 2 * jitter_us + port_us + ways_us
+    assert theory.fan_in_bound_ns(3, 2, 280, 1522, [(8 * 10**6, 0)] * 2) == bound_us * 1000
+    assert theory.fan_in_bound_ns(3, 2, 280, 0, [(8 * 10**6, 0)] * 2) == (1500 + 2 * 300 + 576) * 1000
+
+
 def test_a_shorter_epoch_than_the_links_can_carry_exceeds_it() -> None:
     own = theory.occupancy_ns(280, 10**7)
     bound = theory.fan_in_bound_ns(10, 6, 280, 1522, [(10**7, 0)] * 2)
