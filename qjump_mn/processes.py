@@ -65,8 +65,9 @@ def is_alive(tagged: str) -> bool:
     """
     if not tagged:
         return True
-    pid, _, namespace = tagged.split(".")
-    return namespace != _namespace() or tag(int(pid)) == tagged
+    ours = _namespace()
+    pid, start, namespace = [*tagged.split("."), ours][:3]  # an older version has no namespace
+    return namespace != ours or tag(int(pid)) == f"{pid}.{start}.{ours}"
 
 
 def _namespace() -> str:
