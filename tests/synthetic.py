@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from qjump_mn import theory
 from qjump_mn.model import resolve
-from qjump_mn.model.plan import Plan, Trial
+from qjump_mn.model.plan import ArmPlan, Plan, Trial
+from qjump_mn.model.topology import SWITCHES, Network
 from qjump_mn.programs.iperf import program as iperf
 from qjump_mn.programs.iperf.program import IperfPlan
 from qjump_mn.programs.ping import program as ping
@@ -29,6 +30,8 @@ from qjump_mn.results.contents import Results
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, Git, TrialRecord
 from qjump_mn.results.outcome import ArmSummary, Outcome
+from qjump_mn.steps import asbuilt
+from qjump_mn.steps.treatment import transport
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 START = 1767225636.0
@@ -222,80 +225,87 @@ def write_waits(folder: Path, trial: Trial) -> None:
 
 
 def write_asbuilt(folder: Path, trial: Trial) -> None:
-    """What is read back from h8 and the switches, reduced to the columns that are shown."""
-    folder.mkdir(parents=True)
-    network, limiter = trial.network, trial.arm.qjump
-    wire = {
-        "kind": "wire",
-        "handle": "5:",
-        "root": True,
-        "options": {
-            "rate_bps": network.link.rate_bps,
-            "limit_bytes": network.link.buffer_bytes,
-            "delay_ns": 0,
-            "classify": "pcp",
-        },
-    }
-    counters = {"bytes": 123456, "packets": 789, "drops": 0, "overlimits": 0, "backlog": 0, "qlen": 0}
-    ports = [
-        f"s{switch}-eth{port}" for switch, count in enumerate((3, 7, 4, 4)) for port in range(1, count + 1)
-    ]
-    for node, devices in (("switches", ports), *((host, [f"{host}-eth0"]) for host in network.hosts)):
-        qdiscs = []
-        for device in devices:
-            qdiscs.append({**wire, "dev": device, **counters})
-            if node != "switches" and limiter:
-                levels = [
-                    {"level": level, "budget": budget} for level, budget in enumerate(limiter.budget_bytes)
-                ]
-                options = {
-                    "epoch_ns": limiter.epoch_ns,
-                    "mode": limiter.mode,
-                    "epochs": limiter.epochs,
-                    "levels": levels,
-                }
-                qdiscs.append(
-                    {
-                        "kind": "qjump",
-                        "handle": "6:",
-                        "dev": device,
-                        "parent": "5:1",
-                        "options": options,
-                        **counters,
-                    }
-                )
-        links = [
-            {
-                "ifname": device,
-                "flags": ["UP"],
-                "mtu": 1500,
-                "operstate": "UP",
-                "num_tx_queues": 8,
-                "num_rx_queues": 8,
-                "linkinfo": {"info_kind": "veth"},
-            }
-            for device in devices
-        ]
-        if node != "switches":
-            identity = [{"from": level, "to": level} for level in range(1, 8)]
-            vlan = {
-                "info_kind": "vlan",
-                "info_data": {
-                    "protocol": "802.1Q",
-                    "id": network.vlan,
-                    "egress_qos": identity,
-                    "ingress_qos": identity,
-                },
-            }
-            address = [{"family": "inet", "local": f"10.0.0.{network.hosts.index(node) + 1}", "prefixlen": 8}]
-            links.append(
-                {**links[0], "ifname": f"{node}-eth0.{network.vlan}", "linkinfo": vlan, "addr_info": address}
-            )
-        (folder / f"tc-{node}.json").write_text(json.dumps(qdiscs))
-        (folder / f"ip-{node}.json").write_text(json.dumps(links))
+    """What ip, tc, ethtool, sysctl and Open vSwitch print of a network as planned whose links are of model
+    wire or htb, reduced to what is compared and shown."""
+    folder.mkdir(parents=True, exist_ok=True)
+    network = trial.network
+    for node in (SWITCHES, *network.hosts):
+        devices = sorted(network.switch_ports()) if node == SWITCHES else [f"{node}-eth0"]
+        (folder / f"tc-{node}.json").write_text(json.dumps(qdiscs(trial.arm, node, devices)))
+    write_rest(folder, trial)
+
+
+def write_rest(folder: Path, trial: Trial) -> None:
+    """What all but tc print."""
+    network = trial.network
+    write_links(folder, trial)
     (folder / "ovs.txt").write_text("    Bridge s0\n        Port s0-eth1\n            Interface s0-eth1\n")
     for switch in network.switches:
         (folder / f"flows-{switch}.txt").write_text(" cookie=0x0, table=0, priority=0 actions=NORMAL\n")
+    if settings := transport(trial.arm):
+        for host in network.hosts:
+            (folder / f"tcp-{host}.txt").write_text("".join(f"{line}\n" for line in settings))
+
+
+def write_links(folder: Path, trial: Trial) -> None:
+    """What ip and ethtool print."""
+    network, offloading = trial.network, trial.arm.tcp.segmentation_offload
+    for node in (SWITCHES, *network.hosts):
+        devices = sorted(network.switch_ports()) if node == SWITCHES else [f"{node}-eth0"]
+        (folder / f"ip-{node}.json").write_text(json.dumps(interfaces(network, node, devices)))
+        on = asbuilt.SEGMENTATION if offloading and node != SWITCHES else ()
+        vlan = [] if node == SWITCHES else [network.vlan_device(node)]
+        offloads = (
+            f"Device {device}:\n"
+            + "".join(f"{name}: {'on' if name in on else 'off'}\n" for name in asbuilt.OFFLOADS)
+            for device in (*devices, *vlan)
+        )
+        (folder / f"ethtool-{node}.txt").write_text("".join(offloads))
+
+
+def qdiscs(arm: ArmPlan, node: str, devices: Sequence[str]) -> list[dict[str, Any]]:
+    """What tc prints of the devices of a node."""
+    counters = {"bytes": 123456, "packets": 789, "drops": 0, "overlimits": 0, "backlog": 0, "qlen": 0}
+    links = arm.network.by_device()
+    found: list[dict[str, Any]] = []
+    for device in devices:
+        options: dict[str, Any] = {
+            "rate_bps": links[device].rate_bps,
+            "limit": links[device].buffer_bytes,
+            "delay_ns": links[device].delay_ns + links[device].host_ns,
+            "classify": "pcp",
+            "orphan": links[device].orphan,
+        }
+        root = {"kind": arm.network.model, "handle": "5:", "root": True, "dev": device}
+        found.append({**root, "options": options, **counters})
+        if node != SWITCHES and arm.qjump:
+            options = {
+                "epoch_ns": arm.qjump.epoch_ns,
+                "mode": arm.qjump.mode,
+                "epochs": arm.qjump.epochs,
+                "budgets": list(arm.qjump.budget_bytes),
+            }
+            if arm.qjump.mode != "2015":
+                options["packets"] = [arm.qjump.limit_packets] * len(arm.qjump.budget_bytes)
+            limiter = {"kind": "qjump", "handle": "6:", "dev": device, "parent": "5:1", "options": options}
+            found.append({**limiter, **counters})
+    return found
+
+
+def interfaces(network: Network, node: str, devices: Sequence[str]) -> list[dict[str, Any]]:
+    """What ip prints of the devices of a node and, for a host, of its VLAN device."""
+    plain = {"flags": ["UP"], "mtu": network.mtu_bytes, "operstate": "UP"}
+    plain |= {"num_tx_queues": 8, "num_rx_queues": 8}
+    found: list[dict[str, Any]] = [
+        {"ifname": device, **plain, "linkinfo": {"info_kind": "veth"}, "addr_info": []} for device in devices
+    ]
+    if node != SWITCHES:
+        maps = [{"from": level, "to": level} for level in range(1, 8)]
+        data = {"protocol": "802.1Q", "id": network.vlan, "egress_qos": maps, "ingress_qos": maps}
+        address = {"family": "inet", "local": f"10.0.0.{network.hosts.index(node) + 1}", "prefixlen": 8}
+        vlan = {"linkinfo": {"info_kind": "vlan", "info_data": data}, "addr_info": [address]}
+        found.append({"ifname": network.vlan_device(node), **plain, **vlan})
+    return found
 
 
 def create(out: Path, plan: Plan, *, clock: Clock = "virtual", now: datetime.datetime = NOW) -> RunDirectory:

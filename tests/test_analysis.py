@@ -440,13 +440,52 @@ def test_an_invalid_trial_fails(tmp_path: Path) -> None:
     assert analysed.outcome.exit_code == 4
 
 
-def test_a_network_that_was_not_read_back_is_unknown(tmp_path: Path) -> None:
+def alter_read_back(run: RunDirectory, name: str, change: Callable[[str], str]) -> Callable[[Trial], None]:
+    def alter(trial: Trial) -> None:
+        path = run.asbuilt(trial.name) / "before" / name
+        path.write_text(change(path.read_text()))
+
+    return alter
+
+
+def without_limiter(text: str) -> str:
+    return json.dumps([qdisc for qdisc in json.loads(text) if qdisc["kind"] != "qjump"])
+
+
+@pytest.mark.usefixtures("no_pdf")
+def test_a_limiter_that_was_not_read_back_makes_the_run_invalid(tmp_path: Path) -> None:
+    """Whatever the manifest says of the trial, and though all hashes fit."""
     run = small(tmp_path)
-    for path in (run.asbuilt("qjump/1") / "before").iterdir():
-        path.unlink()
+    rewrite(run, "qjump", alter_read_back(run, "tc-h8.json", without_limiter))
+    assert run.manifest.trials["qjump/1"].status == "done"
+    analysed = pipeline.analyse(run.path)
+    failed = {check.name: check.text for check in analysed.outcome.checks if check.status == "fail"}
+    assert failed == {"as built": "qjump/1: h8-eth0: it has 0 qjump qdiscs, not one"}
+    assert analysed.outcome.exit_code == 4
+    assert {row.verdict for row in analysed.outcome.verdicts} == {"INVALID"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("tc-h8.json", None, "asbuilt/before/tc-h8.json is missing or empty"),
+        ("ip-switches.json", "", "asbuilt/before/ip-switches.json is missing or empty"),
+        ("ethtool-h8.txt", None, "asbuilt/before/ethtool-h8.txt is missing or empty"),
+        ("tc-h8.json", "[{", "asbuilt/before cannot be compared with the plan: JSONDecodeError: "),
+        ("tc-h8.json", "[1]", "asbuilt/before cannot be compared with the plan: TypeError: "),
+        ("ip-h8.json", '[{"ifname": []}]', "asbuilt/before cannot be compared with the plan: TypeError: "),
+        ("tc-h8.json", "[" * 10**5, "asbuilt/before cannot be compared with the plan: RecursionError: "),
+    ],
+)
+def test_a_read_back_that_is_missing_or_damaged_fails(
+    tmp_path: Path, name: str, content: str | None, sentence: str
+) -> None:
+    run = small(tmp_path)
+    path = run.asbuilt("qjump/1") / "before" / name
+    path.unlink() if content is None else path.write_text(content)
     run.finish("qjump/1", TrialRecord(status="done", exit_code=0))
     check = checked(run)["as built"]
-    assert (check.status, check.text) == ("unknown", "nothing was read back in qjump/1")
+    assert check.status == "fail" and check.text.startswith(f"qjump/1: {sentence}"), check.text
 
 
 # Runs that are not complete

@@ -11,8 +11,8 @@ import pytest
 
 from qjump_mn.model.plan import ArmPlan, Plan
 from qjump_mn.model.resolve import plan
-from qjump_mn.model.topology import SWITCHES
 from qjump_mn.steps import asbuilt
+from tests import synthetic
 
 
 def fig3a() -> Plan:
@@ -24,54 +24,10 @@ def arm_of(resolved: Plan, name: str) -> ArmPlan:
 
 
 def built(folder: Path, resolved: Plan, arm: ArmPlan) -> Path:
-    """What ip and tc would print of the network just as planned."""
-    network = resolved.network
-    for node in (SWITCHES, *network.hosts):
-        devices = network.switch_ports() if node == SWITCHES else [f"{node}-eth0"]
-        links: list[dict[str, Any]] = [
-            {
-                "ifname": device,
-                "mtu": network.mtu_bytes,
-                "num_tx_queues": 8,
-                "num_rx_queues": 8,
-                "flags": ["UP"],
-                "addr_info": [],
-            }
-            for device in devices
-        ]
-        options = {
-            "rate_bps": network.link.rate_bps,
-            "limit": network.link.buffer_bytes,
-            "delay_ns": 0,
-            "classify": "pcp",
-            "orphan": True,
-        }
-        qdiscs: list[dict[str, Any]] = [
-            {"kind": "wire", "handle": "5:", "root": True, "dev": device, "options": dict(options)}
-            for device in devices
-        ]
-        if node != SWITCHES:
-            maps = [{"from": level, "to": level} for level in range(1, 8)]
-            data = {"protocol": "802.1Q", "id": network.vlan, "egress_qos": maps, "ingress_qos": maps}
-            vlan = {"info_kind": "vlan", "info_data": data}
-            links.append({"ifname": f"{node}-eth0.{network.vlan}", "linkinfo": vlan})
-            qdiscs += limiters(arm, node)
-        (folder / f"ip-{node}.json").write_text(json.dumps(links))
-        (folder / f"tc-{node}.json").write_text(json.dumps(qdiscs))
+    """What is read back of the network just as planned."""
+    trial = next(trial for trial in resolved.trials() if trial.arm == arm)
+    synthetic.write_asbuilt(folder, trial)
     return folder
-
-
-def limiters(arm: ArmPlan, host: str) -> list[dict[str, Any]]:
-    if arm.qjump is None:
-        return []
-    options = {
-        "epoch_ns": arm.qjump.epoch_ns,
-        "budgets": list(arm.qjump.budget_bytes),
-        "mode": arm.qjump.mode,
-        "epochs": arm.qjump.epochs,
-        "packets": [arm.qjump.limit_packets] * 8,
-    }
-    return [{"kind": "qjump", "handle": "6:", "parent": "5:1", "dev": f"{host}-eth0", "options": options}]
 
 
 def test_the_network_as_planned_has_no_differences(tmp_path: Path) -> None:
@@ -163,12 +119,6 @@ def test_a_limiter_in_an_arm_without_one_is_found(tmp_path: Path) -> None:
 def test_an_offload_that_is_on_is_found(tmp_path: Path) -> None:
     resolved = fig3a()
     arm = arm_of(resolved, "idle")
-    folder = built(tmp_path, resolved, arm)
-    features = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
-    off = "Device h3-eth0:\nFeatures for h3-eth0:\n" + "".join(f"{feature}: off\n" for feature in features)
-    (folder / "ethtool-h3.txt").write_text(off)
-    assert asbuilt.differences(folder, arm) == []
-    (folder / "ethtool-h3.txt").write_text(
-        off.replace("segmentation-offload: off", "segmentation-offload: on", 1)
-    )
-    assert asbuilt.differences(folder, arm) == ["h3-eth0: tcp-segmentation-offload is on"]
+    path = built(tmp_path, resolved, arm) / "ethtool-h3.txt"
+    path.write_text(path.read_text().replace("segmentation-offload: off", "segmentation-offload: on", 1))
+    assert asbuilt.differences(tmp_path, arm) == ["h3-eth0: tcp-segmentation-offload is on"]

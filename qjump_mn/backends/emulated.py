@@ -9,7 +9,7 @@ from qjump_mn.errors import InvalidRunError, UsageError
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.model.wiring import check_emulated
 from qjump_mn.programs import registry
-from qjump_mn.steps import asbuilt, readback
+from qjump_mn.results import asbuilt
 
 LEAST_DURATION_NS = 100_000_000
 """On the machine's own clock, by which it is the time of 81 full-size frames at 10 Mb/s."""
@@ -49,7 +49,7 @@ def check(plan: Plan) -> None:
 def check_built(out: Path, trial: Trial) -> None:
     """Raise :class:`InvalidRunError` when the network that was read back into ``out`` is not the one that was
     planned."""
-    wrong = asbuilt.differences(out / readback.BEFORE, trial.arm)
+    wrong = asbuilt.differences(out, trial.arm)
     if wrong:
         more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
         raise InvalidRunError(f"the network built is not the network planned: {'; '.join(wrong[:3])}{more}")
