@@ -17,13 +17,14 @@ from typing import Any
 from qjump_mn import scratch
 from qjump_mn.errors import BEGINS, LostError, command, error_of
 from qjump_mn.leash import of_ours
-from qjump_mn.results import directory
+from qjump_mn.results import directory, outcome
 
 
 def judge(run: Path, *, pdf: bool = False, verbose: bool = False) -> int:
-    """Judge the run directory and print its summary, with ``verbose`` everything; return the exit
-    code. With ``pdf`` a browser prints the report. Raises :class:`LostError` where something killed it,
-    and what ended it as an error of its kind."""
+    """Judge the run directory and print its summary, with ``verbose`` everything; return the exit code of
+    the verdicts. With ``pdf`` a browser prints the report. Raises :class:`LostError` if the process died
+    before it had judged the run, and what ended it as an error of its kind."""
+    before = _written(run)
     words = ["--pdf"] * pdf + ["--verbose"] * verbose + ["--debug"] * ("--debug" in sys.argv)
     with judging(run, *words, stderr=subprocess.PIPE) as process:
         _, said = process.communicate()
@@ -37,7 +38,22 @@ def judge(run: Path, *, pdf: bool = False, verbose: bool = False) -> int:
         )
     if last:
         raise error_of(status)(last[1].strip())
+    # A library may end the process by itself: OpenBLAS does, with 1, if it gets no memory.
+    if _written(run) == before or outcome.read(run).exit_code != status:
+        raise LostError(
+            f"{run}: its analysis ended with exit status {status} and without a verdict, perhaps for want of "
+            f"memory: run  {command('report', run)}"
+        )
     return status
+
+
+def _written(run: Path) -> tuple[int, int] | None:
+    """What tells one writing of the verdicts from the next; None if there are none."""
+    try:
+        found = (run / outcome.NAME).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 @contextmanager

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from qjump_mn.judging import judging
+from qjump_mn.results import outcome
+from tests import synthetic
+
+TOO_LITTLE_BYTES = 120 << 20
+"""Enough for the command itself; in the analysis OpenBLAS, which NumPy loads, ends the process with 1."""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="sudo's part is root's")
@@ -27,3 +35,21 @@ def test_it_ends_with_what_waits_for_it(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), judging(tmp_path) as process:
         raise KeyboardInterrupt
     assert process.returncode == -signal.SIGKILL
+
+
+def test_an_analysis_that_dies_is_lost_and_no_verdict(tmp_path: Path) -> None:
+    """Not even if an earlier one left verdicts with the exit status that it died with."""
+    run = synthetic.make(tmp_path, only=["idle"])
+    outcome.write(run.path, synthetic.outcome([], exit_code=1))
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "qjump_mn.run", "report", str(run.path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (TOO_LITTLE_BYTES, TOO_LITTLE_BYTES)),
+    )
+    assert done.returncode == 5, done.stderr
+    assert done.stderr.endswith(
+        f"qjump-mn: {run.path}: its analysis ended with exit status 1 and without a verdict, perhaps for want "
+        f"of memory: run  qjump-mn report {run.path}\n"
+    )
