@@ -308,14 +308,22 @@ def interfaces(network: Network, node: str, devices: Sequence[str]) -> list[dict
     return found
 
 
-def create(out: Path, plan: Plan, *, clock: Clock = "virtual", now: datetime.datetime = NOW) -> RunDirectory:
-    """A run directory with its manifest and no trial yet."""
+def create(
+    out: Path,
+    plan: Plan,
+    *,
+    clock: Clock = "virtual",
+    now: datetime.datetime = NOW,
+    options: Sequence[str] = (),
+) -> RunDirectory:
+    """A run directory with its manifest and no trial yet; ``options`` are those of its command line that made
+    the plan, beside the preset."""
     return directory.create(
         out,
         plan,
         backend="host" if clock == "real" else "guest",
         clock=clock,
-        argv=("qjump-mn", "run", plan.experiment, "--preset", plan.preset),
+        argv=("qjump-mn", "run", plan.experiment, "--preset", plan.preset, *options),
         git=Git(commit="0123456789abcdef0123456789abcdef01234567", dirty=False),
         versions={
             "qjump-mn": "0.1.0",
@@ -345,7 +353,10 @@ def make(
 ) -> RunDirectory:
     """A complete run directory of Figure 3a."""
     plan = resolve.plan("fig3a", preset, settings or [], replicates=replicates, only=only)
-    run = create(out, plan, clock=clock)
+    options = [word for setting in settings or [] for word in ("-s", setting)]
+    options += ["--replicates", str(replicates)] if replicates else []
+    options += ["--arms", ",".join(only)] if only else []
+    run = create(out, plan, clock=clock, options=options)
     for trial in plan.trials():
         write_trial(run, trial)
         run.finish(trial.name, TrialRecord(status="done", exit_code=0, virtual_s=9.5, wall_s=6.25))

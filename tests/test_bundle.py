@@ -29,10 +29,11 @@ from qjump_mn.bundle import archive, assignment, checking, crate, writing
 from qjump_mn.bundle.archive import BundleError
 from qjump_mn.commands import options_of
 from qjump_mn.errors import LostError, UsageError, last_words, no_room
+from qjump_mn.model import identity
 from qjump_mn.programs import registry, users
 from qjump_mn.results import contents, manifest, outcome
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.manifest import TrialRecord
+from qjump_mn.results.manifest import Manifest, TrialRecord
 from qjump_mn.results.outcome import Outcome
 from tests import synthetic
 
@@ -98,7 +99,7 @@ def test_a_bundle_says_what_it_is(run: RunDirectory, tmp_path: Path) -> None:
     listed = {entry["@id"] for entry in told["./"]["hasPart"]}
     assert listed == {name for name in there if name not in ("ro-crate-metadata.json", "SHA256SUMS")}
     assert all(told[name]["@type"] == "File" for name in listed)
-    assert told["#run"]["name"] == "qjump-mn run fig3a --preset smoke"
+    assert told["#run"]["name"] == "qjump-mn run fig3a --preset smoke --arms idle,contended"
     citation = yaml.safe_load(there["CITATION.cff"])
     assert there["CITATION.cff"].startswith(b'cff-version: "1.2.0"\n')
     assert (citation["cff-version"], citation["type"]) == ("1.2.0", "dataset")
@@ -289,6 +290,61 @@ def test_another_plan_than_assigned_is_told(run: RunDirectory, tmp_path: Path) -
     code, text = checked(path, assigned)
     assert code == 1
     assert "plan: arms.idle.workloads.ping.payload_bytes is 56, assigned is 57\n" in text
+
+
+def with_predicate(told: Manifest, predicate: str) -> Manifest:
+    """A manifest whose claim on contention has another predicate, and the hash to fit."""
+    claims = told.plan.judged.claims
+    other = msgspec.structs.replace(claims["contended"], predicate=predicate)
+    judged = msgspec.structs.replace(told.plan.judged, claims={**claims, "contended": other})
+    plan = msgspec.structs.replace(told.plan, judged=judged)
+    return msgspec.structs.replace(told, plan=plan, judged_sha256=identity.sha256(judged))
+
+
+def test_a_predicate_that_always_holds_differs_from_the_experiment(run: RunDirectory, tmp_path: Path) -> None:
+    always = "contended.ping.p50_ms > 0"
+    manifest.write(run.path, with_predicate(run.manifest, always))
+    pipeline.analyse(run.path)
+    code, text = checked(writing.write(run.path, tmp_path / "one.zip"))
+    assert (
+        "plan: differs from this checkout's experiment fig3a: claims.contended.predicate is "
+        f'"{always}", there it is ' in text
+    )
+    assert (code, text.splitlines()[-1]) == (1, "not all is well: see above")
+
+
+def test_a_plan_is_compared_with_this_checkouts_experiment(judged: RunDirectory) -> None:
+    told = judged.manifest
+    where = "differs from this checkout's experiment fig3a"
+
+    def of_plan(**parts: object) -> list[str]:
+        plan = msgspec.structs.replace(told.plan, **parts)
+        return assignment.compared_here(msgspec.structs.replace(told, plan=plan))[1]
+
+    ran = told.plan.run
+    assert of_plan() == []
+    assert of_plan(run=msgspec.structs.replace(ran, duration_ns=1)) == [
+        f"{where}: duration_ns is 1, there it is {ran.duration_ns}"
+    ]
+    (fewer,) = of_plan(run=msgspec.structs.replace(ran, arms=ran.arms[:1]))
+    assert fewer.startswith(f"{where}: arms.contended is nothing, there it is ")
+    (other,) = of_plan(shown=msgspec.structs.replace(told.plan.shown, preset="no"))
+    no_plan = "which makes no plan of the run's command line: experiment 'fig3a' has no preset 'no': "
+    assert other.startswith(f"{where}, {no_plan}")
+    asked = msgspec.structs.replace(told, argv=(*told.argv, "-s", "workloads.ping.payload=58B"))
+    assert f"{where}: arms.idle.workloads.ping.payload_bytes is 56, there it is 58" in (
+        assignment.compared_here(asked)[1]
+    )
+
+
+def test_a_plan_of_an_experiment_that_is_not_here_is_not_compared(judged: RunDirectory) -> None:
+    told = judged.manifest
+    shown = msgspec.structs.replace(told.plan.shown, experiment="mine")
+    elsewhere = msgspec.structs.replace(told, plan=msgspec.structs.replace(told.plan, shown=shown))
+    assert assignment.compared_here(elsewhere) == (
+        "plan: not compared: this checkout has no experiment mine",
+        [],
+    )
 
 
 @pytest.mark.parametrize(

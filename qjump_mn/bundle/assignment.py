@@ -20,11 +20,11 @@ from typing import Any
 
 import msgspec
 
-from qjump_mn import session
+from qjump_mn import command_lines, session
 from qjump_mn.errors import UsageError, reason_of
 from qjump_mn.model import loading, resolve, tables
 from qjump_mn.model.converting import convert
-from qjump_mn.model.differences import between
+from qjump_mn.model.differences import Difference, between
 from qjump_mn.model.plan import Plan
 from qjump_mn.options import check_added
 from qjump_mn.results.manifest import Manifest
@@ -86,10 +86,32 @@ def differences(assigned: Assignment, manifest: Manifest, given: Mapping[str, An
         **numbers,
     )
     _check(assigned, expected)
+    return [f"{one.path} is {one.second}, assigned is {one.first}" for one in _otherwise(expected, manifest)]
+
+
+def compared_here(manifest: Manifest) -> tuple[str, list[str]]:
+    """Compare a run's plan with the one that its command line makes of this checkout's experiment of that
+    name. Returns what to say if nothing differs, and what differs, a line each."""
+    name = manifest.plan.experiment
+    if name not in loading.names("experiments"):
+        return f"plan: not compared: this checkout has no experiment {name}", []
+    where = f"differs from this checkout's experiment {name}"
+    try:
+        expected = command_lines.plan(name, manifest.plan.preset, manifest.argv)
+    except UsageError as error:
+        return "", [f"{where}, which makes no plan of the run's command line: {error}"]
+    differing = _otherwise(expected, manifest)
+    return (
+        f"plan: that of this checkout's experiment {name}",
+        [f"{where}: {one.path} is {one.second}, there it is {one.first}" for one in differing],
+    )
+
+
+def _otherwise(expected: Plan, manifest: Manifest) -> list[Difference]:
+    """What is run or judged otherwise than expected."""
     found = manifest.plan
-    if (found.hash, found.judged) == (expected.hash, expected.judged):
-        return []
-    return [f"{one.path} is {one.second}, assigned is {one.first}" for one in between(expected, found)]
+    same = (found.hash, found.judged) == (expected.hash, expected.judged)
+    return [] if same else between(expected, found)
 
 
 def _check(assigned: Assignment, plan: Plan) -> None:

@@ -63,6 +63,8 @@ def check(
         codes.append(_untouched(run, told, out))
         if asked is not None:
             codes.append(_as_assigned(asked, told, options_of(told.argv), out))
+        else:
+            codes.append(_as_here(told, out))
         judged = _judged_alike(run, told, out)
         codes.append(judged)
         if again and not any(record.status == "done" for record in told.trials.values()):
@@ -114,6 +116,11 @@ def _untouched(run: Path, told: Manifest, out: Console) -> int:
 
 def _as_assigned(asked: assignment.Assignment, told: Manifest, given: Mapping[str, Any], out: Console) -> int:
     return _said(out, "plan: as assigned", "plan", assignment.differences(asked, told, given))
+
+
+def _as_here(told: Manifest, out: Console) -> int:
+    good, problems = assignment.compared_here(told)
+    return _said(out, good, "plan", problems)
 
 
 def _said(out: Console, good: str, what: str, problems: Sequence[str]) -> int:
