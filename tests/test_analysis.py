@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from rich.console import Console
 
 import qjump_mn
 from qjump_mn.analysis import __main__ as command
-from qjump_mn.analysis import fidelity, measures, pipeline, terminal
+from qjump_mn.analysis import copies, fidelity, measures, pipeline, terminal
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Trial
 from qjump_mn.programs import statistics
@@ -29,7 +30,7 @@ from qjump_mn.report.figures import style
 from qjump_mn.results import contents, outcome, tables, wording
 from qjump_mn.results import manifest as manifests
 from qjump_mn.results.directory import RunDirectory
-from qjump_mn.results.manifest import TrialRecord
+from qjump_mn.results.manifest import Clock, TrialRecord
 from qjump_mn.results.outcome import ArmSummary, Check
 from tests import synthetic
 
@@ -486,6 +487,52 @@ def test_a_read_back_that_is_missing_or_damaged_fails(
     run.finish("qjump/1", TrialRecord(status="done", exit_code=0))
     check = checked(run)["as built"]
     assert check.status == "fail" and check.text.startswith(f"qjump/1: {sentence}"), check.text
+
+
+# Trials that are copies of others
+
+
+def copy_output(run: RunDirectory, source: str, target: str) -> None:
+    """Give one trial the raw output of another, and hash it anew."""
+    shutil.rmtree(run.raw(target))
+    shutil.copytree(run.raw(source), run.raw(target))
+    run.finish(target, run.manifest.trials[target])
+
+
+@pytest.mark.usefixtures("no_pdf")
+def test_a_seed_with_the_output_of_another_is_a_copy(tmp_path: Path) -> None:
+    run = synthetic.make(tmp_path, replicates=2, only=["idle", "contended"])
+    assert checked(run)["files"].status == "pass"
+    copy_output(run, "contended/1", "contended/2")
+    analysed = pipeline.analyse(run.path)
+    (check,) = (check for check in analysed.outcome.checks if check.status == "fail")
+    sentence = "contended/2 has the output of contended/1, byte for byte: it is a copy"
+    assert (check.name, check.text, analysed.outcome.exit_code) == ("files", sentence, 4)
+
+
+@pytest.mark.parametrize(("clock", "status"), [("virtual", "pass"), ("real", "fail")])
+def test_arms_of_one_seed_may_be_alike_on_the_virtual_clock_only(
+    tmp_path: Path, clock: Clock, status: str
+) -> None:
+    """There an arm whose difference has no effect leaves the same."""
+    run = synthetic.make(tmp_path, only=["contended", "qjump"], clock=clock)
+    copy_output(run, "contended/1", "qjump/1")
+    assert checked(run)["files"].status == status
+
+
+@pytest.mark.parametrize(("experiment", "preset", "count"), [("fig9", "smoke", 1), ("fig3a", "10g", 0)])
+def test_seeds_may_be_alike_in_the_simulator_where_nothing_is_drawn(
+    tmp_path: Path, experiment: str, preset: str, count: int
+) -> None:
+    plan = resolve.plan(experiment, preset, [], replicates=2, backend="simulator")
+    trials = [trial for trial in plan.trials() if trial.arm.name == plan.arms_run[0].name]
+    manifest = msgspec.structs.replace(
+        synthetic.create(tmp_path, plan).manifest,
+        backend="simulator",
+        files={f"trials/{trial.name}/raw/flows.csv": "0" * 64 for trial in trials},
+    )
+    data = [tables.TrialTables(trial, FACTS, {}, None) for trial in trials]
+    assert len(data) == 2 and len(copies.sentences(manifest, data)) == count
 
 
 # Runs that are not complete

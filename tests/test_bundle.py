@@ -332,8 +332,9 @@ def test_a_plan_is_compared_with_this_checkouts_experiment(judged: RunDirectory)
     no_plan = "which makes no plan of the run's command line: experiment 'fig3a' has no preset 'no': "
     assert other.startswith(f"{where}, {no_plan}")
     asked = msgspec.structs.replace(told, argv=(*told.argv, "-s", "workloads.ping.payload=58B"))
-    assert f"{where}: arms.idle.workloads.ping.payload_bytes is 56, there it is 58" in (
-        assignment.compared_here(asked)[1]
+    assert (
+        f"{where}: arms.idle.workloads.ping.payload_bytes is 56, there it is 58"
+        in (assignment.compared_here(asked)[1])
     )
 
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from qjump_mn import guarantee
-from qjump_mn.analysis import agreement, bookkeeping
+from qjump_mn.analysis import agreement, bookkeeping, copies
 from qjump_mn.errors import LostError
 from qjump_mn.links import registry as links
 from qjump_mn.model import identity
@@ -33,7 +33,11 @@ def checks(
     run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables], missing: Mapping[str, str]
 ) -> tuple[Check, ...]:
     """Every check of a run; ``data`` are its trials with tables, ``missing`` the others with the reason."""
-    return (_complete(manifest.plan, missing), _untouched(run, manifest), *of_trials(run, manifest, data))
+    return (
+        _complete(manifest.plan, missing),
+        _untouched(run, manifest, data),
+        *of_trials(run, manifest, data),
+    )
 
 
 def of_trials(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) -> tuple[Check, ...]:
@@ -70,8 +74,8 @@ def _complete(plan: Plan, missing: Mapping[str, str]) -> Check:
     )
 
 
-def _untouched(run: RunDirectory, manifest: Manifest) -> Check:
-    problems = contents.discrepancies(run.path, manifest)
+def _untouched(run: RunDirectory, manifest: Manifest, data: Sequence[TrialTables]) -> Check:
+    problems = [*contents.discrepancies(run.path, manifest), *copies.sentences(manifest, data)]
     if identity.sha256(manifest.plan.judged) != manifest.judged_sha256:
         problems.insert(0, "the claims in the manifest are not those of the run")
     if manifest.plan.hash != manifest.plan_sha256:

@@ -24,16 +24,13 @@ class PerturbedRun(NamedTuple):
     says: bool
 
 
-Files = Mapping[str, Mapping[str, str]]
-"""SHA-256 of each file of each trial."""
-
-
-def reached(plan: Plan, files: Files, number: int) -> bool:
+def reached(plan: Plan, files: contents.Files, number: int) -> bool:
     """Whether what was varied in a perturbed run changed any result: a scheme of the simulator may have a
     buffer of its own, and not the link's."""
     before = {trial.arm.name: trial.name for trial in _before(plan, number)}
     return not before or any(
-        _raw(files, trial.name) != _raw(files, before[trial.arm.name]) for trial in plan.perturbed(number)
+        contents.output(files, trial.name) != contents.output(files, before[trial.arm.name])
+        for trial in plan.perturbed(number)
     )
 
 
@@ -45,16 +42,6 @@ def _before(plan: Plan, number: int) -> tuple[Trial, ...]:
     if run.seed in plan.seeds:
         return tuple(trial for trial in plan.unperturbed.trials() if trial.seed == run.seed)
     return plan.perturbed(1 + [one.seed for one in plan.perturbations].index(run.seed))
-
-
-def _raw(files: Files, name: str) -> set[tuple[str, str]]:
-    """The raw output of a trial: names with SHA-256."""
-    folder = f"{contents.TRIALS}/{name}/{contents.RAW}/"
-    return {
-        (path.removeprefix(folder), sha)
-        for path, sha in files.get(name, {}).items()
-        if path.startswith(folder)
-    }
 
 
 def told(plan: Plan, rows: tuple[VerdictRow, ...], runs: Sequence[PerturbedRun]) -> tuple[VerdictRow, ...]:

@@ -17,6 +17,9 @@ from qjump_mn.results.manifest import Manifest, digest, sha256_of
 TRIALS, RAW, DATA, MARK = "trials", "raw", "data", "DONE"
 TIMELINES = "timeline"
 
+Files = Mapping[str, Mapping[str, str]]
+"""SHA-256 of each file of each trial."""
+
 
 class Results(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Digests of the raw output on disk: of all done trials together, and of each by its name; without those
@@ -62,6 +65,16 @@ def by_trial(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
         # trials/<arm>/<seed>/<what the trial left>
         trials.setdefault("/".join(path.split("/")[1:3]), {})[path] = sha
     return trials
+
+
+def output(files: Files, name: str) -> set[tuple[str, str]]:
+    """The raw output of a trial: names with SHA-256."""
+    folder = f"{TRIALS}/{name}/{RAW}/"
+    return {
+        (path.removeprefix(folder), sha)
+        for path, sha in files.get(name, {}).items()
+        if path.startswith(folder)
+    }
 
 
 def discrepancies(root: Path, manifest: Manifest) -> list[str]:
