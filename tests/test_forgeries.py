@@ -6,7 +6,7 @@ import json
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,8 @@ from qjump_mn.analysis import pipeline
 from qjump_mn.bundle import assignment
 from qjump_mn.errors import last_words
 from qjump_mn.model import identity, resolve
+from qjump_mn.report import document, drawing
+from qjump_mn.report.timelines import page
 from qjump_mn.results import contents, manifest, outcome
 from qjump_mn.results.directory import RunDirectory
 from tests import nights, synthetic
@@ -32,7 +34,7 @@ AT_NIGHT = 1000
 class Judgement(NamedTuple):
     """What is said of a run: its verdicts by claim, and whether anything is said to be wrong."""
 
-    verdicts: dict[str, str]
+    verdicts: Mapping[str, str]
     is_well: bool
 
 
@@ -54,9 +56,9 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def verdicts_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures and reports judge nothing."""
-    monkeypatch.setattr(pipeline.drawing, "draw", lambda *arguments: ())
-    monkeypatch.setattr(pipeline.timelines, "write", lambda *arguments: None)
-    monkeypatch.setattr(pipeline.document, "write", lambda *arguments: None)
+    monkeypatch.setattr(drawing, "draw", lambda *arguments: ())
+    monkeypatch.setattr(page, "write", lambda *arguments: None)
+    monkeypatch.setattr(document, "write", lambda *arguments: None)
 
 
 def judged(path: Path) -> Judgement:
@@ -163,7 +165,39 @@ def swap_folders(root: Path, data: st.DataObject) -> None:
     shutil.move(root / "moved", other)
 
 
-FORGERIES: list[Callable[[Path, st.DataObject], None]] = [edit, edit, remove, duplicate, swap, swap_folders]
+def edit_claim(root: Path, data: st.DataObject) -> None:
+    """Another predicate for a claim that can be checked with these arms."""
+    path = root / manifest.NAME
+    document = json.loads(path.read_text())
+    claims = document["plan"]["judged"]["claims"]
+    names = [name for name, row in judged(root).verdicts.items() if row != "NOT RUN"]
+    claim = claims[data.draw(st.sampled_from(names), "claim")]
+    old = claim["predicate"]
+    claim["predicate"] = data.draw(
+        st.sampled_from(["1 < 2", "2 < 1", old.translate(str.maketrans("<>", "><")), f"{old} and 2 < 1"])
+    )
+    path.write_text(json.dumps(document))
+
+
+def edit_run(root: Path, data: st.DataObject) -> None:
+    """Another duration or other arms."""
+    path = root / manifest.NAME
+    document = json.loads(path.read_text())
+    part = document["plan"]["run"]
+    key = data.draw(st.sampled_from(["warmup_ns", "duration_ns", "seeds", "arms"]), "key")
+    part[key] = data.draw(others(part[key]), "new value")
+    path.write_text(json.dumps(document))
+
+
+FORGERIES: list[Callable[[Path, st.DataObject], None]] = [
+    edit,
+    edit_claim,
+    edit_run,
+    remove,
+    duplicate,
+    swap,
+    swap_folders,
+]
 
 
 def mend(root: Path) -> None:
