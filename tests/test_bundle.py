@@ -496,6 +496,50 @@ def test_a_bundle_that_was_packed_anew_is_told(
     assert raised.value.exit_code == (2 if "SHA256SUMS" in told else 1)
 
 
+LITTER = ("__MACOSX/._manifest.json", ".DS_Store", "trials/.DS_Store", "Thumbs.db", "fig/desktop.ini")
+
+
+@pytest.mark.parametrize("packing", archive.PACKINGS)
+@pytest.mark.parametrize("top", ["", "fig3a-run (1)/", "Übung 3/"])
+def test_repacked_bundle_is_the_same_bundle(bundle: Path, tmp_path: Path, top: str, packing: int) -> None:
+    original = unpacked(bundle, tmp_path / "original")
+    folders = ("", "trials/", "trials/idle/", "empty/") if top else ("trials/", "trials/idle/1/")
+    with zipfile.ZipFile(tmp_path / "again.zip", "w", packing) as made:
+        for folder in folders:
+            made.mkdir(f"{top}{folder}")
+        for name in sorted(original, reverse=True):
+            made.writestr(f"{top}{name}", original[name])
+        for name in LITTER:
+            made.writestr(name if name.startswith("__") else f"{top}{name}", b"litter")
+    assert unpacked(tmp_path / "again.zip", tmp_path / "again") == original
+
+
+@pytest.mark.skipif(shutil.which("zip") is None, reason="zip is not installed")
+def test_bundle_packed_again_by_zip_is_read(bundle: Path, tmp_path: Path) -> None:
+    original = unpacked(bundle, tmp_path / "original")
+    subprocess.run(["zip", "-q", "-r", "again.zip", "original"], cwd=tmp_path, check=True)
+    assert unpacked(tmp_path / "again.zip", tmp_path / "again") == original
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../.DS_Store", "/Thumbs.db", "__MACOSX/../../out", "..\\.DS_Store", "top/../", "/", "a\n/.DS_Store"],
+)
+def test_litter_that_leads_out_is_refused(tmp_path: Path, name: str) -> None:
+    path = evil(tmp_path / "evil.zip", (name, b""))
+    with pytest.raises(BundleError, match="is no name of a bundle's file"):
+        unpacked(path, tmp_path / "there")
+
+
+@pytest.mark.parametrize("top", ["..", ".", "", "a/.."])
+def test_top_folder_that_leads_out_is_refused(tmp_path: Path, top: str) -> None:
+    with zipfile.ZipFile(tmp_path / "evil.zip", "w") as made:
+        for name in ("trials/a", archive.SUMS):
+            made.writestr(f"{top}/{name}", b"x")
+    with pytest.raises(BundleError, match="is no name of a bundle's file"):
+        unpacked(tmp_path / "evil.zip", tmp_path / "there")
+
+
 def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
     for name, content in {"empty": b"", "text": b"hello", "half": b"PK\x03\x04" + bytes(40)}.items():
         (tmp_path / name).write_bytes(content)
@@ -503,8 +547,11 @@ def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
             unpacked(tmp_path / name, tmp_path / f"{name}.there")
     with pytest.raises(BundleError, match="there is no bundle"):
         archive.opened(tmp_path / "none", tmp_path)
-    with pytest.raises(BundleError, match="cannot be read: is a directory"):
+    with pytest.raises(BundleError, match="cannot be read: it is not a file"):
         archive.opened(tmp_path, tmp_path)
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(BundleError, match="cannot be read: it is not a file"):
+        archive.opened(tmp_path / "fifo", tmp_path)
 
 
 def mutated(content: bytes, chance: random.Random) -> bytes:

@@ -1,7 +1,8 @@
 """A bundle as a zip file: written alike each time, and read as what it is, a stranger's file.
 
 Whatever an archive may say, nothing is made outside of the folder that it is opened into, no more is made
-than a bundle may have, and of kinds of files there is one.
+than a bundle may have, and of kinds of files there is one. An archive that was unpacked and packed again is
+the same bundle if its files and their bytes are the same.
 """
 
 from __future__ import annotations
@@ -45,6 +46,12 @@ MOST_FILES = 100_000
 MOST_NAME = 300
 """Letters of a path."""
 
+PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+
+_LITTER = re.compile(r"(.*/)?(__MACOSX/.*|\.DS_Store|\._[^/]*|Thumbs\.db|desktop\.ini)", re.IGNORECASE)
+"""What file managers add to a folder or to an archive."""
+_SAFE = re.compile(r"(?:(?!\.\.?(?:/|$))[^/\\\0-\x1f\x7f]+/)*(?!\.\.?/?$)[^/\\\0-\x1f\x7f]+/?")
+"""A relative path without ``.`` and ``..``."""
 _PART = re.compile(r"[A-Za-z0-9_=+@%,~-][A-Za-z0-9_.=+@%,~ -]*")
 _BLOCK_BYTES = 1 << 20
 _FIRST = (1980, 1, 1, 0, 0, 0)
@@ -97,15 +104,15 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def opened(path: Path, folder: Path) -> None:
-    """Unpack the bundle ``path`` into the empty ``folder``. Raises :class:`BundleError` for a file that is no
-    bundle as :func:`write` makes it, and :class:`MachineError` where the disk of ``folder`` is full; what was
+    """Unpack the bundle ``path`` into the empty ``folder``. Raises :class:`BundleError` for a file that does
+    not hold the files of a bundle, and :class:`MachineError` where the disk of ``folder`` is full; what was
     unpacked until then is the caller's to remove."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise BundleError(f"{path} cannot be read: it is not a file")
         with zipfile.ZipFile(path) as archive:
-            entries = archive.infolist()
-            _check(path, entries)
-            for entry in entries:
-                _unpack(path, archive, entry, folder)
+            for name, entry in _checked(path, archive.infolist()).items():
+                _unpack(path, archive, entry, folder / name)
     except FileNotFoundError:
         raise BundleError(f"there is no bundle {path}") from None
     except BundleError:
@@ -128,34 +135,63 @@ def _damaged(path: Path, error: Exception) -> BundleError:
     return BundleError(f"{path} is no bundle, or a damaged one: {str(error) or type(error).__name__}")
 
 
-def _check(path: Path, entries: list[zipfile.ZipInfo]) -> None:
-    """Raise :class:`BundleError` for what no bundle has, before anything is unpacked."""
+def _checked(path: Path, entries: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """The bundle's files, by their names in it. Raises :class:`BundleError` for what no bundle has, before
+    anything is unpacked."""
     if len(entries) > MOST_FILES:
         raise BundleError(f"{path} has {len(entries)} files, a bundle has {MOST_FILES} at most")
     if (size := sum(entry.file_size for entry in entries)) > MOST_BYTES:
         raise BundleError(f"{path} would unpack to {size >> 20} MiB, {MOST_BYTES >> 20} are the most")
+    entries = [entry for entry in entries if not _is_left_out(entry)]
+    top = _top([entry.orig_filename for entry in entries])
+    files: dict[str, zipfile.ZipInfo] = {}
     seen: set[str] = set()
     parents: set[str] = set()
     for entry in entries:
-        name = entry.orig_filename
+        name = entry.orig_filename.removeprefix(top)
         _check_name(path, name)
-        if entry.file_size > MOST_READ_BYTES and not name.startswith(f"{contents.TRIALS}/"):
-            most = f"{MOST_READ_BYTES >> 20} are the most"
-            raise BundleError(f"{path}: {name!r} would have {entry.file_size >> 20} MiB, {most}")
-        kind = stat.S_IFMT(entry.external_attr >> 16)
-        if kind not in (0, stat.S_IFREG):
-            raise BundleError(f"{path}: {name!r} is no plain file")
-        if entry.flag_bits & 1:
-            raise BundleError(f"{path}: {name!r} is encrypted")
-        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise BundleError(f"{path}: {name!r} is packed in a way that no bundle has")
+        _check_entry(path, name, entry)
         same = name.lower()  # on some disks the same file
         if same in seen:
             raise BundleError(f"{path} has {name!r} twice")
         seen.add(same)
         parents.update(str(parent).lower() for parent in PurePosixPath(name).parents)
+        files[name] = entry
     if both := seen & parents:
         raise BundleError(f"{path}: {min(both)!r} is a file and a folder")
+    return files
+
+
+def _is_left_out(entry: zipfile.ZipInfo) -> bool:
+    """Whether it is the entry of a folder, or what a file manager has added."""
+    name, kind = entry.orig_filename, stat.S_IFMT(entry.external_attr >> 16)
+    if len(name) > MOST_NAME or not _SAFE.fullmatch(name):
+        return False
+    if name.endswith("/"):
+        return kind in (0, stat.S_IFDIR) and not entry.file_size
+    return kind in (0, stat.S_IFREG) and _LITTER.fullmatch(name) is not None
+
+
+def _top(names: list[str]) -> str:
+    """The one folder that was packed with everything in it, as "name/"; "" if there is none."""
+    top = next((name for name in names if name.endswith(f"/{SUMS}") and name.count("/") == 1), SUMS)
+    top = top.removesuffix(SUMS)
+    is_top = _SAFE.fullmatch(top) and all(name.startswith(top) for name in names)
+    return top if is_top else ""
+
+
+def _check_entry(path: Path, name: str, entry: zipfile.ZipInfo) -> None:
+    if entry.file_size > MOST_READ_BYTES and not name.startswith(f"{contents.TRIALS}/"):
+        most = f"{MOST_READ_BYTES >> 20} are the most"
+        raise BundleError(f"{path}: {name!r} would have {entry.file_size >> 20} MiB, {most}")
+    if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
+        raise BundleError(f"{path}: {name!r} is no plain file")
+    if entry.flag_bits & 1:
+        raise BundleError(f"{path}: {name!r} is encrypted")
+    if entry.compress_type not in PACKINGS:
+        raise BundleError(
+            f"{path}: {name!r} is packed in a way that is not read here: pack it as an ordinary zip file"
+        )
 
 
 def _check_name(path: Path, name: str) -> None:
@@ -167,9 +203,9 @@ def _check_name(path: Path, name: str) -> None:
         raise BundleError(f"{path}: {shown!r} is no name of a bundle's file")
 
 
-def _unpack(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path) -> None:
+def _unpack(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path) -> None:
     """One file, not a byte longer than it says."""
-    target, left = folder / entry.orig_filename, entry.file_size
+    left = entry.file_size
     target.parent.mkdir(parents=True, exist_ok=True)
     with archive.open(entry) as source, target.open("xb") as file:
         while data := source.read(_BLOCK_BYTES):
