@@ -118,6 +118,25 @@ TheseArms = Annotated[
 Sample = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="repeat N trials, drawn at random", show_default=False)
 ]
+Rerun = Annotated[
+    bool | None,
+    typer.Option(
+        "--rerun/--no-rerun",
+        help="also repeat its trials here: the only proof; without either, one trial that takes seconds, "
+        "if the machine is built",
+        show_default=False,
+    ),
+]
+FindingsTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--table",
+        metavar="FILE",
+        help="also write the findings into this .csv or .json; results.json of one bundle has Gradescope's "
+        "format",
+        show_default=False,
+    ),
+]
 Kernel = Annotated[
     str,
     typer.Option(

@@ -259,9 +259,17 @@ def carry_out(
         return exit_code
 
 
-def run_trials(backend: Backend, run_directory: RunDirectory, trials: Sequence[Trial], out: Console) -> None:
-    """Run the trials, and say of each what it does and how it ends. Raises :class:`UsageError` where others
-    of the run were done with another image."""
+def run_trials(
+    backend: Backend,
+    run_directory: RunDirectory,
+    trials: Sequence[Trial],
+    out: Console,
+    *,
+    medians: bool = True,
+) -> None:
+    """Run the trials, and say of each what it does and how it ends; without ``medians``, which may be a
+    stranger's to compute, not what it measured. Raises :class:`UsageError` where others of the run were done
+    with another image."""
     # It imports pyarrow, which a plan alone does not need.
     from qjump_mn.analysis.measures import first_median
 
@@ -273,8 +281,9 @@ def run_trials(backend: Backend, run_directory: RunDirectory, trials: Sequence[T
                 run_directory.log("progress", name=trial.name, line=stage)
 
         def ended(trial: Trial, how: Ended) -> None:
+            has_median = medians and not how.exit_code
             board.ended(
-                trial, how, "" if how.exit_code else first_median(run_directory, trial, wording.unit(plan))
+                trial, how, first_median(run_directory, trial, wording.unit(plan)) if has_median else ""
             )
 
         machine = prepare(backend, plan, board.tell)

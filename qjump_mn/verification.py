@@ -57,7 +57,7 @@ def verify(path: Path, out: Console, *, arms: Sequence[str] = (), sample: int = 
             out.print(f"{file} is not what it was when the run began: see {kept}", markup=False)
     with scratch.folder() as folder, backend:
         again = _empty(Path(folder), manifest)
-        session.run_trials(backend, again, trials, out)
+        session.run_trials(backend, again, trials, out, medians=False)
         return _compared(run, again, trials, out)
 
 

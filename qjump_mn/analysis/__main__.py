@@ -4,7 +4,6 @@ code."""
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 
 from qjump_mn import environment
@@ -39,18 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="FOLDER",
         help="make the run the reference of its experiment and preset, in this folder",
     )
-    parser.add_argument(
-        "--limits",
-        type=int,
-        nargs=2,
-        metavar=("BYTES", "SECONDS"),
-        help="take so much memory and processor time at most",
-    )
     options = parser.parse_args(arguments)
     accept_everything()
-    if options.limits:
-        for kind, limit in zip((resource.RLIMIT_AS, resource.RLIMIT_CPU), options.limits, strict=True):
-            resource.setrlimit(kind, (limit, limit))
     try:
         if options.pdf:
             pdf.browser()  # if there is none, that is said at once

@@ -59,12 +59,12 @@ def read(path: Path) -> Assignment:
     return convert(raw, Assignment, f"assignment {path}", path)
 
 
-def differences(assigned: Assignment, manifest: Manifest, given: Mapping[str, Any]) -> list[str]:
-    """What a run's plan has otherwise than the assignment asks for, a line each; none where it is the same.
-    ``given`` are the options of the run's command line, by name.
+def plan(assigned: Assignment, given: Mapping[str, Any] | None = None) -> Plan:
+    """The plan that is asked for; what is free is as ``given``, the options of a run's command line by name.
 
-    Raises :class:`UsageError` for an assignment that makes no plan.
+    Raises :class:`UsageError` where it makes no plan.
     """
+    given = given or {}
     chosen = [one for one in given.get("settings") or () if _key(one) in assigned.free]
     numbers = {
         name: given[name] if name in assigned.free and name in given else getattr(assigned, name)
@@ -86,6 +86,20 @@ def differences(assigned: Assignment, manifest: Manifest, given: Mapping[str, An
         **numbers,
     )
     _check(assigned, expected)
+    return expected
+
+
+def differences(assigned: Assignment, manifest: Manifest, given: Mapping[str, Any]) -> list[str]:
+    """What a run's plan has otherwise than the assignment asks for, a line each; none where it is the same.
+    ``given`` are the options of the run's command line, by name.
+
+    Raises :class:`UsageError` for an assignment that makes no plan.
+    """
+    try:
+        expected = plan(assigned, given)
+    except UsageError as error:
+        plan(assigned)  # otherwise it is the assignment that is wrong
+        return [f"what its command line has for the free settings makes no plan: {error}"]
     return [f"{one.path} is {one.second}, assigned is {one.first}" for one in _otherwise(expected, manifest)]
 
 
@@ -94,7 +108,7 @@ def compared_here(manifest: Manifest) -> tuple[str, list[str]]:
     name. Returns what to say if nothing differs, and what differs, a line each."""
     name = manifest.plan.experiment
     if name not in loading.names("experiments"):
-        return f"plan: not compared: this checkout has no experiment {name}", []
+        return f"not compared: this checkout has no experiment {name}", []
     where = f"differs from this checkout's experiment {name}"
     try:
         expected = command_lines.plan(name, manifest.plan.preset, manifest.argv)
@@ -102,7 +116,7 @@ def compared_here(manifest: Manifest) -> tuple[str, list[str]]:
         return "", [f"{where}, which makes no plan of the run's command line: {error}"]
     differing = _otherwise(expected, manifest)
     return (
-        f"plan: that of this checkout's experiment {name}",
+        f"that of this checkout's experiment {name}",
         [f"{where}: {one.path} is {one.second}, there it is {one.first}" for one in differing],
     )
 
@@ -114,11 +128,11 @@ def _otherwise(expected: Plan, manifest: Manifest) -> list[Difference]:
     return [] if same else between(expected, found)
 
 
-def _check(assigned: Assignment, plan: Plan) -> None:
+def _check(assigned: Assignment, made: Plan) -> None:
     """Raise :class:`UsageError` for what ``run`` would refuse: then nobody can have run it."""
     check_added(assigned.schemes, assigned.arms)
-    session.check_plan(plan)
-    session.backend_name(plan, assigned.backend)
+    session.check_plan(made)
+    session.backend_name(made, assigned.backend)
 
 
 def _key(setting: str) -> str:

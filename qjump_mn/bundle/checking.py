@@ -1,104 +1,111 @@
-"""``check``: what can be said of a bundle that somebody hands in.
+"""``check``: start the judge of a bundle, print what it finds, and run trials again.
 
-It is a stranger's file. Nothing in it is executed but in a guest, and only if it is run again; what reads the
-programs' output has limits, and what is printed has no control characters.
+This process parses nothing of the bundle before its judge, which has limits, has done so.
 """
 
 from __future__ import annotations
 
-import itertools
-import re
-import shlex
+import io
+import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from qjump_mn import provenance, scratch, verification
-from qjump_mn.bundle import archive, assignment
-from qjump_mn.errors import BEGINS, InvalidRunError, LostError, MachineError, UsageError
-from qjump_mn.judging import judging
-from qjump_mn.results import contents, directory, manifest, outcome, wording
-from qjump_mn.results.manifest import Manifest
-from qjump_mn.results.outcome import Outcome
+from qjump_mn import cache_read_only, costs, scratch, session, verification
+from qjump_mn.bundle.judge import Findings, Part
+from qjump_mn.errors import InvalidRunError, LostError, QJumpError
+from qjump_mn.leash import of_ours
+from qjump_mn.results import directory
+from qjump_mn.results.directory import RunDirectory
+from qjump_mn.toolbox import machines
 
-MOST_SHOWN = 20
 MEMORY_BYTES = 4 << 30
-WITH_FOLDER = ("<title>", "qjump-mn report ")
-"""Lines of a report that begin so have the name of the run's folder, which a bundle has not."""
-TIME_S = 900
-"""What judging a run may take: 15 s and 1 GiB for the largest of ours."""
+TIME_S = 300
+"""What judging may take of memory, and of a processor: 1 GiB and 15 s for the largest run of ours."""
+WAIT_FACTOR = 4
+"""On a busy machine a second of a processor takes so many at most."""
+SHORT_S = 20.0
+"""A trial that is expected to take less is run again unless the user says otherwise."""
+
+NOT_PROVED = "nothing found; not proved: use --rerun"
 
 
-def check(
-    path: Path,
-    out: Console,
-    *,
-    options_of: Callable[[Sequence[str]], Mapping[str, Any]],
-    assigned: Path | None = None,
-    again: bool = False,
-    arms: Sequence[str] = (),
-    sample: int = 0,
-) -> int:
-    """Say whether the bundle ``path`` is as it was made, of the plan that was ``assigned``, and says what
-    its raw files say. ``options_of`` reads a run's command line; ``again`` runs its trials here, as
-    :func:`verification.verify` does with ``arms`` and ``sample``.
+class Rerun(NamedTuple):
+    """What to run again: ``wanted`` is None for one trial of the shortest arm, if it is a matter of seconds
+    and all that it needs is built; ``arms`` and ``sample`` are those of :func:`verification.verify`."""
 
-    Returns 0 where all is well and no trial is missing, 4 for a run that cannot be believed, 5 where a trial
-    was lost that was run again, and 1 for anything else. Raises :class:`archive.ChangedError` for a bundle
-    that was edited, other :class:`UsageError` for what is no bundle and for an assignment that makes no plan,
-    and :class:`MachineError` where the disk is full.
+    wanted: bool | None = None
+    arms: Sequence[str] = ()
+    sample: int = 0
+
+
+NO_RERUN = Rerun(wanted=False)
+
+
+class Checked(NamedTuple):
+    """A bundle that was checked: ``code`` is that of :func:`check`, ``error`` why it could not be judged."""
+
+    path: Path
+    code: int
+    parts: tuple[Part, ...] = ()
+    error: QJumpError | None = None
+    is_proved: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """In a few words."""
+        if self.error:
+            kinds = {1: "changed", 2: "not a bundle", 3: "not checked", 4: "not believable"}
+            return kinds.get(self.code, "lost")
+        kinds = {0: "all is well" if self.is_proved else "nothing found", 1: "faults", 4: "not believable"}
+        return kinds.get(self.code, "lost")
+
+    @property
+    def problem(self) -> str:
+        """The first; "" where there is none."""
+        if self.error:
+            return str(self.error).replace(str(self.path), self.path.name).removeprefix(f"{self.path.name}: ")
+        return next((f"{part.name}: {one}" for part in self.parts for one in part.problems), "")
+
+
+class RefusedError(QJumpError):
+    """A bundle's judge has ended with this sentence and exit code."""
+
+    def __init__(self, sentence: str, exit_code: int) -> None:
+        super().__init__(sentence)
+        self.exit_code = exit_code
+
+
+def check(path: Path, out: Console, *, assigned: Path | None = None, rerun: Rerun = NO_RERUN) -> Checked:
+    """Print whether the bundle ``path`` is as it was made, of the plan that was ``assigned``, and says what
+    its raw files say; and whether trials that are run again leave the same files.
+
+    The code is 0 where all is well and no trial is missing, 4 for a run that cannot be believed, or not be
+    judged within the limits, 5 where a trial was lost that was run again, or the judge, 1 for a bundle that
+    was edited and for anything else that is not well, 2 for what is not a bundle and for an assignment that
+    makes no plan, and 3 where the disk is full.
     """
-    asked = assignment.read(assigned) if assigned else None
     with scratch.folder() as folder:
         run = Path(folder, "run")
         run.mkdir()
-        archive.opened(path, run)
-        directory.hand_over(Path(folder))
-        told, codes = _manifest(path, run), []
-        out.print(_about(told), markup=False)
-        codes.append(_untouched(run, told, out))
-        if asked is not None:
-            codes.append(_as_assigned(asked, told, options_of(told.argv), out))
-        else:
-            codes.append(_as_here(told, out))
-        judged = _judged_alike(run, told, out)
-        codes.append(judged)
-        if again and not any(record.status == "done" for record in told.trials.values()):
-            out.print("no trial is done: nothing can be run again", markup=False)
-        elif again and judged == InvalidRunError.exit_code and not (arms or sample):
-            out.print(
-                "not run again: the run is invalid; add --arms or --sample to run some of its trials all the "
-                "same",
-                markup=False,
-            )
-        elif again:
-            codes.append(verification.verify(run, out, arms=arms, sample=sample))
-    code = max(codes)
-    good = "all is well" if again else "nothing found; not proved: use --rerun"
+        try:
+            findings = _findings(path, run, assigned)
+            for line in (findings.about, *(line for part in findings.parts for line in part.lines())):
+                out.print(Text(plain(line)))
+            again = _again(run, findings, rerun, out)
+        except QJumpError as error:
+            return Checked(path, error.exit_code, error=error)
+    parts, code = findings.parts, findings.code
+    if again is not None:
+        parts, code = (*parts, _repeated(again)), max(code, again)
+    good = NOT_PROVED if again is None else "all is well"
     out.print("not all is well: see above" if code else good, markup=False)
-    return code
-
-
-def _manifest(path: Path, run: Path) -> Manifest:
-    """That of the bundle ``path``, which was opened into ``run``; nobody knows that folder."""
-    try:
-        return manifest.read(run)
-    except UsageError as error:
-        raise UsageError(str(error).replace(str(run), str(path))) from None
-
-
-def _about(told: Manifest) -> str:
-    version = told.versions.get("qjump-mn", "unknown")
-    text = (
-        f"{told.plan.experiment}, preset {told.plan.preset}, {wording.seeds(told.plan.seeds)}; "
-        f"run on {told.started_utc} by qjump-mn {version} on machine "
-        f"{told.machine.get('image', 'none')[:12]}, backend {told.backend}: {shlex.join(told.argv)}"
-    )
-    return plain(text)
+    return Checked(path, code, parts, is_proved=again == 0)
 
 
 def plain(text: str) -> str:
@@ -106,105 +113,87 @@ def plain(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def _untouched(run: Path, told: Manifest, out: Console) -> int:
-    problems = [*contents.discrepancies(run, told), *contents.unmarked(run, told)]
-    if told.plan.hash != told.plan_sha256:
-        problems.insert(0, "the plan is not the one that was run")
-    count = len(told.files)
-    return _said(out, f"files: all {count} are those of the manifest", "files", problems)
-
-
-def _as_assigned(asked: assignment.Assignment, told: Manifest, given: Mapping[str, Any], out: Console) -> int:
-    return _said(out, "plan: as assigned", "plan", assignment.differences(asked, told, given))
-
-
-def _as_here(told: Manifest, out: Console) -> int:
-    good, problems = assignment.compared_here(told)
-    return _said(out, good, "plan", problems)
-
-
-def _said(out: Console, good: str, what: str, problems: Sequence[str]) -> int:
-    """Print what is good, or the problems; the exit code."""
-    if not problems:
-        out.print(good, markup=False)
-        return 0
-    for problem in problems[:MOST_SHOWN]:
-        out.print(plain(f"{what}: {problem}"), markup=False)
-    if len(problems) > MOST_SHOWN:
-        out.print(f"{what}: and {len(problems) - MOST_SHOWN} more", markup=False)
-    return 1
-
-
-def _written(run: Path) -> dict[str, list[str]]:
-    """The lines of what was written from the raw files for readers, pictures apart."""
-    found = {}
-    for name in ("report.md", "report.html", *(f"fig/{file.name}" for file in (run / "fig").glob("*.csv"))):
-        if (run / name).is_file():
-            text = (run / name).read_text(errors="replace")
-            text = re.sub(r"data:image/[a-z+]+;base64,[A-Za-z0-9+/=]*", "", text)
-            lines = text.splitlines()
-            found[name] = [line for line in lines if not line.startswith(WITH_FOLDER)]
-    return found
-
-
-def _written_alike(
-    theirs: dict[str, list[str]], ours: dict[str, list[str]], told: Manifest, out: Console
-) -> int:
-    """Compare the report and the tables of figures with those that are written anew."""
-    if told.git != provenance.git():
-        out.print("report: not compared, for another version of qjump-mn wrote it: read yours", markup=False)
-        return 0
-    problems = []
-    for name in sorted(theirs.keys() | ours.keys()):
-        pairs = itertools.zip_longest(theirs.get(name, ()), ours.get(name, ()), fillvalue="")
-        other = next((number for number, (one, two) in enumerate(pairs, 1) if one != two), None)
-        if other is not None:
-            problems.append(f"{name} is not what the raw files give, from line {other} on")
-    return _said(out, "report: written anew, it is the bundle's, pictures apart", "report", problems)
-
-
-def _judged_alike(run: Path, told: Manifest, out: Console) -> int:
-    """Judge the run from its raw files, and compare with what the bundle says."""
+def _findings(path: Path, run: Path, assigned: Path | None) -> Findings:
+    """Let the judge unpack the bundle into ``run`` and judge it; raise its error, :class:`InvalidRunError`
+    where it exceeds its limits and :class:`LostError` where something else has ended it."""
+    words = [str(path), str(run), str(MEMORY_BYTES), str(TIME_S), *([str(assigned)] if assigned else [])]
+    argv, environment = of_ours("qjump_mn.bundle.judge", *words)
+    # Each thread of these takes address space, which is limited, whatever the number of processors.
+    environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment, start_new_session=True
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=WAIT_FACTOR * TIME_S)
+        except subprocess.TimeoutExpired:
+            raise InvalidRunError(
+                f"{path}: the run cannot be judged within {WAIT_FACTOR * TIME_S} s"
+            ) from None
+        finally:
+            process.kill()
+    if process.returncode == -signal.SIGXCPU:
+        raise InvalidRunError(f"{path}: the run cannot be judged within {TIME_S} s of processor time")
     try:
-        said: Outcome | None = outcome.read(run)
-    except UsageError:
-        said = None
-    report = _written(run)
-    _analyse(run)
-    judged = outcome.read(run)
-    table = {row.claim: row for row in (said.verdicts if said else ())}
-    problems = [] if said else ["the bundle has no verdicts that can be read"]
-    for row in judged.verdicts:
-        out.print(Text(plain(f"  {row.verdict}  {wording.value(row)}  {row.statement} ({row.claim})")))
-        if said and (row.claim not in table or table[row.claim].verdict != row.verdict):
-            theirs = table[row.claim].verdict if row.claim in table else "nothing"
-            problems.append(f"{row.claim} is {row.verdict}, the bundle says {theirs}")
-    if said and said.arms != judged.arms:
-        problems.append("the measures of the bundle are not those of its raw files")
-    code = _said(
-        out, "verdicts: judged again from the raw files, they are the bundle's", "verdicts", problems
-    )
-    code = max(code, _written_alike(report, _written(run), told, out))
-    failed = [check for check in judged.checks if check.status == "fail"]
-    for one in failed:
-        out.print(plain(f"fidelity: {one.name}: {one.text}"), markup=False)
-        code = max(code, 1)
-    # A gate that does not hold leaves no verdict that may be believed, though the files are what they were.
-    invalid = [row for row in judged.verdicts if row.verdict == "INVALID"]
-    if invalid:
-        out.print(plain(f"the run cannot be believed: {invalid[0].note}"), markup=False)
-    return code if judged.believable and not invalid else InvalidRunError.exit_code
+        findings = msgspec.json.decode(said, type=Findings)
+    except msgspec.DecodeError:
+        raise LostError(
+            f"{path}: its judge ended with {_end(process.returncode)}, and said nothing"
+        ) from None
+    if findings.error:
+        raise RefusedError(plain(findings.error), findings.code)
+    return findings
 
 
-def _analyse(run: Path) -> None:
-    """Judge the run in a process of its own, with an end to its memory and its time."""
-    (run / outcome.NAME).unlink(missing_ok=True)
-    limits = ("--limits", str(MEMORY_BYTES), str(TIME_S))
-    silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with judging(run, *limits, **silent) as process:
-        _, errors = process.communicate()
-    if not (run / outcome.NAME).is_file():
-        last = errors.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {process.returncode}"]
-        is_machine = process.returncode == MachineError.exit_code  # a full disk
-        kind = MachineError if is_machine else LostError
-        raise kind(plain(f"the run cannot be judged: {last[0].removeprefix(BEGINS)}"))
+def _end(returncode: int) -> str:
+    """How a process ended: "SIGKILL" or "exit code 1"."""
+    return signal.Signals(-returncode).name if returncode < 0 else f"exit code {returncode}"
+
+
+def _again(run: Path, findings: Findings, rerun: Rerun, out: Console) -> int | None:
+    """Run trials again; return the exit code of :func:`verification.verify`, None where none were run."""
+    if rerun.wanted is None:
+        return _sample(run, out) if findings.is_done and not findings.code else None
+    if not rerun.wanted:
+        return None
+    if not findings.is_done:
+        out.print("no trial is done: nothing can be run again", markup=False)
+        return None
+    if findings.code == InvalidRunError.exit_code and not (rerun.arms or rerun.sample):
+        out.print(
+            "not run again: the run is invalid; add --arms or --sample to run some of its trials all the "
+            "same",
+            markup=False,
+        )
+        return None
+    return verification.verify(run, out, arms=rerun.arms, sample=rerun.sample)
+
+
+def _sample(run: Path, out: Console) -> int | None:
+    """Run one trial of the shortest arm again, if that takes seconds and nothing must be built; return the
+    exit code, None where it could not be run."""
+    try:
+        with cache_read_only.enabled():
+            arm = _shortest_arm(directory.existing(run))
+            code = verification.verify(run, out, arms=(arm,), sample=1) if arm else None
+    except QJumpError:
+        return None
+    return None if code == LostError.exit_code else code
+
+
+def _shortest_arm(run: RunDirectory) -> str:
+    """The arm whose trials are expected to end first; "" where that is not in :data:`SHORT_S`, or the run
+    cannot be verified here."""
+    told = run.manifest
+    if told.clock == "real" or told.backend not in session.CONFINED_BACKENDS or not machines.is_at_hand():
+        return ""
+    done = [trial for trial in told.plan.trials() if run.is_done(trial.name)]
+    backend = session.backend_of(run, Console(file=io.StringIO()))
+    expected_s = costs.seconds(told.plan, backend, done)
+    shortest = min(done, key=lambda trial: expected_s[trial.name])
+    return shortest.arm.name if expected_s[shortest.name] < SHORT_S else ""
+
+
+def _repeated(code: int) -> Part:
+    good = "what was run again left the same files"
+    problems = {0: (), LostError.exit_code: ("a trial that was run again was lost",)}
+    return Part("rerun", good, problems.get(code, ("what was run again left other files",)))
