@@ -59,16 +59,17 @@ def _written(run: Path) -> tuple[int, int] | None:
 @contextmanager
 def judging(run: Path, *words: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """The process that judges the run directory, started with more ``words`` on its command line and Popen's
-    ``options``. Under sudo it is the caller's. It ends with this process, and hears no Ctrl-C itself."""
+    ``options``. Under sudo it is the caller's, and root's analysis of somebody's run is its owner's. It ends
+    with this process, and hears no Ctrl-C itself."""
     argv, environment = of_ours("qjump_mn.analysis", str(run), *words)
     with ExitStack() as stack:
         # A notebook's backend is a module that the notebook's Python has.
         environment |= {"MPLBACKEND": "agg", **scratch.for_matplotlib()}
-        if caller := directory.caller():
-            options |= {"user": caller.user, "group": caller.group, "extra_groups": []}
-            # matplotlib wants to write, and root's home is not the caller's.
+        if owner := directory.owner_of(run):
+            options |= {"user": owner.user, "group": owner.group, "extra_groups": []}
+            # matplotlib wants to write, and root's home is not the owner's.
             home = stack.enter_context(scratch.folder())
-            directory.hand_over(Path(home))
+            directory.hand_over(Path(home), owner)
             environment |= {"MPLCONFIGDIR": home, "HOME": home}
         process = stack.enter_context(
             subprocess.Popen(argv, start_new_session=True, env=environment, **options)

@@ -252,7 +252,7 @@ def carry_out(
                 expected, began = costs.expected(plan, backend, trials), time.monotonic()
                 run_trials(backend, run_directory, trials, out)
         finally:
-            directory.hand_over(run_directory.path)
+            directory.hand_over(run_directory.path, directory.owner_of(run_directory.path))
         exit_code = judge(run_directory.path, verbose=verbose)
         took_s = round(time.monotonic() - began, 1)
         run_directory.log("took", trials=len(trials), expected_s=round(expected.seconds, 1), took_s=took_s)

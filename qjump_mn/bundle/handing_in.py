@@ -15,6 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from qjump_mn import uncut
 from qjump_mn.bundle import assignment, checking
 from qjump_mn.bundle.checking import Checked, Rerun, plain
 from qjump_mn.errors import MachineError, UsageError, is_full, reason_of
@@ -87,6 +88,7 @@ def _check_folder(folder: Path, out: Console, assigned: Path | None, rerun: Reru
     table = Table(*COLUMNS, box=None, pad_edge=False)
     for one in found:
         table.add_row(*(Text(plain(cell)) for cell in _cells(one)))
+    table.width = uncut.width(out, table)
     out.print(table)
     return found
 

@@ -12,6 +12,7 @@ import contextlib
 import datetime
 import fcntl
 import os
+import pwd
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -102,9 +103,10 @@ class RunDirectory:
         else:
             done.unlink(missing_ok=True)
         # This trial's files and the folders above it: others prepare theirs meanwhile.
-        hand_over(self.trial(name))
+        owner = owner_of(self.path)
+        hand_over(self.trial(name), owner)
         for folder in self.trial(name).parents[: 1 + name.count("/")]:
-            _give(folder)
+            _give(folder, owner)
 
     def enter_machine(self, machine: Mapping[str, str]) -> None:
         """Enter what was learnt about the machine since the run directory was made."""
@@ -155,7 +157,7 @@ class RunDirectory:
     def _change(self, change: Callable[[Manifest], Manifest]) -> None:
         with self._lock:
             manifests.write(self.path, change(self.manifest))
-        hand_over(self.path / manifests.NAME)
+        hand_over(self.path / manifests.NAME, owner_of(self.path))
 
 
 def create(
@@ -240,19 +242,34 @@ def caller() -> Caller | None:
     return Caller(int(user), int(group))
 
 
-def hand_over(path: Path) -> None:
-    """Under sudo, give ``path`` and all below it to the user who called sudo."""
-    if caller() is None:
+def owner_of(run: Path) -> Caller | None:
+    """Whom root writes the run directory for, and who is to analyse it: who called sudo, else its owner;
+    None where that is this process's own user."""
+    if (user := caller()) or os.geteuid() != 0 or not run.is_dir():
+        return user
+    status = run.stat()
+    if status.st_uid == 0:
+        return None
+    try:
+        return Caller(status.st_uid, pwd.getpwuid(status.st_uid).pw_gid)
+    except KeyError:
+        return Caller(status.st_uid, status.st_gid or status.st_uid)
+
+
+def hand_over(path: Path, user: Caller | None = None) -> None:
+    """Give ``path`` and all below it to the user, without one to who called sudo, if somebody did."""
+    user = user or caller()
+    if user is None:
         return
-    _give(path)
-    for base, folders, files in os.walk(path):
-        for name in (*folders, *files):
-            _give(Path(base, name))
+    _give(path, user)
+    for _, folders, files, handle in os.fwalk(path):
+        for name in (*folders, *files):  # by the open folder: its path may lead elsewhere by now
+            os.chown(name, *user, dir_fd=handle, follow_symlinks=False)
 
 
-def _give(path: Path) -> None:
-    """Give ``path`` alone to the user who called sudo, if one did."""
-    if user := caller():
+def _give(path: Path, user: Caller | None) -> None:
+    """Give ``path`` alone to the user, if there is one."""
+    if user:
         # Never through a link: what it points to may be anybody's.
         os.chown(path, *user, follow_symlinks=False)
 
