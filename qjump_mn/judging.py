@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from qjump_mn import scratch
+from qjump_mn import scratch, unprivileged
 from qjump_mn.errors import BEGINS, LostError, command, error_of
 from qjump_mn.leash import of_ours
 from qjump_mn.results import directory, outcome
@@ -22,8 +22,11 @@ from qjump_mn.results import directory, outcome
 
 def judge(run: Path, *, pdf: bool = False, verbose: bool = False) -> int:
     """Judge the run directory and print its summary, with ``verbose`` everything; return the exit code of
-    the verdicts. With ``pdf`` a browser prints the report. Raises :class:`LostError` if the process died
-    before it had judged the run, and what ended it as an error of its kind."""
+    the verdicts. With ``pdf`` a browser prints the report. Raises :class:`MachineError` where its user cannot
+    read this checkout, :class:`LostError` if the process died before it had judged the run, and what ended it
+    as an error of its kind."""
+    if owner := directory.owner_of(run):
+        unprivileged.check_checkout(owner)
     before = _written(run)
     words = ["--pdf"] * pdf + ["--verbose"] * verbose + ["--debug"] * ("--debug" in sys.argv)
     with judging(run, *words, stderr=subprocess.PIPE) as process:

@@ -42,8 +42,14 @@ def _in_cache() -> Path:
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder that is removed with its `with` block."""
-    return tempfile.TemporaryDirectory(prefix=f"qjump-mn-{tag(os.getpid())}-")
+    """A folder that is removed with its `with` block. Raises MachineError where there is no room for one."""
+    try:
+        return tempfile.TemporaryDirectory(prefix=f"qjump-mn-{tag(os.getpid())}-")
+    except FileNotFoundError as error:  # Python's word for every folder that it has tried
+        raise MachineError(
+            f"{error.strerror}: they are full, or cannot be written: make room there, or set TMPDIR to "
+            "another folder"
+        ) from None
 
 
 def remove_left() -> list[Path]:

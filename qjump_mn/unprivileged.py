@@ -10,6 +10,7 @@ import os
 import pwd
 import stat
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -67,15 +68,24 @@ def first_unreadable(user: Caller, paths: Sequence[Path]) -> Path | None:
     return None
 
 
-def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> int:
-    """Run ``qjump-mn`` with these words as the user, in ``folder``, which is the user's home for a while;
-    return its exit code. Raises :class:`MachineError` where the user cannot read the checkout, and
-    :class:`LostError` where something has killed it."""
-    argv, environment = of_ours("qjump_mn.run", *words)
-    if unreadable := first_unreadable(user, [Path(__file__).parent / "run.py", Path(argv[0])]):
+def check_checkout(user: Caller) -> None:
+    """Raise :class:`MachineError` where the user cannot read this checkout, or its Python."""
+    if unreadable := first_unreadable(user, [Path(__file__).parent / "run.py", Path(sys.executable)]):
         raise MachineError(
             f"{name_of(user)} cannot read {unreadable}, and root does not read strangers' files: call as an "
             "ordinary user, or move the checkout to a folder that every user may read"
+        )
+
+
+def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> int:
+    """Run ``qjump-mn`` with these words as the user, in ``folder``, which is the user's home for a while;
+    return its exit code. Raises :class:`MachineError` where the user cannot read the checkout or use the
+    folder, and :class:`LostError` where something has killed it."""
+    argv, environment = of_ours("qjump_mn.run", *words)
+    check_checkout(user)
+    if first_unreadable(user, [folder]):
+        raise MachineError(
+            f"{name_of(user)} cannot use {folder}: set TMPDIR to a folder that every user may write"
         )
     isolated = subprocess.run([*ISOLATION, "true"], cwd="/", capture_output=True).returncode == 0
     environment = {

@@ -13,7 +13,7 @@ import stat
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote
@@ -551,7 +551,7 @@ def test_mutated_bundles_are_refused_or_the_same(bundle: Path, tmp_path: Path) -
 
 def test_a_manifest_that_is_none_is_told_with_the_bundles_name(tmp_path: Path) -> None:
     archive.write(tmp_path / "mine.zip", {**FILES, "manifest.json": b"{}"})
-    with pytest.raises(UsageError, match=rf"^{tmp_path}/mine.zip/manifest.json is no manifest: "):
+    with pytest.raises(checking.RefusedError, match=rf"^{tmp_path}/mine.zip/manifest.json is no manifest: "):
         checked(tmp_path / "mine.zip")
 
 
@@ -636,34 +636,6 @@ def test_a_trial_whose_files_are_others_is_run_again(judged: RunDirectory, tmp_p
     run.unmark("contended/1")
     assert not run.is_done("contended/1") and run.is_done("idle/1")
     assert contents.damaged(run.path, run.manifest) == {}
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "small"
-    folder.mkdir()
-    argv = ["mount", "-t", "tmpfs", "-o", "size=64k", "small", str(folder)]
-    if subprocess.run(argv, capture_output=True).returncode:
-        pytest.skip("mounting needs root")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_check_on_a_full_disk_says_so(tmp_path: Path, small_disk: Path) -> None:
-    bundle = tmp_path / "large.zip"
-    archive.write(bundle, {**FILES, "trials/idle/1/raw/large.txt": bytes(1 << 20)})
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "qjump_mn.run", "check", bundle],
-        env={**os.environ, "TMPDIR": str(small_disk)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 3, done.stderr
-    assert re.fullmatch(
-        rf"qjump-mn: the disk of {small_disk}/\S+ is full: make room there to unpack {bundle}, or .*\n",
-        done.stderr,
-    )
 
 
 def test_a_full_disk_is_a_sentence_and_exit_code_3() -> None:
