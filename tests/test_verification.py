@@ -13,15 +13,18 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from qjump_mn import session, verification
+from qjump_mn import cache_read_only, costs, session, verification
 from qjump_mn.backends import registry
 from qjump_mn.backends.protocol import Ended, Progress
+from qjump_mn.bundle import checking
+from qjump_mn.bundle.judge import Findings
 from qjump_mn.errors import UsageError
 from qjump_mn.model import resolve
 from qjump_mn.model.plan import Plan, Trial
 from qjump_mn.results import manifest
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Clock, TrialRecord
+from qjump_mn.toolbox import machines
 from qjump_mn.verification import difference, verify
 from tests import synthetic
 
@@ -194,6 +197,56 @@ def test_what_cannot_be_run_again_is_refused(run: RunDirectory, tmp_path: Path, 
     with pytest.raises(UsageError, match="there is no run directory"):
         verify(tmp_path / "none", Console(file=io.StringIO()))
     assert backend.ran == []
+
+
+def test_run_of_days_is_not_verified(
+    run: RunDirectory, backend: Repeating, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "LONGEST_S", 1.0)
+    with pytest.raises(UsageError, match="to run 4 trials again would take about 0 hours: name fewer with"):
+        said(run)
+    assert backend.ran == []
+
+
+def sampled(run: RunDirectory) -> int | None:
+    """What ``check`` does where nobody has said whether to run trials again."""
+    findings = Findings(code=0, is_done=True)
+    return checking._again(run.path, findings, checking.Rerun(), Console(file=io.StringIO()))
+
+
+def test_check_repeats_a_trial_of_the_shortest_arm(
+    run: RunDirectory, backend: Repeating, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machines, "is_at_hand", lambda: True)
+    monkeypatch.setattr(
+        costs, "seconds", lambda plan, backend, trials: {one.name: len(one.arm.name) for one in trials}
+    )
+    assert sampled(run) == 0
+    assert len(backend.ran) == 1 and backend.ran[0] in ("idle/1", "idle/2")
+    (run.trial(backend.ran[0]) / "raw/ping.txt").write_text("forged\n")
+    other = {"idle/1": "idle/2", "idle/2": "idle/1"}[backend.ran[0]]
+    (run.trial(other) / "raw/ping.txt").write_text("forged\n")
+    assert sampled(run) == verification.DIFFERS
+
+
+@pytest.mark.parametrize("reason", ["long", "not built", "cannot run", "real clock", "no machine"])
+def test_check_repeats_nothing_that_takes_long_or_must_be_built(
+    run: RunDirectory, backend: Repeating, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    monkeypatch.setattr(machines, "is_at_hand", lambda: reason != "no machine")
+    if reason == "long":
+        monkeypatch.setattr(checking, "SHORT_S", 0.0)
+    elif reason == "not built":
+        monkeypatch.setattr(backend, "prepare", lambda plan, say: cache_read_only.check("it is not built"))
+    elif reason == "cannot run":
+        backend.loses = "idle"
+        monkeypatch.setattr(
+            costs, "seconds", lambda plan, backend, trials: {one.name: len(one.arm.name) for one in trials}
+        )
+    elif reason == "real clock":
+        claiming(run, backend="host", clock="real")
+    assert sampled(run) is None
+    assert len(backend.ran) == (reason == "cannot run")
 
 
 def claiming(run: RunDirectory, *, backend: str, clock: Clock) -> RunDirectory:

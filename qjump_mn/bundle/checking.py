@@ -18,7 +18,7 @@ from rich.text import Text
 
 from qjump_mn import cache_read_only, costs, scratch, session, verification
 from qjump_mn.bundle.judge import Findings, Part
-from qjump_mn.errors import InvalidRunError, LostError, QJumpError
+from qjump_mn.errors import InvalidRunError, LostError, QJumpError, last_words
 from qjump_mn.leash import of_ours
 from qjump_mn.results import directory
 from qjump_mn.results.directory import RunDirectory
@@ -90,16 +90,23 @@ def check(path: Path, out: Console, *, assigned: Path | None = None, rerun: Reru
     was edited and for anything else that is not well, 2 for what is not a bundle and for an assignment that
     makes no plan, and 3 where the disk is full.
     """
-    with scratch.folder() as folder:
-        run = Path(folder, "run")
-        run.mkdir()
-        try:
+    try:
+        with scratch.folder() as folder:
+            run = Path(folder, "run")
+            run.mkdir()
             findings = _findings(path, run, assigned)
             for line in (findings.about, *(line for part in findings.parts for line in part.lines())):
                 out.print(Text(plain(line)))
             again = _again(run, findings, rerun, out)
-        except QJumpError as error:
-            return Checked(path, error.exit_code, error=error)
+    except QJumpError as error:
+        return Checked(path, error.exit_code, error=error)
+    except (
+        Exception
+    ) as error:  # a full disk, or a bundle that finds a mistake of ours: the next one is checked
+        sentence, code = last_words(error)
+        refused = RefusedError(sentence, code)
+        refused.__cause__ = error
+        return Checked(path, code, error=refused)
     parts, code = findings.parts, findings.code
     if again is not None:
         parts, code = (*parts, _repeated(again)), max(code, again)
