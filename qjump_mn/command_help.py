@@ -81,8 +81,8 @@ EXAMPLES = {
             "Check that the files are untouched and that the run is the one that was assigned.",
         ),
         Example(
-            "qjump-mn check mine.qjump.zip --rerun --sample 1",
-            "Also repeat one of its trials here, drawn at random.",
+            "qjump-mn check handed-in/ --assignment assignment.toml --table class.csv",
+            "Check each bundle of a folder, and write a table of them.",
         ),
     ),
     "doctor": (
