@@ -23,7 +23,9 @@ NOBODY = "nobody"
 RIGHTS = ("--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
 ISOLATION = ("unshare", "--net", "--ipc", "--")
 
-_FIRST_UNREADABLE = 'for path; do [ -r "$path" ] || { printf %s "$path"; exit 1; }; done'
+_FIRST_UNREADABLE = """for path; do
+    [ -r "$path" ] && { [ ! -d "$path" ] || [ -x "$path" ]; } || { printf %s "$path"; exit 1; }
+done"""
 _BLOCK_BYTES = 1 << 20
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from qjump_mn import building, scratch, unprivileged
 from qjump_mn.bundle import archive, handing_in
 from qjump_mn.bundle.checking import Rerun
+from qjump_mn.errors import UsageError
 from qjump_mn.results.directory import Caller
 
 MOST_TABLE_BYTES = 256 << 20
@@ -39,7 +40,7 @@ def check(
         handle = os.open(tables, os.O_RDONLY | os.O_DIRECTORY)
         try:
             _give(folder, user)  # from here on root writes nothing there, and follows no link
-            code = unprivileged.run(user, words, folder, _own_files(user))
+            code = unprivileged.run(user, words, folder, _variables(user))
             if table:
                 _take(table, handle)
         finally:
@@ -55,10 +56,11 @@ def _words(rerun: Rerun) -> list[str]:
 
 
 def _readable(path: Path, folder: Path, user: Caller) -> Path:
-    """The file, or the folder of bundles, where the user can read it; else a copy in the new ``folder``."""
+    """The file, or the folder of bundles, where the user can read it; else a copy in the new ``folder``.
+    Raises :class:`UsageError` where there is none."""
     path = path.absolute()
     if not path.exists():
-        return path  # the user's half says so
+        raise UsageError(f"there is no file {path}")
     bundles = handing_in.bundles(path) if path.is_dir() else []
     if unprivileged.first_unreadable(user, [path, *bundles]) is None:
         return path
@@ -78,13 +80,18 @@ def _give(folder: Path, user: Caller) -> None:
     os.chown(folder, *user)
 
 
-def _own_files(user: Caller) -> dict[str, str]:
-    """Where the user's half finds experiments and schemes: it is not started in this folder."""
-    named = os.environ.get("QJUMP_MN_PATH", "")
-    here = Path.cwd()
-    if os.pathsep in str(here) or unprivileged.first_unreadable(user, [here]):
-        return {}
-    return {"QJUMP_MN_PATH": os.pathsep.join(filter(None, [named, str(here)]))}
+def _variables(user: Caller) -> dict[str, str]:
+    """What names folders, for the user's half: it is not started in this one, and reads not all of them."""
+    own = [*filter(None, os.environ.get("QJUMP_MN_PATH", "").split(os.pathsep)), str(Path.cwd())]
+    named = {"QJUMP_MN_PATH": own, "QJUMP_MN_CACHE": [os.environ.get("QJUMP_MN_CACHE", "")]}
+    return {
+        name: os.pathsep.join(
+            os.path.abspath(path)
+            for path in paths
+            if path and not unprivileged.first_unreadable(user, [Path(path).absolute()])
+        )
+        for name, paths in named.items()
+    }
 
 
 def _take(table: Path, folder: int) -> None:
