@@ -55,7 +55,7 @@ have seen with one thing changed, or what the simulator has; its arms are told o
 
 def main() -> None:
     """Run, and print or write."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("experiments", nargs="*")
     arguments.add_argument("--preset")
     arguments.add_argument("--write", action="store_true")

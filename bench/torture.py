@@ -35,7 +35,7 @@ HEAD = """\
 
 def main() -> None:
     """Read, and print or write."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("folders", nargs="+", type=Path)
     arguments.add_argument("--write", action="store_true")
     asked = arguments.parse_args()

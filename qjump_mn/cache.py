@@ -3,7 +3,8 @@
 Layout: `<root>/<kind>/<hash>/` is an artefact and is always complete, for it appears by a rename;
 `<hash>.lock` beside it is what builders hold while they build, `<hash>.tmp-*` what they build in. The root is
 $QJUMP_MN_CACHE, else /var/cache/qjump-mn, else ~/.cache/qjump-mn: what root built in /var/cache is used by
-everybody, whoever may not write there builds what is missing in a home of their own.
+everybody, whoever may not write there builds what is missing in a home of their own. A user without a home
+must set $QJUMP_MN_CACHE to build anything.
 
 An artefact has a record of its files (cached_files.py). One that is damaged, as far as a glance tells, is not
 found, and whoever wants it removes it and builds it again.
@@ -24,7 +25,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from qjump_mn import cache_holds, cache_read_only, cached_files, syntax
+from qjump_mn import cache_holds, cache_read_only, cached_files, syntax, variables
 from qjump_mn.errors import MachineError, is_full, reason_of
 
 SHARED = Path("/var/cache/qjump-mn")
@@ -64,8 +65,7 @@ def roots() -> list[Path]:
     chosen = os.environ.get("QJUMP_MN_CACHE")
     if chosen:
         return [Path(chosen).absolute()]
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return [SHARED, Path(base) / "qjump-mn"]
+    return [SHARED, Path(variables.user_cache()) / "qjump-mn"]
 
 
 def writable_root() -> Path:

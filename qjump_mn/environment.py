@@ -12,7 +12,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -62,13 +62,52 @@ def ensure(module: str = "qjump_mn.run") -> None:
             )
         return
     if _is_this(environment):
-        return
-    if entered:
+        if not (sys.flags.inspect or sys.flags.optimize):
+            return
+    elif entered:
         _end(
             f"the Python environment {environment} does not work: remove it and run  "
             f"{shlex.quote(str(CHECKOUT / 'bootstrap'))}"
         )
     _enter(environment, ["-m", module, *sys.argv[1:]], {_ENTERED: "1"})
+
+
+@contextlib.contextmanager
+def intact() -> Iterator[None]:
+    """End the process with exit code 3 and one sentence if an error in the block comes from a damaged
+    environment."""
+    try:
+        yield
+    except Exception as error:
+        damage = damage_behind(error)
+        if damage is None or "--debug" in sys.argv:
+            raise
+        _end(damage[0])
+
+
+def damage_behind(error: BaseException) -> tuple[str, int] | None:
+    """A sentence and an exit code if the error comes from a damaged environment, else None.
+
+    Only an error of an import, or within the environment, is worth a comparison of every file: 2 s.
+    """
+    from qjump_mn import cached_files
+
+    folder = Path(sys.prefix)
+    if not (LOCK.is_file() and (isinstance(error, (ImportError, SyntaxError)) or _is_raised_in(folder, error))):
+        return None
+    damage = next(cached_files.examine(folder), None) if cached_files.has_record(folder) else None
+    if damage is None:
+        return None
+    remedy = f"remove that folder and run  {shlex.quote(str(CHECKOUT / 'bootstrap'))}"
+    return f"the Python environment {folder} is damaged, {damage}: {remedy}", 3
+
+
+def _is_raised_in(folder: Path, error: BaseException) -> bool:
+    """Whether a function in a file of the folder raised the error."""
+    import traceback
+
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(files) and files[-1].startswith(f"{folder}/")
 
 
 def find() -> Path | None:
@@ -164,6 +203,9 @@ def _link_manual(page: Path) -> None:
 def main(arguments: list[str]) -> NoReturn:
     """What `bootstrap` calls once the system has the packages it needs: environment, launcher, and then the
     command itself. Without arguments all that can be built is built, and `doctor` follows."""
+    from qjump_mn import variables
+
+    variables.settle()
     if arguments == ["--is-here"]:
         sys.exit(find() is None)
     environment = _prepared()
@@ -228,10 +270,10 @@ def _damage() -> str:
 
 
 def _is_vital(name: str) -> bool:
-    """Whether this file of an environment is looked at before each command: its programs, and the first
-    module of each package."""
-    depth = name.count("/")
-    return depth <= 1 or depth == 4 and name.endswith(("/__init__.py", ".so"))  # noqa: RUF021
+    """Whether this file of an environment is looked at before each command: its programs, the first module of
+    each package, and shared libraries, for a process that loads a truncated one may die of SIGBUS."""
+    depth, last = name.count("/"), name.rpartition("/")[2]
+    return depth <= 1 or (depth == 4 and last == "__init__.py") or ".so." in f"{last}."
 
 
 def _python(environment: Path) -> str:

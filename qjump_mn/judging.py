@@ -29,8 +29,12 @@ def judge(run: Path, *, pdf: bool = False, verbose: bool = False) -> int:
         unprivileged.check_checkout(owner)
     before = _written(run)
     words = ["--pdf"] * pdf + ["--verbose"] * verbose + ["--debug"] * ("--debug" in sys.argv)
-    with judging(run, *words, stderr=subprocess.PIPE) as process:
-        _, said = process.communicate()
+    # A notebook, or a test, has another sys.stdout than the descriptor that a child inherits.
+    output = None if _is_descriptor_1(sys.stdout) else subprocess.PIPE
+    with judging(run, *words, stdout=output, stderr=subprocess.PIPE) as process:
+        printed, said = process.communicate()
+    if printed and sys.stdout:
+        sys.stdout.write(printed.decode(errors="replace"))
     status, errors = process.returncode, said.decode(errors="replace")
     last = re.search(rf"^{BEGINS}(.*)\Z", errors, re.MULTILINE | re.DOTALL)
     sys.stderr.write(errors[: last.start()] if last else errors)
@@ -59,6 +63,13 @@ def _written(run: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
+def _is_descriptor_1(stream: object) -> bool:
+    try:
+        return stream.fileno() == 1  # type: ignore[attr-defined]
+    except (AttributeError, OSError, ValueError):  # it has none, or it is closed
+        return False
+
+
 @contextmanager
 def judging(run: Path, *words: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """The process that judges the run directory, started with more ``words`` on its command line and Popen's
@@ -67,7 +78,7 @@ def judging(run: Path, *words: str, **options: Any) -> Iterator[subprocess.Popen
     argv, environment = of_ours("qjump_mn.analysis", str(run), *words)
     with ExitStack() as stack:
         # A notebook's backend is a module that the notebook's Python has.
-        environment |= {"MPLBACKEND": "agg", **scratch.for_matplotlib()}
+        environment |= {"MPLBACKEND": "agg", **scratch.for_matplotlib(stack)}
         if owner := directory.owner_of(run):
             options |= {"user": owner.user, "group": owner.group, "extra_groups": []}
             # matplotlib wants to write, and root's home is not the owner's.

@@ -20,6 +20,9 @@ CODE = ("qjump_mn", "native", "simulator", "kmod-clock", "kmod-patches")
 """The folders of a checkout with code that runs, or is compiled, on this machine."""
 BUILT = ("target", "build")
 """Folders in them that cargo and make leave; nothing is run from there."""
+BREAKS_PYTHON = ("PYTHONHOME", "PYTHONINSPECT", "PYTHONOPTIMIZE", "PYTHONPLATLIBDIR")
+"""Variables with which Python does not find its library, waits for input at its end, or drops docstrings and
+assertions; bootstrap unsets the same."""
 
 
 def checkout_of(folder: str) -> str:
@@ -133,6 +136,8 @@ def launch(installed_from: str, python: str) -> NoReturn:
             _end(f"{who}the checkout {checkout} is not run: {reason}; chown it, or chmod go-w, first")
     if not os.access(python, os.X_OK):
         _end(f"{python} is gone: run  {shlex.quote(os.path.join(checkout, 'bootstrap'))}")
+    for name in BREAKS_PYTHON:
+        os.environ.pop(name, None)
     os.environ["PYTHONPATH"] = checkout
     os.execv(python, [python, "-P", "-m", "qjump_mn.run", *sys.argv[1:]])
 

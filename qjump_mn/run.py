@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import sys
 
-from qjump_mn import environment, interrupts
+from qjump_mn import environment, interrupts, variables
 
+variables.settle()
 if __name__ == "__main__":
     interrupts.end_at_once()
     environment.ensure()
 
-from qjump_mn import commands, scratch
-from qjump_mn.errors import BEGINS, UsageError, last_words
-from qjump_mn.model import choices, loading
-from qjump_mn.output import accept_everything, err
-from qjump_mn.programs import users
+with environment.intact():
+    from qjump_mn import commands, scratch
+    from qjump_mn.errors import BEGINS, UsageError, last_words
+    from qjump_mn.model import choices, loading
+    from qjump_mn.output import accept_everything, err
+    from qjump_mn.programs import users
 
 
 def _check_first(words: list[str]) -> None:
@@ -53,7 +55,7 @@ def main() -> None:
             interrupts.end(interrupted)
         if isinstance(error, SystemExit) or "--debug" in sys.argv:
             raise
-        sentence, code = last_words(error)
+        sentence, code = environment.damage_behind(error) or last_words(error)
         err.print(f"{BEGINS}{sentence}", markup=False)
         sys.exit(code)
 

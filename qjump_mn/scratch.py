@@ -6,10 +6,10 @@ import os
 import re
 import shutil
 import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from qjump_mn import cache
+from qjump_mn import cache, variables
 from qjump_mn.errors import MachineError
 from qjump_mn.processes import is_alive, tag
 
@@ -28,13 +28,15 @@ def provide() -> None:
         os.environ["TMPDIR"] = tempfile.tempdir = str(place)
 
 
-def for_matplotlib() -> dict[str, str]:
-    """Variables that give it a folder of its own, where it finds none that it can write in the home."""
-    if "MPLCONFIGDIR" in os.environ or os.access(os.path.expanduser("~"), os.W_OK):
+def for_matplotlib(stack: ExitStack) -> dict[str, str]:
+    """Variables that give matplotlib a folder if it finds none that it can write in the home: in the cache,
+    or one that ``stack`` removes."""
+    if "MPLCONFIGDIR" in os.environ or os.access(variables.home(), os.W_OK):
         return {}
-    with suppress(MachineError):
+    try:
         return {"MPLCONFIGDIR": str(_in_cache() / "matplotlib")}
-    return {}
+    except MachineError:
+        return {"MPLCONFIGDIR": stack.enter_context(folder())}
 
 
 def _in_cache() -> Path:

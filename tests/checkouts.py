@@ -42,6 +42,7 @@ def copy(folder: Path, lock: str | None = None) -> Path:
         "environment.py",
         "heartbeat.py",
         "launcher.py",
+        "variables.py",
         "installation.py",
         "wheels.py",
         "executor/__init__.py",

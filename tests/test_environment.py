@@ -143,7 +143,17 @@ def test_an_old_python_that_is_here_says_that_sentence(minor: int, words: tuple[
 
 @pytest.mark.parametrize(
     "name",
-    ["__init__", "environment", "interrupts", "processes", "run", "analysis/__init__", "analysis/__main__"],
+    [
+        "__init__",
+        "environment",
+        "interrupts",
+        "processes",
+        "run",
+        "variables",
+        "launcher",
+        "analysis/__init__",
+        "analysis/__main__",
+    ],
 )
 def test_an_old_python_can_read_what_comes_before_the_sentence(name: str) -> None:
     source = (environment.CHECKOUT / "qjump_mn" / f"{name}.py").read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -52,9 +53,15 @@ def test_matplotlib_gets_a_folder_where_the_home_cannot_be_written(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MPLCONFIGDIR", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert scratch.for_matplotlib() == {}
-    monkeypatch.setenv("HOME", "/nowhere")
-    assert scratch.for_matplotlib() == {"MPLCONFIGDIR": str(root / "tmp" / str(os.getuid()) / "matplotlib")}
-    monkeypatch.setenv("MPLCONFIGDIR", "/elsewhere")
-    assert scratch.for_matplotlib() == {}
+    with ExitStack() as stack:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert scratch.for_matplotlib(stack) == {}
+        monkeypatch.setenv("HOME", "/nowhere")
+        in_cache = str(root / "tmp" / str(os.getuid()) / "matplotlib")
+        assert scratch.for_matplotlib(stack) == {"MPLCONFIGDIR": in_cache}
+        monkeypatch.setenv("QJUMP_MN_CACHE", "/dev/null/cache")
+        folder = Path(scratch.for_matplotlib(stack)["MPLCONFIGDIR"])
+        assert folder.is_dir()
+        monkeypatch.setenv("MPLCONFIGDIR", "/elsewhere")
+        assert scratch.for_matplotlib(stack) == {}
+    assert not folder.exists()

@@ -6,25 +6,28 @@ from __future__ import annotations
 import argparse
 import sys
 
-from qjump_mn import environment
+from pathlib import Path
 
+from qjump_mn import environment, variables
+
+variables.settle()
 if __name__ == "__main__":
     environment.ensure("qjump_mn.analysis")
 
-from pathlib import Path
-
-from qjump_mn.analysis import pipeline, terminal
-from qjump_mn.errors import BEGINS, last_words
-from qjump_mn.output import Output, accept_everything
-from qjump_mn.report import pdf
-from qjump_mn.results import reference
+with environment.intact():
+    from qjump_mn.analysis import pipeline, terminal
+    from qjump_mn.errors import BEGINS, last_words
+    from qjump_mn.output import Output, accept_everything
+    from qjump_mn.report import pdf
+    from qjump_mn.results import reference
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Analyse and print; return 0, 1, 4 or 5 by the verdicts, 2 for a folder that is no run directory, 3
     where no browser can print it, or a disk is full."""
     parser = argparse.ArgumentParser(
-        prog="python3 -m qjump_mn.analysis", description=(__doc__ or "").split(":", 1)[1].strip()
+        prog="python3 -m qjump_mn.analysis",
+        description="Analyse a run directory, print the summary, end with its exit code.",
     )
     parser.add_argument("run", type=Path, help="a run directory, such as results/last")
     parser.add_argument("--pdf", action="store_true", help="print the report into report.pdf, too")
@@ -54,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if options.debug:
             raise
-        sentence, code = last_words(error)
+        sentence, code = environment.damage_behind(error) or last_words(error)
         print(f"{BEGINS}{sentence}", file=sys.stderr)
         return code
 
