@@ -44,6 +44,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run everything afresh: take no result that an earlier session kept",
     )
     parser.addoption("--nightly", action="store_true", help="run those that take long too")
+    parser.addoption(
+        "--allowed-skips",
+        type=Path,
+        metavar="FILE",
+        help="fail for a skip whose reason matches no line of this file",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -146,9 +152,36 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         run, taken, compared = (counts[f"{kind} {how}"] for how in ("run", "taken", "compared"))
         from_store = f"{taken + compared} from the store, {compared} of them run again and equal"
         terminalreporter.write_line(f"{SUMMARY.get(kind, kind)}: {run} run, {from_store}")
-    skipped = Counter(
-        report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", [])
-    )
+    skipped = Counter(reason for _, reason in skips(config))
     terminalreporter.write_line(f"skipped: {sum(skipped.values())}{', by reason:' if skipped else ''}")
     for reason, count in skipped.most_common():
         terminalreporter.write_line(f"{count:5}  {reason}")
+    for test, reason in forbidden_skips(config):
+        terminalreporter.write_line(f"FAILED {test} - no skip is allowed for: {reason}", red=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput") and forbidden_skips(session.config):
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+
+def skips(config: pytest.Config) -> list[tuple[str, str]]:
+    """The tests that were skipped, or modules, each with the reason."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    reports = reporter.stats.get("skipped", []) if reporter else []
+    return [(report.nodeid, report.longrepr[2].removeprefix("Skipped: ")) for report in reports]
+
+
+def forbidden_skips(config: pytest.Config) -> list[tuple[str, str]]:
+    """Those of `skips` whose reason is not in the file of allowed ones; none without such a file."""
+    path = config.getoption("--allowed-skips")
+    if path is None:
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    patterns = [re.compile(line, re.DOTALL) for line in lines if line and not line.startswith("#")]
+    return [
+        (test, reason)
+        for test, reason in skips(config)
+        if not any(pattern.fullmatch(reason) for pattern in patterns)
+    ]

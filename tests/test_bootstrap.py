@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from qjump_mn import environment
+from qjump_mn import environment, launcher
 from qjump_mn.toolbox.machines import LockedFile, MachineLock
 from tests import checkouts
 
@@ -120,6 +120,12 @@ def test_with_everything_there_it_only_starts_the_command(machine: Machine, tmp_
     assert (code, messages) == (0, "")
     assert checkouts.said(output)["argv"] == ["fig3a", "--out", "two words", "-s", "link.rate=100Mbit"]
     assert str(checkouts.said(output)["cwd"]) == str(tmp_path)
+
+
+@pytest.mark.parametrize("name", launcher.BREAKS_PYTHON)
+def test_it_starts_whatever_python_is_told(machine: Machine, name: str) -> None:
+    code, output, messages = machine.run("list", **{name: "2"})
+    assert (code, messages) == (0, "") and checkouts.said(output)["argv"] == ["list"]
 
 
 @pytest.mark.parametrize("called", ["link", "relative"])

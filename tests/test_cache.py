@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -246,3 +247,14 @@ def test_code_has_the_same_hash_under_every_python(tmp_path: Path) -> None:
     assert cache.hash_of_code(tmp_path / "code.py") == "41f63a2a7270a8b0545e5e5543b8bf98"
     (tmp_path / "same.py").write_text("import os\ndef name(a, *, b=None)->int: return f'{a!r:>4}', [], b\n")
     assert cache.hash_of_code(tmp_path / "same.py") == "41f63a2a7270a8b0545e5e5543b8bf98"
+
+
+def test_a_relative_home_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QJUMP_MN_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache.roots() == [cache.SHARED, tmp_path / ".cache/qjump-mn"]
+    own = Path(pwd.getpwuid(os.getuid()).pw_dir, ".cache/qjump-mn")
+    for home in ("relative", "~", ""):
+        monkeypatch.setenv("HOME", home)
+        assert cache.roots() == [cache.SHARED, own]

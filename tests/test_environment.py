@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import venv
 import zipfile
 from collections.abc import Callable
@@ -14,11 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import environment
+from qjump_mn import cached_files, environment
 from qjump_mn.errors import MachineError
 from tests import checkouts
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
+UNKNOWN_USER = 12345
 
 
 @pytest.fixture(scope="module")
@@ -54,19 +57,25 @@ def test_a_bare_python_goes_on_in_the_environment(bare: str, checkout: Path, tmp
     assert "" not in told["path"]
 
 
-def test_the_analysis_goes_on_in_the_environment_too(bare: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("variables", [{}, {"PYTHONOPTIMIZE": "2"}, {"PYTHONINSPECT": "1"}], ids=str)
+@pytest.mark.parametrize("is_bare", [True, False])
+def test_the_analysis_goes_on_in_the_environment_too(
+    bare: str, tmp_path: Path, is_bare: bool, variables: dict[str, str]
+) -> None:
     cache = checkouts.warm_cache(tmp_path / "cache")
     kept = {
         "PATH": "/usr/bin:/bin",
         "HOME": str(cache),
         "QJUMP_MN_CACHE": str(cache),
         "PYTHONDONTWRITEBYTECODE": "1",
+        **variables,
     }
-    argv = [bare, "-m", "qjump_mn.analysis", str(tmp_path)]
+    argv = [bare if is_bare else sys.executable, "-m", "qjump_mn.analysis", str(tmp_path)]
     done = subprocess.run(
         argv, cwd=environment.CHECKOUT, env=kept, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr.partition(" is no run")[0]) == (2, f"qjump-mn: {tmp_path}")
+    assert done.stderr.count("\n") == 1
 
 
 def test_what_the_caller_has_on_pythonpath_stays_outside(bare: str, checkout: Path, tmp_path: Path) -> None:
@@ -112,6 +121,81 @@ def test_an_environment_that_does_not_work_is_entered_once(bare: str, checkout: 
     done = call(bare, checkout, tmp_path / "cache")
     assert done.returncode == 3
     assert "does not work: remove it and run" in done.stderr
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """An environment in a cache of its own, with a copy of msgspec; the other packages are links."""
+    folder = tmp_path / "small" / "environment" / environment._key(sys.version_info[1])
+    venv.create(folder, with_pip=False, symlinks=True)
+    below = f"lib/python3.{sys.version_info[1]}/site-packages"
+    for path in (Path(sys.prefix) / below).iterdir():
+        if path.name == "msgspec":
+            shutil.copytree(path, folder / below / path.name)
+        else:
+            (folder / below / path.name).symlink_to(path)
+    cached_files.write(folder, environment._is_vital)
+    return folder
+
+
+@pytest.mark.parametrize("words", [("qjump_mn.run", "list"), ("qjump_mn.analysis", "none")], ids=" ".join)
+@pytest.mark.parametrize(
+    ("file", "is_cut", "sentence"),
+    [
+        ("_utils.py", False, "_utils.py is missing: remove that folder and run  {checkout}/bootstrap"),
+        ("structs.py", True, "structs.py is cut to 9 of {size} bytes: remove that folder and run  "),
+        ("_core*.so", True, ".so is cut to 9 of {size} bytes: run  {checkout}/bootstrap"),
+    ],
+)
+def test_a_damaged_environment_is_one_sentence(
+    bare: str, small: Path, words: tuple[str, ...], file: str, is_cut: bool, sentence: str
+) -> None:
+    (path,) = small.glob(f"lib/*/site-packages/msgspec/{file}")
+    size = path.stat().st_size
+    if is_cut:
+        os.truncate(path, 9)
+    else:
+        path.unlink()
+    for cached in path.parent.glob("__pycache__/*"):
+        cached.unlink()
+    variables = {"PATH": "/usr/bin:/bin", "QJUMP_MN_CACHE": str(small.parents[1])}
+    done = subprocess.run(
+        [bare, "-m", *words], cwd=environment.CHECKOUT, env=variables, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1), done.stderr
+    said = sentence.format(size=size, checkout=environment.CHECKOUT)
+    assert f"environment {small} is damaged, " in done.stderr and said in done.stderr
+
+
+def test_an_error_of_our_own_is_not_a_damaged_environment(bare: str, small: Path) -> None:
+    code = "from qjump_mn import environment\nwith environment.intact(): import qjump_mn.nosuch"
+    python = [small / "bin/python", "-c", code]
+    done = subprocess.run(python, cwd=environment.CHECKOUT, capture_output=True, text=True)
+    assert done.returncode == 1 and "No module named 'qjump_mn.nosuch'" in done.stderr
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_user_without_a_home_is_asked_for_a_cache() -> None:
+    """As in a container, with a user id that the user database does not have; the checkout is this user's."""
+    code = "from qjump_mn import cache; print(cache.roots()); cache.writable_root()"
+    with tempfile.TemporaryDirectory() as folder:
+        checkout = checkouts.copy(Path(folder, "checkout"))
+        for path in (Path(folder), checkout, *checkout.rglob("*")):
+            os.chown(path, UNKNOWN_USER, UNKNOWN_USER)
+        for home in ({}, {"HOME": ""}, {"HOME": "here", "XDG_CACHE_HOME": "here"}):
+            done = subprocess.run(
+                [os.path.realpath(sys.executable), "-c", code],
+                cwd=checkout,
+                env=home,
+                user=UNKNOWN_USER,
+                group=UNKNOWN_USER,
+                extra_groups=[],
+                capture_output=True,
+                text=True,
+            )
+            assert "/nonexistent/.cache/qjump-mn (permission denied); set QJUMP_MN_CACHE to" in done.stderr
+        assert not {"~", "here"} & set(os.listdir(checkout))
 
 
 def _broken_environment(cache: Path) -> Path:

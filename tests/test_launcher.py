@@ -58,6 +58,11 @@ def test_it_starts_the_checkout_that_installed_it(installed: Installed) -> None:
     assert os.access(installed.command, os.X_OK)
 
 
+@pytest.mark.parametrize("name", launcher.BREAKS_PYTHON)
+def test_it_starts_whatever_python_is_told(installed: Installed, name: str) -> None:
+    assert installed.started("/", **{name: "2"}) == str(installed.home)
+
+
 @pytest.mark.parametrize("below", ["", "docs/deeper"])
 def test_it_starts_the_checkout_that_one_stands_in(installed: Installed, tmp_path: Path, below: str) -> None:
     other = checkouts.copy(tmp_path / "other")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from qjump_mn import variables
 from qjump_mn.output import Output, Table
 from tests.test_live import Terminal
 
@@ -80,3 +82,27 @@ def test_a_table_keeps_its_styles_and_empty_lines() -> None:
     table.add_row("b ")
     Output(file=text, width=40, force_terminal=True, color_system="standard").print(table)
     assert text.getvalue() == "\x1b[3mtitle\x1b[0m\n\x1b[1mwide heading\x1b[0m\na\n\nb\n"
+
+
+WIDTHS = ("", "0", "-1", "1", "x", "1e5", "999999999999")
+
+
+@pytest.mark.parametrize("words", [("explain", "fig3a"), ("run", "--help")], ids=" ".join)
+def test_a_width_that_makes_no_sense_is_80(words: tuple[str, ...]) -> None:
+    def printed(variables: dict[str, str]) -> tuple[int, str, str]:
+        argv = [sys.executable, "-P", "-m", "qjump_mn.run", *words]
+        kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        done = subprocess.run(argv, env={**kept, **variables}, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    expected = printed({"COLUMNS": "80", "LINES": "24"})
+    assert expected[0] == 0 and printed({"COLUMNS": "60"}) != expected
+    for columns, lines in (("0", "0"), ("1", "x")):
+        assert printed({"COLUMNS": columns, "LINES": lines}) == expected
+
+
+@pytest.mark.parametrize("value", WIDTHS)
+def test_a_size_that_makes_no_sense_is_unset(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"COLUMNS": value, "LINES": "24", "HOME": "/"})
+    variables.settle()
+    assert os.environ == {"LINES": "24", "HOME": "/"}

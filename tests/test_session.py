@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -58,8 +59,8 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def session(project: Path, *options: str, **variables: str) -> list[str]:
-    """The lines that a session prints."""
+def session(project: Path, *options: str, code: int | None = None, **variables: str) -> list[str]:
+    """The lines that a session prints; its exit code must be ``code`` if that is given."""
     values = {
         "PYTHONPATH": str(environment.CHECKOUT),
         "QJUMP_MN_CACHE": str(project / "cache"),
@@ -78,6 +79,7 @@ def session(project: Path, *options: str, **variables: str) -> list[str]:
         check=False,
     )
     print(done.stdout, done.stderr)
+    assert code in (None, done.returncode)
     return done.stdout.splitlines()
 
 
@@ -111,6 +113,30 @@ def test_what_is_skipped_is_counted_by_its_reason(project: Path) -> None:
     lines = session(project)
     start = lines.index("skipped: 6, by reason:")
     assert lines[start + 1 : start + 3] == ["    5  no ladder", "    1  no rope"]
+
+
+@pytest.mark.parametrize("workers", [(), environment.WORKERS])
+def test_a_skip_that_is_not_allowed_fails_and_is_named(project: Path, workers: tuple[str, ...]) -> None:
+    (project / "allowed").write_text("# A comment.\nno l.*\nno rop\n")
+    options = ("--allowed-skips=allowed", "-k", "skipped", *workers)
+    assert session(project, *options, code=1, PYTEST_XDIST_AUTO_NUM_WORKERS="2")[-2] == (
+        "FAILED tests/test_facts.py::test_skipped[0] - no skip is allowed for: no rope"
+    )
+    (project / "allowed").write_text("no l.*\nno rope\n")
+    assert "FAILED" not in "".join(session(project, *options, code=0, PYTEST_XDIST_AUTO_NUM_WORKERS="2"))
+
+
+def test_ci_allows_the_skips_of_the_night_and_of_a_container() -> None:
+    text = (environment.CHECKOUT / ".ci/skips").read_text()
+    patterns = [line for line in text.splitlines() if line and not line.startswith("#")]
+
+    def is_allowed(reason: str) -> bool:
+        return any(re.fullmatch(pattern, reason) for pattern in patterns)
+
+    assert is_allowed("it takes long: ./bootstrap test --nightly")
+    assert is_allowed("this kernel has no nf_tables") and is_allowed("the sweep is for `pytest -m slow`")
+    assert not is_allowed("the toolbox is not built") and not is_allowed("needs root")
+    assert " --allowed-skips=.ci/skips " in (environment.CHECKOUT / ".ci/run").read_text()
 
 
 def test_a_fact_that_is_no_more_is_forgotten(project: Path) -> None:
