@@ -93,9 +93,10 @@ def damage_behind(error: BaseException) -> tuple[str, int] | None:
     from qjump_mn import cached_files
 
     folder = Path(sys.prefix)
-    if not (LOCK.is_file() and (isinstance(error, (ImportError, SyntaxError)) or _is_raised_in(folder, error))):
+    is_suspect = isinstance(error, (ImportError, SyntaxError)) or _is_raised_in(folder, error)
+    if not (is_suspect and LOCK.is_file() and cached_files.has_record(folder)):
         return None
-    damage = next(cached_files.examine(folder), None) if cached_files.has_record(folder) else None
+    damage = next(cached_files.examine(folder), None)
     if damage is None:
         return None
     remedy = f"remove that folder and run  {shlex.quote(str(CHECKOUT / 'bootstrap'))}"

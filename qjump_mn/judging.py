@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from qjump_mn import scratch, unprivileged
 from qjump_mn.errors import BEGINS, LostError, command, error_of
@@ -63,9 +63,9 @@ def _written(run: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def _is_descriptor_1(stream: object) -> bool:
+def _is_descriptor_1(stream: TextIO) -> bool:
     try:
-        return stream.fileno() == 1  # type: ignore[attr-defined]
+        return stream.fileno() == 1
     except (AttributeError, OSError, ValueError):  # it has none, or it is closed
         return False
 

@@ -124,7 +124,7 @@ def test_with_everything_there_it_only_starts_the_command(machine: Machine, tmp_
 
 @pytest.mark.parametrize("name", launcher.BREAKS_PYTHON)
 def test_it_starts_whatever_python_is_told(machine: Machine, name: str) -> None:
-    code, output, messages = machine.run("list", **{name: "2"})
+    code, output, messages = machine.run("list", cwd=Path("/"), program=None, **{name: "2"})
     assert (code, messages) == (0, "") and checkouts.said(output)["argv"] == ["list"]
 
 

@@ -169,7 +169,7 @@ def test_a_damaged_environment_is_one_sentence(
 
 def test_an_error_of_our_own_is_not_a_damaged_environment(bare: str, small: Path) -> None:
     code = "from qjump_mn import environment\nwith environment.intact(): import qjump_mn.nosuch"
-    python = [small / "bin/python", "-c", code]
+    python = [str(small / "bin/python"), "-c", code]
     done = subprocess.run(python, cwd=environment.CHECKOUT, capture_output=True, text=True)
     assert done.returncode == 1 and "No module named 'qjump_mn.nosuch'" in done.stderr
 

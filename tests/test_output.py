@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import variables
 from qjump_mn.output import Output, Table
+from qjump_mn.variables import settle
 from tests.test_live import Terminal
 
 RUN = ("run", "fig3a", "--preset", "10g", "-s", "duration=2ms", "--arms", "idle,contended")
@@ -104,5 +104,5 @@ def test_a_width_that_makes_no_sense_is_80(words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("value", WIDTHS)
 def test_a_size_that_makes_no_sense_is_unset(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"COLUMNS": value, "LINES": "24", "HOME": "/"})
-    variables.settle()
+    settle()
     assert os.environ == {"LINES": "24", "HOME": "/"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-
 from pathlib import Path
 
 from qjump_mn import environment, variables
