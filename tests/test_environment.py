@@ -167,6 +167,13 @@ def test_a_damaged_environment_is_one_sentence(
     assert f"environment {small} is damaged, " in done.stderr and said in done.stderr
 
 
+def test_every_shared_library_is_looked_at_before_a_command() -> None:
+    """A process that loads a truncated one may die of SIGBUS, without a sentence."""
+    names = ["numpy/_core/_simd.cpython-311-x86_64-linux-gnu.so", "numpy.libs/libquadmath.so.0", "a.sort.py"]
+    folder = "lib/python3.11/site-packages"
+    assert [environment._is_vital(f"{folder}/{name}") for name in names] == [True, True, False]
+
+
 def test_an_error_of_our_own_is_not_a_damaged_environment(bare: str, small: Path) -> None:
     code = "from qjump_mn import environment\nwith environment.intact(): import qjump_mn.nosuch"
     python = [str(small / "bin/python"), "-c", code]
