@@ -28,13 +28,12 @@ from qjump_mn.analysis import beside, pipeline
 from qjump_mn.bundle import archive, assignment, checking, crate, judge, writing
 from qjump_mn.bundle.archive import BundleError
 from qjump_mn.commands import options_of
-from qjump_mn.errors import LostError, UsageError, last_words, no_room
+from qjump_mn.errors import UsageError, last_words, no_room
 from qjump_mn.model import identity
 from qjump_mn.programs import registry, users
 from qjump_mn.results import contents, manifest, outcome
 from qjump_mn.results.directory import RunDirectory
 from qjump_mn.results.manifest import Manifest, TrialRecord
-from qjump_mn.results.outcome import Outcome
 from tests import synthetic
 
 FILES: dict[str, Path | bytes] = {
