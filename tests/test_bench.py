@@ -374,7 +374,10 @@ def test_the_page_of_figures_is_written_from_runs_that_are_there(
     assert (first, table.splitlines()[0]) == ("# Every figure", "<!-- bench/figures begin -->")
     assert re.fullmatch(r"\| fig3a \| `smoke` \| 2 x 1 \| 0.2 \| [A-Z0-9, ]+ \|", table.splitlines()[-1])
     assert "<!-- bench/figures begin -->\n| experiment | " in text and "\n\n## fig3a: " in text
-    assert "an old title" not in text and "`qjump-mn run fig3a --preset smoke`, exit code " in text
+    assert (
+        "an old title" not in text
+        and "`qjump-mn run fig3a --preset smoke --arms idle,contended`, exit code " in text
+    )
     assert text.endswith("\n\n## fig3b: another\n\nkept\n<!-- bench/figures end -->\n")
     pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert pictures and all(f"](figures/{name})" in text for name in pictures)
