@@ -192,7 +192,8 @@ def _analyse(path: Path, run: Path) -> None:
     silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     with judging(run, **silent) as process:
         _, errors = process.communicate()
-    if (run / outcome.NAME).is_file():
+    # One that dies after its verdicts leaves the bundle's own report in place.
+    if (run / outcome.NAME).is_file() and outcome.read(run).exit_code == process.returncode:
         return
     last = errors.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {process.returncode}"]
     reason = last[0].removeprefix(BEGINS).replace(str(run), str(path))
