@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from qjump_mn import remembered
 from qjump_mn.errors import LostError, MachineError, reason_of
 from qjump_mn.leash import of_ours
 from qjump_mn.results import directory
@@ -90,9 +91,8 @@ def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str
             f"{name_of(user)} cannot use {folder}: set TMPDIR to a folder that every user may write"
         )
     isolated = subprocess.run([*ISOLATION, "true"], cwd="/", capture_output=True).returncode == 0
-    environment = {
-        name: value for name, value in environment.items() if not name.startswith(("SUDO_", "XDG_"))
-    }
+    ours = ("SUDO_", "XDG_", remembered.VARIABLE)
+    environment = {name: value for name, value in environment.items() if not name.startswith(ours)}
     home = dict.fromkeys(("HOME", "MPLCONFIGDIR", "TMPDIR"), str(folder))
     with subprocess.Popen(
         [*(ISOLATION if isolated else ()), *without_rights(user), *argv],

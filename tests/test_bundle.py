@@ -296,7 +296,7 @@ def test_a_plan_of_an_experiment_that_is_not_here_is_not_compared(judged: RunDir
     shown = msgspec.structs.replace(told.plan.shown, experiment="mine")
     elsewhere = msgspec.structs.replace(told, plan=msgspec.structs.replace(told.plan, shown=shown))
     assert assignment.compared_here(elsewhere) == (
-        "plan: not compared: this checkout has no experiment mine",
+        "not compared: this checkout has no experiment mine",
         [],
     )
 
