@@ -127,14 +127,14 @@ claims.shown = { statement = "s", source = "", predicate = "1 < 2", shows = "lim
 [claims.each]"""
 
 
-@pytest.mark.parametrize("name", ["ping", "p50_ms", "max", "x", "hosts"])
+@pytest.mark.parametrize("name", ["ping", "p50_ms", "hosts"])
 def test_only_what_stands_in_the_place_of_an_arm_is_a_series(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = EXPERIMENT.replace("[claims.each]", OTHER.replace("NAME", name), 1)
     plan = sweep(tmp_path, monkeypatch, text=text)
     arms = {claim: claims.Claim.of(plan, claim).arms for claim in plan.claims}
-    assert arms["none"] == ("idle",), "workloads, measures, functions and constants are no series"
+    assert arms["none"] == ("idle",), "workloads, measures and constants are no series"
     assert arms["other"] == (f"{name}_1us", f"{name}_2us")
     assert arms["shown"] == ("limited_10ms", "limited_20ms")
     assert set(arms["each"]) == {arm.name for arm in plan.arms if arm.series in ("limited", "free")}
