@@ -43,6 +43,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.nightly
 def test_a_mirror_that_moves_makes_another_machine_which_is_said(mirror: Path) -> None:
     assert toolbox.found() is None
     lock = locks.read("tiny")
@@ -123,7 +124,9 @@ def test_a_build_that_is_killed_anywhere_leaves_nothing_and_two_at_once_make_it_
     assert f" packages from file://{mirror}" in origins.told(tree.root.parent)
 
 
-@pytest.mark.parametrize(("size", "stage"), [("20m", "getting "), ("80m", "unpacking ")])
+@pytest.mark.parametrize(
+    ("size", "stage"), [pytest.param("20m", "getting ", marks=pytest.mark.nightly), ("80m", "unpacking ")]
+)
 def test_a_disk_that_fills_up_while_it_is_built_is_one_sentence(
     size: str, stage: str, mirror: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
