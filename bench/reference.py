@@ -121,7 +121,7 @@ def _kind(hint: Any) -> str:
         return f'a {hint.__name__.lower()}, such as `"{hint.sample}"`'
     if hint is registry.AnySpec:
         return "a workload, below"
-    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+    if isinstance(hint, type) and (issubclass(hint, msgspec.Struct) or hint is registry.AnyPlan):
         return "a table, below"
     if hint is Quantiles:
         return 'percentiles with times, such as `"0:10us,50:147us,100:2ms"`'
@@ -144,6 +144,9 @@ def _default(field: Any) -> str:
 
 def _structs(hint: Any) -> Iterator[Any]:
     """The tables that a value has."""
+    if hint is registry.AnyPlan:
+        yield from (registry.program(name).plan for name in registry.OURS)
+        return
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         if not issubclass(hint, WorkloadSpec):
             yield hint

@@ -372,7 +372,9 @@ def test_the_page_of_figures_is_written_from_runs_that_are_there(
     text = page.read_text()
     first, table = text.split("\n\n")[:2]
     assert (first, table.splitlines()[0]) == ("# Every figure", "<!-- bench/figures begin -->")
-    assert re.fullmatch(r"\| fig3a \| `smoke` \| 2 x 1 \| 0.2 \| [A-Z0-9, ]+ \|", table.splitlines()[-1])
+    assert re.fullmatch(
+        r"\| fig3a \| `smoke --arms idle,contended` \| 2 x 1 \| 0.2 \| [A-Z0-9, ]+ \|", table.splitlines()[-1]
+    )
     assert "<!-- bench/figures begin -->\n| experiment | " in text and "\n\n## fig3a: " in text
     assert (
         "an old title" not in text
