@@ -98,8 +98,8 @@ simulator for those in the experiment's remarks."""
 
 WHOLE = {"fig3a", "hadoop-ect", "rivals", "scale"}
 """Run whole always: what README shows, and what takes less than a minute. Of the others it is an hour of a core."""
-LONG = {"bound"}
-"""One arm of it takes minutes, too."""
+LONG = {"bound", "course16", "fig5", "fig6", "fig7", "fig10"}
+"""One arm of these takes a minute and more, too."""
 EVERY = loading.names("experiments")
 
 
