@@ -14,6 +14,7 @@ from qjump_mn import building, scratch, unprivileged
 from qjump_mn.bundle import archive, handing_in
 from qjump_mn.bundle.checking import Rerun
 from qjump_mn.errors import UsageError
+from qjump_mn.results import directory
 from qjump_mn.results.directory import Caller
 
 MOST_TABLE_BYTES = 256 << 20
@@ -39,7 +40,7 @@ def check(
             words += ["--table", str(tables / table.name)]
         handle = os.open(tables, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            _give(folder, user)  # from here on root writes nothing there, and follows no link
+            directory.hand_over(folder, user)  # from here on root writes nothing there, and follows no link
             code = unprivileged.run(user, words, folder, _variables(user))
             if table:
                 _take(table, handle)
@@ -71,13 +72,6 @@ def _readable(path: Path, folder: Path, user: Caller) -> Path:
     for source in bundles or [path]:
         unprivileged.copy(source, copied / source.name if bundles else copied, archive.MOST_BYTES)
     return copied
-
-
-def _give(folder: Path, user: Caller) -> None:
-    for base, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            os.chown(Path(base, name), *user, follow_symlinks=False)
-    os.chown(folder, *user)
 
 
 def _variables(user: Caller) -> dict[str, str]:
