@@ -82,10 +82,9 @@ def check_checkout(user: Caller) -> None:
 
 def run(user: Caller, words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> int:
     """Run ``qjump-mn`` with these words as the user, in ``folder``, which is the user's home for a while;
-    return its exit code. Raises :class:`MachineError` where the user cannot read the checkout or use the
-    folder, and :class:`LostError` where something has killed it."""
+    return its exit code. Raises :class:`MachineError` where the user cannot use the folder, and
+    :class:`LostError` where something has killed it."""
     argv, environment = of_ours("qjump_mn.run", *words)
-    check_checkout(user)
     if first_unreadable(user, [folder]):
         raise MachineError(
             f"{name_of(user)} cannot use {folder}: set TMPDIR to a folder that every user may write"

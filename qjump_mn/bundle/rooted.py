@@ -24,9 +24,10 @@ def check(
     path: Path, out: Console, *, assigned: Path | None = None, rerun: Rerun, table: Path | None = None
 ) -> int:
     """Do what :func:`handing_in.check` does in a process of the user who called sudo, or of nobody; return
-    its exit code. Raises what :func:`unprivileged.run` raises, and where a machine that is needed cannot be
-    built."""
+    its exit code. Raises what :func:`unprivileged.check_checkout` and :func:`unprivileged.run` raise, and
+    where a machine that is needed cannot be built."""
     user = unprivileged.user()
+    unprivileged.check_checkout(user)
     if rerun.wanted:  # the user could not keep it
         building.build(lambda line: out.print(line, markup=False))
     with scratch.folder() as name:
