@@ -23,6 +23,7 @@ from qjump_mn.guest import Job, Result, Setup, Snapshot
 from qjump_mn.guest.advice import ADVICE, advised
 from qjump_mn.toolbox import making
 from qjump_mn.toolbox.processors import X86_64
+from tests.nights import nightly
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow, pytest.mark.fresh]
 
@@ -157,7 +158,7 @@ def same(one: Result, other: Result) -> bool:
     return one.sha256 == other.sha256 and one.virtual_s == other.virtual_s
 
 
-@pytest.mark.parametrize("name", ["memory", "state"])
+@pytest.mark.parametrize("name", nightly(["memory", "state"], but=["memory"]))
 def test_a_cut_snapshot_is_made_again(private: Path, right: Result, tmp_path: Path, name: str) -> None:
     path = only(private, f"snapshot/*/{name}")
     cut(path)

@@ -74,6 +74,7 @@ def importing(file: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
+@pytest.mark.nightly
 def test_who_takes_it_may_be_killed_anywhere_and_two_take_it_once(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

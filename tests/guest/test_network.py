@@ -17,6 +17,7 @@ from qjump_mn.programs.iperf import program as iperf
 from qjump_mn.programs.ping.program import PingPlan
 from qjump_mn.results import links, tables
 from tests.guest.laboratory import Laboratory, fig3a
+from tests.nights import nightly
 
 pytestmark = pytest.mark.guest
 
@@ -98,7 +99,7 @@ def test_links_may_have_propagation_delay(laboratory: Laboratory) -> None:
     ) == pytest.approx(8000, abs=10)
 
 
-@pytest.mark.parametrize("model", ["wire", "tbf", "htb"])
+@pytest.mark.parametrize("model", nightly(["wire", "tbf", "htb"], but=["wire"]))
 def test_links_between_switches_may_have_another_rate_and_delay(laboratory: Laboratory, model: str) -> None:
     settings = [
         "link.trunk_rate=40Mbit",

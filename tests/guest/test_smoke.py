@@ -98,8 +98,11 @@ simulator for those in the experiment's remarks."""
 
 WHOLE = {"fig3a", "hadoop-ect", "rivals", "scale"}
 """Run whole always: what README shows, and what takes less than a minute. Of the others it is an hour of a core."""
-LONG = {"bound", "course16", "fig5", "fig6", "fig7", "fig10"}
-"""One arm of these takes a minute and more, too."""
+LONG = {
+    *("bound", "course16", "fig3c", "fig5", "fig6", "fig7", "fig10", "fig11"),
+    *("ratelimit", "schemes", "table1", "thresholds"),
+}
+"""Nor an arm of these, which takes a minute and more."""
 EVERY = loading.names("experiments")
 
 
@@ -137,6 +140,7 @@ def test_a_first_ping_takes_no_longer_than_the_others(tmp_path: Path) -> None:
     assert max(latencies) - statistics.median(latencies) < 300, "what the kernel does beside is less"
 
 
+@pytest.mark.nightly
 def test_ptp4l_takes_the_place_of_ptpd(tmp_path: Path) -> None:
     run = smoke("fig5", tmp_path, "-s", "workloads.ptp.implementation=ptp4l")
     arm = outcome.read(run.path).arm("idle")
