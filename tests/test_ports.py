@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from qjump_mn import guarantee, theory
-from qjump_mn.model import ports
+from qjump_mn import theory
+from qjump_mn.model import guarantee, ports
 from qjump_mn.model.plan import Plan
 from qjump_mn.model.resolve import plan
 
@@ -89,7 +89,7 @@ def test_the_check_of_every_frame_allows_what_is_counted_and_floods() -> None:
     """Where a budget is one frame and nobody shares it, a wait is the frame in transmission and no more."""
     shown = fig3a("qjump.course.budget_packet=98B")
     arm = next(arm for arm in shown.arms if arm.name == "qjump")
-    waits = guarantee.waits_ns(arm)
+    waits = guarantee.of_arm(arm).waits_ns
     bulk = ports.longest((load for load in arm.workloads if load.BACKGROUND), shown.network)
     hosts = shown.network.hosts
     crossed = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from qjump_mn import theory
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices
+from qjump_mn.model import choices, ports
 from qjump_mn.model.experiment import ArmSpec, EpochMode, ExperimentSpec, QJumpSpec
-from qjump_mn.model.plan import QJumpPlan
+from qjump_mn.model.plan import ArmPlan, QJumpPlan
 from qjump_mn.model.scheme import Limiter
 from qjump_mn.model.topology import Network
 from qjump_mn.theory import LEVELS
@@ -78,22 +78,6 @@ def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remar
             f"{epoch / 1e6:g} ms is "
             + (f"Eq. 2 with P = {int(spec.packet)} B, n = {hosts}." if spec.epoch is None else "given.")
         )
-    if epoch < equation:
-        remarks.append(
-            f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is shorter than Eq. 2 asks for n = {hosts} "
-            f"({equation / 1e6:g} ms): no bound is guaranteed."
-        )
-    if epoch >= LONG_EPOCHS * equation:
-        share, budget = (
-            theory.host_rate_bps(int(spec.packet), equation),
-            theory.host_rate_bps(int(spec.budget_packet), epoch),
-        )
-        remarks.append(
-            f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is {epoch / equation:.3g} times as long as "
-            f"Eq. 2 asks for n = {hosts}: factor 1 is "
-            f"{budget / 1e3:.3g} kb/s, {share / budget:.3g} times less than Eq. 3's share, {share / 1e3:.3g} "
-            "kb/s. Levels meet this limit, not the network."
-        )
     if mode == "2015" and spec.epochs == "aligned":
         raise UsageError(f"{where}: epochs of mode 2015 start with the first packet: leave `epochs` out")
     epochs: EpochMode = "first-packet" if mode == "2015" else spec.epochs
@@ -111,6 +95,38 @@ def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remar
             "without a factor has no budget."
         )
     return limiter
+
+
+def long_epoch(arm: ArmSpec, experiment: ExperimentSpec, plan: ArmPlan) -> list[str]:
+    """What a reader should know of an epoch that is much longer than Eq. 2 asks for, with the hosts that send
+    at a level with a factor."""
+    if plan.qjump is None:
+        return []
+    name = next(iter(experiment.qjump)) if arm.qjump is None else arm.qjump
+    spec, epoch = experiment.qjump[name], plan.qjump.epoch_ns
+    sending = {
+        host
+        for workload in plan.workloads
+        if any(plan.qjump.budget_bytes[level] for level in workload.levels)
+        for flow, _ in ports.ways(workload, plan.network)
+        for host in flow[:1]
+    }
+    hosts = len(sending) if spec.hosts is None else spec.hosts
+    if not hosts:
+        return []
+    equation = theory.network_epoch_ns(hosts, int(spec.packet), plan.network.slowest_bps)
+    if spec.epoch is None or epoch < LONG_EPOCHS * equation:
+        return []
+    share, budget = (
+        theory.host_rate_bps(int(spec.packet), equation),
+        theory.host_rate_bps(int(spec.budget_packet), epoch),
+    )
+    return [
+        f"Limiter {name!r}: its epoch, {epoch / 1e6:g} ms, is {epoch / equation:.3g} times as long as "
+        f"Eq. 2 asks for n = {hosts}: factor 1 is "
+        f"{budget / 1e3:.3g} kb/s, {share / budget:.3g} times less than Eq. 3's share, {share / 1e3:.3g} "
+        "kb/s. Levels meet this limit, not the network."
+    ]
 
 
 def level(where: str, text: str) -> int:

@@ -4,8 +4,8 @@ may find in transmission on its way.
 A link finishes the frame that it has begun, whatever comes meanwhile: at each port an urgent packet waits for
 one frame of a lower level, the longest that goes there. Where bulk flows have data that is a full-size frame,
 where they have nothing but acknowledgements it is one of these. The longest queue of frames that are as
-urgent is a matter of limits: see :mod:`qjump_mn.guarantee`, which for a switch that floods allows a full-size
-frame of a lower level at every port.
+urgent is a matter of limits: see :mod:`qjump_mn.model.guarantee`, which for a switch that floods allows a
+full-size frame of a lower level at every port.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, clock, known, limiter, loading, perturbation, words
+from qjump_mn.model import choices, clock, guarantee, known, limiter, loading, perturbation, words
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec
 from qjump_mn.model.plan import ArmPlan, Judged, Plan, Run, Shown
 from qjump_mn.model.scheme import Presented, resolve_scheme
@@ -129,7 +129,7 @@ def plan(
             network=network,
             tcp=spec.tcp,
             figure=spec.figure,
-            remarks=tuple(dict.fromkeys([*remarks, *perturbed.remarks])),
+            remarks=tuple(dict.fromkeys([*remarks, *guarantee.remarks(run), *perturbed.remarks])),
             axes={key: sweep.label for key, sweep in spec.sweeps.items()},
             schemes={
                 key: Presented(label=scheme.label, about=scheme.about, look=scheme.look)
@@ -332,7 +332,7 @@ def _arm(
                 f"{where}: scheme {spec.scheme!r} has queues at switch ports: a tap sees none there"
             )
         remarks.append(BLIND)
-    return ArmPlan(
+    planned = ArmPlan(
         name=name,
         label=spec.label,
         network=network,
@@ -343,6 +343,8 @@ def _arm(
         tcp=tcp,
         dilated=dilated,
     )
+    remarks += limiter.long_epoch(spec, experiment, planned)
+    return planned
 
 
 def _dilated(where: str, spec: clock.ClockSpec, network: Network, remarks: list[str]) -> int | None:

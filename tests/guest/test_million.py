@@ -1,6 +1,6 @@
 """A million urgent packets at 10 Gb/s, beside bulk traffic that is offered more than every port on their way
-carries: each frame at each switch port against its bound (qjump_mn/guarantee.py). A hundredth of them every
-day.
+carries: each frame at each switch port against its bound (qjump_mn/model/guarantee.py). A hundredth of them
+every day.
 
 Nine hosts send a packet to one host in each epoch of n·P/R, which is the shortest that has a bound, and a
 frame's time: a packet that waits for a frame of its own host leaves late, and its epoch begins then.
@@ -17,8 +17,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from qjump_mn import guarantee
-from qjump_mn.model import ports
+from qjump_mn.model import guarantee, ports
 from qjump_mn.model.plan import Trial
 from qjump_mn.results import directory, links, outcome
 from qjump_mn.results.directory import RunDirectory
@@ -122,7 +121,7 @@ def check(folder: Path, preset: str, least: int, last: float) -> None:
     assert int(frames[1]) >= 3 * sum(sent.values())
     nearest: Counter[ports.Port] = Counter()
     for trial in trials:
-        bounds = guarantee.waits_ns(trial.arm)
+        bounds = guarantee.of_arm(trial.arm).waits_ns
         crossed = {port for port, _ in bounds}
         assert crossed == {("s1", "s0"), ("s2", "s0"), ("s0", "s3"), ("s3", "h10")}
         waits = links.waits(trial.arm.network, run.asbuilt(trial.name).parent)

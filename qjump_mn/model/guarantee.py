@@ -13,7 +13,9 @@ counts what the plan sends there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
+from typing import NamedTuple
 
 from qjump_mn import theory
 from qjump_mn.model import ports
@@ -26,30 +28,89 @@ LEAST_IP_BYTES = theory.TCP_HEADERS_BYTES
 """No packet is shorter; what Ethernet adds to these is most in proportion to what a limiter charges."""
 
 
-def waits_ns(arm: ArmPlan) -> dict[tuple[Port, int], float]:
-    """The longest wait of a frame before its own transmission at each switch port that limited levels cross,
-    by (port, 802.1Q priority), in ns; a processor takes no time.
+class Unknown(NamedTuple):
+    """Why there is no bound for ``level`` at ``port``: the limits of ``levels`` let hosts offer it
+    ``offered_bps``, and its link carries ``carried_bps``; or without both, a level as urgent has no limit."""
 
-    Left out is what has no bound: where a level that is as urgent has no limit, where budgets are more than
-    the link carries, and arms whose limiter is none or charges before packets wait.
-    """
+    level: int
+    port: Port
+    levels: tuple[int, ...]
+    offered_bps: float = 0.0
+    carried_bps: int = 0
+
+    @property
+    def text(self) -> str:
+        """It in words, such as "level 7 may offer 14 Mb/s to s1>h61, which carries 10 Mb/s"."""
+        *others, last = map(str, self.levels)
+        levels = f"levels {', '.join(others)} and {last}" if others else f"level {last}"
+        where = ">".join(self.port)
+        if not self.carried_bps:
+            return f"{levels} has no limit at {where}"
+        return (
+            f"{levels} may offer {self.offered_bps / 1e6:.4g} Mb/s to {where}, "
+            f"which carries {self.carried_bps / 1e6:g} Mb/s"
+        )
+
+
+class Bounds(NamedTuple):
+    """The bounds of an arm by switch port and 802.1Q priority: ``waits_ns``, the longest wait of a frame
+    before its own transmission, in ns, where a processor takes no time; and where a limited level has
+    none, ``unknown``."""
+
+    waits_ns: dict[tuple[Port, int], float]
+    unknown: dict[tuple[Port, int], Unknown]
+
+
+def of_arm(arm: ArmPlan) -> Bounds:
+    """The bounds at each switch port that limited levels cross; none for an arm whose limiter is none or
+    charges before packets wait, or whose switch ports have queues of a scheme's own."""
+    found = Bounds({}, {})
     if arm.qjump is None or arm.qjump.mode != "delay" or not arm.uses_levels or arm.scheme.switch_port:
-        return {}
+        return found
     calculus = _Calculus(arm.network, arm.qjump, arm.workloads)
     hosts = set(arm.network.hosts)
-    found = {}
     for level, senders in calculus.crossed.items():
-        for port in {port for crossed in senders.values() for port in crossed}:
-            if port[0] not in hosts and (wait := calculus.wait_ns(port, level)) is not None:
-                found[port, level] = float(wait)
+        for port in sorted({port for crossed in senders.values() for port in crossed}):
+            if port[0] in hosts or not arm.qjump.budget_bytes[level]:
+                continue
+            wait = calculus.wait_ns(port, level)
+            if wait is None:
+                found.unknown[port, level] = calculus.unknown[port, level]
+            else:
+                found.waits_ns[port, level] = float(wait)
     return found
+
+
+def worst(unknown: Iterable[Unknown]) -> list[Unknown]:
+    """Of each level that which says most: the one whose port is offered most of what it carries."""
+    by_level: dict[int, Unknown] = {}
+    for one in unknown:
+        most = by_level.get(one.level)
+        if most is None or _excess(one) > _excess(most):
+            by_level[one.level] = one
+    return sorted(by_level.values(), key=lambda one: -one.level)
+
+
+def _excess(one: Unknown) -> float:
+    return one.offered_bps / one.carried_bps if one.carried_bps else float("inf")
+
+
+def remarks(arms: Iterable[ArmPlan]) -> list[str]:
+    """What a reader should know of bounds that there are not, a sentence for all arms with the same
+    reason."""
+    by_reason: dict[str, list[str]] = {}
+    for arm in arms:
+        for one in worst(of_arm(arm).unknown.values()):
+            by_reason.setdefault(f"for level {one.level}: {one.text}.", []).append(arm.name)
+    return [f"{', '.join(names)}: no bound {reason}" for reason, names in by_reason.items()]
 
 
 class _Calculus:
     """Waits, each computed once, without rounding: budgets may fill a link exactly.
 
     ``crossed`` has, by level and host, the ports on all its ways, each with those before it; ``sizes`` the
-    lengths of a level's IP packets, or the least and the greatest.
+    lengths of a level's IP packets, or the least and the greatest. ``unknown`` says why a wait that was asked
+    for is None.
     """
 
     def __init__(self, network: Network, qjump: QJumpPlan, workloads: tuple[WorkloadPlan, ...]) -> None:
@@ -73,6 +134,7 @@ class _Calculus:
             for port, device in network.interfaces().items()
         }
         self._waits: dict[tuple[Port, int], Fraction | None] = {}
+        self.unknown: dict[tuple[Port, int], Unknown] = {}
 
     def wait_ns(self, port: Port, level: int) -> Fraction | None:
         """The longest wait there; None for no bound."""
@@ -87,30 +149,42 @@ class _Calculus:
         lower = [self._wire_bytes(other)[-1] for other in self.sizes if other < level]
         burst = Fraction(max(lower, default=0) - self._wire_bytes(level)[0])
         all_rates = higher = Fraction(0)
-        for other, senders in self.crossed.items():
-            crossing = [crossed[port] for crossed in senders.values() if port in crossed]
-            if other < level or not crossing:
-                continue
+        levels = [other for other in sorted(self.crossed) if other >= level and self._crossing(other, port)]
+        for other in levels:
             if not (budget := self._budget_bytes(other)):
+                self.unknown[port, level] = Unknown(level, port, (other,))
                 return None
+            crossing = self._crossing(other, port)
             each = budget / self.qjump.epoch_ns
             for before in crossing:
-                if (late_ns := self._late_ns(before, other)) is None:
+                if (late_ns := self._late_ns(before, other, of=(port, level))) is None:
                     return None
                 # Epochs that begin with the clock: one budget at the end of one, and the next at once.
                 burst += budget * (2 if self.qjump.epochs == "aligned" else 1) + each * late_ns
             all_rates += each * len(crossing)
             higher += each * len(crossing) if other > level else 0
-        return burst / (rate - higher) if all_rates <= rate else None
+        if all_rates <= rate:
+            return burst / (rate - higher)
+        to_bps = 8 * theory.NS_PER_S
+        self.unknown[port, level] = Unknown(
+            level, port, tuple(levels), float(all_rates * to_bps), int(rate * to_bps)
+        )
+        return None
 
-    def _late_ns(self, before: tuple[Port, ...], level: int) -> Fraction | None:
+    def _crossing(self, level: int, port: Port) -> list[tuple[Port, ...]]:
+        """The ports before ``port`` on the way of each host that sends there at ``level``."""
+        return [crossed[port] for crossed in self.crossed[level].values() if port in crossed]
+
+    def _late_ns(self, before: tuple[Port, ...], level: int, of: tuple[Port, int]) -> Fraction | None:
         """By how much two frames may come closer together on their way through the ports ``before``; the
-        first is the host's own, which charges what it sends."""
+        first is the host's own, which charges what it sends. What ``of`` has no bound for is what these
+        have none for."""
         sizes = self._wire_bytes(level)
         late_ns = sum(((sizes[-1] - sizes[0]) / self._bytes_per_ns[port] for port in before), Fraction(0))
         for port in before[1:]:
             wait_ns = self.wait_ns(port, level)
             if wait_ns is None:
+                self.unknown[of] = self.unknown[port, level]._replace(level=of[1])
                 return None
             late_ns += wait_ns
         return late_ns
