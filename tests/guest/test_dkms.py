@@ -73,6 +73,7 @@ def newer(packages: list[Path], tmp_path_factory: pytest.TempPathFactory) -> lis
     return debian.packages_of(bumped(folder / "source"), folder / "package")
 
 
+@pytest.mark.nightly
 def test_another_build_gives_the_same_bytes(packages: list[Path], tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(SOURCE, source, copy_function=shutil.copyfile)
@@ -142,6 +143,7 @@ def test_dkms_builds_for_the_kernels_that_the_modules_are_for(release: str, is_b
     assert (subprocess.run(argv).returncode == 0) == is_built
 
 
+@pytest.mark.nightly
 def test_the_configurations_that_dkms_asks_for_are_those_of_debian() -> None:
     conf = (SOURCE / "dkms.conf").read_text()
     (names,) = re.findall(r'^BUILD_EXCLUSIVE_CONFIG="(.*)"$', conf, re.M)

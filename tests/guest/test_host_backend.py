@@ -19,13 +19,12 @@ from qjump_mn.model.resolve import plan
 from qjump_mn.steps import asbuilt, openvswitch, readback
 from qjump_mn.toolbox.image import python_package
 from tests.guest import trees
-from tests.nights import nightly
 
-pytestmark = [pytest.mark.guest, pytest.mark.slow]
+pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 JOBS = Path(__file__).with_name("host_jobs")
-KILLS, FEW = 20, 6
-"""So often is a run killed, at night and else: the first moments of the same."""
+KILLS = 20
+"""So often is a run killed."""
 EXPERIMENT = """
 title = "Two switches"
 reproduces = "nothing"
@@ -93,14 +92,13 @@ def out(
     machine: Image,
     plans: dict[str, Plan],
     tmp_path_factory: pytest.TempPathFactory,
-    pytestconfig: pytest.Config,
 ) -> Path:
     """What beside_strangers.py leaves."""
     folder = tmp_path_factory.mktemp("out")
     work = {
         "openvswitch": msgspec.to_builtins(openvswitch.start()),
         "plans": [*plans],
-        "kills": KILLS if pytestconfig.getoption("--nightly") else FEW,
+        "kills": KILLS,
     }
     files = {f"{name}.json": msgspec.json.encode(each).decode() for name, each in plans.items()}
     files |= {"work.json": json.dumps(work), "carry_out.py": (JOBS / "carry_out.py").read_text()}
@@ -135,7 +133,7 @@ def test_a_run_leaves_what_was_there_byte_for_byte(
         assert asbuilt.differences(out / "whole" / name / trial.name / readback.BEFORE, trial.arm) == []
 
 
-@pytest.mark.parametrize("number", nightly(range(KILLS), but=range(FEW)))
+@pytest.mark.parametrize("number", range(KILLS))
 def test_a_run_that_is_killed_is_taken_back_and_nothing_else(number: int, results: dict[str, Any]) -> None:
     shows = results["killed"][number]
     assert shows["left"] == {}, shows

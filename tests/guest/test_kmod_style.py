@@ -19,7 +19,7 @@ from qjump_mn.toolbox import Tree
 from qjump_mn.toolbox.build import Recipe
 from tests import facts
 from tests.guest import trees
-from tests.guest.checks import SUITES
+from tests.guest.checks import OTHERS_NIGHTLY, SUITES
 
 pytestmark = pytest.mark.guest
 
@@ -87,13 +87,13 @@ def modules(kernel: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", MODULES)
-@pytest.mark.parametrize("kernel", SUITES)
+@pytest.mark.parametrize("kernel", OTHERS_NIGHTLY)
 @of_the_sources
 def test_compiler_and_sparse_find_nothing(kernel: str, name: str, tmp_path: Path) -> None:
     assert complaints(modules(kernel, copied(name, tmp_path))) == []
 
 
-@pytest.mark.parametrize("kernel", SUITES)
+@pytest.mark.parametrize("kernel", OTHERS_NIGHTLY)
 @of_the_sources
 def test_sparse_is_at_work(kernel: str, copy: Path) -> None:
     wrong = "static __used u16 qjump_made_up(__be16 port)\n{\n\treturn port;\n}\n"
@@ -101,7 +101,7 @@ def test_sparse_is_at_work(kernel: str, copy: Path) -> None:
     assert [line for line in complaints(modules(kernel, copy)) if "different base types" in line]
 
 
-@pytest.mark.parametrize("kernel", SUITES)
+@pytest.mark.parametrize("kernel", OTHERS_NIGHTLY)
 def test_the_plugins_compile_without_a_warning(kernel: str, copy: Path) -> None:
     trees.kernel_tree(SUITES[kernel]).run(
         ["make", "-C", "tc", f"CC={COMPILERS[kernel]}", "CFLAGS=-O2 -Werror"], copy

@@ -1,7 +1,7 @@
 """sch_qjump and sch_wire in a guest, on Linux 6.12, 6.1 and 7.x: what the checks of tests/guest/qdisc/checks
 measured, against the exact values.
 
-One boot per kernel runs all of them (about 60 s). The sweep (more budgets, rates, parents) is another boot
+One boot per kernel runs all of them (about 60 s); the kernels that are not the guest's own, every night. The sweep (more budgets, rates, parents) is another boot
 of a minute and a half per kernel, for `pytest -m slow`.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bench import marks, qdisc
-from tests.guest.checks import EXPECTED_LOG, SUITES, Guest, measured
+from tests.guest.checks import EXPECTED_LOG, OTHERS_NIGHTLY, SUITES, Guest, measured
 
 pytestmark = pytest.mark.guest
 
@@ -50,7 +50,7 @@ THREAD_NS = 25_000
 whatever ran before."""
 
 
-@pytest.fixture(scope="module", params=SUITES)
+@pytest.fixture(scope="module", params=OTHERS_NIGHTLY)
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     return measured(request.param, QUICK, tmp_path_factory.mktemp("qdisc"))
 

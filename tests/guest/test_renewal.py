@@ -11,7 +11,7 @@ from qjump_mn import references
 from qjump_mn.guest import Image
 from qjump_mn.results import reference
 
-pytestmark = [pytest.mark.guest, pytest.mark.smoke]
+pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 
 def test_the_reference_run_of_another_machine_is_renewed(image: Image, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import pytest
 from qjump_mn.results import directory
 from qjump_mn.results.directory import RunDirectory
 
-pytestmark = [pytest.mark.guest, pytest.mark.smoke]
+pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 FRAME_NS = 1_233_600
 """Of a full-size frame at 10 Mb/s; of the numbers below all times are at this rate."""

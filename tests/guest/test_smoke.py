@@ -100,7 +100,7 @@ WHOLE = {"fig3a", "hadoop-ect", "rivals", "scale"}
 """Run whole always: what README shows, and what takes less than a minute. Of the others it is an hour of a core."""
 LONG = {
     *("bound", "course16", "fig3c", "fig5", "fig6", "fig7", "fig10", "fig11"),
-    *("ratelimit", "schemes", "table1", "thresholds"),
+    *("links", "ratelimit", "schemes", "table1", "thresholds"),
 }
 """Nor an arm of these, which takes a minute and more."""
 EVERY = loading.names("experiments")
@@ -133,6 +133,7 @@ def compared(run: RunDirectory) -> str:
     return said
 
 
+@pytest.mark.nightly
 def test_a_first_ping_takes_no_longer_than_the_others(tmp_path: Path) -> None:
     run = smoke("fig3a", tmp_path)
     latencies = pq.read_table(run.data("idle/1") / "ping.parquet")["latency_us"].to_pylist()
