@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from qjump_mn.errors import UsageError
-from qjump_mn.model import choices, clock, guarantee, known, limiter, loading, perturbation, words
+from qjump_mn.model import axis, choices, clock, guarantee, known, limiter, loading, perturbation, words
 from qjump_mn.model.experiment import ArmSpec, ExperimentSpec
 from qjump_mn.model.plan import ArmPlan, Judged, Plan, Run, Shown
 from qjump_mn.model.scheme import Presented, resolve_scheme
@@ -21,9 +21,6 @@ from qjump_mn.programs.base import Flow, WorkloadPlan, WorkloadSpec
 MOST_REPLICATES = 1000
 
 FIRST_PORT = 5201
-NUMBER = r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)"
-"""A value of a sweep that is one, with its unit."""
-
 Flows = tuple[Flow, ...]
 Networks = Callable[[str, str, LinkSpec], Network]
 """The network of a topology's name and its links, which come from a place in the experiment."""
@@ -175,10 +172,7 @@ def _arms(
         named = points.get(arm.sweep, {})
         if not named and not sweep.sets:
             raise UsageError(f'{place}: sets nothing: name a setting, as in sets = ["link.buffer"]')
-        names = bool(named) and not all(re.fullmatch(NUMBER, name) for name in named)
-        xs = (
-            _places(place, sweep.values, list(named)) if names else _numbers(place, sweep.values, list(named))
-        )
+        xs = axis.places(place, sweep.values, list(named))
         for value, x in zip(sweep.values, xs, strict=True):
             changes = named[str(value)] if named else dict.fromkeys(sweep.sets, value)
             changed = loading.varied(spec, changes, f"{place}.points.{value}" if named else place)
@@ -196,45 +190,6 @@ def _arms(
                 remarks,
             )
             yield msgspec.structs.replace(made, series=key, x=x)
-
-
-def _places(where: str, values: Sequence[float | str], names: list[str]) -> list[float]:
-    """1, 2, 3, …: where the values of a sweep stand among those that are known by name."""
-    for name in names:
-        if "," in name or re.fullmatch(NUMBER, name):
-            why = "has a comma" if "," in name else "reads as a number with a unit"
-            raise UsageError(
-                f"{where}.points: {name!r} {why} and is no name for a value beside others: use words without "
-                "a comma, or numbers with one unit for all"
-            )
-    _known(where, values, names)
-    if not values or len(set(values)) < len(values):
-        raise UsageError(f"{where}: name at least one value, and each once")
-    return [names.index(str(value)) + 1.0 for value in values]
-
-
-def _known(where: str, values: Sequence[float | str], names: list[str]) -> None:
-    for value in values:
-        if names and str(value) not in names:
-            raise UsageError(f"{where}: there is no point {value!r}: {choices.nearest(str(value), names)}")
-
-
-def _numbers(where: str, values: Sequence[float | str], names: list[str]) -> list[float]:
-    """The values of a sweep without their unit; those of points are among the ``names``."""
-    _known(where, values, names)
-    if not values:
-        raise UsageError(f"{where}: no values: give at least one")
-    matches = [re.fullmatch(NUMBER, str(value)) for value in values]
-    if not all(matches) or len({match[2] for match in matches if match}) > 1:
-        raise UsageError(
-            f"{where}: values are numbers with one unit, such as '7ms', '8ms', not "
-            f"{', '.join(map(repr, values))}; words are names of points: give the sweep a table for "
-            "each"
-        )
-    numbers = [float(match[1]) for match in matches if match]
-    if len(set(numbers)) < len(numbers):
-        raise UsageError(f"{where}: a value is named twice: give each once")
-    return numbers
 
 
 def _all_flows(where: str, spec: ExperimentSpec, network: Network) -> dict[str, Flows]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from qjump_mn.model.axis import NUMBER
 from qjump_mn.model.experiment import PanelSpec
 from qjump_mn.model.plan import ArmPlan, Plan
-from qjump_mn.model.resolve import NUMBER
 from qjump_mn.results.outcome import ArmSummary, Spread
 
 
