@@ -16,7 +16,7 @@ from qjump_mn import cache, cache_verification
 from qjump_mn.toolbox import machines
 from tests.guest import strangers
 
-pytestmark = [pytest.mark.guest, pytest.mark.root, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.guest, pytest.mark.root, pytest.mark.nightly, pytest.mark.timeout(3600)]
 
 RUN = ["-m", "qjump_mn.run", "run", "fig3a", "--preset", "smoke", "--arms", "idle", "--out", "results"]
 NO_MIRROR = "http://127.0.0.1:9/debian"
@@ -74,7 +74,6 @@ def importing(file: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-@pytest.mark.nightly
 def test_who_takes_it_may_be_killed_anywhere_and_two_take_it_once(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,7 +106,6 @@ def test_who_takes_it_may_be_killed_anywhere_and_two_take_it_once(
     assert cache_verification.verify(print) == (1, 0, 0)
 
 
-@pytest.mark.nightly
 def test_built_anew_in_another_folder_it_is_the_same_file(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,7 +40,10 @@ def round_trips_us(trial: Trial, out: Path) -> list[float]:
     return latencies_us
 
 
-@pytest.mark.parametrize(("rate", "dilation"), [(10, 1), (100, 1), (100, 10), (1000, 100), (10_000, 1000)])
+@pytest.mark.parametrize(
+    ("rate", "dilation"),
+    nightly([(10, 1), (100, 1), (100, 10), (1000, 100), (10_000, 1000)], but=[(10, 1), (10_000, 1000)]),
+)
 def test_a_lone_ping_takes_its_serialisation_times_and_one_constant(
     laboratory: Laboratory, rate: int, dilation: int
 ) -> None:
@@ -80,7 +83,7 @@ def test_goodput_of_a_full_link_is_rate_times_payload_share(laboratory: Laborato
     assert goodput == pytest.approx(expected, rel=0.005)
 
 
-@pytest.mark.parametrize("arm", ["qjump", "priority_only"])
+@pytest.mark.parametrize("arm", nightly(["qjump", "priority_only"], but=["qjump"]))
 def test_an_urgent_packet_waits_for_at_most_one_packet_a_port(laboratory: Laboratory, arm: str) -> None:
     resolved = fig3a("duration=4s")
     trial, out = laboratory.run(resolved, arm)
@@ -90,6 +93,7 @@ def test_an_urgent_packet_waits_for_at_most_one_packet_a_port(laboratory: Labora
     assert statistics.median(round_trips_us(trial, out)) > idle_us + 500
 
 
+@pytest.mark.nightly
 def test_links_may_have_propagation_delay(laboratory: Laboratory) -> None:
     near = laboratory.run(fig3a("workloads.ping.interval=50ms"), "idle")
     far = laboratory.run(fig3a("workloads.ping.interval=50ms", "link.delay=1ms"), "idle")
@@ -99,7 +103,8 @@ def test_links_may_have_propagation_delay(laboratory: Laboratory) -> None:
     ) == pytest.approx(8000, abs=10)
 
 
-@pytest.mark.parametrize("model", nightly(["wire", "tbf", "htb"], but=["wire"]))
+@pytest.mark.nightly
+@pytest.mark.parametrize("model", ["wire", "tbf", "htb"])
 def test_links_between_switches_may_have_another_rate_and_delay(laboratory: Laboratory, model: str) -> None:
     settings = [
         "link.trunk_rate=40Mbit",
@@ -117,6 +122,7 @@ def test_links_between_switches_may_have_another_rate_and_delay(laboratory: Labo
         assert CPU_US[0] <= term_us <= CPU_US[1]
 
 
+@pytest.mark.nightly
 def test_the_share_of_a_link_between_switches_is_of_its_own_rate(laboratory: Laboratory) -> None:
     # What all of the bulk's senders have to s3 is 8 Mb/s, which it hands on over links of 10.
     trial, out = laboratory.run(fig3a("link.trunk_rate=8Mbit", "duration=3s"), "contended")
@@ -130,7 +136,7 @@ def test_the_share_of_a_link_between_switches_is_of_its_own_rate(laboratory: Lab
     assert sum(share["s3", host] for host in ("h10", "h11", "h12")) == pytest.approx(0.8, abs=0.01)
 
 
-@pytest.mark.parametrize("experiment", ["fig3a", "table1", "fig11"])
+@pytest.mark.parametrize("experiment", nightly(["fig3a", "table1", "fig11"], but=["fig3a"]))
 def test_every_switch_knows_every_host_beforehand(
     laboratory: Laboratory, tmp_path: Path, experiment: str
 ) -> None:
@@ -146,6 +152,7 @@ def test_every_switch_knows_every_host_beforehand(
     assert len(set(tagged)) == len(network.hosts)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("source", "destination"), [("h7", "h12"), ("h1", "h9"), ("h12", "h7")])
 def test_a_hosts_link_carries_the_frames_of_its_own_flows_alone(
     laboratory: Laboratory, source: str, destination: str
@@ -253,6 +260,7 @@ def test_a_program_that_dies_is_lost_with_its_last_words(laboratory: Laboratory)
     assert "congestion" in ended.message
 
 
+@pytest.mark.nightly
 def test_another_seed_gives_other_samples(laboratory: Laboratory) -> None:
     one = round_trips_us(*laboratory.run(fig3a(), "contended", seed=1))
     other = round_trips_us(*laboratory.run(fig3a(), "contended", seed=2))
