@@ -10,7 +10,7 @@ import pytest
 
 from tests.guest.checks import COMPARED, EXPECTED_LOG, Guest, measured
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 LOG = EXPECTED_LOG | {
     "htb: prio qdisc 6: is non-work-conserving?",

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from bench import marks, qdisc
-from tests.guest.checks import EXPECTED_LOG, OTHERS_NIGHTLY, Guest, measured
+from tests.guest.checks import EXPECTED_LOG, SUITES, Guest, measured
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 PEEK = ("drr", "qfq", "ets", "hfsc rt", "tbf")
 OTHERS = ("hfsc", "htb", "prio")
@@ -25,7 +25,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs/qdisc.md"
 Cases = dict[str, dict[str, Any]]
 
 
-@pytest.fixture(scope="module", params=OTHERS_NIGHTLY)
+@pytest.fixture(scope="module", params=SUITES)
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     return measured(request.param, [["qjump_parents"]], tmp_path_factory.mktemp("parents"))
 

@@ -19,6 +19,7 @@ from qjump_mn.model.resolve import plan
 from qjump_mn.toolbox import OTHER_KERNELS
 from tests.guest import trees
 from tests.guest.laboratory import Laboratory
+from tests.nights import nightly
 
 pytestmark = pytest.mark.guest
 
@@ -69,7 +70,7 @@ def qdiscs(trial: Path) -> list[dict[str, Any]]:
     return [qdisc for qdisc in found if qdisc.get("dev") == SHARED]
 
 
-@pytest.mark.parametrize("arm", LEVELLED)
+@pytest.mark.parametrize("arm", nightly(LEVELLED, but=["qjump_ecn"]))
 def test_frames_meet_the_queue_of_their_level(arm: str, laboratory: Laboratory) -> None:
     _, out = laboratory.run(resolved(*LEVELLED), arm)
     by_parent = {qdisc.get("parent"): qdisc for qdisc in qdiscs(out)}
@@ -83,7 +84,7 @@ def test_frames_meet_the_queue_of_their_level(arm: str, laboratory: Laboratory) 
     assert levels[6] >= 100 and levels[0] >= 1000
 
 
-@pytest.mark.parametrize("arm", FLAT)
+@pytest.mark.parametrize("arm", nightly(FLAT, but=["cake"]))
 def test_a_queue_of_a_port_has_all_frames(arm: str, laboratory: Laboratory) -> None:
     _, out = laboratory.run(resolved(*FLAT), arm)
     root, below = qdiscs(out)
@@ -120,7 +121,7 @@ def spread_frames(trial: Path, cycle_frames: int = 20) -> float:
     return (cycle_ns - max(gaps)) / cycle_ns * cycle_frames
 
 
-@pytest.mark.parametrize("arm", ["taprio", "etf"])
+@pytest.mark.parametrize("arm", nightly(["taprio", "etf"], but=["taprio"]))
 def test_gates_and_launch_times_let_levels_go_in_their_window(arm: str, laboratory: Laboratory) -> None:
     """A window is a frame long; on its way a reply waits for one at each of three busy ports at most. Without
     a cycle replies come all over it."""
@@ -134,6 +135,7 @@ def test_gates_and_launch_times_let_levels_go_in_their_window(arm: str, laborato
     assert spread_frames(out) < 6
 
 
+@pytest.mark.nightly
 def test_without_a_cycle_replies_come_all_over_it(laboratory: Laboratory) -> None:
     _, out = laboratory.run(resolved("taprio", "etf", "priorities"), "priorities")
     assert spread_frames(out) > 15
