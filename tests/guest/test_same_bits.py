@@ -107,6 +107,7 @@ def loaded(rate: str) -> Plan:
     return plan("fig3a", "paper", ["warmup=5ms", "duration=10ms"], replicates=1)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("rate", ["10 Mb/s", "10 Gb/s"])
 @facts.of_the_guest
 def test_ten_forks_of_a_loaded_arm_beside_busy_loops_are_identical(
@@ -122,6 +123,7 @@ def test_ten_forks_of_a_loaded_arm_beside_busy_loops_are_identical(
     assert len({tuple(files_of(folder).items()) for folder in folders}) == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("rate", ["10 Mb/s", "10 Gb/s"])
 @pytest.mark.slow
 @facts.of_the_guest
