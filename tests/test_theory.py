@@ -143,3 +143,17 @@ def test_a_shorter_epoch_than_the_links_can_carry_exceeds_it() -> None:
         )
     ]
     assert max(delays) > bound
+
+
+def test_fan_in_bound_counts_the_jitter_at_the_senders_own_rate() -> None:
+    links = [(8 * 10**6, 0), (16 * 10**6, 0)]
+    one_way_us = 288 + 144
+    assert theory.fan_in_bound_ns(2, 2, 280, 0, links) == (3 * 300 + 2 * 300 + one_way_us) * 1000
+    jitter_us = 300 + 1542
+    assert theory.fan_in_bound_ns(2, 2, 280, 1522, links) == (900 + 2 * jitter_us + 771 + one_way_us) * 1000
+
+
+def test_what_is_no_whole_number_is_rounded_down_where_it_may_be() -> None:
+    assert theory.worst_case_delay_ns(1, 125, 10**9) == 1000
+    rate, delay = theory.host_rate_bps(1500, 7), theory.full_queue_delay_ns(10, 3, 4)
+    assert (rate, delay) == (1_714_285_714_285, 7)
