@@ -40,7 +40,7 @@ def test_a_reference_run_is_of_the_plan_as_it_is(name: str) -> None:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_others_are_renewed_when_one_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiments = tmp_path / "own/experiments"
     experiments.mkdir(parents=True)

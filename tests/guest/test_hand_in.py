@@ -44,6 +44,7 @@ def test_a_run_is_verified_file_by_file(run: RunDirectory, tmp_path: Path) -> No
     assert "files of 1 trial\n" in done.stdout
 
 
+@pytest.mark.nightly
 def test_numbers_that_were_made_better_are_found(run: RunDirectory, tmp_path: Path) -> None:
     forged = RunDirectory(shutil.copytree(run.path, tmp_path / run.path.name))
     file = next(forged.raw("contended/1").glob("ping*"))

@@ -14,7 +14,7 @@ from bench import mininet_qos as bench
 from qjump_mn import theory
 from qjump_mn.guest import Image, Snapshot
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 LINKS = ("WireLink", "TbfLink", "TCLink", "TCLink, delay='1ms'", "TCLink, qos='ovs'")
 WIRES, DELAYED, OVS = LINKS[:2], LINKS[3], LINKS[4]

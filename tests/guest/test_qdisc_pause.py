@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.guest.checks import EXPECTED_LOG, OTHERS_NIGHTLY, Guest, measured
+from tests.guest.checks import EXPECTED_LOG, SUITES, Guest, measured
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 CHECKS = [["wire_pause"], ["wire_pause_children"]]
 ON = "pause 30360 15180"
@@ -17,7 +17,7 @@ ALONE = f"{ON} pfc 0"
 XOFF = 20 * 1518
 
 
-@pytest.fixture(scope="module", params=OTHERS_NIGHTLY)
+@pytest.fixture(scope="module", params=SUITES)
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     return measured(request.param, CHECKS, tmp_path_factory.mktemp("pause"))
 

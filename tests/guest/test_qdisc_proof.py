@@ -30,7 +30,7 @@ import pytest
 
 from tests.guest.checks import EXPECTED_LOG, SUITES, Guest, measured
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 HEADERS = Path(__file__).parents[2] / "kmod-patches/include"
 SENDERS = [3, 6, 11]
@@ -95,7 +95,6 @@ def test_with_a_quarter_of_the_epoch_some_do(guest: Guest) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 @pytest.mark.timeout(3600)
 def test_of_100000_packets_none_takes_longer_than_the_bound(tmp_path: Path) -> None:
     guest = measured("6.12", [["qjump_theorem", *FULL]], tmp_path)
@@ -149,7 +148,6 @@ def test_2000_sets_of_options(guest: Guest) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kernel", SUITES)
 def test_10000_sets_of_options(kernel: str, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_ten_forks_beside_busy_loops_are_identical(image: Image, booted: Snapsho
     assert (tmp_path / "other/random").read_text() != (tmp_path / "0/random").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @facts.of_the_guest
 def test_cold_runs_and_forks_and_another_user_give_the_same_bits(
     image: Image, booted: Snapshot, tmp_path: Path, stranger: Stranger
@@ -89,7 +89,7 @@ def test_cold_runs_and_forks_and_another_user_give_the_same_bits(
     assert cold == fork
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @facts.of_the_guest
 def test_a_snapshot_made_anew_is_the_same(image: Image, booted: Snapshot, tmp_path: Path) -> None:
     with busy_host(), core() as number:

@@ -20,7 +20,7 @@ from qjump_mn.steps import asbuilt, openvswitch, readback, script
 from qjump_mn.steps.compile import trial_steps
 from qjump_mn.steps.network import bring_up
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 SHORT = ["duration=200ms", "warmup=200ms"]
 

@@ -20,7 +20,7 @@ from tests.guest import trees
 from tests.guest.checks import EXPECTED_LOG, QDISC, Guest
 from tests.guest.patched import AUTHOR, SOURCES
 
-pytestmark = [pytest.mark.slow, pytest.mark.guest]
+pytestmark = [pytest.mark.guest, pytest.mark.nightly]
 
 SELFTEST_FILES = ("tools/testing/selftests/net/lib/py", "tools/net/ynl/pyynl")
 LICENCE = "# SPDX-License-Identifier: GPL-2.0"  # ynl wants one in the first line

@@ -17,7 +17,8 @@ import pytest
 from qjump_mn import toolbox
 from qjump_mn.errors import MachineError
 from qjump_mn.guest import Job, Setup, run
-from tests.guest.checks import EXPECTED_LOG, OTHERS_NIGHTLY, QDISC, Guest, kernel_image
+from tests.guest.checks import EXPECTED_LOG, QDISC, SUITES, Guest, kernel_image
+from tests.nights import nightly
 
 CASES = Path(__file__).parents[2] / "kmod-patches/tdc"
 FILES = ["qjump.json", "wire.json"]
@@ -54,7 +55,7 @@ def runner() -> dict[str, str]:
     return {f"tdc:{name.replace('/', ':')}": (folder / name).read_text() for name in PARTS}
 
 
-@pytest.fixture(scope="module", params=OTHERS_NIGHTLY)
+@pytest.fixture(scope="module", params=nightly(SUITES, but=[]))
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     """What both runners left; tdc runs on its own kernel only, and not where its files cannot be had: `tdc`
     of the results says why."""

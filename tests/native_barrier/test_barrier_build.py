@@ -16,7 +16,7 @@ pytestmark = pytest.mark.guest
 SOURCE = Path(__file__).resolve().parents[2] / "native" / "barrier"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_builds_are_the_same_to_the_bit(tree: Tree, tmp_path: Path) -> None:
     def build_again() -> None:
         first = build.native_program(tree, "barrier", print)
