@@ -78,6 +78,16 @@ def test_a_bound_that_is_not_known_is_a_remark_of_the_plan() -> None:
     assert not any("rolling_" in remark for remark in remarks), "these have one"
 
 
+def test_a_network_with_several_ways_has_neither_bounds_nor_remarks_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("QJUMP_MN_PATH", str(Path(__file__).parents[1] / "examples"))
+    made = plan("fig3a", "smoke", ["topology=two-ways"])
+    assert any(arm.qjump and arm.qjump.mode == "delay" for arm in made.arms_run)
+    assert {guarantee.of_arm(arm) == ({}, {}) for arm in made.arms_run} == {True}
+    assert not any("no bound" in remark for remark in made.remarks)
+
+
 def test_of_each_level_the_port_is_named_that_is_offered_most_of_what_it_carries() -> None:
     def one(level: int, port: str, offered_bps: float, carried_bps: int) -> guarantee.Unknown:
         return guarantee.Unknown(level, ("s1", port), (level,), offered_bps, carried_bps)

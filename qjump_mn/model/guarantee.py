@@ -63,9 +63,12 @@ class Bounds(NamedTuple):
 
 def of_arm(arm: ArmPlan) -> Bounds:
     """The bounds at each switch port that limited levels cross; none for an arm whose limiter is none or
-    charges before packets wait, or whose switch ports have queues of a scheme's own."""
+    charges before packets wait, whose switch ports have queues of a scheme's own, or whose network has
+    several ways between two hosts."""
     found = Bounds({}, {})
     if arm.qjump is None or arm.qjump.mode != "delay" or not arm.uses_levels or arm.scheme.switch_port:
+        return found
+    if arm.network.fabric is not None or arm.network.cables:
         return found
     calculus = _Calculus(arm.network, arm.qjump, arm.workloads)
     hosts = set(arm.network.hosts)
