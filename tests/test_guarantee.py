@@ -61,7 +61,7 @@ def test_packets_of_24_bytes_are_more_on_the_wire_than_a_budget_charges() -> Non
     """Seen with five hosts at 10 Mb/s: 305 ms, beside a bound that was printed as 12 ms."""
     arm = trial("rolling_12").arm
     (urgent,) = (load for load in arm.workloads if load.level == 7)
-    small = msgspec.structs.replace(urgent, payload_bytes=24)  # type: ignore[call-arg]
+    small = msgspec.structs.replace(urgent, payload_bytes=24)
     found = guarantee.of_arm(msgspec.structs.replace(arm, workloads=(small,)))
     assert found.waits_ns == {}
     # 1550 B are 23 packets of 66, which take 94 of the wire each.
