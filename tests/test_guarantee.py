@@ -187,7 +187,7 @@ def test_frames_may_come_late_by_the_time_of_one_at_most(tmp_path: Path) -> None
     text = json.dumps(reading(one.arm, packets=500, max_wait_ns=1, max_late_ns=FRAME_NS // 2 + 1))
     (check,) = bound(tmp_path, one, text)
     assert check.status == "fail"
-    assert "on a way that is 1233.6 us, and 1233.6 us, a full-size frame, is the most" in check.text
+    assert "on a way that is 1233.602 us, and 1233.600 us, a full-size frame, is the most" in check.text
 
 
 @pytest.mark.parametrize("arm", NONE)

@@ -224,9 +224,10 @@ def _bound(run: RunDirectory, data: Sequence[TrialTables]) -> list[Check]:
         allowed_ns = late_ns * max(len(network.path(*flow)) for flow in flows)
         full_ns = theory.occupancy_ns(theory.frame_bytes(network.mtu_bytes), network.slowest_bps)
         if allowed_ns > full_ns:
+            allowed, full = apart(allowed_ns / 1e3, full_ns / 1e3)
             problems.append(
                 f"{trial.name}: frames came up to {late_ns / 1e3:.5g} us late: on a way that is "
-                f"{allowed_ns / 1e3:.5g} us, and {full_ns / 1e3:.5g} us, a full-size frame, is the most"
+                f"{allowed} us, and {full} us, a full-size frame, is the most"
             )
             continue
         for (port, level), bound_ns in bounds.waits_ns.items():

@@ -152,12 +152,17 @@ class _Calculus:
         lower = [self._wire_bytes(other)[-1] for other in self.sizes if other < level]
         burst = Fraction(max(lower, default=0) - self._wire_bytes(level)[0])
         all_rates = higher = Fraction(0)
-        levels = [other for other in sorted(self.crossed) if other >= level and self._crossing(other, port)]
+        crossings = {
+            other: [crossed[port] for crossed in senders.values() if port in crossed]
+            for other, senders in sorted(self.crossed.items())
+            if other >= level
+        }
+        levels = tuple(other for other, crossing in crossings.items() if crossing)
         for other in levels:
             if not (budget := self._budget_bytes(other)):
                 self.unknown[port, level] = Unknown(level, port, (other,))
                 return None
-            crossing = self._crossing(other, port)
+            crossing = crossings[other]
             each = budget / self.qjump.epoch_ns
             for before in crossing:
                 if (late_ns := self._late_ns(before, other, of=(port, level))) is None:
@@ -169,14 +174,9 @@ class _Calculus:
         if all_rates <= rate:
             return burst / (rate - higher)
         to_bps = 8 * theory.NS_PER_S
-        self.unknown[port, level] = Unknown(
-            level, port, tuple(levels), float(all_rates * to_bps), int(rate * to_bps)
-        )
+        offered_bps, carried_bps = float(all_rates * to_bps), int(rate * to_bps)
+        self.unknown[port, level] = Unknown(level, port, levels, offered_bps, carried_bps)
         return None
-
-    def _crossing(self, level: int, port: Port) -> list[tuple[Port, ...]]:
-        """The ports before ``port`` on the way of each host that sends there at ``level``."""
-        return [crossed[port] for crossed in self.crossed[level].values() if port in crossed]
 
     def _late_ns(self, before: tuple[Port, ...], level: int, of: tuple[Port, int]) -> Fraction | None:
         """By how much two frames may come closer together on their way through the ports ``before``; the

@@ -35,12 +35,17 @@ def of_arm(
             f"{where}: arms.{name}: scheme {arm.scheme!r} limits, and the experiment has no limiter: give it "
             "a table [qjump.NAME]"
         )
-    key = next(iter(limiters)) if arm.qjump is None else arm.qjump
+    key = _key(arm, experiment)
     if key not in limiters:
         raise UsageError(
             f"{where}: arms.{name}: there is no limiter qjump.{key}: {choices.nearest(key, list(limiters))}"
         )
     return _limiter(f"{where}: qjump.{key}", limiters[key], mode, network, remarks)
+
+
+def _key(arm: ArmSpec, experiment: ExperimentSpec) -> str:
+    """The name of the limiter that an arm names, or else of the first."""
+    return next(iter(experiment.qjump)) if arm.qjump is None else arm.qjump
 
 
 def _limiter(where: str, spec: QJumpSpec, mode: Limiter, network: Network, remarks: list[str]) -> QJumpPlan:
@@ -102,20 +107,19 @@ def long_epoch(arm: ArmSpec, experiment: ExperimentSpec, plan: ArmPlan) -> list[
     at a level with a factor."""
     if plan.qjump is None:
         return []
-    name = next(iter(experiment.qjump)) if arm.qjump is None else arm.qjump
+    name = _key(arm, experiment)
     spec, epoch = experiment.qjump[name], plan.qjump.epoch_ns
+    if spec.epoch is None:
+        return []
     sending = {
-        host
+        source
         for workload in plan.workloads
         if any(plan.qjump.budget_bytes[level] for level in workload.levels)
-        for flow, _ in ports.ways(workload, plan.network)
-        for host in flow[:1]
+        for (source, _), _ in ports.ways(workload, plan.network)
     }
     hosts = len(sending) if spec.hosts is None else spec.hosts
-    if not hosts:
-        return []
     equation = theory.network_epoch_ns(hosts, int(spec.packet), plan.network.slowest_bps)
-    if spec.epoch is None or epoch < LONG_EPOCHS * equation:
+    if not hosts or epoch < LONG_EPOCHS * equation:
         return []
     share, budget = (
         theory.host_rate_bps(int(spec.packet), equation),

@@ -21,6 +21,7 @@ from qjump_mn.programs.base import Flow, WorkloadPlan, WorkloadSpec
 MOST_REPLICATES = 1000
 
 FIRST_PORT = 5201
+
 Flows = tuple[Flow, ...]
 Networks = Callable[[str, str, LinkSpec], Network]
 """The network of a topology's name and its links, which come from a place in the experiment."""

@@ -84,7 +84,8 @@ def test_frames_meet_the_queue_of_their_level(arm: str, laboratory: Laboratory) 
     assert levels[6] >= 100 and levels[0] >= 1000
 
 
-@pytest.mark.parametrize("arm", nightly(FLAT, but=[]))
+@pytest.mark.nightly
+@pytest.mark.parametrize("arm", FLAT)
 def test_a_queue_of_a_port_has_all_frames(arm: str, laboratory: Laboratory) -> None:
     _, out = laboratory.run(resolved(*FLAT), arm)
     root, below = qdiscs(out)
@@ -122,7 +123,8 @@ def spread_frames(trial: Path, cycle_frames: int = 20) -> float:
     return (cycle_ns - max(gaps)) / cycle_ns * cycle_frames
 
 
-@pytest.mark.parametrize("arm", nightly(["taprio", "etf"], but=[]))
+@pytest.mark.nightly
+@pytest.mark.parametrize("arm", ["taprio", "etf"])
 def test_gates_and_launch_times_let_levels_go_in_their_window(arm: str, laboratory: Laboratory) -> None:
     """A window is a frame long; on its way a reply waits for one at each of three busy ports at most. Without
     a cycle replies come all over it."""
