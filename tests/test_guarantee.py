@@ -169,6 +169,8 @@ def bound(tmp_path: Path, one: Trial, text: str) -> list[Check]:
         (11 * FRAME_NS + 1, 0, "fail"),
         (11 * FRAME_NS + 400, 200, "pass"),
         (12 * FRAME_NS, FRAME_NS // 2, "pass"),
+        (12 * FRAME_NS, 10 * FRAME_NS, "pass"),
+        (12 * FRAME_NS + 1, 10 * FRAME_NS, "fail"),
     ],
 )
 def test_one_frame_that_waits_longer_is_not_passed_over(
@@ -182,12 +184,12 @@ def test_one_frame_that_waits_longer_is_not_passed_over(
     assert ("none of 500 frames" in check.text) == (status == "pass")
 
 
-def test_frames_may_come_late_by_the_time_of_one_at_most(tmp_path: Path) -> None:
+def test_what_came_late_allows_for_the_time_of_a_frame_at_most(tmp_path: Path) -> None:
     one = trial("rolling_12")
-    text = json.dumps(reading(one.arm, packets=500, max_wait_ns=1, max_late_ns=FRAME_NS // 2 + 1))
+    text = json.dumps(reading(one.arm, packets=500, max_wait_ns=1, max_late_ns=FRAME_NS))
     (check,) = bound(tmp_path, one, text)
-    assert check.status == "fail"
-    assert "on a way that is 1233.602 us, and 1233.600 us, a full-size frame, is the most" in check.text
+    assert check.status == "pass"
+    assert "14803 is the most, 1233.6 of it for what came late, by 1233.6 us at most" in check.text
 
 
 @pytest.mark.parametrize("arm", NONE)
